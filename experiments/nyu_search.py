@@ -22,8 +22,8 @@ from experiments.nyu_recipes import Question, Recipe
 from experiments.nyu_scores import METRICS
 from experiments.runner import resume
 from uncertainty_depth.calibration.fit import NETWORK
-from uncertainty_depth.calibration.run import choose, fit_to
-from uncertainty_depth.calibration.sample import Sample
+from uncertainty_depth.calibration.run import BLOCKS, choose, fit_to
+from uncertainty_depth.calibration.sample import PIXELS_PER_FRAME, Sample
 from uncertainty_depth.calibration.sigma_map import SigmaMap
 from uncertainty_depth.config import CalibrationConfig
 from uncertainty_depth.metrics import OnlineMetrics, valid_pixels
@@ -189,7 +189,7 @@ def some_pixels(
     valid = valid_pixels(depth, sigma, truth, CALIBRATION.min_depth, CALIBRATION.max_depth)
     pixels = np.stack(valid).astype(np.float32)
     shuffled = np.random.default_rng(seed).permutation(pixels, axis=1)
-    return shuffled[:, : CALIBRATION.pixels_per_frame]
+    return shuffled[:, :PIXELS_PER_FRAME]
 
 
 def fit_maps(
@@ -198,7 +198,7 @@ def fit_maps(
     """Return each type of map fitted to all frames, and the one that `calibrate` would choose."""
     sample = Sample(name, tuple(frames))
     maps = fit_to([sample], NETWORK, distribution)
-    blocks = sample.blocks(CALIBRATION.blocks)
+    blocks = sample.blocks(BLOCKS)
     fitted = {name: maps[map_type] for name, map_type in FITTED.items()}
     fitted["chosen"] = choose(blocks, NETWORK, (distribution,)).sigma_map
     return fitted

@@ -23,12 +23,23 @@ from uncertainty_depth.report.merging import merge, read_report
 # The fixtures draw theirs: they are set up before the plots are left out.
 pytestmark = pytest.mark.usefixtures("without_plots")
 
-WORLD = ["--worlds", "2", "--frames", "4", "--width", "80", "--height", "60", "--rings", "16"]
+WORLD = [
+    "--worlds",
+    "2",
+    "--frames",
+    "4",
+    "--set",
+    "width=80",
+    "--set",
+    "height=60",
+    "--set",
+    "rings=16",
+]
 TINY = [
     "--backbone",
     "tiny",
-    "--decoder-width",
-    "16",
+    "--set",
+    "decoder_width=16",
     "--input-size",
     "64",
     "48",
@@ -61,10 +72,10 @@ def model(bag, tmp_path_factory):
                 *TINY,
                 "--epochs",
                 "3",
-                "--snapshots",
-                "2",
-                "--patience",
-                "1",
+                "--set",
+                "snapshots=2",
+                "--set",
+                "patience=1",
                 "--device",
                 "cpu",
             ]
@@ -186,8 +197,8 @@ def test_report_says_that_the_model_was_trained_on_the_source(
                     "--output",
                     str(tmp_path),
                     "--overwrite",
-                    "--example-frames",
-                    "0",
+                    "--set",
+                    "example_frames=0",
                 ]
             )
             == 0
@@ -199,7 +210,7 @@ def test_report_says_that_sigma_was_calibrated_on_the_source(bag, model, tmp_pat
     calibrated = tmp_path / "model"
     shutil.copytree(model, calibrated)
     assert main(["calibrate", str(calibrated), str(bag), "--force"]) == 0
-    output = ["--output", str(tmp_path / "report"), "--example-frames", "0"]
+    output = ["--output", str(tmp_path / "report"), "--set", "example_frames=0"]
     assert main(["evaluate", str(bag), "--model", str(calibrated), *output]) == 0
     _, context = merge([read_report(tmp_path / "report")])
     (sentence,) = context.calibrated_on
@@ -277,7 +288,7 @@ def test_kitti_drive_and_its_bag_have_equal_metrics(tmp_path):
     assert main(["convert-kitti", str(drive), str(tmp_path / "bag")]) == 0
     made = random_model(tmp_path / "model")
     for source, name in ((f"kitti:{drive}", "drive"), (str(tmp_path / "bag"), "converted")):
-        options = ["--samples", "2", "--example-frames", "1", "--min-depth", "2.5"]
+        options = ["--samples", "2", "--set", "example_frames=1", "--min-depth", "2.5"]
         assert (
             main(
                 [

@@ -10,7 +10,7 @@ from uncertainty_depth import config
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.options import (
     add_arguments,
-    current_names,
+    add_expert_argument,
     element_type,
     from_arguments,
     from_mapping,
@@ -29,11 +29,12 @@ def test_defaults_pass_their_own_checks_and_survive_a_round_trip(kind):
 def test_the_command_line_without_flags_gives_the_defaults(kind):
     parser = argparse.ArgumentParser()
     add_arguments(parser, kind)
+    add_expert_argument(parser, [kind])
     assert from_arguments(kind, parser.parse_args([])) == kind()
     assert all(
         item.metadata["help"] in " ".join(parser.format_help().split())
         for item in dataclasses.fields(kind)
-        if "-" not in item.metadata["help"]
+        if "-" not in item.metadata["help"] and not item.metadata["expert"]
     )
 
 
@@ -96,17 +97,37 @@ def test_usual_names_of_methods_mean_those_of_the_papers(alias, method):
         assert f"{alias} = {method}" in " ".join(parser.format_help().split())
 
 
+def expert_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(exit_on_error=False)
+    add_expert_argument(parser, [config.NetworkConfig, config.TrainingConfig])
+    return parser
+
+
+def test_expert_options_have_one_flag_and_reach_their_configs():
+    words = ["decoder_width=64", "skip_connections=false", "backbones=tiny,tiny18", "loss=l1"]
+    arguments = expert_parser().parse_args([part for word in words for part in ("--set", word)])
+    network = from_arguments(config.NetworkConfig, arguments)
+    training = from_arguments(config.TrainingConfig, arguments)
+    assert (network.decoder_width, network.skip_connections) == (64, False)
+    assert (training.backbones, training.loss) == (("tiny", "tiny18"), "l1")
+    parser = argparse.ArgumentParser()
+    add_arguments(parser, config.NetworkConfig)
+    assert "--decoder-width" not in parser.format_help()
+
+
 @pytest.mark.parametrize(
-    ("kind", "former", "current", "value"),
+    ("word", "sentence"),
     [
-        (config.NetworkConfig, "dropout_kind", "dropout_type", "concrete"),
-        (config.TrainingConfig, "validation_share", "validation_fraction", 0.3),
-        (config.EvaluationConfig, "pictures", "example_frames", 2),
+        ("decoder_width=wide", "decoder_width is 'wide'; expected int"),
+        ("skip_connections=perhaps", "skip_connections is 'perhaps'; expected bool"),
+        ("decoder_width", "expected NAME=VALUE with one of skip_connections"),
+        ("epochs=3", "expected NAME=VALUE with one of skip_connections"),
     ],
 )
-def test_files_of_earlier_versions_with_former_option_names_are_read(kind, former, current, value):
-    assert from_mapping(kind, {former: value}) == kind(**{current: value})
-    assert current_names({former: value, "other": 1}, kind) == {current: value, "other": 1}
+def test_a_wrong_expert_option_is_named(word, sentence, capsys):
+    with pytest.raises(SystemExit):
+        expert_parser().parse_args(["--set", word])
+    assert sentence in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("device", ["auto", "cpu", "cuda", "cuda:0", "cuda:12"])

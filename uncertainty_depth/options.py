@@ -11,7 +11,7 @@ import argparse
 import dataclasses
 import inspect
 import typing
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeVar
 
@@ -21,6 +21,8 @@ ConfigT = TypeVar("ConfigT")
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 FIXED = "fixed while the node is configured"
 """Said of a `read_only` option of a node."""
+MAX_METAVAR = 60
+"""Longer lists of choices stand in the help, not beside the flag."""
 NUMBERED = ":N"
 """End of a choice that stands for `:0`, `:1`, ..."""
 
@@ -34,23 +36,21 @@ def option(
     choices: tuple[str, ...] | None = None,
     aliases: Mapping[str, str] | None = None,
     read_only: bool = False,
-    former_name: str = "",
     flag: str = "",
-    other_flags: tuple[str, ...] = (),
+    expert: bool = False,
 ) -> Any:
     """Return a dataclass field with its help text, its limits and its choices.
 
     Args:
-        default: value where the user gives none.
+        default: value if the user gives none.
         help: one line, shown by `--help` and as the description of the ROS parameter.
         minimum: smallest value allowed, of each element of a tuple.
         maximum: largest value allowed, of each element of a tuple.
         choices: the only values allowed; one that ends in `:N` allows any number there.
         aliases: other spellings of choices on the command line, each with the choice it means.
         read_only: fixed while a node is configured.
-        former_name: name in files written by earlier versions.
-        flag: its flag on the command line, where that is not `--` and the name.
-        other_flags: that mean the same.
+        flag: its flag on the command line, if that is not `--` and the name.
+        expert: rarely set; on the command line only by `--set name=value`.
     """
     metadata = {
         "help": help,
@@ -59,9 +59,8 @@ def option(
         "choices": choices,
         "aliases": dict(aliases or {}),
         "read_only": read_only,
-        "former_name": former_name,
         "flag": flag,
-        "other_flags": other_flags,
+        "expert": expert,
     }
     return dataclasses.field(default=default, metadata=metadata)
 
@@ -116,15 +115,14 @@ def _is_choice(value: Any, choices: Collection[Any]) -> bool:
 def from_mapping(config_class: type[ConfigT], values: Mapping[str, Any]) -> ConfigT:
     """Return a checked config from plain values.
 
-    Lists become tuples, integers become floats where the field is a float, aliases become the
-    choices they mean, and names of earlier versions become the current ones.
+    Lists become tuples, integers become floats if the field is a float, and aliases become the
+    choices they mean.
 
     Raises:
         ConfigError: a key is unknown, or a value has the wrong type, is out of range or is not
             among the choices.
     """
     fields = _fields(config_class)
-    values = current_names(values, config_class)
     unknown = sorted(set(values) - set(fields))
     if unknown:
         raise ConfigError(f"unknown option {unknown[0]!r}; known are {', '.join(sorted(fields))}")
@@ -189,16 +187,6 @@ def _coerce(value: Any, expected: type) -> Any:
         raise ConfigError("a number does not fit a float; expected fewer digits") from error
 
 
-def current_names(values: Mapping[str, Any], *config_classes: type) -> dict[str, Any]:
-    """Return the values under the current option names, whichever version wrote them."""
-    renamed = {}
-    for config_class in config_classes:
-        for field in dataclasses.fields(config_class):
-            if field.metadata["former_name"]:
-                renamed[field.metadata["former_name"]] = field.name
-    return {renamed.get(name, name): value for name, value in values.items()}
-
-
 def to_mapping(config: Any) -> dict[str, Any]:
     """Return the config as plain values for JSON and YAML; `from_mapping` is the inverse."""
     values = dataclasses.asdict(config)
@@ -208,9 +196,14 @@ def to_mapping(config: Any) -> dict[str, Any]:
 
 
 def add_arguments(parser: argparse.ArgumentParser, config_class: type) -> None:
-    """Add one `--option-name` per field, in a group headed by the first line of the docstring."""
+    """Add one `--option-name` per field, in a group headed by the first line of the docstring.
+
+    Expert options have none: see `add_expert_argument`.
+    """
     group = parser.add_argument_group(_heading(config_class))
     for field in dataclasses.fields(config_class):
+        if field.metadata["expert"]:
+            continue
         flag = field.metadata["flag"] or "--" + field.name.replace("_", "-")
         scalar = element_type(config_class, field.name)
         shared: dict[str, Any] = {
@@ -218,21 +211,80 @@ def add_arguments(parser: argparse.ArgumentParser, config_class: type) -> None:
             "default": argparse.SUPPRESS,
             "help": _help(field),
         }
-        flags = (flag, *field.metadata["other_flags"])
         metavar = scalar.__name__.upper()
         if scalar is bool:
-            group.add_argument(*flags, action=argparse.BooleanOptionalAction, **shared)
+            group.add_argument(flag, action=argparse.BooleanOptionalAction, **shared)
         elif isinstance(field.default, tuple):
             shared["action"] = "extend" if scalar is str else "store"
-            group.add_argument(*flags, type=scalar, nargs="*", metavar=metavar, **shared)
+            group.add_argument(flag, type=scalar, nargs="*", metavar=metavar, **shared)
         elif _choices(field):
             choices = [*_choices(field), *field.metadata["aliases"]]
+            metavar = f"{{{','.join(choices)}}}"
+            if len(metavar) > MAX_METAVAR:
+                metavar = "NAME"
+                shared["help"] += f": {', '.join(_choices(field))}"
             if any(choice.endswith(NUMBERED) for choice in choices):  # checked with the config
-                group.add_argument(*flags, metavar=f"{{{','.join(choices)}}}", **shared)
+                group.add_argument(flag, metavar=metavar, **shared)
             else:
-                group.add_argument(*flags, choices=choices, **shared)
+                group.add_argument(flag, metavar=metavar, choices=choices, **shared)
         else:
-            group.add_argument(*flags, type=scalar, metavar=metavar, **shared)
+            group.add_argument(flag, type=scalar, metavar=metavar, **shared)
+
+
+def add_expert_argument(parser: argparse.ArgumentParser, config_classes: Sequence[type]) -> None:
+    """Add `--set name=value` for the expert options of config classes, if they have any."""
+    owners = {
+        field.name: config_class
+        for config_class in config_classes
+        for field in dataclasses.fields(config_class)
+        if field.metadata["expert"]
+    }
+    if not owners:
+        return
+
+    class SetOption(argparse.Action):
+        def __call__(
+            self,
+            parser: argparse.ArgumentParser,
+            namespace: argparse.Namespace,
+            values: Any,
+            option_string: str | None = None,
+        ) -> None:
+            name, equals, text = values.partition("=")
+            if name not in owners or not equals:
+                parser.error(
+                    f"--set has {values!r}; expected NAME=VALUE with one of {', '.join(owners)}"
+                )
+            try:
+                setattr(namespace, name, from_text(owners[name], name, text))
+            except ConfigError as error:
+                parser.error(f"--set: {error}")
+
+    parser.add_argument(
+        "--set",
+        action=SetOption,
+        metavar="NAME=VALUE",
+        default=argparse.SUPPRESS,
+        help=f"an expert option, repeatable: {', '.join(sorted(owners))}",
+    )
+
+
+def from_text(config_class: type, name: str, text: str) -> Any:
+    """Return an option's value from a text such as `0.5`, `true` or `tiny,tiny18`.
+
+    Raises:
+        ConfigError: the text is no value of the option's type.
+    """
+    expected = element_type(config_class, name)
+    is_tuple = isinstance(_fields(config_class)[name].default, tuple)
+    parse: Callable[[str], Any] = {"true": True, "false": False}.__getitem__
+    if expected is not bool:
+        parse = expected
+    try:
+        values = tuple(parse(part) for part in (text.split(",") if is_tuple else [text]))
+    except (KeyError, ValueError):
+        raise ConfigError(f"{name} is {text!r}; expected {expected.__name__}") from None
+    return values if is_tuple else values[0]
 
 
 def add_parameters(parser: argparse.ArgumentParser, config_class: type) -> None:
@@ -254,7 +306,7 @@ def from_arguments(
     defaults: Mapping[str, Any] | None = None,
 ) -> ConfigT:
     """Return the config from parsed arguments, else from `defaults`, else the class's defaults."""
-    values = current_names({**(defaults or {}), **vars(arguments)}, config_class)
+    values = {**(defaults or {}), **vars(arguments)}
     names = _fields(config_class)
     return from_mapping(
         config_class, {name: value for name, value in values.items() if name in names}

@@ -143,7 +143,7 @@ class Opened(NamedTuple):
         trained_on: sentences on frames that the model was trained on; None if that is not known.
         calibrated_on: sentences on frames that sigma was calibrated on.
         without_size: why the size of sigma is not judged; empty if it is in metres.
-        options: of the source and of recorded predictions.
+        options: of the source and of recorded predictions, and `max_frames` if it was given.
     """
 
     frames: Predicted
@@ -215,12 +215,17 @@ def _open_predicted(job: ScoringJob) -> Opened:
         tuple(trained_on(predictor.model.name, predictor.model.training, [frames.name])),
         tuple(calibrated_on(part_of(predictor.describe(), "fitted_to"), [frames.name])),
         "",
-        to_mapping(job.sources),
+        {**_choice_facts(job), **to_mapping(job.sources)},
     )
 
 
 def _published(predict: Predict, job: ScoringJob) -> Predict:
     return AsPublished(predict, job.scale) if job.scale.use_depth_scale else predict
+
+
+def _choice_facts(job: ScoringJob) -> Facts:
+    """Return which frames were chosen; nothing if all were."""
+    return {"max_frames": job.max_frames} if job.max_frames else {}
 
 
 def _scale_facts(job: ScoringJob) -> Facts:
@@ -249,7 +254,12 @@ def _open_recorded(job: ScoringJob) -> Opened:
         None,
         tuple(calibrated_on(fitted if isinstance(fitted, Mapping) else {}, [job.source])),
         interpreter.without_size,
-        {**to_mapping(job.sources), **to_mapping(job.topics), **to_mapping(meaning)},
+        {
+            **_choice_facts(job),
+            **to_mapping(job.sources),
+            **to_mapping(job.topics),
+            **to_mapping(meaning),
+        },
     )
 
 

@@ -33,8 +33,8 @@ from uncertainty_depth.options import from_arguments
 from uncertainty_depth.records import Frame
 
 COMMAND = (
-    "train nyu:DIR:train --output MODEL --backbone tiny --decoder-width 64 "
-    "--depth-range 0.5 10.5 --epochs 50 --patience 50 --head none"
+    "train nyu:DIR:train --output MODEL --backbone tiny --set decoder_width=64 "
+    "--depth-range 0.5 10.5 --epochs 50 --set patience=50 --head none"
 )
 ARGUMENTS = {
     "multi_epochs": "--method multi_epochs",
@@ -43,22 +43,22 @@ ARGUMENTS = {
     "multi_inits": "--method multi_inits --members 5",
     "multi_inits_laplace": "--method multi_inits --head laplace --members 5",
     "bagging": "--method bagging --members 5",
-    "multi_networks": "--method multi_networks --backbones tiny tiny18 tiny34",
+    "multi_networks": "--method multi_networks --set backbones=tiny,tiny18,tiny34",
     "learned_error": "--method learned_error",
     "self_teaching": "--method self_teaching --head laplace",
     "multi_epochs_rate3e-3": "--learning-rate 0.003",
     "multi_epochs_rate3e-4": "--learning-rate 0.0003",
     "multi_epochs_dropout0.1": "--dropout 0.1",
     "multi_epochs_dropout0.4": "--dropout 0.4",
-    "multi_epochs_relu": "--last-activation relu",
-    "multi_epochs_long": "--epochs 150 --patience 150",
-    "multi_epochs_laplace_long": "--head laplace --epochs 150 --patience 150",
+    "multi_epochs_relu": "--set last_activation=relu",
+    "multi_epochs_long": "--epochs 150 --set patience=150",
+    "multi_epochs_laplace_long": "--head laplace --epochs 150 --set patience=150",
     "multi_epochs_laplace_resnet10": "--head laplace --backbone resnet10",
     "multi_epochs_laplace_resnet10_long": (
-        "--head laplace --backbone resnet10 --epochs 150 --patience 150"
+        "--head laplace --backbone resnet10 --epochs 150 --set patience=150"
     ),
     "pretraining": (
-        "--head laplace --method mc_dropout --epochs 30 --final-learning-rate 0.05 "
+        "--head laplace --method mc_dropout --epochs 30 --set final_learning_rate=0.05 "
         "--canonical-focal-length 0.936"
     ),
     "multi_epochs_laplace_pretrained": "--head laplace --canonical-focal-length 0.936",

@@ -89,7 +89,7 @@ def test_calibrating_measures_them_on_frames_not_used(draw):
     first = draw(lambda raw: 2 * raw, frames=20, seed=1)
     last = draw(lambda raw: 5 * raw, frames=10, seed=2)
     sample = Sample("drive", (*first.frames, *last.frames))
-    config = CalibrationConfig(report_fraction=1 / 3, distribution="gaussian")
+    config = CalibrationConfig(distribution="gaussian")
     calibration = calibrate_samples([sample], config)
     widths = calibration.half_widths()
     assert widths[94] == pytest.approx(2.5 * stats.norm.ppf(0.975), rel=0.06)

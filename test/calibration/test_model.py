@@ -199,16 +199,16 @@ def test_refusals_are_one_sentence_and_leave_the_model_alone(model, bag, capsys)
 
 
 def test_the_folder_keeps_what_the_map_was_fitted_to(model, bag):
-    assert command(model, bag, "--report-fraction", "0.4") == 0
+    assert command(model, bag) == 0
     (fitted,) = read(model).fitted_to.values()
     assert fitted.sources == (str(bag),)
-    assert fitted.frames == 6, "the first of ten, without the two fifths reported on"
+    assert fitted.frames == 7, "the first of ten, without the third reported on"
     assert 0.1 <= fitted.depth_range_m[0] < fitted.depth_range_m[1] <= 80
     assert fitted.camera["aspect"] == [round(96 / 72, 6)] * 2
 
 
 def test_the_distribution_is_the_heads(model, bag, tmp_path):
-    for option, expected in (([], "gaussian"), (["--distribution", "laplace"], "laplace")):
+    for option, expected in (([], "gaussian"), (["--set", "distribution=laplace"], "laplace")):
         assert command(model, bag, "--dry-run", "--output", tmp_path / "out", *option) == 0
         content = json.loads((tmp_path / "out" / "calibration.json").read_text())
         assert content["distribution"] == content["config"]["distribution"] == expected

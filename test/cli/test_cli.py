@@ -2,7 +2,6 @@
 """The command line as a person meets it: one sentence per error, nothing lost."""
 
 import json
-import re
 import subprocess
 import sys
 
@@ -21,7 +20,8 @@ def test_help_teaches_with_an_example(command, capsys):
     with pytest.raises(SystemExit) as ended:
         build_parser(COMMANDS).parse_args([command, "--help"])
     assert ended.value.code == 0
-    assert f"example: uncertainty-depth {command}" in " ".join(capsys.readouterr().out.split())
+    example = f"uncertainty-depth {command} {SIGNATURES[command].example}"
+    assert example in " ".join(capsys.readouterr().out.split())
 
 
 def test_calibrate_starts_from_raw_sigma_and_has_no_option_that_says_otherwise(capsys):
@@ -133,7 +133,7 @@ def test_an_interrupted_training_says_how_to_go_on(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"), [(["--members", "2", "--backbones", "tiny"], True), ([], False)]
+    ("options", "said"), [(["--members", "2", "--set", "backbones=tiny"], True), ([], False)]
 )
 def test_options_without_effect_on_the_method_are_reported(options, said, monkeypatch, caplog):
     monkeypatch.setattr(
@@ -154,7 +154,7 @@ def test_options_without_effect_on_the_method_are_reported(options, said, monkey
         == 0
     )
     assert (
-        "mc_dropout has no use for --members, --backbones: without effect" in caplog.messages
+        "mc_dropout has no use for members, backbones: without effect" in caplog.messages
     ) == said
 
 
@@ -296,7 +296,6 @@ def test_help_says_that_several_sources_are_taken(command, capsys):
     with pytest.raises(SystemExit):
         main([command, "--help"])
     usage = capsys.readouterr().out
-    assert re.search(r"SOURCE \.\.\.|\[SOURCE ?\.\.\.\]|source \[source \.\.\.\]", usage)
     assert "several" in usage or "one or more" in usage
 
 

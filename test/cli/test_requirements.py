@@ -8,7 +8,7 @@ import pytest
 from uncertainty_depth.cli.main import main
 
 EVALUATE = ["evaluate", "synthetic:worlds=1,frames=2,seed=7", "--model", "demo", "--samples", "1"]
-EVALUATE += ["--example-frames", "0"]
+EVALUATE += ["--set", "example_frames=0"]
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +18,7 @@ def judged(tmp_path_factory):
     limits = folder / "limits.yaml"
     limits.write_text("- auce<=0.5\n")
     options = ["--require", "a1>=0.999", "--require", "frames.evaluated>=2"]
-    options += ["--require-file", str(limits), "--junit", str(folder / "junit.xml")]
+    options += ["--require", str(limits), "--junit", str(folder / "junit.xml")]
     return main([*EVALUATE, "--output", str(folder / "report"), *options]), folder
 
 

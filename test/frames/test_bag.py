@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shutil
 from contextlib import closing
+from dataclasses import replace
 
 import cv2
 import numpy as np
@@ -22,8 +23,9 @@ from uncertainty_depth.frames.recording import Topic
 from uncertainty_depth.frames.topics import TopicChooser
 from uncertainty_depth.geometry.camera import ground_truth_from_cloud
 from uncertainty_depth.geometry.transforms import parameters_from
-from uncertainty_depth.records import Frame, Skipped
+from uncertainty_depth.records import DepthPrediction, Frame, Skipped
 from uncertainty_depth.writers.bag_writer import BagWriter
+from uncertainty_depth.writers.prediction_bag import prediction_sink
 
 CONFIG = SourceConfig()
 
@@ -466,3 +468,14 @@ def test_every_image_is_one_record_whatever_the_clouds_do(
     assert [record.stamp_ns for record in records] == [
         1_700_000_000_000_000_000 + index * 100_000_000 for index in range(10)
     ]
+
+
+def test_what_the_nodes_published_is_no_input(tmp_path, image_at, camera):
+    """A bag that `evaluate --write-bag` wrote: its images, its own outputs, its ground truth."""
+    depth = np.full((24, 32), 2, np.float32)
+    frame = Frame(5, "5", camera, image_at(0), ground_truth_m=depth)
+    with prediction_sink(tmp_path / "bag") as write:
+        write(replace(frame, prediction=DepthPrediction(depth, depth / 10)))
+    (read,) = BagSource(tmp_path / "bag", CONFIG)
+    assert_array_equal(read.image, frame.image)
+    assert_array_equal(read.ground_truth_m, depth)

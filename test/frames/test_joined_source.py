@@ -4,6 +4,8 @@
 import json
 from pathlib import Path
 
+import numpy as np
+
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.frames.source import NAME_SEPARATOR, JoinedSource, open_source, trained_on
@@ -51,3 +53,23 @@ def test_at_most_so_many_frames_are_scored_evenly_spread(tmp_path: Path, without
     names = [row.split(",")[0] for row in (report / "frames.csv").read_text().splitlines()[1:]]
     frames = list(open_source(source, SourceConfig()))
     assert names == [frames[0].name, frames[2].name]
+    assert summary["config"]["max_frames"] == 2
+
+
+def test_frames_without_ground_truth_take_nobodys_place(tmp_path: Path, without_plots: None):
+    """Of ten recorded frames the first and the sixth, which would be chosen, have none."""
+    folder = tmp_path / "recorded"
+    for name in ("depth", "ground_truth"):
+        (folder / name).mkdir(parents=True)
+        for index in range(10):
+            if name == "depth" or index not in (0, 5):
+                np.save(folder / name / f"{index}.npy", np.full((40, 50), 2.0 + index, np.float32))
+    (folder / "depth" / "9.npy").write_bytes(b"not read")
+    report = tmp_path / "report"
+    command = ["evaluate", f"predictions:{folder}", "--output", str(report), "--max-frames", "2"]
+    assert main(command) == 0
+    summary = json.loads((report / "summary.json").read_text())
+    assert summary["frames"]["evaluated"] == 2
+    assert summary["frames"]["skipped"] == {"no_ground_truth": 2}, "frames left out are not read"
+    names = [row.split(",")[0] for row in (report / "frames.csv").read_text().splitlines()[1:]]
+    assert names == ["1", "6"]

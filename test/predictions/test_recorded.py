@@ -297,7 +297,7 @@ def command(bag, tmp_path, *options):
 def test_the_command_needs_no_model_and_says_what_has_no_unit(bag, tmp_path, capsys):
     code, summary = command(
         bag, tmp_path, "--depth-topic", TOPICS[0], "--confidence-topic", TOPICS[1],
-        "--confidence-kind", "rank_up", "--align", "median",
+        "--confidence-type", "rank_up", "--align", "median",
     )  # fmt: skip
     assert code == 0
     content = json.loads(summary.read_text())

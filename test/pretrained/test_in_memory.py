@@ -93,7 +93,7 @@ def test_a_relative_network_is_aligned_to_the_ground_truth(saved, tmp_path, caps
     by_frame = summary("frames")  # the random network may run against the depth: no scores then
     assert by_frame["model"]["align"] == "scale_shift"
     assert by_frame["model"]["depth_type"] == "inverse_depth"
-    whole = summary("source", "--align", "median", "--align-per", "source")
+    whole = summary("source", "--align", "median", "--set", "align_per=source")
     assert whole["frames"]["evaluated"] == 2
     assert any("the source is aligned to its ground truth" in note for note in whole["notes"])
     capsys.readouterr()

@@ -228,9 +228,8 @@ def test_on_the_command_line_members_get_the_options_of_their_depth_models(saved
     members = [
         "--method",
         "multi_networks",
-        "--backbones",
-        str(saved("depth_anything_metric")),
-        "tiny",
+        "--set",
+        f"backbones={saved('depth_anything_metric')},tiny",
         "--epochs",
         "1",
         "--device",

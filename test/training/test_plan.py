@@ -176,18 +176,18 @@ def test_an_option_changes_what_is_trained_for_its_methods_alone(
         (
             {"method": "mc_dropout"},
             {"members", "method", "epochs"},
-            "mc_dropout has no use for --members: without effect",
+            "mc_dropout has no use for members: without effect",
         ),
         ({"method": "bagging"}, {"members"}, ""),
         (
             {"method": "multi_networks"},
             {"members", "backbones"},
-            "multi_networks has no use for --members: without effect",
+            "multi_networks has no use for members: without effect",
         ),
         (
             {"distill": "teacher"},
             {"snapshots", "distill"},
-            "distilled has no use for --snapshots: without effect",
+            "distilled has no use for snapshots: without effect",
         ),
         ({}, {"snapshots"}, ""),
         ({"method": "mc_dropout"}, set(), ""),

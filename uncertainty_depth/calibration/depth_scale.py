@@ -49,6 +49,7 @@ class DepthScaleConfig:
         False,
         "multiply depth and sigma by the scale that an evaluator with LiDAR estimates; offline: "
         "by what it would have estimated from the frames before",
+        expert=True,
     )
     depth_scale_timeout: float = option(
         2.0,
@@ -56,12 +57,14 @@ class DepthScaleConfig:
         "seconds",
         minimum=0.05,
         maximum=60.0,
+        expert=True,
     )
     depth_scale_max_factor: float = option(
         2.0,
         "maximum factor between published depth and the model's own, either way",
         minimum=1.0,
         maximum=10.0,
+        expert=True,
     )
 
 

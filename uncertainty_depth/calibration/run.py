@@ -44,6 +44,10 @@ LAWS = ("laplace", "gaussian")
 """Tried for a camera, the one with heavy tails first."""
 LAW_MARGIN = 0.005
 """By how much the CRPS of a later law must be smaller, as a fraction, to be taken."""
+REPORT_FRACTION = 0.33
+"""Of a single source: its last frames, held out for the reported scores."""
+BLOCKS = 4
+"""Of a single source: blocks in time, left out in turn to select the map."""
 MIN_SPREAD = 0.05  # standard deviation of calibrated sigma over its mean
 logger = logging.getLogger(__name__)
 
@@ -219,13 +223,13 @@ def calibrate_samples(
         trials = []
         for sample in samples:
             others = [other for other in samples if other is not sample]
-            parts = others if len(others) > 1 else others[0].blocks(config.blocks)
+            parts = others if len(others) > 1 else others[0].blocks(BLOCKS)
             of_others = choose(parts, kind, (choice.distribution,))
             trials.append(_trial(sample, others, of_others, kind))
     else:
-        first, last = samples[0].split(config.report_fraction)
+        first, last = samples[0].split(REPORT_FRACTION)
         fitting_samples = [first]
-        choice = choose(first.blocks(config.blocks), kind, laws)
+        choice = choose(first.blocks(BLOCKS), kind, laws)
         trials = [_trial(last, fitting_samples, choice, kind)]
     raw = pixels_of(samples)
     if kind is NETWORK:

@@ -25,6 +25,8 @@ from uncertainty_depth.records import DepthPrediction, Frame, Skipped
 
 MIN_FRAMES = 8
 MIN_PIXELS = 1000
+PIXELS_PER_FRAME = 1000
+"""At most, drawn at random: neighbours err alike, and say little more."""
 MAX_PIXELS = 200_000
 """Of all sources together: frames are the independent observations, more pixels only take time."""
 MIN_FRAME_PIXELS = 100
@@ -100,7 +102,7 @@ def collect(
 ) -> Sample:
     """Keep some of the pixels of a source's frames that have a prediction and a ground truth.
 
-    Memory is bounded by `max_frames` and `pixels_per_frame` of `config`. The first Ctrl-C ends it
+    Memory is bounded by `max_frames` of `config` and `PIXELS_PER_FRAME`. The first Ctrl-C ends it
     after the frame at hand; the sample is that of the frames so far.
 
     Args:
@@ -113,7 +115,7 @@ def collect(
         SourceError: fewer frames or pixels than a map can be fitted to; it says why the first
             frame was skipped.
     """
-    random = np.random.default_rng(config.pixel_seed)
+    random = np.random.default_rng(0)
     pixels: list[NDArray[np.float32]] = []
     cameras: list[Camera | None] = []
     skipped: list[str] = []
@@ -160,7 +162,7 @@ def _random_pixels(
     """Return predicted depth, raw sigma and true depth of random pixels, (3, n) metres."""
     maps = (prediction.depth_m, prediction.sigma_m, ground_truth_m)
     values = np.stack(valid_pixels(*maps, config.min_depth, config.max_depth))
-    number = min(config.pixels_per_frame, values.shape[1])
+    number = min(PIXELS_PER_FRAME, values.shape[1])
     if not number:
         return values
     chosen = random.choice(values.shape[1], number, replace=False)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from uncertainty_depth.config import NetworkConfig, SourceConfig, TrainingConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.model_location import is_hugging_face, model_path
-from uncertainty_depth.options import current_names, from_arguments, from_mapping
+from uncertainty_depth.options import from_arguments, from_mapping
 
 if TYPE_CHECKING:
     from uncertainty_depth.frames.source import Source
@@ -89,8 +89,6 @@ def _default_options(arguments: argparse.Namespace, before: OriginalRun | None) 
 
 def wrap(arguments: argparse.Namespace) -> None:
     """Write a pretrained metric depth model to a model folder, untrained."""
-    if "backbone" not in arguments:
-        raise ConfigError("HUB_ID is missing; expected a metric depth model to wrap")
     from uncertainty_depth.pretrained.own_options import own_options
     from uncertainty_depth.pretrained.wrap import wrap as wrap_model
 
@@ -146,6 +144,5 @@ def _check_not_shipped(model: Path) -> None:
 
 def _training_options(recorded: Mapping[str, Any]) -> TrainingConfig:
     """Return the options of a training by its record, which holds those of the network too."""
-    current = current_names(recorded, TrainingConfig)
-    names = [field.name for field in fields(TrainingConfig)]
-    return from_mapping(TrainingConfig, {name: current[name] for name in names if name in current})
+    names = [field.name for field in fields(TrainingConfig) if field.name in recorded]
+    return from_mapping(TrainingConfig, {name: recorded[name] for name in names})

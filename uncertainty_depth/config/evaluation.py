@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from uncertainty_depth.config.choices import MAX_COUNT, MAX_DEPTH_M, MAX_SEED
+from uncertainty_depth.config.choices import MAX_COUNT, MAX_DEPTH_M
 from uncertainty_depth.options import option
 
 
@@ -30,13 +30,14 @@ class EvaluationConfig:
         "fraction of the pixels whose error the scaled sigma of n-MeRCI must cover",
         minimum=0.01,
         maximum=1.0,
+        expert=True,
     )
     example_frames: int = option(
         6,
         "number of frames plotted in the report, half of them those with the largest error",
         minimum=0,
         maximum=100,
-        former_name="pictures",
+        expert=True,
     )
 
 
@@ -46,18 +47,15 @@ class RequirementConfig:
 
     require: tuple[str, ...] = option(
         (),
-        "limit of a metric, such as 'ause.rmse<=0.2' or 'auce<=0.05': PASS or FAIL; repeatable",
+        "limit of a metric, such as 'auce<=0.05', or a .yaml file with a list of them: PASS or "
+        "FAIL; repeatable",
     )
-    require_file: str = option("", "YAML file with a list of such requirements")
 
 
 @dataclass(frozen=True)
 class CalibrationConfig:
     """How the calibration of sigma is fitted."""
 
-    pixels_per_frame: int = option(
-        1000, "maximum number of random pixels used per frame", minimum=1, maximum=MAX_COUNT
-    )
     max_frames: int = option(
         2000,
         "maximum number of frames used per source, evenly spaced; 0 uses all",
@@ -80,18 +78,5 @@ class CalibrationConfig:
         "",
         "distribution of the error; empty: the model's variance head, or a Gaussian",
         choices=("", "gaussian", "laplace"),
+        expert=True,
     )
-    report_fraction: float = option(
-        0.33,
-        "with a single source: last fraction of its frames, held out for the reported scores",
-        minimum=0.05,
-        maximum=0.9,
-    )
-    blocks: int = option(
-        4,
-        "with a single source: number of blocks in time for the cross-validation that selects "
-        "the map",
-        minimum=2,
-        maximum=100,
-    )
-    pixel_seed: int = option(0, "random seed of the pixel selection", minimum=0, maximum=MAX_SEED)

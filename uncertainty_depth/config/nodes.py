@@ -173,6 +173,7 @@ class PlayerConfig:
         "maximum time to wait before the first message for a subscriber to every topic, seconds",
         minimum=0.0,
         maximum=MAX_DURATION_S,
+        expert=True,
     )
     wait_for_result: str = option(
         "",
@@ -184,4 +185,5 @@ class PlayerConfig:
         "maximum time to wait for a result, seconds; the frame then counts as unanswered",
         minimum=0.1,
         maximum=MAX_DURATION_S,
+        expert=True,
     )

@@ -84,11 +84,9 @@ class MeaningConfig:
 
     confidence_type: str = option(
         "",
-        "what the confidence image holds: sigma (m), variance (m^2), relative_error, log_error, "
-        "confidence_0_1, confidence_0_100 (most certain), exp_plus_one, rank_up (larger = less "
-        "certain), rank_down (larger = more certain), none; empty is sigma, or the sigma map's",
+        "what the confidence image holds: sigma in m, variance in m^2; rank_up is larger if less "
+        "certain, rank_down if more; empty is sigma, or the sigma map's",
         choices=("", *CONFIDENCE_TYPES),
-        other_flags=("--confidence-kind",),
     )
     depth_type: str = option(
         "depth",
@@ -114,6 +112,7 @@ class PredictionConfig(MeaningConfig):
         FRAME,
         "fit the alignment to each frame, or once to the whole source",
         choices=(FRAME, SOURCE),
+        expert=True,
     )
 
 
@@ -148,8 +147,9 @@ class HeldOutConfig:
         "model with sparse input: fraction of the known depth that is held out for scoring",
         minimum=0.0,
         maximum=1.0,
+        expert=True,
     )
-    held_out_by: str = option(BY_PIXEL, BY_HELP, choices=(BY_PIXEL, BY_RING))
+    held_out_by: str = option(BY_PIXEL, BY_HELP, choices=(BY_PIXEL, BY_RING), expert=True)
 
 
 @dataclass(frozen=True)
@@ -189,11 +189,11 @@ class RawPredictorConfig:
         "part of the variance: epistemic (spread of the samples), aleatoric (variance head), "
         "or their sum",
         choices=COMPONENTS,
+        expert=True,
     )
     samples: int = option(
         8,
-        "number of passes with noise, or maximum number of ensemble members, or of the views of "
-        "tta",
+        "number of passes with noise, and the most members of an ensemble or views of tta",
         minimum=1,
         maximum=1024,
     )
@@ -202,30 +202,35 @@ class RawPredictorConfig:
         "how the noise of a frame's samples is related: stratified, each unit is dropped its "
         "expected number of times to within one; antithetic, in mirrored pairs; independent",
         choices=SAMPLINGS,
+        expert=True,
     )
     chunk: int = option(
         8,
         "samples computed in one batch; limits memory, does not change the result",
         minimum=1,
         maximum=1024,
+        expert=True,
     )
     seed: int = option(
         0,
         "random seed of the dropout masks, combined with the image's stamp",
         minimum=0,
         maximum=MAX_SEED,
+        expert=True,
     )
     inference_dropout_rate: float = option(
         0.2,
         "fraction of the units that inference_dropout drops",
         minimum=0.0,
         maximum=0.9,
+        expert=True,
     )
     feature_noise_ratio: float = option(
         0.5,
         "standard deviation of feature_noise, as a fraction of each feature map's",
         minimum=0.0,
         maximum=10.0,
+        expert=True,
     )
     device: str = option(
         "auto",
@@ -257,8 +262,8 @@ class PredictorConfig(RawPredictorConfig):
     )
     widen_unfamiliar: bool = option(
         False,
-        "multiply sigma by the frame's unfamiliarity if it is above 1; for a robot in places "
-        "unlike the training's; it ends while use_online_calibration corrects sigma by LiDAR",
+        "multiply sigma by the frame's unfamiliarity if it is above 1: for places unlike the "
+        "training's; it ends while use_online_calibration corrects sigma by LiDAR",
     )
     spread_sparse: str = option(
         "",
@@ -271,6 +276,7 @@ class PredictorConfig(RawPredictorConfig):
         "multiply depth and sigma by the camera's focal length over the training's: canonical, "
         "if the model predicts the depth of a canonical camera; always; or never",
         choices=("canonical", "always", "never"),
+        expert=True,
     )
 
 

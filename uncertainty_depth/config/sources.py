@@ -37,6 +37,7 @@ class ProjectionConfig:
         "in the window (0 disables)",
         minimum=0.0,
         maximum=10.0,
+        expert=True,
     )
 
 
@@ -61,6 +62,7 @@ class CameraConfig:
         "largest camera image that is decoded, pixels: a larger one is dropped by its header",
         minimum=1,
         maximum=2**30,
+        expert=True,
     )
     distorted_images: str = option(
         "rectify",
@@ -112,22 +114,27 @@ class SynthesisConfig:
         "rooms: rooms and corridors, all with one camera; varied: those, furnished homes and "
         "streets, each with a camera, lights and textures of its own",
         choices=("rooms", "varied"),
+        expert=True,
     )
-    test_objects: bool = option(False, "add a class of objects that training worlds never contain")
-    width: int = option(320, "camera image width, pixels", minimum=16, maximum=8192)
-    height: int = option(240, "camera image height, pixels", minimum=16, maximum=8192)
+    test_objects: bool = option(
+        False, "add a class of objects that training worlds never contain", expert=True
+    )
+    width: int = option(320, "camera image width, pixels", minimum=16, maximum=8192, expert=True)
+    height: int = option(240, "camera image height, pixels", minimum=16, maximum=8192, expert=True)
     rate: float = option(
-        10.0, "camera and LiDAR rate, frames per second", minimum=0.1, maximum=1000.0
+        10.0, "camera and LiDAR rate, frames per second", minimum=0.1, maximum=1000.0, expert=True
     )
-    rings: int = option(32, "number of LiDAR rings", minimum=1, maximum=1024)
+    rings: int = option(32, "number of LiDAR rings", minimum=1, maximum=1024, expert=True)
     noise: float = option(
         1.0,
         "sensor noise, as a multiple of a typical camera's and LiDAR's",
         minimum=0.0,
         maximum=100.0,
+        expert=True,
     )
     dense: bool = option(
         False,
         "add exact dense depth: a source has it instead of the LiDAR's, a bag as an additional "
         "depth image",
+        expert=True,
     )

@@ -30,13 +30,14 @@ class NetworkConfig:
         "ZoeDepth, GLPN, TIPSv2); or pncnn, normalised convolutions of the sparse input alone",
     )
     skip_connections: bool = option(
-        True, "connect the encoder's feature maps of each scale to the decoder"
+        True, "connect the encoder's feature maps of each scale to the decoder", expert=True
     )
     decoder_width: int = option(
         256,
         "channels after the first up-projection; halved by each further one",
         minimum=16,
         maximum=2048,
+        expert=True,
     )
     dropout: float = option(
         0.2,
@@ -50,19 +51,21 @@ class NetworkConfig:
         "bernoulli has a constant rate, concrete learns the rate, gaussian multiplies by noise "
         "of learned variance",
         choices=DROPOUTS,
-        former_name="dropout_kind",
+        expert=True,
     )
     dropout_places: str = option(
         "decoder",
         "place of dropout: decoder, or encoder_and_decoder, after the last three stages of a "
         "ResNet and after all four up-projections",
         choices=DROPOUT_PLACES,
+        expert=True,
     )
     last_activation: str = option(
         "leaky_relu",
         "activation before the last convolution; with relu, pixels whose units are all off have "
         "no spread",
         choices=("relu", "leaky_relu"),
+        expert=True,
     )
     head: str = option(
         "laplace",
@@ -78,6 +81,7 @@ class NetworkConfig:
         True,
         "with sparse input, predict the correction of the depth interpolated between the known "
         "pixels instead of depth itself",
+        expert=True,
     )
     input_size: tuple[int, ...] = option(
         (160, 128),
@@ -115,6 +119,7 @@ class TrainingConfig:
         "",
         "l1, berhu, log_l1 or nll; empty uses nll with a variance head, log_l1 without",
         choices=("", *LOSSES),
+        expert=True,
     )
     epochs: int = option(150, "maximum number of epochs", minimum=1, maximum=MAX_COUNT)
     batch_size: int = option(16, "frames per batch", minimum=1, maximum=65536)
@@ -126,10 +131,11 @@ class TrainingConfig:
     )
     encoder_learning_rate: float = option(
         0.0,
-        "learning rate of the encoder, for one that starts from --encoder-weights; 0: same as "
+        "learning rate of the encoder, for one that starts from encoder_weights; 0: same as "
         "the decoder",
         minimum=0.0,
         maximum=10.0,
+        expert=True,
     )
     final_learning_rate: float = option(
         1.0,
@@ -137,14 +143,18 @@ class TrainingConfig:
         "cosine; 1 keeps it constant",
         minimum=0.0,
         maximum=1.0,
+        expert=True,
     )
-    weight_decay: float = option(1e-4, "decoupled weight decay (AdamW)", minimum=0.0, maximum=10.0)
+    weight_decay: float = option(
+        1e-4, "decoupled weight decay (AdamW)", minimum=0.0, maximum=10.0, expert=True
+    )
     snapshots: int = option(
         8,
         "number of snapshots of multi_epochs: one per epoch, once the validation error has "
         "stopped improving",
         minimum=1,
         maximum=1024,
+        expert=True,
     )
     members: int = option(
         5,
@@ -153,7 +163,9 @@ class TrainingConfig:
         maximum=1024,
     )
     backbones: tuple[str, ...] = option(
-        ("resnet10", "resnet18", "resnet34"), "encoders of multi_networks, one network each"
+        ("resnet10", "resnet18", "resnet34"),
+        "encoders of multi_networks, one network each",
+        expert=True,
     )
     distill: str = option(
         "",
@@ -170,12 +182,14 @@ class TrainingConfig:
         "",
         "safetensors file of weights that the encoder starts from, under the encoder's own names; "
         "empty: random, or the pretrained backbone's",
+        expert=True,
     )
     patience: int = option(
         30,
         "number of epochs without a lower validation error that count as a plateau",
         minimum=1,
         maximum=MAX_COUNT,
+        expert=True,
     )
     freeze_encoder: bool = option(
         False,
@@ -187,7 +201,7 @@ class TrainingConfig:
         "fraction of the frames held out for validation",
         minimum=0.01,
         maximum=0.9,
-        former_name="validation_share",
+        expert=True,
     )
     augment: bool = option(
         True,

@@ -12,7 +12,14 @@ from typing import Any
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.config.prediction import PredictionConfig, PredictionTopics
 from uncertainty_depth.errors import MessageError, SourceError
-from uncertainty_depth.frames.bag_frames import BagFrames, ImageFrames, Layout, RecordedFrames
+from uncertainty_depth.frames.bag_frames import (
+    BagFrames,
+    ImageFrames,
+    IsWanted,
+    Layout,
+    RecordedFrames,
+    every,
+)
 from uncertainty_depth.frames.extrinsics import ExtrinsicsFinder
 from uncertainty_depth.frames.ground_truth import (
     DepthImageGroundTruth,
@@ -84,8 +91,14 @@ class BagSource:
 
     def __iter__(self) -> Iterator[Frame | Skipped]:
         """Yield every camera image once, as a frame or as the reason why it cannot be scored."""
+        for record in self.read():
+            if record is not None:
+                yield record
+
+    def read(self, is_wanted: IsWanted = every) -> Iterator[Frame | Skipped | None]:
+        """Yield the record of every camera image; None, undecoded, for a frame not wanted."""
         with self.recording.open() as bag:
-            yield from self._frames().read(bag)
+            yield from self._frames().read(bag, is_wanted)
 
     def _frames(self) -> BagFrames:
         if not self._predictions.depth_topic:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -30,6 +30,15 @@ from uncertainty_depth.messages.stamps import SECOND_NS, frame_name, stamp_ns
 from uncertainty_depth.records import Frame, RecordedMaps, Scan, Skipped, in_view
 
 QUEUE_SIZE = 64  # images and messages of ground truth held while they wait for each other
+
+
+IsWanted = Callable[[int], bool]
+"""Tells whether the image of this number is wanted, once it is known to have ground truth."""
+
+
+def every(index: int) -> bool:
+    """Want every image."""
+    return True
 
 
 class Layout(NamedTuple):
@@ -68,13 +77,21 @@ class BagFrames(ABC):
         self._waiting: deque[Outcome | Skipped] = deque()
         self._transforms = layout.transforms.copy()
         self._images = 0
+        self._decided = 0
+        self._is_wanted: IsWanted = every
         self._damaged: Counter[str] = Counter()
         self._unusable_transforms: list[str] = []
         self._calibration: tuple[Any, ...] | None = None
         self._calibration_changes_ns: list[int] = []
 
-    def read(self, bag: OpenRecording) -> Iterator[Frame | Skipped]:
-        """Yield every camera image once, as a frame or as the reason why it cannot be scored."""
+    def read(
+        self, bag: OpenRecording, is_wanted: IsWanted = every
+    ) -> Iterator[Frame | Skipped | None]:
+        """Yield every camera image once, as a frame or as the reason why it cannot be scored.
+
+        An image that is not wanted is not decoded: it is None.
+        """
+        self._is_wanted = is_wanted
         topics = self._layout.topics
         for topic, message in bag.messages(self._topics()):
             self._images += topic == topics.image
@@ -147,7 +164,7 @@ class BagFrames(ABC):
             self._calibration_changes_ns.append(stamp_ns(message.header))
         self._calibration = key
 
-    def _complete_frames(self) -> Iterator[Frame | Skipped]:
+    def _complete_frames(self) -> Iterator[Frame | Skipped | None]:
         while self._waiting and not self._is_awaited(self._waiting[0]):
             yield self._frame_or_reason(self._waiting.popleft())
 
@@ -162,9 +179,13 @@ class BagFrames(ABC):
         viewpoint = self._viewpoint(outcome.reference)
         return self._layout.ground_truth.is_awaited(outcome.cloud, viewpoint, self._transforms)
 
-    def _frame_or_reason(self, outcome: Outcome | Skipped) -> Frame | Skipped:
+    def _frame_or_reason(self, outcome: Outcome | Skipped) -> Frame | Skipped | None:
+        index = self._decided
+        self._decided += 1
         if isinstance(outcome, Skipped):
             return outcome
+        if outcome.cloud is not None and not self._is_wanted(index):
+            return None
         image = f"the image at {frame_name(outcome.stamp_ns)} s"
         try:
             return self._frame(outcome.stamp_ns, outcome.reference, outcome.cloud)

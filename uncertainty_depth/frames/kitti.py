@@ -129,9 +129,10 @@ class KittiSource:
 
     def __iter__(self) -> Iterator[Frame | Skipped]:
         """Yield each image once, in order."""
-        return map(self._record, range(len(self)))
+        return map(self.__getitem__, range(len(self)))
 
-    def _record(self, index: int) -> Frame | Skipped:
+    def __getitem__(self, index: int) -> Frame | Skipped:
+        """Return the record of image `index`; no other file is read."""
         try:
             return self._frame(index)
         except MessageError as error:

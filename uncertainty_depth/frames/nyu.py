@@ -68,9 +68,11 @@ class NyuSource:
 
     def __iter__(self) -> Iterator[Frame | Skipped]:
         """Yield each image of the split once, in the order of the official index."""
-        return map(self._frame, self._names)
+        return map(self.__getitem__, range(len(self)))
 
-    def _frame(self, name: str) -> Frame | Skipped:
+    def __getitem__(self, index: int) -> Frame | Skipped:
+        """Return the record of image `index` of the split; no other file is read."""
+        name = self._names[index]
         stamp_ns = int(name) * FRAME_PERIOD_NS
         image = cv2.imread(str(self._folder / "rgb" / f"{name}.jpg"), cv2.IMREAD_COLOR)
         depth_mm = cv2.imread(str(self._folder / "depth" / f"{name}.png"), cv2.IMREAD_UNCHANGED)

@@ -60,6 +60,7 @@ class RecordedFolder:
         self._ground_truth = _files(folder / GROUND_TRUTH)
         has_confidence = (folder / CONFIDENCE).is_dir()
         self._confidence = _files(folder / CONFIDENCE) if has_confidence else None
+        self._names = sorted(self._depth.keys() | (self._confidence or {}).keys())
         has_images = (folder / IMAGE).is_dir()
         self._images = _files(folder / IMAGE, IMAGE_SUFFIXES) if has_images else {}
 
@@ -71,18 +72,19 @@ class RecordedFolder:
 
     def __len__(self) -> int:
         """Return the number of names with depth or confidence."""
-        return len(self._names())
+        return len(self._names)
 
     def __iter__(self) -> Iterator[Frame | Skipped]:
         """Yield every name once, as a frame or as the reason why it cannot be scored."""
-        for index, name in enumerate(self._names()):
-            try:
-                yield self._frame(index, name)
-            except MessageError as error:
-                yield Skipped(index, error.reason, f"{name}: {error}")
+        return map(self.__getitem__, range(len(self)))
 
-    def _names(self) -> list[str]:
-        return sorted(self._depth.keys() | (self._confidence or {}).keys())
+    def __getitem__(self, index: int) -> Frame | Skipped:
+        """Return the record of name `index`; no other file is read."""
+        name = self._names[index]
+        try:
+            return self._frame(index, name)
+        except MessageError as error:
+            return Skipped(index, error.reason, f"{name}: {error}")
 
     def _frame(self, index: int, name: str) -> Frame:
         if name not in self._depth:

@@ -221,11 +221,15 @@ class RgbdSource:
 
     def __iter__(self) -> Iterator[Frame | Skipped]:
         """Yield each colour image once, in the order of numbers or times."""
-        for index, item in enumerate(self._items):
-            try:
-                yield self._frame(index, item)
-            except MessageError as error:
-                yield Skipped(_stamp_ns(item.key), error.reason, str(error))
+        return map(self.__getitem__, range(len(self)))
+
+    def __getitem__(self, index: int) -> Frame | Skipped:
+        """Return the record of image `index`; no other file is read."""
+        item = self._items[index]
+        try:
+            return self._frame(index, item)
+        except MessageError as error:
+            return Skipped(_stamp_ns(item.key), error.reason, str(error))
 
     def _frame(self, index: int, item: _Item) -> Frame:
         image = cv2.imread(str(item.image), cv2.IMREAD_COLOR)

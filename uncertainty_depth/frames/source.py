@@ -328,32 +328,57 @@ class JoinedSource:
 
 
 class EvenlySpread:
-    """At most so many frames of a source, evenly spread over it; the others stay unscored.
+    """At most so many frames of a source, evenly spread over it.
 
-    Records that are skipped are all passed on: a report says what the source lacks.
+    A frame that cannot be used leaves its place to the next one that can. Files and bags are not
+    decoded for frames that are left out.
     """
 
     def __init__(self, source: Source, max_frames: int) -> None:
         self.name = source.name
         self.source = source
-        self.selected = evenly_spread(len(source), max_frames)
+        self._places = sorted(evenly_spread(len(source), max_frames) or range(len(source)))
+        self._used: int | None = None
 
     @property
     def notes(self) -> list[str]:
         """The notes of the source, and how many of its frames are used."""
-        if self.selected is None:
+        if len(self._places) == len(self.source):
             return list(self.source.notes)
-        used = f"{len(self.selected)} of {len(self.source)} frames are used, evenly spread"
-        return [*self.source.notes, used]
+        used = len(self._places) if self._used is None else self._used
+        return [
+            *self.source.notes,
+            f"{used} of {len(self.source)} frames are used, evenly spread",
+        ]
 
     def __len__(self) -> int:
-        return len(self.source) if self.selected is None else len(self.selected)
+        return len(self._places)
 
     def __iter__(self) -> Iterator[Frame | Skipped]:
-        for index, record in enumerate(self.source):
-            is_used = self.selected is None or index in self.selected
-            if is_used or isinstance(record, Skipped):
+        if len(self._places) == len(self.source):
+            yield from self.source
+            return
+        self._used = 0
+        for index, record in enumerate(self._records()):
+            if isinstance(record, Skipped):
                 yield record
+            elif record is not None and self._is_due(index):
+                self._used += 1
+                yield record
+
+    def _records(self) -> Iterator[Frame | Skipped | None]:
+        """Yield every record, or None in the place of one that the source need not read."""
+        if hasattr(self.source, "__getitem__"):  # files: by their numbers
+            for index in range(len(self.source)):
+                yield self.source[index] if self._is_due(index) else None
+        elif hasattr(self.source, "read"):  # a bag: in one pass
+            yield from self.source.read(self._is_due)
+        else:
+            yield from self.source
+
+    def _is_due(self, index: int) -> bool:
+        used = self._used or 0
+        return used < len(self._places) and index >= self._places[used]
 
 
 def evenly_spread(count: int, max_count: int) -> set[int] | None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
 from uncertainty_depth.config import SourceConfig
@@ -22,6 +22,9 @@ TRANSPORTS = (
     "/compressed",
 )  # of depth images the first is the one without loss
 
+OUTPUTS = ("depth/", "uncertainty/", "evaluator_node/")
+"""Namespaces of the images that the nodes publish."""
+SIGMA = "uncertainty/image_rect"
 NO_PREDICTIONS = PredictionTopics()
 EncodingOf = Callable[[str], str]
 IsPredicted = Callable[[str], bool]
@@ -192,13 +195,17 @@ class TopicChooser:
         return self._only(candidates, "camera info", "--camera-info-topic")
 
     def _images(self, depth: bool, besides: str = "") -> list[str]:
-        """Return image topics with or without depth, each in one transport: raw where recorded."""
+        """Return image topics with or without depth, each in one transport: raw where recorded.
+
+        What this package's nodes published is no input.
+        """
         others = {without_transport(besides), self._predictions.confidence_topic}
         return [
             name
             for name in _raw_first(self._of(IMAGE))
-            if is_depth_encoding(self._encoding_of(name)) == depth
-            and without_transport(name) not in others
+            if without_transport(name) not in others
+            and not is_published(name, self._topics)
+            and is_depth_encoding(self._encoding_of(name)) == depth
         ]
 
     def _of(self, types: tuple[str, ...]) -> list[str]:
@@ -240,6 +247,18 @@ def transform_topics(topics: Mapping[str, Topic], name: str = "tf_static") -> li
         for topic, about in topics.items()
         if about.message_type in TRANSFORMS and about.count and topic.rpartition("/")[2] == name
     )
+
+
+def is_published(name: str, topics: Collection[str]) -> bool:
+    """Return whether the depth node or the evaluator made an image: sigma lies beside it.
+
+    `ns/depth/image_rect` alone may be a camera's; with `ns/uncertainty/image_rect` it is ours.
+    """
+    for part in OUTPUTS:
+        namespace, found, _ = name.rpartition(part)
+        if found and any(topic.startswith(namespace + SIGMA) for topic in topics):
+            return True
+    return False
 
 
 def without_transport(name: str) -> str:

@@ -34,6 +34,7 @@ OTHER_NAMES = {"picp": "coverage_95", "mpiw": "mpiw_95", "interval_score": "inte
 """Usual names of metrics that are called by their level here."""
 FRAME_COUNTS = ("read", "evaluated", "skipped")
 MAX_NEAR_NAMES = 4
+FILE_SUFFIXES = (".yaml", ".yml")
 MAX_FILE_BYTES = 2**16
 MAX_LENGTH = 200
 """Characters of a requirement."""
@@ -88,13 +89,15 @@ class Outcome:
 
 
 def requirements_of(config: RequirementConfig) -> tuple[Requirement, ...]:
-    """Return the requirements of the options: those of the file first.
+    """Return the requirements of the options, those of a .yaml file in its place.
 
     Raises:
         ConfigError: one cannot be read, or names no metric.
     """
-    texts = [*_texts_of(Path(config.require_file))] if config.require_file else []
-    return tuple(parse(text) for text in [*texts, *config.require])
+    texts: list[str] = []
+    for text in config.require:
+        texts += _texts_of(Path(text)) if text.endswith(FILE_SUFFIXES) else [text]
+    return tuple(map(parse, texts))
 
 
 def parse(text: str) -> Requirement:
@@ -196,12 +199,12 @@ def _texts_of(path: Path) -> list[str]:
     try:
         content = strict_yaml.read_file(path, MAX_FILE_BYTES)
     except OSError as error:
-        raise ConfigError(f"require_file {path} cannot be read: {error.strerror}") from error
+        raise ConfigError(f"{path}, of require, cannot be read: {error.strerror}") from error
     except strict_yaml.YamlError as error:
-        raise ConfigError(f"require_file {path} cannot be read: {error}") from error
+        raise ConfigError(f"{path}, of require, cannot be read: {error}") from error
     if not isinstance(content, list) or not all(isinstance(text, str) for text in content):
         raise ConfigError(
-            f"require_file {path} holds {reprlib.repr(content)}; expected a list of requirements, "
+            f"{path}, of require, holds {reprlib.repr(content)}; expected a list of requirements, "
             "one a line: - ause.rmse<=0.2"
         )
     return content

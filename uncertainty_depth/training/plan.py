@@ -17,7 +17,7 @@ import torch
 from uncertainty_depth.config import NetworkConfig, TrainingConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.model_folder.folder import ModelFolder, read
-from uncertainty_depth.options import current_names, to_mapping
+from uncertainty_depth.options import to_mapping
 from uncertainty_depth.pretrained.network import PretrainedDepth
 from uncertainty_depth.pretrained.own_options import options_of_architecture
 from uncertainty_depth.training import schedule
@@ -139,7 +139,7 @@ def defaults_of(model: ModelFolder, user_options: Container[str] = ()) -> dict[s
         model: the folder to start from.
         user_options: names of the options that the user sets.
     """
-    recorded = current_names(model.training.get("options", {}), TrainingConfig)
+    recorded = model.training.get("options", {})
     defaults: dict[str, Any] = {}
     if model.architecture == PretrainedDepth.architecture:
         defaults |= options_of_architecture(model.backbone)
@@ -273,7 +273,7 @@ def without_effect(training: TrainingConfig, user_options: Container[str]) -> st
     """Return a warning that names the user's options without effect; empty if there are none."""
     method = "distilled" if training.distill else training.method
     ignored = [
-        "--" + name.replace("_", "-")
+        name
         for name, methods in ONLY_FOR.items()
         if name in user_options and method not in methods
     ]

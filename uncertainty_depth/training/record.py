@@ -22,7 +22,7 @@ from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.focal_length import camera_ranges, relative_focal_length
 from uncertainty_depth.geometry.resampling import resample_depth
 from uncertainty_depth.model_location import MAX_BYTES
-from uncertainty_depth.options import current_names, to_mapping
+from uncertainty_depth.options import to_mapping
 from uncertainty_depth.training import schedule
 
 if TYPE_CHECKING:
@@ -129,9 +129,7 @@ def read_original(folder: Path) -> OriginalRun:
         content = strict_json.read_file(folder / "model.json", MAX_BYTES)
         training = content["training"]
         return OriginalRun(
-            current_names(
-                {**content["network"], **training["options"]}, NetworkConfig, TrainingConfig
-            ),
+            {**content["network"], **training["options"]},
             training.get("fingerprint", ""),
             training.get("finished", False),
             all(key in training for key in DOMAIN_KEYS),

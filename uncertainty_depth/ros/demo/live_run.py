@@ -134,8 +134,8 @@ def _play(source: BagSource, output: Path) -> dict[str, int]:
         "play",
         source.name,
         "--clock",
-        "--wait-for-subscribers",
-        "20",
+        "--set",
+        "wait_for_subscribers=20",
         "--json",
         str(account),
     ]
