@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import heapq
+import os
 import re
 import struct
 import zlib
@@ -28,11 +29,12 @@ from uncertainty_depth import strict_yaml
 from uncertainty_depth.errors import SourceError
 
 MAGIC = b"\x89MCAP0\r\n"
-_RECORD_HEADER = struct.Struct("<BQ")  # opcode, length
-_FOOTER = struct.Struct("<BQQQI8s")  # ... summary start, summary offset start, summary CRC, magic
-_DATA_END = struct.Struct("<BQI")  # ... data section CRC
-_DATA_END_OPCODE = 0x0F
-_BLOCK = 2**20
+RECORD_HEADER_BYTES = 9
+"""Opcode and length, before the content of a record."""
+FOOTER = struct.Struct("<BQQQI8s")
+"""Opcode, length, start of the index, of its offsets, checksum of the index, magic."""
+CHECKSUM_BYTES = 4
+MAX_INDEX_BYTES = 2**28
 
 
 class McapConnection(NamedTuple):
@@ -46,28 +48,25 @@ class McapConnection(NamedTuple):
 
 
 class McapFile:
-    """An MCAP file with the methods of a rosbags reader.
+    """An MCAP file with the methods of a rosbags reader: by its index, else from its beginning.
 
-    A file without an index is read once more, to learn its topics.
+    What is damaged is left out, and the rest is read: of a chunk whose checksum is wrong the
+    messages, of a file that was cut all after the cut. A file without a sound index is read once
+    more, to learn its topics. https://mcap.dev/spec
 
     Attributes:
         connections: the topics, with the messages that the index counts, or that can be read.
-        is_truncated: whether the file begins as an MCAP and does not end as one.
-        has_damaged_index: whether the checksum of the index is wrong; it is not used then.
-        has_damaged_data: whether the checksum of all data is wrong, where no chunk has its own.
+        is_sound: whether the file ends as an MCAP, and its index has the checksum beside it.
         damaged_chunks: offsets of the chunks that were met and do not decompress or have another
-            checksum; the count of chunks where the file has no index.
+            checksum; their count if the file has no index.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.connections: list[McapConnection] = []
-        self.is_truncated = False
-        self.has_damaged_index = False
-        self.has_damaged_data = False
+        self.is_sound = True
         self.damaged_chunks: set[int] = set()
         self._chunk_indexes: list[ChunkIndex] = []
-        self._has_unchecked_data = False
 
     def __enter__(self) -> McapFile:
         """Raises `McapError` unless the file is an MCAP."""
@@ -86,53 +85,58 @@ class McapFile:
         messages = self._indexed(by_channel) if self._chunk_indexes else self._streamed(by_channel)
         for message in messages:
             yield by_channel[message.channel_id], message.log_time, message.data
-        if self._has_unchecked_data and not self.is_truncated:
-            self.has_damaged_data = not data_checksum_holds(self.path)
+
+    def losses(self) -> list[str]:
+        """Return a sentence for each way in which the file is damaged."""
+        sentences = []
+        if not self.is_sound:
+            messages = sum(connection.msgcount for connection in self.connections)
+            sentences.append(
+                f"{self.path.name} is cut off or has a damaged index: {messages} messages were "
+                f"read from its {self.path.stat().st_size} bytes, and the rest is lost"
+            )
+        if self.damaged_chunks:
+            sentences.append(
+                f"the messages in {len(self.damaged_chunks)} damaged chunks of {self.path.name} "
+                "are lost"
+            )
+        hint = f"; `mcap recover {self.path.name} -o repaired.mcap` writes what is left"
+        return [sentence + hint for sentence in sentences]
 
     def _learn(self) -> None:
-        if not begins_as_mcap(self.path):
-            raise McapError("File magic is invalid")
-        self.is_truncated = not ends_as_mcap(self.path)
-        self.has_damaged_index = not self.is_truncated and not index_checksum_holds(self.path)
-        summary = None if self.has_damaged_index else read_summary(self.path)
-        if summary is None or summary.statistics is None:
-            self._scan()
-            return
-        self._chunk_indexes = sorted(
-            summary.chunk_indexes, key=lambda index: index.message_start_time
-        )
-        names = {key: schema.name for key, schema in summary.schemas.items()}
-        self._connect(names, summary.channels, summary.statistics.channel_message_counts)
-
-    def _scan(self) -> None:
+        with self.path.open("rb") as file:
+            if not MAGIC.startswith(file.read(len(MAGIC))):
+                raise McapError("File magic is invalid")
+            self.is_sound = has_sound_index(file)
+        summary = read_summary(self.path) if self.is_sound else None
         schemas: dict[int, str] = {}
         channels: dict[int, Channel] = {}
         counts: dict[int, int] = {}
-        for record in self._records():
-            if isinstance(record, Schema):
-                schemas[record.id] = record.name
-            elif isinstance(record, Channel):
-                channels[record.id] = record
-            elif isinstance(record, Message):
-                counts[record.channel_id] = counts.get(record.channel_id, 0) + 1
-        self._connect(schemas, channels, counts)
-
-    def _connect(
-        self, schemas: dict[int, str], channels: dict[int, Channel], counts: dict[int, int]
-    ) -> None:
+        if summary is not None and summary.statistics is not None:
+            self._chunk_indexes = sorted(
+                summary.chunk_indexes, key=lambda index: index.message_start_time
+            )
+            schemas = {key: schema.name for key, schema in summary.schemas.items()}
+            channels = summary.channels
+            counts = summary.statistics.channel_message_counts
+        else:
+            for record in self._records():
+                if isinstance(record, Schema):
+                    schemas[record.id] = record.name
+                elif isinstance(record, Channel):
+                    channels[record.id] = record
+                elif isinstance(record, Message):
+                    counts[record.channel_id] = counts.get(record.channel_id, 0) + 1
         max_count = self.path.stat().st_size  # whatever the index claims
         for key, channel in channels.items():
             qos = parse_qos(channel.metadata.get("offered_qos_profiles", ""))
             extension = ConnectionExtRosbag2(channel.message_encoding, qos)
             name = schemas.get(channel.schema_id, "")
-            self.connections.append(
-                McapConnection(
-                    key, channel.topic, name, min(counts.get(key, 0), max_count), extension
-                )
-            )
+            messages = min(counts.get(key, 0), max_count)
+            self.connections.append(McapConnection(key, channel.topic, name, messages, extension))
 
     def _indexed(self, channels: Collection[int]) -> Iterator[Message]:
-        """Yield messages by log time; holds one chunk, more where their times overlap."""
+        """Yield messages by log time; holds one chunk, more if their times overlap."""
         waiting: list[tuple[int, int, Message]] = []
         order = count()
         with self.path.open("rb") as file:
@@ -144,20 +148,19 @@ class McapFile:
                     continue
                 while waiting and waiting[0][0] < index.message_start_time:
                     yield heapq.heappop(waiting)[-1]
-                for record in self._contents_at(file, index):
+                for record in self._contents(file, index):
                     if isinstance(record, Message) and record.channel_id in channels:
                         heapq.heappush(waiting, (record.log_time, next(order), record))
         while waiting:
             yield heapq.heappop(waiting)[-1]
 
-    def _contents_at(self, file: BinaryIO, index: ChunkIndex) -> list[McapRecord]:
+    def _contents(self, file: BinaryIO, index: ChunkIndex) -> list[McapRecord]:
         try:
-            file.seek(index.chunk_start_offset + _RECORD_HEADER.size)
-            chunk = Chunk.read(ReadDataStream(file))
-        except (McapError, struct.error, ValueError, OSError, OverflowError, MemoryError):
+            file.seek(index.chunk_start_offset + RECORD_HEADER_BYTES)
+            return breakup_chunk(Chunk.read(ReadDataStream(file)), validate_crc=True)
+        except Exception:  # mcap's, struct's, and each compression library's own
             self.damaged_chunks.add(index.chunk_start_offset)
             return []
-        return self._contents(chunk, index.chunk_start_offset)
 
     def _streamed(self, channels: Collection[int]) -> Iterator[Message]:
         """Yield messages in the order of the file."""
@@ -166,44 +169,28 @@ class McapFile:
                 yield record
 
     def _records(self) -> Iterator[McapRecord]:
+        limit = self.path.stat().st_size
         with self.path.open("rb") as file:
-            records = StreamReader(
-                file, emit_chunks=True, record_size_limit=self.path.stat().st_size
-            ).records
+            reader = StreamReader(file, emit_chunks=True, record_size_limit=limit)
+            records = reader.records
             for number in count():
                 try:
                     record = next(records)
                 except (StopIteration, McapError, struct.error, ValueError, OverflowError):
                     return  # the end, in the middle of a record or not
-                if isinstance(record, Chunk):
-                    yield from self._contents(record, number)
-                else:
-                    self._has_unchecked_data |= isinstance(record, Message)
+                if not isinstance(record, Chunk):
                     yield record
-
-    def _contents(self, chunk: Chunk, place: int) -> list[McapRecord]:
-        self._has_unchecked_data |= chunk.uncompressed_crc == 0
-        try:
-            return breakup_chunk(chunk, validate_crc=True)
-        except Exception:  # each compression library has its own exceptions
-            self.damaged_chunks.add(place)
-            return []
-
-
-def begins_as_mcap(path: Path) -> bool:
-    """Return whether the file starts with MCAP's magic, or with as much of it as there is."""
-    with path.open("rb") as file:
-        return MAGIC.startswith(file.read(len(MAGIC)))
-
-
-def ends_as_mcap(path: Path) -> bool:
-    """Return whether the file ends with MCAP's magic, and has another at its beginning."""
-    size = path.stat().st_size
-    return size >= 2 * len(MAGIC) and _tail(path, len(MAGIC)) == MAGIC
+                    continue
+                try:
+                    contents = breakup_chunk(record, validate_crc=True)
+                except Exception:  # as above
+                    self.damaged_chunks.add(number)
+                    continue
+                yield from contents
 
 
 def read_summary(path: Path) -> Summary | None:
-    """Return the index at the end of an MCAP file; None where none can be read."""
+    """Return the index at the end of an MCAP file; None if none can be read."""
     with path.open("rb") as file:
         try:
             return make_reader(file).get_summary()
@@ -211,54 +198,23 @@ def read_summary(path: Path) -> Summary | None:
             return None
 
 
-def index_checksum_holds(path: Path) -> bool:
-    """Return whether the summary section has the checksum in its footer, or none."""
-    footer = _footer(path)
-    if footer is None:
-        return True
-    start, checksum = footer
-    end = path.stat().st_size - len(MAGIC) - 4
-    return checksum == 0 or start == 0 or _checksum(path, start, end) == checksum
+def has_sound_index(file: BinaryIO) -> bool:
+    """Return whether an MCAP file ends as one, and its index has the checksum in the footer.
 
-
-def data_checksum_holds(path: Path) -> bool:
-    """Return whether the data section has the checksum in the record behind it, or none."""
-    footer = _footer(path)
-    if footer is None:
-        return True
-    end = (footer[0] or path.stat().st_size - _FOOTER.size) - _DATA_END.size
-    with path.open("rb") as file:
-        file.seek(max(0, end))
-        record = file.read(_DATA_END.size)
-    if len(record) < _DATA_END.size:
-        return True
-    opcode, _, checksum = _DATA_END.unpack(record)
-    return opcode != _DATA_END_OPCODE or checksum == 0 or _checksum(path, 0, end) == checksum
-
-
-def _footer(path: Path) -> tuple[int, int] | None:
-    """Return the start and the checksum of the summary section, each 0 where there is none."""
-    tail = _tail(path, _FOOTER.size)
-    if len(tail) < _FOOTER.size:
-        return None
-    _, _, start, _, checksum, _ = _FOOTER.unpack(tail)
-    return start, checksum
-
-
-def _tail(path: Path, size: int) -> bytes:
-    with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - size))
-        return file.read()
-
-
-def _checksum(path: Path, start: int, end: int) -> int:
-    """Return the CRC-32 of the bytes from `start` to `end`."""
-    checksum = 0
-    with path.open("rb") as file:
-        file.seek(min(start, end))
-        while block := file.read(min(_BLOCK, max(0, end - file.tell()))):
-            checksum = zlib.crc32(block, checksum)
-    return checksum
+    mcap's own reader does not check it; a flipped bit would rename a topic.
+    """
+    size = file.seek(0, os.SEEK_END)
+    if size < FOOTER.size:
+        return False
+    file.seek(size - FOOTER.size)
+    _, _, start, _, checksum, magic = FOOTER.unpack(file.read())
+    if magic != MAGIC or checksum == 0 or start == 0:
+        return bool(magic == MAGIC)
+    if not size - MAX_INDEX_BYTES <= start < size - FOOTER.size:
+        return False
+    file.seek(start)
+    index = file.read(size - start - len(MAGIC) - CHECKSUM_BYTES)
+    return zlib.crc32(index) == checksum
 
 
 SUFFIXES = (".mcap", ".db3", ".bag")
@@ -419,7 +375,7 @@ class Recording:
         """Replace the sentences about losses of an MCAP file by the latest ones."""
         if not isinstance(reader, McapFile):
             return
-        sentences = _losses(reader)
+        sentences = reader.losses()
         for earlier in self._losses.get(reader.path, []):
             if earlier not in sentences:
                 self.notes.remove(earlier)
@@ -517,22 +473,3 @@ def _hint(problem: str) -> str:
     if "malformed" in problem:
         return "; was it cut off?"
     return "; was it cut off? `rosbag reindex` may repair it" if "Bag index" in problem else ""
-
-
-def _losses(file: McapFile) -> list[str]:
-    """Return a sentence for each way in which an MCAP file is damaged."""
-    name = file.path.name
-    messages = sum(connection.msgcount for connection in file.connections)
-    chunks = len(file.damaged_chunks)
-    sentences = {
-        f"{name} is truncated: {messages} messages were recovered from its "
-        f"{file.path.stat().st_size} bytes, the rest is lost": file.is_truncated,
-        f"{name} has a damaged index (its checksum is wrong): it is read from the beginning": (
-            file.has_damaged_index
-        ),
-        f"{name} has {chunks} damaged {'chunk' if chunks == 1 else 'chunks'} (their checksums are "
-        "wrong, or they do not decompress): their messages are lost": chunks,
-        f"{name} is damaged: the checksum of its data is wrong, so any of its messages may be "
-        "wrong": file.has_damaged_data,
-    }
-    return [sentence for sentence, holds in sentences.items() if holds]
