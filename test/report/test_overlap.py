@@ -2,7 +2,7 @@
 """Reading ahead and scoring behind: the order, the exceptions and the results of a plain loop."""
 
 import threading
-from functools import partial
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,13 +11,13 @@ from uncertainty_depth.frames.predicted import (
     AHEAD,
     BEHIND,
     Behind,
-    Predicted,
     predict_frame,
     predicted,
     read_ahead,
 )
 from uncertainty_depth.records import DepthPrediction, Frame, Skipped
 from uncertainty_depth.report.evaluate import evaluate
+from uncertainty_depth.report.evaluation import Evaluation
 
 WAIT_S = 30
 
@@ -50,15 +50,19 @@ class Predictor:
 
 
 def test_results_are_those_of_a_loop_in_every_bit():
-    handed = {}
-    results = {}
-    for overlapped in (False, True):
-        names = handed.setdefault(overlapped, [])
-        frames = Predicted(Source(), partial(predict_frame, Predictor()), overlapped)
-        sinks = [lambda frame, names=names: names.append(frame.name)]
-        results[overlapped] = evaluate(frames, sinks=sinks, progress=False, overlapped=overlapped)
-    alone, both = results.values()
-    assert handed[True] == handed[False]
+    alone = Evaluation()
+    names = []
+    for record in Source():
+        if isinstance(record, Skipped):
+            alone.skip(record)
+        else:
+            frame = replace(record, prediction=predict_frame(Predictor(), record))
+            alone.add(frame)
+            names.append(frame.name)
+    handed = []
+    sinks = [lambda frame: handed.append(frame.name)]
+    both = evaluate(predicted(Source(), Predictor()), sinks=sinks, progress=False)
+    assert handed == names
     assert both.frames() == alone.frames()
     assert list(both.first_skips) == list(alone.first_skips)
     assert list(both.table.text()) == list(alone.table.text())

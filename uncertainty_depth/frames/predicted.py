@@ -27,91 +27,6 @@ from uncertainty_depth.frames.source import Source, open_source
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.records import DepthPrediction, Frame, Skipped
 
-Item = TypeVar("Item")
-AHEAD = 2
-"""Items that are read before they are asked for."""
-BEHIND = 1
-"""Steps that may wait to be done, or be at work: more make nothing faster."""
-_END: Any = object()
-
-
-def read_ahead(items: Iterable[Item]) -> Generator[Item, None, None]:
-    """Yield the items, which another thread reads, from the first to the last.
-
-    An exception of the reading is raised in place of its item. Leaving the loop waits for the
-    item that is being read, and ends the iteration on the thread that began it.
-    """
-    iterator = iter(items)
-    with ThreadPoolExecutor(1, "reading") as thread:
-        waiting = deque(thread.submit(next, iterator, _END) for _ in range(AHEAD))
-        try:
-            while (item := waiting.popleft().result()) is not _END:
-                waiting.append(thread.submit(next, iterator, _END))
-                yield item
-        finally:
-            for future in waiting:
-                future.cancel()
-            thread.submit(getattr(iterator, "close", _nothing)).result()
-
-
-class Behind(Generic[Item]):
-    """Runs steps in order on its own thread, at most `BEHIND` of them late.
-
-    On leaving the context all steps are done; after an exception those that wait are dropped.
-
-    Attributes:
-        latest: what the last step known to be done returned; None before the first.
-    """
-
-    def __init__(self) -> None:
-        self.latest: Item | None = None
-        self._thread = ThreadPoolExecutor(1, "scoring")
-        self._waiting: deque[Future[Item]] = deque()
-
-    def add(self, step: Callable[[], Item]) -> None:
-        """Queue a step; raise the exception of an earlier one."""
-        while len(self._waiting) >= BEHIND or (self._waiting and self._waiting[0].done()):
-            self.latest = self._waiting.popleft().result()
-        self._waiting.append(self._thread.submit(step))
-
-    def __enter__(self) -> Behind[Item]:
-        return self
-
-    def __exit__(
-        self,
-        error_type: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        with self._thread:
-            if error_type is not None:
-                for future in self._waiting:
-                    future.cancel()
-                return
-            while self._waiting:
-                self.latest = self._waiting.popleft().result()
-
-
-class AtOnce(Generic[Item]):
-    """Runs steps immediately: `Behind` without a thread, as its reference."""
-
-    latest: Item | None = None
-
-    def add(self, step: Callable[[], Item]) -> None:
-        """Do a step."""
-        self.latest = step()
-
-    def __enter__(self) -> AtOnce[Item]:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Do nothing: no step is queued."""
-
-
-def _nothing() -> None:
-    pass
-
-
 Predict = Callable[[Frame], DepthPrediction]
 """Returns the prediction of a frame; a `MessageError` skips the frame."""
 
@@ -158,12 +73,11 @@ class Predicted:
     The next frames are read, by a thread of their own, while one is predicted.
     """
 
-    def __init__(self, source: Source, predict: Predict, overlapped: bool = True) -> None:
-        """Take a source and what predicts a frame; without `overlapped` one thread does both."""
+    def __init__(self, source: Source, predict: Predict) -> None:
+        """Take a source and what predicts a frame."""
         self.name = source.name
         self._source = source
         self._predict = predict
-        self._overlapped = overlapped
 
     @property
     def notes(self) -> list[str]:
@@ -175,7 +89,7 @@ class Predicted:
 
     def __iter__(self) -> Iterator[Frame | Skipped]:
         """Yield each frame with its prediction, or why it has none."""
-        records = read_ahead(self._source) if self._overlapped else each(self._source)
+        records = read_ahead(self._source)
         with single_threaded_blas(), closing(records):
             for record in records:
                 yield record if isinstance(record, Skipped) else self._predicted(record)
@@ -187,6 +101,68 @@ class Predicted:
             return Skipped(frame.stamp_ns, error.reason, f"{frame.name}: {error}")
 
 
-def each(frames: Iterable[Frame | Skipped]) -> Any:
-    """Return a generator over the frames, which can be closed whatever they are."""
-    yield from frames
+Item = TypeVar("Item")
+AHEAD = 2
+"""Items that are read before they are asked for."""
+BEHIND = 1
+"""Steps that may wait to be done, or be at work: more make nothing faster."""
+_END: Any = object()
+
+
+def read_ahead(items: Iterable[Item]) -> Generator[Item, None, None]:
+    """Yield the items, which another thread reads, from the first to the last.
+
+    An exception of the reading is raised in place of its item. Leaving the loop waits for the
+    item that is being read, and ends the iteration on the thread that began it.
+    """
+    iterator = iter(items)
+    with ThreadPoolExecutor(1, "reading") as thread:
+        waiting = deque(thread.submit(next, iterator, _END) for _ in range(AHEAD))
+        try:
+            while (item := waiting.popleft().result()) is not _END:
+                waiting.append(thread.submit(next, iterator, _END))
+                yield item
+        finally:
+            for future in waiting:
+                future.cancel()
+            close = getattr(iterator, "close", None)
+            if close is not None:
+                thread.submit(close).result()
+
+
+class Behind(Generic[Item]):
+    """Runs steps in order on its own thread, at most `BEHIND` of them late.
+
+    On leaving the context all steps are done; after an exception those that wait are dropped.
+
+    Attributes:
+        latest: what the last step known to be done returned; None before the first.
+    """
+
+    def __init__(self) -> None:
+        self.latest: Item | None = None
+        self._thread = ThreadPoolExecutor(1, "scoring")
+        self._waiting: deque[Future[Item]] = deque()
+
+    def add(self, step: Callable[[], Item]) -> None:
+        """Queue a step; raise the exception of an earlier one."""
+        while len(self._waiting) >= BEHIND or (self._waiting and self._waiting[0].done()):
+            self.latest = self._waiting.popleft().result()
+        self._waiting.append(self._thread.submit(step))
+
+    def __enter__(self) -> Behind[Item]:
+        return self
+
+    def __exit__(
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        with self._thread:
+            if error_type is not None:
+                for future in self._waiting:
+                    future.cancel()
+                return
+            while self._waiting:
+                self.latest = self._waiting.popleft().result()

@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from uncertainty_depth.blas import single_threaded_blas
 from uncertainty_depth.config import EvaluationConfig
-from uncertainty_depth.frames.predicted import AtOnce, Behind, each
+from uncertainty_depth.frames.predicted import Behind
 from uncertainty_depth.frames.source import Source
 from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.options import takes_options
@@ -28,7 +28,6 @@ def evaluate(
     config: EvaluationConfig = EvaluationConfig(),  # noqa: B008  frozen
     sinks: Iterable[Sink] = (),
     progress: bool = True,
-    overlapped: bool = True,
     without_size: str = "",
     **options: Any,
 ) -> Evaluation:
@@ -46,7 +45,6 @@ def evaluate(
         config: which pixels are scored, and how.
         sinks: called with each frame, e.g. to write it to a bag.
         progress: show a progress bar.
-        overlapped: whether scoring has a thread; the results are the same without.
         without_size: why the size of sigma is not judged; empty if it is in metres.
         **options: of `EvaluationConfig`, in place of the config's, e.g. `max_depth=10`.
 
@@ -54,9 +52,9 @@ def evaluate(
         SourceError: the source cannot be read.
     """
     evaluation = Evaluation(config, without_size=without_size, **options)
-    records = each(frames)
+    records = (record for record in frames)  # which can be closed whatever the frames are
     bar = tqdm(records, total=len(frames), unit="frame", desc=frames.name, disable=not progress)
-    scoring: Behind[float | None] | AtOnce[float | None] = Behind() if overlapped else AtOnce()
+    scoring: Behind[float | None] = Behind()
     errors: list[float] = []
     with (
         single_threaded_blas(),
