@@ -254,8 +254,8 @@ def test_truncated_bag_is_scored_with_a_note(bag, model, tmp_path):
     )
     summary = summary_of(tmp_path / "report")
     assert 0 < summary["frames"]["evaluated"] < 8
-    assert any("truncated" in note for note in summary["notes"])
-    assert "truncated" in (tmp_path / "report" / "report.html").read_text()
+    assert any("is cut off" in note for note in summary["notes"])
+    assert "is cut off" in (tmp_path / "report" / "report.html").read_text()
 
 
 def random_model(folder: Path) -> Path:

@@ -37,7 +37,13 @@ def folder(tmp_path):
 
 @pytest.mark.parametrize(
     ("split", "names"),
-    [("", ["0000", "0001", "0002"]), (":train", ["0000", "0002"]), (":test", ["0001"])],
+    [
+        ("", ["0000", "0001", "0002"]),
+        (":train", ["0000", "0002"]),
+        (":test", ["0001"]),
+        (":fit", ["0000"]),
+        (":calibrate", ["0002"]),
+    ],
 )
 def test_a_split_gives_its_images_in_order_each_time(folder, split, names):
     source = open_source(f"nyu:{folder}{split}", CONFIG)

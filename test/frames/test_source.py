@@ -85,6 +85,8 @@ MOVED = "a source of the same name"
         ("kitti:/a/drive_0001", "kitti:/a/drive_0002", None),
         ("nyu:/a/nyu:test", "nyu:/a/nyu:train", None),
         ("nyu:/a/nyu:test", "nyu:/b/nyu:train", None),
+        ("nyu:/a/nyu:calibrate", "nyu:/a/nyu:fit", None),
+        ("nyu:/a/nyu:calibrate", "nyu:/a/nyu:train", "frames of"),
         ("nyu:/a/nyu:test", "nyu:/a/nyu", "frames of"),
         ("nyu:/a/nyu", "nyu:/a/nyu:train", "frames of"),
         ("nyu:/a/nyu:train", "nyu:/b/nyu:train", MOVED),

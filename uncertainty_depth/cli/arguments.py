@@ -32,8 +32,8 @@ from uncertainty_depth.config.prediction import HeldOutConfig, PredictionConfig,
 from uncertainty_depth.options import add_arguments, add_expert_argument
 
 SOURCE = (
-    "a bag (rosbag2 folder, .mcap, .db3, ROS 1 .bag), nyu:DIR[:train|:test], kitti:DRIVE_DIR, "
-    "rgbd:DIR, or synthetic:[worlds=4,frames=20,seed=1]"
+    "a bag (rosbag2 folder, .mcap, .db3, ROS 1 .bag), nyu:DIR[:train|:test|:fit|:calibrate], "
+    "kitti:DRIVE_DIR, rgbd:DIR, or synthetic:[worlds=4,frames=20,seed=1]"
 )
 MODEL = "model folder; indoor or demo, which are shipped; or a Hugging Face model, ORG/NAME"
 WIDTH_OF_FLAGS = 30

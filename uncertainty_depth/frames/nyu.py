@@ -19,7 +19,15 @@ from uncertainty_depth.errors import SourceError
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.records import Frame, Skipped
 
-SPLITS = ("train", "test")
+PARTS = {
+    "": ("fit", "calibrate", "test"),
+    "train": ("fit", "calibrate"),
+    "fit": ("fit",),
+    "calibrate": ("calibrate",),
+    "test": ("test",),
+}
+"""Each split's parts. The official training images are ordered by scene: fit is their first four
+fifths and calibrate the last, for calibrating on scenes that a training on fit has not seen."""
 FRAME_PERIOD_NS = 100_000_000  # nominal: the set has no times
 _SIZE = (320, 240)
 _INTRINSICS = np.array(
@@ -33,7 +41,7 @@ _WHITE_BORDER = 5  # pixels at 320x240
 
 
 class NyuSource:
-    """The labelled images of a folder, of one official split or of both in order. A `Source`.
+    """The labelled images of a folder, of one split or of all in order. A `Source`.
 
     Depth is millimetres in 16 bits, 0 = none. Outside the usual evaluation crop it is taken as
     unknown: the images have a white border there. The border shows the mirrored pixels inside it,
@@ -46,7 +54,7 @@ class NyuSource:
 
         Args:
             folder: of the data set.
-            split: train, test, or empty for both.
+            split: one of `PARTS`.
 
         Raises:
             SourceError: the folder, its split files or its images are missing.
@@ -59,8 +67,9 @@ class NyuSource:
         for part in ("rgb", "depth"):
             if not (folder / part).is_dir():
                 raise SourceError(f"{folder} is not an NYU folder: it has no {part}/")
-        splits = [split] if split else SPLITS
-        self._names = sorted(chain.from_iterable(_read_split(folder, name) for name in splits))
+        self._names = sorted(
+            chain.from_iterable(_read_part(folder, part) for part in PARTS[split])
+        )
 
     def __len__(self) -> int:
         """Return the number of images in the split."""
@@ -116,6 +125,14 @@ def ground_truth(depth_mm: NDArray[np.uint16]) -> NDArray[np.float32]:
 
 def _scaled(part: slice, size: int, reference: int) -> slice:
     return slice(round(part.start * size / reference), round(part.stop * size / reference))
+
+
+def _read_part(folder: Path, part: str) -> list[str]:
+    if part == "test":
+        return _read_split(folder, part)
+    names = sorted(_read_split(folder, "train"))
+    border = len(names) * 4 // 5
+    return names[:border] if part == "fit" else names[border:]
 
 
 def _read_split(folder: Path, split: str) -> list[str]:

@@ -130,6 +130,11 @@ def _files(folder: Path, suffixes: tuple[str, ...] = MAP_SUFFIXES) -> dict[str, 
             )
         files[path.stem] = path
     if not files:
+        if archives := sorted(folder.glob("*.npz")):
+            raise SourceError(
+                f"{archives[0]} is an .npz archive of several arrays; expected one map a frame, "
+                f"{', '.join(suffixes)}"
+            )
         raise SourceError(f"{folder} has no file of {', '.join(suffixes)}; {LAYOUT}")
     return files
 

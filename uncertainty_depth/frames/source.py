@@ -71,8 +71,8 @@ def open_source(
     """Open a source by its notation.
 
     Args:
-        notation: a bag's path, `nyu:DIR[:train|:test]`, `kitti:DRIVE_DIR`, `rgbd:DIR` or
-            `synthetic:[option=value,...]`.
+        notation: a bag's path, `nyu:DIR[:train|:test|:fit|:calibrate]`, `kitti:DRIVE_DIR`,
+            `rgbd:DIR` or `synthetic:[option=value,...]`.
         config: topics and extrinsics, as far as the source has them.
         topics: of recorded predictions in a bag; `predictions:DIR` is a folder of them.
         meaning: what recorded predictions hold.
@@ -154,10 +154,10 @@ def _identity(name: str) -> tuple[str, Path, set[object]]:
     """Return type, place and parts: equal types and places share frames if they share a part."""
     prefix, _, rest = name.partition(":")
     if prefix == "nyu":
-        from uncertainty_depth.frames.nyu import SPLITS
+        from uncertainty_depth.frames.nyu import PARTS
 
         folder, split = _folder_and_split(rest)
-        return prefix, folder, {split} if split else set(SPLITS)
+        return prefix, folder, set(PARTS[split])
     if prefix == "synthetic":  # the first worlds of a seed are the same however many there are
         options = _options(rest)
         seed = options.get("seed", 0)
@@ -218,10 +218,10 @@ def _nyu(rest: str, config: SourceConfig) -> Source:
 
 
 def _folder_and_split(rest: str) -> tuple[Path, str]:
-    from uncertainty_depth.frames.nyu import SPLITS
+    from uncertainty_depth.frames.nyu import PARTS
 
-    folder, _, split = rest.rpartition(":")
-    return (Path(folder), split) if split in SPLITS else (Path(rest), "")
+    folder, colon, split = rest.rpartition(":")
+    return (Path(folder), split) if colon and split in PARTS else (Path(rest), "")
 
 
 def _kitti(rest: str, config: SourceConfig) -> Source:
