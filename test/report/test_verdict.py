@@ -54,7 +54,8 @@ ATTACKS = {
     "noise on sigma": (lambda it: (it.depth, it.sigma * noise(it)), "green green green"),
     "NaN on hard pixels": (without_hard_pixels, "grey grey grey"),
     "NaN on a third": (without_most, "red grey grey"),
-    "a constant depth": (lambda it: (0 * it.depth + 3.0, it.sigma), "red red red"),
+    # Sigma grows with the true depth here, and so does the error of a constant.
+    "a constant depth": (lambda it: (0 * it.depth + 3.0, it.sigma), "red grey red"),
     "half the depth": (lambda it: (0.5 * it.depth, it.sigma), "red red red"),
 }
 
@@ -262,19 +263,34 @@ def test_verdict_is_json_with_one_sentence_per_line(evaluate_moments, model):
     assert replace(judge(Evaluation(), {}, None)).as_dict()["lines"] == ()
 
 
-def test_a_right_sigma_covers_in_spite_of_one_mismatch_in_a_hundred_pixels(
-    evaluate_moments, model
+MISMATCHES = {
+    "farther": lambda it: 3 * it.depth + 2,
+    "ten times as far": lambda it: 10 * it.depth,
+    "ten times as near": lambda it: it.depth / 10,
+    "anywhere": lambda it: it.random.uniform(0.3, 80, it.depth.shape),
+}
+
+
+@pytest.mark.parametrize("mismatch", MISMATCHES)
+@pytest.mark.parametrize("is_shuffled", [False, True])
+def test_mismatches_in_one_pixel_of_a_hundred_do_not_decide(
+    mismatch, is_shuffled, evaluate_moments, model
 ):
-    """As every stereo camera has them; the likelihood alone would condemn it."""
+    """As every stereo camera has them; likelihood and AUSE rmse alone condemn a right sigma."""
 
     def mismatched(moment):
         wrong = moment.random.random(moment.depth.shape) < 0.01
-        return np.where(wrong, 3 * moment.depth + 2, moment.depth), moment.sigma
+        depth = np.where(wrong, MISMATCHES[mismatch](moment), moment.depth)
+        return depth, shuffled(moment) if is_shuffled else moment.sigma
 
-    verdict = judge(evaluate_moments(mismatched, frames=128), model, [])
-    size = verdict.lines[2]
-    assert size.color == "green"
-    assert re.search(r"[01]\.[0-9]% of the errors lie beyond 6 sigma", size.text)
+    lines = {line.name: line for line in judge(evaluate_moments(mismatched, 96), model, []).lines}
+    if is_shuffled:
+        assert lines["order"].color == "red"
+        return
+    assert lines["order"].color == lines["size"].color == "green"
+    assert re.search(r"[01]\.[0-9]% of the errors lie beyond 6 sigma", lines["size"].text)
+    has_gross_errors = mismatch != "ten times as near"
+    assert ("a few gross errors" in lines["order"].text) == has_gross_errors
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ GOOD = {"depth.a1": 0.95, "depth.within_10_percent": 0.8}
 """What the depth must reach at least to be called useful, and good: most of the image is known
 to a tenth of its distance, which is what a planner's margins are made of."""
 USEFUL_ORDER = 0.85
-"""Useful is a sigma whose AUSE is below this fraction of the better baseline's."""
+"""Useful is a sigma whose AUSE of 1 - a1 is at most this fraction of the better baseline's."""
 DISTANCES = {"1 m": "1_1.5m", "3 m": "3_4m", "10 m": "8_12m"}
 """Where the headline gives the error, by the interval of `by_distance`."""
 
@@ -186,7 +186,7 @@ def _headline(color: str, lines: Sequence[Line]) -> str:
 def _level(sample: Resampled) -> str:
     """Return the headline of a green verdict: beating a trivial baseline is not yet trust."""
     values = {name: float(BY_NAME[name].values(sample.total)[0]) for name in USEFUL}
-    metric = BY_NAME["uncertainty.ause.rmse"]
+    metric = BY_NAME["uncertainty.ause.a1"]
     best = min(metric.values(sample.total.of(name))[0] for name in BASELINES)
     orders = metric.values(sample.total)[0] <= USEFUL_ORDER * best
     if not orders or any(values[name] < limit for name, limit in USEFUL.items()):
