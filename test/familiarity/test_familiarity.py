@@ -24,7 +24,7 @@ from uncertainty_depth.model_folder.writing import create, export_half, set_memb
 from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.records import DepthPrediction, Frame
 from uncertainty_depth.report.evaluation import Evaluation
-from uncertainty_depth.report.judgement import GREEN, RED, Check
+from uncertainty_depth.report.judgement import GREEN, GREY, RED, Check
 from uncertainty_depth.report.verdict import judge
 from uncertainty_depth.training.familiarity import add_familiarity
 from uncertainty_depth.training.frames import TrainingFrames
@@ -196,8 +196,9 @@ def test_the_familiarity_of_another_network_is_refused(folder: Path, tmp_path: P
 def test_the_verdict_is_red_if_a_quarter_of_the_frames_is_unfamiliar() -> None:
     def verdict(scores: tuple[float | None, ...]) -> Check:
         evaluation = Evaluation()
-        truth = np.random.default_rng(0).uniform(1, 5, (8, 8)).astype(np.float32)
+        random = np.random.default_rng(0)
         for stamp, score in enumerate(scores):
+            truth = random.uniform(1, 5, (8, 8)).astype(np.float32)
             made = DepthPrediction(1.1 * truth, 0.1 * truth, unfamiliarity=score)
             evaluation.add(Frame(stamp, str(stamp), ground_truth_m=truth, prediction=made))
         line = next(line for line in judge(evaluation, {}, None).lines if line.name == "domain")
@@ -208,6 +209,9 @@ def test_the_verdict_is_red_if_a_quarter_of_the_frames_is_unfamiliar() -> None:
     unlike = verdict((*like, *(3.0,) * 50))
     assert unlike.color == RED
     assert "above 1 in 34% of 150 frames" in unlike.text
+    assert verdict((3.0, 0.5)).color == GREY
+    assert verdict((*(0.5,) * 19, 3.0, 3.0)).color == GREY
+    assert verdict((*(0.5,) * 6, 3.0) * 60).color == RED, "a seventh of many frames"
 
 
 def test_the_command_reads_several_sources_again(folder: Path, tmp_path: Path) -> None:

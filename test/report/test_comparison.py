@@ -250,7 +250,7 @@ def test_a_clip_that_overlaps_is_told(folders, evaluate_moments, tmp_path):
     evaluation, context = merge([*reports_of(folders, "good"), read_report(tmp_path / "more")])
     assert evaluation.evaluated == 2 * FRAMES + 6
     assert f"{FRAMES} of {FRAMES + 6} frames of drive are in earlier sources" in context.notes[0]
-    assert evaluation.repeated.count == FRAMES
+    assert evaluation.views.repeated == FRAMES
 
 
 def test_equal_stamps_of_other_recordings_are_no_copies(folders, evaluate_moments, tmp_path):

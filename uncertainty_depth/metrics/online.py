@@ -136,7 +136,7 @@ class OnlineMetrics:
             pixels: of the frame.
             aligned_by: factor that brought the depth to the scale of the ground truth.
             unfamiliarity: of the frame; None if not known.
-            changes: what `Stillness.add` returned: if the camera stood still, the frame belongs to
+            changes: what `Views.look` returned: if the camera stood still, the frame belongs to
                 the block of the one before.
         """
         block = frame_block(pixels)

@@ -215,10 +215,10 @@ def _notes(
         if len(table) > len(common)
     ]
     notes += [
-        f"{report.evaluation.repeated.count} frames of {name} have the scores of an earlier "
+        f"{report.evaluation.views.repeated} frames of {name} have the scores of an earlier "
         "frame: intervals are too narrow"
         for report, name in zip(reports, names, strict=True)
-        if report.evaluation.repeated.count
+        if report.evaluation.views.repeated
     ]
     different = int((pixels != pixels[0]).any(axis=0).sum())
     if different:

@@ -12,7 +12,7 @@ from uncertainty_depth.metrics.registry import BY_NAME, SHARE
 from uncertainty_depth.report import references
 from uncertainty_depth.report.bootstrap import Resampled
 from uncertainty_depth.report.cameras import CameraRange
-from uncertainty_depth.report.judgement import GREEN, GREY, RED, Check
+from uncertainty_depth.report.judgement import GREEN, GREY, MIN_BLOCKS, RED, Check
 from uncertainty_depth.report.model_facts import limits_of, part_of
 from uncertainty_depth.report.summary import unfamiliarity_text
 
@@ -21,7 +21,7 @@ SAME_FACTOR = 1.02  # up to it focal length or aspect are those of the training:
 DIFFERENT_FACTOR = 1.1  # beyond it the camera is another one
 CALIBRATED_DEPTH_TOLERANCE = 0.1  # the range it is compared with held 98 % of the depths fitted to
 CALIBRATED_CAMERA_FACTOR = 1.05  # beyond it the camera is not one that sigma was calibrated on
-FEW_UNFAMILIAR = 0.05  # fraction of the frames; of the training's own it is 1 %
+FEW_UNFAMILIAR = 0.05  # fraction of the frames; of held-out ones of the training it is 1 %
 MANY_UNFAMILIAR = 0.25
 CAMERA_NAMES = {
     "focal_length_per_width": "focal length / image width",
@@ -95,10 +95,14 @@ def unfamiliarity_checks(sample: Resampled) -> list[Check]:
     if not values["frames"]:
         return []
     values["frames"] = int(values["frames"])
+    rows = sample.rows(BY_NAME[f"{prefix}fraction_above_1"])
+    interval = sample.interval(rows, 1.0, SHARE)  # by blocks: frames of one place are alike
     if fraction <= FEW_UNFAMILIAR:
         color = GREEN
         word = "like"
-    elif fraction >= MANY_UNFAMILIAR:
+    elif interval.low > FEW_UNFAMILIAR or (
+        fraction >= MANY_UNFAMILIAR and sample.blocks >= MIN_BLOCKS
+    ):
         color = RED
         word = "unlike"
     else:
@@ -108,7 +112,7 @@ def unfamiliarity_checks(sample: Resampled) -> list[Check]:
         f"the images are {word} those of the training: unfamiliarity is "
         f"{unfamiliarity_text(values)}"
     )
-    return [Check("unfamiliarity", color, sentence, fraction)]
+    return [Check("unfamiliarity", color, sentence, fraction, (interval.low, interval.high))]
 
 
 def _depth_range(model: Mapping[str, Any], cameras: CameraRange) -> Sequence[float] | None:

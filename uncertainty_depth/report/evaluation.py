@@ -21,8 +21,7 @@ from uncertainty_depth.report.cameras import CameraRange
 from uncertainty_depth.report.examples import Example, Examples
 from uncertainty_depth.report.frame_table import FrameTable
 from uncertainty_depth.report.positions import Positions
-from uncertainty_depth.report.repeated_frames import RepeatedFrames
-from uncertainty_depth.report.stillness import Stillness
+from uncertainty_depth.report.views import Views
 
 if TYPE_CHECKING:
     from uncertainty_depth.report.verdict import Verdict
@@ -70,8 +69,7 @@ class Evaluation:
         self.interrupted = False
         self.positions = Positions()
         self.cameras = CameraRange()
-        self.repeated = RepeatedFrames()
-        self.stillness = Stillness()
+        self.views = Views()
         self.table = FrameTable() if table is None else table
         self.examples = Examples(self.config.example_frames)
 
@@ -98,7 +96,7 @@ class Evaluation:
             self.config.max_depth,
         )
         block = self.metrics.add(
-            pixels, prediction.aligned_by, prediction.unfamiliarity, self.stillness.add(frame)
+            pixels, prediction.aligned_by, prediction.unfamiliarity, self.views.look(frame)
         )
         if not len(pixels):
             text = (
@@ -111,7 +109,7 @@ class Evaluation:
         self.positions.add(pixels)
         self.cameras.add(frame.camera, prediction.depth_m.shape)
         row = registry.frame_values(self.metrics.sums_of(block), bool(self.without_size))
-        self.repeated.add(row)
+        self.views.add(pixels, row)
         self.table.add({"frame": frame.name, "stamp_ns": frame.stamp_ns} | row, block)
         self.examples.offer(
             row["depth.abs_rel"],
@@ -209,8 +207,7 @@ class Evaluation:
         self.metrics.merge(other.metrics)
         self.positions.merge(other.positions)
         self.cameras.merge(other.cameras)
-        self.repeated.merge(other.repeated)
-        self.stillness = Stillness(self.stillness.frames + other.stillness.frames)
+        self.views.merge(other.views)
         self.skipped += other.skipped
         self.evaluated += other.evaluated
         self.first_skips = {**other.first_skips, **self.first_skips}

@@ -32,6 +32,8 @@ Floats = NDArray[np.float64]
 GREEN = "green"
 RED = "red"
 GREY = "grey"
+MIN_BLOCKS = 5
+"""With fewer blocks of frames no line is green, whatever its intervals."""
 NEGLIGIBLE = 0.01
 """A gain below this fraction of the baseline's metric does not count as better.
 

@@ -97,10 +97,10 @@ def merge(
                 "one model: `compare` compares models"
             )
         source = str(report.summary["source"])
-        if repeats := merged.repeated.common(report.evaluation.repeated):
+        if repeats := merged.views.common(report.evaluation.views):
             notes.append(_repeats_note(merged, report, repeats))
             logger.warning(notes[-1])
-        if merged.repeated.includes(report.evaluation.repeated):
+        if merged.views.includes(report.evaluation.views):
             continue
         copied = max_frames is None or merged.evaluated < max_frames
         merged.merge(report.evaluation, source, with_frames=copied)
@@ -117,7 +117,7 @@ def merge(
 
 def _repeats_note(merged: Evaluation, report: SavedReport, repeats: int) -> str:
     source = report.summary["source"]
-    if merged.repeated.includes(report.evaluation.repeated):
+    if merged.views.includes(report.evaluation.views):
         return f"all frames of {source} are in earlier sources: a copy, not counted again"
     return (
         f"{repeats} of {report.evaluation.evaluated} frames of {source} are in earlier sources "

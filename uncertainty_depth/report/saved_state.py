@@ -22,24 +22,24 @@ from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.metrics import OnlineMetrics
 from uncertainty_depth.metrics import online as saved_metrics
+from uncertainty_depth.metrics.block import BLOCK_CELLS
 from uncertainty_depth.options import to_mapping
 from uncertainty_depth.report.cameras import CameraRange
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.frame_table import FrameRows, FrameTable, sums_path
 from uncertainty_depth.report.positions import Positions
-from uncertainty_depth.report.repeated_frames import MAX_FRAMES, RepeatedFrames
-from uncertainty_depth.report.stillness import Stillness
+from uncertainty_depth.report.views import MAX_FRAMES, MAX_PATTERNS, Views
 from uncertainty_depth.strict_npz import Expected
 
 STATE_FILE = "state.npz"
-FRAME_KEYS = "frame_keys"
 LAYOUT = {
     **saved_metrics.LAYOUT,
     **{
         name: Expected(array.dtype.type, array.shape)
         for name, array in Positions().arrays().items()
     },
-    FRAME_KEYS: Expected(np.uint64, (), 2 * MAX_FRAMES),
+    "frame_keys": Expected(np.uint64, (), 2 * MAX_FRAMES),
+    "frame_patterns": Expected(np.float32, (2, BLOCK_CELLS), MAX_PATTERNS),
 }
 """Arrays of the state; whatever else the file holds is not read."""
 
@@ -80,8 +80,8 @@ def save(
         "skipped": dict(evaluation.skipped),
         "cameras": evaluation.cameras.as_dict(),
         "without_size": evaluation.without_size,
-        "repeated_frames": evaluation.repeated.count,
-        "still_frames": evaluation.stillness.frames,
+        "repeated_frames": evaluation.views.repeated,
+        "still_frames": evaluation.views.still,
         "table": {
             "file": table_file or rows.path.name,
             "size": rows.size,
@@ -92,7 +92,7 @@ def save(
     arrays = {
         **evaluation.metrics.arrays(),
         **evaluation.positions.arrays(),
-        FRAME_KEYS: evaluation.repeated.to_array(),
+        **evaluation.views.arrays(),
     }
     with atomic.replacing(folder / STATE_FILE) as temporary:
         strict_npz.write(temporary, header, arrays)
@@ -194,9 +194,12 @@ def _restored(
     evaluation.skipped = Counter({str(k): int(v) for k, v in header["skipped"].items()})
     evaluation.positions = Positions.from_arrays(arrays)
     evaluation.cameras = CameraRange.from_dict(header["cameras"])
-    keys = arrays[FRAME_KEYS].tolist()
-    evaluation.repeated = RepeatedFrames(int(header["repeated_frames"]), keys)
-    evaluation.stillness = Stillness(int(header["still_frames"]))
+    evaluation.views = Views(
+        int(header["still_frames"]),
+        int(header["repeated_frames"]),
+        arrays["frame_keys"].tolist(),
+        arrays["frame_patterns"],
+    )
     return evaluation
 
 

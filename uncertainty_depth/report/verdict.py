@@ -20,14 +20,12 @@ from typing import TYPE_CHECKING, Any
 from uncertainty_depth.metrics.registry import BASELINES, BY_NAME
 from uncertainty_depth.report import domain, judgement
 from uncertainty_depth.report.bootstrap import ENOUGH_BLOCKS, Resampled
-from uncertainty_depth.report.judgement import GREEN, GREY, RED, Check
+from uncertainty_depth.report.judgement import GREEN, GREY, MIN_BLOCKS, RED, Check
 from uncertainty_depth.report.model_facts import law_of
 
 if TYPE_CHECKING:
     from uncertainty_depth.report.evaluation import Evaluation
 
-MIN_BLOCKS_FOR_GREEN = 5
-"""With fewer blocks of frames no line is green, whatever its intervals."""
 MANY_STILL = 0.5
 """With a greater fraction of frames that show what the frame before shows it is said."""
 MAX_REPEATED = 0.01
@@ -116,7 +114,7 @@ def judge(
         "domain": domain.checks(sample, evaluation.cameras, model, trained_on),
     }
     doubt = _doubt(evaluation, sample)
-    few = "too few frames for a green line" if sample.blocks < MIN_BLOCKS_FOR_GREEN else ""
+    few = "too few frames for a green line" if sample.blocks < MIN_BLOCKS else ""
     size_doubt = "; ".join(calibrated_on) or doubt
     doubts = {"depth": doubt, "order": doubt, "size": size_doubt, "domain": few}
     lines = tuple(
@@ -153,9 +151,9 @@ def nothing_scored(evaluation: Evaluation) -> str:
 
 def _doubt(evaluation: Evaluation, sample: Resampled) -> str:
     """Return why no line that depends on intervals can be green; empty if one can."""
-    if sample.blocks < MIN_BLOCKS_FOR_GREEN:
+    if sample.blocks < MIN_BLOCKS:
         return "too few frames for a green line"
-    if evaluation.repeated.count > MAX_REPEATED * evaluation.evaluated:
+    if evaluation.views.repeated > MAX_REPEATED * evaluation.evaluated:
         return "too many repeated frames for a green line"
     return ""
 
@@ -223,15 +221,15 @@ def _notes(
             f"{evaluation.evaluated} frames make only {blocks} blocks of frames unlike their "
             f"neighbours; below {ENOUGH_BLOCKS} the intervals are rough"
         )
-    still = evaluation.stillness.frames
+    still = evaluation.views.still
     if still > MANY_STILL * evaluation.evaluated:
         notes.append(
             f"the camera hardly moved: {still} of {evaluation.evaluated} frames show what the "
             "frame before shows and count as one with it; drive it around to learn more"
         )
-    if evaluation.repeated.count:
+    if evaluation.views.repeated:
         notes.append(
-            f"{evaluation.repeated.count} of {evaluation.evaluated} frames have the scores of an "
+            f"{evaluation.views.repeated} of {evaluation.evaluated} frames have the scores of an "
             "earlier frame (a bag that loops, a copy, a simulation that stands still): intervals "
             "are too narrow; play a bag once, or move the robot"
         )

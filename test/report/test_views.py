@@ -1,0 +1,171 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Frames that show what an earlier frame showed: a still camera, a loop, a copy."""
+
+import copy
+import math
+
+import numpy as np
+import pytest
+
+from uncertainty_depth.metrics.pixels import ScoredPixels
+from uncertainty_depth.records import DepthPrediction, Frame
+from uncertainty_depth.report import saved_state, views
+from uncertainty_depth.report.evaluation import Evaluation
+from uncertainty_depth.report.frame_table import FrameTable
+from uncertainty_depth.report.verdict import judge
+from uncertainty_depth.report.views import Views
+
+SHAPE = (96, 128)
+
+
+def scene(random, index):
+    """A slanted wall with boxes: ground truth, metres, and an image of it."""
+    rows, columns = np.mgrid[: SHAPE[0], : SHAPE[1]]
+    truth = (
+        2
+        + 0.4 * (index % 3)
+        + 3 * random.uniform(0.2, 1) * columns / SHAPE[1]
+        + 0.5 * random.uniform() * rows / SHAPE[0]
+    )
+    image = np.repeat(
+        (40 + 150 * random.uniform(0, 1, (12, 16))).repeat(8, 0).repeat(8, 1)[..., None], 3, 2
+    )
+    return truth, image
+
+
+def frames(number, moves, kind, seed=0, change=0.05):
+    """Frames of sensors with noise; predictions repeat their error in each view."""
+    random = np.random.default_rng(seed)
+    pose = np.eye(4)
+    for index in range(number):
+        if index == 0 or moves:
+            truth, image = scene(random, index)
+            error = random.laplace(0, 0.1, SHAPE)
+            pose[0, 3] += 0.3
+        measured = truth * random.normal(1, 0.003, SHAPE)
+        depth = truth + error + random.normal(0, change, SHAPE)
+        made = DepthPrediction(
+            depth.astype(np.float32), np.full(SHAPE, 0.15, np.float32) * (1 + index % 2 / 50)
+        )
+        seen = (image + random.normal(0, 3, image.shape)).clip(0, 255).astype(np.uint8)
+        yield Frame(
+            index,
+            str(index),
+            image=seen if kind == "image" else None,
+            ground_truth_m=measured.astype(np.float32),
+            prediction=made,
+            pose=pose.copy() if kind == "pose" else None,
+        )
+
+
+def evaluated(*arguments, **options):
+    evaluation = Evaluation(options.pop("config", None), options.pop("table", None))
+    for frame in frames(*arguments, **options):
+        evaluation.add(frame)
+    return evaluation
+
+
+@pytest.mark.parametrize("kind", ["image", "truth", "pose"])
+def test_one_view_is_one_block_and_never_green(kind):
+    evaluation = evaluated(40, False, kind)
+    assert len(evaluation.metrics.blocks) == 1
+    verdict = judge(evaluation, {}, None)
+    assert verdict.color != "green"
+    assert "green" not in {line.color for line in verdict.lines[:3]}
+    assert any("the camera hardly moved: 39 of 40 frames" in note for note in verdict.notes)
+
+
+@pytest.mark.parametrize("kind", ["image", "truth", "pose"])
+def test_a_camera_that_moves_gives_a_block_a_frame(kind):
+    evaluation = evaluated(40, True, kind)
+    assert len(evaluation.metrics.blocks) == 40
+    assert evaluation.views.still == evaluation.views.repeated == 0
+    assert not any("hardly moved" in note for note in judge(evaluation, {}, None).notes)
+
+
+def test_repeatability_is_the_deviation_of_a_pixel_over_the_frames():
+    found = evaluated(60, False, "image", change=0.07).summary()["by_distance"]
+    assert found["repeatability"]["2_3m"] == pytest.approx(0.07, rel=0.05)
+    assert np.isnan(found["repeatability"]["32_48m"])
+    moving = evaluated(10, True, "image").summary()["by_distance"]
+    assert np.isnan(moving["repeatability"]["2_3m"])
+
+
+def test_still_and_repeated_frames_survive_a_restart(tmp_path):
+    evaluation = evaluated(5, False, "image", table=FrameTable(tmp_path / "frames.csv"))
+    saved_state.save(evaluation, tmp_path, {})
+    again = saved_state.load(tmp_path, evaluation.config).evaluation
+    assert (again.views.still, again.views.repeated) == (4, 0)
+    for frame in frames(1, False, "image"):
+        again.add(frame)
+    assert (again.views.still, again.views.repeated) == (4, 1)
+
+
+FLAT = ScoredPixels(np.array([1.1, 2.0]), np.array([0.1, 0.2]), np.array([1.0, 2.0]), 0.1, 100)
+
+
+def views_of(*numbers):
+    seen = Views()
+    for number in numbers:
+        seen.add(FLAT, {"depth.rmse": number, "n_merci": math.nan})
+    return seen
+
+
+def test_every_repetition_counts_and_recordings_are_compared_to_the_bit():
+    assert views_of(1, 2, 1, 1, 3, 2).repeated == 3
+    assert views_of(1, 2, 3).repeated == views_of().repeated == 0
+    merged = views_of(1, 2, 2)
+    merged.merge(views_of(2, 3, 3))
+    assert merged.repeated == 3
+    assert merged.includes(views_of(1, 2, 3))
+    assert merged.common(views_of(3, 4)) == 1
+    assert not merged.includes(views_of(1, 2, 3, 4))
+    assert not merged.includes(views_of())
+    copied = copy.deepcopy(merged)
+    merged.add(FLAT, {"depth.rmse": 5, "n_merci": math.nan})
+    copied.add(FLAT, {"depth.rmse": 5, "n_merci": math.nan})
+    assert merged.repeated == copied.repeated == 3
+
+
+def copies(moments, times, damage):
+    """Yield frames as a bag does that is played again and again, damaged each time."""
+    random = np.random.default_rng(7)
+    for index in range(len(moments) * times):
+        moment = moments[index % len(moments)]
+        scale = 1.0
+        noise = np.zeros((2, *moment.truth.shape))
+        if index >= len(moments) and damage == "scale":
+            scale = random.uniform(0.7, 1.4)
+        if index >= len(moments) and damage == "noise":
+            noise = random.normal(0, 0.001, noise.shape)
+        truth, depth, sigma = (
+            (scale * values).astype(np.float32)
+            for values in (
+                moment.truth * (1 + noise[0]), moment.depth * (1 + noise[1]), moment.sigma
+            )
+        )  # fmt: skip
+        made = DepthPrediction(depth, sigma)
+        yield Frame(index, str(index), ground_truth_m=truth, prediction=made)
+
+
+@pytest.mark.parametrize("damage", ["none", "scale", "noise"])
+def test_copies_of_a_few_frames_earn_no_green_line(damage, moments_of, model):
+    """Sixteen times six frames have the intervals of 96 frames, and tell of six."""
+    evaluation = Evaluation()
+    for frame in copies(list(moments_of(frames=6)), 16, damage):
+        evaluation.add(frame)
+    assert evaluation.views.repeated == 90
+    verdict = judge(evaluation, model, [])
+    assert {line.color for line in verdict.lines[:3]} == {"grey"}
+    assert any("90 of 96 frames have the scores of an earlier frame" in n for n in verdict.notes)
+
+
+def test_what_is_remembered_is_bounded(moments_of, monkeypatch):
+    monkeypatch.setattr(views, "MAX_PATTERNS", 20)
+    seen = Views()
+    truth = next(iter(moments_of(1))).truth
+    for index in range(30):
+        depth = truth * np.random.default_rng(index).uniform(1, 2, truth.shape)
+        seen.add(ScoredPixels(depth, depth, truth, 0.1, 100), {"depth.rmse": index})
+    assert seen.repeated == 0
+    assert len(seen.arrays()["frame_patterns"]) == 20

@@ -1,0 +1,234 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Frames that show what an earlier frame showed are no new evidence.
+
+A camera that stands still: the frame belongs to the block of the frame before. A bag that loops, a
+copied recording, also with a scale or some noise: the frame is counted, and too many of them allow
+no green line. Stamps do not matter: a bag that loops may have new ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.metrics.arrays import Floats
+from uncertainty_depth.metrics.block import BLOCK_CELLS, CELL_OF_BLOCK, DISTANCE
+from uncertainty_depth.metrics.pixels import ScoredPixels
+from uncertainty_depth.records import Frame
+
+THUMBNAIL = (30, 40)
+"""Rows and columns that an image is compared at: the noise of its pixels averages out."""
+SAME_GREY = 1.5
+"""Median difference of two thumbnails, of 255 grey levels, up to which nothing moved."""
+SAME_DEPTH = 0.015
+DEPTH_SHARE = 80
+"""Per cent of the pixels whose ground truth must be the same, as a fraction of it. Most of a road
+is as far in the next frame, wherever the car is: not the median."""
+MIN_COMMON = 50
+"""Pixels with ground truth in both frames, fewer tell nothing."""
+MOVED_M = 0.02
+TURNED_RAD = 0.01
+MAX_FRAMES = 100_000
+"""Frames whose keys are remembered; about 10 MB."""
+MAX_PATTERNS = 1000
+"""Frames whose errors by cell are remembered; 640 kB."""
+MIN_CELL_PIXELS = 5
+MIN_CELLS = 20
+"""Cells with errors in both frames, fewer tell nothing."""
+SAME_ERRORS = 0.998
+"""Correlation of the log errors by cell: a copy with 2 % of noise is above it. No two frames of
+KITTI, HoloLens, kitchen and NYU are, unless the camera stood still."""
+SAME_TRUTH = 0.003
+"""Mean difference of the log ground truth by cell, after the scale is taken out."""
+
+
+class Views:
+    """Compares each frame with earlier ones.
+
+    Attributes:
+        still: frames that showed what the frame before had shown.
+        repeated: other frames that have the errors of an earlier one.
+    """
+
+    def __init__(
+        self,
+        still: int = 0,
+        repeated: int = 0,
+        keys: Iterable[int] = (),
+        patterns: NDArray[np.float32] | None = None,
+    ) -> None:
+        """Start with the counts and the arrays of an earlier run."""
+        self.still = still
+        self.repeated = repeated
+        self._keys = set(keys)
+        self._patterns = np.empty((0, 2, BLOCK_CELLS), np.float32)
+        if patterns is not None:
+            self._patterns = patterns
+        self._number = len(self._patterns)
+        self._first: Frame | None = None
+        self._last: Frame | None = None
+        self._is_still = False
+
+    def look(self, frame: Frame) -> Floats | None:
+        """Look at the next frame, which has a prediction and ground truth.
+
+        A pose decides if both frames have one; else image and ground truth must both be the same
+        as in the first frame of this view, as far as there are any.
+
+        Returns:
+            (2, K) pixels and squared changes of the predicted depth since the frame before, m^2,
+            by `DISTANCE`, if the camera stood still; else None.
+        """
+        last = self._last
+        self._last = frame
+        self._is_still = (
+            self._first is not None and last is not None and _is_same_view(self._first, frame)
+        )
+        if last is None or not self._is_still:
+            self._first = frame
+            return None
+        self.still += 1
+        return _changes(last, frame)
+
+    def add(self, pixels: ScoredPixels, row: Mapping[str, float]) -> None:
+        """Add the frame that was last looked at.
+
+        Args:
+            pixels: of the frame.
+            row: its metrics; a copy, and nothing else, has the same bits.
+        """
+        values = np.fromiter(row.values(), np.float64, len(row))
+        key = int.from_bytes(blake2b(values.tobytes(), digest_size=8).digest(), "little")
+        is_known = key in self._keys
+        self._remember([key])
+        if self._is_still:
+            return
+        pattern = None if is_known else _pattern(pixels)
+        if is_known or (pattern is not None and self._has(pattern)):
+            self.repeated += 1
+        elif pattern is not None and self._number < MAX_PATTERNS:
+            if self._number == len(self._patterns):
+                room = np.empty((max(2 * self._number, 16), 2, BLOCK_CELLS), np.float32)
+                room[: self._number] = self._patterns
+                self._patterns = room
+            self._patterns[self._number] = pattern
+            self._number += 1
+
+    def merge(self, other: Views) -> None:
+        """Add the frames of another recording."""
+        self.still += other.still
+        self.repeated += other.repeated + self.common(other)
+        self._remember(other._keys)
+
+    def common(self, other: Views) -> int:
+        """Return the number of different frames that both have, to the last bit."""
+        return len(self._keys & other._keys)
+
+    def includes(self, other: Views) -> bool:
+        """Return whether all frames of another recording, at least one, are here."""
+        return bool(other._keys) and other._keys <= self._keys
+
+    def arrays(self) -> dict[str, NDArray]:
+        """Return the arrays to start again with."""
+        keys = np.fromiter(self._keys, np.uint64, len(self._keys))
+        return {"frame_keys": keys, "frame_patterns": self._patterns[: self._number]}
+
+    def _remember(self, keys: Iterable[int]) -> None:
+        if len(self._keys) < MAX_FRAMES:
+            self._keys.update(keys)
+
+    def _has(self, pattern: NDArray[np.float32]) -> bool:
+        """Return whether an earlier frame had the same errors and ground truth, up to a scale."""
+        known = self._patterns[: self._number]
+        common = np.isfinite(known[:, 0]) & np.isfinite(pattern[0])
+        known, common = (each[common.sum(axis=1) >= MIN_CELLS] for each in (known, common))
+        if not len(known):
+            return False
+        gap = np.where(common, known[:, 1] - pattern[1], 0.0)
+        number = common.sum(axis=1)
+        gap -= (gap.sum(axis=1) / number)[:, None]
+        is_near = np.abs(gap).sum(axis=1, where=common) < SAME_TRUTH * number
+        for errors, cells in zip(known[is_near, 0], common[is_near], strict=True):
+            first = errors[cells] - errors[cells].mean()
+            second = pattern[0, cells] - pattern[0, cells].mean()
+            if first @ second > SAME_ERRORS * np.sqrt((first @ first) * (second @ second)):
+                return True
+        return False
+
+    def __deepcopy__(self, _: dict[int, Any]) -> Views:
+        """Return a copy; keys, as integers, need none."""
+        return Views(self.still, self.repeated, self._keys, self._patterns[: self._number])
+
+
+def _pattern(pixels: ScoredPixels) -> NDArray[np.float32] | None:
+    """Return log mean error and log mean ground truth by cell, NaN where unknown; (2, cells)."""
+    if pixels.cells is None:
+        return None
+    cells = CELL_OF_BLOCK.take(pixels.cells)
+    number = np.bincount(cells, minlength=BLOCK_CELLS)
+    sums = [np.bincount(cells, each, BLOCK_CELLS) for each in (pixels.error, pixels.ground_truth)]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        pattern = np.log(np.stack(sums) / number)
+    is_known = (number >= MIN_CELL_PIXELS) & np.isfinite(pattern).all(axis=0)
+    return np.where(is_known, pattern, np.nan).astype(np.float32)
+
+
+def _is_same_view(first: Frame, frame: Frame) -> bool:
+    if first.pose is not None and frame.pose is not None:
+        motion = np.linalg.inv(first.pose) @ frame.pose
+        cosine = (np.trace(motion[:3, :3]) - 1) / 2
+        angle = float(np.arccos(np.clip(cosine, -1, 1)))
+        return float(np.linalg.norm(motion[:3, 3])) < MOVED_M and angle < TURNED_RAD
+    has_same_image = True
+    if first.image is not None and frame.image is not None:
+        has_same_image = _has_same_image(first.image, frame.image)
+    return has_same_image and _has_same_truth(first.need_ground_truth(), frame.need_ground_truth())
+
+
+def _has_same_image(first: NDArray[np.uint8], second: NDArray[np.uint8]) -> bool:
+    if first.shape != second.shape:
+        return False
+    gap = np.abs(_thumbnail(first) - _thumbnail(second))
+    return float(np.median(gap)) < SAME_GREY
+
+
+def _thumbnail(image: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """Return the means of equal cells; the pixels beyond the last whole cell are left out."""
+    height, width = (
+        max(size // cells, 1) for size, cells in zip(image.shape, THUMBNAIL, strict=False)
+    )
+    rows, columns = (min(size, cells) for size, cells in zip(image.shape, THUMBNAIL, strict=False))
+    whole = image[: rows * height, : columns * width].astype(np.float32)
+    means: NDArray[np.float32] = whole.reshape(rows, height, columns, width, -1).mean(axis=(1, 3))
+    return means
+
+
+def _has_same_truth(first_m: NDArray[np.float32], second_m: NDArray[np.float32]) -> bool:
+    if first_m.shape != second_m.shape:
+        return False
+    common = np.isfinite(first_m) & np.isfinite(second_m) & (first_m > 0)
+    if np.count_nonzero(common) < MIN_COMMON:
+        return False
+    change = np.abs(second_m[common] - first_m[common]) / first_m[common]
+    return float(np.percentile(change, DEPTH_SHARE)) < SAME_DEPTH
+
+
+def _changes(last: Frame, frame: Frame) -> Floats:
+    before_m = last.need_prediction().depth_m
+    depth_m = frame.need_prediction().depth_m
+    truth_m = frame.need_ground_truth()
+    if before_m.shape != depth_m.shape:
+        return np.zeros((2, DISTANCE.number))
+    known = np.isfinite(before_m) & np.isfinite(depth_m) & np.isfinite(truth_m) & (truth_m > 0)
+    place = DISTANCE.index(truth_m[known].astype(np.float64)) if known.any() else np.zeros(0, int)
+    squares = (depth_m[known].astype(np.float64) - before_m[known]) ** 2
+    return np.stack(
+        [
+            np.bincount(place, minlength=DISTANCE.number),
+            np.bincount(place, squares, DISTANCE.number),
+        ]
+    )
