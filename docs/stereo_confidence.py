@@ -8,7 +8,7 @@ The first writes bags of rendered rooms. The second shows photographs of NYU Dep
 camera and writes two folders for `predictions:DIR`, `camera/seen` and `camera/new`, of 36 frames
 each; some pixels are mismatched: their depth has nothing to do with the scene.
 
-The rooms and the LiDAR are those of `synthesize`. The disparity has Gaussian noise that is small
+The rooms and the LiDAR are those of `synthetic:`. The disparity has Gaussian noise that is small
 where the image has texture; the confidence tells of the texture alone, as that of a stereo matcher
 does, not of the depth, with whose square the error grows.
 """

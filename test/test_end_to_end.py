@@ -23,18 +23,7 @@ from uncertainty_depth.report.merging import merge, read_report
 # The fixtures draw theirs: they are set up before the plots are left out.
 pytestmark = pytest.mark.usefixtures("without_plots")
 
-WORLD = [
-    "--worlds",
-    "2",
-    "--frames",
-    "4",
-    "--set",
-    "width=80",
-    "--set",
-    "height=60",
-    "--set",
-    "rings=16",
-]
+WORLD = "synthetic:worlds=2,frames=4,width=80,height=60,rings=16"
 TINY = [
     "--backbone",
     "tiny",
@@ -55,7 +44,7 @@ def summary_of(folder):
 @pytest.fixture(scope="module")
 def bag(tmp_path_factory):
     path = tmp_path_factory.mktemp("bags") / "world"
-    assert main(["synthesize", str(path), *WORLD]) == 0
+    assert main(["convert", WORLD, str(path)]) == 0
     return path
 
 
@@ -285,7 +274,7 @@ def test_kitti_drive_and_its_bag_have_equal_metrics(tmp_path):
         / "2011_09_26"
         / "2011_09_26_drive_0000_sync"
     )
-    assert main(["convert-kitti", str(drive), str(tmp_path / "bag")]) == 0
+    assert main(["convert", f"kitti:{drive}", str(tmp_path / "bag")]) == 0
     made = random_model(tmp_path / "model")
     for source, name in ((f"kitti:{drive}", "drive"), (str(tmp_path / "bag"), "converted")):
         options = ["--samples", "2", "--set", "example_frames=1", "--min-depth", "2.5"]
@@ -370,8 +359,7 @@ def test_predict_never_overwrites_its_input(model, photo, tmp_path, capsys):
     [
         ["predict", "{photo}", "--model", "{model}", "--output", "{file}"],
         ["train", "{bag}", "--output", "{file}", *TINY],
-        ["convert-kitti", "no/drive", "{file}/x"],
-        ["synthesize", "{file}/x", "--worlds", "1", "--frames", "1"],
+        ["convert", "synthetic:worlds=1,frames=1", "{file}/x"],
         [
             "evaluate",
             "{bag}",

@@ -52,13 +52,13 @@ def test_every_number_has_both_ends(kind):
 def test_flags_reach_the_config():
     parser = argparse.ArgumentParser()
     add_arguments(parser, config.NetworkConfig)
-    add_arguments(parser, config.TrainingConfig)
+    add_arguments(parser, config.PredictorConfig)
     arguments = parser.parse_args(
-        ["--input-size", "32", "64", "--no-augment", "--learning-rate", "0.5"]
+        ["--input-size", "32", "64", "--no-calibrated", "--samples", "3"]
     )
     assert from_arguments(config.NetworkConfig, arguments).input_size == (32, 64)
-    assert from_arguments(config.TrainingConfig, arguments).augment is False
-    assert from_arguments(config.TrainingConfig, arguments).learning_rate == 0.5
+    assert from_arguments(config.PredictorConfig, arguments).calibrated is False
+    assert from_arguments(config.PredictorConfig, arguments).samples == 3
 
 
 @pytest.mark.parametrize(

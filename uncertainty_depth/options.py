@@ -273,15 +273,18 @@ def from_text(config_class: type, name: str, text: str) -> Any:
     """Return an option's value from a text such as `0.5`, `true` or `tiny,tiny18`.
 
     Raises:
-        ConfigError: the text is no value of the option's type.
+        ConfigError: the option is unknown, or the text is no value of its type.
     """
+    fields = _fields(config_class)
+    if name not in fields:
+        raise ConfigError(f"unknown option {name!r}; known are {', '.join(sorted(fields))}")
     expected = element_type(config_class, name)
-    is_tuple = isinstance(_fields(config_class)[name].default, tuple)
+    is_tuple = isinstance(fields[name].default, tuple)
     parse: Callable[[str], Any] = {"true": True, "false": False}.__getitem__
     if expected is not bool:
         parse = expected
     try:
-        values = tuple(parse(part) for part in (text.split(",") if is_tuple else [text]))
+        values = tuple(map(parse, text.split(",") if is_tuple else [text]))
     except (KeyError, ValueError):
         raise ConfigError(f"{name} is {text!r}; expected {expected.__name__}") from None
     return values if is_tuple else values[0]

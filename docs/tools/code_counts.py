@@ -192,7 +192,7 @@ def print_frame_path() -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         bag = f"{folder}/bag"
-        command(["synthesize", bag, "--worlds", "1", "--frames", "2"])
+        command(["convert", "synthetic:worlds=1,frames=2", bag])
         source = open_source(bag, SourceConfig())
         with traced() as functions:
             evaluation = evaluate(predicted(source, Constant()), progress=False)

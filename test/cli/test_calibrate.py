@@ -8,8 +8,7 @@ from uncertainty_depth.cli.main import main
 
 def test_calibrate_warns_of_a_wrong_geometry(tmp_path, capfd):
     bag = tmp_path / "bag"
-    size = ["--set", "width=160", "--set", "height=120", "--worlds", "1", "--frames", "12"]
-    assert main(["synthesize", str(bag), *size]) == 0
+    assert main(["convert", "synthetic:worlds=1,frames=12,width=160,height=120", str(bag)]) == 0
     too_far = ["--lidar-to-camera", "0", "0", "25", "0.5", "-0.5", "0.5", "0.5"]
     options = ["--dry-run", "--samples", "2", "--output", str(tmp_path / "report"), *too_far]
     main(["calibrate", "demo", str(bag), *options])

@@ -67,8 +67,9 @@ def test_calibrate_starts_from_raw_sigma_and_has_no_option_that_says_otherwise(c
         ),
         (["predict", "no.jpg", "--model", "no/model", "--output", "{tmp}/maps"], ["no/model"]),
         (["train", "no/such/bag", "--output", "{tmp}/model"], ["no such bag"]),
-        (["convert-kitti", "no/such/drive", "{tmp}/bag"], ["no/such/drive"]),
-        (["synthesize", "{tmp}", "--worlds", "1", "--frames", "1"], ["exist"]),
+        (["convert", "kitti:no/such/drive", "{tmp}/bag"], ["no/such/drive"]),
+        (["convert", "synthetic:worlds=1,frames=1", "{tmp}"], ["exist"]),
+        (["convert", "my_bag", "{tmp}/bag"], ["'my_bag'", "kitti:DRIVE_DIR", "synthetic:"]),
     ],
 )
 def test_an_error_is_one_sentence_and_exit_code_1(arguments, words, tmp_path, command):
@@ -125,7 +126,7 @@ def test_an_interrupted_training_says_how_to_go_on(monkeypatch, capsys):
 
     for command, arguments in (
         ("train", ["my_bag", "--output", "my_model"]),
-        ("synthesize", ["my_bag"]),
+        ("convert", ["synthetic:", "my_bag"]),
     ):
         monkeypatch.setitem(COMMANDS, command, interrupted)
         assert main([command, *arguments]) == 130
@@ -306,7 +307,7 @@ ENDING_AT_THEIR_INPUT = {
     "predict": ("image.png", "--model", MISSING, "--output", "out"),
     "calibrate": (MISSING, MISSING),
     "export": (MISSING, "out"),
-    "convert-kitti": (MISSING, "out"),
+    "convert": (f"kitti:{MISSING}", "out"),
     "info": (MISSING,),
     "play": (MISSING,),
     "compare": (MISSING, MISSING, "--output", "out"),

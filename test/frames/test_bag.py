@@ -15,6 +15,7 @@ from numpy.testing import assert_array_equal
 from rosbags.convert.converter import convert
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
+from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.frames.bag import BagSource
@@ -470,12 +471,19 @@ def test_every_image_is_one_record_whatever_the_clouds_do(
     ]
 
 
-def test_what_the_nodes_published_is_no_input(tmp_path, image_at, camera):
-    """A bag that `evaluate --write-bag` wrote: its images, its own outputs, its ground truth."""
+@pytest.mark.parametrize("has_image", [True, False])
+def test_a_bag_of_predictions_is_described(tmp_path, image_at, camera, has_image, capsys):
+    """A bag that `evaluate --write-bag` wrote: what the nodes published is no input."""
     depth = np.full((24, 32), 2, np.float32)
-    frame = Frame(5, "5", camera, image_at(0), ground_truth_m=depth)
+    frame = Frame(5, "5", camera, image_at(0) if has_image else None, ground_truth_m=depth)
     with prediction_sink(tmp_path / "bag") as write:
         write(replace(frame, prediction=DepthPrediction(depth, depth / 10)))
-    (read,) = BagSource(tmp_path / "bag", CONFIG)
-    assert_array_equal(read.image, frame.image)
-    assert_array_equal(read.ground_truth_m, depth)
+    assert main(["info", str(tmp_path / "bag"), "--output", str(tmp_path / "plot.png")]) == 0
+    printed = capsys.readouterr().out
+    assert "1 images" in printed
+    assert ("--confidence-topic /uncertainty/image_rect" in printed) != has_image
+    assert (tmp_path / "plot.png").exists() == has_image
+    if has_image:
+        (read,) = BagSource(tmp_path / "bag", CONFIG)
+        assert_array_equal(read.image, frame.image)
+        assert_array_equal(read.ground_truth_m, depth)

@@ -16,7 +16,7 @@ from uncertainty_depth.frames.kitti import KittiDrive
 from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.geometry.camera import image_coordinates
 from uncertainty_depth.records import Frame, Skipped
-from uncertainty_depth.writers.convert_kitti import convert
+from uncertainty_depth.writers.kitti_bag import write_kitti_bag
 
 CONFIG = SourceConfig()
 ROTATION = cv2.Rodrigues(np.array([0.01, -0.02, 0.005]))[0]
@@ -97,7 +97,7 @@ def test_a_drive_gives_each_image_once_and_names_what_it_lacks(drive):
 
 
 def test_a_converted_drive_gives_the_same_frames(drive, tmp_path, capsys):
-    assert convert(drive, tmp_path / "bag", progress=False) == 3
+    assert write_kitti_bag(drive, tmp_path / "bag", progress=False) == 3
     direct, bag = (
         list(open_source(name, CONFIG)) for name in (f"kitti:{drive}", str(tmp_path / "bag"))
     )
@@ -110,7 +110,7 @@ def test_a_converted_drive_gives_the_same_frames(drive, tmp_path, capsys):
             assert_array_equal(one.ground_truth_m, other.ground_truth_m)
     assert capsys.readouterr().err == ""
     with pytest.raises(SourceError, match="exists already"):
-        convert(drive, tmp_path / "bag", progress=False)
+        write_kitti_bag(drive, tmp_path / "bag", progress=False)
 
 
 def test_an_image_that_cannot_be_read_or_sees_no_point_is_counted(drive):
@@ -121,7 +121,7 @@ def test_an_image_that_cannot_be_read_or_sees_no_point_is_counted(drive):
     reasons = [record.reason for record in open_source(f"kitti:{drive}", CONFIG)]
     assert reasons == ["image_undecodable", "cloud_wrong_size", "no_lidar_point_in_view"]
     with pytest.raises(MessageError, match="cannot be read as an image"):
-        convert(drive, drive.parent / "bag", progress=False)
+        write_kitti_bag(drive, drive.parent / "bag", progress=False)
     assert not (drive.parent / "bag").exists()
 
 
@@ -179,7 +179,7 @@ def test_of_each_real_frame_at_least_14000_pixels_remain_scored_after_the_occlus
 
 
 def test_the_real_drive_converts_to_a_bag_with_the_same_ground_truth(kitti_drive, tmp_path):
-    convert(kitti_drive, tmp_path / "bag", progress=False)
+    write_kitti_bag(kitti_drive, tmp_path / "bag", progress=False)
     source = open_source(str(tmp_path / "bag"), CONFIG)
     direct = open_source(f"kitti:{kitti_drive}", CONFIG)
     assert len(source) == len(direct) == 24
@@ -237,7 +237,7 @@ def test_raw_images_of_a_drive_may_be_kept_and_points_are_projected_with_their_l
 
 
 def test_a_raw_drive_converts_to_a_rectified_bag(raw_drive, tmp_path):
-    convert(raw_drive, tmp_path / "bag", progress=False)
+    write_kitti_bag(raw_drive, tmp_path / "bag", progress=False)
     for one, other in zip(
         open_source(f"kitti:{raw_drive}", CONFIG),
         open_source(str(tmp_path / "bag"), CONFIG),

@@ -57,8 +57,8 @@ def test_the_synthetic_world_takes_its_options():
     ("options", "error", "sentence"),
     [
         ("worlds", SourceError, "has 'worlds'; expected option=value"),
-        ("worlds=many", SourceError, "has worlds=many; expected int"),
-        ("test_objects=maybe", SourceError, "expected bool"),
+        ("worlds=many", ConfigError, "worlds is 'many'; expected int"),
+        ("test_objects=maybe", ConfigError, "expected bool"),
         ("planets=3", ConfigError, "unknown option 'planets'"),
         ("worlds=0", ConfigError, "worlds is 0; expected at least 1"),
     ],

@@ -146,8 +146,10 @@ def test_a_folder_that_a_node_does_not_have_is_named(
 
 def test_processes_and_a_cluster_contradict_each_other(tmp_path, capfd) -> None:
     output = str(tmp_path / "model")
-    assert main(["train", "bag", "--output", output, "--ray", "local", "--processes", "2"]) == 1
-    assert "expected either --processes or --ray" in capfd.readouterr().err
+    assert (
+        main(["train", "bag", "--output", output, "--ray", "local", "--set", "processes=2"]) == 1
+    )
+    assert "expected either processes or --ray" in capfd.readouterr().err
 
 
 @pytest.mark.skipif("UNCERTAINTY_DEPTH_RAY" not in os.environ, reason="starts a Ray cluster")

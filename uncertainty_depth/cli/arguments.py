@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import math
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -27,7 +28,6 @@ from uncertainty_depth.config import (
     SynthesisConfig,
     TrainingConfig,
 )
-from uncertainty_depth.config.choices import CORRUPTIONS
 from uncertainty_depth.config.prediction import HeldOutConfig, PredictionConfig, PredictionTopics
 from uncertainty_depth.options import add_arguments, add_expert_argument
 
@@ -35,8 +35,9 @@ SOURCE = (
     "a bag (rosbag2 folder, .mcap, .db3, ROS 1 .bag), nyu:DIR[:train|:test|:fit|:calibrate], "
     "kitti:DRIVE_DIR, rgbd:DIR, or synthetic:[worlds=4,frames=20,seed=1]"
 )
-MODEL = "model folder; indoor or demo, which are shipped; or a Hugging Face model, ORG/NAME"
-WIDTH_OF_FLAGS = 30
+MODEL = "model folder, a shipped model (indoor, demo) or a Hugging Face model (ORG/NAME)"
+SYNTHESIS_OPTIONS = tuple(item.name for item in dataclasses.fields(SynthesisConfig))
+WIDTH_OF_FLAGS = 28
 
 
 class Argument(NamedTuple):
@@ -80,7 +81,6 @@ class Signature(NamedTuple):
 
 
 MODEL_FOLDER = argument("model", type=Path, metavar="MODEL", help="model folder")
-OUT_BAG = argument("bag", type=Path, metavar="OUT_BAG", help="bag folder to write")
 OVERWRITE = argument(
     "--overwrite", action="store_true", help="replace the report that is in the folder"
 )
@@ -88,7 +88,7 @@ JUNIT = argument(
     "--junit",
     type=Path,
     metavar="XML",
-    help="also write the requirements, or without any the verdict, as a JUnit file",
+    help="also write the requirements, else the verdict, as a JUnit file",
 )
 
 SIGNATURES: dict[str, Signature] = {
@@ -165,7 +165,7 @@ SIGNATURES: dict[str, Signature] = {
                 "several are scored in workers of their own and merged",
             ),
             output("REPORT", "folder for summary.json, frames.csv, plots and report.html"),
-            argument("--model", type=Path, help=f"{MODEL}; none to score recorded predictions"),
+            argument("--model", type=Path, help=f"{MODEL}; none for recorded predictions"),
             argument(
                 "--max-frames",
                 type=at_least_one,
@@ -186,8 +186,8 @@ SIGNATURES: dict[str, Signature] = {
                 action="append",
                 default=[],
                 metavar="NAME:SEVERITY",
-                help=f"corrupt the images, e.g. fog:3; {', '.join(sorted(CORRUPTIONS))}, each 1 "
-                "to 5; repeatable",
+                help="corrupt the images, e.g. fog:3, severity 1 to 5; repeatable; a wrong name "
+                "lists all",
             ),
             argument(
                 "--jobs",
@@ -320,20 +320,19 @@ SIGNATURES: dict[str, Signature] = {
         (SourceConfig,),
         "my_model my_bag",
     ),
-    "convert-kitti": Signature(
+    "convert": Signature(
         (
             argument(
-                "drive",
-                type=Path,
-                metavar="DRIVE_DIR",
-                help="drive folder, beside its date's calibration files, e.g. 2011_09_26/..._sync",
+                "source",
+                metavar="SOURCE",
+                help="kitti:DRIVE_DIR, beside its date's calibration files; or "
+                f"synthetic:[option=value,...] with {', '.join(SYNTHESIS_OPTIONS)}",
             ),
-            OUT_BAG,
+            argument("bag", type=Path, metavar="OUT_BAG", help="bag folder to write"),
         ),
         (),
-        "2011_09_26/2011_09_26_drive_0001_sync kitti_bag",
+        "synthetic:worlds=4,frames=20 world_bag",
     ),
-    "synthesize": Signature((OUT_BAG,), (SynthesisConfig,), "world_bag --worlds 4 --frames 20"),
     "info": Signature(
         (
             argument("source", help=f"{SOURCE}; or a model folder"),
@@ -362,7 +361,7 @@ SIGNATURES: dict[str, Signature] = {
     "view": Signature(
         (
             argument("source", metavar="SOURCE", help=f"{SOURCE}; or predictions:DIR"),
-            argument("--model", type=Path, help=f"{MODEL}; none to show recorded predictions"),
+            argument("--model", type=Path, help=f"{MODEL}; none for recorded predictions"),
             argument(
                 "--save",
                 type=Path,

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.config import PlayerConfig, SourceConfig, SynthesisConfig
+from uncertainty_depth.config import PlayerConfig, SourceConfig
+from uncertainty_depth.config.prediction import PredictionTopics
+from uncertainty_depth.errors import SourceError
 from uncertainty_depth.model_location import is_hugging_face, model_path
 from uncertainty_depth.options import from_arguments
 
@@ -30,19 +32,24 @@ INFO_FRAMES = 50
 logger = logging.getLogger(__name__)
 
 
-def convert_kitti(arguments: argparse.Namespace) -> None:
-    """Convert a KITTI raw drive to a rosbag2 (MCAP) with image, points and /tf_static."""
-    from uncertainty_depth.writers.convert_kitti import convert
+def convert(arguments: argparse.Namespace) -> None:
+    """Write a KITTI raw drive or rendered worlds as a rosbag2 (MCAP) with camera and LiDAR."""
+    from uncertainty_depth.frames.source import synthesis_config
 
-    convert(arguments.drive, arguments.bag)
-    print(f"bag written to {arguments.bag}")
+    prefix, _, rest = arguments.source.partition(":")
+    if prefix == "kitti":
+        from uncertainty_depth.writers.kitti_bag import write_kitti_bag
 
+        write_kitti_bag(Path(rest), arguments.bag)
+    elif prefix == "synthetic":
+        from uncertainty_depth.synthetic.source import synthesize
 
-def synthesize(arguments: argparse.Namespace) -> None:
-    """Render synthetic worlds into a rosbag2 (MCAP) with camera and LiDAR."""
-    from uncertainty_depth.synthetic.source import synthesize as render
-
-    render(arguments.bag, from_arguments(SynthesisConfig, arguments))
+        synthesize(arguments.bag, synthesis_config(rest))
+    else:
+        raise SourceError(
+            f"source is {arguments.source!r}; expected kitti:DRIVE_DIR or "
+            "synthetic:[option=value,...]"
+        )
     print(f"bag written to {arguments.bag}")
 
 
@@ -58,8 +65,18 @@ def info(arguments: argparse.Namespace) -> None:
         for name, value in read(model, relative=True).describe().items():
             print(f"{name:14} {value}")
         return
-    _print_topics(arguments.source)
-    source = open_source(arguments.source, from_arguments(SourceConfig, arguments))
+    predictions = _list_topics(arguments.source)
+    config = from_arguments(SourceConfig, arguments)
+    try:
+        source = open_source(arguments.source, config)
+    except SourceError:
+        if not predictions.depth_topic:
+            raise
+        source = open_source(arguments.source, config, predictions)
+        print(
+            f"recorded predictions: --depth-topic {predictions.depth_topic} "
+            f"--confidence-topic {predictions.confidence_topic}"
+        )
     print(f"{source.name}: {len(source)} images")
     if isinstance(source, BagSource):
         _print_bag(source)
@@ -68,15 +85,17 @@ def info(arguments: argparse.Namespace) -> None:
     _check_geometry(source, arguments.output or Path(f"{name}.png"))
 
 
-def _print_topics(notation: str) -> None:
-    """List what a bag holds, before its topics are chosen: the choice may fail."""
+def _list_topics(notation: str) -> PredictionTopics:
+    """Print what a bag holds, as the choice of topics may fail; return its predictions."""
     from uncertainty_depth.frames.recording import Recording
+    from uncertainty_depth.frames.topics import published_predictions
 
     if not Path(notation).exists():
-        return
+        return PredictionTopics()
     with Recording(Path(notation)).open() as recording:
         for name, topic in sorted(recording.topics.items()):
             print(f"{topic.count:8} {name}  {topic.message_type}")
+        return published_predictions(recording.topics)
 
 
 def _print_bag(source: BagSource) -> None:
@@ -113,8 +132,10 @@ def _check_geometry(source: Source, plot: Path) -> None:
         print(f"camera {size}, fx {f[0, 0]:g}, fy {f[1, 1]:g}, cx {f[0, 2]:g}, cy {f[1, 2]:g}")
     if frame is None:
         print("no plot of depth on the image: none of the first frames has depth in view")
+    elif frame.image is None:
+        print("no plot of depth on the image: the bag has no camera image")
     else:
-        write_overlay(plot, frame.need_image(), frame.need_ground_truth())
+        write_overlay(plot, frame.image, frame.need_ground_truth())
         print(f"depth on the image: {plot}")
     for note in checked.source.notes:
         print(note)

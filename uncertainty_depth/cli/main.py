@@ -13,7 +13,7 @@ from tqdm.contrib.logging import logging_redirect_tqdm
 
 from uncertainty_depth.blas import wait_passively
 from uncertainty_depth.cli.arguments import build_parser
-from uncertainty_depth.cli.bags import convert_kitti, demo, info, play, synthesize
+from uncertainty_depth.cli.bags import convert, demo, info, play
 from uncertainty_depth.cli.calibrate import calibrate
 from uncertainty_depth.cli.compare import compare, merge
 from uncertainty_depth.cli.evaluate import evaluate
@@ -36,8 +36,7 @@ COMMANDS: dict[str, Command] = {
     "calibrate": calibrate,
     "export": export,
     "familiarity": familiarity,
-    "convert-kitti": convert_kitti,
-    "synthesize": synthesize,
+    "convert": convert,
     "info": info,
     "play": play,
     "view": view,

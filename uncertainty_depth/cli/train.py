@@ -27,7 +27,7 @@ def train(arguments: argparse.Namespace) -> None:
     from uncertainty_depth.training.record import read_begun
 
     if arguments.ray and "processes" in arguments:
-        raise ConfigError("processes is for one machine; expected either --processes or --ray")
+        raise ConfigError("processes is for one machine; expected either processes or --ray")
     before = read_begun(arguments.output) if arguments.resume else None
     recorded = before.source_options if before else None
     source_options = from_arguments(SourceConfig, arguments, recorded)

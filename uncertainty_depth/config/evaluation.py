@@ -47,8 +47,7 @@ class RequirementConfig:
 
     require: tuple[str, ...] = option(
         (),
-        "limit of a metric, such as 'auce<=0.05', or a .yaml file with a list of them: PASS or "
-        "FAIL; repeatable",
+        "limit of a metric, e.g. 'auce<=0.05', or a .yaml file with a list of them; repeatable",
     )
 
 

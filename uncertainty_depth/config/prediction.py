@@ -85,16 +85,16 @@ class MeaningConfig:
     confidence_type: str = option(
         "",
         "what the confidence image holds: sigma in m, variance in m^2; rank_up is larger if less "
-        "certain, rank_down if more; empty is sigma, or the sigma map's",
+        "certain, rank_down if more; empty: sigma, or the sigma map's",
         choices=("", *CONFIDENCE_TYPES),
     )
     depth_type: str = option(
         "depth",
-        "what the depth image holds: depth, or inverse_depth (disparity, most relative networks)",
+        "what the depth image holds; inverse_depth is disparity, as of most relative networks",
         choices=DEPTH_TYPES,
     )
     sigma_map: str = option(
-        "", "map from confidence to sigma in metres: a file written by calibrate"
+        "", "map from confidence to sigma in metres, a file written by calibrate"
     )
 
 
@@ -104,8 +104,7 @@ class PredictionConfig(MeaningConfig):
 
     align: str = option(
         "none",
-        "fit the prediction to the ground truth before it is scored: its median, its scale, or "
-        "scale_shift; inverse depth is fitted as such",
+        "fit the prediction to the ground truth before it is scored; inverse depth as such",
         choices=ALIGNMENTS,
     )
     align_per: str = option(
@@ -120,11 +119,9 @@ class PredictionConfig(MeaningConfig):
 class PredictionTopics:
     """Recorded predictions to score instead of a model's."""
 
-    depth_topic: str = option(
-        "", "depth image topic to score; with it no model is needed, nor used"
-    )
+    depth_topic: str = option("", "depth image topic to score in place of a model")
     confidence_topic: str = option(
-        "", "image topic with the confidence of the depth; empty scores the depth alone"
+        "", "image topic with the depth's confidence; empty scores the depth alone"
     )
 
 
@@ -180,7 +177,7 @@ class RawPredictorConfig:
 
     method: str = option(
         "",
-        "uncertainty method; empty uses the method the model was trained for",
+        "uncertainty method; empty: what the model was trained for",
         choices=("", *METHODS),
         aliases=METHOD_ALIASES,
     )
@@ -193,7 +190,7 @@ class RawPredictorConfig:
     )
     samples: int = option(
         8,
-        "number of passes with noise, and the most members of an ensemble or views of tta",
+        "passes with noise, or the most members of an ensemble or views of tta",
         minimum=1,
         maximum=1024,
     )
@@ -234,7 +231,7 @@ class RawPredictorConfig:
     )
     device: str = option(
         "auto",
-        "device of the network, cuda:1 for the second GPU; auto uses the GPU if there is one",
+        "device of the network; auto: the GPU if there is one",
         choices=DEVICES,
         read_only=True,
     )
@@ -244,10 +241,11 @@ class RawPredictorConfig:
         "processor has it",
         choices=PRECISIONS,
         read_only=True,
+        expert=True,
     )
     engine: str = option(
         "torch",
-        "what runs the network: torch is the reference",
+        "what runs the network; torch is the reference",
         choices=ENGINES,
         read_only=True,
     )
@@ -258,17 +256,18 @@ class PredictorConfig(RawPredictorConfig):
     """How a model predicts depth and sigma."""
 
     calibrated: bool = option(
-        True, "apply the calibration of sigma stored in the model folder, if there is one"
+        True, "apply the calibration of sigma in the model folder, if there is one"
     )
     widen_unfamiliar: bool = option(
         False,
         "multiply sigma by the frame's unfamiliarity if it is above 1: for places unlike the "
         "training's; it ends while use_online_calibration corrects sigma by LiDAR",
+        expert=True,
     )
     spread_sparse: str = option(
         "",
-        "give a model for images alone known depth, which is spread from the known pixels along "
-        "the predicted depth: lidar, or random:N for N pixels; empty: the image alone",
+        "give a model for images alone known depth too, spread along the predicted depth: lidar, "
+        "or random:N for N pixels",
         read_only=True,
     )
     rescale_depth: str = option(
@@ -289,12 +288,14 @@ class ColorConfig:
         "depth at the upper end of the colour scale, metres",
         minimum=0.01,
         maximum=MAX_DEPTH_M,
+        expert=True,
     )
     color_max_sigma: float = option(
         1.0,
         "standard deviation at the upper end of the colour scale, metres",
         minimum=0.001,
         maximum=MAX_DEPTH_M,
+        expert=True,
     )
 
 

@@ -21,15 +21,15 @@ class ProjectionConfig:
 
     lidar_to_camera: tuple[float, ...] = option(
         (),
-        "transform from the LiDAR frame to the camera optical frame: x y z qx qy qz qw, metres, "
-        "of several LiDARs one after the other; empty uses tf",
+        "transform from the LiDAR to the camera optical frame: x y z qx qy qz qw, metres, of "
+        "several LiDARs one after the other; empty: tf",
         minimum=-MAX_DEPTH_M,
         maximum=MAX_DEPTH_M,
     )
     fixed_frame: str = option(
         "",
-        "frame of tf that does not move with the robot, odom or map: takes each point from the "
-        "cloud's time to the image's; empty: the motion in between is not compensated",
+        "frame of tf that stands still (odom, map), by which the motion between a cloud and its "
+        "image is compensated; empty: it is not",
     )
     occlusion_tolerance: float = option(
         0.1,
@@ -47,7 +47,7 @@ class LidarConfig(ProjectionConfig):
 
     max_time_difference: float = option(
         0.05,
-        "maximum time between an image and the LiDAR cloud it is scored against, seconds",
+        "maximum time between an image and its LiDAR cloud, seconds",
         minimum=0.0,
         maximum=60.0,
     )
@@ -66,8 +66,8 @@ class CameraConfig:
     )
     distorted_images: str = option(
         "rectify",
-        "if the camera info has distortion: rectify the images, keep them and project with the "
-        "distortion, or treat them as already_rectified (the output of image_proc)",
+        "if the camera info has distortion: rectify the images, keep it, or take them as "
+        "already_rectified (by image_proc)",
         choices=DISTORTED_IMAGES,
     )
 
@@ -78,22 +78,20 @@ class SourceConfig(LidarConfig, CameraConfig):
 
     image_topic: str = option(
         "",
-        "camera image topic; empty uses the only one, or with depth_topic none: there it is only "
-        "shown in the report",
+        "camera image topic; empty: the only one; with depth_topic the image to show in the "
+        "report, empty: none",
     )
     camera_info_topic: str = option(
         "",
-        "camera info topic; empty uses the one in the image topic's namespace, or the only one",
+        "camera info topic; empty: the image topic's, or the only one",
     )
     lidar_topic: str = option(
         "",
-        "LiDAR point cloud topic, or several, separated by commas, whose clouds are merged; empty "
-        "uses the only one",
+        "LiDAR topic, or several separated by commas, which are merged; empty: the only one",
     )
     ground_truth_topic: str = option(
         "",
-        "registered depth image used as ground truth; empty uses the LiDAR, or without LiDAR "
-        "the only depth image",
+        "registered depth image as ground truth; empty: the LiDAR, or the only depth image",
     )
 
 

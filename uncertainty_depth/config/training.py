@@ -195,6 +195,7 @@ class TrainingConfig:
         False,
         "train the decoder only, so that snapshots share one encoder; on by default for a depth "
         "model",
+        expert=True,
     )
     validation_fraction: float = option(
         0.1,
@@ -207,6 +208,7 @@ class TrainingConfig:
         True,
         "augment with random flips, zoom, brightness, contrast and colour; off by default for "
         "DepthPro with its field of view",
+        expert=True,
     )
     seed: int = option(
         0,
@@ -220,6 +222,7 @@ class TrainingConfig:
         "over the GPUs; 0 uses one per GPU",
         minimum=0,
         maximum=1024,
+        expert=True,
     )
     device: str = option(
         "auto",

@@ -12,7 +12,7 @@ from uncertainty_depth.config import SourceConfig, SynthesisConfig
 from uncertainty_depth.config.prediction import PredictionConfig, PredictionTopics
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.geometry.check import GeometryCheck
-from uncertainty_depth.options import element_type, from_mapping
+from uncertainty_depth.options import from_mapping, from_text
 from uncertainty_depth.records import Frame, Skipped
 
 PERHAPS = "if they are one"
@@ -159,11 +159,10 @@ def _identity(name: str) -> tuple[str, Path, set[object]]:
         folder, split = _folder_and_split(rest)
         return prefix, folder, set(PARTS[split])
     if prefix == "synthetic":  # the first worlds of a seed are the same however many there are
-        options = _options(rest)
-        seed = options.get("seed", 0)
-        test_objects = options.get("test_objects", False)
-        worlds = {"rooms", options.get("scenes", "rooms")}  # some varied worlds are rooms
-        return prefix, Path(), {(seed, test_objects, scenes) for scenes in worlds}
+        options = dict(part.partition("=")[::2] for part in rest.split(","))
+        kinds = {"rooms", options.get("scenes", "rooms")}  # some varied worlds are rooms
+        seed = (options.get("seed", "0"), options.get("test_objects", "false").lower())
+        return prefix, Path(), {(*seed, kind) for kind in kinds}
     if prefix == "rgbd":
         from uncertainty_depth.frames.notation import folder_and_options
         from uncertainty_depth.frames.rgbd import OPTIONS
@@ -239,36 +238,25 @@ def _rgbd(rest: str, config: SourceConfig) -> Source:
 def _synthetic(rest: str, config: SourceConfig) -> Source:
     from uncertainty_depth.synthetic.source import SyntheticSource
 
-    return SyntheticSource(from_mapping(SynthesisConfig, _options(rest)), config)
+    return SyntheticSource(synthesis_config(rest), config)
 
 
-def _options(text: str) -> dict[str, object]:
-    """Return typed values of `SynthesisConfig` from a text such as `worlds=4,noise=0.5`."""
-    values: dict[str, object] = {}
+def synthesis_config(text: str) -> SynthesisConfig:
+    """Return the options of a text such as `worlds=4,noise=0.5`.
+
+    Raises:
+        SourceError: a part is not option=value.
+        ConfigError: an option is unknown, of another type or out of range.
+    """
+    values: dict[str, Any] = {}
     for part in filter(None, text.split(",")):
-        key, equals, value = part.partition("=")
+        name, equals, value = part.partition("=")
         if not equals:
             raise SourceError(
                 f"synthetic: has {part!r}; expected option=value, separated by commas"
             )
-        values[key] = _parsed(key, value)
-    return values
-
-
-def _parsed(key: str, value: str) -> object:
-    if key not in SynthesisConfig.__dataclass_fields__:
-        return value  # from_mapping says what is known
-    value_type = element_type(SynthesisConfig, key)
-    try:
-        return (
-            {"true": True, "false": False}[value.lower()]
-            if value_type is bool
-            else value_type(value)
-        )
-    except (KeyError, ValueError):
-        raise SourceError(
-            f"synthetic: has {key}={value}; expected {value_type.__name__}"
-        ) from None
+        values[name] = from_text(SynthesisConfig, name, value)
+    return from_mapping(SynthesisConfig, values)
 
 
 _OPENERS = {"nyu": _nyu, "kitti": _kitti, "rgbd": _rgbd, "synthetic": _synthetic}

@@ -24,6 +24,7 @@ TRANSPORTS = (
 
 OUTPUTS = ("depth/", "uncertainty/", "evaluator_node/")
 """Namespaces of the images that the nodes publish."""
+DEPTH = "depth/image_rect"
 SIGMA = "uncertainty/image_rect"
 NO_PREDICTIONS = PredictionTopics()
 EncodingOf = Callable[[str], str]
@@ -247,6 +248,15 @@ def transform_topics(topics: Mapping[str, Topic], name: str = "tf_static") -> li
         for topic, about in topics.items()
         if about.message_type in TRANSFORMS and about.count and topic.rpartition("/")[2] == name
     )
+
+
+def published_predictions(topics: Collection[str]) -> PredictionTopics:
+    """Return the depth and sigma that the depth node published, or `evaluate` wrote, if any."""
+    for name in sorted(topics):
+        namespace, found, _ = name.rpartition(SIGMA)
+        if found and (depth := f"{namespace}{DEPTH}") in topics:
+            return PredictionTopics(depth, name)
+    return NO_PREDICTIONS
 
 
 def is_published(name: str, topics: Collection[str]) -> bool:

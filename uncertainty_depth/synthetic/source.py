@@ -212,7 +212,7 @@ def synthesize(out_bag: Path | str, config: SynthesisConfig, progress: bool = Tr
         bag.static_transforms(STATIC_TRANSFORMS)
         for moment in tqdm(
             _moments(config),
-            "synthesize",
+            "convert",
             config.worlds * config.frames,
             unit="frame",
             disable=not progress,

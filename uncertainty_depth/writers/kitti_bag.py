@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Convert a KITTI raw drive to a rosbag2: image, camera info, LiDAR points and transform."""
+"""Write a KITTI raw drive as a rosbag2: image, camera info, LiDAR points and transform."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ CAMERA_FRAME = "camera"
 LIDAR_FRAME = "lidar"
 
 
-def convert(drive_dir: Path | str, out_bag: Path | str, progress: bool = True) -> int:
+def write_kitti_bag(drive_dir: Path | str, out_bag: Path | str, progress: bool = True) -> int:
     """Write the drive to the new bag `out_bag` and return its number of images.
 
     The synchronised drives pair image N with scan N, whatever their own clocks say to the
     millisecond; the scan gets the image's stamp, which keeps that pairing in a bag.
 
     Raises:
-        SourceError: where the drive is none or `out_bag` exists.
-        MessageError: where an image or scan cannot be read.
+        SourceError: the drive is none, or `out_bag` exists.
+        MessageError: an image or scan cannot be read.
     """
     drive = KittiDrive(Path(drive_dir))
     with BagWriter(out_bag) as writer:
