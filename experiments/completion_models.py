@@ -180,7 +180,7 @@ class CachedSource:
 
 def rendered(worlds: int, seed: int) -> CachedSource:
     """Return one frame of each varied world: rooms, homes and streets, with dense depth."""
-    options = f"worlds={worlds},frames=1,seed={seed},scenes=varied,dense=true"
+    options = f"worlds={worlds},frames=1,seed={seed},scenes=experiments.worlds.varied,dense=true"
     return CachedSource(open_source(f"synthetic:{options},width=160,height=120", SourceConfig()))
 
 

@@ -44,7 +44,7 @@ class Settings:
     search_every: int = 3
     rounds: int = 15
     worlds: str = (
-        "synthetic:worlds=600,frames=2,rate=0.25,seed=1,scenes=varied,"
+        "synthetic:worlds=600,frames=2,rate=0.25,seed=1,scenes=experiments.worlds.varied,"
         "width=160,height=120,dense=true"
     )
 
@@ -68,7 +68,7 @@ QUICK = Settings(
     test_frames=8,
     search_every=1,
     rounds=5,
-    worlds="synthetic:worlds=4,frames=2,scenes=varied,width=64,height=64,dense=true",
+    worlds="synthetic:worlds=4,frames=2,scenes=experiments.worlds.varied,width=64,height=64,dense=true",
 )
 
 LAPLACE = {"head": "laplace"}

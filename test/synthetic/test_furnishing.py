@@ -8,8 +8,8 @@ import pytest
 
 from uncertainty_depth.synthetic import furnishing
 from uncertainty_depth.synthetic.furniture import ROUND
+from uncertainty_depth.synthetic.rooms import Drive, smooth_loop
 from uncertainty_depth.synthetic.solids import Box, Frustum, Sphere
-from uncertainty_depth.synthetic.trajectory import Drive, smooth_loop
 
 ROBOT_RADIUS = 0.3
 ROBOT_HEIGHT = 1.2

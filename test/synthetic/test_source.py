@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 
 import numpy as np
 import pytest
 
 from uncertainty_depth.config import SourceConfig, SynthesisConfig
-from uncertainty_depth.errors import SourceError
+from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.records import Frame
@@ -17,6 +18,14 @@ from uncertainty_depth.synthetic.furniture import ROUND
 from uncertainty_depth.synthetic.source import PAUSE_NS, SyntheticSource, World, synthesize
 
 CONFIG = SynthesisConfig(worlds=2, frames=3, seed=4, width=80, height=60, rings=16)
+PINNED = SynthesisConfig(width=96, height=64, rings=4, test_objects=True)
+# the shipped models were trained on these worlds
+SHA256 = {
+    "world 0 image": "ded3d95c264f90c3",
+    "world 5 image": "dd7b40d18ec1a309",
+    "world 5 cloud": "1ccd7f28696d5985",
+}
+DEPTH_MEAN_AND_DEVIATION_M = {0: (2.64907826, 1.55979219), 5: (2.86850190, 0.99736755)}
 
 
 def with_(**changes) -> SynthesisConfig:
@@ -170,3 +179,29 @@ def test_the_name_of_a_source_opens_the_same_worlds():
     config = SynthesisConfig(worlds=2, frames=1, seed=5, rate=0.25, dense=True, noise=0.5)
     again = open_source(SyntheticSource(config).name, SourceConfig())
     assert again._config == config
+
+
+def sha256(array: np.ndarray) -> str:
+    """Return the first 16 hexadecimal digits of the SHA-256 of an array's bytes."""
+    return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()[:16]
+
+
+def test_two_camera_frames_and_a_lidar_turn_have_the_recorded_bytes() -> None:
+    digests = {}
+    for number, frame in ((0, 0), (5, 7)):
+        world = World(PINNED, number)
+        view = world.view(frame)
+        digests[f"world {number} image"] = sha256(world.photograph(frame, view))
+        # its bits differ between processors
+        found = view.depth_m.mean(dtype=float), view.depth_m.std(dtype=float)
+        assert found == pytest.approx(DEPTH_MEAN_AND_DEVIATION_M[number], rel=1e-6)
+    # whole millimetres: its trigonometry differs in the last bit between processors
+    points_mm = np.rint(1000 * world.cloud(7)[:, :3]).astype(np.int32)
+    digests["world 5 cloud"] = sha256(points_mm)
+    assert digests == SHA256
+
+
+@pytest.mark.parametrize("scenes", ["varied", "no.such_module", "json", ""])
+def test_worlds_of_an_unknown_module_are_refused_before_the_first_frame(scenes):
+    with pytest.raises(ConfigError, match=f"scenes is {scenes!r}.*expected rooms"):
+        open_source(f"synthetic:scenes={scenes}", SourceConfig())

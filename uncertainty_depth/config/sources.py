@@ -109,9 +109,8 @@ class SynthesisConfig:
     seed: int = option(0, "random seed of the worlds", minimum=0, maximum=MAX_SEED)
     scenes: str = option(
         "rooms",
-        "rooms: rooms and corridors, all with one camera; varied: those, furnished homes and "
-        "streets, each with a camera, lights and textures of its own",
-        choices=("rooms", "varied"),
+        "rooms (and corridors, all with one camera), or a Python module whose function build "
+        "makes other worlds (in a clone experiments.worlds.varied: homes, streets, many cameras)",
         expert=True,
     )
     test_objects: bool = option(

@@ -18,10 +18,9 @@ from uncertainty_depth.synthetic.furniture import (
     round_object,
 )
 from uncertainty_depth.synthetic.materials import Random
-from uncertainty_depth.synthetic.rooms import Plan, Room, Wall, plan, shell
-from uncertainty_depth.synthetic.scene import Lamp, Scene
+from uncertainty_depth.synthetic.render import Lamp, Scene
+from uncertainty_depth.synthetic.rooms import Drive, Plan, Room, Wall, plan, shell
 from uncertainty_depth.synthetic.solids import Solid, Sphere
-from uncertainty_depth.synthetic.trajectory import Drive
 
 CLEARANCE = 0.45  # metres between the robot's path and whatever stands on the floor
 GAP = 0.04  # metres between pieces of furniture

@@ -1,19 +1,20 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Ray casting: the first solid along each ray, and the light from there.
+"""A world's solids and lights; the first solid along each ray, and the light from there.
 
 Arrays of vectors are (3, N) float32.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.synthetic.scene import Lamp, Scene, Sky, Sun
-from uncertainty_depth.synthetic.solids import TINY
-from uncertainty_depth.synthetic.texture import noise
+from uncertainty_depth.synthetic.rooms import Drive
+from uncertainty_depth.synthetic.solids import TINY, Solid
 
 Floats = NDArray[np.float32]
 NOTHING = -1
@@ -22,6 +23,50 @@ CORNER_REACH = 0.22  # metres over which a corner brightens
 # directions a lamp looks in, polar angle by azimuth
 MAP_ROWS = 128
 MAP_COLUMNS = 256
+
+
+@dataclass(frozen=True)
+class Lamp:
+    """A point light; its irradiance at a distance d is `power * colour / (d^2 + softening)`."""
+
+    position: tuple[float, float, float]
+    colour: tuple[float, float, float]
+    power: float
+
+    def shadows(self, scene: Scene) -> LampView:
+        """Return what the lamp shines on."""
+        return LampView(scene, self)
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """One world.
+
+    Attributes:
+        solids: all that a ray can hit.
+        lamps: the point lights.
+        ambient: irradiance from all directions.
+        drive: path and speed of the robot.
+        extent: (2, 3), min and max corner of the rooms, metres.
+        sky: (3, N) directions of rays that hit nothing to their light; None is black.
+    """
+
+    solids: list[Solid]
+    lamps: list[Lamp]
+    ambient: float
+    drive: Drive
+    extent: Floats
+    sky: Callable[[Floats], Floats] | None = None
+
+    @cached_property
+    def centres(self) -> Floats:
+        """Return the centres of the solids' bounding spheres, (K, 3)."""
+        return np.array([solid.centre for solid in self.solids], np.float32)
+
+    @cached_property
+    def bounds(self) -> Floats:
+        """Return the radii of the solids' bounding spheres, (K,)."""
+        return np.array([solid.bound for solid in self.solids], np.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,9 +132,9 @@ class LampView:
 
     def __init__(self, scene: Scene, lamp: Lamp) -> None:
         position = np.asarray(lamp.position, np.float32)
-        self._map = cast(scene, position, self._directions().astype(np.float32))
+        self._map = cast(scene, position, self.directions().astype(np.float32))
 
-    def _directions(self) -> NDArray[np.floating]:
+    def directions(self) -> NDArray[np.floating]:
         """Return the direction of each texel, (3, MAP_ROWS * MAP_COLUMNS)."""
         polar, azimuth = np.meshgrid(
             (np.arange(MAP_ROWS) + 0.5) * np.pi / MAP_ROWS,
@@ -100,7 +145,7 @@ class LampView:
             [np.sin(polar) * np.cos(azimuth), np.sin(polar) * np.sin(azimuth), np.cos(polar)]
         ).reshape(3, -1)
 
-    def _texels(self, offsets: Floats) -> tuple[Floats, Floats]:
+    def texels(self, offsets: Floats) -> tuple[Floats, Floats]:
         """Return row and column of directions (3, N), fractional."""
         polar = np.arctan2(np.sqrt(offsets[0] ** 2 + offsets[1] ** 2), offsets[2])
         azimuth = np.arctan2(offsets[1], offsets[0])
@@ -117,7 +162,7 @@ class LampView:
             offsets: (3, N) from the lamp to the points.
             solid: (N,) index of the solid each point is on.
         """
-        row, column = self._texels(offsets)
+        row, column = self.texels(offsets)
         top_row = np.floor(row)
         left_column = np.floor(column)
         down = row - top_row
@@ -135,44 +180,12 @@ class LampView:
         return top * (1 - down) + bottom * down
 
 
-class SunView(LampView):
-    """Shadow map of a sun: a square image of the cone around what it shines on."""
-
-    def __init__(self, scene: Scene, sun: Sun) -> None:
-        ahead = np.subtract(sun.target, sun.position)
-        ahead /= np.linalg.norm(ahead)
-        right = np.cross(ahead, (0.0, 0.0, 1.0))
-        right /= np.linalg.norm(right)
-        axes = np.stack([right, np.cross(ahead, right), ahead])
-        self._axes = axes.astype(np.float32)  # rows: across, down, ahead
-        self._reach = np.float32(sun.reach)
-        super().__init__(scene, sun)
-
-    def _directions(self) -> NDArray[np.floating]:
-        rows = (2 * np.arange(MAP_ROWS) + 1) / MAP_ROWS - 1
-        columns = (2 * np.arange(MAP_COLUMNS) + 1) / MAP_COLUMNS - 1
-        down, across = np.meshgrid(rows * self._reach, columns * self._reach, indexing="ij")
-        directions = np.stack([across, down, np.ones_like(down)]).reshape(3, -1)
-        return self._axes.T @ (directions / np.linalg.norm(directions, axis=0))
-
-    def _texels(self, offsets: Floats) -> tuple[Floats, Floats]:
-        across, down, ahead = self._axes @ offsets
-        scale = 1 / (np.maximum(ahead, TINY) * self._reach)
-        half = np.float32(0.5)
-        row = np.clip((down * scale + 1) * half * MAP_ROWS - half, 0, MAP_ROWS - 1)
-        column = np.clip((across * scale + 1) * half * MAP_COLUMNS - half, 0, MAP_COLUMNS - 1)
-        return row, column
-
-
 class Renderer:
     """Renders one scene; the shadow maps of its lamps are made once."""
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
-        self._lamps = [
-            (lamp, SunView(scene, lamp) if isinstance(lamp, Sun) else LampView(scene, lamp))
-            for lamp in scene.lamps
-        ]
+        self._lamps = [(lamp, lamp.shadows(scene)) for lamp in scene.lamps]
 
     def radiance(self, origin: Floats, directions: Floats, hits: Hits, pixel: float) -> Floats:
         """Return linear RGB light along each ray, (3, N); the sky where a ray hits nothing.
@@ -194,7 +207,7 @@ class Renderer:
         total = albedo * (light * unshaded + emission)
         if self.scene.sky is not None:
             above = np.flatnonzero(hits.solid == NOTHING)
-            total[:, above] = _sky_light(self.scene.sky, directions.take(above, axis=1))
+            total[:, above] = self.scene.sky(directions.take(above, axis=1))
         return total
 
     def reflection(self, origin: Floats, directions: Floats, hits: Hits) -> tuple[Floats, Floats]:
@@ -247,18 +260,6 @@ def _add_lamp(
         * view.lit(offsets, solid[facing])
     )
     light += np.asarray(lamp.colour, np.float32)[:, None] * np.float32(lamp.power) * strength
-
-
-def _sky_light(sky: Sky, directions: Floats) -> Floats:
-    """Return the light of the sky along rays, (3, N)."""
-    x, y, z = directions / np.sqrt(np.einsum("ij,ij->j", directions, directions))
-    height = np.maximum(z, 0)
-    horizon = np.asarray(sky.horizon, np.float32)[:, None]
-    zenith = np.asarray(sky.zenith, np.float32)[:, None]
-    colour = zenith + (horizon - zenith) * np.exp(-4 * height)
-    spread = 40 / (height + np.float32(0.1))
-    clouds = 1 + np.float32(sky.clouds) * noise(x * spread, y * spread)
-    return (colour * np.maximum(clouds, np.float32(0.2))).astype(np.float32)
 
 
 def _corner_darkening(points: Floats, normals: Floats, extent: NDArray[np.float32]) -> Floats:

@@ -171,17 +171,30 @@ class Look:
             rng.uniform(0.3, 0.6),
         )
 
+
+@dataclass(frozen=True, eq=False)
+class Rig:
+    """Camera and LiDAR of a robot.
+
+    Attributes:
+        camera: the intrinsics.
+        camera_to_base: (4, 4), optical frame to the robot's.
+        look: exposure, colours, blur and noise of the camera.
+    """
+
+    camera: Camera
+    camera_to_base: NDArray[np.float64]
+    look: Look
+
+    @property
+    def lidar_to_camera(self) -> NDArray[np.float64]:
+        """Return the transform of the LiDAR into the optical frame, (4, 4)."""
+        return np.linalg.inv(self.camera_to_base) @ LIDAR_TO_BASE
+
     @classmethod
-    def varied(cls, rng: np.random.Generator) -> Look:
-        """Draw any camera: dark or bright, tinted, soft, noisy, flat or hard."""
-        return cls(
-            np.exp(rng.uniform(np.log(0.3), np.log(2.2))),
-            rng.uniform(0.8, 1.2, 3).astype(np.float32),
-            rng.uniform(0.0, 0.5),
-            rng.uniform(0.3, 1.2),
-            np.exp(rng.uniform(np.log(0.3), np.log(5.0))),
-            rng.uniform(1.6, 2.8),
-        )
+    def usual(cls, width: int, height: int, look: np.random.Generator) -> Rig:
+        """Return the robot of the rooms: 72 degrees across, 0.8 m above the floor."""
+        return cls(make_camera(width, height), CAMERA_TO_BASE, Look.usual(look))
 
 
 def expose(

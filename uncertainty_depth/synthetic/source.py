@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,8 @@ from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
 from uncertainty_depth.messages.stamps import SECOND_NS
 from uncertainty_depth.options import to_mapping
 from uncertainty_depth.records import Frame, Scan
-from uncertainty_depth.synthetic import furnishing, rig, sensors, varied
-from uncertainty_depth.synthetic.render import Renderer
+from uncertainty_depth.synthetic import furnishing, sensors
+from uncertainty_depth.synthetic.render import Renderer, Scene
 from uncertainty_depth.synthetic.solids import Solid
 from uncertainty_depth.writers.bag_writer import BagWriter
 
@@ -39,6 +40,7 @@ STATIC_TRANSFORMS = [
     ("base_link", "camera_link", sensors.CAMERA_LINK_TO_BASE),
     ("camera_link", CAMERA_FRAME, sensors.OPTICAL_TO_CAMERA_LINK),
 ]
+ROOMS = "rooms"
 # streams of random numbers; `furnishing` uses those below
 LOOK = 2
 CAMERA = 3
@@ -51,15 +53,7 @@ class World:
     def __init__(self, config: SynthesisConfig, number: int) -> None:
         self._config = config
         self._number = number
-        seed = config.seed
-        look = self._random(LOOK)
-        if config.scenes == "varied":
-            scene, self._rig = varied.build(
-                seed, number, config.test_objects, config.width, config.height, look
-            )
-        else:
-            scene = furnishing.build(seed, number, config.test_objects)
-            self._rig = rig.usual(config.width, config.height, look)
+        scene, self._rig = _builder(config.scenes)(config, number, self._random(LOOK))
         self._renderer = Renderer(scene)
 
     @property
@@ -119,6 +113,29 @@ class World:
         return np.random.default_rng([self._config.seed, self._number, stream, *frame])
 
 
+Builder = Callable[[SynthesisConfig, int, np.random.Generator], tuple[Scene, sensors.Rig]]
+"""Options, number of a world and what draws its camera's look, to the world and its robot."""
+
+
+def _rooms(config: SynthesisConfig, number: int, look: np.random.Generator) -> Any:
+    scene = furnishing.build(config.seed, number, config.test_objects)
+    return scene, sensors.Rig.usual(config.width, config.height, look)
+
+
+def _builder(scenes: str) -> Builder:
+    """Return what builds the worlds: the rooms, or `build` of a Python module."""
+    if scenes == ROOMS:
+        return _rooms
+    try:
+        build: Builder = import_module(scenes).build
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
+        raise ConfigError(
+            f"scenes is {scenes!r}: {error}; expected rooms, or a Python module with a function "
+            "build, as experiments.worlds.varied (from a clone: python -m uncertainty_depth)"
+        ) from error
+    return build
+
+
 @dataclass(frozen=True)
 class Moment:
     """One frame of one world."""
@@ -151,6 +168,7 @@ class SyntheticSource:
     """
 
     def __init__(self, config: SynthesisConfig, lidar: LidarConfig | None = None) -> None:
+        _builder(config.scenes)  # an unknown module is an error now, not at the first frame
         self._config = config
         self._lidar = lidar or LidarConfig()
         self.name = _notation(config)
@@ -200,12 +218,12 @@ def synthesize(out_bag: Path | str, config: SynthesisConfig, progress: bool = Tr
 
     Raises:
         SourceError: `out_bag` exists.
-        ConfigError: each world has a camera of its own; a bag has one.
+        ConfigError: `config.scenes` are not the rooms, which share the one camera of a bag.
     """
-    if config.scenes == "varied":
+    if config.scenes != ROOMS:
         raise ConfigError(
-            "scenes is 'varied', whose worlds each have a camera of their own, and a bag has one; "
-            "expected 'rooms', or the source synthetic:scenes=varied"
+            f"scenes is {config.scenes!r}, whose worlds may each have another camera, and a bag "
+            f"has one; expected rooms, or the source synthetic:scenes={config.scenes}"
         )
     camera = sensors.make_camera(config.width, config.height)
     with BagWriter(out_bag) as bag:

@@ -6,19 +6,25 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from experiments.worlds.street import street
+from experiments.worlds.varied import FOCAL_LENGTHS
 from uncertainty_depth.config import SourceConfig, SynthesisConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.frames.source import open_source, trained_on
 from uncertainty_depth.geometry.focal_length import relative_focal_length
 from uncertainty_depth.records import Frame
-from uncertainty_depth.synthetic import rig
-from uncertainty_depth.synthetic.render import SunView, cast
+from uncertainty_depth.synthetic.render import cast
 from uncertainty_depth.synthetic.source import MAX_DEPTH_M, SyntheticSource, World, synthesize
-from uncertainty_depth.synthetic.street import street
 
 WORLDS = 14
 CONFIG = SynthesisConfig(
-    worlds=WORLDS, frames=1, seed=5, scenes="varied", dense=True, width=64, height=48
+    worlds=WORLDS,
+    frames=1,
+    seed=5,
+    scenes="experiments.worlds.varied",
+    dense=True,
+    width=64,
+    height=48,
 )
 
 
@@ -30,7 +36,7 @@ def frames() -> list[Frame]:
 def test_cameras_and_depths_vary(frames: list[Frame]) -> None:
     focal_lengths = [relative_focal_length(frame.camera) for frame in frames]
     assert max(focal_lengths) > 1.5 * min(focal_lengths)
-    low, high = rig.FOCAL_LENGTHS
+    low, high = FOCAL_LENGTHS
     assert all(0.95 * low <= value <= 1.05 * high for value in focal_lengths)
     assert len({frame.image.shape for frame in frames}) > 3
     assert max(np.nanmax(frame.ground_truth_m) for frame in frames) <= MAX_DEPTH_M
@@ -82,20 +88,24 @@ def test_the_suns_shadows_are_where_its_rays_are_stopped() -> None:
     rays = (points - eye[:, None]).astype(np.float32)
     hits = cast(scene, eye, rays)
     offsets = eye[:, None] + hits.t * rays - sun[:, None]
-    is_lit = SunView(scene, scene.lamps[0]).lit(offsets, hits.solid) > 0.5
+    is_lit = scene.lamps[0].shadows(scene).lit(offsets, hits.solid) > 0.5
     is_reached = cast(scene, sun, offsets).t > 0.999
     assert 0.2 < is_reached.mean() < 0.8
     assert (is_lit == is_reached).mean() > 0.9
 
 
 def test_a_bag_of_varied_worlds_is_refused(tmp_path) -> None:
-    with pytest.raises(ConfigError, match="scenes is 'varied'"):
+    with pytest.raises(ConfigError, match="may each have another camera"):
         synthesize(tmp_path / "bag", CONFIG, progress=False)
 
 
 def test_a_model_trained_on_varied_worlds_has_seen_rooms_of_the_same_seed() -> None:
-    training = {"source": "synthetic:worlds=4,frames=1,seed=5,scenes=varied"}
+    training = {"source": "synthetic:worlds=4,frames=1,seed=5,scenes=experiments.worlds.varied"}
     assert trained_on("model", training, ["synthetic:worlds=4,frames=1,seed=5"])
     assert not trained_on("model", training, ["synthetic:worlds=4,frames=1,seed=6"])
-    assert trained_on("model", training, ["synthetic:worlds=9,frames=1,seed=5,scenes=varied"])
-    assert open_source("synthetic:scenes=varied,worlds=1", SourceConfig()).name.endswith("varied")
+    assert trained_on(
+        "model", training, ["synthetic:worlds=9,frames=1,seed=5,scenes=experiments.worlds.varied"]
+    )
+    assert open_source(
+        "synthetic:scenes=experiments.worlds.varied,worlds=1", SourceConfig()
+    ).name.endswith("worlds.varied")
