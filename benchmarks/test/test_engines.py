@@ -1,17 +1,24 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The table of engines holds what was measured."""
+"""The benchmark of engines times what is installed, by turns."""
+
+from __future__ import annotations
+
+import numpy as np
 
 from benchmarks import engines
-from uncertainty_depth.config import NetworkConfig
 
 
-def test_every_ratio_is_to_the_plain_pass_of_its_round(monkeypatch):
-    network = NetworkConfig(backbone="tiny", decoder_width=16, input_size=(64, 48))
-    monkeypatch.setattr(engines, "CANDIDATES", (("torch", "fp32"), ("missing", "fp32")))
-    rows = engines.run(2, network)
-    assert rows[0].label == engines.PLAIN
-    assert rows[0].ratio == (1.0, 1.0, 1.0)
-    for row in rows:
-        assert 0 < row.ratio.minimum <= row.ratio.median <= row.ratio.maximum
-    assert {row.label.partition(",")[0] for row in rows} == {"torch fp32"}
-    assert engines.table(rows).count("\n") == len(rows) + 3
+def test_every_engine_of_the_demo_is_timed_against_torch() -> None:
+    seconds = engines.measure("demo", samples=2, rounds=2)
+    assert "torch fp32" in seconds
+    assert all(durations.shape == (2,) and (durations > 0).all() for durations in seconds.values())
+
+
+def test_the_fastest_engine_is_recommended() -> None:
+    seconds = {"torch fp32": np.array([2.0, 4.0]), "openvino bf16": np.array([1.0, 1.0])}
+    assert engines.table(seconds).splitlines()[2:] == [
+        "| torch fp32 | 3000.0 | 1.00 (1.00 to 1.00) |",
+        "| openvino bf16 | 1000.0 | 0.38 (0.25 to 0.50) |",
+        "",
+        "fastest: --engine openvino --precision bf16",
+    ]
