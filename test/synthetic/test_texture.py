@@ -17,7 +17,6 @@ from uncertainty_depth.synthetic.texture import (
     Plain,
     Poster,
     Stripes,
-    noise,
     pulse,
 )
 
@@ -43,13 +42,6 @@ def test_pulse_is_the_mean_of_the_wave_over_the_footprint(x, width, duty):
     )
 
 
-def test_checker_alternates():
-    uv = np.array([[0.1, 0.3, 0.1, 0.3], [0.1, 0.1, 0.3, 0.3]], np.float32)
-    np.testing.assert_allclose(
-        Checker(0.2, BLACK, WHITE)(uv, sharp(uv))[0], [0, 1, 1, 0], atol=1e-3
-    )
-
-
 @pytest.mark.parametrize(
     "texture",
     [
@@ -66,20 +58,6 @@ def test_far_away_a_texture_is_its_mean(texture):
     np.testing.assert_allclose(
         far, np.broadcast_to(near.mean(axis=1, keepdims=True), far.shape), atol=0.01
     )
-
-
-def test_bricks_have_joints_of_the_given_width():
-    uv = grid(1.0, 1000)
-    bricks = Blocks(0.25, 0.1, 0.02, 0.5, 0.0, WHITE, BLACK)(uv, sharp(uv))[0]
-    assert np.mean(bricks > 0.5) == pytest.approx((1 - 0.02 / 0.25) * (1 - 0.02 / 0.1), abs=0.005)
-
-
-def test_noise_is_smooth_and_periodic():
-    u, v = np.random.default_rng(0).uniform(0, 256, (2, 5000)).astype(np.float32)
-    values = noise(u, v)
-    assert np.abs(noise(u + np.float32(0.01), v) - values).max() < 0.1
-    np.testing.assert_allclose(noise(u + 256, v - 256), values, atol=2e-2)
-    assert values.std() == pytest.approx(1, abs=0.15)
 
 
 @pytest.mark.parametrize(
