@@ -30,7 +30,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from experiments.adversarial import with_adversarial_examples
 from experiments.stacked import Objective, StackedMLP
 from uncertainty_depth.network.learned_dropout import ConcreteDropout, VariationalDropout
 
@@ -223,3 +222,35 @@ def _batches(method: str, inputs: Tensor, targets: Tensor) -> list[tuple[Tensor,
     drawn_inputs, drawn_targets = _resampled(inputs, targets, targets.shape[1])
     half = -(-targets.shape[1] // 2)
     return list(zip(drawn_inputs.split(half, 1), drawn_targets.split(half, 1), strict=True))
+
+
+def adversarial_examples(
+    network: nn.Module, objective: Objective, inputs: Tensor, targets: Tensor, step: Tensor | float
+) -> Tensor:
+    """Return the inputs after one step up the gradient's sign (Goodfellow et al. 2015).
+
+    The step raises the loss most for its maximum norm.
+
+    Args:
+        network: what is attacked; its own gradients stay untouched.
+        objective: (network, inputs, targets) to losses.
+        inputs: (..., features).
+        targets: as the objective takes them.
+        step: size of the step, one for all features or (features,).
+
+    Returns:
+        Inputs of the same shape, without a gradient.
+    """
+    moved = inputs.detach().clone().requires_grad_(True)
+    (gradient,) = torch.autograd.grad(objective(network, moved, targets).sum(), moved)
+    return inputs.detach() + step * gradient.sign()
+
+
+def with_adversarial_examples(objective: Objective, step: Tensor | float) -> Objective:
+    """Return the mean of the objective on inputs and on adversarial examples (algorithm 1)."""
+
+    def mean_objective(network: nn.Module, inputs: Tensor, targets: Tensor) -> Tensor:
+        moved = adversarial_examples(network, objective, inputs, targets, step)
+        return (objective(network, inputs, targets) + objective(network, moved, targets)) / 2
+
+    return mean_objective

@@ -1,10 +1,9 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Depth completion: how well small networks do it, and whose sigma survives a change of domain.
+"""Depth completion: whose sigma survives a change of domain.
 
-(a) Networks with 200, 500 and 1,000 known pixels of NYU, one of normalised convolutions, beside
-the literature and beside plain interpolation. (b) Gustafsson et al. 2020, section 4.2 and appendix
-C: networks trained on rendered worlds alone complete real depth; ensembles against MC-dropout by
-number of members or passes. What differs from the paper is in `experiments/docs/completion.md`.
+Gustafsson et al. 2020, section 4.2 and appendix C: networks trained on rendered worlds alone
+complete real depth; ensembles against MC-dropout by number of members or passes. What differs from
+the paper is in `experiments/docs/completion.md`.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from typing import Any
 from experiments import completion_report
 from experiments.completion_data import (
     interpolation_errors,
-    nyu,
     test_sources,
 )
 from experiments.completion_models import (
@@ -27,8 +25,6 @@ from experiments.completion_models import (
     QUICK,
     TRAINING_WORLDS,
     Settings,
-    completion_models,
-    completion_trainings,
     load,
     rendered,
     shifted_trainings,
@@ -38,18 +34,13 @@ from experiments.completion_sets import (
     drawn_sets,
     predicted_pixels,
     score_sets,
-    scores,
 )
 from experiments.runner import resume
 from uncertainty_depth import strict_json
-from uncertainty_depth.completion.held_out import CompletionSource
-from uncertainty_depth.completion.sparse_input import SparseInput
-from uncertainty_depth.config.prediction import HeldOutConfig
-from uncertainty_depth.frames.predicted import predict_frame, predicted
+from uncertainty_depth.frames.predicted import predict_frame
 from uncertainty_depth.frames.source import Source
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.records import DepthPrediction, Frame
-from uncertainty_depth.report.evaluate import evaluate
 
 FORMAT = 1
 """Of the stored scores."""
@@ -62,10 +53,10 @@ def run(output: Path, seeds: int, quick: bool, data: Path | None = None) -> None
 
     Args:
         output: of the results, with models in `models` and scores in `results`.
-        seeds: trainings of each network of part (a).
+        seeds: not used; how many networks there are is part of the settings.
         quick: few frames, small networks, two epochs: only a test that the run works.
-        data: folder of the data sets, with `nyuv2` and, for a part of (b), `kitti_raw`; None takes
-            the one that UNCERTAINTY_DEPTH_DATA names.
+        data: folder of the data sets, with `nyuv2` and, if KITTI is to be scored too, `kitti_raw`;
+            None takes the one that UNCERTAINTY_DEPTH_DATA names.
 
     Raises:
         SourceError: the data are missing.
@@ -73,19 +64,16 @@ def run(output: Path, seeds: int, quick: bool, data: Path | None = None) -> None
     """
     settings = QUICK if quick else FULL
     worlds = rendered(settings.worlds, TRAINING_WORLDS)
-    images = nyu(data, "train", settings.nyu_train)
     models = output / "models"
-    train_models(models, worlds, shifted_trainings(settings), "completion: rendered worlds")
-    train_models(models, images, completion_trainings(settings, seeds), "completion: NYU")
-    completed = completion_scores(output, nyu(data, "test", settings.nyu_test), settings, seeds)
     sources = test_sources(data, settings)
+    train_models(models, worlds, shifted_trainings(settings), "completion: trainings")
     shifted = shifted_scores(output, sources, settings)
     strict_json.write(
         output / "summary.json",
-        {"quick": quick, "settings": asdict(settings), "nyu": completed, "shifted": shifted},
+        {"quick": quick, "settings": asdict(settings), "shifted": shifted},
     )
     pictured = examples(models / ENSEMBLE, sources)
-    completion_report.write(output, completed, shifted, pictured, settings, quick)
+    completion_report.write(output, shifted, pictured, settings, quick)
 
 
 def examples(
@@ -100,38 +88,10 @@ def examples(
     return predicted
 
 
-def completion_scores(
-    output: Path, source: Source, settings: Settings, seeds: int
-) -> dict[str, list[dict[str, Any]]]:
-    """Return the scores of part (a): known pixels and network, to those of each seed."""
-    pieces = {model.name: model for model in completion_models(settings, seeds)}
-
-    def compute(name: str) -> dict[str, Any]:
-        sparse_source = CompletionSource(
-            source, SparseInput(pieces[name].samples), HeldOutConfig()
-        )
-        predictor = load(output / "models" / name, 1)
-        summary = evaluate(predicted(sparse_source, predictor)).summary()
-        pixels = predicted_pixels(predictor, sparse_source, settings.pixels, f"{name}: pooled")
-        return {
-            "summary": summary,
-            "pooled": scores(pixels.depth_m[0], pixels.sigma_m[0], pixels.truth_m),
-            "interpolation": interpolation_errors(sparse_source, f"{name}: interpolation"),
-            "parameters": predictor.describe()["parameters"],
-        }
-
-    stored_with = _stored_with(output / "models", source, settings)
-    results = resume(output / "results", pieces, stored_with, compute, "completion: NYU scores")
-    completed: dict[str, list[dict[str, Any]]] = {}
-    for model, result in zip(pieces.values(), results, strict=True):
-        completed.setdefault(f"{model.samples} {model.network}", []).append(result)
-    return completed
-
-
 def shifted_scores(
     output: Path, sources: Mapping[str, Source], settings: Settings
 ) -> dict[str, dict[str, Any]]:
-    """Return the scores of part (b).
+    """Return the scores of all test sets.
 
     Returns:
         Name of a test set to "interpolation" and the two methods, and these to number of members
@@ -141,7 +101,7 @@ def shifted_scores(
 
 
 def _scores_on(output: Path, name: str, source: Source, settings: Settings) -> dict[str, Any]:
-    """Return the scores of part (b) on one test set."""
+    """Return the scores on one test set."""
     folder = output / "results" / name.replace(" ", "_")
     models = list(shifted_trainings(settings))
     results = resume(

@@ -17,8 +17,7 @@ from experiments.completion_models import (
     rendered,
 )
 from experiments.completion_sets import MAX_DEPTH_M, MIN_DEPTH_M
-from experiments.data_folders import KITTI, NYU
-from experiments.subset import first_frames, spread_frames
+from experiments.data_folders import KITTI, NYU, first_frames, spread_frames
 from uncertainty_depth.completion.held_out import CompletionSource
 from uncertainty_depth.completion.sparse_input import SparseInput
 from uncertainty_depth.config import SourceConfig
@@ -42,7 +41,7 @@ def nyu(data: Path | None, split: str, frames: int) -> Source:
 
 
 def test_sources(data: Path | None, settings: Settings) -> dict[str, Source]:
-    """Return the test sets of part (b) with sparse depth; KITTI is left out where it is missing.
+    """Return the test sets with sparse depth; KITTI is left out where it is missing.
 
     Of rendered worlds and NYU 5 % of the network's pixels are given at random.
     """

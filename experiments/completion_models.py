@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
 from tqdm import tqdm
 
@@ -16,29 +15,18 @@ from uncertainty_depth.config import (
     SourceConfig,
     TrainingConfig,
 )
-from uncertainty_depth.config.choices import NORMALISED
 from uncertainty_depth.frames.source import Source, open_source
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.records import Frame, Skipped
 from uncertainty_depth.training.run import train
 
 TRAINING_WORLDS = 70_000
-"""Seed of the worlds that the networks of part (b) are trained on."""
+"""Seed of the worlds that the networks are trained on."""
 TEST_WORLDS = 71_000
 INPUT_FRACTION = 0.05
 """Of the network's pixels, as in Gustafsson et al. 2020, section 4.2."""
 ENSEMBLE = "ensemble"
 MC_DROPOUT = "mc_dropout"
-DIRECT = "direct"
-"""Network of part (a) that predicts depth."""
-RESIDUAL = "residual"
-"""That predicts a difference from interpolated depth."""
-PNCNN = "pNCNN"
-"""Of normalised convolutions, without the image."""
-COMPLETION = TrainingConfig(
-    method="deterministic", epochs=8, patience=8, batch_size=8, final_learning_rate=0.05
-)
-"""Training of part (a)."""
 
 
 @dataclass(frozen=True)
@@ -46,32 +34,18 @@ class Settings:
     """Size of a run.
 
     Attributes:
-        completion: network of part (a), trained and scored on NYU.
-        completion_training: of part (a).
-        samples: numbers of known pixels of part (a), networks for each.
-        normalised_samples: those of which there is a pNCNN too.
-        normalised_training: of pNCNN, whose U-Nets work at the images' full size: fewer epochs.
-        nyu_train: NYU images to train on.
-        nyu_test: NYU images that part (a) is scored on, evenly spread.
-        shifted: network of part (b), trained on rendered worlds.
-        shifted_training: of part (b); `members` is the size of the ensemble.
+        shifted: network, trained on rendered worlds.
+        shifted_training: of all; `members` is the size of the ensemble.
         dropout_networks: networks with dropout, each sampled by itself.
         worlds: rendered frames to train on, one of each world.
         test_worlds: rendered frames to score on.
-        shifted_test: NYU images that part (b) is scored on, evenly spread.
+        shifted_test: NYU images to score on, evenly spread.
         kitti_frames: frames of KITTI to score on.
         sizes: numbers of members, or of passes, that are compared.
         draws: max number of sets of members that are drawn for each size.
-        pixels: max number of scored pixels of each frame of part (b).
+        pixels: max number of scored pixels of each frame.
     """
 
-    completion: NetworkConfig
-    completion_training: TrainingConfig
-    samples: tuple[int, ...]
-    normalised_samples: tuple[int, ...]
-    normalised_training: TrainingConfig
-    nyu_train: int
-    nyu_test: int
     shifted: NetworkConfig
     shifted_training: TrainingConfig
     dropout_networks: int
@@ -89,20 +63,6 @@ def _sparse(size: tuple[int, int]) -> str:
 
 
 FULL = Settings(
-    completion=NetworkConfig(
-        backbone="tiny",
-        decoder_width=64,
-        dropout=0.0,
-        head="gaussian",
-        input_size=(160, 128),
-        depth_range=(0.5, 10.5),
-    ),
-    completion_training=COMPLETION,
-    samples=(200, 500, 1000),
-    normalised_samples=(1000,),
-    normalised_training=replace(COMPLETION, epochs=4, patience=4, learning_rate=0.01),
-    nyu_train=500,
-    nyu_test=327,
     shifted=NetworkConfig(
         backbone="tiny",
         decoder_width=64,
@@ -133,13 +93,6 @@ FULL = Settings(
 )
 QUICK = replace(
     FULL,
-    completion=replace(FULL.completion, decoder_width=16, input_size=(64, 64)),
-    completion_training=replace(FULL.completion_training, epochs=2, patience=2),
-    samples=(200,),
-    normalised_samples=(200,),
-    normalised_training=replace(FULL.normalised_training, epochs=2, patience=2),
-    nyu_train=24,
-    nyu_test=6,
     shifted=replace(
         FULL.shifted, decoder_width=16, input_size=(64, 48), sparse_input=_sparse((64, 48))
     ),
@@ -197,51 +150,6 @@ def shifted_trainings(settings: Settings) -> dict[str, tuple[NetworkConfig, Trai
         of_one = replace(training, method=MC_DROPOUT, seed=number)
         trainings[f"{MC_DROPOUT}-{number}"] = (with_dropout, of_one)
     return trainings
-
-
-def completion_trainings(
-    settings: Settings, seeds: int
-) -> dict[str, tuple[NetworkConfig, TrainingConfig]]:
-    """Return name to options of the trainings on NYU: networks for each number of pixels."""
-    trainings = {}
-    for name, samples, seed, network in completion_models(settings, seeds):
-        config = replace(
-            settings.completion,
-            sparse_input=f"random:{samples}",
-            sparse_residual=network == RESIDUAL,
-        )
-        training = settings.completion_training
-        if network == PNCNN:
-            config = replace(config, backbone=NORMALISED)
-            training = settings.normalised_training
-        trainings[name] = (config, replace(training, seed=seed))
-    return trainings
-
-
-class CompletionModel(NamedTuple):
-    """A network of part (a).
-
-    Attributes:
-        name: of its folder.
-        samples: known pixels that it takes.
-        seed: of its training.
-        network: `DIRECT`, `RESIDUAL` or `PNCNN`.
-    """
-
-    name: str
-    samples: int
-    seed: int
-    network: str
-
-
-def completion_models(settings: Settings, seeds: int) -> Iterator[CompletionModel]:
-    """Yield the networks of part (a)."""
-    for samples in settings.samples:
-        for seed in range(seeds):
-            yield CompletionModel(f"nyu-{samples}-{seed}", samples, seed, DIRECT)
-            yield CompletionModel(f"nyu-{samples}-residual-{seed}", samples, seed, RESIDUAL)
-            if samples in settings.normalised_samples:
-                yield CompletionModel(f"nyu-{samples}-pncnn-{seed}", samples, seed, PNCNN)
 
 
 def train_models(

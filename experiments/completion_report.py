@@ -9,11 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
-from experiments import completion_figures, figures, tables
+from experiments import figures, tables
 from experiments.completion_models import ENSEMBLE, MC_DROPOUT, Settings
+from experiments.figures import COLORS, panels
 from uncertainty_depth import atomic
+from uncertainty_depth.metrics.distributions import CONFIDENCE_LEVELS
+from uncertainty_depth.metrics.sparsification_variants import GUSTAFSSON
 from uncertainty_depth.records import DepthPrediction, Frame
+from uncertainty_depth.report.images import DEPTH_COLORS, SIGMA_COLORS
 
 Table = tuple[list[str], list[list[str]]]
 Scores = Mapping[str, Any]
@@ -23,99 +30,34 @@ METRICS = {"AUSE": "ause", "constant sigma": "constant", "AUCE": "auce", "RMSE (
 UNKNOWN = "–"
 LEVEL = 89
 """Index of 90 % in `CONFIDENCE_LEVELS`: above it sigma is too large, below too small."""
-LITERATURE = (
-    ("200", "sparse-to-dense, 48,000 images", "", ".230", "", ".044", "", ""),
-    ("500", "OMNI-DC", "", ".112", "", ".014", "", ""),
-    ("1000", "pNCNN, published", "670,000", ".144", ".058", "", "", ".10"),
-)
-"""Ma and Karaman 2018; Zuo et al. 2024; Eldesokey et al. 2020. The AUSE is of another variant."""
-ERRORS = ("rmse", "mae", "abs_rel", "a1")
-NYU_HEADER = [
-    "known pixels",
-    "network",
-    "weights",
-    "RMSE (m)",
-    "MAE (m)",
-    "REL",
-    "delta_1",
-    "AUSE",
-    "AUSE rmse (m)",
-    "AUCE",
-]
 
 
 def write(
     output: Path,
-    completed: Mapping[str, Sequence[Scores]],
     shifted: Mapping[str, Scores],
     examples: Examples,
     settings: Settings,
     quick: bool,
 ) -> None:
-    """Write table.md, two CSV files and the plots."""
-    titled = {
-        "nyu": ("(a) Trained and scored on NYU.", nyu_table(completed)),
-        "shifted": (
-            "(b) Trained on rendered worlds. Mean ± standard deviation over sets of members of "
-            "the ensemble, or over networks with dropout.",
-            shifted_table(shifted),
-        ),
-    }
+    """Write table.md, shifted.csv and the plots."""
+    table = shifted_table(shifted)
+    tables.write_table(output / "shifted.csv", *table)
+    title = (
+        "Trained on rendered worlds. Mean ± standard deviation over sets of members of the "
+        "ensemble, or over networks with dropout."
+    )
     warning = "**Quick run: only a test that the run works; its numbers mean nothing.**\n"
     parts = [warning] if quick else []
-    for name, (title, table) in titled.items():
-        tables.write_table(output / f"{name}.csv", *table)
-        parts.append(f"{title}\n\n{tables.markdown(*table)}")
+    parts.append(f"{title}\n\n{tables.markdown(*table)}")
     parts += [f"- {claim}\n" for claim in claims(shifted)]
     atomic.write_text(output / "table.md", "\n".join(parts))
     sizes = [str(size) for size in settings.sizes]
-    plots = completion_figures.all_figures(shifted, sizes)
-    plots["examples"] = completion_figures.examples_figure(examples)
+    plots = all_figures(shifted, sizes)
+    plots["examples"] = examples_figure(examples)
     for name, figure in plots.items():
         if quick:
             figure.text(0.0, 0.0, "quick run", color="red", fontsize=8)
         figures.save(figure, output / f"{name}.png")
-
-
-def nyu_table(completed: Mapping[str, Sequence[Scores]]) -> Table:
-    """Return the networks of part (a), interpolation of the same pixels, and the literature."""
-    by_samples: dict[str, list[list[str]]] = {}
-    plain_of: dict[str, list[str]] = {}
-    for name, seeds in completed.items():
-        samples, network = name.split()
-        of_network = [
-            *_means(seeds, "summary", "depth", ERRORS),
-            tables.mean_and_deviation([scores["pooled"]["ause"] for scores in seeds]),
-            *_ause_rmse(seeds),
-        ]
-        row = [samples, network, f"{seeds[0]['parameters']:,}", *of_network]
-        by_samples.setdefault(samples, []).append(row)
-        plain_of[samples] = _means(seeds[:1], "interpolation", "", ERRORS)
-    rows = []
-    for samples, of_samples in by_samples.items():
-        plain = [samples, "linear interpolation", "0", *plain_of[samples], *[UNKNOWN] * 3]
-        rows += [*of_samples, plain, *_literature(samples)]
-    return NYU_HEADER, rows
-
-
-def _literature(samples: str) -> Iterator[list[str]]:
-    for pixels, *cells in LITERATURE:
-        if pixels == samples:
-            yield [pixels, *[cell or UNKNOWN for cell in cells], UNKNOWN, UNKNOWN]
-
-
-def _ause_rmse(seeds: Sequence[Scores]) -> list[str]:
-    uncertainty = [scores["summary"]["uncertainty"] for scores in seeds]
-    return [
-        tables.mean_and_deviation([scores["ause"]["rmse"] for scores in uncertainty]),
-        tables.mean_and_deviation([scores["auce"] for scores in uncertainty]),
-    ]
-
-
-def _means(seeds: Sequence[Scores], part: str, group: str, names: Sequence[str]) -> list[str]:
-    errors = [scores[part][group] if group else scores[part] for scores in seeds]
-    columns = [list(map(itemgetter(name), errors)) for name in names]
-    return list(map(tables.mean_and_deviation, columns))
 
 
 def shifted_table(shifted: Mapping[str, Scores]) -> Table:
@@ -161,3 +103,115 @@ def claims(shifted: Mapping[str, Scores]) -> Iterator[str]:
 
 def _mean(by_size: Scores, size: str, key: str = "ause") -> float:
     return float(np.mean([scores[key] for scores in by_size[size]]))
+
+
+METHOD_STYLES = {ENSEMBLE: ("ensemble", COLORS[0]), MC_DROPOUT: ("MC-dropout", COLORS[1])}
+SMOOTH = 98
+"""Percentile at the upper end of a map's colours."""
+PLOTTED = {"ause": "AUSE", "auce": "AUCE", "rmse": "RMSE (m)"}
+
+
+def all_figures(shifted: Mapping[str, Scores], sizes: Sequence[str]) -> dict[str, Figure]:
+    """Return file name to plot."""
+    return {
+        "metrics": metrics_figure(shifted),
+        "sparsification": curves_figure(shifted, sizes, _draw_sparsification, "RMSE / first"),
+        "sparsification_error": curves_figure(shifted, sizes, _draw_error, "above the oracle"),
+        "calibration": curves_figure(shifted, sizes, _draw_calibration, "fraction covered"),
+    }
+
+
+def examples_figure(examples: Mapping[str, tuple[Frame, DepthPrediction]]) -> Figure:
+    """Plot a frame of each test set: image, true and predicted depth, error, sigma (figure 1).
+
+    Given pixels are dots in the image; error and sigma share their colours.
+    """
+    figure, axes = panels(len(examples), 5, 2.6, 2.1)
+    for row, (name, (frame, prediction)) in zip(axes, examples.items(), strict=True):
+        truth = frame.need_ground_truth()
+        error = np.abs(prediction.depth_m - truth)
+        far = float(np.nanpercentile(truth, SMOOTH))
+        large = float(np.nanpercentile(error, SMOOTH))
+        row[0].imshow(frame.need_image())
+        if frame.sparse_m is not None:
+            rows, columns = np.nonzero(np.isfinite(frame.sparse_m))
+            row[0].plot(columns, rows, ".", color="yellow", markersize=0.5)
+        row[0].set_title(name, fontsize=9)
+        _draw_map(row[1], truth, far, DEPTH_COLORS, "withheld depth (m)")
+        _draw_map(row[2], prediction.depth_m, far, DEPTH_COLORS, "depth (m)")
+        _draw_map(row[3], error, large, SIGMA_COLORS, "error (m)")
+        _draw_map(row[4], prediction.sigma_m, large, SIGMA_COLORS, "sigma (m)")
+    for panel in axes.flat:
+        panel.set(xticks=[], yticks=[])
+    return figure
+
+
+def _draw_map(
+    panel: Axes, values: NDArray[np.floating], maximum: float, colors: str, title: str
+) -> None:
+    image = panel.imshow(values, cmap=colors, vmin=0, vmax=maximum, interpolation="nearest")
+    panel.figure.colorbar(image, ax=panel, shrink=0.7)
+    panel.set_title(title, fontsize=9)
+
+
+def metrics_figure(shifted: Mapping[str, Scores]) -> Figure:
+    """Plot the three metrics by the number of members or passes (figure 6)."""
+    figure, axes = panels(len(shifted), len(PLOTTED), 3.4, 2.6)
+    for row, (name, of_methods) in zip(axes, shifted.items(), strict=True):
+        for panel, (key, title) in zip(row, PLOTTED.items(), strict=True):
+            for method, (label, color) in METHOD_STYLES.items():
+                _draw_metric(panel, of_methods[method], key, label, color)
+            panel.set(xscale="log", xlabel="M", ylabel=title, title=name)
+            sizes = [int(size) for size in of_methods[ENSEMBLE]]
+            panel.set_xticks(sizes, [str(size) for size in sizes], minor=False)
+            panel.set_xticks([], minor=True)
+    axes[0, 0].legend()
+    return figure
+
+
+def _draw_metric(panel: Axes, by_size: Scores, key: str, label: str, color: str) -> None:
+    values = [list(map(itemgetter(key), sets)) for sets in by_size.values()]
+    means = [np.mean(of_size) for of_size in values]
+    deviations = [np.std(of_size) for of_size in values]
+    sizes = [int(size) for size in by_size]
+    panel.errorbar(sizes, means, deviations, color=color, label=label, marker="o", capsize=3)
+
+
+def curves_figure(
+    shifted: Mapping[str, Scores], sizes: Sequence[str], draw: Any, title: str
+) -> Figure:
+    """Plot a curve of every set: a row for each test set, a column for each number M."""
+    figure, axes = panels(len(shifted), len(sizes), 2.6, 2.4, sharex=True, sharey="row")
+    for row, (name, of_methods) in zip(axes, shifted.items(), strict=True):
+        for panel, size in zip(row, sizes, strict=True):
+            for method, (label, color) in METHOD_STYLES.items():
+                draw(panel, of_methods[method][size], label, color)
+            panel.set_title(f"{name}, M = {size}", fontsize=9)
+        row[0].set_ylabel(title)
+    axes[0, 0].legend(fontsize=7)
+    return figure
+
+
+def _draw_sparsification(panel: Axes, sets: Sequence[Scores], label: str, color: str) -> None:
+    """Draw the first set, an example as in figures 22 and 23, and its oracle."""
+    panel.plot(GUSTAFSSON.fractions, sets[0]["sparsification"], color=color, label=label)
+    panel.plot(GUSTAFSSON.fractions, sets[0]["oracle"], color=color, linestyle=":")
+
+
+def _draw_error(panel: Axes, sets: Sequence[Scores], label: str, color: str) -> None:
+    """Draw the sparsification error of every set (figures 24 and 25)."""
+    for number, scores in enumerate(sets):
+        error = np.subtract(scores["sparsification"], scores["oracle"])
+        panel.plot(
+            GUSTAFSSON.fractions, error, color=color, alpha=0.5, label=None if number else label
+        )
+
+
+def _draw_calibration(panel: Axes, sets: Sequence[Scores], label: str, color: str) -> None:
+    """Draw coverage against the level for every set (figures 7, 26 and 27)."""
+    for number, scores in enumerate(sets):
+        covered = scores["covered"]
+        panel.plot(
+            CONFIDENCE_LEVELS, covered, color=color, alpha=0.5, label=None if number else label
+        )
+    panel.plot([0, 1], [0, 1], color="black", linewidth=0.8, linestyle="--")

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments import figures
+from experiments.robot_worlds import replicate_weights
 
 Floats = NDArray[np.floating]
 TITLES = {
@@ -26,7 +27,6 @@ OBSTACLE = {"height": 0.2, "distance": 0.0}
 """The threshold of the truth, and of the reference 1 / z^2."""
 ACCURATE_M = 0.1
 REFERENCE = "1 / z^2"
-REPLICATES = 1000
 
 
 def sums(grid: str, truth: Floats, maps: Mapping[str, Floats]) -> dict[str, Any]:
@@ -68,14 +68,8 @@ def _is_obstacle(grid: str, values: Floats, threshold: float) -> NDArray[np.bool
 
 
 def metrics(worlds: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, dict[str, Floats]]]:
-    """Return grid, way and metric to its value over all worlds and in replicates, (1 + R,).
-
-    Worlds are resampled whole: the frames of a world share its objects and its path.
-    """
-    random = np.random.default_rng(0)
-    number = len(worlds)
-    draws = random.multinomial(number, np.full(number, 1 / number), size=REPLICATES)
-    weight = np.vstack([np.ones((1, number)), draws]).astype(np.float64)
+    """Return grid, way and metric to its value over all worlds and in replicates, (1 + R,)."""
+    weight = replicate_weights(len(worlds))
     result: dict[str, dict[str, dict[str, Floats]]] = {}
     for grid in worlds[0]:
         totals = {way: _totals(worlds, grid, way, weight) for way in worlds[0][grid]}

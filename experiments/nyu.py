@@ -10,33 +10,24 @@ number of epochs at a constant rate. See `experiments/docs/nyu.md`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from experiments import (
-    figures,
-    nyu_figures,
-    nyu_recipe_tables,
-    nyu_tables,
-    tables,
-)
+from experiments import figures, nyu_figures, nyu_tables, tables
 from experiments.data_folders import NYU
-from experiments.nyu_data import open_splits
-from experiments.nyu_ideal import Ideal, ideal
 from experiments.nyu_methods import (
     FULL,
     QUICK,
     ROWS,
     Settings,
     load,
+    open_splits,
     plan,
     train_models,
 )
-from experiments.nyu_recipes import Question, questions
 from experiments.nyu_scores import CONFIG, INTERVAL_M, THINNED, Scores, score_rows, time_rows
-from experiments.nyu_search import RecipeScores, search
 from uncertainty_depth import atomic, strict_json
 from uncertainty_depth.frames.source import Source
 from uncertainty_depth.records import Frame
@@ -50,7 +41,7 @@ Titled = dict[str, tuple[str, nyu_tables.Table]]
 
 
 def run(output: Path, seeds: int, quick: bool, data: Path | None = None) -> None:
-    """Train, score, time and search; write table.md, CSV files, summary.json and plots.
+    """Train, score and time; write table.md, CSV files, summary.json and plots.
 
     Finished trainings and scores of an earlier run are used.
 
@@ -70,16 +61,7 @@ def run(output: Path, seeds: int, quick: bool, data: Path | None = None) -> None
     train_models(output / "models", splits.train, plan(seeds), settings)
     scores = score_rows(output, splits.test, seeds)
     seconds = time_rows(output, splits.test, settings.rounds)
-    search_questions = questions(settings)
-    recipe_scores = search(output, splits, search_questions, settings, seeds)
-    ideal_scores = ideal(output, splits, settings, seeds)
-    all_tables = {
-        **method_tables(scores, seconds),
-        **recipe_tables(search_questions, recipe_scores),
-        **ideal_tables(ideal_scores),
-    }
-    intro = _intro(settings, scores, quick)
-    write_tables(output, all_tables, intro, winner_sentence(search_questions, recipe_scores))
+    write_tables(output, method_tables(scores, seconds), _intro(settings, scores, quick))
     summaries = {}
     for name, of_seeds in scores.items():
         summaries[name] = [score["summary"] for score in of_seeds]
@@ -90,8 +72,6 @@ def run(output: Path, seeds: int, quick: bool, data: Path | None = None) -> None
             "settings": asdict(settings),
             "scores": summaries,
             "seconds": seconds,
-            "recipes": recipe_scores,
-            "ideal": ideal_scores,
         },
     )
     write_figures(output, scores, splits.test, quick)
@@ -117,33 +97,6 @@ def method_tables(scores: Scores, seconds: Mapping[str, Any]) -> Titled:
     }
 
 
-def recipe_tables(search_questions: Sequence[Question], scores: RecipeScores) -> Titled:
-    """Return file name to caption and table, of the recipes."""
-    recipes = (
-        "What makes the spread informative? At the network's size; each answer with the seeds "
-        "that all answers to its question were trained with. Change: against the better of "
-        "constant and depth, on the same depth."
-    )
-    calibration = "Maps of sigma fitted on the held-out frames, scored on the test split."
-    return {
-        "recipes": (recipes, nyu_recipe_tables.search_table(search_questions, scores)),
-        "calibration": (
-            calibration,
-            nyu_recipe_tables.calibration_table(search_questions, scores),
-        ),
-    }
-
-
-def ideal_tables(scores: Ideal) -> Titled:
-    """Return file name to caption and table, of a correct sigma."""
-    text = (
-        "What would a correct sigma score? Change against the better baseline on the test images "
-        "of the recipes, against the measured truth, and against one drawn from a Laplace or a "
-        "normal distribution around the predicted depth, with sigma as its standard deviation."
-    )
-    return {"ideal": (text, nyu_recipe_tables.ideal_table(scores))}
-
-
 def _intro(settings: Settings, scores: Scores, quick: bool) -> str:
     summary = scores["multi_epochs"][0]["summary"]
     network = settings.network
@@ -157,33 +110,13 @@ def _intro(settings: Settings, scores: Scores, quick: bool) -> str:
     )
 
 
-def winner_sentence(search_questions: Sequence[Question], scores: RecipeScores) -> str:
-    """Return the best recipe by the held-out frames, with its scores there and on the test split.
-
-    The rule is that of `nyu_recipe_tables.winner`.
-    """
-    best = nyu_recipe_tables.winner(search_questions, scores)
-    rule = (
-        "the smallest mean of the three AUSE against the better baseline on the held-out frames, "
-        "ties broken by AUCE"
-    )
-    return (
-        f"Best recipe ({rule}): **{best.question}: {best.answer}** (seeds: {best.seeds}). "
-        f"Held out: {_judgement(best.held_out)}. Test: {_judgement(best.test)}.\n"
-    )
-
-
-def _judgement(part: Mapping[str, float]) -> str:
-    return f"mean AUSE {100 * (part['mean AUSE'] - 1):+.0f} %; AUCE {part['AUCE']:.3f}"
-
-
-def write_tables(output: Path, titled: Titled, intro: str, winner: str) -> None:
+def write_tables(output: Path, titled: Titled, intro: str) -> None:
     """Write all tables to table.md, and each as CSV."""
     parts = [intro]
     for name, (title, table) in titled.items():
         tables.write_table(output / f"{name}.csv", *table)
         parts.append(f"{title}\n\n{tables.markdown(*table)}")
-    atomic.write_text(output / "table.md", "\n".join([*parts, winner]))
+    atomic.write_text(output / "table.md", "\n".join(parts))
 
 
 def write_figures(output: Path, scores: Scores, test: Source, quick: bool) -> None:

@@ -20,7 +20,6 @@ from uncertainty_depth.metrics.merci import order_number, smallest_errors
 from uncertainty_depth.records import DepthPrediction, Frame
 from uncertainty_depth.report.images import DEPTH_COLORS, SIGMA_COLORS
 
-READINGS = {"plain": "n-MeRCI", "withdrawn": "n-MeRCI withdrawn"}
 STATISTICS = {"abs_rel": "mean relative error", "rmse": "RMSE (m)", "a1": "1 - a1"}
 DEPTH_LINE = {"color": "0.5", "linestyle": ":", "label": "sigma = depth (of Multi Epochs)"}
 COLUMNS = 4
@@ -40,19 +39,18 @@ def interval_figure(scores: Scores) -> figures.Figure:
     Mean over the seeds, where an interval has enough pixels. The MAE is that of the 95 % of the
     pixels with the smallest errors, as in the paper.
     """
-    figure, panels = figures.panels(1, 3, width=5.0, height=4.6)
+    figure, panels = figures.panels(1, 2, width=6.5, height=4.6)
     for name, style in _lines():
         intervals = [entry["intervals"] for entry in scores[name]]
         middle = np.convolve(intervals[0]["edges"], [0.5, 0.5], "valid")
         enough = np.array(intervals[0]["pixels"]) >= intervals[0]["enough"]
-        for axes, key in zip(panels.flat, ("mae_kept", *READINGS), strict=True):
+        for axes, key in zip(panels.flat, ("mae_kept", "plain"), strict=True):
             mean = np.mean([_floats(entry[key]) for entry in intervals], axis=0)
             axes.plot(middle, np.where(enough, mean, np.nan), **style)
-    for axes, label in zip(panels.flat, ("MAE of 95 % (m)", *READINGS.values()), strict=True):
+    for axes, label in zip(panels.flat, ("MAE of 95 % (m)", "n-MeRCI"), strict=True):
         axes.set(xlabel="true depth (m)", ylabel=label, ylim=(0, None))
-    for axes in panels.flat[1:]:
-        axes.axhline(1.0, color="0.6", linewidth=1, linestyle=":")
-        axes.set_ylim(0, 3)
+    panels[0, 1].axhline(1.0, color="0.6", linewidth=1, linestyle=":")
+    panels[0, 1].set_ylim(0, 3)
     figure.legend(
         *panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8
     )

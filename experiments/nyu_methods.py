@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from tqdm import tqdm
 
+from experiments.data_folders import first_frames
 from uncertainty_depth.config import (
     NetworkConfig,
     PredictorConfig,
@@ -31,7 +32,6 @@ class Settings:
         backbones: encoders of multi_networks.
         train_frames: images to train on and to hold out; 0 takes all.
         test_frames: test images; 0 takes all.
-        search_every: the recipe search scores every n-th test image.
         rounds: predictions of each row when it is timed.
         worlds: source of the pre-training.
     """
@@ -41,7 +41,6 @@ class Settings:
     backbones: tuple[str, ...]
     train_frames: int = 0
     test_frames: int = 0
-    search_every: int = 3
     rounds: int = 15
     worlds: str = (
         "synthetic:worlds=600,frames=2,rate=0.25,seed=1,scenes=experiments.worlds.varied,"
@@ -66,9 +65,9 @@ QUICK = Settings(
     ("tiny", "tiny18"),
     train_frames=32,
     test_frames=8,
-    search_every=1,
     rounds=5,
-    worlds="synthetic:worlds=4,frames=2,scenes=experiments.worlds.varied,width=64,height=64,dense=true",
+    worlds="synthetic:worlds=4,frames=2,scenes=experiments.worlds.varied,"
+    "width=64,height=64,dense=true",
 )
 
 LAPLACE = {"head": "laplace"}
@@ -80,22 +79,13 @@ PRETRAINED = "multi_epochs_laplace_pretrained"
 VARIANTS: dict[str, dict[str, Any]] = {
     "multi_epochs": {},
     "multi_epochs_laplace": LAPLACE,
-    "multi_epochs_gaussian": {"head": "gaussian"},
     "multi_inits": {"method": "multi_inits"},
     "multi_inits_laplace": {"method": "multi_inits", **LAPLACE},
     "bagging": {"method": "bagging"},
     "multi_networks": {"method": "multi_networks"},
     "learned_error": {"method": "learned_error"},
     "self_teaching": {"method": "self_teaching", **LAPLACE},
-    "multi_epochs_rate3e-3": {"learning_rate": 3e-3},
-    "multi_epochs_rate3e-4": {"learning_rate": 3e-4},
-    "multi_epochs_dropout0.1": {"dropout": 0.1},
-    "multi_epochs_dropout0.4": {"dropout": 0.4},
-    "multi_epochs_relu": {"last_activation": "relu"},
-    "multi_epochs_long": LONG,
     "multi_epochs_laplace_long": {**LAPLACE, **LONG},
-    "multi_epochs_laplace_resnet10": {"backbone": "resnet10", **LAPLACE},
-    "multi_epochs_laplace_resnet10_long": {"backbone": "resnet10", **LAPLACE, **LONG},
     PRETRAINING: {
         "method": "mc_dropout",
         "final_learning_rate": 0.05,
@@ -204,23 +194,11 @@ def seeds_of(row: Row, seeds: int) -> range:
 
 
 def plan(seeds: int) -> list[tuple[str, int]]:
-    """Return (variant, seed) of each training: of the table's rows, then of the search.
-
-    The pre-training is the first: others start from it.
-    """
+    """Return (variant, seed) of each training; the pre-training is first, others start from it."""
     trainings = [(PRETRAINING, 0)]
     for row in ROWS.values():
         trainings += [(row.variant, seed) for seed in seeds_of(row, seeds)]
-    trainings += [(variant, 0) for variant in VARIANTS]
     return list(dict.fromkeys(trainings))
-
-
-def trained_seeds(seeds: int) -> dict[str, list[int]]:
-    """Return the seeds that each variant is trained with."""
-    seeds_of_variants: dict[str, list[int]] = {variant: [] for variant in VARIANTS}
-    for variant, seed in plan(seeds):
-        seeds_of_variants[variant].append(seed)
-    return seeds_of_variants
 
 
 def train_models(
@@ -256,3 +234,25 @@ def prediction(row: Row) -> PredictorConfig:
 def load(folder: Path, row: Row, seed: int = 0) -> Predictor:
     """Return the predictor of a row."""
     return Predictor(folder / model_name(row.variant, seed), prediction(row))
+
+
+@dataclass(frozen=True)
+class Splits:
+    """The two official parts: 795 training images, 654 test images."""
+
+    train: Source
+    test: Source
+
+
+def open_splits(folder: Path, train_frames: int = 0, test_frames: int = 0) -> Splits:
+    """Open both parts of the NYU folder, all frames where a number is 0, else the first ones.
+
+    Raises:
+        SourceError: the folder, its split files or its images are missing.
+    """
+    return Splits(_open(folder, "train", train_frames), _open(folder, "test", test_frames))
+
+
+def _open(folder: Path, part: str, frames: int) -> Source:
+    source = open_source(f"nyu:{folder}:{part}", SourceConfig())
+    return first_frames(source, frames) if frames else source

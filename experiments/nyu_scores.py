@@ -116,23 +116,20 @@ class Thinned:
         self._frames.append(np.stack([np.abs(depth - truth), sigma, truth]).astype(np.float32))
 
     def intervals(self) -> dict[str, Any]:
-        """Return MAE, of all pixels and of 95 %, and n-MeRCI, plain and withdrawn, by depth.
+        """Return MAE, of all pixels and of 95 %, and n-MeRCI by depth.
 
         Also the means over the intervals with enough pixels, in brackets in the paper, and how
         many intervals have enough.
         """
         error, sigma, truth = np.concatenate(self._frames, axis=1)
         plain = by_depth(error, sigma, truth, INTERVAL_M, CONFIG.alpha)
-        withdrawn = by_depth(error, sigma, truth, INTERVAL_M, CONFIG.alpha, withdrawn=True)
         return {
             "edges": plain.edges,
             "pixels": plain.pixels,
             "mae": plain.mae,
             "mae_kept": plain.mae_kept,
             "plain": plain.n_merci,
-            "withdrawn": withdrawn.n_merci,
             "mean_plain": plain.mean_n_merci,
-            "mean_withdrawn": withdrawn.mean_n_merci,
             "enough": plain.enough,
             "intervals_with_enough": plain.intervals_with_enough,
         }

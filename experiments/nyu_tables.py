@@ -38,7 +38,7 @@ COMPARED = ("constant", "proportional_to_depth")
 RELATIVE = {**AUSE, **N_MERCI}
 """Metrics that do not depend on the size of sigma."""
 SAME_ORDER = 0.01
-"""Recipes whose AUSE differ by less than this fraction of the baseline's are ranked by AUCE."""
+"""Rows whose AUSE differ by less than this fraction of the baseline's are ranked by AUCE."""
 
 
 def main_table(scores: Scores, seconds: Mapping[str, Mapping[str, float]]) -> Table:
@@ -138,7 +138,6 @@ def interval_table(scores: Scores) -> Table:
         "method",
         "MAE of 95 % of the pixels (m), mean over intervals",
         "n-MeRCI, mean over intervals",
-        "n-MeRCI withdrawn, mean over intervals",
         "intervals with enough pixels",
         "n-MeRCI by depth: rank correlation",
         "MAE of 95 % by depth: rank correlation",
@@ -147,7 +146,6 @@ def interval_table(scores: Scores) -> Table:
     for name, of_seeds in scores.items():
         intervals = [score["intervals"] for score in of_seeds]
         plain = over_seeds([interval["mean_plain"] for interval in intervals])
-        withdrawn = over_seeds([interval["mean_withdrawn"] for interval in intervals])
         mae = over_seeds([_mean_mae(interval) for interval in intervals])
         number = intervals[0]["intervals_with_enough"]
         enough = f"{number} of {len(intervals[0]['pixels'])}"
@@ -156,7 +154,7 @@ def interval_table(scores: Scores) -> Table:
             trends.append(
                 over_seeds([_rank_correlation(interval, metric) for interval in intervals])
             )
-        rows.append([ROWS[name].title, mae, plain, withdrawn, enough, *trends])
+        rows.append([ROWS[name].title, mae, plain, enough, *trends])
     return header, rows
 
 
@@ -191,7 +189,7 @@ def ranking(scores: Scores) -> list[tuple[str, int, float]]:
 
 
 def rank(order: float, auce: float | None) -> tuple[float, float]:
-    """Return the sort key of rows and recipes: AUSE in steps of `SAME_ORDER`, then AUCE."""
+    """Return the sort key of rows: AUSE in steps of `SAME_ORDER`, then AUCE."""
     step = round(order / SAME_ORDER) if math.isfinite(order) else math.inf
     return step, math.inf if auce is None else auce
 

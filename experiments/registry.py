@@ -97,7 +97,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         "an hour and a half of processor time, extrapolated from single training steps",
     ),
     "nyu": Experiment(
-        "twelve methods and ten recipes on NYU Depth v2 (Moukari et al. 2019, section VI)",
+        "twelve methods on NYU Depth v2 (Moukari et al. 2019, section VI)",
         "nyu",
         3,
         1,
@@ -147,14 +147,6 @@ EXPERIMENTS: dict[str, Experiment] = {
         "shift",
         1,
         1,
-        NOT_TIMED,
-        reads_data=True,
-    ),
-    "samples": Experiment(
-        "quality and cost of few samples: independent, antithetic, stratified, propagated, memory",
-        "samples",
-        3,
-        2,
         NOT_TIMED,
         reads_data=True,
     ),

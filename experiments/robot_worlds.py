@@ -24,6 +24,7 @@ from uncertainty_depth.synthetic import sensors
 from uncertainty_depth.synthetic.source import World
 
 Floats = NDArray[np.float64]
+REPLICATES = 1000
 FIRST_SEED = 40_000
 """Of the first repetition; the demo's model was trained and chosen on other seeds."""
 
@@ -131,3 +132,13 @@ def scanned(world: World, frame: int) -> Floats:
     points = world.cloud(frame)[:, :3]
     depth_m = ground_truth_from_cloud(points, world.lidar_to_camera, world.camera, LidarConfig())
     return depth_m.ravel().astype(np.float64)
+
+
+def replicate_weights(worlds: int) -> Floats:
+    """Return how often a bootstrap draws each world, (1 + REPLICATES, worlds).
+
+    Row 0 is the sample. Worlds are resampled whole: their frames share objects and path.
+    """
+    random = np.random.default_rng(0)
+    draws = random.multinomial(worlds, np.full(worlds, 1 / worlds), size=REPLICATES)
+    return np.vstack([np.ones((1, worlds)), draws]).astype(np.float64)

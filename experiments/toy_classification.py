@@ -36,9 +36,8 @@ from experiments.posterior_methods import (
     ensemble,
     mc_dropout,
 )
-from experiments.posterior_reference import mixing
 from experiments.posterior_report import report
-from experiments.posterior_toys import compare
+from experiments.posterior_toys import compare, mixing
 from experiments.stacked import StackedMLP
 
 SIZES = (2, 10, 10, 2)

@@ -35,9 +35,8 @@ from experiments.posterior_methods import (
     mc_dropout,
     outputs,
 )
-from experiments.posterior_reference import mixing
 from experiments.posterior_report import report
-from experiments.posterior_toys import compare
+from experiments.posterior_toys import compare, mixing
 from experiments.stacked import PairedMLP
 from uncertainty_depth.metrics import kl_divergence
 

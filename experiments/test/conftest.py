@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from experiments.nyu_data import open_splits
-from experiments.nyu_methods import QUICK, train_models
+from experiments.nyu_methods import QUICK, open_splits, train_models
 
 TINY = replace(
     QUICK,

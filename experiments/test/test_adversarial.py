@@ -3,7 +3,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.adversarial import adversarial_examples, with_adversarial_examples
+from experiments.anchor_methods import adversarial_examples, with_adversarial_examples
 from experiments.stacked import StackedMLP
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from experiments import free_space_report
-from experiments.free_space import Corridor, OnlineSigma, Settings, distances
-from experiments.free_space_report import DANGEROUS, MARGINS
+from experiments import free_space
+from experiments.free_space import DANGEROUS, MARGINS, Corridor, OnlineSigma, Settings, distances
 from experiments.robot_worlds import View
 from uncertainty_depth.synthetic import sensors
 
@@ -70,7 +69,7 @@ def test_curves_count_danger_and_waste_and_find_the_safe_margin():
         for name, sizes in MARGINS.items():
             frame[name] = (2.0 + error_m - sizes).tolist()
         worlds.append([frame] * 3)
-    curve = free_space_report.curves(worlds)["constant"]
+    curve = free_space.curves(worlds)["constant"]
     assert curve.dangerous[0, 0] == 0.5
     assert curve.given_away_m[0, 0] == 0.0
     value, low, high = curve.interval(DANGEROUS)
@@ -81,7 +80,7 @@ def test_curves_count_danger_and_waste_and_find_the_safe_margin():
 
 def test_a_danger_that_no_margin_removes_has_no_number():
     worlds = [[{"true": 1.0, **{name: [5.0] * len(sizes) for name, sizes in MARGINS.items()}}]]
-    assert np.isnan(free_space_report.curves(worlds)["sigma"].interval(DANGEROUS)[0])
+    assert np.isnan(free_space.curves(worlds)["sigma"].interval(DANGEROUS)[0])
 
 
 def test_lidar_of_the_frames_before_corrects_a_sigma_that_is_too_small():

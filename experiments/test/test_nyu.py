@@ -12,25 +12,20 @@ from numpy.testing import assert_allclose
 from experiments import (
     nyu,
     nyu_figures,
-    nyu_recipe_tables,
     nyu_scores,
-    nyu_search,
     nyu_tables,
 )
-from experiments.nyu_data import open_splits
 from experiments.nyu_methods import (
-    PRETRAINING,
     ROWS,
     VARIANTS,
     load,
+    open_splits,
     options,
-    plan,
 )
-from experiments.nyu_recipes import Question, Recipe, questions
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.inference.predictor import Predictor
-from uncertainty_depth.metrics import OnlineMetrics, by_depth
+from uncertainty_depth.metrics import by_depth
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.records import DepthPrediction
@@ -41,14 +36,8 @@ from uncertainty_depth.training.plan import make_plan
 
 AREAS = ("ause", "aurg")
 FILES = {"table.md", "summary.json", "models", "results"}
-TABLES = {
-    f"{name}.csv" for name in ("table", "change", "intervals", "recipes", "calibration", "ideal")
-}
+TABLES = {f"{name}.csv" for name in ("table", "change", "intervals")}
 PICTURES = {f"{name}.png" for name in ("intervals", "n_merci", "sparsification", "maps")}
-
-
-TRAINED = {PRETRAINING, *(row.variant for row in ROWS.values())}
-"""What the tests train: the others differ in an option, and take as long again."""
 
 
 @pytest.fixture(scope="module")
@@ -56,20 +45,9 @@ def run(nyu_like, tiny_settings):
     """Run the experiment in miniature."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(nyu, "QUICK", tiny_settings)
-        patch.setattr(nyu, "plan", lambda seeds: [one for one in plan(seeds) if one[0] in TRAINED])
-        patch.setattr(nyu, "questions", lambda settings: answerable(questions(settings)))
         # A picture takes most of the time of so small a training.
         patch.setattr(member_run, "write_plot", lambda *_: None)
         yield lambda output: nyu.run(output, 1, True, nyu_like.parent)
-
-
-def answerable(search_questions):
-    """The questions about what is trained."""
-    return [
-        one
-        for one in search_questions
-        if TRAINED.issuperset(recipe.variant for recipe in one.answers.values())
-    ]
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +75,6 @@ def test_a_run_writes_everything_and_says_that_it_was_quick(finished):
     text = (finished / "table.md").read_text()
     assert text.startswith("**Quick run")
     assert "Multi Epochs is best (n-MeRCI 0.11)" in text
-    assert "Best recipe" in text
     assert json.loads((finished / "summary.json").read_text())["quick"] is True
     assert all((finished / name).read_bytes().startswith(b"\x89PNG") for name in PICTURES)
 
@@ -108,7 +85,6 @@ def test_a_second_run_trains_and_scores_nothing(finished, run, monkeypatch):
         (training_run, "read_frames"),
         (nyu_scores, "score"),
         (nyu_scores, "side_by_side"),
-        (nyu_search, "score_recipes"),
     ):
         monkeypatch.setattr(module, name, lambda *_, name=name: pytest.fail(f"{name} again"))
     before = (finished / "table.md").read_text()
@@ -169,24 +145,6 @@ def scored(*values, **options):
     ]
 
 
-def test_several_seeds_are_a_mean_and_a_sample_deviation():
-    scores = {name: scored(0.2, 0.4) for name in ROWS} | {
-        "mc_dropout": scored(None, 0.4),
-        "bagging": scored(1234.5),
-    }
-    seconds = {name: {"seconds": 1.0, "of_one_pass": 2.0} for name in ROWS}
-    header, rows = nyu_tables.main_table(scores, seconds)
-    cells = len(header) - 4
-    assert rows[0] == ["Multi Epochs", "2", *["0.300 ± 0.141"] * cells, "1.0000", "2.00"]
-    assert rows[3][0] == "MC-dropout"
-    assert set(rows[3][2:-2]) == {"0.400, 1 not finite"}
-    bagging = next(row for row in rows if row[0] == "Bagging")
-    assert set(bagging[2:-2]) == {"1234"}
-    _, changes = nyu_tables.change_table(scores)
-    assert changes[0] == ["Multi Epochs", *["-40 ± 28 %"] * 4]
-    assert set(changes[1][1:]) == {"-20 %, 1 not finite"}
-
-
 @pytest.mark.parametrize(("constant", "depth"), [(0.25, 0.5), (0.5, 0.25)])
 def test_a_change_is_against_the_better_baseline(constant, depth):
     flat = flatten(summary_of(0.2, baseline=depth, constant=constant))
@@ -216,12 +174,11 @@ def test_intervals_are_the_exact_figures_of_the_thinned_pixels(nyu_models, nyu_l
             values[::2, ::2] for values in (made.depth_m, made.sigma_m, frame.ground_truth_m)
         )
         pixels.append(np.stack([np.abs(depth - truth), sigma, truth])[:, np.isfinite(truth)])
-    for reading, keywords in (("plain", {}), ("withdrawn", {"withdrawn": True})):
-        expected = by_depth(*np.concatenate(pixels, axis=1), 0.1, 0.95, **keywords)
-        assert_allclose(found[reading], expected.n_merci)
-        assert found[f"mean_{reading}"] == expected.mean_n_merci > 0
-        assert found["intervals_with_enough"] == expected.intervals_with_enough > 0
-        assert_allclose(found["mae_kept"], expected.mae_kept)
+    expected = by_depth(*np.concatenate(pixels, axis=1), 0.1, 0.95)
+    assert_allclose(found["plain"], expected.n_merci)
+    assert found["mean_plain"] == expected.mean_n_merci > 0
+    assert found["intervals_with_enough"] == expected.intervals_with_enough > 0
+    assert_allclose(found["mae_kept"], expected.mae_kept)
 
 
 def test_the_trend_of_n_merci_with_depth_is_a_rank_correlation():
@@ -289,85 +246,6 @@ def test_ranking_is_by_the_middle_seed_the_best_first_and_what_has_no_figure_las
     assert [entry[2] for entry in ranking[:3]] == pytest.approx([0.2, 0.3, 0.9])
     assert all(value == math.inf for _, _, value in ranking[3:])
     assert len(ranking) == len(ROWS)
-
-
-def test_the_typical_frame_has_the_median_error_over_all_rows():
-    errors = {
-        "a": (0.1, 0.9),
-        "b": (0.2, 0.2),
-        "c": (0.3, 0.4),
-        "d": (0.1, 0.1),
-        "e": (0.9, 0.9),
-    }  # means 0.5, 0.2, 0.35, 0.1, 0.9
-    rows = [
-        [{"frames": {frame: {"depth.abs_rel": pair[row]} for frame, pair in errors.items()}}]
-        for row in range(2)
-    ]
-    assert nyu_figures.typical_frame(dict(zip(("x", "y"), rows, strict=True))) == "c"
-
-
-def found_with(held_out, test=(1.0, 0.1)):
-    """Scores of a recipe: AUSE over the better baseline's, and AUCE, on both parts."""
-
-    def summary(order, auce):
-        found = summary_of(None if order is None else order / 2)
-        found["uncertainty"]["auce"] = auce
-        return found
-
-    return {"validation": summary(*held_out), "test": summary(*test)}
-
-
-def test_the_winner_has_the_best_order_on_the_held_out_frames_then_the_best_size():
-    recipes = {
-        name: Recipe(name) for name in ("worse order", "large", "right", "on test", "unknown")
-    }
-    found = {
-        recipes["worse order"].key: [found_with((0.9, 0.01))],
-        recipes["large"].key: [found_with((0.699, 0.2))],
-        recipes["right"].key: [
-            found_with((0.6, 0.05), (0.8, 0.1)),
-            found_with((0.8, 0.03), (0.9, 0.2)),
-        ],
-        recipes["on test"].key: [found_with((0.9, 0.0), (0.1, 0.0))],
-        recipes["unknown"].key: [found_with((None, 0.0), (0.1, 0.1))],
-    }
-    best = nyu_recipe_tables.winner([Question("which?", recipes)], found)
-    assert (best.question, best.answer, best.seeds) == ("which?", "right", 2)
-    assert best.held_out == pytest.approx({"mean AUSE": 0.7, "AUCE": 0.04})
-    assert best.test == pytest.approx({"mean AUSE": 0.85, "AUCE": 0.15})
-
-
-def test_noise_on_a_sigma_never_wins():
-    """As trimmed n-MeRCI let it: the noisy sigma is the same one, worse by its AUSE."""
-    recipes = {name: Recipe(name) for name in ("sigma", "sigma x noise")}
-    random = np.random.default_rng(0)
-    sigma = random.lognormal(0, 0.6, 60_000)
-    depth = np.full(sigma.size, 9.0)
-    truth = depth + sigma * random.laplace(0, np.sqrt(0.5), sigma.size) / 4
-    noisy = sigma * random.lognormal(0, 0.25, sigma.size)
-    found = {}
-    for name, candidate in (("sigma", sigma), ("sigma x noise", noisy)):
-        metrics = OnlineMetrics()
-        metrics.update(depth, candidate, truth)
-        found[recipes[name].key] = [dict.fromkeys(("validation", "test"), metrics.compute())]
-    assert nyu_recipe_tables.winner([Question("noise", recipes)], found).answer == "sigma"
-
-
-def test_answers_are_compared_over_the_seeds_that_all_of_them_have():
-    recipes = {name: Recipe(name) for name in ("three seeds", "one seed")}
-    found = {
-        recipes["three seeds"].key: [found_with((value, 0.1)) for value in (0.2, 0.4, 0.9)],
-        recipes["one seed"].key: [found_with((0.3, 0.1))],
-    }
-    header, rows = nyu_recipe_tables.search_table(
-        [Question("both", recipes), Question("alone", {"three": recipes["three seeds"]})], found
-    )
-    shown = [row[: header.index("held out: AUSE abs_rel, change") + 1] for row in rows]
-    assert shown == [
-        ["both", "three seeds", "1", "-80 %"],
-        ["both", "one seed", "1", "-70 %"],
-        ["alone", "three", "3", "-50 ± 36 %"],
-    ]
 
 
 def test_what_is_not_finite_is_left_out_and_counted():

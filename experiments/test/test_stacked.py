@@ -53,35 +53,6 @@ def test_training_a_stack_equals_training_each_member_alone():
         torch.testing.assert_close(stack(x)[member], single(x), atol=1e-5, rtol=1e-4)
 
 
-def test_members_differ_before_and_after_training():
-    stack, (x, y) = StackedMLP(4, (1, 16, 1)), data()
-    for _ in range(2):
-        outputs = stack(x)[..., 0]
-        assert torch.pdist(outputs.detach()).min() > 1e-3
-        run(stack, torch.optim.Adam(stack.parameters(), lr=0.01), x, y, epochs=20, batch_size=8)
-
-
-def test_training_lowers_the_loss_of_every_member():
-    stack, (x, y) = StackedMLP(4, (1, 16, 1)), data()
-    before = squared_error(stack, x, y)
-    run(stack, torch.optim.Adam(stack.parameters(), lr=0.01), x, y, epochs=100, batch_size=8)
-    assert (squared_error(stack, x, y) < before / 2).all()
-
-
-def test_each_member_may_have_data_of_its_own():
-    stack, (x, y) = StackedMLP(2, (1, 16, 1)), data()
-    run(
-        stack,
-        torch.optim.Adam(stack.parameters(), lr=0.02),
-        x.expand(2, -1, -1),
-        torch.stack([y, y + 5]),
-        epochs=150,
-        batch_size=20,
-    )
-    gap = (stack(x)[1] - stack(x)[0]).mean().item()
-    assert gap == pytest.approx(5.0, abs=0.5)
-
-
 def test_training_sees_only_the_examples_it_is_given():
     """A member whose indices leave out the outlier never learns of it."""
     x = torch.zeros(4, 1)

@@ -159,11 +159,10 @@ def _identity(name: str) -> tuple[str, Path, set[object]]:
         folder, split = _folder_and_split(rest)
         return prefix, folder, set(PARTS[split])
     if prefix == "synthetic":  # the first worlds of a seed are the same however many there are
-        options = _options(rest)
-        seed = options.get("seed", 0)
-        test_objects = options.get("test_objects", False)
+        options = dict(part.partition("=")[::2] for part in rest.split(","))
+        seed = (options.get("seed", "0"), options.get("test_objects", "false").lower())
         worlds = {"rooms", options.get("scenes", "rooms")}  # other worlds may include these
-        return prefix, Path(), {(seed, test_objects, scenes) for scenes in worlds}
+        return prefix, Path(), {(*seed, scenes) for scenes in worlds}
     if prefix == "rgbd":
         from uncertainty_depth.frames.notation import folder_and_options
         from uncertainty_depth.frames.rgbd import OPTIONS
