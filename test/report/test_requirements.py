@@ -11,8 +11,7 @@ from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.records import Skipped
 from uncertainty_depth.report import junit, report
 from uncertainty_depth.report.evaluation import Evaluation
-from uncertainty_depth.report.requirements import metric_names, parse
-from uncertainty_depth.report.requirements import requirements_of as requirements_from
+from uncertainty_depth.report.requirements import metric_names, parse, requirements_of
 
 
 @pytest.fixture(scope="module")
@@ -113,10 +112,10 @@ def test_an_infinite_metric_fails(evaluate_moments):
     assert outcome["text"] == "FAIL  nll inf, required <= 5"
 
 
-def test_a_file_comes_before_what_is_given_one_by_one(tmp_path):
+def test_a_file_stands_for_its_requirements(tmp_path):
     path = tmp_path / "limits.yaml"
     path.write_text("# of the front camera\n- ause.rmse<=0.2\n- coverage_95>=0.9\n")
-    requirements = requirements_from(RequirementConfig(("auce<=0.05",), str(path)))
+    requirements = requirements_of(RequirementConfig((str(path), "auce<=0.05")))
     assert [each.text for each in requirements] == [
         "ause.rmse<=0.2",
         "coverage_95>=0.9",
@@ -147,7 +146,7 @@ def test_a_bad_file_is_one_sentence(tmp_path, content, words):
     if content is not None:
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(ConfigError, match=words) as caught:
-        requirements_from(RequirementConfig((), str(path)))
+        requirements_of(RequirementConfig((str(path),)))
     assert len(str(caught.value)) < 500
 
 
