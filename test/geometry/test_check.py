@@ -13,6 +13,7 @@ from uncertainty_depth.config import LidarConfig, SynthesisConfig
 from uncertainty_depth.geometry.camera import ground_truth_from_cloud
 from uncertainty_depth.geometry.candidate_poses import BODY_TO_OPTICAL
 from uncertainty_depth.geometry.check import GeometryCheck
+from uncertainty_depth.geometry.transforms import parameters_from, transform_from
 from uncertainty_depth.records import Frame, Scan
 from uncertainty_depth.synthetic.source import SyntheticSource
 
@@ -41,10 +42,22 @@ def turned(degrees: float):
     return lambda pose: turn @ pose
 
 
+def mounted(axis: str, degrees: float):
+    turn = np.eye(4)
+    turn[:3, :3] = Rotation.from_euler(axis, degrees, degrees=True).as_matrix()
+    return lambda pose: pose @ turn
+
+
+def w_first(pose):
+    x, y, z, *vector, w = parameters_from(pose)
+    return transform_from(x, y, z, w, *vector)
+
+
 def test_the_true_pose_is_confirmed_without_a_warning(frames):
     check = checked(frames)
     assert check.warnings() == []
     assert check.summary()["edge_fit"] > 4
+    assert check.outcome == "fits"
     assert "depth edges lie on image edges" in check.description()
 
 
@@ -63,6 +76,10 @@ def test_a_turned_camera_is_noticed_and_the_turn_measured(frames, degrees):
         (lambda pose: pose @ pose, "applied twice"),
         (lambda pose: BODY_TO_OPTICAL @ pose, "without the step from body frame"),
         (lambda pose: BODY_TO_OPTICAL.T @ pose, "followed by body frame"),
+        (mounted("z", 90), "the LiDAR turned by 270 degrees"),
+        (mounted("z", 180), "the LiDAR turned by 180 degrees"),
+        (mounted("x", 180), "the LiDAR upside down"),
+        (w_first, "the quaternion read as w x y z"),
     ],
 )
 def test_a_common_mistake_is_named(frames, mistake, name):
@@ -70,12 +87,18 @@ def test_a_common_mistake_is_named(frames, mistake, name):
     assert any(name in warning and "fits clearly better" in warning for warning in warnings)
 
 
-def test_an_image_upside_down_is_named(frames):
+@pytest.mark.parametrize(
+    ("rows", "columns", "name"),
+    [(-1, -1, "rotated by 180 degrees"), (1, -1, "left to right"), (-1, 1, "top to bottom")],
+)
+def test_an_image_upside_down_or_mirrored_is_named(frames, rows, columns, name):
     check = GeometryCheck()
     for frame in frames:
-        check.update(frame.image[::-1, ::-1], frame.ground_truth_m, frame.camera, frame.scan)
+        image = frame.image[::rows, ::columns]
+        check.update(image, frame.ground_truth_m, frame.camera, frame.scan)
     (warning,) = check.warnings()
-    assert "the image rotated by 180 degrees fits clearly better" in warning
+    assert f"{name} fits clearly better" in warning
+    assert check.outcome == "does not fit"
 
 
 def test_depths_in_another_unit_are_named_without_an_image(frames):
@@ -112,3 +135,4 @@ def test_nothing_is_reported_before_the_first_frame():
     check = GeometryCheck()
     assert check.warnings() == []
     assert check.summary()["edge_fit"] is None
+    assert check.outcome == "cannot tell"

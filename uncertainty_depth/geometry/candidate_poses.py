@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from uncertainty_depth.geometry.transforms import parameters_from, transform_from
+
 # Body frame (x forward, y left, z up) to optical frame (z forward, x right, y down), REP 103.
 BODY_TO_OPTICAL = np.array([[0.0, -1, 0, 0], [0, 0, -1, 0], [1, 0, 0, 0], [0, 0, 0, 1]])
 BODY_TO_OPTICAL_OPTION = "0 0 0 0.5 -0.5 0.5 0.5"  # the same as x y z qx qy qz qw
@@ -29,12 +31,32 @@ def candidate_poses(lidar_to_camera: NDArray[np.float64]) -> dict[str, NDArray[n
             BODY_TO_OPTICAL.T @ lidar_to_camera
         ),
     }
+    for degrees in (90, 180, 270):
+        name = f"the LiDAR turned by {degrees} degrees about its vertical axis"
+        candidates[name] = lidar_to_camera @ _turn("z", degrees)
+    candidates["the LiDAR upside down"] = lidar_to_camera @ _turn("x", 180)
+    candidates["the LiDAR upside down and turned by 180 degrees"] = lidar_to_camera @ _turn(
+        "y", 180
+    )
+    x, y, z, qw, qx, qy, qz = parameters_from(lidar_to_camera)
+    candidates["the quaternion read as w x y z, not x y z w"] = transform_from(
+        x, y, z, qx, qy, qz, qw
+    )
     for number, root in enumerate(_square_roots(lidar_to_camera), start=1):
         name = f"lidar_to_camera as if it had been applied twice (square root {number})"
         candidates[name] = root
     return {
         name: pose for name, pose in candidates.items() if not _is_close(pose, lidar_to_camera)
     }
+
+
+def _turn(axis: str, degrees: float) -> NDArray[np.float64]:
+    """Return the (4, 4) rotation about an axis."""
+    from scipy.spatial.transform import Rotation
+
+    turn = np.eye(4)
+    turn[:3, :3] = Rotation.from_euler(axis, degrees, degrees=True).as_matrix()
+    return turn
 
 
 def looks_like_body_frame(points: NDArray[np.floating]) -> bool:

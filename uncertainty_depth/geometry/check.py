@@ -18,7 +18,7 @@ from uncertainty_depth.geometry.camera import (
 )
 from uncertainty_depth.geometry.candidate_poses import candidate_poses
 from uncertainty_depth.geometry.edge_fit import MARGIN, SIGNIFICANT, EdgeFit, Fit
-from uncertainty_depth.records import Scan
+from uncertainty_depth.records import Frame, Scan, Skipped
 
 FRAMES = 8  # frames checked, then as many at twice the distance, and so on
 MEDIAN_DEPTH = (0.05, 500.0)  # metres; a median outside is in another unit
@@ -27,6 +27,11 @@ MIN_FRACTION_IN_VIEW = 0.002
 MIN_ROW_DENSITY = 0.15  # of rings: below it only gross mistakes are reported
 CONFIGURED_POSE = "lidar_to_camera"
 UPSIDE_DOWN = "the image rotated by 180 degrees"
+MIRRORED = "the image mirrored left to right"
+FLIPPED = "the image mirrored top to bottom"
+FITS = "fits"
+DOES_NOT_FIT = "does not fit"
+CANNOT_TELL = "cannot tell"
 
 
 class GeometryCheck:
@@ -46,6 +51,13 @@ class GeometryCheck:
         self._medians_m: list[float] = []
         self._fractions_in_view: dict[str, list[float]] = {}
         self._edges: dict[str, EdgeFit] = {CONFIGURED_POSE: EdgeFit()}
+
+    def see(self, record: Frame | Skipped) -> None:
+        """Check a frame with ground truth, also one that is skipped as none of it is in view."""
+        frame = record.frame if isinstance(record, Skipped) else record
+        if frame is not None:
+            image = frame.image if frame.is_registered else None
+            self.update(image, frame.need_ground_truth(), frame.camera, frame.scan)
 
     def update(
         self,
@@ -101,7 +113,9 @@ class GeometryCheck:
         fit = edges.fit()
         if fit is not None and fit.score >= SIGNIFICANT:
             return
-        self._add(UPSIDE_DOWN, np.ascontiguousarray(image[::-1, ::-1]), ground_truth_m)
+        self._add(UPSIDE_DOWN, image[::-1, ::-1], ground_truth_m)
+        self._add(MIRRORED, image[:, ::-1], ground_truth_m)
+        self._add(FLIPPED, image[::-1], ground_truth_m)
         if camera is None or scan is None:
             return
         for name, pose in candidate_poses(scan.lidar_to_camera).items():
@@ -111,7 +125,7 @@ class GeometryCheck:
 
     def _add(self, name: str, image: NDArray[np.uint8], depth_m: NDArray[np.floating]) -> None:
         edges = self._edges.setdefault(name, EdgeFit())
-        edges.add(alignment(image, depth_m, ROTATIONS[:1]))
+        edges.add(alignment(np.ascontiguousarray(image), depth_m, ROTATIONS[:1]))
 
     def _count_in_view(
         self, name: str, scan: Scan, pose: NDArray[np.float64], camera: Camera
@@ -135,10 +149,19 @@ class GeometryCheck:
         """Return a sentence for each problem with the geometry."""
         return [*self._unit_warnings(), *self._view_warnings(), *self._edge_warnings()]
 
+    @property
+    def outcome(self) -> str:
+        """Whether depth and image fit: `FITS`, `DOES_NOT_FIT` or `CANNOT_TELL`."""
+        if self.warnings():
+            return DOES_NOT_FIT
+        fit = self._edges[CONFIGURED_POSE].fit()
+        return FITS if fit is not None and fit.score >= SIGNIFICANT else CANNOT_TELL
+
     def summary(self) -> dict[str, Any]:
         """Return the warnings and their numbers, as in `summary.json`."""
         fit = self._edges[CONFIGURED_POSE].fit()
         return {
+            "outcome": self.outcome,
             "description": self.description(),
             "median_depth_m": self.median_depth_m,
             "fraction_in_view": self.fraction_in_view,
@@ -203,7 +226,10 @@ class GeometryCheck:
             if name != CONFIGURED_POSE and (fit := edges.fit()) is not None:
                 scores[name] = fit.score
         name = max(scores, key=lambda other: scores[other], default=CONFIGURED_POSE)
-        if name != CONFIGURED_POSE and scores[name] > max(SIGNIFICANT, score + MARGIN):
+        # a dozen poses are tried: a shift that fits better still is the likelier mistake
+        shifted = own.best if own is not None and own.contradicts_pose else -math.inf
+        limit = max(SIGNIFICANT, score + MARGIN, shifted)
+        if name != CONFIGURED_POSE and scores[name] > limit:
             frames = self._edges[name].frames
             return [
                 f"camera and depth do not fit together: {name} fits clearly better (edges align "
