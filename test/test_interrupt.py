@@ -76,6 +76,19 @@ print(interrupt.requested)
     assert done.stdout == "False\n", done.stderr
 
 
+def test_a_held_interrupt_leaves_the_handler_of_others():
+    """To set rclpy's again would lose what it does beside calling Python's."""
+    done = run("""
+def own(*_):
+    print("own")
+signal.signal(signal.SIGINT, own)
+with held_interrupt():
+    strike()
+    print("then")
+""")
+    assert done.stdout == "own\nthen\n", done.stderr
+
+
 @pytest.mark.parametrize("context", [deferred_interrupt, held_interrupt])
 def test_threads_keep_the_signal_handler(context):
     entered = []

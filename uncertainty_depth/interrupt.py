@@ -41,7 +41,16 @@ def deferred_interrupt() -> Iterator[Interrupt]:
 
 @contextmanager
 def held_interrupt() -> Iterator[None]:
-    """Delay Ctrl-C until the context is left, for a short step that must be completed."""
+    """Delay Ctrl-C until the context is left, for a short step that must be completed.
+
+    A handler of others stays: to set it again would undo rclpy's, which calls Python's, and the
+    node would not hear Ctrl-C any more.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    is_own = isinstance(getattr(before, "__self__", None), Interrupt)
+    if not is_own and before is not signal.default_int_handler:
+        yield
+        return
     waiting = Interrupt()
 
     def on_signal(number: int, frame: FrameType | None) -> None:
