@@ -26,7 +26,7 @@ from uncertainty_depth.errors import UncertaintyDepthError
 from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.model_location import model_path
 from uncertainty_depth.process_resources import Resources, resources_of
-from uncertainty_depth.ros.demo.live_run import START_S, node_commands, running
+from uncertainty_depth.ros.demo.live_run import METRICS, START_S, node_commands, running
 from uncertainty_depth.ros.demo.monitor import Monitor
 from uncertainty_depth.synthetic.source import synthesize
 
@@ -65,7 +65,7 @@ def run(minutes: float, model: Path, output: Path) -> Iterator[str]:
     player = [sys.executable, "-m", "uncertainty_depth.cli.main", "play", str(bag)]
     commands["player"] = [*player, "--clock", "--loop"]
     with ExitStack() as stack:
-        monitor = stack.enter_context(Monitor([], lambda _: None))
+        monitor = stack.enter_context(Monitor(METRICS, lambda _: None))
         processes = {
             name: stack.enter_context(running(command, output / f"{name}.log"))
             for name, command in commands.items()

@@ -143,6 +143,10 @@ class Skipped:
     frame: Frame | None = None
 
 
+UNWANTED = Skipped(None, "unwanted", "the image was not decoded: its frame is not wanted")
+"""Stands for an image that a reader was told to leave out."""
+
+
 def in_view(frame: Frame, message: str) -> Frame | Skipped:
     """Return the frame, or why it is skipped if no LiDAR point is in view."""
     if np.isnan(frame.need_ground_truth()).all():

@@ -498,7 +498,7 @@ def test_a_cloud_in_a_body_frame_without_transforms_is_named(tmp_path, write_fra
     assert "the camera's optical frame" in str(raised.value)
 
 
-def test_a_camera_info_that_changes_is_noted(tmp_path, write_frame, camera):
+def test_a_camera_info_that_changes_holds_from_its_stamp_on(tmp_path, write_frame, camera):
     with BagWriter(tmp_path / "bag") as writer:
         writer.static_transforms([("camera", "lidar", np.eye(4))])
         for index in range(4):
@@ -512,4 +512,7 @@ def test_a_camera_info_that_changes_is_noted(tmp_path, write_frame, camera):
     assert len(records) == 4
     (note,) = source.notes
     assert "/camera/camera_info changes 1 times, first at 1700000000.200000000 s" in note
-    assert "its first message" in note
+    assert "each image is taken with the one of its time" in note
+    focal_lengths = [record.camera.intrinsics[0, 0] for record in records]
+    own = camera.intrinsics[0, 0]
+    assert focal_lengths == [own, own, 2 * own, 2 * own]

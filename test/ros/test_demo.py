@@ -68,7 +68,7 @@ def test_the_account_names_losses_and_what_nothing_explains():
         "received": 20,
         "received.depth/image_rect": 5,
         "evaluated": 3,
-        "dropped.queue_full": 4,
+        "lost_in_transport.lidar/points": 4,
     }
     lines = list(
         demo.account(
@@ -82,7 +82,7 @@ def test_the_account_names_losses_and_what_nothing_explains():
         "depth node: 8 received, 1 lost_in_transport, 1 unaccounted",
         "depth node: 5 processed, 2 dropped.stale, 1 unaccounted",
         "evaluator node: 5 predictions received",
-        "evaluator node: messages of all topics lost: 4 dropped.queue_full",
+        "evaluator node: messages of all topics lost: 4 lost_in_transport",
         "evaluator node: 3 scored, 1 no_lidar, 1 unaccounted",
     ]
 
@@ -92,8 +92,7 @@ SCORES = {
     "received.lidar/points": 10,
     "evaluated": 5,
     "skipped.no_lidar": 1,
-    "undecided": 1,
-    "waiting": 0,
+    "waiting": 1,
 }
 
 
@@ -104,10 +103,10 @@ SCORES = {
         ({"received": 8}, {}, False),  # an image is still on its way
         ({"processed": 6}, {}, False),  # one is being processed
         ({}, {"evaluated": 4}, False),  # a prediction is on its way
-        ({}, {"received.lidar/points": 9}, False),  # the undecided one may wait for this cloud
-        ({}, {"waiting": 1}, False),
-        ({}, {"evaluated": 6, "undecided": 0}, True),
-        ({}, {"evaluated": 4, "dropped.queue_full": 1}, True),
+        ({}, {"received.lidar/points": 9}, False),  # the one that waits may wait for this cloud
+        ({}, {"waiting": 0}, False),
+        ({}, {"evaluated": 6, "waiting": 0}, True),
+        ({}, {"evaluated": 4, "lost_in_transport.depth/image_rect": 1}, True),
     ],
 )
 def test_a_run_is_drained_once_every_frame_is_settled(depth, scores, expected):

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Extrinsics from the parameter, or from tf2: a stand-in here, since no wheel has it."""
+"""Live extrinsics from the parameter, or from tf2: a stand-in here, since no wheel has it."""
 
 from __future__ import annotations
 
@@ -11,70 +11,67 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
-from uncertainty_depth.config import ProjectionConfig, SourceConfig
+from uncertainty_depth.config import EvaluatorNodeConfig, ProjectionConfig
 from uncertainty_depth.errors import ConfigError, MessageError, SourceError
-from uncertainty_depth.frames.ground_truth import LidarGroundTruth, Viewpoint
+from uncertainty_depth.frames.extrinsics import TreeExtrinsics, Viewpoint
 from uncertainty_depth.frames.transforms import TransformTree
 from uncertainty_depth.geometry.transforms import parameters_from, transform_from
 from uncertainty_depth.messages.stamps import SECOND_NS
-from uncertainty_depth.ros.extrinsics import create_extrinsics
+from uncertainty_depth.ros.extrinsics import close, live_extrinsics
+from uncertainty_depth.ros.live_scores import MAX_LATE, LiveScores
 
 POSE = (0.1, -0.2, 0.3, 0.0, 0.0, 0.6, 0.8)
+WIDTH, HEIGHT = 32, 24
 
 
 class TransformException(Exception):
     pass
 
 
-def drive():
+def drive(first_s=1, last_s=3):
     """Return what tf knows of a base that drives at 15 m/s along x, with 7 Hz odometry."""
     tree = TransformTree()
     tree.add("base", "camera", transform_from(0, 0, 0, -0.5, 0.5, -0.5, 0.5))
     tree.add("base", "lidar", transform_from(0.5, 0, 0.2, 0, 0, 0, 1))
-    for time_ns in range(SECOND_NS, 3 * SECOND_NS, SECOND_NS // 7):
+    for time_ns in range(first_s * SECOND_NS, last_s * SECOND_NS, SECOND_NS // 7):
         seconds = time_ns / SECOND_NS
         pose = transform_from(15 * seconds, 0, 0, 0, 0, 0.1 * seconds, 1)
         tree.add_moving(time_ns, "odom", "base", pose)
     return tree
 
 
-DRIVE = drive()
-
-
 def stamped(parameters):
     x, y, z, qx, qy, qz, qw = parameters
-    transform = SimpleNamespace(
-        translation=SimpleNamespace(x=x, y=y, z=z),
-        rotation=SimpleNamespace(x=qx, y=qy, z=qz, w=qw),
-    )
-    return SimpleNamespace(transform=transform)
+    translation = SimpleNamespace(x=x, y=y, z=z)
+    rotation = SimpleNamespace(x=qx, y=qy, z=qz, w=qw)
+    return SimpleNamespace(transform=SimpleNamespace(translation=translation, rotation=rotation))
 
 
 class Buffer:
-    """A tf2 buffer that knows one transform and records what it was asked."""
+    """A tf2 buffer over a `TransformTree`, with tf2's two questions."""
 
-    asked = None
+    tree = TransformTree()
+    timeouts_s: list[float] = []  # noqa: RUF012
 
     def __init__(self, node):
         self.node = node  # clears it when /clock jumps back
 
+    def _answer(self, timeout, lookup, *arguments):
+        Buffer.timeouts_s.append(timeout.nanoseconds / SECOND_NS)
+        try:
+            return stamped(parameters_from(lookup(*arguments)))
+        except SourceError as error:
+            raise TransformException(str(error)) from error
+
     def lookup_transform(self, target, source, time, timeout):
-        Buffer.asked = (target, source, time.nanoseconds, timeout.nanoseconds)
-        if source != "lidar":
-            raise TransformException(f"no frame {source}")
-        return stamped(POSE)
+        return self._answer(timeout, Buffer.tree.lookup, target, source, time.nanoseconds)
 
     def lookup_transform_full(
         self, target, target_time, source, source_time, fixed_frame, timeout
     ):
-        times = (target_time.nanoseconds, source_time.nanoseconds)
-        Buffer.asked = (target, source, *times, fixed_frame, timeout.nanoseconds)
-        target_ns, source_ns = times
-        try:
-            pose = DRIVE.lookup_through(fixed_frame, target, target_ns, source, source_ns)
-        except SourceError as error:
-            raise TransformException(str(error)) from error
-        return stamped(parameters_from(pose))
+        times_ns = (target_time.nanoseconds, source_time.nanoseconds)
+        lookup = Buffer.tree.lookup_through
+        return self._answer(timeout, lookup, fixed_frame, target, times_ns[0], source, times_ns[1])
 
 
 class TransformListener:
@@ -89,10 +86,6 @@ class TransformListener:
         self.node.remove(self.buffer)
 
 
-def options(lidar_to_camera=(), fixed_frame=""):
-    return ProjectionConfig(lidar_to_camera, fixed_frame)
-
-
 @pytest.fixture
 def tf2(monkeypatch):
     module = ModuleType("tf2_ros")
@@ -100,86 +93,96 @@ def tf2(monkeypatch):
     module.Buffer = Buffer
     module.TransformListener = TransformListener
     monkeypatch.setitem(sys.modules, "tf2_ros", module)
+    monkeypatch.setattr(Buffer, "tree", drive())
+    monkeypatch.setattr(Buffer, "timeouts_s", [])
 
 
-def test_parameter_wins_over_tf(tf2):
-    np.testing.assert_array_equal(
-        create_extrinsics([], options(POSE), False).lookup(None, None), transform_from(*POSE)
-    )
+def test_the_parameter_wins_over_tf(tf2):
+    extrinsics = live_extrinsics([], ProjectionConfig(POSE))
+    np.testing.assert_array_equal(extrinsics.lookup(None, None), transform_from(*POSE))
+    assert not extrinsics.is_awaited(None, None)
 
 
-@pytest.mark.parametrize("bad", [(1.0,), 1.0, (0.0,) * 7, (float("nan"), *POSE[1:])])
-def test_bad_parameter_is_one_sentence(bad):
-    with pytest.raises(ConfigError, match="x y z qx qy qz qw"):
-        create_extrinsics([], options(bad), False)
-
-
-def test_without_tf2_the_parameter_is_asked_for(monkeypatch):
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (ProjectionConfig((1.0,)), "x y z qx qy qz qw"),
+        (ProjectionConfig((0.0,) * 7), "x y z qx qy qz qw"),
+        (ProjectionConfig((float("nan"), *POSE[1:])), "x y z qx qy qz qw"),
+        (ProjectionConfig(POSE, "odom"), "fixed_frame is 'odom'; expected one of them"),
+        (ProjectionConfig(), "lidar_to_camera is empty and tf2_ros is not installed"),
+    ],
+)
+def test_what_cannot_be_used_is_one_sentence(monkeypatch, options, sentence):
     monkeypatch.setitem(sys.modules, "tf2_ros", None)
-    with pytest.raises(ConfigError, match="lidar_to_camera is empty and tf2_ros is not installed"):
-        create_extrinsics([], options(), False)
+    with pytest.raises(ConfigError, match=sentence):
+        live_extrinsics([], options)
 
 
-def test_ground_truth_images_need_no_extrinsics(monkeypatch):
-    monkeypatch.setitem(sys.modules, "tf2_ros", None)
-    with pytest.raises(MessageError):
-        create_extrinsics([], options(), True).lookup(None, None)
+CAMERA = Viewpoint("camera", 2 * SECOND_NS)
 
 
-def test_tf_is_asked_at_the_clouds_stamp(tf2, make):
-    node = []
-    extrinsics = create_extrinsics(node, options(), False)
-    assert isinstance(node[0], Buffer)
-    found = extrinsics.lookup(make.header(5, "camera"), make.header(5_000_000_007, "lidar"))
-    np.testing.assert_allclose(found, transform_from(*POSE))
-    assert Buffer.asked[:3] == ("camera", "lidar", 5_000_000_007)
-    assert Buffer.asked[3] > 0
-
-
-def test_with_a_fixed_frame_tf_is_asked_at_both_stamps_and_the_answer_is_the_bags(tf2, make):
-    extrinsics = create_extrinsics([], options(fixed_frame="odom"), False)
-    image = make.header(2 * SECOND_NS, "camera")
-    cloud = make.header(2 * SECOND_NS + SECOND_NS // 20, "lidar")
-    found = extrinsics.lookup(image, cloud)
-    both_ns = (2 * SECOND_NS, 2 * SECOND_NS + SECOND_NS // 20)
-    assert Buffer.asked[:5] == ("camera", "lidar", *both_ns, "odom")
-    assert Buffer.asked[5] > 0
-    offline = LidarGroundTruth(SourceConfig(fixed_frame="odom"))
-    message = SimpleNamespace(header=cloud)
-    expected = offline.lidar_to_camera(message, Viewpoint("camera", 2 * SECOND_NS), DRIVE)
-    np.testing.assert_array_equal(found.round(12), expected.round(12))
-    at_one_time = DRIVE.lookup("camera", "lidar", 2 * SECOND_NS)
-    moved_m = np.linalg.norm((found - at_one_time)[:3, 3])
-    assert moved_m == pytest.approx(0.75, abs=0.01)
-
-
-def test_a_time_without_odometry_is_counted_live_as_offline(tf2, make):
-    extrinsics = create_extrinsics([], options(fixed_frame="odom"), False)
-    image_ns = 2 * SECOND_NS
-    cloud = make.header(4 * SECOND_NS, "lidar")
-    with pytest.raises(MessageError, match="to 'camera' through 'odom': no transform") as live:
-        extrinsics.lookup(make.header(image_ns, "camera"), cloud)
-    offline = LidarGroundTruth(SourceConfig(fixed_frame="odom"))
-    message = SimpleNamespace(header=cloud)
-    with pytest.raises(MessageError) as recorded:
-        offline.lidar_to_camera(message, Viewpoint("camera", image_ns), DRIVE)
-    assert live.value.reason == recorded.value.reason == "no_ego_motion"
-
-
-def test_a_pose_without_frames_cannot_be_moved(tf2):
-    with pytest.raises(ConfigError, match="fixed_frame is 'odom'; expected one of them"):
-        create_extrinsics([], options(POSE, "odom"), False)
-
-
-def test_a_missing_transform_skips_the_frame(tf2, make):
-    extrinsics = create_extrinsics([], options(), False)
-    with pytest.raises(MessageError, match="no transform from 'radar' to 'camera'") as caught:
-        extrinsics.lookup(make.header(1, "camera"), make.header(1, "radar"))
-    assert caught.value.reason == "no_extrinsics"
+@pytest.mark.parametrize("fixed_frame", ["", "odom"])
+@pytest.mark.parametrize(
+    ("frame", "later_ns", "is_known"),
+    [("lidar", SECOND_NS // 20, True), ("lidar", 2 * SECOND_NS, False), ("radar", 0, False)],
+)
+def test_tf_answers_as_the_bag_does(tf2, make, fixed_frame, frame, later_ns, is_known):
+    """Without a fixed frame the pose is that of /tf_static, known at all times."""
+    cloud = make.header(CAMERA.stamp_ns + later_ns, frame)
+    live = live_extrinsics([], ProjectionConfig(fixed_frame=fixed_frame), timeout_s=0.25)
+    recorded = TreeExtrinsics(drive(), fixed_frame)
+    is_known = is_known or (frame == "lidar" and not fixed_frame)
+    assert live.is_awaited(CAMERA, cloud) != is_known
+    if is_known:
+        found = live.lookup(CAMERA, cloud)
+        np.testing.assert_array_equal(found.round(12), recorded.lookup(CAMERA, cloud).round(12))
+        moved_m = np.linalg.norm((found - drive().lookup("camera", "lidar"))[:3, 3])
+        assert moved_m == pytest.approx(0.75 if fixed_frame else 0, abs=0.01)
+    else:
+        reasons = []
+        for extrinsics in (live, recorded):
+            with pytest.raises(MessageError, match="no transform") as caught:
+                extrinsics.lookup(CAMERA, cloud)
+            reasons.append(caught.value.reason)
+        assert reasons == 2 * ["no_ego_motion" if fixed_frame else "no_extrinsics"]
+    assert Buffer.timeouts_s == [0.0, 0.25]  # whether it is awaited is asked without waiting
 
 
 def test_closing_a_tf_listener_destroys_its_subscriptions(tf2):
     node = []
     for _ in range(3):
-        create_extrinsics(node, options(), False).close()
+        close(live_extrinsics(node, ProjectionConfig()))
     assert node == []
+
+
+def test_frames_wait_for_a_late_transform_and_a_clock_that_jumps_back_costs_few(tf2, make):
+    """As when a bag loops: tf2 clears its buffer, and knows nothing until /tf comes again."""
+    config = EvaluatorNodeConfig(fixed_frame="odom", queue_size=50)
+    run = LiveScores(config, live_extrinsics([], config))
+    wall = make.points_on_plane()[:, [2, 0, 1]]
+
+    def frame(stamp_ns):
+        depth = np.random.default_rng(stamp_ns).uniform(3, 5, (HEIGHT, WIDTH)).astype(np.float32)
+        messages = {
+            "depth/camera_info": make.camera_info(stamp_ns, WIDTH, HEIGHT),
+            "depth/image_rect": make.image(stamp_ns, depth),
+            "uncertainty/image_rect": make.image(stamp_ns, depth / 10),
+            "lidar/points": make.cloud(wall, stamp_ns),
+        }
+        return [result for item in messages.items() for result in run.add(*item)]
+
+    period_ns = SECOND_NS // 10
+    assert len(frame(2 * SECOND_NS)) == 1
+    Buffer.tree = drive(last_s=2)  # /tf is late
+    assert frame(2 * SECOND_NS + period_ns) == []
+    Buffer.tree = drive(last_s=4)
+    assert len(frame(2 * SECOND_NS + 2 * period_ns)) == 2
+    Buffer.tree = TransformTree()  # the clock went back
+    for index in range(MAX_LATE):
+        assert frame(SECOND_NS + index * period_ns) == []
+    Buffer.tree = drive(last_s=2)
+    assert len(frame(SECOND_NS + MAX_LATE * period_ns)) == MAX_LATE + 1
+    list(run.finish())
+    assert run.evaluation.frames() == {"read": 9, "evaluated": 9, "skipped": {}}
+    assert run.frames.images == 9

@@ -1,12 +1,13 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """What goes wrong on a robot, on the real middleware: every frame is still accounted for.
 
-Elsewhere: a killed evaluator (test_resume), a bag that loops (test_evaluator_node), a failing
-pass (test_depth_node), memory that runs out (test_within_memory).
+Elsewhere: a bag that loops (test_live_scores), a failing pass (test_depth_node), memory that
+runs out (test_within_memory).
 """
 
 from __future__ import annotations
 
+import json
 import threading
 from types import SimpleNamespace
 
@@ -245,10 +246,12 @@ def test_a_network_that_computes_nan_publishes_no_finite_value(graph, tiny_model
 class Robot:
     """Publishes predictions and clouds at any stamps to a real evaluator."""
 
-    def __init__(self, graph, make, **parameters):
+    def __init__(self, graph, make, output, **parameters):
+        self.output = output
         self.node = graph.start(
-            EvaluatorNode, lidar_to_camera=IDENTITY, **{"queue_size": 200, **parameters}
-        )
+            EvaluatorNode, lidar_to_camera=IDENTITY, queue_size=200, output=str(output),
+            **parameters,
+        )  # fmt: skip
         self.make = make
         self.graph = graph
         self.info = graph.publisher(CameraInfo, "depth/camera_info")
@@ -291,14 +294,13 @@ class Robot:
             ),
             "every map",
         )
-        run = self.node._run
-        run.worker.call(lambda: run._take(run.live.finish)).result()
-        return run.live.evaluation.frames()
+        self.graph.stop(self.node)
+        return json.loads((self.output / "summary.json").read_text())["frames"]
 
 
 @pytest.mark.parametrize(("lidar_hz", "scored"), [(1, 3), (100, 21)])
-def test_a_slow_and_a_fast_lidar(graph, make, lidar_hz, scored):
-    robot = Robot(graph, make, max_time_difference=0.02)
+def test_a_slow_and_a_fast_lidar(graph, make, tmp_path, lidar_hz, scored):
+    robot = Robot(graph, make, tmp_path, max_time_difference=0.02)
     events = [(index * 100 * MS, robot.predict) for index in range(1, 22)]
     period = S // lidar_hz
     events += [(stamp, robot.scan) for stamp in range(period, 23 * 100 * MS, period)]
@@ -313,9 +315,9 @@ def test_a_slow_and_a_fast_lidar(graph, make, lidar_hz, scored):
 
 
 @pytest.mark.parametrize(("step_ms", "fewest"), [(30, 8), (200, 1)])
-def test_stamps_out_of_order_lose_no_frame(graph, make, step_ms, fewest):
+def test_stamps_out_of_order_lose_no_frame(graph, make, tmp_path, step_ms, fewest):
     """Within max_time_difference all are scored; beyond it time jumps back, as at a bag's end."""
-    robot = Robot(graph, make)
+    robot = Robot(graph, make, tmp_path)
     for index in (2, 1, 4, 3, 6, 5, 8, 7):
         robot.scan(index * step_ms * MS)
         robot.predict(index * step_ms * MS)
@@ -326,8 +328,8 @@ def test_stamps_out_of_order_lose_no_frame(graph, make, step_ms, fewest):
     assert frames["evaluated"] + sum(frames["skipped"].values()) == 8
 
 
-def test_clocks_that_are_apart_are_named_with_what_to_do(graph, make):
-    robot = Robot(graph, make)
+def test_clocks_that_are_apart_are_named_with_what_to_do(graph, make, tmp_path):
+    robot = Robot(graph, make, tmp_path)
     diagnostics = graph.inbox(DiagnosticArray, "/diagnostics", 50)
     for index in range(1, 9):
         robot.scan(index * 100 * MS + 10 * S)

@@ -196,7 +196,7 @@ def test_ctrl_c_writes_the_report_while_a_frame_waits(graph, make, start_node, t
 
     def waits(array):
         values = {item.key: item.value for item in array.status[0].values}
-        return values.get("undecided") == "1" and values.get("received.lidar/points") == "1"
+        return values.get("waiting") == "1" and values.get("received.lidar/points") == "1"
 
     diagnostics.wait_for(waits)
     assert process.end(signal.SIGINT) == 0, process.output

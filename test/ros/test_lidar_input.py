@@ -16,18 +16,16 @@ from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from std_msgs.msg import String
 
 from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION
-from uncertainty_depth.completion.held_out import held_out
 from uncertainty_depth.completion.sparse_input import SparseInput
-from uncertainty_depth.config import EvaluatorNodeConfig
+from uncertainty_depth.config import EvaluatorNodeConfig, ProjectionConfig
 from uncertainty_depth.config.prediction import HeldOutConfig
 from uncertainty_depth.errors import MessageError
+from uncertainty_depth.frames.extrinsics import FixedExtrinsics
 from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.ros import depth_node
 from uncertainty_depth.ros.depth_node import DepthNode
-from uncertainty_depth.ros.extrinsics import FixedExtrinsics
-from uncertainty_depth.ros.live_evaluation import LiveEvaluation
+from uncertainty_depth.ros.live_scores import LiveScores, Scored
 from uncertainty_depth.ros.model_description import held_out_rule
-from uncertainty_depth.ros.pair_scorer import Scored
 
 WIDTH = 32
 HEIGHT = 24
@@ -131,13 +129,20 @@ def test_what_is_held_out_is_not_given_and_the_evaluator_is_told(graph, start, m
     camera = _camera(make)
     node.cameras[0].inputs._lidar._on_cloud(make.cloud(make.points_on_plane(), 1050 * MS))
     sparse_m = node.cameras[0].inputs._lidar.sparse_depth(header, camera, node.config)
-    live = evaluation(make, rule)
-    live.add_depth(make.image(1100 * MS, np.full((HEIGHT, WIDTH), 5, np.float32)))
-    live.add_sigma(make.image(1100 * MS, np.full((HEIGHT, WIDTH), 1, np.float32)))
-    (scored,) = live.add_ground_truth(make.cloud(make.points_on_plane(), 1100 * MS))
-    assert isinstance(scored, Scored)
+    extrinsics = FixedExtrinsics(ProjectionConfig(lidar_to_camera=tuple(IDENTITY)))
+    live = LiveScores(EvaluatorNodeConfig(), extrinsics)
+    live.held_out = rule
+    messages = {
+        "depth/camera_info": make.camera_info(0, WIDTH, HEIGHT),
+        "depth/image_rect": make.image(1100 * MS, np.full((HEIGHT, WIDTH), 5, np.float32)),
+        "uncertainty/image_rect": make.image(1100 * MS, np.full((HEIGHT, WIDTH), 1, np.float32)),
+        "lidar/points": make.cloud(make.points_on_plane(), 1100 * MS),
+    }
+    for topic, message in messages.items():
+        results = list(live.add(topic, message))
+    assert isinstance(results[0], Scored)
     given = np.isfinite(sparse_m)
-    is_scored = np.isfinite(scored.ground_truth_m)
+    is_scored = np.isfinite(results[0].frame.ground_truth_m)
     assert given.any()
     assert is_scored.any()
     assert not (given & is_scored).any()
@@ -172,29 +177,6 @@ def _camera(make):
     return camera_from_info(make.camera_info(0, WIDTH, HEIGHT)).for_image(WIDTH, HEIGHT)
 
 
-def evaluation(make, rule):
-    live = LiveEvaluation(EvaluatorNodeConfig(), FixedExtrinsics(tuple(IDENTITY)))
-    live.set_held_out(rule)
-    live.add_camera_info(make.camera_info(0, WIDTH, HEIGHT))
-    return live
-
-
-@pytest.mark.parametrize(
-    ("rule", "reason"),
-    [
-        (HeldOutConfig(0.0), "would_score_its_input"),
-        (HeldOutConfig(1e-9), "no_depth_held_out"),
-    ],
-)
-def test_an_evaluation_of_the_input_is_refused_with_its_reason(make, rule, reason):
-    live = evaluation(make, rule)
-    live.add_depth(make.image(0, np.full((HEIGHT, WIDTH), 5, np.float32)))
-    live.add_sigma(make.image(0, np.full((HEIGHT, WIDTH), 1, np.float32)))
-    (skipped,) = live.add_ground_truth(make.cloud(make.points_on_plane(), 0))
-    assert skipped.reason == reason
-    assert live.evaluation.frames() == {"read": 1, "evaluated": 0, "skipped": {reason: 1}}
-
-
 def test_the_description_says_what_is_held_out():
     assert held_out_rule({"method": "mc_dropout"}) is None
     assert held_out_rule({"sparse_input": "lidar"}) == HeldOutConfig(0.0)
@@ -202,17 +184,3 @@ def test_the_description_says_what_is_held_out():
     assert held_out_rule(both) == HeldOutConfig(0.2, "ring")
     with pytest.raises(MessageError, match="held_out_by is 'moon'"):
         held_out_rule({"sparse_input": "lidar", "held_out_by": "moon"})
-
-
-def test_live_and_offline_hold_out_the_same_pixels(make):
-    rule = HeldOutConfig(0.5)
-    live = evaluation(make, rule)
-    live.add_depth(make.image(100 * MS, np.full((HEIGHT, WIDTH), 5, np.float32)))
-    live.add_sigma(make.image(100 * MS, np.full((HEIGHT, WIDTH), 1, np.float32)))
-    (scored,) = live.add_ground_truth(make.cloud(make.points_on_plane(), 100 * MS))
-    full = evaluation(make, None)
-    full.add_depth(make.image(100 * MS, np.full((HEIGHT, WIDTH), 5, np.float32)))
-    full.add_sigma(make.image(100 * MS, np.full((HEIGHT, WIDTH), 1, np.float32)))
-    (everything,) = full.add_ground_truth(make.cloud(make.points_on_plane(), 100 * MS))
-    mask = held_out(everything.ground_truth_m, 100 * MS, rule)
-    np.testing.assert_array_equal(np.isfinite(scored.ground_truth_m), mask)

@@ -14,8 +14,9 @@ from rcl_interfaces.msg import Log
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 
 from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION
-from uncertainty_depth.config import EvaluatorNodeConfig, SourceConfig
+from uncertainty_depth.config import EvaluatorNodeConfig, ProjectionConfig, SourceConfig
 from uncertainty_depth.frames.bag import BagSource
+from uncertainty_depth.frames.extrinsics import FixedExtrinsics
 from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.geometry.rectification import Rectifier
 from uncertainty_depth.messages.camera_info import calibration_from_info, camera_from_info
@@ -25,10 +26,8 @@ from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.report.evaluate import evaluate
 from uncertainty_depth.ros import depth_node, node_camera
 from uncertainty_depth.ros.depth_node import DepthNode
-from uncertainty_depth.ros.extrinsics import FixedExtrinsics
-from uncertainty_depth.ros.live_evaluation import LiveEvaluation
+from uncertainty_depth.ros.live_scores import LiveScores, Scored
 from uncertainty_depth.ros.messages import camera_info_message, image_message
-from uncertainty_depth.ros.pair_scorer import Scored
 from uncertainty_depth.writers.bag_writer import BagWriter
 
 WIDTH = 64
@@ -222,15 +221,20 @@ def test_live_equals_offline_in_every_digit_for_a_distorted_camera(
         predicted(BagSource(tmp_path / "bag", config), RedIsDepth()), progress=False
     )
 
-    live = LiveEvaluation(EvaluatorNodeConfig(), FixedExtrinsics(IDENTITY))
+    extrinsics = FixedExtrinsics(ProjectionConfig(lidar_to_camera=IDENTITY))
+    live = LiveScores(EvaluatorNodeConfig(), extrinsics)
     used, camera = Rectifier(calibration, distorted_images).image(image)
     prediction = RedIsDepth().predict(used, stamp_ns)
     header = make.header(stamp_ns)
-    live.add_camera_info(camera_info_message(camera, header))
-    live.add_depth(image_message(prediction.depth_m, header))
-    live.add_sigma(image_message(prediction.sigma_m, header))
-    (scored,) = live.add_ground_truth(make.cloud(points, stamp_ns))
-    assert isinstance(scored, Scored)
+    messages = {
+        "depth/camera_info": camera_info_message(camera, header),
+        "depth/image_rect": image_message(prediction.depth_m, header),
+        "uncertainty/image_rect": image_message(prediction.sigma_m, header),
+        "lidar/points": make.cloud(points, stamp_ns),
+    }
+    for topic, message in messages.items():
+        results = list(live.add(topic, message))
+    assert isinstance(results[0], Scored)
     assert offline.evaluated == 1
     assert repr(live.evaluation.summary()) == repr(offline.summary())  # NaN is not NaN
 

@@ -9,12 +9,13 @@ from uncertainty_depth.calibration.online_config import (
     OnlineCorrectionConfig,
     OnlineEstimateConfig,
 )
-from uncertainty_depth.config.choices import MAX_DEPTH_M, MAX_DURATION_S
+from uncertainty_depth.config.choices import MAX_DURATION_S
 from uncertainty_depth.config.evaluation import EvaluationConfig, RequirementConfig
 from uncertainty_depth.config.prediction import (
+    AlignConfig,
+    MapTypeConfig,
     MeaningConfig,
     OutputConfig,
-    PredictionConfig,
     PredictorConfig,
     SparseInputConfig,
 )
@@ -108,7 +109,8 @@ class EvaluatorNodeConfig(
     EvaluationConfig,
     RequirementConfig,
     LidarConfig,
-    PredictionConfig,
+    AlignConfig,
+    MapTypeConfig,
     OnlineEstimateConfig,
     LifecycleConfig,
 ):
@@ -123,12 +125,6 @@ class EvaluatorNodeConfig(
         "are merged",
         minimum=1,
         maximum=MAX_LIDARS,
-        read_only=True,
-    )
-    reliable_input: bool = option(
-        True,
-        "subscribe to point clouds or ground truth images with reliable QoS if every publisher "
-        "offers it; false: best effort",
     )
     queue_size: int = option(
         30,
@@ -139,24 +135,9 @@ class EvaluatorNodeConfig(
     )
     output: str = option(
         "",
-        "folder for the report, written on shutdown and on ~/save; empty writes none on shutdown",
+        "folder for the report, written at the end of a run and on ~/save; empty writes none",
     )
     overwrite: bool = option(False, "replace the report of an earlier run in output")
-    resume: bool = option(
-        False, "continue a run that was killed, from its state beside output", read_only=True
-    )
-    color_max_depth: float = option(
-        10.0,
-        "depth at the upper end of the colour scale, metres",
-        minimum=0.01,
-        maximum=MAX_DEPTH_M,
-    )
-    color_max_error: float = option(
-        2.0,
-        "error at the upper end of the colour scale, metres",
-        minimum=0.001,
-        maximum=MAX_DEPTH_M,
-    )
 
 
 @dataclass(frozen=True)

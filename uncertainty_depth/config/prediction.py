@@ -79,8 +79,8 @@ SOURCE = "source"
 
 
 @dataclass(frozen=True)
-class MeaningConfig:
-    """What the depth and the confidence of a prediction mean."""
+class MapTypeConfig:
+    """What the depth and the confidence image of a prediction hold."""
 
     confidence_type: str = option(
         "",
@@ -93,20 +93,32 @@ class MeaningConfig:
         "what the depth image holds; inverse_depth is disparity, as of most relative networks",
         choices=DEPTH_TYPES,
     )
+
+
+@dataclass(frozen=True)
+class MeaningConfig(MapTypeConfig):
+    """What the depth and the confidence of a prediction mean."""
+
     sigma_map: str = option(
         "", "map from confidence to sigma in metres, a file written by calibrate"
     )
 
 
 @dataclass(frozen=True)
-class PredictionConfig(MeaningConfig):
-    """How a recorded prediction is read, and brought to the scale of the ground truth."""
+class AlignConfig:
+    """How a prediction is brought to the scale of the ground truth."""
 
     align: str = option(
         "none",
         "fit the prediction to the ground truth before it is scored; inverse depth as such",
         choices=ALIGNMENTS,
     )
+
+
+@dataclass(frozen=True)
+class PredictionConfig(AlignConfig, MeaningConfig):
+    """How a recorded prediction is read, and brought to the scale of the ground truth."""
+
     align_per: str = option(
         FRAME,
         "fit the alignment to each frame, or once to the whole source",

@@ -3,52 +3,73 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.config.prediction import PredictionConfig, PredictionTopics
 from uncertainty_depth.errors import MessageError, SourceError
-from uncertainty_depth.frames.bag_frames import (
-    BagFrames,
-    ImageFrames,
-    IsWanted,
-    Layout,
-    RecordedFrames,
-    every,
+from uncertainty_depth.frames.assembly import Assembly, ImageAssembly, IsWanted, every
+from uncertainty_depth.frames.cameras import Cameras
+from uncertainty_depth.frames.extrinsics import (
+    ExtrinsicsFinder,
+    FixedExtrinsics,
+    TreeExtrinsics,
 )
-from uncertainty_depth.frames.extrinsics import ExtrinsicsFinder
 from uncertainty_depth.frames.ground_truth import (
     DepthImageGroundTruth,
     GroundTruth,
     LidarGroundTruth,
 )
+from uncertainty_depth.frames.map_assembly import MapAssembly
 from uncertainty_depth.frames.recording import OpenRecording, Recording
 from uncertainty_depth.frames.topics import NO_PREDICTIONS, TopicChooser, Topics
 from uncertainty_depth.frames.transforms import TransformTree
 from uncertainty_depth.geometry.rectification import KEEP, RECTIFY, Rectifier
-from uncertainty_depth.messages.camera_info import calibration_from_info
 from uncertainty_depth.messages.clouds import is_predicted
 from uncertainty_depth.messages.depth_images import decode_values, encoding_of
 from uncertainty_depth.messages.images import decode_image
 from uncertainty_depth.records import Frame, Skipped
 
 
+class Layout(NamedTuple):
+    """What is known of a bag before its frames are read.
+
+    Attributes:
+        topics: that frames are made of.
+        image_count: messages on the image topic.
+        camera_info: the first message; None without camera info.
+        camera_frame: optical frame of images that name none.
+        fixed: the poses of the LiDARs that the options give; None to look them up.
+        transforms: the fixed ones.
+        transform_topics: of moving transforms, if they are needed.
+    """
+
+    topics: Topics
+    image_count: int
+    camera_info: Any | None
+    camera_frame: str
+    fixed: FixedExtrinsics | None
+    transforms: TransformTree
+    transform_topics: list[str]
+
+
 class BagSource:
     """The camera images of a bag as frames, each read exactly once, in order. A `Source`.
 
-    The camera is that of the first camera info; images that it does not call rectified are, unless
-    the option distorted_images says otherwise. The image's frame_id (the camera info's where it is
-    empty) is taken as the optical frame.
+    The camera of an image is that of the camera info of its time; images that it does not call
+    rectified are, unless the option distorted_images says otherwise. The image's frame_id (the
+    camera info's if it is empty) is taken as the optical frame.
 
     Attributes:
         recording: the bag.
         layout: what is known of it before its frames are read.
         topics: the names of the image, camera info and ground truth topics.
-        rectifier: the camera, and what is done with its images; None without camera info.
+        rectifier: the first camera, and what is done with its images; None without camera info.
         lidar_to_camera: (4, 4) float64, of the bag's first image and cloud; None where it moves,
             of several LiDARs, or where the bag has none of either.
     """
@@ -83,7 +104,6 @@ class BagSource:
         except SourceError as error:
             raise SourceError("; ".join([str(error), *self.notes])) from error
         self.topics = self.layout.topics
-        self.rectifier = self.layout.rectifier
 
     def __len__(self) -> int:
         """Return the number of camera images; of a truncated bag, those that can be read."""
@@ -91,49 +111,107 @@ class BagSource:
 
     def __iter__(self) -> Iterator[Frame | Skipped]:
         """Yield every camera image once, as a frame or as the reason why it cannot be scored."""
-        for record in self.read():
-            if record is not None:
-                yield record
+        return self.read()
 
-    def read(self, is_wanted: IsWanted = every) -> Iterator[Frame | Skipped | None]:
-        """Yield the record of every camera image; None, undecoded, for a frame not wanted."""
+    def read(self, is_wanted: IsWanted = every) -> Iterator[Frame | Skipped]:
+        """Yield as iterating does; an image that is not wanted is not decoded, but `UNWANTED`."""
+        layout = self.layout
+        transforms = layout.transforms.copy()
+        frames = self._assembly(transforms)
+        frames.is_wanted = is_wanted
+        damaged: Counter[str] = Counter()
+        unusable: list[str] = []
+        images = 0
         with self.recording.open() as bag:
-            yield from self._frames().read(bag, is_wanted)
+            for topic, message in bag.messages([*frames.topics(), *layout.transform_topics]):
+                images += topic == layout.topics.image
+                if message is None:
+                    damaged[topic] += 1
+                    if topic in frames.reference_topics():
+                        sentence = f"an image message on {topic} cannot be deserialised"
+                        yield Skipped(None, "image_message_damaged", sentence)
+                elif topic in layout.transform_topics:
+                    unusable += transforms.add_message(message, is_moving=True)
+                    yield from frames.decided()
+                else:
+                    yield from frames.add(topic, message)
+            yield from frames.finish()
+            if bag.is_damaged:
+                image = layout.topics.image
+                sentence = f"an image message on {image} lies in a damaged part of the bag"
+                for _ in range(layout.image_count - images):
+                    yield Skipped(None, "image_message_lost", sentence)
+        for sentence in [*frames.losses(), *self._damage(damaged, unusable)]:
+            self.recording.note(f"{self.name}: {sentence}")
 
-    def _frames(self) -> BagFrames:
+    def _assembly(self, transforms: TransformTree) -> Assembly:
+        """Return what makes frames of the messages of one pass."""
+        config = self._config
+        topics = self.topics
+        cameras = self._cameras(topics)
+        if self.layout.camera_info is not None:
+            cameras.add(self.layout.camera_info)
+        ground_truth: GroundTruth
+        if topics.depth_image:
+            ground_truth = DepthImageGroundTruth(cameras.at)
+        else:
+            extrinsics = self.layout.fixed or TreeExtrinsics(transforms, config.fixed_frame)
+            ground_truth = LidarGroundTruth(extrinsics, config)
+        parts = (topics, cameras, ground_truth, config.max_time_difference)
+        camera_frame = self.layout.camera_frame
         if not self._predictions.depth_topic:
-            return ImageFrames(self.recording, self.layout, self._config)
-        confidence = self._predictions.confidence_topic
-        return RecordedFrames(self.recording, self.layout, self._config, confidence, self._meaning)
+            return ImageAssembly(*parts, camera_frame=camera_frame, max_pixels=config.max_pixels)
+        return MapAssembly(
+            *parts,
+            camera_frame=camera_frame,
+            confidence_topic=self._predictions.confidence_topic,
+            meaning=self._meaning,
+            report_topic=config.image_topic,
+        )
+
+    def _cameras(self, topics: Topics) -> Cameras:
+        distorted = self._config.distorted_images
+        if self._predictions.depth_topic and distorted == RECTIFY:
+            distorted = KEEP  # maps of a distorted camera are scored as they are
+        return Cameras(topics.camera_info, distorted)
+
+    def _damage(self, damaged: Counter[str], unusable: Sequence[str]) -> Iterator[str]:
+        """Yield sentences about messages that cannot be read."""
+        topics = self.topics
+        noun = "depth image" if topics.depth_image else "cloud"
+        if count := sum(damaged[topic] for topic in topics.ground_truths):
+            yield f"{count} {noun} messages cannot be deserialised"
+        for topic in (topics.camera_info, *self.layout.transform_topics):
+            if count := damaged[topic]:
+                yield f"{count} messages on {topic} cannot be deserialised"
+        if unusable:
+            yield f"{len(unusable)} transforms on /tf are left out; the first: {unusable[0]}"
 
     def _set_up(self, bag: OpenRecording) -> Layout:
         topics = self._choose_topics(bag)
-        rectifier, camera_frame = self._read_camera(bag, topics)
+        info = self._read_camera(bag, topics)
+        camera_frame = "" if info is None else info.header.frame_id
         image = bag.first(topics.image)
-        self._note_camera(topics, rectifier, image)
+        self._note_camera(topics, image)
         if image is not None:
             camera_frame = image.header.frame_id or camera_frame
         truths = [truth for truth in map(bag.first, topics.ground_truths) if truth is not None]
-        ground_truth: GroundTruth
         self.lidar_to_camera = None
+        fixed = None
         transforms = TransformTree()
         moving_topics: list[str] = []
         if topics.depth_image:
-            ground_truth = DepthImageGroundTruth(rectifier)
             self._note_registration(topics, camera_frame, truths)
+        elif self._config.lidar_to_camera:
+            fixed = FixedExtrinsics(self._config, len(topics.lidars))
+            self.lidar_to_camera = fixed.poses[0] if len(fixed.poses) == 1 else None
         else:
-            ground_truth = LidarGroundTruth(self._config, len(topics.lidars))
-            if poses := ground_truth.fixed_poses:
-                self.lidar_to_camera = poses[0] if len(poses) == 1 else None
-            else:
-                finder = ExtrinsicsFinder(self.recording, bag, self._config.fixed_frame)
-                transforms = finder.fixed
-                if image is not None:
-                    moving_topics = self._find_extrinsics(finder, camera_frame, truths)
+            finder = ExtrinsicsFinder(self.recording, bag, self._config.fixed_frame)
+            transforms = finder.fixed
+            if image is not None:
+                moving_topics = self._find_extrinsics(finder, camera_frame, truths)
         count = bag.topics[topics.image].count
-        return Layout(
-            topics, count, rectifier, camera_frame, ground_truth, transforms, moving_topics
-        )
+        return Layout(topics, count, info, camera_frame, fixed, transforms, moving_topics)
 
     def _choose_topics(self, bag: OpenRecording) -> Topics:
         chooser = TopicChooser(
@@ -178,23 +256,25 @@ class BagSource:
                     "pixel by pixel; otherwise the scores are wrong"
                 )
 
-    def _read_camera(self, bag: OpenRecording, topics: Topics) -> tuple[Rectifier | None, str]:
+    def _read_camera(self, bag: OpenRecording, topics: Topics) -> Any | None:
+        """Return the first camera info, of which `self.rectifier` is made."""
+        self.rectifier: Rectifier | None = None
         if not topics.camera_info:
             self.recording.note(f"{self.name} has no camera info: its images are not rectified")
-            return None, ""
+            return None
         message = bag.first(topics.camera_info)
         if message is None:
             raise SourceError(f"{self.name} has no readable message on {topics.camera_info}")
+        cameras = self._cameras(topics)
+        cameras.add(message)
         try:
-            calibration = calibration_from_info(message)
+            self.rectifier = cameras.at(0)
         except MessageError as error:
             raise SourceError(f"{topics.camera_info} in {self.name}: {error}") from error
-        distorted = self._config.distorted_images
-        if self._predictions.depth_topic and distorted == RECTIFY:
-            distorted = KEEP  # maps of a distorted camera are scored as they are
-        return Rectifier(calibration, distorted), message.header.frame_id
+        return message
 
-    def _note_camera(self, topics: Topics, rectifier: Rectifier | None, image: Any | None) -> None:
+    def _note_camera(self, topics: Topics, image: Any | None) -> None:
+        rectifier = self.rectifier
         if rectifier is None:
             return
         if not rectifier.calibration.is_rectified:

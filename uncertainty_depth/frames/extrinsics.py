@@ -1,15 +1,16 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Where a bag has the pose of its LiDAR: fixed, moving, or through a frame that stands still."""
+"""The pose of a LiDAR in the camera at a stamp: of the options, of a bag's tf; live of tf2."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from uncertainty_depth.config import ProjectionConfig
 from uncertainty_depth.errors import MessageError, SourceError
 from uncertainty_depth.frames.recording import OpenRecording, Recording
 from uncertainty_depth.frames.topics import transform_topics
@@ -18,10 +19,112 @@ from uncertainty_depth.geometry.candidate_poses import (
     BODY_TO_OPTICAL_OPTION,
     looks_like_body_frame,
 )
-from uncertainty_depth.geometry.transforms import option_from
+from uncertainty_depth.geometry.transforms import (
+    option_from,
+    refuse_pose_and_fixed_frame,
+    transforms_from_option,
+)
 from uncertainty_depth.messages.clouds import lidar_points
+from uncertainty_depth.messages.stamps import stamp_ns
 
 MOVING = 1000  # first messages of /tf that are searched for a connection
+
+
+class Viewpoint(NamedTuple):
+    """Where and when a camera image was taken.
+
+    Attributes:
+        frame: optical frame of the camera.
+        stamp_ns: nanoseconds.
+    """
+
+    frame: str
+    stamp_ns: int
+
+
+class Extrinsics(Protocol):
+    """Looks up the pose of a LiDAR in a camera."""
+
+    def lookup(self, camera: Viewpoint, cloud: Any, lidar: int = 0) -> NDArray[np.float64]:
+        """Return the (4, 4) transform from a LiDAR, at the cloud's stamp, to the camera.
+
+        Args:
+            camera: of the image.
+            cloud: header of the cloud.
+            lidar: which of several LiDARs it is of, from 0.
+
+        Raises:
+            MessageError: the transform is not known; "no_ego_motion" with a fixed frame, else
+                "no_extrinsics".
+        """
+        ...
+
+    def is_awaited(self, camera: Viewpoint, cloud: Any) -> bool:
+        """Return whether the transform may still come."""
+        ...
+
+
+class FixedExtrinsics:
+    """The constant pose of each LiDAR that an option gives, whatever the frames' names."""
+
+    def __init__(self, config: ProjectionConfig, lidars: int = 1) -> None:
+        """Check the transforms: x y z qx qy qz qw, metres, of each LiDAR.
+
+        Raises:
+            ConfigError: these are not seven finite numbers with a quaternion of each, or a fixed
+                frame is named beside them.
+        """
+        refuse_pose_and_fixed_frame(config)
+        self.poses = transforms_from_option(config.lidar_to_camera, lidars)
+
+    def lookup(self, camera: Viewpoint, cloud: Any, lidar: int = 0) -> NDArray[np.float64]:
+        """Return the transform."""
+        return self.poses[lidar]
+
+    def is_awaited(self, camera: Viewpoint, cloud: Any) -> bool:
+        """Return False."""
+        return False
+
+
+class TreeExtrinsics:
+    """Transforms of a bag, at the cloud's stamp; motion is taken out through a fixed frame."""
+
+    def __init__(self, transforms: TransformTree, fixed_frame: str = "") -> None:
+        """Take the tree, and a frame that does not move with the robot; empty for none.
+
+        Without one the camera is where it was at the cloud's stamp.
+        """
+        self._transforms = transforms
+        self._fixed_frame = fixed_frame
+
+    def lookup(self, camera: Viewpoint, cloud: Any, lidar: int = 0) -> NDArray[np.float64]:
+        """Return the transform; the cloud names its LiDAR's frame."""
+        cloud_ns = stamp_ns(cloud)
+        fixed = self._fixed_frame
+        try:
+            if not fixed:
+                return self._transforms.lookup(camera.frame, cloud.frame_id, cloud_ns)
+            return self._transforms.lookup_through(
+                fixed, camera.frame, camera.stamp_ns, cloud.frame_id, cloud_ns
+            )
+        except SourceError as error:
+            raise MessageError(missing_reason(fixed), str(error)) from error
+
+    def is_awaited(self, camera: Viewpoint, cloud: Any) -> bool:
+        """Return whether transforms at the cloud's stamp, or the image's, may still come."""
+        is_awaited = self._transforms.is_awaited
+        cloud_ns = stamp_ns(cloud)
+        fixed = self._fixed_frame
+        if not fixed:
+            return is_awaited(camera.frame, cloud.frame_id, cloud_ns)
+        return is_awaited(fixed, cloud.frame_id, cloud_ns) or is_awaited(
+            camera.frame, fixed, camera.stamp_ns
+        )
+
+
+def missing_reason(fixed_frame: str) -> str:
+    """Return what a frame without a transform is counted under."""
+    return "no_ego_motion" if fixed_frame else "no_extrinsics"
 
 
 class LidarExtrinsics(NamedTuple):

@@ -17,14 +17,11 @@ class Unmatched(NamedTuple):
 
 
 class ExactPairs:
-    """Keeps each message of side 0 or 1 until its partner with the same stamp comes.
-
-    Attributes:
-        queue_size: maximum number of messages that wait; may be set at any time.
-    """
+    """Keeps each message of side 0 or 1 until its partner with the same stamp comes."""
 
     def __init__(self, queue_size: int) -> None:
-        self.queue_size = queue_size
+        """Start empty; at most `queue_size` messages wait."""
+        self._queue_size = queue_size
         self._waiting: OrderedDict[tuple[int, int], Any] = OrderedDict()
 
     def add(
@@ -39,7 +36,7 @@ class ExactPairs:
         if self._waiting.pop((stamp_ns, side), None) is not None:
             unmatched.append(Unmatched(stamp_ns, side))
         self._waiting[stamp_ns, side] = item
-        while len(self._waiting) > self.queue_size:
+        while len(self._waiting) > self._queue_size:
             key, _ = self._waiting.popitem(last=False)
             unmatched.append(Unmatched(*key))
         return None, unmatched
@@ -83,7 +80,6 @@ class Pairer:
     (a bag that loops) what waits is decided with what is there, and pairing starts anew.
 
     Attributes:
-        queue_size: how many references, and clouds, wait at most; may be set at any time.
         counts: references `paired` and `unmatched` (every reference is one of them once flushed),
             those `pushed_out` of a full queue before a later cloud came, `clouds_unmatched`, and
             the backward jumps in time of each stream.
@@ -91,7 +87,7 @@ class Pairer:
 
     def __init__(self, max_time_difference_s: float, queue_size: int) -> None:
         self._tolerance_ns = round(max_time_difference_s * 1e9)
-        self.queue_size = queue_size
+        self._queue_size = queue_size
         self._references: deque[tuple[int, Any]] = deque()
         self._clouds: deque[_Cloud] = deque()  # in order of arrival
         self._newest_reference: int | None = None
@@ -118,7 +114,7 @@ class Pairer:
         self._newest_reference = max(stamp_ns, self._newest_reference or stamp_ns)
         self._references.append((stamp_ns, item))
         outcomes += self._decide_complete()
-        overflow = max(0, len(self._references) - self.queue_size)
+        overflow = max(0, len(self._references) - self._queue_size)
         self.counts["pushed_out"] += overflow
         return outcomes + self._decide(overflow)
 
@@ -131,7 +127,7 @@ class Pairer:
             self._newest_cloud = None
         self._newest_cloud = max(stamp_ns, self._newest_cloud or stamp_ns)
         self._clouds.append(_Cloud(stamp_ns, item))
-        while len(self._clouds) > self.queue_size:
+        while len(self._clouds) > self._queue_size:
             self._forget_cloud()
         return outcomes + self._decide_complete()
 
@@ -143,6 +139,10 @@ class Pairer:
         self._newest_reference = None
         self._newest_cloud = None
         return outcomes
+
+    def __len__(self) -> int:
+        """Return the number of references that wait."""
+        return len(self._references)
 
     def _jumped(self, newest_ns: int | None, stamp_ns: int) -> bool:
         """Return whether time went back by more than the jitter of one stream."""
@@ -199,15 +199,10 @@ class NearestClouds:
         self._paired = Counter({"paired": 0, "unmatched": 0})
         self.incomplete: Counter[str] = Counter()
 
-    @property
-    def queue_size(self) -> int:
-        """How many references, and clouds of each stream, wait at most; may be set."""
-        return next(iter(self._pairers.values())).queue_size
-
-    @queue_size.setter
-    def queue_size(self, queue_size: int) -> None:
-        for pairer in self._pairers.values():
-            pairer.queue_size = queue_size
+    def __len__(self) -> int:
+        """Return the number of references that some stream has not decided."""
+        name, pairer = next(iter(self._pairers.items()))
+        return len(pairer) + len(self._decided[name])
 
     @property
     def counts(self) -> dict[str, int]:

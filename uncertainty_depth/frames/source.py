@@ -13,7 +13,7 @@ from uncertainty_depth.config.prediction import PredictionConfig, PredictionTopi
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.geometry.check import GeometryCheck
 from uncertainty_depth.options import from_mapping, from_text
-from uncertainty_depth.records import Frame, Skipped
+from uncertainty_depth.records import UNWANTED, Frame, Skipped
 
 PERHAPS = "if they are one"
 """In a sentence of `trained_on` or `calibrated_on` that is no more than a hint."""
@@ -280,11 +280,7 @@ class CheckedSource:
 
     def __iter__(self) -> Iterator[Frame | Skipped]:
         for record in self.source:
-            frame = record.frame if isinstance(record, Skipped) else record
-            if frame is not None:
-                truth_m = frame.need_ground_truth()
-                image = frame.image if frame.is_registered else None
-                self.check.update(image, truth_m, frame.camera, frame.scan)
+            self.check.see(record)
             yield record
 
 
@@ -348,17 +344,19 @@ class EvenlySpread:
             return
         self._used = 0
         for index, record in enumerate(self._records()):
+            if record is UNWANTED:
+                continue
             if isinstance(record, Skipped):
                 yield record
-            elif record is not None and self._is_due(index):
+            elif self._is_due(index):
                 self._used += 1
                 yield record
 
-    def _records(self) -> Iterator[Frame | Skipped | None]:
-        """Yield every record, or None in the place of one that the source need not read."""
+    def _records(self) -> Iterator[Frame | Skipped]:
+        """Yield every record, or `UNWANTED` in the place of one that need not be read."""
         if hasattr(self.source, "__getitem__"):  # files: by their numbers
             for index in range(len(self.source)):
-                yield self.source[index] if self._is_due(index) else None
+                yield self.source[index] if self._is_due(index) else UNWANTED
         elif hasattr(self.source, "read"):  # a bag: in one pass
             yield from self.source.read(self._is_due)
         else:

@@ -70,6 +70,16 @@ class Rectifier:
             image = cv2.remap(image, rectification_map(raw, rectified), None, cv2.INTER_LINEAR)
         return image, raw if self.distorted_images == KEEP else rectified
 
+    def camera(self, width: int, height: int) -> Camera:
+        """Return the camera of maps of this size, distorted if they are of raw images.
+
+        Raises:
+            MessageError: camera_info_wrong_aspect.
+        """
+        raw, rectified = self._views(width, height)
+        keeps = self.distorted_images == KEEP and not self.calibration.is_rectified
+        return raw if keeps else rectified
+
     def depth(self, depth_m: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return a raw camera's depth image rectified as `image` is; depths are not interpolated.
 

@@ -98,6 +98,28 @@ def sparsification_figure(curves: dict[str, Any], statistic: str = "rmse") -> Fi
     return figure
 
 
+def small_sparsification_figure(curves: dict[str, Any], statistic: str = "rmse") -> Figure:
+    """Return the plot of the error against the fraction removed, for a dock of 200 pixels.
+
+    Three thick lines and the two numbers that count: sigma's own, and its area above the oracle.
+    """
+    figure = Figure(figsize=(3.2, 2.4), dpi=100, layout="constrained")
+    axes = figure.subplots()
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(labelsize=12)
+    if not curves["pixels"]:
+        return figure
+    curve = curves["sparsification"][statistic]
+    drawn = some_left(curve)
+    removed = 100 * curve["fractions"][drawn]
+    for name in ("random", "oracle", "method"):
+        axes.plot(removed, curve[name][drawn], color=LINES[name]["color"], linewidth=3)
+    axes.set_title(f"{statistic} (m), AUSE {curve['ause']['method']:.3g}", fontsize=14)
+    axes.set(xlim=(0, 100), ylim=(0, None), xticks=(0, 50, 100), xticklabels=("0", "50", "100 %"))
+    axes.locator_params("y", nbins=3)
+    return figure
+
+
 def some_left(curve: dict[str, Any]) -> NDArray[np.bool_]:
     """Return which points of a sparsification curve to draw.
 

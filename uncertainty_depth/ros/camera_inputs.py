@@ -15,6 +15,7 @@ from std_msgs.msg import Header
 from uncertainty_depth.config import DepthNodeConfig
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.ros.diagnostics import Health
+from uncertainty_depth.ros.extrinsics import close as close_extrinsics
 from uncertainty_depth.ros.guarded import GuardedNode
 from uncertainty_depth.ros.lidar_input import LidarInput
 from uncertainty_depth.ros.qos import sensor_qos
@@ -105,7 +106,7 @@ class CameraInputs:
         for watched in inputs:
             watched.close()
         if lidar is not None:
-            lidar.extrinsics.close()
+            close_extrinsics(lidar.extrinsics)
 
     def sparse_depth(
         self, header: Header, camera: Camera | None, config: DepthNodeConfig

@@ -111,8 +111,7 @@ subscribed topics:
 
 published topics:
   ~/metrics                  diagnostic_msgs/DiagnosticArray  all metrics, of each frame and of all
-  ~/metrics/*                std_msgs/Float64                 a few to plot, of all frames
-  ~/metrics/frame/*          std_msgs/Float64                 the same of each frame
+  ~/metrics/*                std_msgs/Float64                 four to plot, of each frame
   uncertainty/calibration    diagnostic_msgs/DiagnosticArray  how large sigma must be, latched
   ~/sparsification/image     sensor_msgs/Image                sparsification plot; on demand
   ~/error/image              sensor_msgs/Image                color image of the error; on demand
@@ -123,10 +122,10 @@ published topics:
 on demand: published only while someone subscribes.
 
 services, beside those of a lifecycle node:
-  ~/enable                   std_srvs/SetBool                 start a run, subscribe; false:
-                                                              unsubscribe, keep the run
+  ~/enable                   std_srvs/SetBool                 subscribe, start a run; false: end
+                                                              it, write its report to output
   ~/reset                    std_srvs/Trigger                 discard all scores
-  ~/save                     std_srvs/Trigger                 write the report to the folder output
+  ~/save                     std_srvs/Trigger                 write the report so far to output
 """,
     "--ros-args -p output:=my_report -r lidar/points:=/velodyne_points",
 )

@@ -3,62 +3,104 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
-from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.context import Context
-from rclpy.executors import Executor, MultiThreadedExecutor
+from rclpy.executors import Executor, SingleThreadedExecutor
+from rclpy.qos import QoSProfile
+from rclpy.subscription import Subscription
+from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from uncertainty_depth.config import EvaluatorNodeConfig
-from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.ros.diagnostics import DiagnosticsPublisher
-from uncertainty_depth.ros.evaluator_inputs import EvaluatorInputs
-from uncertainty_depth.ros.evaluator_options import differ
-from uncertainty_depth.ros.evaluator_run import EvaluatorRun
-from uncertainty_depth.ros.ground_truth_topics import ground_truth_topics
+from uncertainty_depth.errors import ConfigError, MessageError
+from uncertainty_depth.frames.extrinsics import Extrinsics
+from uncertainty_depth.messages.online_calibration import PREDICTION, read_info, status_values
+from uncertainty_depth.messages.stamps import stamp_ns
+from uncertainty_depth.records import Skipped
+from uncertainty_depth.report import report
+from uncertainty_depth.report.requirements import Requirement, requirements_of
+from uncertainty_depth.ros.diagnostics import LATE_AFTER_S, DiagnosticsPublisher
+from uncertainty_depth.ros.evaluator_outputs import EvaluatorOutputs
+from uncertainty_depth.ros.evaluator_reports import EvaluatorReports, write_last
+from uncertainty_depth.ros.extrinsics import close as close_extrinsics
+from uncertainty_depth.ros.extrinsics import live_extrinsics
 from uncertainty_depth.ros.guarded import reason_of
 from uncertainty_depth.ros.input_watch import InputWatch
-from uncertainty_depth.ros.managed_node import ACTIVE, ManagedNode
+from uncertainty_depth.ros.live_calibration import LiveCalibration
+from uncertainty_depth.ros.live_scores import (
+    CAMERA_INFO,
+    DEPTH,
+    SIGMA,
+    TRUTH_CAMERA_INFO,
+    LiveScores,
+    Scored,
+    ground_truth_topics,
+)
+from uncertainty_depth.ros.managed_node import ACTIVE, ManagedNode, no_change
+from uncertainty_depth.ros.model_description import held_out_rule, model_description
 from uncertainty_depth.ros.predictions import INFO_TOPIC
-from uncertainty_depth.ros.qos import LATCHED_QOS, OUTPUT_QOS
-from uncertainty_depth.ros.score_outputs import ScoreOutputs
+from uncertainty_depth.ros.qos import (
+    LATCHED_QOS,
+    OUTPUT_QOS,
+    SUBSCRIPTION,
+    overridden,
+    sensor_qos,
+)
 from uncertainty_depth.ros.teardown import take_down
 from uncertainty_depth.ros.watched_input import WatchedInput
 
 PERIOD_S = 1.0
-"""Time between two publications of the pooled metrics, and between two states on disk."""
+"""Time between two publications of the metrics of all frames."""
+LOG_EVERY_S = 5.0
+MIN_DDS_DEPTH = 10
+RECENT_FRAMES = 100
+COVERAGE = "uncertainty.coverage_"
 
 
 class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
-    """Queues messages in callbacks; one worker thread owns the evaluation.
+    """Scores in its callbacks, all on one thread: some 20 ms a frame.
 
-    Services wait for the worker on an executor thread of their own. Configured, the node holds a
-    run; active, it subscribes; cleanup ends the run and writes its report.
+    What takes longer, plots and verdicts, is made of copies beside it. A run lasts from activation
+    to deactivation, which writes its report; all parameters are read at activation.
     """
+
+    fixed_while_active = frozenset(item.name for item in fields(EvaluatorNodeConfig))
 
     def __init__(self, **options: Any) -> None:
         """Offer the services; with `autostart` check parameters and output, then subscribe.
 
         Raises:
             ConfigError: a parameter is illegal, or neither lidar_to_camera nor tf2 is there.
-            SourceError: the report could not be written, or a saved state cannot be resumed.
+            SourceError: the report could not be written.
         """
         super().__init__("evaluator_node", EvaluatorNodeConfig, **options)
-        self._outputs = ScoreOutputs(self)
-        self._run: EvaluatorRun | None = None
-        self._inputs: EvaluatorInputs | None = None
-        self._watch = InputWatch(self, self._watched)
+        self._outputs = EvaluatorOutputs(self)
+        self._reports = EvaluatorReports(self, self._outputs)
+        self._calibration = LiveCalibration(self, self.config)
+        self._scores: LiveScores | None = None
+        self._extrinsics: Extrinsics | None = None
+        self._requirements: tuple[Requirement, ...] = ()
+        self._model: dict[str, Any] = {}
+        self._inputs: list[WatchedInput] = []
+        self._truth_info: Subscription | None = None
+        self._lost_before: dict[str, int] = {}
+        self._recent: deque[dict[str, float]] = deque(maxlen=RECENT_FRAMES)
+        self._watch = InputWatch(self, lambda: tuple(self._inputs))
         self._diagnostics = DiagnosticsPublisher(
             self, self.health, self._awaited, self._facts, self.standing, self._problems
         )
-        services = MutuallyExclusiveCallbackGroup()
-        self.create_service(Trigger, "~/reset", self._on_reset, callback_group=services)
-        self.create_service(Trigger, "~/save", self._on_save, callback_group=services)
+        self.create_service(Trigger, "~/reset", partial(_answer, self._reset))
+        self.create_service(Trigger, "~/save", partial(_answer, self._save))
         self.create_subscription(String, "depth/model", self._on_model, LATCHED_QOS)
         self.create_subscription(DiagnosticArray, INFO_TOPIC, self._on_prediction_info, OUTPUT_QOS)
         clock = Clock(clock_type=ClockType.STEADY_TIME)
@@ -67,132 +109,287 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
 
     @staticmethod
     def create_executor(context: Context | None = None) -> Executor:
-        """Return an executor for such a node: one thread for messages, one for services."""
-        return MultiThreadedExecutor(2, context=context)
+        """Return an executor for this node."""
+        return SingleThreadedExecutor(context=context)
 
     def _configure(self) -> None:
-        """Start a run, or continue one that was killed; see `EvaluatorRun` for what it raises."""
-        self._run = EvaluatorRun(self, self.health, self.config, self._outputs, self._source)
+        """Check the parameters, and that writing to `output` destroys no earlier report."""
+        check(self.config)
 
     def _activate(self) -> None:
-        """Subscribe to predictions and ground truth."""
-        run = self._configured_run()
-        self._inputs = EvaluatorInputs(self, self.health, self.config, run.live, run.worker.put)
+        """Start a run, and subscribe to predictions and ground truth."""
+        config = self.config
+        check(config)
+        self._requirements = requirements_of(config)
+        if not config.use_ground_truth_image:
+            self._extrinsics = live_extrinsics(self, config, config.lidars)
+        self._calibration.start(config)
+        self._start(LiveScores(config, self._extrinsics, self._is_described))
+        qos = sensor_qos(max(config.queue_size, MIN_DDS_DEPTH), reliable=True)
+        self._subscribe(Image, DEPTH, qos)
+        self._subscribe(Image, SIGMA, qos)
+        self._subscribe(CameraInfo, CAMERA_INFO, qos, once=True)
+        for topic in ground_truth_topics(config):
+            self._subscribe(Image if config.use_ground_truth_image else PointCloud2, topic, qos)
+        if config.use_ground_truth_image:  # its camera info may be missing
+            topic = TRUTH_CAMERA_INFO
+            qos = overridden(self, topic, SUBSCRIPTION, sensor_qos(1, reliable=False))
+            receive = partial(self._on_message, topic)
+            self._truth_info = self.create_subscription(CameraInfo, topic, receive, qos)
+
+    def _subscribe(
+        self, message_type: type, topic: str, qos: QoSProfile, once: bool = False
+    ) -> None:
+        receive = partial(self._on_message, topic)
+        self._inputs.append(
+            WatchedInput(
+                self, self.health, message_type, topic, receive, qos, once=once, purpose="scores"
+            )
+        )
+
+    def _start(self, scores: LiveScores) -> None:
+        """Begin with new scores; losses so far belong to an earlier run."""
+        self._scores = scores
+        self._lost_before = self._losses()
+        self._recent.clear()
+        self._take_held_out()
 
     def _deactivate(self) -> None:
-        """Unsubscribe; received messages are still scored, and the run may continue later."""
-        inputs = self._inputs
-        self._inputs = None
-        if inputs is not None:
-            inputs.close()
-
-    def _free(self) -> None:
-        """End the run, and write its report.
+        """Unsubscribe, score what waits, and write the report.
 
         Raises:
-            SourceError: the report cannot be written; the state of the run stays on disk.
+            SourceError: the report cannot be written; the scores are kept for another try.
         """
-        run = self._run
-        self._run = None
-        if run is None:
-            return
-        try:
-            self.get_logger().info(run.finish())
-        finally:
-            run.release()
+        self._unsubscribe()
+        if self._scores is not None:  # else the activation failed
+            self.get_logger().info(self._finish())
+        close_extrinsics(self._extrinsics)
+        self._extrinsics = None
 
-    def _configured_run(self) -> EvaluatorRun:
-        """Return the run; raise `ConfigError` unless the node is configured."""
-        run = self._run
-        if run is None:
-            raise ConfigError(f"the node is {self.state}; expected it to be configured")
-        return run
-
-    def _watched(self) -> tuple[WatchedInput, ...]:
-        return () if self._inputs is None else self._inputs.watched()
-
-    def _on_model(self, message: String) -> None:
-        if self._run is not None:
-            self._run.on_model(message)
-
-    def _on_prediction_info(self, message: DiagnosticArray) -> None:
-        if self._run is not None:
-            self._run.on_prediction_info(message)
-
-    def _on_timer(self) -> None:
-        if self._run is not None:
-            self._run.on_timer()
-
-    def _on_reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        def reset() -> str:
-            self._configured_run().reset()
-            return "scores and counts are reset"
-
-        return _answer(response, reset)
-
-    def _on_save(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        def save() -> str:
-            return str(self._configured_run().reports.save(self.config.output))
-
-        return _answer(response, save)
-
-    def _source(self) -> str:
-        depth = self.resolve_topic_name("depth/image_rect")
-        topics = map(self.resolve_topic_name, ground_truth_topics(self.config))
-        return f"live: {depth} against {', '.join(topics)}"
+    def _free(self) -> None:
+        """Do nothing: a run ends with its deactivation."""
 
     def _prepare(self, old: EvaluatorNodeConfig, new: EvaluatorNodeConfig) -> Callable[[], None]:
-        """Check new parameters, and return what applies them."""
-        run = self._configured_run()
-        reconfigure = run.prepare(old, new)
-        has_new_input = differ(old, new, "use_ground_truth_image", "reliable_input", "queue_size")
+        return no_change
 
-        def apply() -> None:
-            if not has_new_input or self._inputs is None:
-                reconfigure()
-                return
-            with self._inputs.replacement(new):
-                reconfigure()
+    def _unsubscribe(self) -> None:
+        inputs = self._inputs
+        self._inputs = []
+        for watched in inputs:
+            watched.close()
+        if self._truth_info is not None:
+            self.destroy_subscription(self._truth_info)
+            self._truth_info = None
 
-        return apply
+    def _finish(self) -> str:
+        """End the run: score what waits, write the report, return a summary line."""
+        scores = self._scores
+        if scores is None:
+            return "no run was started"
+        results = scores.finish()
+        while True:
+            try:
+                self._publish(results)
+                break
+            except Exception as error:  # the other frames are scored, and the report is written
+                self.get_logger().error(f"a frame that waited failed: {reason_of(error)}")
+        evaluation = scores.evaluation
+        counts = [f"{evaluation.evaluated} frames scored"]
+        counts += [f"{count} {reason}" for reason, count in evaluation.skipped.items()]
+        if self.config.output:
+            page = write_last(evaluation, Path(self.config.output), self._beside(scores))
+            counts.append(f"report: {page}")
+        self._scores = None
+        return ", ".join(counts)
+
+    def _on_message(self, topic: str, message: Any) -> None:
+        """Score the frames that a message completes."""
+        scores = self._scores
+        if scores is None:
+            return
+        self.health.count(f"received.{topic}")
+        images = scores.frames.images
+        records = scores.add(topic, message)
+        if scores.frames.images > images:
+            self.health.count("received")
+        self._publish(records)
+
+    def _on_prediction_info(self, message: DiagnosticArray) -> None:
+        """Take how a prediction was made, for which its frame may wait."""
+        if self._scores is None:
+            return
+        try:
+            info = read_info(status_values(message.status, PREDICTION))
+        except MessageError as error:
+            self._warn(f"{INFO_TOPIC} is ignored: {error}")
+            return
+        self._publish(self._scores.add_info(stamp_ns(message.header), info))
+
+    def _on_model(self, message: String) -> None:
+        """Store the model's description, and which depth it holds out for scoring."""
+        try:
+            self._model = model_description(message.data)
+            held_out_rule(self._model)
+        except MessageError as error:
+            self._model = {}
+            self._warn(f"{error}: the report will not name the model")
+        self._take_held_out()
+
+    def _take_held_out(self) -> None:
+        if self._scores is not None:
+            self._scores.held_out = held_out_rule(self._model)
+
+    def _publish(self, results: Iterable[Scored | Skipped]) -> None:
+        """Count and publish what became of frames."""
+        for result in results:
+            if isinstance(result, Skipped):
+                self.health.count(f"skipped.{result.reason}")
+                self._warn(f"not scored ({result.reason}): {result.message}")
+                continue
+            self.health.count("evaluated")
+            self._recent.append(result.metrics)
+            if self.context.ok():  # else the node shuts down: the report has the counts
+                self._outputs.publish_frame(result)
+                if not self._scored().evaluation.without_size:
+                    self._calibration.add(result, self._is_described())
+
+    def _warn(self, sentence: str) -> None:
+        if self.context.ok():
+            self.get_logger().warning(sentence, throttle_duration_sec=LOG_EVERY_S)
+
+    def _is_described(self) -> bool:
+        """Return whether a node publishes how predictions are made; nobody does at the end."""
+        topic = self.resolve_topic_name(INFO_TOPIC)
+        return bool(self.context.ok() and self.count_publishers(topic))
+
+    def _scored(self) -> LiveScores:
+        """Return the run; raise `ConfigError` if the node is not active."""
+        if self._scores is None:
+            raise ConfigError(f"the node is {self.state}; expected it to be active")
+        return self._scores
+
+    def _on_timer(self) -> None:
+        if self._scores is not None:
+            self._reports.summarize(self._scores.evaluation, self._beside(self._scores))
+            if warnings := self._scores.check.warnings():
+                self._warn("; ".join(warnings))
+
+    def _reset(self) -> str:
+        waiting = len(self._scored().frames)
+        if waiting:
+            self.health.count("dropped.reset", waiting)
+        self._start(self._scored().restarted())
+        return "scores and counts are reset"
+
+    def _save(self) -> str:
+        scores = self._scored()
+        output = self.config.output
+        if not output:
+            raise ConfigError("the parameter output is empty; expected a folder for the report")
+        report.check_folder(Path(output))
+        self._reports.save(scores.evaluation, Path(output), self._beside(scores))
+        return f"the report of {scores.evaluation.evaluated} frames is being written to {output}"
+
+    def _beside(self, scores: LiveScores) -> report.Context:
+        """Return what a report says beside the scores."""
+        lost = {
+            f"messages {name}": count - self._lost_before.get(name, 0)
+            for name, count in self._losses().items()
+        }
+        lost["waiting"] = len(scores.frames)
+        losses = [f"{name.replace('_', ' ')}: {count}" for name, count in lost.items() if count]
+        truths = map(self.resolve_topic_name, ground_truth_topics(self.config))
+        return report.Context(
+            f"live: {self.resolve_topic_name(DEPTH)} against {', '.join(truths)}",
+            self._model,
+            (*scores.notes(), *losses),
+            geometry=scores.check.summary(),
+            requirements=self._requirements,
+        )
+
+    def _losses(self) -> dict[str, int]:
+        counts = self.health.counts().items()
+        return {name: count for name, count in counts if name.startswith(("dropped.", "lost_"))}
 
     def _awaited(self) -> tuple[str, ...]:
-        if self.state != ACTIVE:
-            return ()
-        inputs = ("depth/image_rect", "uncertainty/image_rect", *ground_truth_topics(self.config))
-        return (*(f"received.{topic}" for topic in inputs), "evaluated")
+        inputs = (DEPTH, SIGMA, *ground_truth_topics(self.config))
+        names = (*(f"received.{topic}" for topic in inputs), "evaluated")
+        return names if self.state == ACTIVE else ()
 
     def _facts(self) -> dict[str, object]:
-        facts: dict[str, object] = {"state": self.state}
-        return facts if self._run is None else facts | self._run.status.facts()
+        """Return what the diagnostics say beside the counters.
+
+        received = evaluated + skipped + dropped + waiting, counted in frames.
+        """
+        facts: dict[str, object] = {"state": self.state, "waiting": 0}
+        if self._scores is None:
+            return facts
+        frames = self._scores.frames
+        facts["waiting"] = len(frames)
+        facts |= {f"pairing.{name}": count for name, count in frames.counts.items()}
+        recent = list(self._recent)
+        for name in recent[-1] if recent else ():
+            if name.startswith(COVERAGE):
+                mean = np.mean([metrics[name] for metrics in recent])
+                facts[f"recent_{name.split('.', 1)[1]}"] = f"{mean:.3f}"
+        return facts | self._calibration.facts() | self._reports.verdict
 
     def _problems(self) -> tuple[str, ...]:
-        of_run = () if self._run is None else self._run.status.problems()
-        return (*self._watch.problems, *of_run)
+        """Return what is wrong with the scores, as sentences; unmet requirements come last."""
+        if self._scores is None:
+            return self._watch.problems
+        warnings = self._scores.check.warnings()
+        apart_s = self._scores.frames.clocks_apart_s
+        topics = ground_truth_topics(self.config)
+        age_s = min(self.health.age(f"received.{topic}") for topic in topics)
+        if apart_s is not None and age_s <= LATE_AFTER_S:
+            warnings.append(
+                f"the stamps of {' or '.join(topics)} nearest to those of {DEPTH} are "
+                f"{apart_s:+.3f} s away, more than max_time_difference "
+                f"{self.config.max_time_difference} s: the clocks are apart (chrony, PTP), or "
+                "messages are lost"
+            )
+        return (*self._watch.problems, *warnings, *self._reports.failures)
 
     def close(self) -> str:
         """Shut down: score what has arrived, write the report, return a summary line.
 
-        After a `KeyboardInterrupt` nothing is waited for: the process is about to end.
-
         Raises:
             SourceError: the report cannot be written.
         """
-        run = self._run
         try:
-            return "no run was configured" if run is None else run.finish()
+            self._reports.close()
+            return self._finish()
         finally:
-            if run is not None:
-                run.release()
             take_down(self.destroy_node)
 
 
-def _answer(response: Trigger.Response, act: Callable[[], str]) -> Trigger.Response:
-    """Return the response with the text of `act`, or with the reason of its failure."""
+def check(config: EvaluatorNodeConfig) -> None:
+    """Check that the values go together, and that no earlier report is replaced unasked.
+
+    Raises:
+        ConfigError: no depth lies between min_depth and max_depth, a requirement names no metric,
+            or the options of the maps do not fit each other.
+        SourceError: a report cannot be written to `output`, or it holds one already.
+    """
+    requirements_of(config)
+    if config.min_depth >= config.max_depth:
+        raise ConfigError(
+            f"min_depth is {config.min_depth}; expected less than max_depth, {config.max_depth}"
+        )
+    if config.output:
+        report.check_folder(Path(config.output))
+        if not config.overwrite:
+            report.refuse_existing(Path(config.output))
+
+
+def _answer(
+    act: Callable[[], str], _: Trigger.Request, response: Trigger.Response
+) -> Trigger.Response:
+    """Answer with the text of `act`, or with the reason of its failure."""
     try:
         response.message = act()
         response.success = True
     except Exception as error:  # the caller must get an answer
-        response.success = False
         response.message = reason_of(error)
     return response

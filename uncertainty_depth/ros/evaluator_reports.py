@@ -1,170 +1,148 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The reports of the evaluator node's runs, and the state that a killed run is resumed from."""
+"""Reports, verdicts and metrics of all frames, made of snapshots while the scoring goes on."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
-from concurrent.futures import Future
+import multiprocessing
+import signal
+import time
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
 
 from rclpy.node import Node
 
-from uncertainty_depth.config import EvaluatorNodeConfig
-from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.report import report
+from uncertainty_depth.report.bootstrap import Resampled
 from uncertainty_depth.report.evaluation import Evaluation
-from uncertainty_depth.report.requirements import Requirement
-from uncertainty_depth.ros.diagnostics import Health
-from uncertainty_depth.ros.live_evaluation import LiveEvaluation
-from uncertainty_depth.ros.report_writer import ReportWriter
-from uncertainty_depth.ros.run_notes import RunNotes
-from uncertainty_depth.ros.run_state import RunState
-from uncertainty_depth.ros.worker import Worker
+from uncertainty_depth.report.report import Context, metrics_with_intervals
+from uncertainty_depth.report.requirements import FAIL, outcome
+from uncertainty_depth.report.verdict import facts, judge
+from uncertainty_depth.ros.evaluator_outputs import EvaluatorOutputs
 
-LOG_EVERY_S = 5.0
+JUDGE_EVERY_S = 5.0
+"""Judging takes 0.1 s, whatever the number of frames."""
+STOP_SIGNALS = {signal.SIGINT, signal.SIGTERM}
 logger = logging.getLogger(__name__)
 
 
+def write_in_process(evaluation: Evaluation, folder: Path, context: Context) -> Path:
+    """Write a report in a separate process, which Ctrl-C does not stop.
+
+    Plotting holds the interpreter lock for seconds: in a thread it would slow down the scoring.
+
+    Raises:
+        SourceError: the report cannot be written.
+    """
+    spawn = multiprocessing.get_context("spawn")  # a fork would share the middleware's locks
+    with ProcessPoolExecutor(1, spawn) as pool:
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)  # the child inherits it
+        try:
+            future = pool.submit(report.write, evaluation, folder, context)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        return future.result()
+
+
+def write_last(evaluation: Evaluation, folder: Path, context: Context) -> Path:
+    """Write the report of a finished run in this process: numbers first, then the plots.
+
+    Whoever stops a node may not wait for the plots.
+
+    Raises:
+        SourceError: the numbers cannot be written.
+    """
+    page = report.write(evaluation, folder, context, images=False)
+    try:
+        page = report.write(evaluation, folder, context)
+    except Exception:  # the numbers are written
+        logger.exception("the plots of the report cannot be drawn")
+    return page
+
+
 class EvaluatorReports:
-    """Writes reports and states from copies of the evaluation, which continues meanwhile.
+    """Works on copies of the evaluation, on threads beside the one that scores.
 
     Attributes:
-        model: description of the model that predicts, for the report; empty while unknown.
-        notes: what else a report tells.
-        writer: draws reports in another process.
+        verdict: the lines of the verdict, and PASS or FAIL of each requirement.
+        failures: a sentence for each requirement that is not met.
     """
 
-    def __init__(
-        self,
-        node: Node,
-        health: Health,
-        live: LiveEvaluation,
-        worker: Worker,
-        state: RunState,
-        source: Callable[[], str],
-        requirements: Callable[[], tuple[Requirement, ...]],
-    ) -> None:
-        """Start, or continue the run that was resumed.
+    def __init__(self, node: Node, outputs: EvaluatorOutputs) -> None:
+        """Start without a copy.
 
         Args:
             node: whose log is written to.
-            health: counts lost messages.
-            live: holds the evaluation.
-            worker: its thread owns the evaluation.
-            state: where the state is written.
-            source: returns what the report calls its source.
-            requirements: returns the limits that the metrics must keep.
+            outputs: where the metrics of all frames are published.
         """
+        self.verdict: dict[str, str] = {}
+        self.failures: tuple[str, ...] = ()
         self._node = node
-        self._live = live
-        self._worker = worker
-        self._state = state
-        self._source = source
-        self._requirements = requirements
-        self._saved_frames = -1
-        self._earlier_runs = 0
-        self.model: Mapping[str, Any] = {}
-        self.notes = RunNotes(health, state.resumed)
-        self.writer = ReportWriter()
-        if state.resumed is not None:
-            self.model = state.resumed.details["model"]
-            frames = state.resumed.evaluation.evaluated
-            node.get_logger().info(f"resumed with {frames} frames scored before")
+        self._outputs = outputs
+        self._summaries = ThreadPoolExecutor(1, "summary")
+        self._files = ThreadPoolExecutor(1, "report")
+        self._summary: Future | None = None
+        self._judged: tuple[int, int] | None = None
+        self._judged_s = time.monotonic()
 
-    def start_anew(self) -> None:
-        """Start a new run: forget earlier losses."""
-        self.notes.start_anew()
-        self._saved_frames = -1
+    def summarize(self, evaluation: Evaluation, context: Context) -> None:
+        """Publish the metrics of all frames if anybody listens, and judge them every 5 s.
 
-    def save(self, output: str) -> Path:
-        """Write a report of the frames scored so far; waiting ones are only counted.
-
-        Raises:
-            ConfigError: no output is set.
-            SourceError: the report cannot be written.
+        Called once a second; a call while the one before is at work does nothing.
         """
-        if not output:
-            raise ConfigError("the parameter output is empty; expected a folder for the report")
-        evaluation, context = self._worker.call(self._copy).result()
-        return self.writer.submit(evaluation, Path(output), context).result()
-
-    def save_state(self) -> None:
-        """Write the state of the run if it has new frames; runs on the worker's thread."""
-        evaluation = self._live.evaluation
-        frames = evaluation.frames()["read"]
-        if not self._state.is_ready or frames == self._saved_frames:
+        is_busy = self._summary is not None and not self._summary.done()
+        state = (id(evaluation), evaluation.frames()["read"])
+        is_due = time.monotonic() - self._judged_s >= JUDGE_EVERY_S and state != self._judged
+        has_readers = self._outputs.has_pooled_subscribers and evaluation.evaluated
+        if is_busy or not (is_due or has_readers):
             return
-        self._saved_frames = frames
-        details = {"model": dict(self.model), "losses": self.notes.losses()}
-        self._state.save(deepcopy(evaluation), details, self._log_state_failure)
+        if is_due:
+            self._judged = state
+            self._judged_s = time.monotonic()
+        copy = deepcopy(evaluation)
+        self._summary = self._summaries.submit(self._summarize, copy, context, is_due)
 
-    def earlier_folder(self, output: str) -> Path | None:
-        """Return the folder for the report of a run that new options end; None without output."""
-        if not output:
-            return None
-        self._earlier_runs += 1
-        while (folder := Path(output) / f"earlier_{self._earlier_runs}").exists():
-            self._earlier_runs += 1
-        return folder
-
-    def save_earlier(self, folder: Path | None) -> None:
-        """Write the report of the run that ends; runs on the worker's thread."""
-        evaluation, context = self._copy()
-        if not evaluation.frames()["read"]:
-            return
-        place = f"are written to {folder}" if folder else "are lost, as output is empty"
-        frames = f"those of the {evaluation.evaluated} frames so far {place}"
-        self._node.get_logger().warning(f"a scoring parameter changed: scores restart; {frames}")
-        if folder is not None:
-            self.writer.submit(evaluation, folder, context).add_done_callback(self._log_failure)
-
-    def write_last(self, config: EvaluatorNodeConfig) -> str:
-        """Write the report of the finished run, numbers before plots; return its path as text.
-
-        Whoever stops a node may not wait for the plots. The state is deleted with the numbers
-        written.
-
-        Raises:
-            SourceError: the report cannot be written; the state stays.
-        """
-        self.close()  # else an older report or state could replace this one
-        if not config.output:
-            return ""
-        folder = Path(config.output)
-        page = report.write(self._live.evaluation, folder, self._context(), images=False)
+    def _summarize(self, evaluation: Evaluation, context: Context, is_due: bool) -> None:
         try:
-            page = report.write(self._live.evaluation, folder, self._context())
-        except Exception:  # the numbers are written
-            logger.exception("the plots of the report cannot be drawn")
-        self._state.remove()  # only now: it holds the table of frames
-        return f", report: {page}"
+            if evaluation.evaluated:
+                self._outputs.publish_pooled(evaluation.metrics)
+            if is_due:
+                self._judge(evaluation, context)
+        except Exception:
+            if self._node.context.ok():  # else the node was stopped meanwhile
+                logger.exception("metrics of all frames were not published")
+
+    def _judge(self, evaluation: Evaluation, context: Context) -> None:
+        sample = Resampled(evaluation.metrics) if evaluation.evaluated else None
+        results = []
+        if context.requirements:  # else no interval of a metric is computed
+            metrics = metrics_with_intervals(evaluation, sample)
+            results = [outcome(requirement, metrics) for requirement in context.requirements]
+        self.failures = tuple(
+            f"requirement not met: {result.text.removeprefix(FAIL)}"
+            for result in results
+            if not result.passed
+        )
+        self.verdict = {
+            **facts(judge(evaluation, context.model, None, sample)),
+            **{f"requirement.{result.requirement}": result.text for result in results},
+        }
+
+    def save(self, evaluation: Evaluation, folder: Path, context: Context) -> None:
+        """Write the report of a copy, and return at once; the log says when it is written."""
+        future = self._files.submit(write_in_process, deepcopy(evaluation), folder, context)
+        future.add_done_callback(self._log)
+
+    def _log(self, future: Future) -> None:
+        if not self._node.context.ok():
+            return
+        if (error := future.exception()) is not None:
+            self._node.get_logger().error(f"the report is not written: {error}")
+        else:
+            self._node.get_logger().info(f"report: {future.result()}")
 
     def close(self) -> None:
-        """Finish the reports and the state that are being written."""
-        self.writer.close()
-        self._state.close()
-
-    def _copy(self) -> tuple[Evaluation, report.Context]:
-        return deepcopy(self._live.evaluation), self._context()
-
-    def _context(self) -> report.Context:
-        geometry = self._live.geometry.summary()
-        notes = self.notes.notes(self._live)
-        return report.Context(
-            self._source(),
-            self.model,
-            notes,
-            geometry=geometry,
-            requirements=self._requirements(),
-        )
-
-    def _log_failure(self, future: Future) -> None:
-        if (error := future.exception()) is not None:
-            self._node.get_logger().error(f"the scores before the change are not saved: {error}")
-
-    def _log_state_failure(self, sentence: str) -> None:
-        if self._node.context.ok():
-            self._node.get_logger().error(sentence, throttle_duration_sec=LOG_EVERY_S)
+        """Finish what is being written: an older report could replace a later one."""
+        self._files.shutdown()
+        self._summaries.shutdown()

@@ -16,7 +16,7 @@ from uncertainty_depth.config import (
     ProjectionConfig,
     SigmaNodeConfig,
 )
-from uncertainty_depth.ros.ground_truth_topics import IMAGE_TOPIC, LIDAR_TOPICS
+from uncertainty_depth.ros.live_scores import LIDARS, TRUTH_IMAGE
 
 PACKAGE = "uncertainty_depth"
 CAMERAS = "cameras"
@@ -73,8 +73,8 @@ EVALUATOR = NodeLaunch(
         "depth": "depth/image_rect",
         "uncertainty": "uncertainty/image_rect",
         "depth_camera_info": "depth/camera_info",
-        **{topic.removesuffix("/points"): topic for topic in LIDAR_TOPICS},
-        "ground_truth": IMAGE_TOPIC,
+        **{topic.removesuffix("/points"): topic for topic in LIDARS},
+        "ground_truth": TRUTH_IMAGE,
     },
     prefix="evaluator_",
 )

@@ -13,17 +13,19 @@ from uncertainty_depth.completion.sparse_input import check_sparse_depth
 from uncertainty_depth.config import DepthNodeConfig
 from uncertainty_depth.config.prediction import HeldOutConfig
 from uncertainty_depth.errors import MessageError
+from uncertainty_depth.frames.extrinsics import Extrinsics, Viewpoint
 from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
 from uncertainty_depth.messages.clouds import lidar_points
 from uncertainty_depth.messages.stamps import SECOND_NS, stamp_ns
 from uncertainty_depth.records import Scan
 from uncertainty_depth.ros.diagnostics import Health
-from uncertainty_depth.ros.extrinsics import Extrinsics, create_extrinsics
+from uncertainty_depth.ros.extrinsics import live_extrinsics
 from uncertainty_depth.ros.guarded import GuardedNode
 from uncertainty_depth.ros.qos import sensor_qos
 from uncertainty_depth.ros.watched_input import WatchedInput
 
 TOPIC = "lidar/points"
+TF_TIMEOUT_S = 0.2
 LOG_EVERY_S = 5.0
 
 
@@ -60,7 +62,7 @@ class LidarInput:
         self._depth_range = depth_range
         self._health = health
         self._cloud: PointCloud2 | None = None
-        self.extrinsics: Extrinsics = create_extrinsics(node, config, False)
+        self.extrinsics: Extrinsics = live_extrinsics(node, config, timeout_s=TF_TIMEOUT_S)
         self.watched = WatchedInput(
             node,
             health,
@@ -112,7 +114,8 @@ class LidarInput:
             )
         if camera is None or camera.intrinsics[0, 0] == 0:
             raise MessageError("no_camera_info", "a cloud cannot be projected without camera info")
-        lidar_to_camera = self.extrinsics.lookup(header, cloud.header)
+        viewpoint = Viewpoint(header.frame_id, stamp_ns(header))
+        lidar_to_camera = self.extrinsics.lookup(viewpoint, cloud.header)
         scan = Scan(lidar_points(cloud), lidar_to_camera)
         depth_m = ground_truth_from_cloud(scan.points, lidar_to_camera, camera, config)
         if np.isnan(depth_m).all():

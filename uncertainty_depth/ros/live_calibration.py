@@ -22,14 +22,12 @@ from uncertainty_depth.messages.online_calibration import (
 )
 from uncertainty_depth.messages.stamps import stamp_ns
 from uncertainty_depth.metrics import valid_pixels
-from uncertainty_depth.options import to_mapping
-from uncertainty_depth.ros.pair_scorer import Scored
+from uncertainty_depth.ros.live_scores import Scored
 from uncertainty_depth.ros.predictions import CALIBRATION_TOPIC, status_message
 from uncertainty_depth.ros.qos import LATCHED_QOS
 
 FOREIGN = "unknown"
 """Name of a sigma that nobody describes: it is taken to be as its model gave it."""
-OPTIONS = ("coverage", "calibration_window", "calibration_min_frames")
 
 
 class LiveCalibration:
@@ -41,25 +39,16 @@ class LiveCalibration:
     """
 
     def __init__(self, node: Node, config: EvaluatorNodeConfig) -> None:
-        self._node = node
+        self._publisher = node.create_publisher(DiagnosticArray, CALIBRATION_TOPIC, LATCHED_QOS)
+        self.start(config)
+
+    def start(self, config: EvaluatorNodeConfig) -> None:
+        """Forget all frames, and take the options of a run."""
         self._config = config
         self._estimate = OnlineEstimate(config)
         self._sigma = ""
         self._without_info = 0
         self._covered: deque[float] = deque(maxlen=RECENT_FRAMES)
-        self._publisher = node.create_publisher(DiagnosticArray, CALIBRATION_TOPIC, LATCHED_QOS)
-
-    def close(self) -> None:
-        """Destroy the publisher."""
-        self._node.destroy_publisher(self._publisher)
-
-    def reconfigure(self, config: EvaluatorNodeConfig) -> None:
-        """Apply new options; the estimate restarts where they affect it."""
-        old = to_mapping(self._config)
-        new = to_mapping(config)
-        self._config = config
-        if any(old[name] != new[name] for name in OPTIONS):
-            self._estimate = OnlineEstimate(config)
 
     def add(self, scored: Scored, is_described: bool) -> None:
         """Add a scored frame, and publish the estimate; runs on the evaluation's thread.
@@ -68,15 +57,16 @@ class LiveCalibration:
             scored: the frame.
             is_described: whether a node publishes how its predictions are made.
         """
-        prediction = scored.prediction
-        maps = (prediction.depth_m, prediction.sigma_m, scored.ground_truth_m)
+        frame = scored.frame
+        prediction = frame.need_prediction()
+        maps = (prediction.depth_m, prediction.sigma_m, frame.need_ground_truth())
         depth, sigma, truth = valid_pixels(*maps, self._config.min_depth, self._config.max_depth)
         error = np.abs(depth - truth)
         self._covered.append(float((error <= self._estimate.half_width * sigma).mean()))
-        if scored.info is None and is_described:
+        if frame.info is None and is_described:
             self._without_info += 1
         else:
-            self._estimate_from(scored.header, error, sigma, scored.info)
+            self._estimate_from(frame.header, error, sigma, frame.info)
 
     def _estimate_from(
         self,

@@ -16,6 +16,7 @@ from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION, HalfWidth
 from uncertainty_depth.config import SigmaNodeConfig
 from uncertainty_depth.config.prediction import PredictionConfig
 from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.frames.cameras import Cameras
 from uncertainty_depth.frames.pairing import ExactPairs
 from uncertainty_depth.messages.depth_images import UNMATCHED_REASONS, decode_maps
 from uncertainty_depth.messages.stamps import stamp_ns
@@ -28,7 +29,6 @@ from uncertainty_depth.ros.failed_frames import drop, drop_failed, views_of_publ
 from uncertainty_depth.ros.frame_queue import InHand
 from uncertainty_depth.ros.input_watch import InputWatch
 from uncertainty_depth.ros.managed_node import ACTIVE, ManagedNode
-from uncertainty_depth.ros.map_camera import MapCamera
 from uncertainty_depth.ros.messages import age_s
 from uncertainty_depth.ros.qos import sensor_qos
 from uncertainty_depth.ros.sigma_node_outputs import SigmaNodeOutputs
@@ -70,7 +70,7 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
             ConfigError: a parameter is illegal, or the map cannot be used.
         """
         super().__init__("sigma_node", SigmaNodeConfig, **options)
-        self._camera = MapCamera()
+        self._cameras = Cameras(CAMERA_INFO)
         self._outputs = SigmaNodeOutputs(self)
         self._interpreter: Interpreter | None = None
         self._worker: Worker[Pair] | None = None
@@ -151,7 +151,7 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
         )  # fmt: skip
 
     def _on_camera_info(self, message: CameraInfo) -> None:
-        self._camera.add(message)
+        self._cameras.add(message)
 
     def _on_image(self, side: int, message: Image) -> None:
         self.health.count(f"received.{(DEPTH, CONFIDENCE)[side]}")
@@ -182,9 +182,8 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
             depth, confidence = decode_maps(pair.depth, pair.confidence, interpreter.config)
             prediction = masked(interpreter.metric(depth, confidence))
             height, width = depth.shape
-            camera = None
-            if self._camera.info is not None:
-                camera = self._camera.camera(width, height, stamp_ns(header))
+            rectifier = self._cameras.at(stamp_ns(header))
+            camera = None if rectifier is None else rectifier.camera(width, height)
             self._outputs.publish(prediction, header, camera)
         except Exception as error:  # a hostile message costs one frame
             if self._in_hand.settle():

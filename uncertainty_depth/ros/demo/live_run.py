@@ -22,12 +22,12 @@ START_S = 300.0
 DRAIN_S = 90.0
 STOP_S = 60.0
 SCORES = {
-    "abs_rel": "abs_rel",
-    "ause/rmse": "AUSE rmse",
-    "auce_laplace": "AUCE",
-    "coverage_95_laplace": "coverage 95 %",
+    "depth.abs_rel": "abs_rel",
+    "uncertainty.ause.rmse": "AUSE rmse",
+    "uncertainty.auce_laplace": "AUCE",
+    "uncertainty.coverage_95_laplace": "coverage 95 %",
 }
-TOPIC = "/evaluator_node/metrics/"
+METRICS = "/evaluator_node/metrics"
 COMMAND = "import sys; from uncertainty_depth.ros.main import {0}; sys.exit({0}())"
 
 
@@ -44,9 +44,7 @@ def live_run(source: BagSource, model: Path, output: Path) -> dict[str, dict[str
     commands = node_commands(source, model, output)
     with ExitStack() as stack:
         bar = stack.enter_context(tqdm(total=len(source), unit="frame", desc="live"))
-        monitor = stack.enter_context(
-            Monitor([TOPIC + name for name in SCORES], lambda monitor: _show(bar, monitor))
-        )
+        monitor = stack.enter_context(Monitor(METRICS, lambda monitor: _show(bar, monitor)))
         nodes = {}
         for name, command in commands.items():
             nodes[name] = stack.enter_context(running(command, output / f"{name}.log"))
@@ -121,8 +119,6 @@ def _node_command(name: str, *arguments: str) -> list[str]:
         "--ros-args",
         "-p",
         "use_sim_time:=true",
-        "-p",
-        "reliable_input:=true",
         *arguments,
     ]
 
@@ -164,8 +160,8 @@ def drained(depth: Mapping[str, int], scores: Mapping[str, int], images: int, cl
     """Return whether no frame is in flight any more.
 
     Every image sent is processed or dropped, and every prediction is scored, skipped or lost.
-    With all clouds received, a frame that is still undecided waits for a later cloud, which does
-    not come; the evaluator decides it when it is stopped.
+    With all clouds received, a frame that still waits does so for a later cloud, which does not
+    come; the evaluator decides it when it is stopped.
 
     Args:
         depth: counters of the depth node.
@@ -179,14 +175,13 @@ def drained(depth: Mapping[str, int], scores: Mapping[str, int], images: int, cl
         + total(scores, "skipped.")
         + total(scores, "dropped.")
         + lost
-        + scores.get("undecided", 0)
+        + scores.get("waiting", 0)
     )
     return (
         depth.get("received", 0) + depth.get("lost_in_transport.image", 0) >= images
         and depth.get("processed", 0) + total(depth, "dropped.") >= depth.get("received", 0)
         and scores.get("received.lidar/points", 0) + lost >= clouds
         and settled >= depth.get("processed", 0)
-        and scores.get("waiting", 0) == 0
     )
 
 
@@ -198,8 +193,8 @@ def total(counts: Mapping[str, int], prefix: str) -> int:
 def _show(bar: tqdm, monitor: Monitor) -> None:
     bar.n = monitor.counts("evaluator_node").get("evaluated", 0)
     scores = [
-        f"{label} {monitor.scores[TOPIC + name]:.3f}"
+        f"{label} {monitor.scores[name]:.3f}"
         for name, label in SCORES.items()
-        if TOPIC + name in monitor.scores
+        if name in monitor.scores
     ]
     bar.set_postfix_str("  ".join(scores))

@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from types import TracebackType
 
 import rclpy
@@ -14,17 +13,18 @@ from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.context import Context
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
-from std_msgs.msg import Float64
+
+from uncertainty_depth.ros.evaluator_outputs import ALL_FRAMES
 
 
 class Monitor:
-    """Keeps the latest score of each topic and the latest diagnostics of each node.
+    """Keeps the latest metrics of all frames and the latest diagnostics of each node.
 
     A context manager that spins on a thread of its own.
     """
 
-    def __init__(self, score_topics: Sequence[str], changed: Callable[[Monitor], None]) -> None:
-        """Subscribe. `changed` is called with this monitor, on its thread, after each score."""
+    def __init__(self, metrics_topic: str, changed: Callable[[Monitor], None]) -> None:
+        """Subscribe. `changed` is called with this monitor, on its thread, after new scores."""
         self.scores: dict[str, float] = {}
         self._values: dict[str, dict[str, str]] = {}
         self._news = threading.Condition(threading.RLock())
@@ -35,8 +35,7 @@ class Monitor:
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self._node)
         self._node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 10)
-        for topic in score_topics:
-            self._node.create_subscription(Float64, topic, partial(self._on_score, topic), 10)
+        self._node.create_subscription(DiagnosticArray, metrics_topic, self._on_metrics, 10)
         self._thread = threading.Thread(target=self._spin, name="monitor", daemon=True)
 
     def __enter__(self) -> Monitor:
@@ -73,9 +72,11 @@ class Monitor:
                 self._values[status.name] = {item.key: item.value for item in status.values}
             self._news.notify_all()
 
-    def _on_score(self, topic: str, message: Float64) -> None:
-        self.scores[topic] = message.data
-        self._changed(self)
+    def _on_metrics(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            if status.message == ALL_FRAMES:
+                self.scores = {item.key: float(item.value) for item in status.values}
+                self._changed(self)
 
     def _spin(self) -> None:
         with suppress(ExternalShutdownException):

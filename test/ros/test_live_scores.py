@@ -1,0 +1,471 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Live messages: each prediction is scored or counted with its reason, as from its bag."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2 is not installed")
+
+from uncertainty_depth.calibration.correction import IDENTITY as CORRECTION
+from uncertainty_depth.calibration.correction_in_force import InForce
+from uncertainty_depth.config import EvaluatorNodeConfig, ProjectionConfig
+from uncertainty_depth.config.prediction import HeldOutConfig
+from uncertainty_depth.frames.extrinsics import FixedExtrinsics
+from uncertainty_depth.geometry.camera import ground_truth_from_cloud
+from uncertainty_depth.geometry.rectification import Rectifier
+from uncertainty_depth.messages.camera_info import calibration_from_info, camera_from_info
+from uncertainty_depth.messages.online_calibration import PredictionInfo, info_values, read_info
+from uncertainty_depth.messages.stamps import frame_name
+from uncertainty_depth.metrics.registry import flatten
+from uncertainty_depth.records import Frame, SampleRange
+from uncertainty_depth.report import saved_state
+from uncertainty_depth.report.evaluation import Evaluation
+from uncertainty_depth.report.verdict import judge
+from uncertainty_depth.ros.live_scores import MAX_LATE, LiveScores, Scored
+
+WIDTH = 32
+HEIGHT = 24
+MS = 1_000_000
+POSE = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
+LENS = [-0.28, 0.07, 0.0, 0.0, 0.0]
+
+
+class Robot:
+    """A run, and messages for it: stamps in milliseconds."""
+
+    def __init__(self, make, described=False, info=True, **options):
+        config = EvaluatorNodeConfig(**options)
+        extrinsics = None
+        if not config.use_ground_truth_image:
+            extrinsics = FixedExtrinsics(ProjectionConfig(lidar_to_camera=POSE))
+        self.make = make
+        self.run = LiveScores(config, extrinsics, lambda: described)
+        self.results = []
+        if info:
+            self.info(0)
+
+    def add(self, topic, message):
+        """Return what the message decides."""
+        results = list(self.run.add(topic, message))
+        self.results += results
+        return results
+
+    def info(self, stamp, width=WIDTH, height=HEIGHT, topic="depth/camera_info", **fields):
+        message = self.make.camera_info(stamp * MS, width, height)
+        for name, values in fields.items():
+            setattr(message, name, values)
+        return self.add(topic, message)
+
+    def maps(self, stamp, size=(HEIGHT, WIDTH), seed=0):
+        numbers = np.random.default_rng(seed)
+        depth = numbers.uniform(3, 5, size).astype(np.float32)
+        sigma = numbers.uniform(0.1, 1, size).astype(np.float32)
+        return [self.make.image(stamp * MS, values) for values in (depth, sigma)]
+
+    def predict(self, stamp, **options):
+        depth, sigma = self.maps(stamp, **options)
+        return self.add("depth/image_rect", depth) + self.add("uncertainty/image_rect", sigma)
+
+    def scan(self, stamp, points=None, **options):
+        points = self.make.points_on_plane() if points is None else points
+        return self.add("lidar/points", self.make.cloud(points, stamp * MS, **options))
+
+    def truth(self, stamp, depth_m):
+        return self.add("ground_truth/image", self.make.image(stamp * MS, depth_m))
+
+    def finish(self):
+        self.results += self.run.finish()
+        return self.frames()
+
+    def frames(self):
+        return self.run.evaluation.frames()
+
+    @property
+    def skipped(self):
+        return dict(self.run.evaluation.skipped)
+
+
+def test_a_frame_is_scored_once_its_cloud_has_come(make):
+    robot = Robot(make)
+    assert robot.predict(100) == []
+    (scored,) = robot.scan(100)
+    assert isinstance(scored, Scored)
+    assert scored.metrics["depth.mae"] > 0
+    truth_m = scored.frame.ground_truth_m
+    known = np.isfinite(truth_m)
+    assert 50 < known.sum() <= 400
+    np.testing.assert_array_equal(truth_m[known], 4.0)
+    assert robot.frames() == {"read": 1, "evaluated": 1, "skipped": {}}
+
+
+def test_arrival_order_of_streams_does_not_matter(make):
+    summaries = []
+    for seed in range(4):
+        robot = Robot(make)
+        stamps = [100 * index for index in range(1, 9)]
+        maps = [robot.maps(stamp, seed=stamp) for stamp in stamps]
+        clouds = [
+            make.cloud(make.points_on_plane(seed=stamp), (stamp + 20) * MS) for stamp in stamps
+        ]
+        streams = [
+            [("depth/image_rect", pair[0]) for pair in maps],
+            [("uncertainty/image_rect", pair[1]) for pair in maps],
+            [("lidar/points", cloud) for cloud in clouds],
+        ]
+        shuffler = random.Random(seed)
+        while any(streams):
+            robot.add(*shuffler.choice([stream for stream in streams if stream]).pop(0))
+        robot.finish()
+        summary = flatten(robot.run.evaluation.summary())
+        summaries.append({key: value for key, value in summary.items() if type(value) is not str})
+    assert summaries[0]["frames.evaluated"] == 8
+    for summary in summaries[1:]:
+        assert summary == pytest.approx(summaries[0], rel=1e-9, nan_ok=True)
+
+
+def wrong_size(robot):
+    depth, _ = robot.maps(100)
+    _, sigma = robot.maps(100, size=(5, 5))
+    robot.add("depth/image_rect", depth)
+    robot.add("uncertainty/image_rect", sigma)
+    robot.scan(100)
+
+
+def unknown_encoding(robot):
+    depth, sigma = robot.maps(100)
+    depth.encoding = "64FC3"
+    robot.add("depth/image_rect", depth)
+    robot.add("uncertainty/image_rect", sigma)
+    robot.scan(100)
+
+
+def short_cloud(robot):
+    robot.predict(100)
+    cloud = robot.make.cloud(robot.make.points_on_plane(), 100 * MS)
+    cloud.data = cloud.data[:-4]
+    robot.add("lidar/points", cloud)
+
+
+def scanned(points=None, stamp=100, **options):
+    def act(robot):
+        robot.predict(100)
+        robot.scan(stamp, points, **options)
+
+    return act
+
+
+def with_info(**fields):
+    def act(robot):
+        robot.info(50, **fields)
+        scanned()(robot)
+
+    return act
+
+
+PLANE = np.column_stack([np.linspace(-1, 1, 200), np.linspace(-1, 1, 200), np.full(200, 4.0)])
+FAULTS = {
+    "uncertainty_wrong_size": wrong_size,
+    "image_unknown_encoding": unknown_encoding,
+    "cloud_wrong_size": short_cloud,
+    "cloud_without_xyz": scanned(names="abc"),
+    "cloud_without_points": scanned(np.full((30, 3), np.nan)),
+    "no_lidar_point_in_view": scanned(-PLANE),
+    "no_valid_pixel": scanned(50 * PLANE),
+    "no_lidar_within_max_time_difference": scanned(stamp=151),
+    "camera_info_zero": with_info(k=np.zeros(9), p=np.zeros(12)),
+    "camera_info_wrong_aspect": with_info(width=2 * WIDTH, height=HEIGHT),
+    "depth_without_uncertainty": lambda robot: robot.add("depth/image_rect", robot.maps(100)[0]),
+    "uncertainty_without_depth": lambda robot: robot.add(
+        "uncertainty/image_rect", robot.maps(100)[1]
+    ),
+}
+
+
+@pytest.mark.parametrize("reason", FAULTS)
+def test_a_faulty_message_is_a_counted_frame_and_costs_no_other(make, reason):
+    robot = Robot(make)
+    FAULTS[reason](robot)
+    if "camera_info" in reason:
+        robot.info(200)
+    robot.predict(300)
+    robot.scan(300)
+    assert robot.finish() == {"read": 2, "evaluated": 1, "skipped": {reason: 1}}
+    assert robot.run.frames.images == 2
+    assert len(robot.run.frames) == 0
+
+
+def test_an_empty_cloud_is_a_counted_frame(make):
+    robot = Robot(make)
+    robot.predict(100)
+    robot.scan(100, np.empty((0, 3)))
+    assert robot.skipped == {"cloud_without_points": 1}
+
+
+def test_frames_wait_for_a_camera_info_that_comes_late_but_no_more_than_the_queue_holds(make):
+    robot = Robot(make, info=False, queue_size=2)
+    for stamp in (100, 200, 300):
+        robot.predict(stamp)
+        robot.scan(stamp)
+    assert robot.skipped == {"no_camera_info": 1}
+    assert len(robot.info(0)) == 2
+    assert robot.frames()["evaluated"] == 2
+    robot = Robot(make, info=False)
+    robot.predict(100)
+    robot.scan(100)
+    robot.finish()
+    assert robot.skipped == {"no_camera_info": 1}
+
+
+def test_each_image_has_the_camera_info_of_its_time_whatever_comes_first(make):
+    robot = Robot(make)
+    zoomed = make.camera_info(200 * MS, WIDTH, HEIGHT, focal=60.0)
+    robot.predict(100)
+    robot.add("depth/camera_info", zoomed)
+    robot.predict(200)
+    robot.scan(100)
+    robot.scan(200)
+    focal_lengths = [scored.frame.camera.intrinsics[0, 0] for scored in robot.results]
+    assert focal_lengths == [40.0, 60.0]
+    robot.predict(300)
+    assert robot.scan(300) == []  # a camera info comes with each image, this one's is late
+    assert len(robot.info(300)) == 1
+    (note,) = [note for note in robot.run.notes() if "camera_info changes" in note]
+    assert "changes 2 times, first at 0.200000000 s" in note
+
+
+def test_waiting_frames_are_reported(make):
+    robot = Robot(make, info=False)
+    robot.add("depth/image_rect", robot.maps(50)[0])
+    robot.predict(100)
+    robot.predict(200)
+    robot.scan(100)  # decides the first, which then waits for the camera info
+    assert (robot.run.frames.images, len(robot.run.frames)) == (3, 3)
+    robot.info(0)
+    assert len(robot.run.frames) == 2
+    robot.finish()
+    assert len(robot.run.frames) == 0
+
+
+def test_a_bag_that_loops_keeps_the_scores_and_goes_on(make):
+    robot = Robot(make)
+    for _ in range(3):
+        for stamp in range(100, 600, 100):
+            robot.scan(stamp)
+            robot.predict(stamp)
+    assert robot.finish() == {"read": 15, "evaluated": 15, "skipped": {}}
+    assert robot.run.frames.counts["cloud_time_jumps"] == 2
+
+
+def test_ground_truth_images_in_metres_or_millimetres_of_this_aspect(make):
+    robot = Robot(make, use_ground_truth_image=True, info=False)
+    truth = np.full((HEIGHT, WIDTH), 4.0, np.float32)
+    robot.predict(100)
+    (metres,) = robot.truth(100, truth)
+    robot.predict(200)
+    message = make.image(200 * MS, truth)
+    message.encoding = "16UC1"
+    message.step = 2 * WIDTH
+    message.data = np.full((HEIGHT, WIDTH), 4000, np.uint16).tobytes()
+    (millimetres,) = robot.add("ground_truth/image", message)
+    assert metres.metrics == pytest.approx(millimetres.metrics, nan_ok=True)
+    half = np.linspace(2, 6, HEIGHT * WIDTH // 4, dtype=np.float32)
+    half = half.reshape(HEIGHT // 2, WIDTH // 2)
+    robot.predict(250)
+    (scaled,) = robot.truth(250, half)
+    expected = half.repeat(2, axis=0).repeat(2, axis=1)
+    np.testing.assert_array_equal(scaled.frame.ground_truth_m, expected)
+    robot.predict(300)
+    robot.truth(300, truth[:5])
+    robot.predict(400)
+    robot.finish()
+    assert robot.skipped == {
+        "ground_truth_wrong_aspect": 1,
+        "no_ground_truth_image_within_max_time_difference": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("maps", "truth", "is_rectified"), [(None, LENS, True), (LENS, LENS, False), (None, "", False)]
+)
+def test_a_raw_ground_truth_image_is_rectified_if_the_maps_are(make, maps, truth, is_rectified):
+    depth_m = np.random.default_rng(4).uniform(3, 5, (HEIGHT, WIDTH)).astype(np.float32)
+    robot = Robot(make, use_ground_truth_image=True, info=False)
+    robot.info(0, **({} if maps is None else {"d": maps}))
+    if truth:
+        robot.info(0, topic="ground_truth/camera_info", d=truth)
+    robot.predict(100)
+    (scored,) = robot.truth(100, depth_m)
+    info = make.camera_info(0, WIDTH, HEIGHT)
+    info.d = LENS
+    rectified_m = Rectifier(calibration_from_info(info)).depth(depth_m)
+    assert not np.array_equal(rectified_m, depth_m)
+    expected = rectified_m if is_rectified else depth_m
+    np.testing.assert_array_equal(scored.frame.ground_truth_m, expected)
+
+
+WRONG_GEOMETRY = {
+    "only 0.05% of the LiDAR's points fall into the image": lambda robot: robot.scan(
+        100, np.concatenate((np.tile([[0.0, 0.0, -4.0]], (2000, 1)), [[0.0, 0.0, 4.0]]))
+    ),
+    "only 0.00% of the LiDAR's points": lambda robot: robot.scan(100, -PLANE),  # it is skipped
+    "the ground truth is in millimetres": lambda robot: robot.scan(100, 1000 * PLANE),
+}
+
+
+@pytest.mark.parametrize("warning", WRONG_GEOMETRY)
+def test_a_wrong_geometry_is_reported_until_the_next_run(make, warning):
+    robot = Robot(make)
+    robot.predict(100)
+    WRONG_GEOMETRY[warning](robot)
+    (told,) = robot.run.check.warnings()
+    assert warning in told
+    assert told in robot.run.notes()
+    assert robot.run.restarted().check.warnings() == []
+
+
+def test_a_new_run_forgets_everything_but_the_camera(make):
+    robot = Robot(make)
+    robot.predict(100)
+    robot.scan(300)
+    robot.run = robot.run.restarted()
+    assert robot.frames() == {"read": 0, "evaluated": 0, "skipped": {}}
+    robot.predict(100)
+    robot.scan(100)
+    assert robot.frames()["evaluated"] == 1
+
+
+class Failing(FixedExtrinsics):
+    """Raises what no message should."""
+
+    def lookup(self, camera, cloud, lidar=0):
+        raise OverflowError("Python int too large to convert to C long")
+
+
+def test_whatever_a_frame_raises_is_a_counted_frame(make):
+    robot = Robot(make)
+    robot.run = LiveScores(EvaluatorNodeConfig(), Failing(ProjectionConfig(POSE)))
+    robot.info(0)
+    robot.predict(100)
+    (result,) = robot.scan(100)
+    assert result.reason == "unreadable"
+    assert "OverflowError: Python int too large" in result.message
+    assert (robot.skipped, len(robot.run.frames)) == ({"unreadable": 1}, 0)
+
+
+def test_maps_of_raw_images_are_scored_with_the_distortion_and_noted(make):
+    robot = Robot(make, info=False)
+    robot.info(0, d=LENS)
+    robot.predict(100)
+    (scored,) = robot.scan(100)
+    info = make.camera_info(0, WIDTH, HEIGHT)
+    info.d = LENS
+    camera = camera_from_info(info)
+    expected = ground_truth_from_cloud(
+        make.points_on_plane(), np.eye(4), camera, EvaluatorNodeConfig()
+    )
+    np.testing.assert_array_equal(scored.frame.ground_truth_m, expected)
+    assert robot.run.frames.camera_notes == [
+        "depth/camera_info is distorted (plumb_bob): images stay as they are, points are "
+        "projected with the distortion"
+    ]
+
+
+def test_a_camera_info_of_another_size_is_scaled_and_noted_and_its_camera_kept(make):
+    """Its rays, which clouds are made with, are kept as long as the camera is the same object."""
+    robot = Robot(make, info=False)
+    for stamp in (100, 200):
+        robot.info(stamp, width=2 * WIDTH, height=2 * HEIGHT)
+        robot.predict(stamp)
+        robot.scan(stamp)
+    first, second = (scored.frame.camera for scored in robot.results)
+    assert first is second
+    assert (first.width, first.intrinsics[0, 0]) == (WIDTH, 20.0)
+    assert robot.run.frames.camera_notes == [
+        "depth/image_rect: images are 32x24, their camera info is 64x48: its intrinsics are scaled"
+    ]
+
+
+SCORES = (0.3, 1 / 3, None, 1.7)
+
+
+def info_of(score):
+    info = PredictionInfo(
+        "raw", SampleRange(0, 8), 8, InForce(CORRECTION, "own", "why"), score, 1.0
+    )
+    return read_info(info_values(info))  # as it comes back from the message
+
+
+@pytest.mark.parametrize("order", ["before", "after"])
+def test_unfamiliarity_is_scored_live_as_it_is_offline(order, make, tmp_path):
+    offline = Evaluation()
+    robot = Robot(make, described=True)
+    for index, score in enumerate(SCORES, 1):
+        stamp = 100 * index
+        if order == "before":
+            robot.results += robot.run.add_info(stamp * MS, info_of(score))
+        robot.predict(stamp, seed=index)
+        robot.scan(stamp)
+        if order == "after":  # another topic: it may come last
+            assert len(robot.results) == index - 1
+            robot.results += robot.run.add_info(stamp * MS, info_of(score))
+        frame = robot.results[-1].frame
+        prediction = replace(frame.prediction, unfamiliarity=score)
+        offline.add(
+            Frame(
+                stamp * MS, frame_name(stamp * MS), frame.camera,
+                ground_truth_m=frame.ground_truth_m, prediction=prediction,
+            )
+        )  # fmt: skip
+    evaluation = robot.run.evaluation
+    tables = [each.table.rows() for each in (evaluation, offline)]
+    assert list(tables[0].dicts()) == list(tables[1].dicts())
+    assert tables[0].column("unfamiliarity") == pytest.approx(
+        [0.3, 1 / 3, np.nan, 1.7], nan_ok=True
+    )
+    verdicts = [judge(each, {}, None) for each in (evaluation, offline)]
+    assert verdicts[0] == verdicts[1]
+    assert verdicts[0].lines[-1].checks[0].name == "unfamiliarity"
+    summary = evaluation.summary()["unfamiliarity"]
+    assert summary == offline.summary()["unfamiliarity"]
+    assert (summary["frames"], summary["max"], summary["fraction_above_1"]) == (3, 1.7, 1 / 3)
+    saved_state.save(evaluation, tmp_path, {}, tables[0].path.name)
+    again = saved_state.read(tmp_path).evaluation
+    assert again.summary()["unfamiliarity"] == summary
+
+
+def test_a_missing_prediction_info_delays_few_frames(make):
+    robot = Robot(make, described=True)
+    for index in range(1, MAX_LATE + 3):
+        robot.predict(100 * index)
+        robot.scan(100 * index)
+    assert robot.frames()["evaluated"] == 2
+    assert robot.finish()["evaluated"] == MAX_LATE + 2
+    assert robot.run.evaluation.summary()["unfamiliarity"]["frames"] == 0
+
+
+@pytest.mark.parametrize(
+    ("rule", "reason"),
+    [
+        (HeldOutConfig(0.0), "would_score_its_input"),
+        (HeldOutConfig(1e-9), "no_depth_held_out"),
+        (HeldOutConfig(0.5), ""),
+    ],
+)
+def test_what_a_model_was_given_is_not_scored(make, rule, reason):
+    robot = Robot(make)
+    robot.run.held_out = rule
+    robot.predict(100)
+    (result,) = robot.scan(100)
+    if reason:
+        assert (result.reason, robot.skipped) == (reason, {reason: 1})
+        return
+    everything = Robot(make)
+    everything.predict(100)
+    (full,) = everything.scan(100)
+    known = np.isfinite(result.frame.ground_truth_m).sum()
+    assert 0.3 < known / np.isfinite(full.frame.ground_truth_m).sum() < 0.7

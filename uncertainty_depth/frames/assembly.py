@@ -1,0 +1,247 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Make frames of messages: images are paired with ground truth; live and from a bag the same."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.errors import MessageError
+from uncertainty_depth.frames.cameras import Cameras
+from uncertainty_depth.frames.extrinsics import Viewpoint
+from uncertainty_depth.frames.ground_truth import GroundTruth
+from uncertainty_depth.frames.pairing import NearestClouds, Outcome
+from uncertainty_depth.frames.topics import Topics
+from uncertainty_depth.geometry.camera import Camera
+from uncertainty_depth.messages.images import decode_image
+from uncertainty_depth.messages.stamps import frame_name, stamp_ns
+from uncertainty_depth.records import UNWANTED, Frame, Scan, Skipped, in_view
+
+QUEUE_SIZE = 64
+"""Images, and messages of ground truth, held while they wait for each other."""
+IsWanted = Callable[[int], bool]
+"""Tells whether the image of this number is wanted, once it is known to have ground truth."""
+
+
+def every(index: int) -> bool:
+    """Want every image."""
+    return True
+
+
+class Assembly(ABC):
+    """Takes messages in the order they come, and makes a frame of each image, or says why not.
+
+    Images wait for their ground truth, their camera info, and the transforms at its stamp.
+
+    Attributes:
+        cameras: the camera infos.
+        images: how many images have come; each leaves as a frame or a reason.
+        clocks_apart_s: time from the last image to the nearest ground truth, if that is more than
+            `max_time_difference_s`; else None.
+        is_wanted: an image with ground truth that is not is left undecoded, as `UNWANTED`.
+    """
+
+    def __init__(
+        self,
+        topics: Topics,
+        cameras: Cameras,
+        ground_truth: GroundTruth,
+        max_time_difference_s: float,
+        queue_size: int = QUEUE_SIZE,
+        camera_frame: str = "",
+    ) -> None:
+        """Start without a message.
+
+        Args:
+            topics: what frames are made of.
+            cameras: may have camera infos already.
+            ground_truth: how its messages become ground truth.
+            max_time_difference_s: between image and ground truth.
+            queue_size: how many images, and messages of ground truth, wait at most.
+            camera_frame: optical frame of images that name none.
+        """
+        self.cameras = cameras
+        self.images = 0
+        self.clocks_apart_s: float | None = None
+        self.is_wanted: IsWanted = every
+        self._decided = 0
+        self._topics = topics
+        self._ground_truth = ground_truth
+        self._max_time_difference_s = max_time_difference_s
+        self._queue_size = queue_size
+        self._camera_frame = camera_frame
+        self._pairer = NearestClouds(topics.ground_truths, max_time_difference_s, queue_size)
+        self._waiting: deque[Outcome | Skipped] = deque()
+
+    def topics(self) -> list[str]:
+        """Return the topics whose messages are taken."""
+        topics = self._topics
+        names = [*self.reference_topics(), *topics.ground_truths]
+        return [*names, topics.camera_info] if topics.camera_info else names
+
+    @abstractmethod
+    def reference_topics(self) -> tuple[str, ...]:
+        """Return the topics of what is paired with ground truth."""
+
+    def add(self, topic: str, message: Any) -> Iterator[Frame | Skipped]:
+        """Take a message, and return an iterator over what is decided now, in order."""
+        if topic == self._topics.camera_info:
+            self.cameras.add(message)
+        elif topic in self._topics.ground_truths:
+            self._waiting += self._pairer.add_cloud(topic, stamp_ns(message.header), message)
+        else:
+            self._waiting += self._add_reference(topic, message)
+        return self.decided()
+
+    def decided(self) -> Iterator[Frame | Skipped]:
+        """Yield each image that waits for nothing, as a frame or as the reason for its loss."""
+        while self._waiting and len(self._waiting) > self._patience(self._waiting[0]):
+            yield self._frame_or_reason(self._waiting.popleft())
+
+    def finish(self) -> Iterator[Frame | Skipped]:
+        """Yield all images that wait: nothing comes any more."""
+        self._waiting += self._last_outcomes()
+        while self._waiting:
+            yield self._frame_or_reason(self._waiting.popleft())
+
+    def __len__(self) -> int:
+        """Return the number of images that wait."""
+        return len(self._pairer) + len(self._waiting)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Counts of the pairing, see `NearestClouds`."""
+        incomplete = self._pairer.incomplete
+        without = {f"scored_without_{topic}": count for topic, count in incomplete.items()}
+        return {**self._pairer.counts, **without}
+
+    def losses(self) -> Iterator[str]:
+        """Yield sentences about what was lost or assumed."""
+        noun = self._ground_truth.noun
+        counts = self._pairer.counts
+        if unmatched := counts["clouds_unmatched"]:
+            yield f"{unmatched} {noun}s had no matching image"
+        if jumps := counts["reference_time_jumps"] + counts["cloud_time_jumps"]:
+            yield (
+                f"time jumped back {jumps} times (images and {noun}s counted each): "
+                "pairing restarted"
+            )
+        for topic, images in self._pairer.incomplete.items():
+            yield f"{images} images are scored without a {noun} of {topic}: none is near in time"
+        if (first_ns := self.cameras.first_change_ns) is not None:
+            yield (
+                f"{self.cameras.topic} changes {self.cameras.changes} times, first at "
+                f"{frame_name(first_ns)} s: each image is taken with the one of its time"
+            )
+
+    @abstractmethod
+    def _add_reference(self, topic: str, message: Any) -> Iterable[Outcome | Skipped]:
+        """Take a message of `reference_topics`; return what it decides."""
+
+    @abstractmethod
+    def _header(self, reference: Any) -> Any:
+        """Return the header of what is paired with ground truth."""
+
+    @abstractmethod
+    def _frame(
+        self, time_ns: int, reference: Any, truth: tuple[Any, ...] | None
+    ) -> Frame | Skipped:
+        """Return the frame of a reference and its messages of ground truth."""
+
+    def _last_outcomes(self) -> Iterable[Outcome | Skipped]:
+        """Return what is decided at the end."""
+        return self._pairer.flush()
+
+    def _patience(self, outcome: Outcome | Skipped) -> int:
+        """Return how many images may wait for what this one still needs; 0 if it has all."""
+        if isinstance(outcome, Skipped) or outcome.cloud is None:
+            return 0
+        if self.cameras.is_awaited(outcome.stamp_ns) or self._awaits_transform(outcome):
+            return self._queue_size
+        return 0
+
+    def _awaits_transform(self, outcome: Outcome) -> bool:
+        if outcome.cloud is None:
+            return False
+        viewpoint = self._viewpoint(outcome.reference)
+        return self._ground_truth.is_awaited(outcome.cloud, viewpoint)
+
+    def _frame_or_reason(self, outcome: Outcome | Skipped) -> Frame | Skipped:
+        index = self._decided
+        self._decided += 1
+        if isinstance(outcome, Skipped):
+            return outcome
+        if outcome.cloud is not None and not self.is_wanted(index):
+            return UNWANTED
+        image = f"the image at {frame_name(outcome.stamp_ns)} s"
+        is_apart = outcome.cloud is None and outcome.apart_ns is not None
+        self.clocks_apart_s = (outcome.apart_ns or 0) * 1e-9 if is_apart else None
+        try:
+            return self._frame(outcome.stamp_ns, outcome.reference, outcome.cloud)
+        except MessageError as error:
+            return Skipped(outcome.stamp_ns, error.reason, f"{image}: {error}")
+        except Exception as error:  # one message must not end the run, whatever is wrong with it
+            sentence = f"{image} cannot be read: {type(error).__name__}: {error}"
+            return Skipped(outcome.stamp_ns, "unreadable", sentence)
+
+    def _read_ground_truth(
+        self,
+        truth: tuple[Any, ...] | None,
+        reference: Any,
+        camera: Camera | None,
+        shape: tuple[int, ...],
+    ) -> tuple[NDArray[np.float32], Scan | None]:
+        """Return the ground truth of a reference of this shape, see `GroundTruth.read`."""
+        if truth is None:
+            apart_s = self.clocks_apart_s
+            nearest = "" if apart_s is None else f"; the nearest is {apart_s:+.3f} s away"
+            raise MessageError(
+                self._ground_truth.unmatched_reason,
+                f"no {self._ground_truth.noun} within {self._max_time_difference_s} s{nearest}",
+            )
+        viewpoint = self._viewpoint(reference)
+        return self._ground_truth.read(truth, viewpoint, camera, (shape[0], shape[1]))
+
+    def _viewpoint(self, reference: Any) -> Viewpoint:
+        header = self._header(reference)
+        return Viewpoint(header.frame_id or self._camera_frame, stamp_ns(header))
+
+
+class ImageAssembly(Assembly):
+    """Makes frames of camera images."""
+
+    def __init__(self, *arguments: Any, max_pixels: int, **options: Any) -> None:
+        """Take the largest image that is decoded, and what an `Assembly` takes."""
+        super().__init__(*arguments, **options)
+        self._max_pixels = max_pixels
+
+    def reference_topics(self) -> tuple[str, ...]:
+        """Return the topic of the images."""
+        return (self._topics.image,)
+
+    def _add_reference(self, topic: str, message: Any) -> Iterable[Outcome | Skipped]:
+        self.images += 1
+        return self._pairer.add_reference(stamp_ns(message.header), message)
+
+    def _header(self, reference: Any) -> Any:
+        return reference.header
+
+    def _frame(
+        self, time_ns: int, reference: Any, truth: tuple[Any, ...] | None
+    ) -> Frame | Skipped:
+        pixels = decode_image(reference, self._max_pixels)
+        camera = None
+        rectifier = self.cameras.at(time_ns)
+        if rectifier is not None:
+            pixels, camera = rectifier.image(pixels)
+        ground_truth_m, scan = self._read_ground_truth(truth, reference, camera, pixels.shape)
+        name = frame_name(time_ns)
+        frame = Frame(time_ns, name, camera, pixels, ground_truth_m=ground_truth_m, scan=scan)
+        if scan is None:
+            return frame
+        return in_view(frame, f"the image at {name} s: no LiDAR point falls into the image")

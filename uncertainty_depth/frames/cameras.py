@@ -1,0 +1,121 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The camera of each image, by the camera infos around it; live and in a bag the same."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, NamedTuple
+
+from uncertainty_depth.errors import MessageError
+from uncertainty_depth.geometry.rectification import KEEP, Rectifier
+from uncertainty_depth.messages.camera_info import calibration_from_info, description_key
+from uncertainty_depth.messages.stamps import stamp_ns
+
+MAX_CHANGES = 64
+"""Calibrations kept: images wait for ground truth for seconds, zoom lenses change slowly."""
+MAX_NOTES = 20
+
+
+class _InForce(NamedTuple):
+    """A calibration, from the stamp of its first message on."""
+
+    since_ns: int
+    key: tuple[Any, ...] | None
+    rectifier: Rectifier | MessageError
+
+
+class Cameras:
+    """A camera's infos: each holds from its stamp until another one comes.
+
+    An image from before the first is taken with the first. A calibration is the same object as
+    long as the messages say the same, so its rays and maps are computed once.
+
+    Attributes:
+        topic: in sentences.
+        changes: how often a camera info differed from the one before.
+        first_change_ns: stamp of the first that did; None if all are the same.
+    """
+
+    def __init__(self, topic: str, distorted_images: str = KEEP) -> None:
+        """Start without a camera info; `distorted_images` is what is done with raw images."""
+        self.topic = topic
+        self.changes = 0
+        self.first_change_ns: int | None = None
+        self._distorted_images = distorted_images
+        self._calibrations: deque[_InForce] = deque(maxlen=MAX_CHANGES)
+        self._first_ns: int | None = None
+        self._newest_ns: int | None = None
+        self._notes: dict[str, None] = {}
+
+    def __bool__(self) -> bool:
+        """Return whether a camera info has come, usable or not."""
+        return bool(self._calibrations)
+
+    def add(self, message: Any) -> None:
+        """Take a camera info; one that is invalid is refused by `at`."""
+        stamp = stamp_ns(message.header)
+        if self._first_ns is None:
+            self._first_ns = stamp
+        went_back = self._newest_ns is not None and stamp < self._newest_ns
+        self._newest_ns = stamp
+        key: tuple[Any, ...] | None = None
+        try:
+            key = description_key(message)
+            if self._calibrations and key == self._calibrations[-1].key and not went_back:
+                return
+            rectifier: Rectifier | MessageError = self._known(key) or Rectifier(
+                calibration_from_info(message), self._distorted_images
+            )
+        except MessageError as error:
+            rectifier = error
+        if self._calibrations and key != self._calibrations[-1].key:
+            self.changes += 1
+            self.first_change_ns = self.first_change_ns or stamp
+        self._calibrations.append(_InForce(stamp, key, rectifier))
+        if isinstance(rectifier, Rectifier) and not rectifier.calibration.is_rectified:
+            self._note(f"{self.topic} is {rectifier.describe()}")
+
+    def _known(self, key: tuple[Any, ...]) -> Rectifier | None:
+        """Return the rectifier of an earlier message that said the same: a bag may loop."""
+        for item in self._calibrations:
+            if item.key == key and isinstance(item.rectifier, Rectifier):
+                return item.rectifier
+        return None
+
+    def at(self, time_ns: int) -> Rectifier | None:
+        """Return what holds for an image of this stamp; None before the first camera info.
+
+        Raises:
+            MessageError: the camera info is invalid.
+        """
+        if not self._calibrations:
+            return None
+        newest_first = reversed(self._calibrations)
+        in_force = next(
+            (item for item in newest_first if item.since_ns <= time_ns), self._calibrations[0]
+        )
+        if isinstance(in_force.rectifier, MessageError):
+            raise in_force.rectifier
+        return in_force.rectifier
+
+    def is_awaited(self, time_ns: int) -> bool:
+        """Return whether the camera info of an image may still come: one comes with each.
+
+        A driver that publishes a single one, latched, is not waited for.
+        """
+        repeats = self._newest_ns != self._first_ns
+        return repeats and self._newest_ns is not None and self._newest_ns < time_ns
+
+    def note_size(self, topic: str, shape: tuple[int, ...], rectifier: Rectifier) -> None:
+        """Note that images of shape (H, W) on `topic` differ in size from their camera info."""
+        if sentence := rectifier.describe_size(shape[1], shape[0]):
+            self._note(f"{topic}: {sentence}")
+
+    def _note(self, sentence: str) -> None:
+        if len(self._notes) < MAX_NOTES:
+            self._notes[sentence] = None
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences for the reader of the scores, each once."""
+        return list(self._notes)

@@ -1,0 +1,238 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Make frames of depth maps and their sigma, recorded or live, with ground truth as of images."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.config.prediction import PredictionConfig
+from uncertainty_depth.errors import MessageError
+from uncertainty_depth.frames.assembly import Assembly
+from uncertainty_depth.frames.pairing import ExactPairs, Outcome, Unmatched
+from uncertainty_depth.geometry.camera import Camera
+from uncertainty_depth.messages.depth_images import UNMATCHED_REASONS, decode_maps, has_aspect
+from uncertainty_depth.messages.images import decode_image
+from uncertainty_depth.messages.stamps import SECOND_NS, frame_name, stamp_ns
+from uncertainty_depth.records import Frame, RecordedMaps, Skipped, in_view
+
+
+class ReportImage(NamedTuple):
+    """A camera image for the report.
+
+    Attributes:
+        image: (h, w, 3) uint8 RGB, of the size of the maps where it is registered.
+        is_registered: a pixel of it and of the maps look in the same direction.
+    """
+
+    image: NDArray[np.uint8]
+    is_registered: bool
+
+
+def fitted(image: NDArray[np.uint8], shape: tuple[int, ...], same_camera: bool) -> ReportImage:
+    """Return the image at the size (H, W) of maps that are of its camera and have its aspect."""
+    if not (same_camera and has_aspect(image.shape, shape)):
+        return ReportImage(image, False)
+    if image.shape[:2] != shape[:2]:
+        size = (shape[1], shape[0])
+        image = np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.uint8)
+    return ReportImage(image, True)
+
+
+class ReportImages:
+    """Images of a topic, of which each prediction is shown with the one nearest in time.
+
+    Attributes:
+        topic: of the images; empty shows none.
+    """
+
+    def __init__(self, topic: str, max_time_difference_s: float, queue_size: int) -> None:
+        self.topic = topic
+        self._max_time_difference_s = max_time_difference_s
+        self._messages: deque[Any] = deque(maxlen=queue_size)
+        self._newest_ns: int | None = None
+        self._missing = 0
+        self._other_frames: tuple[str, str] | None = None
+        self._first_problem = ""
+
+    def add(self, message: Any) -> None:
+        """Take the next image."""
+        self._newest_ns = stamp_ns(message.header)
+        self._messages.append(message)
+
+    def is_awaited(self, time_ns: int) -> bool:
+        """Return whether an image nearer to this time may still come."""
+        return bool(self.topic) and (self._newest_ns is None or self._newest_ns < time_ns)
+
+    def beside(self, header: Any, shape: tuple[int, ...]) -> ReportImage | None:
+        """Return the image nearest to a prediction of this header and shape; None without one."""
+        if not self.topic:
+            return None
+        time_ns = stamp_ns(header)
+        nearest = min(
+            self._messages,
+            key=lambda message: abs(stamp_ns(message.header) - time_ns),
+            default=None,
+        )
+        tolerance_ns = round(self._max_time_difference_s * SECOND_NS)
+        if nearest is None or abs(stamp_ns(nearest.header) - time_ns) > tolerance_ns:
+            self._missing += 1
+            return None
+        try:
+            image = decode_image(nearest)
+        except MessageError as error:
+            self._missing += 1
+            self._first_problem = self._first_problem or f"; {error}"
+            return None
+        frames = (nearest.header.frame_id.lstrip("/"), header.frame_id.lstrip("/"))
+        is_same = frames[0] == frames[1] or not all(frames)
+        if not is_same:
+            self._other_frames = frames
+        return fitted(image, shape, is_same)
+
+    def losses(self) -> Iterator[str]:
+        """Yield sentences on what is not shown."""
+        if self._missing:
+            yield (
+                f"{self._missing} predictions are shown without a camera image: {self.topic} has "
+                f"none that can be read within {self._max_time_difference_s} s"
+                f"{self._first_problem}"
+            )
+        if self._other_frames is not None:
+            yield (
+                f"{self.topic} is in frame {self._other_frames[0]!r}, the depth in "
+                f"{self._other_frames[1]!r}: the image is shown beside the maps, and no LiDAR is "
+                "drawn on it"
+            )
+
+
+class MapAssembly(Assembly):
+    """Makes frames of depth maps, each with the confidence of its stamp if there is a topic."""
+
+    def __init__(
+        self,
+        *arguments: Any,
+        confidence_topic: str,
+        meaning: PredictionConfig,
+        report_topic: str = "",
+        **options: Any,
+    ) -> None:
+        """Start without a message.
+
+        Args:
+            *arguments: of `Assembly`.
+            confidence_topic: empty takes the depth alone.
+            meaning: what the maps hold.
+            report_topic: of the camera images that a report shows beside the maps; empty for none.
+            **options: of `Assembly`.
+        """
+        super().__init__(*arguments, **options)
+        self._confidence_topic = confidence_topic
+        self._meaning = meaning
+        self._pairs = ExactPairs(self._queue_size)
+        self._report_images = ReportImages(
+            report_topic, self._max_time_difference_s, self._queue_size
+        )
+
+    def topics(self) -> list[str]:
+        """Return the topics whose messages are taken."""
+        names = super().topics()
+        report_topic = self._report_images.topic
+        return names if not report_topic or report_topic in names else [*names, report_topic]
+
+    def reference_topics(self) -> tuple[str, ...]:
+        """Return the topics of depth and confidence."""
+        return tuple(filter(None, (self._topics.image, self._confidence_topic)))
+
+    def add(self, topic: str, message: Any) -> Iterator[Frame | Skipped]:
+        """Take a message, and return an iterator over what is decided now, in order."""
+        if topic == self._report_images.topic:
+            self._report_images.add(message)
+            return self.decided()
+        return super().add(topic, message)
+
+    def __len__(self) -> int:
+        """Return the number of stamps of which a map waits, alone or with its partner."""
+        return super().__len__() + len(self._pairs)
+
+    def losses(self) -> Iterator[str]:
+        """Yield sentences about what was lost or assumed."""
+        yield from super().losses()
+        yield from self._report_images.losses()
+
+    def _add_reference(self, topic: str, message: Any) -> Iterable[Outcome | Skipped]:
+        time_ns = stamp_ns(message.header)
+        if not self._confidence_topic:
+            self.images += 1
+            return self._pairer.add_reference(time_ns, (message, None))
+        side = int(topic == self._confidence_topic)
+        pair, unmatched = self._pairs.add(side, time_ns, message)
+        outcomes: list[Outcome | Skipped] = [self._skipped(item) for item in unmatched]
+        if pair is None:  # the first map of its stamp
+            self.images += 1
+        else:
+            outcomes += self._pairer.add_reference(time_ns, pair)
+        return outcomes
+
+    def _patience(self, outcome: Outcome | Skipped) -> int:
+        patience = super()._patience(outcome)
+        if isinstance(outcome, Skipped) or patience:
+            return patience
+        return self._queue_size if self._report_images.is_awaited(outcome.stamp_ns) else 0
+
+    def _last_outcomes(self) -> Iterable[Outcome | Skipped]:
+        unmatched = [self._skipped(item) for item in self._pairs.flush()]
+        return [*unmatched, *super()._last_outcomes()]
+
+    def _skipped(self, item: Unmatched) -> Skipped:
+        """Return the reason of an image whose partner never came."""
+        topics = (self._topics.image, self._confidence_topic)
+        sentence = (
+            f"the image on {topics[item.side]} at {frame_name(item.stamp_ns)} s has no partner of "
+            f"the same stamp on {topics[1 - item.side]}; expected depth and confidence of one "
+            "camera, whose driver gives both the stamp of the exposure"
+        )
+        return Skipped(item.stamp_ns, UNMATCHED_REASONS[item.side], sentence)
+
+    def _header(self, reference: Any) -> Any:
+        return reference[0].header
+
+    def _frame(
+        self, time_ns: int, reference: Any, truth: tuple[Any, ...] | None
+    ) -> Frame | Skipped:
+        depth, confidence = decode_maps(reference[0], reference[1], self._meaning)
+        camera = self._camera(time_ns, depth.shape)
+        ground_truth_m, scan = self._read_ground_truth(truth, reference, camera, depth.shape)
+        report_image = self._report_images.beside(reference[0].header, depth.shape)
+        name = frame_name(time_ns)
+        frame = Frame(
+            time_ns,
+            name,
+            camera,
+            ground_truth_m=ground_truth_m,
+            scan=scan,
+            recorded=RecordedMaps(depth, confidence),
+        )
+        if report_image is not None:
+            frame = replace(frame, **report_image._asdict())
+        sentence = "no LiDAR point projects into the depth image"
+        return in_view(frame, f"the image at {name} s: {sentence}")
+
+    def _camera(self, time_ns: int, shape: tuple[int, ...]) -> Camera | None:
+        """Return the camera of maps of this shape; None if unknown and no LiDAR needs it."""
+        try:
+            rectifier = self.cameras.at(time_ns)
+            if rectifier is None:
+                return None
+            self.cameras.note_size(self._topics.image, shape, rectifier)
+            return rectifier.camera(shape[1], shape[0])
+        except MessageError:
+            if self._topics.lidars:
+                raise
+            return None

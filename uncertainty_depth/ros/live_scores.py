@@ -1,0 +1,287 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Score live topics: the frames of a bag's own functions fill the same `Evaluation`."""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from uncertainty_depth.completion.held_out import held_out
+from uncertainty_depth.config import EvaluatorNodeConfig
+from uncertainty_depth.config.nodes import MAX_LIDARS
+from uncertainty_depth.config.prediction import HeldOutConfig, PredictionConfig
+from uncertainty_depth.errors import ConfigError, MessageError
+from uncertainty_depth.frames.cameras import Cameras
+from uncertainty_depth.frames.extrinsics import Extrinsics
+from uncertainty_depth.frames.ground_truth import (
+    DepthImageGroundTruth,
+    GroundTruth,
+    LidarGroundTruth,
+)
+from uncertainty_depth.frames.map_assembly import MapAssembly
+from uncertainty_depth.frames.pairing import Outcome
+from uncertainty_depth.frames.topics import Topics
+from uncertainty_depth.geometry.check import GeometryCheck
+from uncertainty_depth.geometry.rectification import RECTIFY, Rectifier
+from uncertainty_depth.messages.online_calibration import PredictionInfo
+from uncertainty_depth.predictions.interpreter import Interpreter
+from uncertainty_depth.records import Frame, Skipped
+from uncertainty_depth.report.evaluation import Evaluation
+
+DEPTH = "depth/image_rect"
+SIGMA = "uncertainty/image_rect"
+CAMERA_INFO = "depth/camera_info"
+TRUTH_IMAGE = "ground_truth/image"
+TRUTH_CAMERA_INFO = "ground_truth/camera_info"
+LIDARS = ("lidar/points", *(f"lidar{number}/points" for number in range(2, MAX_LIDARS + 1)))
+"""Of the first LiDAR, the second, and so on."""
+MAX_LATE = 5
+"""Frames that wait for a camera info, a transform, or the word of how sigma was made."""
+MAX_INFOS = 2000
+logger = logging.getLogger(__name__)
+
+
+def ground_truth_topics(config: EvaluatorNodeConfig) -> tuple[str, ...]:
+    """Return the topics of ground truth: one of each LiDAR, or that of depth images."""
+    return (TRUTH_IMAGE,) if config.use_ground_truth_image else LIDARS[: config.lidars]
+
+
+def meaning_of(config: EvaluatorNodeConfig) -> PredictionConfig:
+    """Return what the maps hold; an alignment is of each frame, as the rest is not known yet."""
+    return PredictionConfig(
+        confidence_type=config.confidence_type,
+        depth_type=config.depth_type,
+        align=config.align,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class LiveFrame(Frame):
+    """A frame of live topics.
+
+    Attributes:
+        header: of its depth image.
+        info: how its prediction was made; None if nobody says.
+    """
+
+    header: Any = None
+    info: PredictionInfo | None = None
+
+
+class LiveFrames(MapAssembly):
+    """Makes frames of live topics, by their names before remaps."""
+
+    def __init__(
+        self,
+        config: EvaluatorNodeConfig,
+        extrinsics: Extrinsics | None,
+        is_described: Callable[[], bool],
+    ) -> None:
+        """Start without a message.
+
+        Args:
+            config: options.
+            extrinsics: where the LiDARs sit; None if ground truth comes as images.
+            is_described: returns whether a node publishes how its predictions are made.
+        """
+        self._is_described = is_described
+        self._infos: OrderedDict[int, PredictionInfo] = OrderedDict()
+        self._truth_cameras = Cameras(TRUTH_CAMERA_INFO, RECTIFY)
+        truths = ground_truth_topics(config)
+        ground_truth: GroundTruth
+        if extrinsics is None:
+            topics = Topics(DEPTH, CAMERA_INFO, (), *truths)
+            ground_truth = DepthImageGroundTruth(self._truth_rectifier)
+        else:
+            topics = Topics(DEPTH, CAMERA_INFO, truths)
+            ground_truth = LidarGroundTruth(extrinsics, config)
+        super().__init__(
+            topics,
+            Cameras(CAMERA_INFO),
+            ground_truth,
+            config.max_time_difference,
+            config.queue_size,
+            confidence_topic=SIGMA,
+            meaning=Interpreter(meaning_of(config)).config,
+        )
+
+    def add(self, topic: str, message: Any) -> Iterator[Frame | Skipped]:
+        """Take a message, and return an iterator over what is decided now, in order."""
+        if topic == TRUTH_CAMERA_INFO:
+            self._truth_cameras.add(message)
+            return self.decided()
+        return super().add(topic, message)
+
+    def add_info(self, time_ns: int, info: PredictionInfo) -> Iterator[Frame | Skipped]:
+        """Take how the prediction of this stamp was made; return as `add`."""
+        self._infos[time_ns] = info
+        while len(self._infos) > MAX_INFOS:
+            self._infos.popitem(last=False)
+        return self.decided()
+
+    def take_cameras_of(self, other: LiveFrames) -> None:
+        """Go on with the camera infos of another run."""
+        self.cameras = other.cameras
+        self._truth_cameras = other._truth_cameras
+
+    def _patience(self, outcome: Outcome | Skipped) -> int:
+        if isinstance(outcome, Skipped) or outcome.cloud is None:
+            return 0
+        if not self.cameras and self._topics.lidars:
+            return self._queue_size
+        is_late = self.cameras.is_awaited(outcome.stamp_ns) or self._awaits_transform(outcome)
+        is_late = is_late or (outcome.stamp_ns not in self._infos and self._is_described())
+        return MAX_LATE if is_late else 0
+
+    def _frame(
+        self, time_ns: int, reference: Any, truth: tuple[Any, ...] | None
+    ) -> Frame | Skipped:
+        info = self._infos.pop(time_ns, None)
+        frame = super()._frame(time_ns, reference, truth)
+        if isinstance(frame, Skipped):
+            return frame
+        return LiveFrame(**vars(frame), header=reference[0].header, info=info)
+
+    def _truth_rectifier(self, time_ns: int) -> Rectifier | None:
+        """Return what rectifies raw ground truth images of rectified maps.
+
+        Without both camera infos their pixels are taken to be those of the maps.
+        """
+        try:
+            maps = self.cameras.at(time_ns)
+        except MessageError:
+            return None
+        if maps is None or not maps.calibration.is_rectified:
+            return None
+        return self._truth_cameras.at(time_ns)
+
+    @property
+    def camera_notes(self) -> list[str]:
+        """Sentences about the camera infos, for the reader of the scores."""
+        return [*self.cameras.notes, *self._truth_cameras.notes]
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """A frame that was scored.
+
+    Attributes:
+        frame: with prediction and ground truth.
+        metrics: its own, by dotted name.
+    """
+
+    frame: LiveFrame
+    metrics: dict[str, float]
+
+
+class LiveScores:
+    """One run: every prediction that comes ends as `Scored`, or as `Skipped` with its reason.
+
+    Attributes:
+        frames: what waits, and how it was paired.
+        evaluation: the scores so far.
+        interpreter: what the maps mean.
+        check: of the geometry.
+        held_out: what a model with sparse input was not given; None for one of the image alone.
+    """
+
+    def __init__(
+        self,
+        config: EvaluatorNodeConfig,
+        extrinsics: Extrinsics | None,
+        is_described: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Start a run; see `LiveFrames`.
+
+        Raises:
+            ConfigError: the options do not fit each other.
+        """
+        self._arguments = (config, extrinsics, is_described)
+        self.interpreter = Interpreter(meaning_of(config), config)
+        self.evaluation = Evaluation(config, without_size=self.interpreter.without_size)
+        self.frames = LiveFrames(config, extrinsics, is_described)
+        self.check = GeometryCheck()
+        self.held_out: HeldOutConfig | None = None
+
+    def restarted(self) -> LiveScores:
+        """Return a new run of the same options; latched camera infos come but once, and stay."""
+        run = LiveScores(*self._arguments)
+        run.frames.take_cameras_of(self.frames)
+        run.held_out = self.held_out
+        return run
+
+    def add(self, topic: str, message: Any) -> Iterator[Scored | Skipped]:
+        """Take a message, and return an iterator over the frames that it completes, scored."""
+        return map(self._score, self.frames.add(topic, message))
+
+    def add_info(self, time_ns: int, info: PredictionInfo) -> Iterator[Scored | Skipped]:
+        """Take how the prediction of this stamp was made; return as `add`."""
+        return map(self._score, self.frames.add_info(time_ns, info))
+
+    def finish(self) -> Iterator[Scored | Skipped]:
+        """Return an iterator over all frames that wait, scored: nothing comes any more."""
+        return map(self._score, self.frames.finish())
+
+    def notes(self) -> list[str]:
+        """Return sentences for the reader of the report."""
+        return [
+            *self.frames.camera_notes,
+            *self.interpreter.notes(),
+            *self.check.warnings(),
+            *self.frames.losses(),
+        ]
+
+    def _score(self, record: Frame | Skipped) -> Scored | Skipped:
+        self.check.see(record)
+        result = self._scored_or_reason(record) if isinstance(record, LiveFrame) else record
+        assert isinstance(result, (Scored, Skipped))  # `LiveFrames` makes no other frames
+        if isinstance(result, Skipped) and result.reason != "no_valid_pixel":
+            self.evaluation.skip(result)  # else the evaluation has counted it
+        return result
+
+    def _scored_or_reason(self, frame: LiveFrame) -> Scored | Skipped:
+        try:
+            frame = replace(frame, ground_truth_m=self._scorable(frame))
+            prediction = self.interpreter.predict(frame)
+            if frame.info is not None:
+                prediction = replace(prediction, unfamiliarity=frame.info.unfamiliarity)
+            frame = replace(frame, prediction=prediction)
+            metrics = self.evaluation.add(frame)
+        except MessageError as error:
+            return Skipped(frame.stamp_ns, error.reason, f"frame {frame.name}: {error}")
+        except Exception as error:  # a hostile message costs one frame, not the run
+            logger.exception("a frame failed")
+            sentence = f"frame {frame.name}: {type(error).__name__}: {error}"
+            return Skipped(frame.stamp_ns, "failed", sentence)
+        if metrics is None:
+            sentence = f"frame {frame.name} has no pixel that can be scored"
+            return Skipped(frame.stamp_ns, "no_valid_pixel", sentence)
+        return Scored(frame, metrics)
+
+    def _scorable(self, frame: LiveFrame) -> np.ndarray:
+        """Return the ground truth without the pixels that were the model's sparse input."""
+        depth_m = frame.need_ground_truth()
+        rule = self.held_out
+        if rule is None:
+            return depth_m
+        if rule.held_out_fraction == 0:
+            raise MessageError(
+                "would_score_its_input",
+                "the model was given all of the LiDAR, and would be scored on its input; start "
+                "depth_node with held_out_fraction above 0",
+            )
+        try:
+            mask = held_out(depth_m, frame.stamp_ns, rule, frame.scan, frame.camera)
+        except ConfigError as error:
+            raise MessageError("would_score_its_input", str(error)) from error
+        if not mask.any():
+            raise MessageError(
+                "no_depth_held_out",
+                "no pixel of the ground truth was held out from the model's input",
+            )
+        return np.where(mask, depth_m, np.float32(np.nan))
