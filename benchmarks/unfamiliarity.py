@@ -11,12 +11,12 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from experiments.classification_metrics import auroc
 from uncertainty_depth.config import PredictorConfig, SourceConfig
 from uncertainty_depth.config.choices import CORRUPTIONS
 from uncertainty_depth.frames.corruption import Corruption
 from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.inference.predictor import Predictor
-from uncertainty_depth.metrics.classification import auroc
 from uncertainty_depth.records import Frame
 
 HOME = "synthetic:worlds=60,frames=2,rate=0.25,seed=30000,dense=true"

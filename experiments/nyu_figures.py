@@ -13,10 +13,11 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from experiments import figures
+from experiments.merci_readings import smallest_errors
 from experiments.nyu_methods import ROWS
 from experiments.nyu_scores import CONFIG, Scores
 from uncertainty_depth.metrics import n_merci, valid_pixels
-from uncertainty_depth.metrics.merci import order_number, smallest_errors
+from uncertainty_depth.metrics.merci import order_number
 from uncertainty_depth.records import DepthPrediction, Frame
 from uncertainty_depth.report.images import DEPTH_COLORS, SIGMA_COLORS
 

@@ -16,13 +16,14 @@ import torch
 from numpy.typing import NDArray
 from tqdm import trange
 
+from experiments.merci_readings import by_depth
 from experiments.nyu_methods import ROWS, load, model_name, prediction, seeds_of
 from experiments.runner import resume
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.frames.source import Source
 from uncertainty_depth.inference.predictor import Predictor
-from uncertainty_depth.metrics import by_depth, valid_pixels
+from uncertainty_depth.metrics import valid_pixels
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.options import to_mapping
 from uncertainty_depth.records import Frame

@@ -22,6 +22,7 @@ from torch.nn import functional
 from tqdm import tqdm, trange
 
 from experiments import figures, segmentation_report
+from experiments.classification_metrics import OnlineClassification, entropy
 from experiments.completion_sets import drawn_sets
 from experiments.data_folders import CAMVID
 from experiments.runner import resume
@@ -34,8 +35,6 @@ from experiments.segmentation_data import (
 )
 from experiments.segmentation_network import DeepLab
 from uncertainty_depth.errors import SourceError
-from uncertainty_depth.metrics.classification import entropy
-from uncertainty_depth.metrics.online_classification import OnlineClassification
 from uncertainty_depth.model_folder.files import read_tensors, write_tensors
 from uncertainty_depth.network.encoder import image_tensor
 

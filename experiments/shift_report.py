@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments import figures, tables
+from experiments.classification_metrics import auroc
 from experiments.shift_methods import DROPOUT, of_network
 from uncertainty_depth import atomic, strict_json
-from uncertainty_depth.metrics.classification import auroc
 
 Frames = Mapping[str, Sequence[float | None]]
 """Score, frame."""

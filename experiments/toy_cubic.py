@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from experiments import figures, toy_cubic_report
+from experiments.merci_readings import n_merci_curve
 from experiments.runner import resume
 from experiments.stacked import StackedMLP, bootstrap_indices, train
 from experiments.toy_cubic_report import (
@@ -34,18 +35,11 @@ from experiments.toy_cubic_report import (
     READINGS,
 )
 from uncertainty_depth import strict_json
-from uncertainty_depth.metrics import n_merci_curve
 
 BIASES = (10.0, 20.0, 40.0, 80.0)
 BIASED = (-2.3, -1.3)
 OUTLIERS = 3
 """Of the 20 points: 85 % are inliers, which is the alpha of the published values."""
-READING_OPTIONS: dict[str, dict[str, bool]] = {
-    "plain": {},
-    "withdrawn": {"withdrawn": True},
-    "trimmed": {"trimmed": True},
-}
-"""Options of `n_merci_curve` of each reading. Trimmed rewards noise: for comparison alone."""
 
 
 @dataclass(frozen=True)
@@ -200,8 +194,8 @@ def score(seed: int, settings: Settings) -> list[dict[str, Any]]:
     for bias, training_set in training_sets(seed, settings).items():
         for points, error, sigma, method in _errors(training_set):
             in_doubt = float(np.mean((sigma > sigma.mean()) & (error < error.mean())))
-            for reading, options in READING_OPTIONS.items():
-                curve = n_merci_curve(error, sigma, ALPHAS, **options)
+            for reading in READINGS:  # trimmed rewards noise: for comparison alone
+                curve = n_merci_curve(error, sigma, ALPHAS, reading)
                 rows.append(
                     {
                         "bias": bias,

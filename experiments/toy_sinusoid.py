@@ -38,7 +38,7 @@ from experiments.posterior_methods import (
 from experiments.posterior_report import report
 from experiments.posterior_toys import compare, mixing
 from experiments.stacked import PairedMLP
-from uncertainty_depth.metrics import kl_divergence
+from uncertainty_depth.metrics.arrays import Floats
 
 SIZES = (1, 10, 10, 1)
 GRID = np.linspace(-7.0, 7.0, 1000, dtype=np.float32)
@@ -202,3 +202,10 @@ def run(output: Path, seeds: int, quick: bool) -> None:
         f"MC-dropout, M = {count}": predictive(mc_dropout(problem, schedule, 0)),
     }
     figures.save(plot_predictive(predictions), output / "predictive.png")
+
+
+def kl_divergence(mean_p: Floats, sigma_p: Floats, mean_q: Floats, sigma_q: Floats) -> float:
+    """Return the mean Kullback-Leibler divergence KL(p || q) of Gaussians p and q, (N,), nats."""
+    spread = sigma_p / sigma_q
+    shift = (mean_p - mean_q) / sigma_q
+    return float(((spread * spread + shift * shift - 1) / 2 - np.log(spread)).mean())

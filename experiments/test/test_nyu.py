@@ -15,6 +15,7 @@ from experiments import (
     nyu_scores,
     nyu_tables,
 )
+from experiments.merci_readings import by_depth
 from experiments.nyu_methods import (
     ROWS,
     VARIANTS,
@@ -25,7 +26,6 @@ from experiments.nyu_methods import (
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.inference.predictor import Predictor
-from uncertainty_depth.metrics import by_depth
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.records import DepthPrediction

@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from experiments import segmentation
+from experiments.classification_metrics import OnlineClassification
 from experiments.data_folders import CAMVID
 from experiments.segmentation_data import (
     CLASSES,
@@ -25,7 +26,6 @@ from experiments.segmentation_data import (
 )
 from experiments.segmentation_network import DeepLab
 from uncertainty_depth.errors import SourceError
-from uncertainty_depth.metrics.online_classification import OnlineClassification
 from uncertainty_depth.network.encoder import IMAGENET_MEAN, image_tensor
 
 TRAINING = segmentation.Training((32, 24), "tiny", 4, (1, 2, 3), steps=2, batch=2)

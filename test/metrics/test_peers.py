@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from uncertainty_depth.metrics import auce, brier, crps, ece, interval_score, nll, sparsification
+from uncertainty_depth.metrics import auce, crps, interval_score, nll, sparsification
 
 
 @pytest.fixture
@@ -79,30 +79,3 @@ def test_uncertainty_toolbox_has_the_same_likelihood_and_miscalibration(pixels):
     assert auce(error, sigma) == pytest.approx(
         toolbox.miscalibration_area(depth, sigma, ground_truth, num_bins=101), abs=2e-3
     )
-
-
-def test_scikit_learn_has_the_same_brier_score():
-    metrics = pytest.importorskip("sklearn.metrics", reason="scikit-learn is not installed")
-    rng = np.random.default_rng(0)
-    probability = rng.uniform(size=500)
-    labels = (rng.uniform(size=500) < probability).astype(int)
-    assert brier(probability, labels) == pytest.approx(
-        metrics.brier_score_loss(labels, probability), rel=1e-12
-    )
-
-
-def test_scikit_learns_calibration_curve_gives_the_same_ece():
-    calibration = pytest.importorskip(
-        "sklearn.calibration", reason="scikit-learn is not installed"
-    )
-    rng = np.random.default_rng(0)
-    table = rng.dirichlet(np.ones(3), 2000)
-    labels = rng.integers(0, 3, 2000)
-    confidence = table.max(1)
-    hit = table.argmax(1) == labels
-    accuracy, mean = calibration.calibration_curve(hit, confidence, n_bins=15, strategy="uniform")
-    # Its bins are closed on the left, ours, after Guo et al., on the right: the same where
-    # nothing lies on an edge.
-    counts = np.histogram(confidence, bins=np.linspace(0, 1, 16))[0]
-    expected = np.sum(np.abs(accuracy - mean) * counts[counts > 0]) / 2000
-    assert ece(table, labels) == pytest.approx(expected, rel=1e-9)

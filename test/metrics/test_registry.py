@@ -3,6 +3,7 @@
 
 import itertools
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -23,8 +24,8 @@ from uncertainty_depth.metrics import (
     sparsification,
     spearman,
 )
-from uncertainty_depth.metrics.blocks import MAX_BLOCKS, Sums
 from uncertainty_depth.metrics.registry import BASELINES, METRICS, baseline_name, flatten, markdown
+from uncertainty_depth.metrics.state import MAX_BLOCKS, Sums
 
 LAWS = {"gaussian": "", "laplace": "_laplace"}
 EDGES = [0, 0.5, 0.75, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, math.inf]
@@ -309,7 +310,7 @@ def test_blocks_are_merged_in_pairs_and_hold_every_frame(make_pixels, number):
     for name in ("depth.mae", "uncertainty.ause.rmse", "uncertainty.auce"):
         found = flatten(metrics.compute())[name]
         assert found == pytest.approx(REFERENCES[name](frames), rel=1e-9)
-    assert metrics.nbytes < 8_000_000
+    assert metrics.nbytes < 4_600_000
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
@@ -324,31 +325,64 @@ def test_the_interval_comes_from_the_function_of_the_value(metric, make_pixels):
         assert_allclose(row, metric.values(Sums(again, None, 0.95))[0], rtol=1e-9, atol=1e-12)
 
 
-def test_noise_on_a_sigma_never_improves_a_figure_that_ranks(make_pixels):
-    """In the mean over seeds; a shuffled sigma is no better than a constant."""
-    names = [
-        metric.name
+PIXELS = 4000
+
+
+@pytest.fixture(scope="module")
+def ranked_sigmas():
+    """Figures that rank, by sigma: sums over 20 seeds of Laplace errors whose sigma is known."""
+    ranking = [
+        metric
         for metric in METRICS
         if metric.over == "images" or metric.name == "uncertainty.n_merci"
     ]
-    totals = {"clean": [], "noisy": [], "shuffled": [], "constant": []}
+    totals = Counter()
     for seed in range(20):
-        rng = np.random.default_rng([seed, 1])
-        truth = rng.uniform(1, 10, 4000)
-        sigma = 0.08 * truth * rng.lognormal(0, 0.6, 4000)
+        rng = np.random.default_rng(seed)
+        truth = rng.uniform(1, 10, PIXELS)
+        sigma = 0.08 * truth * rng.lognormal(0, 0.6, PIXELS)
         depth = np.maximum(truth + rng.laplace(0, sigma / np.sqrt(2)), 0.05)
-        sigmas = {
-            "clean": sigma,
-            "noisy": sigma * rng.lognormal(0, 0.25, 4000),
-            "shuffled": rng.permutation(sigma),
-            "constant": np.ones(4000),
-        }
-        for name, values in sigmas.items():
-            totals[name].append(flatten(metrics_of([(depth, values, truth)]).compute()))
+        clean = {"sigma": sigma, "depth": depth, "constant": np.ones(PIXELS)}
+        sigmas = {(name, "clean"): values for name, values in clean.items()}
+        sigmas["sigma", "shuffled"] = np.random.default_rng([seed, 1]).permutation(sigma)
+        for strength in (0.1, 0.25, 0.6):
+            for name, values in clean.items():
+                noise = np.random.default_rng([seed, 1]).lognormal(0, strength, PIXELS)
+                sigmas[name, strength] = values * noise
+        for key, values in sigmas.items():
+            sums = metrics_of([(depth, values, truth)]).total()
+            for metric in ranking:
+                sign = -1 if metric.better == "higher" else 1
+                totals[(metric.name, *key)] += sign * float(metric.values(sums)[0]) / 20
+    return [metric.name for metric in ranking], totals
+
+
+def named_against_a_constant(names):
+    """Spearman is not defined for it; AURG falls by what AUSE rises, and is nearly 0 there."""
+    return [name for name in names if "spearman" not in name and "aurg" not in name]
+
+
+@pytest.mark.parametrize("base", ["sigma", "depth", "constant"])
+@pytest.mark.parametrize("strength", [0.1, 0.25, 0.6])
+def test_noise_on_a_sigma_never_improves_a_figure_that_ranks(ranked_sigmas, base, strength):
+    """Nor takes it below a constant, where its order was worse than none.
+
+    1 % of tolerance: the root of a mean over the few pixels left last is biased downwards.
+    """
+    names, means = ranked_sigmas
     for name in names:
-        if name == "uncertainty.spearman":
-            continue  # not defined for a constant
-        sign = -1 if any(m.name == name and m.better == "higher" for m in METRICS) else 1
-        mean = {of: sign * np.mean([row[name] for row in rows]) for of, rows in totals.items()}
-        assert mean["noisy"] > mean["clean"], name
-        assert mean["shuffled"] >= mean["constant"] - 0.02 * abs(mean["constant"]), name
+        clean = means[name, base, "clean"]
+        noisy = means[name, base, strength]
+        if base == "sigma":
+            assert noisy > clean, name
+        if name in named_against_a_constant(names):
+            floor = min(clean, means[name, "constant", "clean"])
+            assert noisy >= floor - 0.01 * abs(floor), name
+
+
+def test_a_shuffled_sigma_is_no_better_than_a_constant(ranked_sigmas):
+    names, means = ranked_sigmas
+    for name in names:
+        constant = means[name, "constant", "clean"]
+        if name in named_against_a_constant(names):
+            assert means[name, "sigma", "shuffled"] >= constant - 0.02 * abs(constant), name

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from uncertainty_depth.metrics import OnlineMetrics
-from uncertainty_depth.metrics.block import Block
 from uncertainty_depth.metrics.registry import BY_NAME, BY_VALUE
+from uncertainty_depth.metrics.state import Block
 from uncertainty_depth.report.bootstrap import (
     ENOUGH_BLOCKS,
     Interval,

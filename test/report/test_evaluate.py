@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.frames.predicted import predicted
-from uncertainty_depth.metrics.blocks import MAX_BLOCKS
 from uncertainty_depth.metrics.registry import flatten
+from uncertainty_depth.metrics.state import MAX_BLOCKS
 from uncertainty_depth.records import DepthPrediction, Frame, Skipped
 from uncertainty_depth.report.evaluate import evaluate
 from uncertainty_depth.report.evaluation import Evaluation

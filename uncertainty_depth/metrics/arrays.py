@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Array operations that several metrics share: orders, sums of prefixes, ranks, intervals."""
+"""Array operations that several metrics share: orders, sums of prefixes, ranks."""
 
 from __future__ import annotations
 
@@ -140,21 +140,3 @@ def _distinct_ranks(number: int) -> Floats:
 def trapezoid(values: Floats, positions: ArrayLike) -> float:
     """Return the integral by the trapezoid rule."""
     return float(((values[1:] + values[:-1]) * np.diff(positions)).sum() / 2)
-
-
-def interval_index(ground_truth: Floats, interval: float) -> Integers:
-    """Return the index k of each value's interval `[k w, (k + 1) w)`, w being its width."""
-    return (ground_truth / interval).astype(np.int64)
-
-
-def interval_edges(first: int, number: int, interval: float) -> Floats:
-    """Return the minimum depth that `interval_index` puts into each interval, (number + 1,).
-
-    That is `k w` up to its rounding.
-    """
-    numbers = np.arange(first, first + number + 1)
-    edges: Floats = numbers * np.float64(interval)
-    edges = np.where(np.floor(edges / interval) < numbers, np.nextafter(edges, np.inf), edges)
-    while (lower := (edges > 0) & (np.floor(np.nextafter(edges, 0) / interval) >= numbers)).any():
-        edges = np.where(lower, np.nextafter(edges, 0), edges)
-    return edges

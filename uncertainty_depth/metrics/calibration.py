@@ -1,16 +1,30 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The size and the order of sigma: coverage, AUCE, likelihood, rank correlation, divergence."""
+"""The size of sigma: coverage, AUCE, likelihood, CRPS, interval score.
+
+Coverage and its area: Gustafsson, Danelljan and Schon, "Evaluating Scalable Bayesian Deep Learning
+Methods for Robust Computer Vision", CVPRW 2020. CRPS and interval score: Gneiting and Raftery,
+"Strictly Proper Scoring Rules, Prediction, and Estimation", JASA 2007. The coverage of a level is
+also known as PICP.
+"""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from uncertainty_depth.metrics import checks, distributions
-from uncertainty_depth.metrics.arrays import Floats, Integers, average_ranks, inner
-from uncertainty_depth.metrics.distributions import CONFIDENCE_LEVELS, LEVEL_STEP, Distribution
+from uncertainty_depth.metrics.arrays import Floats, Integers, inner
+from uncertainty_depth.metrics.distributions import (
+    CONFIDENCE_LEVELS,
+    GAUSSIAN,
+    LEVEL_STEP,
+    NOMINAL_LEVEL,
+    Distribution,
+    folded_normal,
+)
 from uncertainty_depth.metrics.merci import error_ratio
 
 
@@ -38,8 +52,7 @@ def coverage(
     if not ((levels > 0) & (levels < 1)).all():
         raise ValueError(f"p is {p!r}; expected levels strictly between 0 and 1")
     law = distributions.named(distribution)
-    error, sigma = checks.flat(error=error, sigma=sigma)
-    checks.at_least_zero(error=error, sigma=sigma)
+    error, sigma = checks.errors(error, sigma)
     ascending_ratio = np.sort(error_ratio(error, sigma))
     covered = covered_pixels(ascending_ratio, law.half_widths(levels))
     fractions = covered / np.float64(len(error) or math.nan)
@@ -54,9 +67,8 @@ def covered_pixels(ascending_ratio: Floats, half_widths: Floats) -> Integers:
 def auce(error: ArrayLike, sigma: ArrayLike, distribution: str = "gaussian") -> float:
     """Return the area under the calibration error curve `|p - coverage(p)|`; 0 is best.
 
-    Gustafsson, Danelljan and Schon, "Evaluating Scalable Bayesian Deep Learning Methods for Robust
-    Computer Vision", CVPRW 2020, is the Gaussian one. A perfectly calibrated Laplace sigma has
-    0.074 there, and 0 with distribution="laplace".
+    Gustafsson et al. 2020 have the Gaussian one. A perfectly calibrated Laplace sigma has 0.074
+    there, and 0 with distribution="laplace".
 
     Arguments and errors as in `coverage`; trapezoid rule; NaN for N = 0.
 
@@ -82,10 +94,13 @@ def nll(error: ArrayLike, sigma: ArrayLike, distribution: str = "gaussian") -> f
     them are right. Arguments and errors as in `coverage`; NaN for N = 0.
     """
     law = distributions.named(distribution)
-    error, sigma = checks.flat(error=error, sigma=sigma)
-    checks.at_least_zero(error=error, sigma=sigma)
-    ratio = error_ratio(error, sigma)
-    return law.mean_nll(len(error), log_sum(sigma), power_sum(ratio, law))
+    error, sigma = checks.errors(error, sigma)
+    if not len(error):
+        return math.nan
+    mean_power = power_sum(error_ratio(error, sigma), law) / len(error)
+    if math.isinf(mean_power):
+        return math.inf
+    return float(law.nll(log_sum(sigma) / len(sigma), mean_power))
 
 
 def log_sum(sigma: Floats) -> float:
@@ -100,64 +115,93 @@ def power_sum(ratio: Floats, law: Distribution) -> float:
         return inner(ratio, ratio) if law.power == 2 else float(ratio.sum())
 
 
-def spearman(sigma: ArrayLike, error: ArrayLike) -> float:
-    """Return Spearman's rank correlation of sigma and error; ties get the mean of their ranks.
+def crps(error: ArrayLike, sigma: ArrayLike, distribution: str = "gaussian") -> float:
+    """Return the mean continuous ranked probability score, metres; 0 is best.
 
-    Args:
-        sigma: (N,) standard deviations.
-        error: (N,) absolute errors. The metric is symmetric in the two.
-
-    Returns:
-        The correlation; NaN where either is constant, and for N = 0.
-
-    Raises:
-        ValueError: wrong shapes, a non-finite value.
+    Gaussian: `s (z erf(z / sqrt 2) + 2 phi(z) - 1 / sqrt pi)` with `z = e / s`. Laplace with scale
+    `b = s / sqrt 2`: `e + b exp(-e / b) - 3 b / 4`. The score of a certain claim, s = 0, is the
+    error. Arguments and errors as in `coverage`; NaN for N = 0.
     """
-    sigma, error = checks.flat(sigma=sigma, error=error)
-    if not len(sigma):
+    law = distributions.named(distribution)
+    error, sigma = checks.errors(error, sigma)
+    if not len(error):
         return math.nan
-    return correlation(ranks(sigma), ranks(error))
+    return crps_sum(error, sigma, error_ratio(error, sigma), law) / len(error)
 
 
-def ranks(values: Floats) -> Floats:
-    """Return the centred ranks of the values, each in the place of its value."""
-    order = np.argsort(values)
-    result = np.empty(len(values))
-    result[order] = average_ranks(values[order])
-    return result
-
-
-def correlation(first: Floats, second: Floats) -> float:
-    """Return the correlation of two centred arrays; NaN where one is constant."""
-    spread = math.sqrt(inner(first, first) * inner(second, second))
-    return inner(first, second) / spread if spread else math.nan
-
-
-def kl_divergence(
-    mean_p: ArrayLike, sigma_p: ArrayLike, mean_q: ArrayLike, sigma_q: ArrayLike
+def crps_sum(
+    error: Floats, sigma: Floats, ratio: Floats, law: Distribution, scale: float = 1.0
 ) -> float:
-    """Return the mean Kullback-Leibler divergence KL(p || q) of Gaussians p and q, nats.
-
-    `ln(sigma_q / sigma_p) + (sigma_p^2 + (mean_p - mean_q)^2) / (2 sigma_q^2) - 1/2`.
+    """Return the sum of the CRPS of `scale * sigma`, metres.
 
     Args:
-        mean_p: (N,) means of p.
-        sigma_p: (N,) positive standard deviations of p.
-        mean_q: (N,) means of q.
-        sigma_q: (N,) positive standard deviations of q.
-
-    Returns:
-        The mean over the elements; NaN for N = 0.
-
-    Raises:
-        ValueError: wrong shapes, a non-finite value, a sigma that is not positive.
+        error: (N,) absolute errors, metres; or the sums of bins of narrow ratio, as the score is
+            linear in error and sigma but for their ratio.
+        sigma: (N,) metres, or anything proportional to it.
+        ratio: (N,) `error / sigma`.
+        law: what sigma claims.
+        scale: factor on sigma; 0 claims certainty.
     """
-    mean_p, sigma_p, mean_q, sigma_q = checks.flat(
-        mean_p=mean_p, sigma_p=sigma_p, mean_q=mean_q, sigma_q=sigma_q
-    )
-    checks.above_zero(sigma_p=sigma_p, sigma_q=sigma_q)
-    if not len(mean_p):
+    if not scale:
+        return float(error.sum())
+    if law is GAUSSIAN:
+        density, probability = folded_normal(ratio * (1 / scale))
+        spread = inner(sigma, density) - float(sigma.sum()) / math.sqrt(math.pi)
+        return inner(error, probability) + scale * spread
+    decay = ratio * (-math.sqrt(2) / scale)
+    spread = inner(sigma, np.exp(decay, out=decay)) - 0.75 * float(sigma.sum())
+    return float(error.sum()) + scale * spread / math.sqrt(2)
+
+
+def interval_score(
+    error: ArrayLike,
+    sigma: ArrayLike,
+    level: float = NOMINAL_LEVEL,
+    distribution: str = "gaussian",
+) -> float:
+    """Return the mean score of the central interval of a level, metres; 0 is best.
+
+    `2 h + 2 / (1 - level) max(e - h, 0)`, h being the half width of the interval: its width, and a
+    penalty for errors beyond it. Arguments and errors as in `coverage`; NaN for N = 0.
+
+    Examples:
+        >>> round(interval_score(error=[0.0, 3.0], sigma=[1.0, 1.0], level=0.95), 3)
+        24.721
+    """
+    error, sigma = checks.errors(error, sigma)
+    half_width = _half_width(level, distribution)
+    if not len(error):
         return math.nan
-    spread = sigma_p / sigma_q
-    shift = (mean_p - mean_q) / sigma_q
-    return float(((spread * spread + shift * shift - 1) / 2 - np.log(spread)).mean())
+    excess = excess_sum(error, sigma, half_width)
+    return float(mean_interval_score(half_width * sigma.mean(), excess / len(error), level))
+
+
+def mean_interval_score(
+    mean_half_width: Any, mean_excess: Any, level: float = NOMINAL_LEVEL
+) -> Any:
+    """Return the interval score from two means over the pixels, metres."""
+    return 2 * mean_half_width + 2 / (1 - level) * mean_excess
+
+
+def excess_sum(error: Floats, sigma: Floats, half_width: float) -> float:
+    """Return the sum of the errors beyond their intervals, metres."""
+    excess = sigma * -half_width
+    excess += error
+    return float(np.maximum(excess, 0.0, out=excess).sum())
+
+
+def mpiw(sigma: ArrayLike, level: float = NOMINAL_LEVEL, distribution: str = "gaussian") -> float:
+    """Return the mean width of a level's central prediction interval, metres; NaN for N = 0.
+
+    Arguments and errors as in `coverage`.
+    """
+    (sigma,) = checks.flat(sigma=sigma)
+    checks.at_least_zero(sigma=sigma)
+    half_width = _half_width(level, distribution)
+    return 2 * half_width * float(sigma.mean()) if len(sigma) else math.nan
+
+
+def _half_width(level: float, distribution: str) -> float:
+    if not 0 < level < 1:
+        raise ValueError(f"level is {level!r}; expected a number strictly between 0 and 1")
+    return float(distributions.named(distribution).half_widths(level))

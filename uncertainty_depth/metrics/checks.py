@@ -43,6 +43,13 @@ def flat(**arguments: Any) -> list[Floats]:
     return values
 
 
+def errors(error: Any, sigma: Any) -> list[Floats]:
+    """Return errors and sigmas as `flat` does, checked to be at least 0."""
+    values = flat(error=error, sigma=sigma)
+    at_least_zero(error=values[0], sigma=values[1])
+    return values
+
+
 def floats(name: str, values: Any) -> Floats:
     """Return the values as float64.
 
@@ -105,12 +112,6 @@ def fraction(name: str, value: float) -> float:
     if not (isinstance(value, numbers.Real) and 0 < value <= 1):
         raise ValueError(f"{name} is {value!r}; expected a number in (0, 1]")
     return float(value)
-
-
-def bin_number(bins: Any) -> None:
-    """Refuse a number of bins that is not an integer of at least 1."""
-    if not isinstance(bins, (int, np.integer)) or bins < 1:
-        raise ValueError(f"bins is {bins!r}; expected an integer of at least 1")
 
 
 def choice(name: str, value: Any, choices: tuple[str, ...]) -> str:

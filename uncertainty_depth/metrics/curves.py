@@ -7,13 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from uncertainty_depth.metrics import registry
-from uncertainty_depth.metrics.block import CANDIDATES, DISTANCE, ERROR, LAWS
-from uncertainty_depth.metrics.blocks import Sums
+from uncertainty_depth.metrics.arrays import Floats
 from uncertainty_depth.metrics.distributions import CONFIDENCE_LEVELS
 from uncertainty_depth.metrics.merci import ALPHAS
-from uncertainty_depth.metrics.sparsification import curves as closed_curves
-from uncertainty_depth.metrics.sparsification_variants import POGGI
+from uncertainty_depth.metrics.registry import (
+    BY_NAME,
+    METRICS,
+    covered_shares,
+    max_error_at,
+    n_merci_at,
+)
+from uncertainty_depth.metrics.sparsification import POGGI
+from uncertainty_depth.metrics.state import CANDIDATES, DISTANCE, PLOTTED_FRACTIONS, Sums
 
 
 def curves(sums: Sums) -> dict[str, Any]:
@@ -37,55 +42,55 @@ def curves(sums: Sums) -> dict[str, Any]:
     pixels = int(sums["pixels"][0])
     if not pixels:
         return {"pixels": 0, "variant": POGGI.title}
-    by_candidate = {name: sums.of(name) for name in CANDIDATES}
+    of = {name: sums.of(name) for name in CANDIDATES}
+    with np.errstate(all="ignore"):
+        max_error = np.array([max_error_at(alpha, sums)[0] for alpha in ALPHAS])
+        n_merci = {
+            name: np.array([n_merci_at(alpha, own)[0] for alpha in ALPHAS])
+            for name, own in of.items()
+        }
     reliability = {
-        law: {name: registry.covered_shares(law, of)[0] for name, of in by_candidate.items()}
-        for law in LAWS
+        law: {
+            "levels": CONFIDENCE_LEVELS,
+            **{name: covered_shares(law, own)[0] for name, own in of.items()},
+        }
+        for law in ("gaussian", "laplace")
     }
-    max_error = [registry.order_statistic(sums, "error", ERROR, alpha)[0] for alpha in ALPHAS]
+    by_distance = {
+        metric.name.removeprefix("by_distance."): metric.values(sums)[0]
+        for metric in METRICS
+        if metric.name.startswith("by_distance.")
+    }
     return {
         "pixels": pixels,
         "alpha": sums.alpha,
         "variant": POGGI.title,
-        "sparsification": {name: _sparsification(sums, name) for name in POGGI.errors},
+        "sparsification": {name: _sparsification(of, name) for name in POGGI.errors},
         "n_merci": {
             "alphas": ALPHAS,
-            "tail": np.array(max_error) > sums["error"][0] / pixels,
-            **{name: _n_merci(of) for name, of in by_candidate.items()},
+            "tail": max_error > sums["error"][0] / pixels,
+            **n_merci,
         },
-        "reliability": {"levels": CONFIDENCE_LEVELS, **reliability["gaussian"]},
-        "reliability_laplace": {"levels": CONFIDENCE_LEVELS, **reliability["laplace"]},
-        "by_distance": _by_distance(sums),
+        "reliability": reliability["gaussian"],
+        "reliability_laplace": reliability["laplace"],
+        "by_distance": {"edges": DISTANCE.edges, **by_distance},
     }
 
 
-def _n_merci(sums: Sums) -> np.ndarray:
-    with np.errstate(all="ignore"):
-        return np.array([registry.n_merci_at(alpha, sums)[0] for alpha in ALPHAS])
-
-
-def _sparsification(sums: Sums, name: str) -> dict[str, Any]:
-    row = POGGI.errors.index(name)
+def _sparsification(of: dict[str, Sums], statistic: str) -> dict[str, Any]:
+    sums = of["method"]
+    row = POGGI.errors.index(statistic)
     frames = sums["frames"][0]
-    oracle = sums["oracle"][0, row] / frames
-    of_candidates = {
-        candidate: closed_curves(POGGI, name, sums["removal"][0, place, row] / frames, oracle)
-        for place, candidate in enumerate(CANDIDATES)
-    }
-    method = of_candidates["method"]
+    oracle: Floats = sums["oracle"][0, row] / frames
+    method, by_depth = sums["removal"][0, :, row] / frames
+    random = np.full_like(oracle, oracle[0])
+    ause = BY_NAME[f"uncertainty.ause.{statistic}"]
     return {
-        "fractions": method.fractions,
-        "oracle": method.oracle,
-        "random": method.random,
-        **{candidate: curve.sparsification for candidate, curve in of_candidates.items()},
-        "ause": {candidate: curve.ause for candidate, curve in of_candidates.items()},
+        "fractions": POGGI.fractions[PLOTTED_FRACTIONS],
+        "oracle": oracle,
+        "random": random,
+        "method": method,
+        "constant": random,
+        "proportional_to_depth": by_depth,
+        "ause": {name: float(ause.values(own)[0]) for name, own in of.items()},
     }
-
-
-def _by_distance(sums: Sums) -> dict[str, Any]:
-    values = {
-        metric.name.removeprefix("by_distance."): metric.values(sums)[0]
-        for metric in registry.METRICS
-        if metric.name.startswith("by_distance.")
-    }
-    return {"edges": DISTANCE.edges, **values}

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from uncertainty_depth.metrics import checks
-from uncertainty_depth.metrics.arrays import Floats, inner
+from uncertainty_depth.metrics.arrays import Floats
 
 DEPTH_ERRORS = (
     "mae",
@@ -63,21 +63,9 @@ def valid_pixels(
     Raises:
         ValueError: the shapes differ, or an argument is not an array of numbers.
     """
-    pixels = pixels_with_ground_truth(depth, sigma, ground_truth, min_depth, max_depth)
-    return predicted_pixels(*pixels)
-
-
-def pixels_with_ground_truth(
-    depth: ArrayLike,
-    sigma: ArrayLike,
-    ground_truth: ArrayLike,
-    min_depth: float,
-    max_depth: float,
-) -> tuple[NDArray, NDArray, NDArray]:
-    """Return the flat `scorable` pixels, with or without a prediction; see `valid_pixels`."""
-    maps = flat_maps(depth, sigma, ground_truth)
-    valid = np.flatnonzero(scorable(maps[2], min_depth, max_depth))
-    return maps[0].take(valid), maps[1].take(valid), maps[2].take(valid)
+    depths, sigmas, truth = flat_maps(depth, sigma, ground_truth)
+    valid = scorable(truth, min_depth, max_depth) & has_prediction(depths, sigmas)
+    return depths[valid], sigmas[valid], truth[valid]
 
 
 def flat_maps(
@@ -102,16 +90,6 @@ def flat_maps(
 def has_prediction(depth: NDArray, sigma: NDArray) -> NDArray[np.bool_]:
     """Return where there is a finite depth and a finite sigma that is not negative."""
     return np.isfinite(depth) & np.isfinite(sigma) & (sigma >= 0)
-
-
-def predicted_pixels(
-    depth: NDArray, sigma: NDArray, ground_truth: NDArray
-) -> tuple[NDArray, NDArray, NDArray]:
-    """Return the flat pixels with a finite depth and a finite sigma that is not negative."""
-    predicted = has_prediction(depth, sigma)
-    if predicted.all():
-        return depth, sigma, ground_truth
-    return depth[predicted], sigma[predicted], ground_truth[predicted]
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,42 +139,6 @@ class PixelErrors:
         )
 
 
-def depth_sums(errors: PixelErrors) -> dict[str, float]:
-    """Return the sums that `depth_means` needs: what an accumulator keeps."""
-    counts = {
-        f"a{power}": float(np.count_nonzero(errors.factor < A1_FACTOR**power))
-        for power in (1, 2, 3)
-    }
-    return {
-        "mae": float(errors.absolute.sum()),
-        "abs_rel": float(errors.relative.sum()),
-        "sq_rel": inner(errors.relative, errors.absolute),
-        "squared": float(errors.squared.sum()),
-        "log": float(errors.log.sum()),
-        "squared_log": inner(errors.log, errors.log),
-        "inverse": float(errors.inverse.sum()),
-        "squared_inverse": inner(errors.inverse, errors.inverse),
-        **counts,
-    }
-
-
-def depth_means(sums: dict[str, float], pixels: int) -> dict[str, float]:
-    """Return the depth errors from their sums over `pixels` pixels; NaN for none."""
-    if not pixels:
-        return dict.fromkeys(DEPTH_ERRORS, math.nan)
-    mean = {name: value / pixels for name, value in sums.items()}
-    variance = mean["squared_log"] - mean["log"] ** 2 if math.isfinite(mean["log"]) else math.inf
-    errors = {
-        **mean,
-        "rmse": math.sqrt(mean["squared"]),
-        "rmse_log": math.sqrt(mean["squared_log"]),
-        "silog": math.sqrt(max(variance, 0.0)),
-        "imae": PER_KM * mean["inverse"],
-        "irmse": PER_KM * math.sqrt(mean["squared_inverse"]),
-    }
-    return {name: errors[name] for name in DEPTH_ERRORS}
-
-
 def depth_errors(depth: ArrayLike, ground_truth: ArrayLike) -> dict[str, float]:
     """Return the depth errors of Eigen et al. and of KITTI's depth completion.
 
@@ -221,15 +163,19 @@ def depth_errors(depth: ArrayLike, ground_truth: ArrayLike) -> dict[str, float]:
     """
     depth, ground_truth = checks.flat(depth=depth, ground_truth=ground_truth)
     checks.above_zero(ground_truth=ground_truth)
+    if not len(depth):
+        return dict.fromkeys(DEPTH_ERRORS, math.nan)
     errors = PixelErrors.of(depth, ground_truth)
-    return exact_depth_errors(errors, depth_sums(errors))
-
-
-def exact_depth_errors(errors: PixelErrors, sums: dict[str, float]) -> dict[str, float]:
-    """Return `depth_errors` from the pixels' errors and sums; the variance in two passes."""
-    pixels = len(errors.absolute)
-    metrics = depth_means(sums, pixels)
-    if math.isfinite(metrics["silog"]):
-        centred = errors.log - sums["log"] / pixels
-        metrics["silog"] = math.sqrt(inner(centred, centred) / pixels)
-    return metrics
+    is_positive = depth.min() > 0
+    means = {
+        "mae": errors.absolute.mean(),
+        "abs_rel": errors.relative.mean(),
+        "sq_rel": (errors.relative * errors.absolute).mean(),
+        "rmse": np.sqrt(errors.squared.mean()),
+        "rmse_log": np.sqrt((errors.log**2).mean()),
+        "silog": errors.log.std() if is_positive else math.inf,
+        "imae": PER_KM * errors.inverse.mean(),
+        "irmse": PER_KM * np.sqrt((errors.inverse**2).mean()),
+        **{f"a{power}": (errors.factor < A1_FACTOR**power).mean() for power in (1, 2, 3)},
+    }
+    return {name: float(means[name]) for name in DEPTH_ERRORS}

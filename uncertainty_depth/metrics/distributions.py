@@ -41,33 +41,14 @@ class Distribution:
         quantiles = [NormalDist().inv_cdf((1 + level) / 2) for level in levels.reshape(-1)]
         return np.array(quantiles).reshape(levels.shape)
 
-    def likely_scale(self, power_sum: Any, pixels: float) -> Any:
+    def likely_scale(self, mean_power: ArrayLike) -> Floats:
         """Return the factor on sigma under which the errors are most likely; 0 without any error.
 
         Args:
-            power_sum: sum of `(error / sigma)^power` over the pixels.
-            pixels: how many.
+            mean_power: mean of `(error / sigma)^power`, of any shape.
         """
-        if not pixels:
-            return 0.0
-        return (self.power * self.weight * power_sum / pixels) ** (1 / self.power)
-
-    def mean_nll(
-        self, pixels: int, log_sigma_sum: float, power_sum: float, scale: float = 1.0
-    ) -> float:
-        """Return the mean negative log likelihood of `scale * sigma`, nats; NaN for no pixel.
-
-        An infinite penalty outweighs an infinite reward; a scale of 0 is an infinite reward.
-        """
-        if not pixels:
-            return math.nan
-        if math.isinf(power_sum):
-            return math.inf
-        if not scale:
-            return -math.inf
-        mean_log_sigma = log_sigma_sum / pixels + math.log(scale)
-        mean_power = power_sum / pixels / scale**self.power
-        return float(self.nll(mean_log_sigma, mean_power))
+        scale: Floats = (self.power * self.weight * np.asarray(mean_power)) ** (1 / self.power)
+        return scale
 
     def nll(self, mean_log_sigma: ArrayLike, mean_power: ArrayLike) -> Any:
         """Return the mean negative log likelihood, nats, from two means over the pixels.
@@ -87,6 +68,12 @@ CONFIDENCE_LEVELS: Floats = np.arange(1, 100) / 100
 """Confidence levels of the reliability curve: 0.01 ... 0.99."""
 HALF_WIDTHS = {
     name: distribution.half_widths(CONFIDENCE_LEVELS)
+    for name, distribution in DISTRIBUTIONS.items()
+}
+NOMINAL_LEVEL = 0.95
+"""Level of the interval whose score and width are metrics of their own."""
+NOMINAL_WIDTHS = {
+    name: float(distribution.half_widths(NOMINAL_LEVEL))
     for name, distribution in DISTRIBUTIONS.items()
 }
 NORMAL_STEPS = 512

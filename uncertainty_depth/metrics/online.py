@@ -23,13 +23,13 @@ from uncertainty_depth import atomic, strict_npz
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.interrupt import held_interrupt
-from uncertainty_depth.metrics import checks, curves, registry
-from uncertainty_depth.metrics.block import KINDS, Block, frame_block
-from uncertainty_depth.metrics.blocks import MAX_BLOCKS, Blocks, Sums
-from uncertainty_depth.metrics.pixels import ScoredPixels
+from uncertainty_depth.metrics import checks, registry
+from uncertainty_depth.metrics.curves import curves
+from uncertainty_depth.metrics.frame import ScoredPixels, frame_block
+from uncertainty_depth.metrics.state import KINDS, MAX_BLOCKS, Block, Blocks, Sums
 from uncertainty_depth.options import changed, from_mapping, takes_options, to_mapping
 
-FORMAT = 5
+FORMAT = 6
 HEAP_RESERVE_BYTES = 24 << 20
 """glibc returns freed memory beyond twice the largest block it was ever asked to free. It would
 do so after every frame, and page faults would take a third of the time: one block of this size,
@@ -114,7 +114,7 @@ class OnlineMetrics:
             ValueError: the shapes differ, or an argument is not an array of numbers.
         """
         limits = self.config.min_depth, self.config.max_depth
-        if not self.frames:
+        if not len(self.blocks):
             first = (checks.numbers_of("depth", depth), checks.numbers_of("truth", ground_truth))
             if first[0].shape == first[1].shape:
                 checks.warn_of_millimetres(*first)
@@ -141,16 +141,32 @@ class OnlineMetrics:
         """
         block = frame_block(pixels)
         if len(pixels):
-            block.add_scale(aligned_by * frame_scale(pixels), self._last_log_scale)
-            block.add_unfamiliarity(unfamiliarity)
-        if changes is not None and len(pixels):
-            block["distance.still_pixels"], block["distance.squared_change"] = changes
+            self._add_scale(block, aligned_by * pixels.scale)
+            if unfamiliarity is not None:
+                block["familiarities"] = 1
+                block["unfamiliarity"] = unfamiliarity
+                block["unfamiliar"] = unfamiliarity > 1
+                block["max_unfamiliarity"] = unfamiliarity
+            if changes is not None:
+                block["distance.still_pixels"], block["distance.squared_change"] = changes
         with held_interrupt():
             if block["scales"]:
                 self._last_log_scale = float(block["log_scale"])
             if block["known_pixels"]:
                 self.blocks.add(block, continues=changes is not None)
         return block
+
+    def _add_scale(self, block: Block, scale: float) -> None:
+        """Set the scale of a frame: what its depth lacks as a factor."""
+        if not (math.isfinite(scale) and scale > 0):
+            return
+        log = math.log(scale)
+        block["scales"] = 1
+        block["log_scale"] = log
+        block["squared_log_scale"] = log * log
+        if not math.isnan(self._last_log_scale):
+            block["scale_jumps"] = 1
+            block["scale_jump"] = abs(log - self._last_log_scale)
 
     def merge(self, other: OnlineMetrics) -> None:
         """Add the frames of another accumulator; the jump of scale between the two is not counted.
@@ -186,7 +202,7 @@ class OnlineMetrics:
 
     def curves(self) -> dict[str, Any]:
         """Return the plain arrays behind the plots, see `curves.curves`."""
-        return curves.curves(self.total())
+        return curves(self.total())
 
     def reset(self) -> None:
         """Discard all frames."""
@@ -269,13 +285,3 @@ def check_format(path: str | os.PathLike | Path, number: Any) -> None:
         else "an older version wrote it, evaluate again"
     )
     raise SourceError(f"{path} has format {str(number)[:20]}; expected {FORMAT}: {reason}")
-
-
-def frame_scale(pixels: ScoredPixels) -> float:
-    """Return the median of ground truth / depth; NaN without positive depth."""
-    positive = pixels.depth > 0
-    if positive.all():
-        return float(np.median(pixels.ground_truth / pixels.depth))
-    if not positive.any():
-        return math.nan
-    return float(np.median(pixels.ground_truth[positive] / pixels.depth[positive]))

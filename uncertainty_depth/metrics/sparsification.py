@@ -1,28 +1,97 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Sparsification curves, AUSE and AURG, each published convention under its own name.
+"""The order of sigma: sparsification with AUSE and AURG, risk against coverage, rank correlation.
 
 Pixels are removed from the most uncertain on, and the error of the rest is plotted against the
-fraction removed; the oracle removes by the true error, random removal changes nothing. The
-conventions are those of `sparsification_variants`.
+fraction removed; the oracle removes by the true error, random removal changes nothing. Published
+conventions differ in what follows, so each has its own name, and a value means nothing without it:
+
+poggi
+    Poggi, Aleotti, Tosi and Mattoccia, "On the uncertainty of self-supervised monocular depth
+    estimation", CVPR 2020, and its published evaluation.
+gustafsson
+    Gustafsson, Danelljan and Schon, "Evaluating Scalable Bayesian Deep Learning Methods for Robust
+    Computer Vision", CVPRW 2020, and its published code.
+ilg
+    Ilg et al., "Uncertainty Estimates and Multi-Hypotheses Networks for Optical Flow", ECCV 2018.
+
+`poggi` keeps equals of its threshold. The other variants keep a fixed number of pixels, which
+leaves the choice among equals to the sort: here each equal is kept in part (the mean over all
+choices), so the values do not depend on the order of the pixels.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from uncertainty_depth.metrics import checks
-from uncertainty_depth.metrics.arrays import Floats, sorted_order, trapezoid
-from uncertainty_depth.metrics.depth import PixelErrors
-from uncertainty_depth.metrics.removal_curves import (
-    oracle_curve,
-    removal_curve,
-    statistic_values,
+from uncertainty_depth.metrics.arrays import (
+    Floats,
+    Integers,
+    average_ranks,
+    first_sums,
+    inner,
+    sorted_order,
+    trapezoid,
 )
-from uncertainty_depth.metrics.sparsification_variants import POGGI, VARIANTS, Variant
+from uncertainty_depth.metrics.depth import A1_FACTOR, PixelErrors
+
+
+@dataclass(frozen=True, eq=False)
+class Variant:
+    """One published convention.
+
+    Attributes:
+        name: what it is called.
+        errors: the error statistics it is defined for.
+        fractions: fractions removed.
+        keeps_ties: threshold at a percentile and keep its equals, instead of a number of pixels.
+        normalised: divide each curve by its first value.
+        closed: append the point (1, 0).
+    """
+
+    name: str
+    errors: tuple[str, ...]
+    fractions: Floats
+    keeps_ties: bool
+    normalised: bool
+    closed: bool
+
+    @property
+    def title(self) -> str:
+        """Name as plots show it."""
+        return {
+            "poggi": "Poggi et al. 2020",
+            "gustafsson": "Gustafsson et al. 2020",
+            "ilg": "Ilg et al. 2018",
+        }[self.name]
+
+
+POGGI = Variant(
+    "poggi",
+    ("abs_rel", "rmse", "a1"),
+    np.arange(50) / 50,
+    keeps_ties=True,
+    normalised=False,
+    closed=True,
+)
+GUSTAFSSON = Variant(
+    "gustafsson",
+    ("rmse",),
+    np.arange(100) * np.float64(0.01),
+    keeps_ties=False,
+    normalised=True,
+    closed=False,
+)
+ILG = Variant(
+    "ilg", ("mae",), np.arange(100) / 100, keeps_ties=False, normalised=True, closed=False
+)
+VARIANTS = {variant.name: variant for variant in (POGGI, GUSTAFSSON, ILG)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,13 +166,12 @@ def sparsification(
     depth, sigma, ground_truth = checks.flat(depth=depth, sigma=sigma, ground_truth=ground_truth)
     checks.at_least_zero(sigma=sigma)
     checks.above_zero(ground_truth=ground_truth)
-    values = statistic_values(PixelErrors.of(depth, ground_truth), name)
-    return curves(
-        convention,
-        name,
-        removal_curve(convention, name, sigma, values[0]),
-        oracle_curve(convention, name, *values),
-    )
+    values, oracle_key = statistic_values(PixelErrors.of(depth, ground_truth), name)
+    if not len(sigma):
+        nothing = np.full(len(convention.fractions), math.nan)
+        return curves(convention, name, nothing, nothing)
+    removal = Ranking(sigma).curves(convention, (name,), (values,))[0]
+    return curves(convention, name, removal, oracle_curve(convention, name, np.sort(oracle_key)))
 
 
 def aurc(error: ArrayLike, sigma: ArrayLike) -> float:
@@ -145,6 +213,140 @@ def mean_of_running_means(ascending_key: Floats, values: Floats) -> float:
         ends = np.flatnonzero(is_last)
         sums = np.interp(numbers, np.append(0, ends + 1), np.append(0.0, sums[ends]))
     return float((sums / numbers).mean())
+
+
+def spearman(sigma: ArrayLike, error: ArrayLike) -> float:
+    """Return Spearman's rank correlation of sigma and error; ties get the mean of their ranks.
+
+    Args:
+        sigma: (N,) standard deviations.
+        error: (N,) absolute errors. The metric is symmetric in the two.
+
+    Returns:
+        The correlation; NaN if either is constant, and for N = 0.
+
+    Raises:
+        ValueError: wrong shapes, a non-finite value.
+    """
+    sigma, error = checks.flat(sigma=sigma, error=error)
+    if not len(sigma):
+        return math.nan
+    return correlation(_ranks(sigma), _ranks(error))
+
+
+def _ranks(values: Floats) -> Floats:
+    """Return the centred ranks of the values, each in the place of its value."""
+    order = np.argsort(values)
+    result = np.empty(len(values))
+    result[order] = average_ranks(values[order])
+    return result
+
+
+def correlation(first: Floats, second: Floats) -> float:
+    """Return the correlation of two centred arrays; NaN if one is constant."""
+    spread = math.sqrt(inner(first, first) * inner(second, second))
+    return inner(first, second) / spread if spread else math.nan
+
+
+def statistic_values(errors: PixelErrors, name: str) -> tuple[Floats, Floats]:
+    """Return what a statistic averages, and what its oracle ranks by.
+
+    They are the same, but for a1, which averages `factor >= 1.25` and ranks by the factor.
+    """
+    if name == "a1":
+        return errors.inaccurate, errors.factor
+    values = {"abs_rel": errors.relative, "rmse": errors.squared, "mae": errors.absolute}[name]
+    return values, values
+
+
+class Ranking:
+    """Pixels in ascending order of a key, for the curves of several statistics from one sort."""
+
+    def __init__(self, key: Floats) -> None:
+        self.order, self.ascending = sorted_order(key)
+
+    def curves(
+        self, convention: Variant, names: Sequence[str], values: Sequence[Floats] | Floats
+    ) -> Floats:
+        """Return each statistic of the pixels that are left at each fraction, (S, K).
+
+        Args:
+            convention: fractions and ties.
+            names: of the S statistics.
+            values: what each statistic averages, (N,) in the order of the pixels.
+        """
+        counts = _remaining_counts(convention, self.ascending)
+        curves = np.empty((len(names), len(counts)))
+        for row, (name, pixels) in enumerate(zip(names, values, strict=True)):
+            sums = self._sums(convention, pixels.take(self.order), counts)
+            curves[row] = _statistic(name, sums / counts)
+        return curves
+
+    def _sums(self, convention: Variant, ordered: Floats, counts: Integers) -> Floats:
+        """Return the sums of the first `counts` values.
+
+        If a number of pixels is kept, a group of equal keys that is cut counts in proportion.
+        """
+        if convention.keeps_ties:
+            return first_sums(ordered, counts)
+        edge = self.ascending[counts - 1]
+        first = np.searchsorted(self.ascending, edge, "left")
+        last = np.searchsorted(self.ascending, edge, "right")
+        before = first_sums(ordered, first)
+        after = first_sums(ordered, last)
+        return before + (after - before) * (counts - first) / (last - first)
+
+
+def oracle_curve(convention: Variant, name: str, ascending: Floats) -> Floats:
+    """Return the best curve that any order can give, from the sorted errors.
+
+    For a1 they are the sorted factors: pixels outside the factor come last.
+    """
+    counts = _remaining_counts(convention, ascending)
+    if name == "a1":
+        return np.maximum(counts - np.searchsorted(ascending, A1_FACTOR), 0) / counts
+    return _statistic(name, first_sums(ascending, counts) / counts)
+
+
+def _remaining_counts(convention: Variant, ascending: Floats) -> Integers:
+    """Return the number of sorted pixels that are left at each fraction."""
+    if convention.keeps_ties:
+        return np.searchsorted(ascending, _upper_percentiles(ascending, convention), "right")
+    return remaining_numbers(convention, len(ascending))
+
+
+def remaining_numbers(convention: Variant, number: int) -> Integers:
+    """Return how many of `number` pixels are left at each fraction, if ties are not kept."""
+    if convention is ILG:
+        percent = np.round(100 * convention.fractions).astype(np.int64)
+        return np.maximum((100 - percent) * number // 100, 1)  # a float product would lose pixels
+    return np.maximum(((1.0 - convention.fractions) * number).astype(np.int64), 1)
+
+
+def _upper_percentiles(ascending: Floats, convention: Variant) -> Floats:
+    """Return the percentiles of `-key` for each fraction, negated.
+
+    Linear interpolation between neighbours, rounded as NumPy does it.
+    """
+    places, weight = _percentile_places(convention, len(ascending))
+    near, far = ascending[places]
+    with np.errstate(invalid="ignore"):
+        step = far - near
+        values = np.where(weight >= 0.5, far - step * (1 - weight), near + step * weight)
+    return np.where(near == far, near, values)
+
+
+@lru_cache(maxsize=8)
+def _percentile_places(convention: Variant, number: int) -> tuple[Integers, Floats]:
+    """Return the two sorted pixels next to each percentile (2, K) and the second one's weight."""
+    place = convention.fractions * (number - 1)
+    below = place.astype(np.int64)
+    return number - 1 - np.minimum(np.stack((below, below + 1)), number - 1), place - below
+
+
+def _statistic(name: str, mean: Floats) -> Floats:
+    """Return the statistic from the mean of its values."""
+    return np.sqrt(mean) if name == "rmse" else mean
 
 
 def curves(convention: Variant, name: str, removal: Floats, oracle: Floats) -> Sparsification:

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.metrics import OnlineMetrics
-from uncertainty_depth.metrics.blocks import Sums
 from uncertainty_depth.metrics.registry import ANY, METRICS, Metric
+from uncertainty_depth.metrics.state import Sums
 
 Floats = NDArray[np.float64]
 ENOUGH_BLOCKS = 10

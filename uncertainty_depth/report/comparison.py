@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.metrics import OnlineMetrics
-from uncertainty_depth.metrics.block import Block
 from uncertainty_depth.metrics.registry import BY_VALUE, METRICS
+from uncertainty_depth.metrics.state import Block
 from uncertainty_depth.report.bootstrap import REPLICATES, Interval, Resampled, block_length
 from uncertainty_depth.report.merging import SavedReport, check_same_config
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.images import ImageLike, as_rgb
 from uncertainty_depth.metrics import OnlineMetrics, checks, registry
-from uncertainty_depth.metrics.pixels import ScoredPixels
+from uncertainty_depth.metrics.frame import ScoredPixels
 from uncertainty_depth.options import changed, takes_options
 from uncertainty_depth.records import DepthPrediction, Frame, Skipped
 from uncertainty_depth.report.cameras import CameraRange

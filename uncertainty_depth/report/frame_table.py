@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from uncertainty_depth.errors import SourceError
-from uncertainty_depth.metrics.block import PACKED_BYTES, Block, packed, unpacked
+from uncertainty_depth.metrics.state import PACKED_BYTES, Block, packed, unpacked
 
 CHUNK_BYTES = 1 << 20
 LENGTH_BYTES = 4

@@ -23,7 +23,7 @@ from uncertainty_depth.metrics.registry import (
     ratio_quantile,
     share_below,
 )
-from uncertainty_depth.metrics.sparsification_variants import POGGI
+from uncertainty_depth.metrics.sparsification import POGGI
 from uncertainty_depth.report import references
 from uncertainty_depth.report.bootstrap import FEW_BLOCKS_SPREAD, Interval, Resampled
 from uncertainty_depth.report.model_facts import median_depth_of

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.metrics.pixels import GRID
+from uncertainty_depth.metrics.frame import GRID
 
 
 def law_of(model: Mapping[str, Any]) -> str:

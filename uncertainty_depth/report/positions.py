@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.metrics.arrays import Floats
 from uncertainty_depth.metrics.distributions import DISTRIBUTIONS
-from uncertainty_depth.metrics.pixels import CELLS, GRID, ScoredPixels
+from uncertainty_depth.metrics.frame import CELLS, GRID, ScoredPixels
 
 MIN_PIXELS = 20
 """With fewer a cell has no mean."""

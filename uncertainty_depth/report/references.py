@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.metrics.arrays import Floats
-from uncertainty_depth.metrics.block import BLOCK_GRID, TRUTH
-from uncertainty_depth.metrics.blocks import Sums
 from uncertainty_depth.metrics.depth import A1_FACTOR
+from uncertainty_depth.metrics.state import BLOCK_GRID, TRUTH, Sums
 
 Compute = Callable[[Sums], Floats]
 

@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from uncertainty_depth.metrics import brier, ece, entropy_sparsification
-from uncertainty_depth.metrics.classification import entropy, mean_iou
-from uncertainty_depth.metrics.online_classification import OnlineClassification
+from experiments.classification_metrics import OnlineClassification, auroc, entropy, mean_iou
 
 VOID = 255
 CLASSES = 5
@@ -73,47 +71,38 @@ def test_scores_are_those_of_loops_over_the_pixels_that_are_not_void(pixels: Any
     assert reliability["pixels"].tolist() == list(map(len, bins))
 
 
-def test_scores_are_those_of_the_exact_functions(pixels: Any) -> None:
-    table, labels = pixels
-    known = labels != VOID
-    result = folded(table, labels, bins=15).compute()
-    assert result["ece"] == pytest.approx(ece(table[known], labels[known], bins=15), rel=1e-9)
-    assert result["brier"] == pytest.approx(brier(table[known], labels[known]), rel=1e-9)
-
-
 def test_the_brier_score_is_sparsified_by_entropy_as_in_a_loop(pixels: Any) -> None:
-    table, labels = (part[:3000] for part in pixels)
-    known = labels != VOID
-    table, labels = table[known], labels[known]
-    errors = ((table - np.eye(CLASSES)[labels]) ** 2).sum(1)
-    by_entropy = errors[np.argsort(entropy(table))]
-    by_error = np.sort(errors)
-    gaps = []
-    for step in range(100):
-        number = int((1.0 - step * np.float64(0.01)) * len(errors))
-        gaps.append((by_entropy[:number].mean() - by_error[:number].mean()) / errors.mean())
-    expected = sum((a + b) / 2 for a, b in itertools.pairwise(gaps)) / 100
-    exact = entropy_sparsification(table, labels, "gustafsson", "brier")
-    assert exact.ause == pytest.approx(expected, rel=1e-9)
-    assert exact.error == "brier"
-    assert folded(table, labels).compute()["ause"] == pytest.approx(expected, abs=2e-3)
-
-
-def test_each_point_of_the_curves_keeps_its_bound(pixels: Any) -> None:
+    """Each point of the curve is off by at most what lies in its bin of entropy."""
     table, labels = pixels
     known = labels != VOID
-    exact = entropy_sparsification(table[known], labels[known], "gustafsson", "brier")
+    errors = ((table[known] - np.eye(CLASSES)[labels[known]]) ** 2).sum(1)
+    ascending = np.sort(entropy(table[known]))
+    by_entropy = errors[np.argsort(entropy(table[known]))]
+    by_error = np.sort(errors)
     binned = folded(table, labels).sparsification()
-    mean_error = brier(table[known], labels[known])
-    ascending = np.sort(np.maximum(entropy(table[known]), 0))
-    left = np.maximum(((1.0 - exact.fractions) * len(ascending)).astype(int), 1)
+    left = np.maximum(((1.0 - binned.fractions) * len(errors)).astype(int), 1)
+    removal, oracle = (
+        np.array([values[:number].mean() for number in left]) / errors.mean()
+        for values in (by_entropy, by_error)
+    )
     cut = ascending[left - 1]
     in_bin = np.searchsorted(ascending, cut * (1 + 2**-6)) - np.searchsorted(
         ascending, cut * (1 - 2**-6)
     )
-    bound = 2 * in_bin / left / mean_error
-    assert (np.abs(binned.sparsification - exact.sparsification) <= bound).all()
-    np.testing.assert_allclose(binned.oracle, exact.oracle, rtol=0.01, atol=1e-12)
+    assert (np.abs(binned.sparsification - removal) <= 2 * in_bin / left / errors.mean()).all()
+    np.testing.assert_allclose(binned.oracle, oracle, rtol=0.01, atol=1e-12)
+    gaps = removal - oracle
+    expected = sum((a + b) / 2 for a, b in itertools.pairwise(gaps)) / 100
+    assert folded(table, labels).compute()["ause"] == pytest.approx(expected, abs=2e-3)
+
+
+def test_entropy_and_auroc() -> None:
+    assert entropy([[0.5, 0.5], [1.0, 0.0]]) == pytest.approx([math.log(2), 0])
+    low, high = [0.1, 0.2, 0.3], [0.2, 0.4]
+    pairs = [(b > a) + (a == b) / 2 for a in low for b in high]
+    assert auroc(low, high) == pytest.approx(np.mean(pairs))
+    assert auroc(low, low) == 0.5
+    assert math.isnan(auroc([], high))
 
 
 def test_chunks_and_merging_change_nothing(pixels: Any) -> None:
@@ -161,8 +150,6 @@ def test_a_label_outside_the_classes_is_refused(ignored: Any, label: int, senten
 def test_wrong_arguments_are_named() -> None:
     with pytest.raises(ValueError, match="classes is 1; expected an integer of at least 2"):
         OnlineClassification(1)
-    with pytest.raises(ValueError, match="bins is 0; expected an integer of at least 1"):
-        OnlineClassification(3, bins=0)
     with pytest.raises(
         ValueError, match=re.escape("probabilities has shape (1, 2); expected (N, 3), a column")
     ):
@@ -171,5 +158,11 @@ def test_wrong_arguments_are_named() -> None:
         ValueError, match=re.escape("other has a confusion table of (2, 2); expected (3, 3)")
     ):
         OnlineClassification(3).merge(OnlineClassification(2))
-    with pytest.raises(ValueError, match="error is 'rmse'; expected one of"):
-        entropy_sparsification([[0.5, 0.5]], [0], error="rmse")
+    for row, sentence in (
+        ([0.5, 0.6, 0.1], "probabilities has rows that sum to 1.2 ... 1.2; expected 1"),
+        ([-0.5, 1.0, 0.5], "probabilities contains values from -0.5 to 1; expected [0, 1]"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(sentence)):
+            OnlineClassification(3).update([row], [0])
+    with pytest.raises(ValueError, match=re.escape("labels has shape (2,); expected (1,)")):
+        OnlineClassification(3).update([[0.5, 0.5, 0.0]], [0, 1])

@@ -1,12 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Scores of class probabilities in one pass over the pixels, in bounded memory.
-
-Accuracy, mean IoU, Brier score, ECE and the reliability diagram are exact. The sparsification
-curves come from logarithmic bins of the entropy and of the Brier score, 128 in each octave: of a
-bin that a fraction cuts, the pixels count in proportion. So a mean Brier score of what entropy
-leaves is off by at most 2, the largest one, times the fraction of what is left that lies in the
-bin cut; one of what the oracle leaves by less than 1 %.
-"""
+"""Scores of class probabilities: accuracy, mean IoU, Brier score, calibration error, AUSE."""
 
 from __future__ import annotations
 
@@ -19,17 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from uncertainty_depth.metrics import checks
 from uncertainty_depth.metrics.arrays import Floats, Integers
 from uncertainty_depth.metrics.bins import Bins, first_bin_sums
-from uncertainty_depth.metrics.classification import (
-    brier_values,
-    checked,
-    confidence_bin,
-    entropy,
-    mean_iou,
-    most_likely,
+from uncertainty_depth.metrics.sparsification import (
+    GUSTAFSSON,
+    Sparsification,
+    curves,
+    remaining_numbers,
 )
-from uncertainty_depth.metrics.removal_curves import remaining_numbers
-from uncertainty_depth.metrics.sparsification import Sparsification, curves
-from uncertainty_depth.metrics.sparsification_variants import GUSTAFSSON
 
 RANKS = Bins(-40, 3, 7)
 """Of entropies, up to ln C < 8 nats, and of Brier scores, up to 2."""
@@ -46,7 +34,7 @@ class OnlineClassification:
         bins: of the confidence.
 
     Raises:
-        ValueError: fewer than two classes, or no bin.
+        ValueError: fewer than two classes.
 
     Examples:
         >>> scores = OnlineClassification(2, ignored=255)
@@ -58,10 +46,9 @@ class OnlineClassification:
     def __init__(self, classes: int, ignored: int | None = None, bins: int = 10) -> None:
         if classes < 2:
             raise ValueError(f"classes is {classes!r}; expected an integer of at least 2")
-        checks.bin_number(bins)
         self.classes = classes
         self.ignored = ignored
-        self._bins = int(bins)
+        self._bins = bins
         self._tables: dict[str, Any] = {
             "confusion": np.zeros((classes, classes), np.int64),
             "reliability": np.zeros((3, self._bins)),
@@ -90,18 +77,18 @@ class OnlineClassification:
             ValueError: wrong shapes, a probability outside [0, 1], a row that does not sum to 1, a
                 label that is neither a class nor the ignored one.
         """
-        table, truth = checked(probabilities, labels, self.ignored)
-        if table.ndim != 2 or table.shape[1] != self.classes:
-            raise ValueError(
-                f"probabilities has shape {table.shape}; expected (N, {self.classes}), a column "
-                "per class"
-            )
+        table, truth = self._checked(probabilities, labels)
         if not len(table):
             return
-        confidence, predicted = most_likely(table)
-        error = brier_values(table, truth)
+        confidence = table.max(axis=1)
+        predicted = table.argmax(axis=1)
+        hit = table[np.arange(len(table)), truth]
+        error = np.maximum(np.einsum("nc,nc->n", table, table) - 2 * hit + 1, 0.0)
         pairs = np.bincount(truth * self.classes + predicted, minlength=self.classes**2)
-        confidence_of = confidence_bin(confidence, self._bins)
+        confidence_of = (
+            np.ceil(confidence * self._bins).astype(np.int64) - 1
+        )  # closed on the right
+        confidence_of = np.clip(confidence_of, 0, self._bins - 1)
         entropy_of = RANKS.index(np.maximum(entropy(table), 0.0))
         error_of = RANKS.index(error)
         self._add(
@@ -131,7 +118,9 @@ class OnlineClassification:
     def compute(self) -> dict[str, float]:
         """Return pixels, accuracy, mean IoU, Brier score, ECE and AUSE; NaN without pixels.
 
-        AUSE is that of `sparsification`.
+        The Brier score (1950) is the mean of `sum_c (p_c - [label = c])^2`. ECE is equation 3 of
+        Guo, Pleiss, Sun and Weinberger, "On Calibration of Modern Neural Networks", ICML 2017.
+        AUSE is the area of `sparsification`.
         """
         confusion = self._tables["confusion"]
         pixels = self.pixels
@@ -166,6 +155,29 @@ class OnlineClassification:
         with np.errstate(invalid="ignore"):
             return {"pixels": count, "confidence": confidence / count, "accuracy": hits / count}
 
+    def _checked(self, probabilities: ArrayLike, labels: ArrayLike) -> tuple[Floats, Integers]:
+        """Return the rows and labels of the pixels that are scored."""
+        table = checks.floats("probabilities", probabilities)
+        truth = checks.floats("labels", labels)
+        if table.ndim != 2 or table.shape[1] != self.classes:
+            raise ValueError(
+                f"probabilities has shape {table.shape}; expected (N, {self.classes}), a column "
+                "per class"
+            )
+        if truth.shape != (len(table),):
+            raise ValueError(
+                f"labels has shape {truth.shape}; expected ({len(table)},), one per row of "
+                "probabilities"
+            )
+        if self.ignored is not None:
+            scored = truth != self.ignored
+            table = table[scored]
+            truth = truth[scored]
+        if len(table):
+            _check_probabilities(table)
+            _check_labels(truth, self.classes, self.ignored)
+        return table, truth.astype(np.int64)
+
     def _mean_of_first(self, name: str, numbers: Integers) -> Floats:
         counts, errors = self._tables[name]
         return first_bin_sums(counts, errors, numbers) / numbers
@@ -175,7 +187,77 @@ class OnlineClassification:
             self._tables[name] += table
 
 
+def mean_iou(confusion: ArrayLike) -> float:
+    """Return the mean over the classes of intersection over union.
+
+    Args:
+        confusion: (C, C) pixels by true (rows) and predicted class (columns).
+
+    Returns:
+        A value in [0, 1]; classes that are neither true nor predicted anywhere are left out. NaN
+        where there is no pixel.
+    """
+    table = checks.floats("confusion", confusion)
+    intersection = np.diag(table)
+    union = table.sum(0) + table.sum(1) - intersection
+    present = union > 0
+    return float((intersection[present] / union[present]).mean()) if present.any() else math.nan
+
+
+def entropy(probabilities: ArrayLike) -> Floats:
+    """Return the Shannon entropy of each row, nats: (N, C) probabilities to (N,); 0 ln 0 is 0."""
+    table = checks.floats("probabilities", probabilities)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return -np.where(table > 0, table * np.log(table), 0.0).sum(1)
+
+
+def auroc(negatives: ArrayLike, positives: ArrayLike) -> float:
+    """Return the probability that a positive scores higher than a negative, ties counting half.
+
+    The area under the receiver operating characteristic, by the Mann-Whitney statistic.
+
+    Args:
+        negatives: (N,) scores, such as sigma of clean frames.
+        positives: (M,) scores, such as sigma of corrupted frames.
+
+    Returns:
+        0.5 for scores that tell nothing; NaN where either is empty.
+    """
+    low = np.sort(np.asarray(negatives, np.float64))
+    high = np.asarray(positives, np.float64)
+    if not low.size or not high.size:
+        return float("nan")
+    below = np.searchsorted(low, high, side="left")
+    not_above = np.searchsorted(low, high, side="right")
+    return float((below + not_above).sum() / (2 * low.size * high.size))
+
+
 def _sums(place: Integers, number: int, *values: NDArray) -> Floats:
     """Return pixels and the sum of each value in each of `number` bins, (1 + values, number)."""
     counts = np.bincount(place, minlength=number).astype(np.float64)
     return np.stack((counts, *(np.bincount(place, value, number) for value in values)))
+
+
+def _check_probabilities(table: Floats) -> None:
+    if not (float(table.min()) >= 0 and float(table.max()) <= 1):
+        raise ValueError(
+            f"probabilities contains values from {float(table.min()):g} to "
+            f"{float(table.max()):g}; expected [0, 1]"
+        )
+    sums = table.sum(1)
+    if abs(float(sums.min()) - 1) > 1e-3 or abs(float(sums.max()) - 1) > 1e-3:
+        raise ValueError(
+            f"probabilities has rows that sum to {float(sums.min()):g} ... "
+            f"{float(sums.max()):g}; expected 1"
+        )
+
+
+def _check_labels(labels: Floats, classes: int, ignored: int | None) -> None:
+    if bool((labels != labels.round()).any()) or not (
+        float(labels.min()) >= 0 and float(labels.max()) < classes
+    ):
+        also = "" if ignored is None else f", or {ignored} for what is not scored"
+        raise ValueError(
+            f"labels contains values from {float(labels.min()):g} to {float(labels.max()):g}; "
+            f"expected integers from 0 to {classes - 1}{also}"
+        )

@@ -1,0 +1,456 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The exact functions against loops after their definitions, SciPy, closed forms, and rules."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.integrate import trapezoid
+
+from uncertainty_depth.metrics import (
+    auce,
+    aurc,
+    coverage,
+    crps,
+    depth_errors,
+    interval_score,
+    merci,
+    mpiw,
+    n_merci,
+    nll,
+    sparsification,
+    spearman,
+    valid_pixels,
+)
+
+NAN = math.nan
+GRID = (np.arange(100_000) + 0.5) / 100_000
+LAWS = {
+    "gaussian": scipy.stats.norm,
+    "laplace": lambda scale: scipy.stats.laplace(scale=scale / math.sqrt(2)),
+}
+LAWS["gaussian"] = lambda scale: scipy.stats.norm(scale=scale)
+# Few different values, zeros among them: ties everywhere.
+TIED = st.integers(1, 40).flatmap(
+    lambda n: st.tuples(
+        *[arrays(np.float64, n, elements=st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.5]))] * 2
+    )
+)
+SMOOTH = st.integers(2, 60).flatmap(
+    lambda n: st.tuples(*[arrays(np.float64, n, elements=st.floats(1e-3, 1e3), unique=True)] * 2)
+)
+ALPHA = st.floats(0.01, 1.0)
+VARIANTS = [
+    ("poggi", "abs_rel"),
+    ("poggi", "rmse"),
+    ("poggi", "a1"),
+    ("gustafsson", "rmse"),
+    ("ilg", "mae"),
+]
+OF_ERROR = {
+    "auce": auce,
+    "aurc": aurc,
+    "coverage": lambda error, sigma: coverage(error, sigma, 0.5),
+    "crps": crps,
+    "interval_score": interval_score,
+    "merci": merci,
+    "n_merci": n_merci,
+    "nll": nll,
+    "spearman": lambda error, sigma: spearman(sigma, error),
+}
+"""The functions of error and sigma."""
+
+
+@pytest.fixture
+def errors(pixels):
+    """Error and sigma of 3,000 pixels."""
+    depth, sigma, truth = pixels
+    return np.abs(depth - truth), sigma
+
+
+# What all have in common.
+
+
+@pytest.mark.parametrize("name", OF_ERROR)
+def test_arrays_of_every_kind_in_any_order_have_one_value(errors, convert, name):
+    expected = OF_ERROR[name](*errors)
+    order = np.random.default_rng(0).permutation(len(errors[0]))
+    assert OF_ERROR[name](*map(convert, errors)) == expected
+    assert OF_ERROR[name](*(values[order] for values in errors)) == pytest.approx(
+        expected, rel=1e-12
+    )
+
+
+def test_nothing_gives_nan(convert):
+    empty = convert(np.zeros(0))
+    values = [compute(empty, empty) for compute in OF_ERROR.values()]
+    values += depth_errors(empty, empty).values()
+    values.append(mpiw(empty))
+    for variant, error in VARIANTS:
+        none = sparsification(empty, empty, empty, error, variant)
+        values += [none.ause, none.aurg]
+    assert np.isnan(values).all()
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: n_merci([[1.0]], [[1.0]]), "error has shape (1, 1); expected a flat array"),
+        (lambda: merci([1.0, 2.0], [1.0]), "sigma has 1 elements; expected 2, as many as error"),
+        (lambda: n_merci([1.0], [-0.5]), "sigma contains -0.5; expected no negative value"),
+        (lambda: auce([1.0], [-1.0]), "sigma contains -1; expected no negative value"),
+        (lambda: merci([-1.0], [0.5]), "error contains -1; expected no negative value"),
+        (lambda: crps([NAN], [0.5]), "error contains nan; expected finite values"),
+        (lambda: aurc([1.0], [math.inf]), "sigma contains inf; expected finite values"),
+        (lambda: spearman([1.0], [NAN]), "error contains nan; expected finite values"),
+        (lambda: n_merci([1.0], [1.0], 0.0), "alpha is 0.0; expected a number in (0, 1]"),
+        (lambda: merci([1.0], [1.0], 1.5), "alpha is 1.5; expected a number in (0, 1]"),
+        (lambda: n_merci([1.0], [1.0], "a"), "alpha is 'a'; expected a number in (0, 1]"),
+        (lambda: n_merci([1.0], [1.0], None), "alpha is None; expected a number in (0, 1]"),
+        (lambda: n_merci([1.0], [1.0], [0.5]), "alpha is [0.5]; expected a number in (0, 1]"),
+        (lambda: n_merci(["a"], [1.0]), "error is ['a']; expected an array of numbers"),
+        (lambda: nll([None, "b"], [1.0]), "error is [None, 'b']; expected an array of numbers"),
+        (lambda: nll([1.0], {}), "sigma is {}; expected an array of numbers"),
+        (lambda: merci([[1.0], [1.0, 2.0]], [1.0]), "error is [[1.0], [1.0, 2.0]]; expected an"),
+        (lambda: coverage([1.0], [1.0], 1.0), "p is 1.0; expected levels strictly between 0 and"),
+        (lambda: auce([1.0], [1.0], "cauchy"), "distribution is 'cauchy'; expected one of"),
+        (lambda: interval_score([1.0], [1.0], 95), "level is 95; expected a number strictly"),
+        (lambda: depth_errors([1.0], [0.0]), "ground_truth contains 0; expected positive values"),
+        (
+            lambda: sparsification([1.0], [1.0], [1.0], None, "mine"),
+            "variant is 'mine'; expected one of 'poggi', 'gustafsson', 'ilg'",
+        ),
+        (
+            lambda: sparsification([1.0], [1.0], [1.0], "mae", "poggi"),
+            "error for variant 'poggi' is 'mae'; expected one of 'abs_rel', 'rmse', 'a1'",
+        ),
+        (
+            lambda: sparsification([1.0], [-1.0], [1.0]),
+            "sigma contains -1; expected no negative value",
+        ),
+        (
+            lambda: sparsification([1.0], [1.0], [0.0]),
+            "ground_truth contains 0; expected positive values",
+        ),
+        (
+            lambda: sparsification([1.0], [1.0], [1.0, 2.0]),
+            "ground_truth has 2 elements; expected 1, as many as depth",
+        ),
+        (
+            lambda: valid_pixels(np.zeros((3, 2)), np.zeros((3, 2)), np.zeros((2, 3)), 0.1, 80.0),
+            "ground_truth has shape (2, 3); expected (3, 2), that of depth",
+        ),
+    ],
+)
+def test_wrong_arguments_are_named(call, sentence):
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        call()
+
+
+# Depth.
+
+
+def test_errors_of_depth_follow_their_definitions(pixels, convert):
+    depth, _, truth = pixels
+    pairs = list(zip(depth.tolist(), truth.tolist(), strict=True))
+    number = len(pairs)
+    logs = [math.log(d) - math.log(g) for d, g in pairs]
+    expected = {
+        "mae": sum(abs(d - g) for d, g in pairs) / number,
+        "abs_rel": sum(abs(d - g) / g for d, g in pairs) / number,
+        "sq_rel": sum((d - g) ** 2 / g for d, g in pairs) / number,
+        "rmse": math.sqrt(sum((d - g) ** 2 for d, g in pairs) / number),
+        "rmse_log": math.sqrt(sum(x**2 for x in logs) / number),
+        "silog": math.sqrt(sum((x - sum(logs) / number) ** 2 for x in logs) / number),
+        "imae": 1000 * sum(abs(1 / d - 1 / g) for d, g in pairs) / number,
+        "irmse": 1000 * math.sqrt(sum((1 / d - 1 / g) ** 2 for d, g in pairs) / number),
+        **{
+            f"a{k}": sum(max(d / g, g / d) < 1.25**k for d, g in pairs) / number for k in (1, 2, 3)
+        },
+    }
+    assert depth_errors(convert(depth), convert(truth)) == pytest.approx(expected, rel=1e-11)
+
+
+def test_known_errors_of_depth(convert):
+    truth = np.linspace(1, 50, 1000)
+    scaled = depth_errors(1.5 * truth, truth)
+    assert scaled["abs_rel"] == pytest.approx(0.5)
+    assert scaled["silog"] == pytest.approx(0, abs=1e-14)
+    assert [scaled[f"a{k}"] for k in (1, 2, 3)] == [0, 1, 1]
+    assert depth_errors(convert([1.25, 1.0]), convert([1.0, 1.25]))["a1"] == 0
+    behind = depth_errors(convert([0.0, -2.0, 1.0]), convert([1.0, 1.0, 1.0]))
+    assert behind["a3"] == pytest.approx(1 / 3)
+    assert behind["mae"] == pytest.approx(4 / 3)
+    assert all(behind[name] == math.inf for name in ("rmse_log", "silog", "imae", "irmse"))
+
+
+def test_valid_pixels_of_maps(convert):
+    inf = math.inf
+    depth = np.array([[1, 2, 3, NAN, inf], [1, 2, 3, 4, 5], [9, 9, 9, 9, 9]], dtype=np.float32)
+    sigma = np.array([[0, 1, -1, 1, 1], [NAN, 1, 1, 1, 1], [1, 1, 1, 1, 1]], dtype=np.float32)
+    truth = np.array(
+        [[1, 2, 2, 2, 2], [2, NAN, 0, 80, 81], [0.05, 0.1, -3, inf, 7]], dtype=np.float32
+    )
+    kept = valid_pixels(convert(depth), convert(sigma), convert(truth), 0.1, 80.0)
+    assert [[float(value) for value in values] for values in kept] == [
+        [1, 2, 4, 9, 9],
+        [0, 1, 1, 1, 1],
+        [1, 2, 80, np.float32(0.1), 7],
+    ]
+    zero_allowed = valid_pixels(convert(depth), convert(sigma), convert(truth), 0.0, 80.0)
+    assert float(zero_allowed[2].min()) > 0
+
+
+# n-MeRCI.
+
+
+def naive_n_merci(error, sigma, alpha):
+    """The definition, pixel by pixel."""
+    ratios = [
+        0.0 if e == 0 else math.inf if s == 0 else e / s for e, s in zip(error, sigma, strict=True)
+    ]
+    number = math.ceil(alpha * len(error))
+    factor = sorted(ratios)[number - 1]
+    mae = sum(error) / len(error)
+    largest = sorted(error)[number - 1]
+    if math.isclose(largest, mae, rel_tol=1e-12):
+        return NAN
+    if math.isinf(factor):
+        return math.inf
+    return (sum(factor * s for s in sigma) / len(sigma) - mae) / (largest - mae)
+
+
+@given(TIED | SMOOTH, ALPHA)
+def test_n_merci_follows_its_definition(pair, alpha):
+    expected = naive_n_merci(pair[0].tolist(), pair[1].tolist(), alpha)
+    np.testing.assert_allclose(n_merci(*pair, alpha), expected, rtol=1e-9, atol=1e-9)
+
+
+@given(SMOOTH, ALPHA, st.floats(1e-6, 1e6))
+def test_n_merci_has_the_three_properties(pair, alpha, factor):
+    error, sigma = pair
+    value = n_merci(error, sigma, alpha)
+    np.testing.assert_allclose(n_merci(error, factor * sigma, alpha), value, rtol=1e-6, atol=1e-6)
+    constant = n_merci(error, np.full_like(error, factor), alpha)
+    assert math.isnan(constant) or constant == pytest.approx(1, abs=1e-6)
+    own = n_merci(error, error, alpha)
+    assert math.isnan(own) or own == pytest.approx(0, abs=1e-6)
+
+
+@given(SMOOTH, ALPHA, ALPHA)
+def test_lambda_is_numpys_inverted_cdf_and_covering_more_takes_longer_bars(pair, first, second):
+    error, sigma = pair
+    expected = np.quantile(error / sigma, first, method="inverted_cdf") * sigma.mean()
+    assert merci(error, sigma, first) == pytest.approx(expected, rel=1e-14)
+    assert merci(*pair, min(first, second)) <= merci(*pair, max(first, second))
+
+
+@pytest.mark.parametrize("alpha", [0.4, 0.8, 0.9, 0.95])
+def test_n_merci_of_laplace_errors_as_gaussians_of_exponential_variance(alpha):
+    """sigma = sqrt(2 w), w ~ Exp(1), makes e ~ Exp(1), E[sigma] = sqrt(pi / 2)."""
+    even = (np.arange(GRID.size) * (math.sqrt(5) - 1) / 2) % 1  # low discrepancy beside GRID
+    sigma = np.sqrt(-2 * np.log(1 - even))
+    quantile = scipy.stats.halfnorm.ppf(alpha)
+    expected = (quantile * math.sqrt(math.pi / 2) - 1) / (-math.log(1 - alpha) - 1)
+    error = sigma * scipy.stats.halfnorm.ppf(GRID)
+    assert n_merci(error, sigma, alpha) == pytest.approx(expected, rel=5e-3)
+
+
+def test_limits_of_n_merci(convert):
+    assert n_merci(np.linspace(1, 2, 1000), 1 / np.linspace(1, 2, 1000)) > 1
+    error = convert([0.1, 0.2, 0.7])
+    sigma = convert([1.0, 1.0, 0.0])
+    assert n_merci(error, sigma, 1.0) == merci(error, sigma, 1.0) == math.inf
+    assert math.isnan(n_merci(convert([0.1] * 10), convert(np.arange(10.0)), 0.95))
+
+
+# The size of sigma.
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_size_is_scipys(errors, law):
+    error, sigma = errors
+    of_pixels = LAWS[law](sigma)
+    levels = np.arange(1, 100) / 100
+    expected = np.array([np.mean(error <= of_pixels.ppf((1 + p) / 2)) for p in levels])
+    np.testing.assert_allclose(coverage(error, sigma, levels, law), expected, rtol=1e-12)
+    assert coverage(error, sigma, 0.5, law) == pytest.approx(expected[49])
+    area = trapezoid(np.abs(levels - expected), levels)
+    assert auce(error, sigma, law) == pytest.approx(area, rel=1e-9)
+    likelihood = -of_pixels.logpdf(error).mean()
+    assert nll(error, sigma, law) == pytest.approx(likelihood, rel=1e-12)
+    for level in (0.5, 0.95):
+        half = of_pixels.ppf((1 + level) / 2)
+        score = 2 * half + 2 / (1 - level) * np.maximum(error - half, 0)
+        assert interval_score(error, sigma, level, law) == pytest.approx(score.mean())
+        assert mpiw(sigma, level, law) == pytest.approx(2 * half.mean())
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("distance", [0.0, 1e-9, 0.3, 1.7, 8.99, 9.0, 40.0])
+def test_crps_is_the_integral_of_its_definition(law, distance):
+    def squared_gap(value):
+        return (LAWS[law](1.0).cdf(value) - (value >= distance)) ** 2
+
+    below = scipy.integrate.quad(squared_gap, -60, min(distance, 59), limit=200)[0]
+    above = scipy.integrate.quad(squared_gap, distance, distance + 60, limit=200)[0]
+    expected = 0.7 * (below + above)
+    assert crps([0.7 * distance], [0.7], law) == pytest.approx(expected, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_the_true_deviation_has_the_best_scores(law):
+    error = np.abs(LAWS[law](2.0).ppf(GRID[::5]))
+    for score in (crps, interval_score, nll, auce):
+        scores = {
+            scale: score(error, np.full_like(error, 2.0 * scale), distribution=law)
+            for scale in (0.5, 0.8, 1.0, 1.25, 2.0)
+        }
+        assert min(scores, key=scores.get) == 1.0
+    assert scores[1.0] == pytest.approx(0, abs=1e-4)
+
+
+def test_a_right_laplace_sigma_has_the_documented_auce_as_a_gaussian():
+    error = np.abs(LAWS["laplace"](1.0).ppf(GRID))
+    assert auce(error, np.ones_like(error)) == pytest.approx(0.074, abs=1e-3)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_a_zero_sigma_is_a_certain_claim(convert, law):
+    zero = convert([0.0, 0.0])
+    assert crps(convert([0.5, 0.0]), zero, law) == 0.25
+    assert interval_score(convert([0.5, 0.0]), zero, 0.95, law) == pytest.approx(10.0)
+    assert auce(convert([0.5, 1.0]), zero, law) == pytest.approx(
+        trapezoid(np.arange(1, 100) / 1e4)
+    )
+    assert coverage(zero, zero, 0.5, law) == 1
+    assert nll(convert([0.1, 0.0]), zero, law) == math.inf
+    assert nll(convert([0.0, 0.5]), convert([0.0, 1.0]), law) == -math.inf
+
+
+# The order of sigma.
+
+
+@given(st.integers(2, 60), st.integers(0, 10_000), st.sampled_from([3, 1000]))
+def test_spearman_is_scipys_with_and_without_ties(number, seed, values):
+    rng = np.random.default_rng(seed)
+    first, second = rng.integers(0, values, (2, number)).astype(float)
+    if np.ptp(first) and np.ptp(second):
+        expected = scipy.stats.spearmanr(first, second).statistic
+        assert spearman(first, second) == pytest.approx(expected, abs=1e-12)
+    else:
+        assert math.isnan(spearman(first, second))
+
+
+@given(st.integers(1, 30), st.integers(0, 1000))
+def test_aurc_is_the_mean_of_the_means_of_the_surest(number, seed):
+    rng = np.random.default_rng(seed)
+    error = rng.uniform(0, 3, number)
+    sigma = rng.permutation(number) + 1.0
+    ordered = error[np.argsort(sigma)]
+    expected = np.mean([ordered[:kept].mean() for kept in range(1, number + 1)])
+    assert aurc(error, sigma) == pytest.approx(expected, rel=1e-12)
+    assert aurc(error, np.ones(number)) == pytest.approx(error.mean(), rel=1e-12)
+
+
+def naive_poggi(depth, sigma, truth, error):
+    """Percentile and mask for every step, as the published evaluation does it."""
+    values = {
+        "abs_rel": np.abs(truth - depth) / truth,
+        "rmse": (truth - depth) ** 2,
+        "a1": np.maximum(truth / depth, depth / truth),
+    }[error]
+    reduce = {
+        "abs_rel": np.mean,
+        "rmse": lambda v: np.sqrt(v.mean()),
+        "a1": lambda v: (v >= 1.25).mean(),
+    }[error]
+    curves = []
+    for key in (-sigma, -values):
+        thresholds = [np.percentile(key, 100.0 / 50 * step) for step in range(50)]
+        curves.append([reduce(values[key >= threshold]) for threshold in thresholds] + [0.0])
+    return np.arange(51) / 50, *map(np.array, curves), np.full(51, reduce(values))
+
+
+def naive_kept_number(depth, sigma, truth, error):
+    """Sort, keep a number of pixels, divide by the first value: gustafsson rmse, ilg mae."""
+    is_rmse = error == "rmse"
+    values = (truth - depth) ** 2 if is_rmse else np.abs(truth - depth)
+    fractions = np.arange(start=0.0, stop=1.0, step=0.01) if is_rmse else np.arange(100) / 100
+    numbers = [
+        int((1.0 - f) * len(values)) if is_rmse else (100 - step) * len(values) // 100
+        for step, f in enumerate(fractions)
+    ]
+    curves = []
+    for key in (sigma, values):
+        means = [values[np.argsort(key)][:number].mean() for number in numbers]
+        curves.append(np.sqrt(means) if is_rmse else np.array(means))
+    return fractions, curves[0] / curves[0][0], curves[1] / curves[1][0], np.ones(100)
+
+
+@pytest.mark.parametrize(("variant", "error"), VARIANTS)
+def test_sparsification_follows_its_source(pixels, convert, variant, error):
+    loop = naive_poggi if variant == "poggi" else naive_kept_number
+    fractions, removal, oracle, random = loop(*pixels, error)
+    result = sparsification(*map(convert, pixels), error, variant)
+    curves = (result.fractions, result.sparsification, result.oracle, result.random)
+    for curve, expected in zip(curves, (fractions, removal, oracle, random), strict=True):
+        np.testing.assert_allclose(curve, expected, rtol=1e-10, atol=1e-12)
+    area = trapezoid(removal - oracle, fractions)
+    gain = trapezoid(random - removal, fractions)
+    assert (result.ause, result.aurg) == pytest.approx((area, gain), rel=1e-9, abs=1e-12)
+    assert (result.variant, result.error) == (variant, error)
+
+
+@given(st.integers(1, 70), st.integers(0, 1000), st.sampled_from(["abs_rel", "rmse", "a1"]))
+def test_poggi_keeps_ties_of_the_percentile(number, seed, error):
+    rng = np.random.default_rng(seed)
+    depth = rng.choice([1.0, 2.0, 4.0], number)
+    sigma = rng.choice([0.0, 0.1, 0.3], number)
+    truth = rng.choice([1.0, 3.0], number)
+    _, removal, oracle, _ = naive_poggi(depth, sigma, truth, error)
+    result = sparsification(depth, sigma, truth, error)
+    np.testing.assert_allclose(result.sparsification, removal, rtol=1e-12)
+    np.testing.assert_allclose(result.oracle, oracle, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("variant", "error"), VARIANTS)
+def test_rules_of_sparsification(pixels, variant, error):
+    """Only the order of sigma matters, not that of the pixels; the error itself is the oracle."""
+    depth, sigma, truth = pixels
+
+    def scored(values, order=slice(None)):
+        return sparsification(depth[order], values[order], truth[order], error, variant)
+
+    assert scored(np.log1p(sigma) * 7).ause == pytest.approx(scored(sigma).ause, rel=1e-12)
+    steps = np.ceil(sigma)
+    shuffled = np.random.default_rng(1).permutation(len(depth))
+    assert scored(steps, shuffled).ause == pytest.approx(scored(steps).ause, rel=1e-12)
+    absolute = np.abs(depth - truth)
+    own = {
+        "abs_rel": absolute / truth,
+        "a1": np.maximum(depth / truth, truth / depth),
+    }.get(error, absolute)
+    assert scored(own).ause == pytest.approx(0, abs=1e-12)
+    constant = scored(np.full_like(depth, 0.3))
+    # Only poggi's last point (1, 0) lies below random removal: 0.02 by the full error, halved.
+    gain = 0.01 * constant.random[0] if variant == "poggi" else 0
+    assert constant.aurg == pytest.approx(gain, abs=1e-12)
+    assert sparsification([2.0], [0.1], [1.0], error, variant).ause == pytest.approx(0)
+
+
+def test_exponential_errors_have_the_known_oracle():
+    """The mean of the smallest 1 - f of exponential errors is 1 + f ln f / (1 - f)."""
+    error = -np.log(1 - GRID)
+    result = sparsification(
+        10 + error, error[::-1].copy(), np.full_like(error, 10.0), "mae", "ilg"
+    )
+    f = result.fractions[1:]
+    np.testing.assert_allclose(result.oracle[1:], 1 + f * np.log(f) / (1 - f), rtol=2e-3)
+    # The worst order keeps the largest errors: their mean is 1 - ln(1 - f), f being removed.
+    np.testing.assert_allclose(result.sparsification[1:], 1 - np.log(1 - f), rtol=2e-3)

@@ -1,0 +1,313 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The one exact pass over a frame's pixels, which makes its block of sums."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from uncertainty_depth.metrics.arrays import (
+    Floats,
+    Integers,
+    as_floats,
+    average_ranks,
+    inner,
+    sorted_order,
+    sorted_values,
+)
+from uncertainty_depth.metrics.bins import Bins
+from uncertainty_depth.metrics.calibration import (
+    covered_pixels,
+    crps_sum,
+    excess_sum,
+    log_sum,
+    power_sum,
+)
+from uncertainty_depth.metrics.depth import (
+    A1_FACTOR,
+    PixelErrors,
+    flat_maps,
+    has_prediction,
+    scorable,
+)
+from uncertainty_depth.metrics.distributions import (
+    DISTRIBUTIONS,
+    GAUSSIAN,
+    HALF_WIDTHS,
+    NOMINAL_WIDTHS,
+)
+from uncertainty_depth.metrics.merci import error_ratio
+from uncertainty_depth.metrics.sparsification import (
+    POGGI,
+    Ranking,
+    correlation,
+    mean_of_running_means,
+    oracle_curve,
+    poggi_areas,
+    statistic_values,
+)
+from uncertainty_depth.metrics.state import (
+    BLOCK_GRID,
+    CANDIDATES,
+    CELL_SUMS,
+    DEPTH_RATIO,
+    DEPTH_RATIO_SUMS,
+    DISTANCE,
+    DISTANCE_ERROR,
+    DISTANCE_RATIO,
+    DISTANCE_SUMS,
+    ERROR,
+    LAWS,
+    PLOTTED_FRACTIONS,
+    RATIO,
+    SIGMA,
+    TRUTH,
+    Block,
+)
+
+GRID = (2 * BLOCK_GRID[0], 2 * BLOCK_GRID[1])
+"""Rows and columns of the cells that an image is divided into, as in a model's median depth."""
+CELLS = GRID[0] * GRID[1]
+_CELL_OF_BLOCK: Integers = (
+    np.arange(CELLS) // GRID[1] // 2 * BLOCK_GRID[1] + np.arange(CELLS) % GRID[1] // 2
+)
+LARGEST_SUM = 1e200
+"""In place of a frame's infinite sum, which no weight could take out again."""
+
+
+class ScoredPixels:
+    """The pixels of a frame that have ground truth, and those of them that are scored.
+
+    Attributes:
+        truth: (M,) ground truth within the limits of the evaluation, metres.
+        depth, sigma, ground_truth: (N,) float64 of the pixels that also have a prediction, metres.
+        cells: (N,) cell of `GRID` of each of these; None if the maps are flat.
+    """
+
+    def __init__(
+        self,
+        depth: ArrayLike,
+        sigma: ArrayLike,
+        ground_truth: ArrayLike,
+        min_depth: float,
+        max_depth: float,
+    ) -> None:
+        """Select the pixels, see `valid_pixels`.
+
+        Raises:
+            ValueError: the shapes differ, or an argument is not an array of numbers.
+        """
+        depths, sigmas, truth = flat_maps(depth, sigma, ground_truth)
+        valid = np.flatnonzero(scorable(truth, min_depth, max_depth))
+        self.truth = as_floats(truth.take(valid))
+        self.depth = as_floats(depths.take(valid))
+        self.sigma = as_floats(sigmas.take(valid))
+        self.ground_truth = self.truth
+        shape = np.shape(ground_truth)
+        self.cells = _cell_map(*shape).take(valid) if len(shape) == 2 else None
+        scored = has_prediction(self.depth, self.sigma)
+        if not scored.all():
+            self.depth = self.depth[scored]
+            self.sigma = self.sigma[scored]
+            self.ground_truth = self.ground_truth[scored]
+            self.cells = None if self.cells is None else self.cells[scored]
+
+    def __len__(self) -> int:
+        """Return the number of scored pixels."""
+        return len(self.depth)
+
+    @cached_property
+    def error(self) -> Floats:
+        """(N,) absolute errors, metres."""
+        return np.abs(self.depth - self.ground_truth)
+
+    @cached_property
+    def ratio(self) -> Floats:
+        """(N,) `error / sigma`."""
+        return error_ratio(self.error, self.sigma)
+
+    @property
+    def scale(self) -> float:
+        """What the depth lacks as a factor: median of ground truth / depth; NaN without any."""
+        positive = self.depth > 0
+        if positive.all():
+            return float(np.median(self.ground_truth / self.depth)) if len(self) else math.nan
+        if not positive.any():
+            return math.nan
+        return float(np.median(self.ground_truth[positive] / self.depth[positive]))
+
+
+@lru_cache(maxsize=4)
+def _cell_map(height: int, width: int) -> Integers:
+    """Return the (height * width,) cell of `GRID` of each pixel, numbered row by row."""
+    rows = np.arange(height) * GRID[0] // height
+    columns = np.arange(width) * GRID[1] // width
+    return (rows[:, None] * GRID[1] + columns).reshape(-1)
+
+
+def frame_block(pixels: ScoredPixels) -> Block:
+    """Return the block of one frame.
+
+    Rankings are exact per image. Pixels are sorted once by error, once by each sigma, and the rest
+    is arithmetic; a pass over the pixels takes longer than any arithmetic in it.
+    """
+    block = Block()
+    if not len(pixels.truth):
+        return block
+    block["known_pixels"] = len(pixels.truth)
+    block["truths"] = np.bincount(TRUTH.index(pixels.truth), minlength=TRUTH.number)
+    if not len(pixels):
+        return block
+    order, error = sorted_order(pixels.error)
+    sigma = pixels.sigma.take(order)
+    truth = pixels.ground_truth.take(order)
+    depth = pixels.depth.take(order)
+    errors = PixelErrors.of(depth, truth)
+    block["frames"] = 1
+    block["pixels"] = len(error)
+    _add_depth(block, errors, depth - truth, truth)
+    ratio = _add_sigma(block, error, sigma)
+    _add_rankings(block, errors, sigma)
+    index_of_error = _add_histogram(block, "error", ERROR, error)
+    index_of_ratio = _add_histogram(block, "ratio", RATIO, ratio)
+    _add_depth_as_sigma(block, errors)
+    is_covered = np.stack([ratio <= NOMINAL_WIDTHS[law] for law in LAWS])
+    _add_by_sigma(block, error, sigma, is_covered)
+    place = DISTANCE.index(truth)
+    values = (None, depth - truth, error, sigma, *is_covered)
+    for name, weights in zip(DISTANCE_SUMS, values, strict=True):
+        block[f"distance.{name}"] = np.bincount(place, weights, DISTANCE.number)
+    _add_at_distance(block["distance.errors"], place, ERROR.coarse(index_of_error, DISTANCE_ERROR))
+    _add_at_distance(block["distance.ratios"], place, RATIO.coarse(index_of_ratio, DISTANCE_RATIO))
+    if pixels.cells is not None:
+        _add_cells(block, _CELL_OF_BLOCK.take(pixels.cells), pixels.ground_truth)
+    np.minimum(block.vectors["sums"], LARGEST_SUM, out=block.vectors["sums"])
+    return block
+
+
+def _add_depth(block: Block, errors: PixelErrors, signed_error: Floats, truth: Floats) -> None:
+    block["truth"] = truth.sum()
+    block["squared_truth"] = inner(truth, truth)
+    block["signed_error"] = signed_error.sum()
+    block["error"] = errors.absolute.sum()
+    block["squared_error"] = errors.squared.sum()
+    block["abs_rel"] = errors.relative.sum()
+    block["sq_rel"] = inner(errors.relative, errors.absolute)
+    block["within_10_percent"] = np.count_nonzero(errors.relative <= 0.1)
+    for power in (1, 2, 3):
+        block[f"a{power}"] = np.count_nonzero(errors.factor < A1_FACTOR**power)
+    depth, log, inverse = errors.positive_depth, errors.log, errors.inverse
+    positive = depth > 0
+    if not positive.all():
+        depth, log, inverse = depth[positive], log[positive], inverse[positive]
+    block["no_depth"] = len(truth) - len(depth)
+    block["depth"] = depth.sum()
+    block["log_depth"] = log_sum(depth)
+    block["log"] = log.sum()
+    block["squared_log"] = inner(log, log)
+    if len(log):
+        centred = log - log.mean()
+        block["log_within_frame"] = inner(centred, centred)
+    block["inverse"] = inverse.sum()
+    block["squared_inverse"] = inner(inverse, inverse)
+
+
+def _add_sigma(block: Block, error: Floats, sigma: Floats) -> Floats:
+    """Add what the size of the predicted sigma is judged by; return error / sigma."""
+    ratio = error_ratio(error, sigma)
+    ascending = sorted_values(ratio)
+    for row, law in enumerate(LAWS):
+        block["covered"][row] = covered_pixels(ascending, HALF_WIDTHS[law])
+        block["crps"][row] = crps_sum(error, sigma, ratio, DISTRIBUTIONS[law])
+        block["excess"][row] = excess_sum(error, sigma, NOMINAL_WIDTHS[law])
+    finite = ratio if math.isfinite(ascending[-1]) else ratio[np.isfinite(ratio)]
+    positive = sigma if sigma.min() > 0 else sigma[sigma > 0]
+    block["sigma"] = sigma.sum()
+    block["log_sigma"] = log_sum(positive)
+    block["no_sigma"] = len(sigma) - len(positive)
+    block["certain_errors"] = len(sigma) - len(finite)
+    block["ratio"] = finite.sum()
+    block["squared_ratio"] = power_sum(finite, GAUSSIAN)
+    return ratio
+
+
+def _add_depth_as_sigma(block: Block, errors: PixelErrors) -> None:
+    """Add the same of the predicted depth as a sigma."""
+    depth = errors.positive_depth
+    ratio = error_ratio(errors.absolute, depth)
+    finite = ratio if not block["no_depth"] else ratio[np.isfinite(ratio)]
+    block["depth_ratio"] = finite.sum()
+    block["squared_depth_ratio"] = power_sum(finite, GAUSSIAN)
+    index = _add_histogram(block, "depth_ratio", DEPTH_RATIO, ratio)
+    coarse = DEPTH_RATIO.coarse(index, DEPTH_RATIO_SUMS)
+    for name, values in (("error", errors.absolute), ("depth", depth)):
+        block[f"by_depth_ratio.{name}"] = _binned(coarse, values, DEPTH_RATIO_SUMS)
+
+
+def _add_rankings(block: Block, errors: PixelErrors, sigma: Floats) -> None:
+    error = errors.absolute
+    values = [statistic_values(errors, name)[0] for name in POGGI.errors]
+    ascending = {
+        "abs_rel": sorted_values(errors.relative),
+        "rmse": errors.squared,  # the pixels are in the order of their errors
+        "a1": sorted_values(errors.factor),
+    }
+    oracle = np.stack([oracle_curve(POGGI, name, ascending[name]) for name in POGGI.errors])
+    error_ranks = average_ranks(error)
+    block["oracle"] = oracle[:, PLOTTED_FRACTIONS]
+    keys = {"method": sigma, "proportional_to_depth": errors.positive_depth}
+    for row, (candidate, key) in enumerate(keys.items()):
+        ranking = Ranking(key)
+        removal = ranking.curves(POGGI, POGGI.errors, values)
+        place = CANDIDATES.index(candidate)
+        block["ause"][place], block["aurg"][place] = poggi_areas(removal, oracle)
+        block["aurc"][place] = mean_of_running_means(ranking.ascending, error.take(ranking.order))
+        ranks = average_ranks(ranking.ascending)
+        spearman = correlation(ranks, error_ranks.take(ranking.order))
+        if math.isfinite(spearman):
+            block["spearman"][place] = spearman
+            block["spearmans"][place] = 1
+        block["removal"][row] = removal[:, PLOTTED_FRACTIONS]
+    constant = CANDIDATES.index("constant")  # all pixels tie: none goes before all do
+    none_removed = np.repeat(oracle[:, :1], oracle.shape[1], axis=1)
+    block["ause"][constant], block["aurg"][constant] = poggi_areas(none_removed, oracle)
+    block["aurc"][constant] = error.mean()
+
+
+def _add_histogram(block: Block, name: str, bins: Bins, values: Floats) -> Integers:
+    index = bins.index(values)
+    block[f"{name}s"] = np.bincount(index, minlength=bins.number)
+    block[f"max_{name}"] = values.max()
+    block[f"-min_{name}"] = -values.min()
+    return index
+
+
+def _binned(index: Integers, values: Floats, bins: Bins) -> NDArray[np.float32]:
+    """Return the sums in bins, no finer than the bins are: half of their bytes compress away."""
+    with np.errstate(over="ignore"):
+        return np.bincount(index, values, bins.number).astype(np.float32)
+
+
+def _add_by_sigma(block: Block, error: Floats, sigma: Floats, is_covered: NDArray) -> None:
+    index = SIGMA.index(sigma)
+    block["by_sigma.pixels"] = np.bincount(index, minlength=SIGMA.number)
+    for row, covered in enumerate(is_covered):
+        block["by_sigma.covered"][row] = np.bincount(index[covered], minlength=SIGMA.number)
+    block["by_sigma.squared_error"] = _binned(index, error * error, SIGMA)
+    block["by_sigma.squared_sigma"] = _binned(index, sigma * sigma, SIGMA)
+
+
+def _add_at_distance(table: NDArray, place: Integers, index: Integers) -> None:
+    cells = place * table.shape[1]
+    cells += index
+    table[...] = np.bincount(cells, minlength=table.size).reshape(table.shape)
+
+
+def _add_cells(block: Block, cells: Integers, truth: Floats) -> None:
+    log = np.log(truth)
+    values = (None, truth, truth * truth, log, log * log)
+    for name, weights in zip(CELL_SUMS, values, strict=True):
+        block[f"cell.{name}"] = np.bincount(cells, weights, len(block[f"cell.{name}"]))
