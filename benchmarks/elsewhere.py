@@ -41,7 +41,7 @@ from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.model_folder.writing import set_calibration
 from uncertainty_depth.model_location import NAMES, model_path
 from uncertainty_depth.records import Frame, Skipped
-from uncertainty_depth.report.evaluate import evaluate
+from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.training.run import train
 
 STREET_RANGE_M = (0.5, 80.0)

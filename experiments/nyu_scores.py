@@ -27,8 +27,7 @@ from uncertainty_depth.metrics import valid_pixels
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.options import to_mapping
 from uncertainty_depth.records import Frame
-from uncertainty_depth.report.evaluate import evaluate
-from uncertainty_depth.report.evaluation import Evaluation
+from uncertainty_depth.report.evaluation import Evaluation, evaluate
 
 CONFIG = EvaluationConfig()
 INTERVAL_M = 0.1  # of true depth, as in the paper

@@ -53,9 +53,9 @@ def curves_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def plots_without_pixels(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the figures of reports, and do not draw them; LiDAR on an image is none of them."""
-    from uncertainty_depth.report import drawing
+    from uncertainty_depth.report import plots
 
-    monkeypatch.setattr(drawing, "encoded", lambda *_: b"")
+    monkeypatch.setattr(plots, "encoded", lambda *_: b"")
 
 
 @pytest.fixture

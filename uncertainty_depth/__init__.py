@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from uncertainty_depth.inference.predictor import Predictor
     from uncertainty_depth.metrics import OnlineMetrics
     from uncertainty_depth.records import DepthPrediction, Frame
-    from uncertainty_depth.report.evaluate import evaluate
-    from uncertainty_depth.report.evaluation import Evaluation
+    from uncertainty_depth.report.evaluation import Evaluation, evaluate
 
 __version__ = "0.1.0"
 __all__ = [
@@ -43,7 +42,7 @@ MODULES = {
     "Frame": "uncertainty_depth.records",
     "OnlineMetrics": "uncertainty_depth.metrics",
     "Predictor": "uncertainty_depth.inference.predictor",
-    "evaluate": "uncertainty_depth.report.evaluate",
+    "evaluate": "uncertainty_depth.report.evaluation",
     "predicted": "uncertainty_depth.frames.predicted",
 }
 

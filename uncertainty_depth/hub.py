@@ -15,7 +15,7 @@ from uncertainty_depth.errors import ModelError
 from uncertainty_depth.model_folder.folder import ModelFolder, read
 from uncertainty_depth.model_location import HUB_FILES
 from uncertainty_depth.options import to_mapping
-from uncertainty_depth.report.saved_summary import read_summary
+from uncertainty_depth.report.saved_state import read_summary
 
 METRICS = ("mae", "abs_rel", "rmse", "a1")
 """Of depth, in the card's table."""

@@ -279,7 +279,7 @@ def score(
         ConfigError: an option does not fit.
     """
     from uncertainty_depth.notes import end_notes, warn
-    from uncertainty_depth.report.evaluate import Sink, evaluate
+    from uncertainty_depth.report.evaluation import Sink, evaluate
     from uncertainty_depth.report.report import Context
     from uncertainty_depth.writers.prediction_bag import prediction_sink
 

@@ -178,7 +178,7 @@ def print_frame_path() -> None:
     from uncertainty_depth.frames.predicted import predicted
     from uncertainty_depth.frames.source import open_source
     from uncertainty_depth.records import DepthPrediction
-    from uncertainty_depth.report.evaluate import evaluate
+    from uncertainty_depth.report.evaluation import evaluate
     from uncertainty_depth.report.report import Context, summarize
 
     class Constant:

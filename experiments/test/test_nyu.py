@@ -29,7 +29,7 @@ from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.records import DepthPrediction
-from uncertainty_depth.report.evaluate import evaluate
+from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.training import member_run
 from uncertainty_depth.training import run as training_run
 from uncertainty_depth.training.plan import make_plan

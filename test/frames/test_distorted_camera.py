@@ -17,7 +17,7 @@ from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.geometry.camera import Camera, image_coordinates
 from uncertainty_depth.geometry.distortion import Distortion
 from uncertainty_depth.records import DepthPrediction
-from uncertainty_depth.report.evaluate import evaluate
+from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.synthetic import sensors
 from uncertainty_depth.synthetic.source import World
 from uncertainty_depth.writers.bag_writer import BagWriter

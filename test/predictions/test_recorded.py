@@ -16,7 +16,7 @@ from uncertainty_depth.errors import SourceError
 from uncertainty_depth.frames.predicted import Predicted
 from uncertainty_depth.frames.source import CheckedSource, open_source
 from uncertainty_depth.predictions.interpreter import Interpreter
-from uncertainty_depth.report.evaluate import evaluate
+from uncertainty_depth.report.evaluation import evaluate
 
 pytestmark = pytest.mark.usefixtures("without_plots")
 

@@ -17,8 +17,8 @@ from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.frames.predicted import Predicted
 from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.predictions.interpreter import Interpreter
-from uncertainty_depth.report.drawing import draw
-from uncertainty_depth.report.evaluate import evaluate
+from uncertainty_depth.report.evaluation import evaluate
+from uncertainty_depth.report.plots import draw
 
 pytestmark = pytest.mark.usefixtures("plots_without_pixels")
 

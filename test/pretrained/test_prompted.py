@@ -21,7 +21,7 @@ from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.network.sparse import fill
 from uncertainty_depth.pretrained.own_options import own_options
 from uncertainty_depth.pretrained.wrap import wrap
-from uncertainty_depth.report.evaluate import evaluate
+from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.training.run import train
 
 FAMILY = "prompt_depth_anything"

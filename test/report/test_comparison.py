@@ -19,9 +19,10 @@ from uncertainty_depth.report import comparison_page, report, saved_state
 from uncertainty_depth.report.bootstrap import Resampled
 from uncertainty_depth.report.comparison import compare
 from uncertainty_depth.report.evaluation import Evaluation
-from uncertainty_depth.report.merging import merge, read_report
+from uncertainty_depth.report.merging import merge
 from uncertainty_depth.report.page import Images
 from uncertainty_depth.report.requirements import outcome, parse
+from uncertainty_depth.report.saved_state import read_report
 
 FRAMES = 48
 CONTEXT = report.Context("drive", {"method": "mc_dropout", "head": "laplace"})

@@ -16,8 +16,7 @@ from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.metrics.state import MAX_BLOCKS
 from uncertainty_depth.records import DepthPrediction, Frame, Skipped
-from uncertainty_depth.report.evaluate import evaluate
-from uncertainty_depth.report.evaluation import Evaluation
+from uncertainty_depth.report.evaluation import Evaluation, evaluate
 from uncertainty_depth.report.examples import Examples
 
 

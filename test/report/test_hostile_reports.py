@@ -15,7 +15,7 @@ import pytest
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.report import report
-from uncertainty_depth.report.merging import read_report
+from uncertainty_depth.report.saved_state import read_report
 
 CONTEXT = report.Context("drive", {"method": "mc_dropout", "head": "laplace"})
 MAX_PEAK = 100e6

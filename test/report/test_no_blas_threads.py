@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from uncertainty_depth.report.evaluate import evaluate
+from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.geometry.camera import Camera, project

@@ -16,8 +16,7 @@ from uncertainty_depth.frames.predicted import (
     read_ahead,
 )
 from uncertainty_depth.records import DepthPrediction, Frame, Skipped
-from uncertainty_depth.report.evaluate import evaluate
-from uncertainty_depth.report.evaluation import Evaluation
+from uncertainty_depth.report.evaluation import Evaluation, evaluate
 
 WAIT_S = 30
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from uncertainty_depth.report.overlay import BAR_HEIGHT, MIN_WIDTH, lidar_overlay
+from uncertainty_depth.report.frame_plots import BAR_HEIGHT, MIN_WIDTH, lidar_overlay
 
 
 def sparse(shape: tuple[int, int], points: dict[tuple[int, int], float]) -> np.ndarray:

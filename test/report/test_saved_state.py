@@ -54,7 +54,7 @@ def evaluation_in(folder, frames):
 @pytest.mark.parametrize("frames", [0, 1, 150])
 def test_a_saved_evaluation_goes_on_as_the_first_one(tmp_path, frames):
     evaluation = evaluation_in(tmp_path / "state", frames)
-    saved_state.save(copy.deepcopy(evaluation), tmp_path / "state", {"model": {"name": "tiny"}})
+    copy.deepcopy(evaluation).save(tmp_path / "state", {"model": {"name": "tiny"}})
     add_frame(evaluation, 1000)  # after the state was saved: lost, its row too
     saved = saved_state.load(tmp_path / "state", CONFIG)
     assert saved.details == {"model": {"name": "tiny"}}
@@ -77,7 +77,7 @@ def test_a_saved_evaluation_goes_on_as_the_first_one(tmp_path, frames):
 
 def test_scores_made_with_other_options_are_refused(tmp_path):
     evaluation = evaluation_in(tmp_path / "state", 2)
-    saved_state.save(evaluation, tmp_path / "state", {})
+    evaluation.save(tmp_path / "state", {})
     saved_state.load(tmp_path / "state", EvaluationConfig(example_frames=5))
     with pytest.raises(ConfigError, match=r"alpha is 0\.5, .* made with 0\.95"):
         saved_state.load(tmp_path / "state", EvaluationConfig(alpha=0.5))
@@ -90,7 +90,7 @@ def test_the_state_of_a_node_is_that_of_its_evaluation(tmp_path):
     evaluation.metrics.save(tmp_path / "metrics.npz")
     loaded = OnlineMetrics.load(tmp_path / "metrics.npz")
     np.testing.assert_equal(loaded.compute(), evaluation.metrics.compute())
-    saved_state.save(evaluation, tmp_path, {})
+    evaluation.save(tmp_path, {})
     saved = saved_state.load(tmp_path, EvaluatorNodeConfig(output="elsewhere"))
     assert saved.evaluation.evaluated == 1
     assert saved.evaluation.config.output == "elsewhere"
@@ -100,7 +100,7 @@ def test_a_damaged_or_missing_state_is_reported(tmp_path):
     folder = tmp_path / "state"
     with pytest.raises(SourceError, match=r"state\.npz"):
         saved_state.load(folder, CONFIG)
-    saved_state.save(evaluation_in(folder, 3), folder, {})
+    evaluation_in(folder, 3).save(folder, {})
     whole = (folder / saved_state.STATE_FILE).read_bytes()
     for length in (0, 100, len(whole) // 2, len(whole) - 10):
         (folder / saved_state.STATE_FILE).write_bytes(whole[:length])

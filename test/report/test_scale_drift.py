@@ -109,7 +109,7 @@ def test_a_sigma_with_a_unit_is_judged_as_before():
 def test_scale_and_unit_survive_a_restart(tmp_path):
     whole = fill(Evaluation(without_size=REASON))
     saved = fill(Evaluation(None, FrameTable(tmp_path / "frames.csv"), REASON), SCALES[:3])
-    saved_state.save(saved, tmp_path, {})
+    saved.save(tmp_path, {})
     resumed = saved_state.load(tmp_path, saved.config).evaluation
     assert resumed.without_size == REASON
     rest = fill(Evaluation(None, None, REASON), SCALES[3:])

@@ -15,7 +15,7 @@ from uncertainty_depth.frames.source import open_source, trained_on
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.records import Frame
-from uncertainty_depth.report.evaluate import evaluate
+from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.report.verdict import judge
 
 MODEL = Path(uncertainty_depth.__file__).parent / "models" / "demo"

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from uncertainty_depth.metrics.pixels import ScoredPixels
+from uncertainty_depth.metrics.frame import ScoredPixels
 from uncertainty_depth.records import DepthPrediction, Frame
 from uncertainty_depth.report import saved_state, views
 from uncertainty_depth.report.evaluation import Evaluation
@@ -93,7 +93,7 @@ def test_repeatability_is_the_deviation_of_a_pixel_over_the_frames():
 
 def test_still_and_repeated_frames_survive_a_restart(tmp_path):
     evaluation = evaluated(5, False, "image", table=FrameTable(tmp_path / "frames.csv"))
-    saved_state.save(evaluation, tmp_path, {})
+    evaluation.save(tmp_path, {})
     again = saved_state.load(tmp_path, evaluation.config).evaluation
     assert (again.views.still, again.views.repeated) == (4, 0)
     for frame in frames(1, False, "image"):

@@ -24,7 +24,7 @@ from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.predictions.interpreter import Interpreter
-from uncertainty_depth.report.evaluate import evaluate
+from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.ros.live_scores import LiveScores
 from uncertainty_depth.writers.bag_writer import BagWriter
 

@@ -433,7 +433,7 @@ def test_unfamiliarity_is_scored_live_as_it_is_offline(order, make, tmp_path):
     summary = evaluation.summary()["unfamiliarity"]
     assert summary == offline.summary()["unfamiliarity"]
     assert (summary["frames"], summary["max"], summary["fraction_above_1"]) == (3, 1.7, 1 / 3)
-    saved_state.save(evaluation, tmp_path, {}, tables[0].path.name)
+    evaluation.save(tmp_path, {}, tables[0].path.name)
     again = saved_state.read(tmp_path).evaluation
     assert again.summary()["unfamiliarity"] == summary
 

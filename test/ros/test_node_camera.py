@@ -23,7 +23,7 @@ from uncertainty_depth.messages.camera_info import calibration_from_info, camera
 from uncertainty_depth.messages.clouds import cloud_points
 from uncertainty_depth.messages.depth_images import decode_depth
 from uncertainty_depth.records import DepthPrediction
-from uncertainty_depth.report.evaluate import evaluate
+from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.ros import depth_node, node_camera
 from uncertainty_depth.ros.depth_node import DepthNode
 from uncertainty_depth.ros.live_scores import LiveScores, Scored

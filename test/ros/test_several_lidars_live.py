@@ -23,7 +23,7 @@ from uncertainty_depth.geometry.transforms import parameters_from, transform_fro
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.predictions.interpreter import Interpreter
 from uncertainty_depth.report import saved_state
-from uncertainty_depth.report.evaluate import evaluate
+from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.ros.evaluator_node import EvaluatorNode
 from uncertainty_depth.ros.player.player import play
 from uncertainty_depth.writers.bag_writer import BagWriter

@@ -21,7 +21,7 @@ from uncertainty_depth.errors import ConfigError, MessageError
 from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.records import Frame
-from uncertainty_depth.report.evaluate import evaluate
+from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.training.frames import (
     EMPTY_FRACTION,
     warn_of_sparse_ground_truth,

@@ -118,7 +118,7 @@ def _check_geometry(source: Source, plot: Path) -> None:
     """Plot the depth on the image, and print the geometry check of the first frames."""
     from uncertainty_depth.frames.source import CheckedSource
     from uncertainty_depth.records import Frame
-    from uncertainty_depth.report.overlay import write_overlay
+    from uncertainty_depth.report.frame_plots import write_overlay
 
     checked = CheckedSource(source)
     frame = None

@@ -19,8 +19,8 @@ from uncertainty_depth.frames.source import trained_on
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.report import report
-from uncertainty_depth.report.evaluate import evaluate
-from uncertainty_depth.report.saved_summary import read_summary
+from uncertainty_depth.report.evaluation import evaluate
+from uncertainty_depth.report.saved_state import read_summary
 from uncertainty_depth.report.verdict import sentences
 from uncertainty_depth.ros.requirements import require_ros
 from uncertainty_depth.synthetic.source import synthesize

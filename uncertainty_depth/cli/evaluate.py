@@ -214,7 +214,8 @@ def _report_on_all(
 ) -> None:
     """Write the table of the sources, and the report over those that were scored."""
     from uncertainty_depth.fleet.folder import DONE, rows_of, table_lines, write_table
-    from uncertainty_depth.report.merging import merge, read_report
+    from uncertainty_depth.report.merging import merge
+    from uncertainty_depth.report.saved_state import read_report
 
     output: Path = arguments.output
     rows = rows_of(sources, output)

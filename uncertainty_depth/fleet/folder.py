@@ -20,7 +20,7 @@ from typing import Any
 from uncertainty_depth import atomic, strict_json
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.report.model_facts import law_of
-from uncertainty_depth.report.saved_summary import read_summary
+from uncertainty_depth.report.saved_state import read_summary
 
 FLEET_FILE = "fleet.json"
 SOURCES = "sources"

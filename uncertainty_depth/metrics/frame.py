@@ -71,7 +71,7 @@ from uncertainty_depth.metrics.state import (
 GRID = (2 * BLOCK_GRID[0], 2 * BLOCK_GRID[1])
 """Rows and columns of the cells that an image is divided into, as in a model's median depth."""
 CELLS = GRID[0] * GRID[1]
-_CELL_OF_BLOCK: Integers = (
+CELL_OF_BLOCK: Integers = (
     np.arange(CELLS) // GRID[1] // 2 * BLOCK_GRID[1] + np.arange(CELLS) % GRID[1] // 2
 )
 LARGEST_SUM = 1e200
@@ -183,7 +183,7 @@ def frame_block(pixels: ScoredPixels) -> Block:
     _add_at_distance(block["distance.errors"], place, ERROR.coarse(index_of_error, DISTANCE_ERROR))
     _add_at_distance(block["distance.ratios"], place, RATIO.coarse(index_of_ratio, DISTANCE_RATIO))
     if pixels.cells is not None:
-        _add_cells(block, _CELL_OF_BLOCK.take(pixels.cells), pixels.ground_truth)
+        _add_cells(block, CELL_OF_BLOCK.take(pixels.cells), pixels.ground_truth)
     np.minimum(block.vectors["sums"], LARGEST_SUM, out=block.vectors["sums"])
     return block
 

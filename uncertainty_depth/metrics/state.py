@@ -40,6 +40,7 @@ DISTANCE_ERROR = Bins(-7, 6, 3)
 DISTANCE_RATIO = Bins(-5, 6, 3)
 BLOCK_GRID = (8, 10)
 """Rows and columns of cells of the image, for a depth that is the same for every frame."""
+BLOCK_CELLS = math.prod(BLOCK_GRID)
 PLOTTED_FRACTIONS = slice(None, None, 2)
 """Of those of `POGGI`: what is enough for a plot. The areas are of all."""
 
@@ -105,7 +106,7 @@ SUMS: dict[str, tuple[int, ...]] = {
     "by_depth_ratio.depth": (DEPTH_RATIO_SUMS.number,),
     "removal": (2, *_CURVE),  # of method and depth; from here on for plots and verdict alone
     "oracle": _CURVE,
-    **{f"cell.{name}": (math.prod(BLOCK_GRID),) for name in CELL_SUMS},
+    **{f"cell.{name}": (BLOCK_CELLS,) for name in CELL_SUMS},
 }
 COUNTS: dict[str, tuple[int, ...]] = {
     "covered": (len(LAWS), len(CONFIDENCE_LEVELS)),

@@ -22,7 +22,8 @@ from uncertainty_depth.metrics import OnlineMetrics
 from uncertainty_depth.metrics.registry import BY_VALUE, METRICS
 from uncertainty_depth.metrics.state import Block
 from uncertainty_depth.report.bootstrap import REPLICATES, Interval, Resampled, block_length
-from uncertainty_depth.report.merging import SavedReport, check_same_config
+from uncertainty_depth.report.merging import check_same_config
+from uncertainty_depth.report.saved_state import SavedReport
 
 Floats = NDArray[np.float64]
 Frame = tuple[int, int]

@@ -18,10 +18,9 @@ from uncertainty_depth.figure_bytes import encoded
 from uncertainty_depth.metrics.registry import BY_VALUE
 from uncertainty_depth.report.bootstrap import Interval
 from uncertainty_depth.report.comparison import WORST_BY, Comparison, Row
-from uncertainty_depth.report.drawing import PLOT_DPI
-from uncertainty_depth.report.html import base64_text, render_template
 from uncertainty_depth.report.model_facts import law_of
-from uncertainty_depth.report.plots import ERROR_LABELS, SIZE, distances, some_left, style
+from uncertainty_depth.report.page import base64_text, render_template
+from uncertainty_depth.report.plots import ERROR_LABELS, PLOT_DPI, SIZE, distances, style
 from uncertainty_depth.report.summary import headline_names, note, title
 
 PAGE = "compare.html"
@@ -189,11 +188,10 @@ def _sparsification(curves: Sequence[dict[str, Any]], names: Sequence[str]) -> F
     for axes, (statistic, label) in zip(panels, ERROR_LABELS.items(), strict=True):
         for curve, line in zip(curves, _lines(names), strict=True):
             values = curve["sparsification"][statistic]
-            drawn = some_left(values)
-            removed = 100 * values["fractions"][drawn]
-            axes.plot(removed, values["method"][drawn], **line)
+            removed = 100 * values["fractions"]
+            axes.plot(removed, values["method"], **line)
             dim = {**line, "label": None, "alpha": ORACLE_ALPHA, "linewidth": 0.9}
-            axes.plot(removed, values["oracle"][drawn], **dim)
+            axes.plot(removed, values["oracle"], **dim)
         axes.set(xlabel="most uncertain pixels removed (%)", ylabel=label)
         axes.set(xlim=(0, 100), ylim=(0, None))
     panels[0].legend(frameon=False, fontsize=8)

@@ -1,30 +1,43 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The evaluation that the evaluator node and the offline command add frames to."""
+"""Score frames: the evaluation that the evaluator node and the commands add frames to."""
 
 from __future__ import annotations
 
+import os
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from tqdm import tqdm
 
+from uncertainty_depth import atomic, strict_npz
+from uncertainty_depth.blas import single_threaded_blas
 from uncertainty_depth.config import EvaluationConfig
+from uncertainty_depth.frames.predicted import Behind
+from uncertainty_depth.frames.source import Source
 from uncertainty_depth.images import ImageLike, as_rgb
+from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.metrics import OnlineMetrics, checks, registry
 from uncertainty_depth.metrics.frame import ScoredPixels
 from uncertainty_depth.options import changed, takes_options
 from uncertainty_depth.records import DepthPrediction, Frame, Skipped
 from uncertainty_depth.report.cameras import CameraRange
 from uncertainty_depth.report.examples import Example, Examples
-from uncertainty_depth.report.frame_table import FrameTable
+from uncertainty_depth.report.frame_table import FrameTable, sums_path
 from uncertainty_depth.report.positions import Positions
 from uncertainty_depth.report.views import Views
 
 if TYPE_CHECKING:
     from uncertainty_depth.report.verdict import Verdict
+
+STATE_FILE = "state.npz"
+Sink = Callable[[Frame], None]
 
 
 class Evaluation:
@@ -239,3 +252,143 @@ class Evaluation:
         """Return the metrics over all frames, as in `summary.json`."""
         values = registry.flat_values(self.metrics.total(), bool(self.without_size))
         return {"frames": self.frames(), **registry.nested(values)}
+
+    def save(self, folder: Path, details: Mapping[str, Any], table_file: str = "") -> None:
+        """Write the state, completely or not at all, so that `saved_state.load` can go on from it.
+
+        One `.npz` of plain numbers next to the table of frames; example frames are not saved. Call
+        it on a copy if frames are added meanwhile.
+
+        Args:
+            folder: created if missing.
+            details: JSON that `saved_state.load` returns.
+            table_file: name of the copy of the table in `folder`; empty if the table itself is
+                there.
+
+        Raises:
+            OSError: the state cannot be written; an earlier one is then unchanged.
+        """
+        rows = self.table.rows()
+        for path in (rows.path, sums_path(rows.path)):  # on the disk before the state refers to it
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+        header = {
+            **self.metrics.header(),
+            "evaluated": self.evaluated,
+            "skipped": dict(self.skipped),
+            "cameras": self.cameras.as_dict(),
+            "without_size": self.without_size,
+            "repeated_frames": self.views.repeated,
+            "still_frames": self.views.still,
+            "table": {
+                "file": table_file or rows.path.name,
+                "size": rows.size,
+                "sums_size": rows.sums_size,
+            },
+            "details": details,
+        }
+        arrays = {
+            **self.metrics.arrays(),
+            **self.positions.arrays(),
+            **self.views.arrays(),
+        }
+        with atomic.replacing(folder / STATE_FILE) as temporary:
+            strict_npz.write(temporary, header, arrays)
+
+    @classmethod
+    def restored(
+        cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray], table: Any
+    ) -> Evaluation:
+        """Return the evaluation that `save` wrote.
+
+        Args:
+            header: as written.
+            arrays: as written.
+            table: of its frames; `FrameRows` for an evaluation that is only read.
+
+        Raises:
+            ValueError, TypeError, KeyError, ConfigError: they are damaged.
+        """
+        metrics = OnlineMetrics.from_arrays(header, arrays)
+        evaluation = cls(metrics.config, table, str(header["without_size"]))
+        evaluation.metrics = metrics
+        evaluation.evaluated = int(header["evaluated"])
+        evaluation.skipped = Counter({str(k): int(v) for k, v in header["skipped"].items()})
+        evaluation.positions = Positions.from_arrays(arrays)
+        evaluation.cameras = CameraRange.from_dict(header["cameras"])
+        evaluation.views = Views(
+            int(header["still_frames"]),
+            int(header["repeated_frames"]),
+            arrays["frame_keys"].tolist(),
+            arrays["frame_patterns"],
+        )
+        return evaluation
+
+
+@takes_options(EvaluationConfig)
+def evaluate(
+    frames: Source,
+    config: EvaluationConfig = EvaluationConfig(),  # noqa: B008  frozen
+    sinks: Iterable[Sink] = (),
+    progress: bool = True,
+    without_size: str = "",
+    **options: Any,
+) -> Evaluation:
+    """Score every frame once, in order, and return the evaluation.
+
+    Frames are scored and handed to the sinks on a thread of their own, while the caller's predicts
+    the next.
+
+    The first Ctrl-C finishes the frame that is being predicted, or else is predicted next, and
+    returns the evaluation up to it, with `interrupted` set; a second one raises
+    `KeyboardInterrupt`.
+
+    Args:
+        frames: with predictions and ground truth, see `frames.predicted`.
+        config: which pixels are scored, and how.
+        sinks: called with each frame, e.g. to write it to a bag.
+        progress: show a progress bar.
+        without_size: why the size of sigma is not judged; empty if it is in metres.
+        **options: of `EvaluationConfig`, in place of the config's, e.g. `max_depth=10`.
+
+    Raises:
+        SourceError: the source cannot be read.
+    """
+    evaluation = Evaluation(config, without_size=without_size, **options)
+    records = (record for record in frames)  # which can be closed whatever the frames are
+    bar = tqdm(records, total=len(frames), unit="frame", desc=frames.name, disable=not progress)
+    scoring: Behind[float | None] = Behind()
+    errors: list[float] = []
+    with (
+        single_threaded_blas(),
+        deferred_interrupt() as interrupt,
+        closing(records),
+        scoring,
+    ):
+        for record in bar:
+            scoring.add(partial(_score, record, evaluation, sinks, errors))
+            if scoring.latest is not None:
+                bar.set_postfix_str(f"mean abs_rel {scoring.latest:.3f}", refresh=False)
+            if interrupt.requested:
+                evaluation.interrupted = True
+                break
+    return evaluation
+
+
+def _score(
+    record: Frame | Skipped,
+    evaluation: Evaluation,
+    sinks: Iterable[Sink],
+    errors: list[float],
+) -> float | None:
+    """Score a frame, and return the mean abs_rel of the frames so far; None if not scored."""
+    if isinstance(record, Skipped):
+        evaluation.skip(record)
+        return None
+    metrics = evaluation.add(record)
+    for sink in sinks:
+        sink(record)
+    if metrics is None:
+        return None
+    errors.append(metrics["depth.abs_rel"])
+    return sum(errors) / len(errors)

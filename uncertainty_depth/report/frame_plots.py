@@ -1,31 +1,47 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Plot of a frame: its image, depth, sigma and error, with colour scales in metres."""
+"""Images of a frame: depth, sigma and error with scales in metres, and LiDAR on the image."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
 import numpy as np
+from matplotlib import colormaps
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
 from numpy.typing import NDArray
+from PIL import Image
 
+from uncertainty_depth.figure_bytes import encoded_pixels
 from uncertainty_depth.report.examples import Example
 from uncertainty_depth.report.images import (
     MISSING_COLOR,
     SIGMA_COLORS,
     panel_aspect,
+    stamped,
     thicken,
 )
 
 WIDE = 2.0  # aspect above which there are two columns of panels instead of three
 FIGURE_WIDTH = 10.0  # inches; small, so that titles can be read where it is reduced
 FRAME_DEPTH_COLORS = "turbo_r"
-"""Near is red, far is blue, as of LiDAR drawn on the image."""
+"""Near is red, far is blue."""
 MAX_DEPTH_RATIO = 100.0
 """Of the farthest to the nearest depth of a scale."""
 RATIO_COLORS = "RdBu_r"
 MAX_RATIO = 4.0
+MIN_WIDTH = 1200  # pixels of the plot: smaller images are enlarged by an integer factor
+BAR_HEIGHT = 84  # pixels
+DPI = 100
+DENSE = 0.3  # fraction of pixels with depth above which discs would hide the image
+DENSE_OPACITY = 0.55
 
 
 def frame_plot(example: Example) -> Figure:
@@ -68,9 +84,7 @@ def _draw(
     axis.set_title(title)
     bar = axis.figure.colorbar(image, ax=axis, fraction=0.05, pad=0.02, extend="max")
     if isinstance(scale, LogNorm):
-        bar.ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5, 7)))
-        bar.ax.yaxis.set_major_formatter(ScalarFormatter())  # 2, not 2 x 10^0
-        bar.ax.yaxis.set_minor_formatter(NullFormatter())
+        _number(bar.ax.yaxis, (1, 2, 3, 5, 7))
 
 
 def _draw_image(axis: Axes, example: Example) -> None:
@@ -86,3 +100,94 @@ def _draw_image(axis: Axes, example: Example) -> None:
 def _percentile(values: NDArray[np.floating], percent: float) -> float:
     finite = values[np.isfinite(values)]
     return float(np.percentile(finite, percent)) if finite.size else 1.0
+
+
+def _number(axis: Axis, steps: Sequence[float]) -> None:
+    """Write the numbers of a logarithmic axis as 2, not as 2 x 10^0."""
+    axis.set_major_locator(LogLocator(subs=steps))
+    axis.set_major_formatter(ScalarFormatter())
+    axis.set_minor_formatter(NullFormatter())
+
+
+def lidar_overlay(
+    image: NDArray[np.uint8], ground_truth_m: NDArray[np.floating]
+) -> NDArray[np.uint8]:
+    """Return the image in grey with each depth as a coloured disc, and a colour bar in metres.
+
+    Near points lie on top. Dense depth is blended with the image instead.
+
+    Args:
+        image: (H, W, 3) uint8 RGB.
+        ground_truth_m: (H, W), metres, NaN where unknown.
+
+    Returns:
+        (height, width, 3) uint8 RGB, at least `MIN_WIDTH` pixels wide, colour bar included.
+    """
+    factor = math.ceil(MIN_WIDTH / image.shape[1])
+    background = _grey(image, factor)
+    valid = np.isfinite(ground_truth_m) & (ground_truth_m > 0)
+    norm = _color_scale(ground_truth_m[valid])
+    if valid.mean() < DENSE:
+        depth_m = _discs(np.where(valid, ground_truth_m, np.nan), factor)
+        opacity = 1.0
+    else:
+        depth_m = np.where(valid, ground_truth_m, np.nan).repeat(factor, axis=0)
+        depth_m = depth_m.repeat(factor, axis=1)
+        opacity = DENSE_OPACITY
+    covered = np.isfinite(depth_m)
+    colors = colormaps[FRAME_DEPTH_COLORS](norm(depth_m[covered]))[:, :3] * 255
+    background[covered] = (1 - opacity) * background[covered] + opacity * colors
+    bar = _color_bar(norm, background.shape[1], int(valid.sum()))
+    return np.vstack([background.round().astype(np.uint8), bar])
+
+
+def write_overlay(
+    path: Path, image: NDArray[np.uint8], ground_truth_m: NDArray[np.floating]
+) -> None:
+    """Write `lidar_overlay` to a PNG file. Raises `OSError` if that fails."""
+    path.write_bytes(encoded_pixels(lidar_overlay(image, ground_truth_m)))
+
+
+def _grey(image: NDArray[np.uint8], factor: int) -> NDArray[np.float32]:
+    """Return (H * factor, W * factor, 3) float32 in grey: the points have the colours."""
+    grey = Image.fromarray(image).convert("L")
+    size = (grey.width * factor, grey.height * factor)
+    enlarged = np.asarray(grey.resize(size, Image.Resampling.BILINEAR))
+    return np.repeat(enlarged[..., None], 3, axis=2).astype(np.float32)
+
+
+def _discs(sparse_m: NDArray[np.floating], factor: int) -> NDArray[np.float32]:
+    """Return (H * factor, W * factor) depth with a disc around each point, the nearest on top."""
+    rows, columns = np.nonzero(np.isfinite(sparse_m))
+    height, width = sparse_m.shape
+    points = np.full((height * factor, width * factor), np.nan, np.float32)
+    points[rows * factor + factor // 2, columns * factor + factor // 2] = sparse_m[rows, columns]
+    diameter = 2 * (factor // 2) + 3  # a little wider than a pixel of the image
+    offsets = np.arange(diameter) - diameter // 2
+    disc = np.hypot(offsets[:, None], offsets) <= diameter / 2
+    return stamped(points, disc)
+
+
+def _color_scale(depths_m: NDArray[np.floating]) -> LogNorm:
+    """Return a logarithmic scale from the 1st to the 99th percentile of the depths."""
+    if not depths_m.size:
+        return LogNorm(1.0, 10.0, clip=True)
+    near, far = np.percentile(depths_m, (1, 99))
+    return LogNorm(near, max(far, near * 1.1), clip=True)
+
+
+def _color_bar(norm: LogNorm, width: int, points: int) -> NDArray[np.uint8]:
+    """Return the colour bar as (BAR_HEIGHT, width, 3) uint8."""
+    figure = Figure(figsize=(width / DPI, BAR_HEIGHT / DPI), dpi=DPI)
+    canvas = FigureCanvasAgg(figure)
+    axes = figure.add_axes((0.02, 0.68, 0.96, 0.27))
+    bar = figure.colorbar(
+        ScalarMappable(norm, FRAME_DEPTH_COLORS), cax=axes, orientation="horizontal"
+    )
+    _number(bar.ax.xaxis, (1, 1.5, 2, 3, 4, 5, 7))
+    bar.ax.tick_params(labelsize=15, pad=2)
+    bar.set_label(f"depth (m), {points:,} points", fontsize=15, labelpad=0)
+    canvas.draw()
+    pixels = np.asarray(canvas.buffer_rgba())[:BAR_HEIGHT, :width, :3]
+    missing = width - pixels.shape[1]
+    return np.pad(pixels, ((0, 0), (0, missing), (0, 0)), mode="edge")

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Read reports back, and fold the evaluations behind them into one."""
+"""Fold the evaluations behind several reports into one."""
 
 from __future__ import annotations
 
@@ -7,52 +7,17 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.report import saved_state
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.report import Context
-from uncertainty_depth.report.saved_summary import check_layout, read_summary
+from uncertainty_depth.report.saved_state import SavedReport
 
 logger = logging.getLogger(__name__)
 NOT_COMPARED = ("example_frames",)
 """Options of an evaluation that change no score."""
-
-
-@dataclass(frozen=True)
-class SavedReport:
-    """A report that was read back.
-
-    Attributes:
-        folder: of the report.
-        summary: its `summary.json`.
-        evaluation: with every sum; its table of frames is read only.
-        details: what else is needed to write it again.
-    """
-
-    folder: Path
-    summary: Mapping[str, Any]
-    evaluation: Evaluation
-    details: Mapping[str, Any]
-
-
-def read_report(folder: Path) -> SavedReport:
-    """Return the report in a folder.
-
-    Raises:
-        SourceError: the report is missing, damaged or of another format.
-    """
-    summary = read_summary(folder)
-    saved = saved_state.read(folder)
-    path = folder / saved_state.STATE_FILE
-    check_layout(path, "details", saved.details, {"options": dict})
-    for name in ("trained_on", "calibrated_on"):
-        if (names := saved.details.get(name)) is not None:
-            check_layout(path, f"details.{name}", names, [str])
-    return SavedReport(folder, summary, saved.evaluation, saved.details)
 
 
 def check_same_config(first: SavedReport, report: SavedReport) -> None:

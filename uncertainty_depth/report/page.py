@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from uncertainty_depth.report.html import base64_text, render_template
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
 from uncertainty_depth.report.model_facts import law_of, limits_of, part_of
 from uncertainty_depth.report.summary import (
     BASELINE_LABELS,
@@ -167,3 +169,20 @@ def _frame(frame: FrameImage) -> dict[str, str]:
     numbers = (f"{label} {frame.metrics[key]:.3f}" for label, key in CAPTION.items())
     caption = f"frame {frame.name}: {', '.join(numbers)}"
     return {"name": frame.name, "data": base64_text(frame.data), "caption": caption}
+
+
+def render_template(name: str, **values: Any) -> str:
+    """Return a template of this package, filled with values, which are escaped."""
+    environment = Environment(
+        loader=PackageLoader("uncertainty_depth.report", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template(name).render(**values)
+
+
+def base64_text(data: bytes) -> str:
+    """Return the data of an image as base64, for the page to embed."""
+    return base64.b64encode(data).decode("ascii")

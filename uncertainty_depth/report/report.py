@@ -7,26 +7,25 @@
 
 from __future__ import annotations
 
-import json
-import math
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from uncertainty_depth import __version__, atomic
+from uncertainty_depth import __version__, atomic, strict_json
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.options import to_mapping
-from uncertainty_depth.report import saved_state
 from uncertainty_depth.report.bootstrap import Resampled
-from uncertainty_depth.report.drawing import draw
-from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.model_facts import law_of
 from uncertainty_depth.report.page import Images, render
+from uncertainty_depth.report.plots import draw
 from uncertainty_depth.report.requirements import Requirement, outcome
 from uncertainty_depth.report.verdict import judge
+
+if TYPE_CHECKING:
+    from uncertainty_depth.report.evaluation import Evaluation
 
 OWNED = (
     "summary.json",
@@ -125,15 +124,14 @@ def page(evaluation: Evaluation, context: Context) -> str:
 
 def _write_files(evaluation: Evaluation, folder: Path, context: Context, images: bool) -> None:
     summary = summarize(evaluation, context)
-    text = json.dumps(_json_safe(summary), indent=2)
-    (folder / "summary.json").write_text(text, encoding="utf-8")
+    strict_json.write(folder / "summary.json", summary)
     evaluation.table.write(folder / "frames.csv")
     details = {
         "options": dict(context.options),
         "trained_on": context.trained_on,
         "calibrated_on": context.calibrated_on,
     }
-    saved_state.save(evaluation, folder, details, "frames.csv")
+    evaluation.save(folder, details, "frames.csv")
     drawings = draw(evaluation, law_of(context.model)) if images else Images({})
     for name, data in drawings.plots.items():
         (folder / f"{name}.png").write_bytes(data)
@@ -193,14 +191,3 @@ def _versions() -> dict[str, str | None]:
         except PackageNotFoundError:
             versions[name] = None
     return versions
-
-
-def _json_safe(value: Any) -> Any:
-    """Return the value with NaN as None and infinities as strings, which JSON lacks."""
-    if isinstance(value, Mapping):
-        return {key: _json_safe(part) for key, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_json_safe(part) for part in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else ("inf" if value > 0 else "-inf")
-    return value

@@ -1,39 +1,44 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Save an evaluation to disk, so that a run can be resumed after its process was killed.
-
-The state is one `.npz` of plain numbers next to the table of frames. Example frames and their
-images are not saved.
-"""
+"""Read reports and states back, whoever wrote them: to go on, to compare, to merge."""
 
 from __future__ import annotations
 
-import os
-from collections import Counter
-from collections.abc import Collection, Mapping
+import reprlib
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from uncertainty_depth import atomic, strict_npz
+from uncertainty_depth import strict_json, strict_npz
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.errors import ConfigError, SourceError
-from uncertainty_depth.metrics import OnlineMetrics
-from uncertainty_depth.metrics import online as saved_metrics
-from uncertainty_depth.metrics.block import BLOCK_CELLS
+from uncertainty_depth.metrics import online
+from uncertainty_depth.metrics.state import BLOCK_CELLS
 from uncertainty_depth.options import to_mapping
-from uncertainty_depth.report.cameras import CameraRange
-from uncertainty_depth.report.evaluation import Evaluation
-from uncertainty_depth.report.frame_table import FrameRows, FrameTable, sums_path
+from uncertainty_depth.report.evaluation import STATE_FILE, Evaluation
+from uncertainty_depth.report.frame_table import FrameRows, FrameTable
+from uncertainty_depth.report.judgement import GREEN, GREY, RED
 from uncertainty_depth.report.positions import Positions
-from uncertainty_depth.report.views import MAX_FRAMES, MAX_PATTERNS, Views
+from uncertainty_depth.report.views import MAX_FRAMES, MAX_PATTERNS
 from uncertainty_depth.strict_npz import Expected
 
-STATE_FILE = "state.npz"
+SUMMARY_FILE = "summary.json"
+MAX_SUMMARY_BYTES = 2**24
+SUMMARY_LAYOUT: dict[str, Any] = {
+    "source": str,
+    "notes": [str],
+    "model": dict,
+    "geometry": dict,
+    "frames": {"evaluated": int, "skipped": dict},
+    "depth": dict,
+    "uncertainty": dict,
+    "verdict": {"color": str, "text": str},
+}
+"""What is read of a summary; it holds more."""
 LAYOUT = {
-    **saved_metrics.LAYOUT,
+    **online.LAYOUT,
     **{
         name: Expected(array.dtype.type, array.shape)
         for name, array in Positions().arrays().items()
@@ -57,49 +62,25 @@ class SavedState:
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
-def save(
-    evaluation: Evaluation, folder: Path, details: Mapping[str, Any], table_file: str = ""
-) -> None:
-    """Write the state of an evaluation, completely or not at all.
+@dataclass(frozen=True)
+class SavedReport:
+    """A report that was read back.
 
-    Args:
-        evaluation: not changed during the call, e.g. a copy.
-        folder: created if missing.
-        details: JSON that `load` returns.
-        table_file: name of the copy of its table in `folder`; empty if the table itself is there.
-
-    Raises:
-        OSError: the state cannot be written; an earlier one is then unchanged.
+    Attributes:
+        folder: of the report.
+        summary: its `summary.json`.
+        evaluation: with every sum; its table of frames is read only.
+        details: what else is needed to write it again.
     """
-    rows = evaluation.table.rows()
-    _sync(rows.path)
-    _sync(sums_path(rows.path))
-    header = {
-        **evaluation.metrics.header(),
-        "evaluated": evaluation.evaluated,
-        "skipped": dict(evaluation.skipped),
-        "cameras": evaluation.cameras.as_dict(),
-        "without_size": evaluation.without_size,
-        "repeated_frames": evaluation.views.repeated,
-        "still_frames": evaluation.views.still,
-        "table": {
-            "file": table_file or rows.path.name,
-            "size": rows.size,
-            "sums_size": rows.sums_size,
-        },
-        "details": details,
-    }
-    arrays = {
-        **evaluation.metrics.arrays(),
-        **evaluation.positions.arrays(),
-        **evaluation.views.arrays(),
-    }
-    with atomic.replacing(folder / STATE_FILE) as temporary:
-        strict_npz.write(temporary, header, arrays)
+
+    folder: Path
+    summary: Mapping[str, Any]
+    evaluation: Evaluation
+    details: Mapping[str, Any]
 
 
 def load(folder: Path, config: EvaluationConfig) -> SavedState:
-    """Return the evaluation that `save` wrote; it appends to the table of frames in `folder`.
+    """Return the evaluation that `Evaluation.save` wrote; it appends to the table in `folder`.
 
     Args:
         folder: where it was saved.
@@ -109,62 +90,44 @@ def load(folder: Path, config: EvaluationConfig) -> SavedState:
         SourceError: the state is missing, damaged or of another format.
         ConfigError: it was scored with other options.
     """
-    path = folder / STATE_FILE
-    header, arrays, metrics = _read(path)
-    check_same_options(path, to_mapping(metrics.config), to_mapping(config), {"example_frames"})
-    try:
-        evaluation = _restored(header, arrays, metrics, FrameTable(*_table(folder, header)))
-        evaluation.config = config
-        metrics.config = config
-        evaluation.set_example_frames(config.example_frames)
-    except SourceError:
-        raise
-    except Exception as error:
-        raise _damaged(path, error) from error
-    return SavedState(evaluation, header["details"])
+    saved = _read(folder, FrameTable)
+    scored_with = to_mapping(saved.evaluation.metrics.config)
+    exempt = {"example_frames"}
+    check_same_options(folder / STATE_FILE, scored_with, to_mapping(config), exempt)
+    saved.evaluation.config = config
+    saved.evaluation.set_example_frames(config.example_frames)
+    return saved
 
 
 def read(folder: Path) -> SavedState:
-    """Return the evaluation that `save` wrote, to be read only: nothing in `folder` changes.
+    """Return the evaluation that `Evaluation.save` wrote, to be read only: no file changes.
 
     Raises:
         SourceError: the state is missing, damaged or of another format.
     """
+    return _read(folder, FrameRows)
+
+
+def _read(folder: Path, table_of: Callable[[Path, int, int], Any]) -> SavedState:
     path = folder / STATE_FILE
-    header, arrays, metrics = _read(path)
-    try:
-        evaluation = _restored(header, arrays, metrics, FrameRows(*_table(folder, header)))
-    except Exception as error:
-        raise _damaged(path, error) from error
-    return SavedState(evaluation, header["details"])
-
-
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray], OnlineMetrics]:
     try:
         header = strict_npz.read_header(path)
-        saved_metrics.check_format(path, header.get("format"))
+        online.check_format(path, header.get("format"))
         arrays = strict_npz.read(path, LAYOUT)
-        return header, arrays, OnlineMetrics.from_arrays(header, arrays)
+        table = header["table"]
+        sizes = int(table["size"]), int(table["sums_size"])
+        if min(sizes) < 0:
+            raise ValueError(f"the table of frames has {min(sizes)} bytes")
+        rows = table_of(folder / Path(str(table["file"])).name, *sizes)
+        return SavedState(Evaluation.restored(header, arrays, rows), header["details"])
     except SourceError:
         raise
     # Whatever the parsers of zip, deflate, npy and JSON raise at damaged bytes.
     except Exception as error:
-        raise _damaged(path, error) from error
-
-
-def _table(folder: Path, header: Mapping[str, Any]) -> tuple[Path, int, int]:
-    table = header["table"]
-    sizes = int(table["size"]), int(table["sums_size"])
-    if min(sizes) < 0:
-        raise ValueError(f"the table of frames has {min(sizes)} bytes")
-    return folder / Path(str(table["file"])).name, *sizes
-
-
-def _damaged(path: Path, error: Exception) -> SourceError:
-    return SourceError(
-        f"{path} is not a complete state of an evaluation ({error}); expected another folder, or "
-        "a new run with overwrite"
-    )
+        raise SourceError(
+            f"{path} is not a complete state of an evaluation ({error}); expected another folder, "
+            "or a new run with overwrite"
+        ) from error
 
 
 def check_same_options(
@@ -182,28 +145,59 @@ def check_same_options(
             )
 
 
-def _restored(
-    header: Mapping[str, Any],
-    arrays: Mapping[str, NDArray],
-    metrics: OnlineMetrics,
-    table: Any,  # rows stand in for the table of an evaluation that is read only
-) -> Evaluation:
-    evaluation = Evaluation(metrics.config, table, str(header["without_size"]))
-    evaluation.metrics = metrics
-    evaluation.evaluated = int(header["evaluated"])
-    evaluation.skipped = Counter({str(k): int(v) for k, v in header["skipped"].items()})
-    evaluation.positions = Positions.from_arrays(arrays)
-    evaluation.cameras = CameraRange.from_dict(header["cameras"])
-    evaluation.views = Views(
-        int(header["still_frames"]),
-        int(header["repeated_frames"]),
-        arrays["frame_keys"].tolist(),
-        arrays["frame_patterns"],
-    )
-    return evaluation
+def read_report(folder: Path) -> SavedReport:
+    """Return the report in a folder.
+
+    Raises:
+        SourceError: the report is missing, damaged or of another format.
+    """
+    summary = read_summary(folder)
+    saved = read(folder)
+    path = folder / STATE_FILE
+    check_layout(path, "details", saved.details, {"options": dict})
+    for name in ("trained_on", "calibrated_on"):
+        if (names := saved.details.get(name)) is not None:
+            check_layout(path, f"details.{name}", names, [str])
+    return SavedReport(folder, summary, saved.evaluation, saved.details)
 
 
-def _sync(path: Path) -> None:
-    """Sync a file to disk, before the state that refers to it is written."""
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
+def read_summary(folder: Path) -> dict[str, Any]:
+    """Return the content of `summary.json`, which has all of `SUMMARY_LAYOUT`.
+
+    Raises:
+        SourceError: the file is missing, is no JSON, or lacks a part.
+    """
+    path = folder / SUMMARY_FILE
+    try:
+        summary: dict[str, Any] = strict_json.read_file(path, MAX_SUMMARY_BYTES)
+    except (OSError, strict_json.JsonError) as error:
+        raise SourceError(
+            f"{folder} holds no report ({error}); expected a folder that `evaluate` or the "
+            "evaluator node wrote"
+        ) from error
+    check_layout(path, "", summary, SUMMARY_LAYOUT)
+    color = summary["verdict"]["color"]
+    if color not in (RED, GREEN, GREY):
+        raise SourceError(f"{path} has verdict {reprlib.repr(color)}; expected a color")
+    return summary
+
+
+def check_layout(path: Path, name: str, value: Any, layout: Any) -> None:
+    """Raise `SourceError` for the first part of plain values that is of another type.
+
+    Args:
+        path: of the file, for the sentence.
+        name: dotted name of the part; empty for the whole.
+        value: the part.
+        layout: its type; or a list with that of its elements; or a mapping of the required keys.
+    """
+    expected: Any = layout if isinstance(layout, type) else type(layout)
+    if not isinstance(value, expected):
+        part = f"{name} = {reprlib.repr(value)}" if name else reprlib.repr(value)
+        raise SourceError(f"{path} has {part}; expected a {expected.__name__}")
+    if isinstance(layout, list):
+        for element in value:
+            check_layout(path, name, element, layout[0])
+    if isinstance(layout, Mapping):
+        for key, inner in layout.items():
+            check_layout(path, f"{name}.{key}" if name else key, value.get(key), inner)

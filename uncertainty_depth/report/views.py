@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.metrics.arrays import Floats
-from uncertainty_depth.metrics.block import BLOCK_CELLS, CELL_OF_BLOCK, DISTANCE
-from uncertainty_depth.metrics.pixels import ScoredPixels
+from uncertainty_depth.metrics.frame import CELL_OF_BLOCK, ScoredPixels
+from uncertainty_depth.metrics.state import BLOCK_CELLS, DISTANCE
 from uncertainty_depth.records import Frame
 
 THUMBNAIL = (30, 40)
