@@ -30,8 +30,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from experiments.learned_dropout import ConcreteDropout, VariationalDropout
 from experiments.stacked import Objective, StackedMLP
-from uncertainty_depth.network.learned_dropout import ConcreteDropout, VariationalDropout
 
 HIDDEN = (128, 64, 32)
 SLOPE = 0.01

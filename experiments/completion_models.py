@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from experiments import deep_dropout, methods  # noqa: F401  adds deep dropout
 from uncertainty_depth.config import (
     NetworkConfig,
     PredictorConfig,
@@ -145,7 +146,7 @@ def shifted_trainings(settings: Settings) -> dict[str, tuple[NetworkConfig, Trai
     network = settings.shifted
     training = settings.shifted_training
     trainings = {ENSEMBLE: (network, training)}
-    with_dropout = replace(network, dropout=0.5, dropout_places="encoder_and_decoder")
+    with_dropout = replace(network, dropout=0.5, backbone=deep_dropout.NAME)
     for number in range(settings.dropout_networks):
         of_one = replace(training, method=MC_DROPOUT, seed=number)
         trainings[f"{MC_DROPOUT}-{number}"] = (with_dropout, of_one)

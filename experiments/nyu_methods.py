@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from tqdm import tqdm
 
 from experiments.data_folders import first_frames
+from experiments.methods import SELF_TEACHING
 from uncertainty_depth.config import (
     NetworkConfig,
     PredictorConfig,
@@ -84,7 +85,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "bagging": {"method": "bagging"},
     "multi_networks": {"method": "multi_networks"},
     "learned_error": {"method": "learned_error"},
-    "self_teaching": {"method": "self_teaching", **LAPLACE},
+    SELF_TEACHING: {"method": SELF_TEACHING, **LAPLACE},
     "multi_epochs_laplace_long": {**LAPLACE, **LONG},
     PRETRAINING: {
         "method": "mc_dropout",
@@ -143,7 +144,7 @@ ROWS: dict[str, Row] = {
     "log_likelihood": Row(
         "log likelihood (Laplace head, one pass)", "multi_epochs_laplace", "deterministic"
     ),
-    "self_teaching": Row("self-teaching", "self_teaching", "self_teaching", cheap=False),
+    SELF_TEACHING: Row("self-teaching", SELF_TEACHING, "deterministic", cheap=False),
     "multi_epochs_laplace": Row(
         "Multi Epochs + Laplace head", "multi_epochs_laplace", "multi_epochs"
     ),

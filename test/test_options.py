@@ -104,11 +104,11 @@ def expert_parser() -> argparse.ArgumentParser:
 
 
 def test_expert_options_have_one_flag_and_reach_their_configs():
-    words = ["decoder_width=64", "skip_connections=false", "backbones=tiny,tiny18", "loss=l1"]
+    words = ["decoder_width=64", "sparse_residual=false", "backbones=tiny,tiny18", "loss=l1"]
     arguments = expert_parser().parse_args([part for word in words for part in ("--set", word)])
     network = from_arguments(config.NetworkConfig, arguments)
     training = from_arguments(config.TrainingConfig, arguments)
-    assert (network.decoder_width, network.skip_connections) == (64, False)
+    assert (network.decoder_width, network.sparse_residual) == (64, False)
     assert (training.backbones, training.loss) == (("tiny", "tiny18"), "l1")
     parser = argparse.ArgumentParser()
     add_arguments(parser, config.NetworkConfig)
@@ -119,9 +119,9 @@ def test_expert_options_have_one_flag_and_reach_their_configs():
     ("word", "sentence"),
     [
         ("decoder_width=wide", "decoder_width is 'wide'; expected int"),
-        ("skip_connections=perhaps", "skip_connections is 'perhaps'; expected bool"),
-        ("decoder_width", "expected NAME=VALUE with one of skip_connections"),
-        ("epochs=3", "expected NAME=VALUE with one of skip_connections"),
+        ("sparse_residual=perhaps", "sparse_residual is 'perhaps'; expected bool"),
+        ("decoder_width", "expected NAME=VALUE with one of decoder_width"),
+        ("epochs=3", "expected NAME=VALUE with one of decoder_width"),
     ],
 )
 def test_a_wrong_expert_option_is_named(word, sentence, capsys):

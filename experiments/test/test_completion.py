@@ -81,7 +81,7 @@ def test_dropout_networks_differ_from_members_by_their_dropout_alone():
     ensemble, _ = trainings.pop("ensemble")
     networks = [network for network, _ in trainings.values()]
     assert len(networks) == completion_models.FULL.dropout_networks
-    with_dropout = replace(ensemble, dropout=0.5, dropout_places="encoder_and_decoder")
+    with_dropout = replace(ensemble, dropout=0.5, backbone="tiny+encoder_dropout")
     assert networks == [with_dropout] * len(networks)
     assert len({training.seed for _, training in trainings.values()}) == len(networks)
 

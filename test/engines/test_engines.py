@@ -14,7 +14,6 @@ from uncertainty_depth.engines.runtimes import is_installed
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.model_folder.writing import create, set_members, write_member
-from uncertainty_depth.network.architectures import make_network
 from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.records import Observation, SampleRange
 from uncertainty_depth.uncertainty.mc_dropout import SeededDropout
@@ -29,7 +28,6 @@ TOLERANCES = {"fp32": (1e-4, 1e-4), "bf16": (0.03, 0.01)}
 has steps of 0.4 %."""
 VARIANTS = {
     "mc_dropout": {"head": "laplace"},
-    "variational_dropout": {"head": "none", "dropout_type": "gaussian"},
     "multi_epochs": {"head": "gaussian"},
     "learned_error": {"head": "none"},
     "deterministic": {"head": "laplace", "sparse_input": "lidar"},
@@ -129,24 +127,6 @@ def test_images_of_a_batch_get_the_maps_that_each_gets_alone(models, method, eng
         alone = predictor.predict(one.image, one.stamp_ns)
         np.testing.assert_array_equal(found.depth_m, alone.depth_m)
         np.testing.assert_array_equal(found.sigma_m, alone.sigma_m)
-
-
-@pytest.mark.parametrize("engine", ["openvino", "onnxruntime"])
-def test_an_engine_gives_the_maps_of_normalised_convolutions(engine, tmp_path):
-    torch.manual_seed(0)
-    options = {"backbone": "pncnn", "sparse_input": "lidar", "input_size": (80, 64)}
-    made = make_network(NetworkConfig(**options))
-    create(tmp_path / "model", made, {})
-    write_member(tmp_path / "model", "m0", made)
-    set_members(tmp_path / "model", ["m0"], "mc_dropout")
-    known = np.random.default_rng(1).random((64, 80)) < 0.1
-    sparse = np.where(known, np.linspace(2, 5, 80), np.nan).astype(np.float32)
-    maps = []
-    for name in ("torch", engine):
-        predictor = predictor_or_skip(tmp_path / "model", engine_config(name, "fp32"))
-        maps.append(predictor.predict(IMAGE, STAMP, sparse_m=sparse))
-    np.testing.assert_allclose(maps[1].depth_m, maps[0].depth_m, rtol=1e-4)
-    np.testing.assert_allclose(maps[1].sigma_m, maps[0].sigma_m, rtol=1e-4)
 
 
 @pytest.mark.parametrize("method", ["mc_dropout", "multi_epochs"])

@@ -105,16 +105,6 @@ def test_a_batch_of_one_is_the_same_to_the_last_bit_and_one_of_none_is_empty(fol
     assert predictor.predict_batch([]) == []
 
 
-def test_an_engine_takes_the_images_one_by_one(folder: Path) -> None:
-    pytest.importorskip("onnxruntime")
-    config = PredictorConfig(method="mc_dropout", samples=2, device="cpu", engine="onnxruntime")
-    predictor = Predictor(folder, config)
-    together = predictor.predict_batch(OBSERVATIONS)
-    for one, prediction in zip(OBSERVATIONS, together, strict=True):
-        alone = predictor.predict(one.image, one.stamp_ns, one.camera)
-        assert np.array_equal(prediction.depth_m, alone.depth_m)
-
-
 def test_what_is_no_image_is_refused_with_the_whole_batch(folder: Path) -> None:
     predictor = Predictor(folder, PredictorConfig(samples=2, device="cpu"))
     bad = Observation(np.zeros((4, 5), np.uint8))

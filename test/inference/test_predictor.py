@@ -6,7 +6,6 @@ import logging
 import shutil
 import subprocess
 import sys
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -35,10 +34,9 @@ from uncertainty_depth.model_folder.writing import (
     set_members,
     write_member,
 )
-from uncertainty_depth.network.encoder import Encoder, image_tensor, resize_image
+from uncertainty_depth.network.encoder import image_tensor, resize_image
 from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.records import SampleRange
-from uncertainty_depth.uncertainty.estimator import Estimate
 
 STAMP = 1_700_000_000_123_456_789
 
@@ -121,24 +119,6 @@ def test_the_prediction_is_the_resized_network_output(model):
         )
 
 
-def test_an_image_of_the_network_s_size_is_not_resampled(model):
-    image = random_image(64, 80)
-    found = Predictor(model, PredictorConfig(method="deterministic", device="cpu")).predict(image)
-    with torch.no_grad():
-        depth, _ = read(model).load("m1")(image_tensor(image[None]))
-    np.testing.assert_allclose(found.depth_m, depth[0, 0].numpy(), rtol=1e-5)
-
-
-def test_the_chunk_changes_nothing(model):
-    predictor = Predictor(model, PredictorConfig(samples=5, chunk=5, device="cpu"))
-    reference = predictor.predict(random_image(), STAMP)
-    for chunk in (1, 2, 4):
-        predictor.config = replace(predictor.config, chunk=chunk)
-        found = predictor.predict(random_image(), STAMP)
-        np.testing.assert_allclose(found.depth_m, reference.depth_m, rtol=1e-6)
-        np.testing.assert_allclose(found.sigma_m, reference.sigma_m, rtol=1e-4)
-
-
 PROGRAM = """
 import sys
 import numpy as np
@@ -170,19 +150,8 @@ def test_other_frames_in_between_change_nothing(predictor):
     again = predictor.predict(random_image(), STAMP)
     assert np.array_equal(again.depth_m, reference.depth_m)
     assert np.array_equal(again.sigma_m, reference.sigma_m)
-    assert not np.array_equal(
-        predictor.predict(random_image(), STAMP + 1).depth_m, reference.depth_m
-    )
-
-
-def test_a_worker_thread_predicts_the_same_and_needs_no_gradient(predictor):
-    results = []
-    worker = threading.Thread(
-        target=lambda: results.append(predictor.predict(random_image(), STAMP))
-    )
-    worker.start()
-    worker.join()
-    assert np.array_equal(results[0].depth_m, predictor.predict(random_image(), STAMP).depth_m)
+    other = predictor.predict(random_image(), STAMP + 1)
+    assert not np.array_equal(other.depth_m, reference.depth_m)
 
 
 def test_concurrent_threads_predict_the_same(predictor):
@@ -205,35 +174,6 @@ def test_precisions_agree(model, method, precision, rtol):
     np.testing.assert_allclose(low.depth_m, full.depth_m, rtol=rtol)
     np.testing.assert_allclose(low.sigma_m, full.sigma_m, rtol=2 * rtol)
     assert low.depth_m.dtype == low.sigma_m.dtype == np.float32
-
-
-def test_the_default_method_is_that_of_the_model_folder(model, predictor):
-    assert predictor.method == "mc_dropout"
-    assert (
-        Predictor(model, PredictorConfig(method="multi_epochs", device="cpu")).method
-        == "multi_epochs"
-    )
-
-
-def test_a_new_seed_applies_to_the_next_frame(model):
-    predictor = Predictor(model, PredictorConfig(samples=2, device="cpu"))
-    before = predictor.predict(random_image(), STAMP)
-    predictor.config = replace(predictor.config, seed=1)
-    assert not np.array_equal(predictor.predict(random_image(), STAMP).depth_m, before.depth_m)
-
-
-def test_a_value_that_is_not_finite_is_nan_in_both_maps(model, monkeypatch):
-    predictor = Predictor(model, PredictorConfig(method="deterministic", device="cpu"))
-    depth = np.full((64, 80), 2.0, np.float32)
-    sigma = np.full((64, 80), 0.1, np.float32)
-    depth[0, 0] = np.inf
-    sigma[-1, -1] = np.nan
-    maps = (torch.from_numpy(depth), torch.zeros(64, 80), torch.from_numpy(sigma).square())
-    monkeypatch.setattr(predictor._estimator, "estimate_batch", lambda *_: [Estimate(*maps)])
-    found = predictor.predict(random_image(64, 80), STAMP)
-    assert np.isnan(found.depth_m[[0, -1], [0, -1]]).all()
-    assert np.array_equal(np.isnan(found.depth_m), np.isnan(found.sigma_m))
-    assert np.isnan(found.depth_m).sum() == 2
 
 
 @pytest.mark.parametrize("shape", [(4, 5), (4, 5, 4), (0, 5, 3), (4, 0, 3)])
@@ -259,31 +199,6 @@ def test_the_description_is_json(model, predictor):
     assert described["parameters"] == pytest.approx(
         sum(weights.numel() for weights in network.parameters()), rel=0.01
     )
-
-
-def test_half_precision_on_the_cpu_logs_a_warning(model, caplog):
-    with caplog.at_level(logging.WARNING):
-        Predictor(model, PredictorConfig(precision="fp16", device="cpu"))
-    assert "fp16 on the CPU is slow" in caplog.text
-
-
-def test_cuda_where_there_is_none_is_an_error(model, monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(ConfigError, match="device is 'cuda', but torch finds no CUDA device"):
-        Predictor(model, PredictorConfig(device="cuda"))
-    assert str(Predictor(model, PredictorConfig(device="auto")).device) == "cpu"
-
-
-def test_a_precision_the_device_lacks_is_an_error_before_the_first_frame(model, monkeypatch):
-    def lacking(*_, **__):
-        raise RuntimeError("\"conv2d\" not implemented for 'Half'")
-
-    monkeypatch.setattr(Encoder, "forward", lacking)
-    with pytest.raises(
-        ConfigError,
-        match=r"^precision is 'fp16', which does not work on cpu: .conv2d. not implemented for",
-    ):
-        Predictor(model, PredictorConfig(precision="fp16", device="cpu"))
 
 
 def test_zero_uncertainty_logs_a_warning(tmp_path, caplog):
@@ -326,68 +241,6 @@ def test_a_missing_library_is_named_with_the_way_to_install_it():
         assert f"{library} is not installed; expected the extra 'network'" in told
 
 
-@pytest.mark.parametrize("method", ["deterministic", "mc_dropout", "multi_epochs"])
-@pytest.mark.parametrize("component", COMPONENTS)
-def test_a_component_is_predicted_or_refused(model, method, component):
-    config = PredictorConfig(method=method, component=component, device="cpu", samples=3)
-    if (method, component) == ("deterministic", "epistemic"):
-        sentence = (
-            "^component is 'epistemic', which deterministic with samples 1 and head 'laplace' "
-            "does not have; expected 'total' or 'aleatoric'$"
-        )
-        with pytest.raises(ConfigError, match=sentence):
-            Predictor(model, config)
-    else:
-        assert (Predictor(model, config).predict(random_image(), STAMP).sigma_m > 0).all()
-
-
-@pytest.mark.parametrize("method", ["deterministic", "mc_dropout", "multi_epochs"])
-def test_without_a_head_there_is_no_aleatoric_sigma(method, tmp_path):
-    with pytest.raises(
-        ConfigError,
-        match=r"^component is 'aleatoric', which .* and head 'none' does not have; expected",
-    ):
-        Predictor(
-            write_model(tmp_path, head="none"),
-            PredictorConfig(method=method, component="aleatoric", device="cpu"),
-        )
-
-
-def test_an_ensemble_of_one_member_has_no_epistemic_sigma(tmp_path):
-    with pytest.raises(
-        ConfigError, match="component is 'epistemic', which multi_epochs with samples 1 "
-    ):
-        Predictor(
-            write_model(tmp_path, members=1),
-            PredictorConfig(method="multi_epochs", component="epistemic", device="cpu"),
-        )
-
-
-def test_components_add_up_at_the_network_s_size(model):
-    total, epistemic, aleatoric = (
-        Predictor(model, PredictorConfig(method="multi_epochs", component=component, device="cpu"))
-        .predict(random_image(64, 80))
-        .sigma_m
-        for component in COMPONENTS
-    )
-    np.testing.assert_allclose(total**2, epistemic**2 + aleatoric**2, rtol=1e-4)
-
-
-def test_a_calibration_is_that_of_its_component(model, tmp_path):
-    folder = tmp_path / "model"
-    shutil.copytree(model, folder)
-    raw = Predictor(
-        folder, PredictorConfig(method="multi_epochs", component="epistemic", device="cpu")
-    )
-    assert raw.calibration_key == "multi_epochs epistemic"
-    set_calibration(folder, "multi_epochs", affine(0.0, 3.0), {})
-    same = Predictor(folder, raw.config)
-    assert same.describe()["calibration"] == raw.describe()["calibration"]
-    assert np.array_equal(
-        same.predict(random_image()).sigma_m, raw.predict(random_image()).sigma_m
-    )
-
-
 @pytest.mark.parametrize(
     ("own", "asked"),
     [("mc_dropout", "bagging"), ("bagging", "multi_inits"), ("bagging", "multi_epochs")],
@@ -403,6 +256,30 @@ def test_an_ensemble_method_needs_members_trained_by_it(own, asked, tmp_path):
         assert Predictor(folder, PredictorConfig(method=method, device="cpu")).method == (
             method or own
         )
+
+
+@pytest.mark.parametrize(
+    ("component", "method", "head", "members", "sentence"),
+    [
+        ("epistemic", "deterministic", "laplace", 2, "with samples 1 and head 'laplace' does not"),
+        ("aleatoric", "deterministic", "none", 2, "head 'none' does not have; expected 'total'$"),
+        ("aleatoric", "mc_dropout", "none", 2, "head 'none' does not have; expected 'total' or "),
+        ("epistemic", "multi_epochs", "laplace", 1, "which multi_epochs with samples 1 and"),
+        *(
+            (component, method, "laplace", 2, "")
+            for component in COMPONENTS
+            for method in ("mc_dropout", "multi_epochs")
+        ),
+    ],
+)
+def test_a_component_is_predicted_or_refused(component, method, head, members, sentence, tmp_path):
+    folder = write_model(tmp_path, head, members)
+    config = PredictorConfig(method=method, component=component, device="cpu", samples=3)
+    if sentence:
+        with pytest.raises(ConfigError, match=f"^component is '{component}', .*{sentence}"):
+            Predictor(folder, config)
+    else:
+        assert (Predictor(folder, config).predict(random_image()).sigma_m > 0).all()
 
 
 def test_an_ensemble_of_one_member_logs_a_warning(tmp_path, caplog):

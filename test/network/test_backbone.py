@@ -5,9 +5,7 @@ import socket
 
 import pytest
 import torch
-from safetensors.torch import save_file
 from transformers import (
-    MODEL_FOR_BACKBONE_MAPPING,
     AutoBackbone,
     BertConfig,
     ConvNextConfig,
@@ -56,22 +54,12 @@ def saved(request, tmp_path):
     return tmp_path / "backbone", backbone.state_dict()
 
 
-@pytest.mark.parametrize("skip_connections", [True, False])
-def test_a_saved_backbone_gives_depth_with_its_own_weights(saved, skip_connections):
+def test_a_saved_backbone_gives_depth_with_its_own_weights(saved):
     folder, weights = saved
-    network = Hourglass(
-        NetworkConfig(backbone=str(folder), decoder_width=16, skip_connections=skip_connections)
-    ).eval()
+    network = Hourglass(NetworkConfig(backbone=str(folder), decoder_width=16)).eval()
     found = network.encoder.backbone.state_dict()
     assert all(torch.equal(found[name], tensor) for name, tensor in weights.items())
     assert network(torch.rand(1, 3, 70, 90)).depth_m.shape == (1, 1, 70, 90)
-
-
-def test_a_folder_with_a_config_alone_gives_random_weights(saved):
-    folder, weights = saved
-    (folder / "model.safetensors").unlink()
-    found = make_backbone(str(folder)).state_dict()
-    assert found.keys() >= weights.keys()
 
 
 def test_a_backbone_is_rebuilt_from_its_mapping_alone(saved):
@@ -82,15 +70,6 @@ def test_a_backbone_is_rebuilt_from_its_mapping_alone(saved):
     }
     assert again.channels == backbone.channels
     assert str(saved[0]) not in str(backbone_mapping(backbone))
-
-
-def test_gradients_reach_every_family(saved):
-    network = Hourglass(NetworkConfig(backbone=str(saved[0]), decoder_width=16)).train()
-    network(torch.rand(2, 3, 70, 90)).depth_m.log().sum().backward()
-    assert any(
-        weights.grad is not None and weights.grad.abs().sum() > 0
-        for weights in network.encoder.parameters()
-    )
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -121,25 +100,6 @@ def test_presets_have_the_published_number_of_parameters(name, millions):
     assert count / 1e6 == pytest.approx(millions, abs=0.01)
 
 
-def test_resnet200_has_200_layers():
-    with torch.device("meta"):
-        backbone = make_backbone("resnet200")
-    convolutions = [
-        m
-        for n, m in backbone.named_modules()
-        if isinstance(m, torch.nn.Conv2d) and "shortcut" not in n
-    ]
-    assert len(convolutions) == 199  # and the classifier, which an encoder lacks
-
-
-def test_an_image_is_stretched_to_whole_patches():
-    network = Hourglass(
-        NetworkConfig(decoder_width=16),
-        AutoBackbone.from_config(module._with_feature_maps(SMALL["dinov2"])),
-    )
-    assert [tuple(f.shape[-2:]) for f in network.encode(torch.rand(1, 3, 30, 57))] == [(3, 5)] * 4
-
-
 def test_an_unknown_name_is_refused():
     with pytest.raises(
         ModelError,
@@ -157,16 +117,6 @@ def test_pickled_weights_are_not_read(tmp_path):
         make_backbone(str(tmp_path))
 
 
-def test_pickled_weights_are_not_read_beside_other_files_either(tmp_path):
-    SMALL["resnet"].save_pretrained(tmp_path)
-    torch.save(
-        AutoBackbone.from_config(SMALL["resnet"]).state_dict(), tmp_path / "pytorch_model.bin"
-    )
-    save_file({"mean": torch.zeros(1)}, tmp_path / "other.safetensors")
-    with pytest.raises(ModelError, match=r"^the weights of backbone .* cannot be read"):
-        make_backbone(str(tmp_path))
-
-
 def test_a_folder_without_config_is_refused(tmp_path):
     with pytest.raises(ModelError, match="has no readable config"):
         make_backbone(str(tmp_path))
@@ -176,13 +126,6 @@ def test_a_model_that_is_no_backbone_is_refused(tmp_path):
     BertConfig().save_pretrained(tmp_path)
     with pytest.raises(ModelError, match="a 'bert' model cannot be the encoder"):
         make_backbone(str(tmp_path))
-
-
-def test_damaged_weights_are_refused(saved):
-    path = saved[0] / "model.safetensors"
-    path.write_bytes(path.read_bytes()[:1000])
-    with pytest.raises(ModelError, match=r"^the weights of backbone .* cannot be read"):
-        make_backbone(str(saved[0]))
 
 
 def test_weights_of_something_else_are_refused(tmp_path):
@@ -230,18 +173,3 @@ def test_an_unreachable_hub_is_one_sentence_and_no_wait(monkeypatch):
         "backbone 'nobody/no-such-backbone' is neither a folder nor in the local cache, "
         "and the hub did not give it: OSError, Name or service not known"
     )
-
-
-def test_a_cached_hub_model_is_used_without_asking_the_hub(saved, monkeypatch):
-    """In place of a cached snapshot, the hub's name resolves to the saved folder."""
-    folder, weights = saved
-    config = module.AutoConfig.from_pretrained(str(folder))
-    model_class = MODEL_FOR_BACKBONE_MAPPING[type(config)]
-    load = model_class.from_pretrained
-    monkeypatch.setattr(module.AutoConfig, "from_pretrained", lambda name, **options: config)
-    monkeypatch.setattr(
-        model_class, "from_pretrained", lambda name, **options: load(str(folder), **options)
-    )
-    monkeypatch.setattr(module, "_check_reachable", lambda name: pytest.fail("asked the hub"))
-    found = make_backbone("owner/cached").state_dict()
-    assert all(torch.equal(found[name], tensor) for name, tensor in weights.items())

@@ -21,10 +21,9 @@ def make(**options) -> Hourglass:
     return Hourglass(NetworkConfig(**{"backbone": "tiny", "decoder_width": 16, **options}))
 
 
-@pytest.mark.parametrize("skip_connections", [True, False])
 @pytest.mark.parametrize("head", ["none", "laplace", "gaussian"])
-def test_depth_is_in_range_and_the_scale_a_fraction_of_it(head, skip_connections):
-    network = make(head=head, skip_connections=skip_connections, depth_range=(0.5, 4.0)).eval()
+def test_depth_is_in_range_and_the_scale_a_fraction_of_it(head):
+    network = make(head=head, depth_range=(0.5, 4.0)).eval()
     depth, scale = network(torch.rand(2, 3, 64, 96))
     assert depth.shape == (2, 1, 64, 96)
     assert depth.min() > 0.5
@@ -61,15 +60,6 @@ def test_variance_of_the_two_likelihoods():
     assert make(head="none").variance(make(head="none")(torch.rand(2, 3, 64, 64))) is None
 
 
-def test_the_laplace_variance_is_that_of_samples():
-    samples = np.random.default_rng(0).laplace(0.0, 0.7, 200_000)
-    network = make(head="laplace")
-    output = network.to_metres(torch.zeros(1, 2, 1, 1), (1, 1))._replace(
-        scale_m=torch.tensor([[[[0.7]]]])
-    )
-    assert network.variance(output).item() == pytest.approx(samples.var(), rel=0.02)
-
-
 def test_up_projection_is_unpooling_and_convolving():
     """Laina et al. 2016, fig. 2c: zeros between the pixels, then a 5x5 convolution, per branch."""
     torch.manual_seed(1)
@@ -101,47 +91,12 @@ def test_the_image_is_normalised_as_imagenet_was():
     assert {"encoder.mean", "encoder.std"} <= network.state_dict().keys()
 
 
-@pytest.mark.parametrize("head", ["none", "laplace"])
-def test_every_weight_gets_a_gradient(head):
-    network = make(head=head).train()
-    depth, scale = network(torch.rand(2, 3, 64, 64))
-    (depth.log().mean() + (0.0 if scale is None else scale.log().mean())).backward()
-    without = [
-        name
-        for name, weights in network.named_parameters()
-        if weights.grad is None or not weights.grad.abs().sum() > 0
-    ]
-    assert without == []
-
-
 def test_the_scale_gives_no_gradient_to_the_depth_channel():
     network = make(head="laplace")
     raw = torch.randn(1, 2, 4, 4, requires_grad=True)
     network.to_metres(raw, (4, 4)).scale_m.sum().backward()
     assert raw.grad[:, 0].abs().max() == 0
     assert raw.grad[:, 1].abs().min() > 0
-
-
-def test_the_network_fits_a_target_in_a_few_steps():
-    network = make(decoder_width=32).train()
-    optimizer = torch.optim.AdamW(network.parameters(), lr=3e-3)
-    image = torch.rand(2, 3, 64, 64, generator=torch.Generator().manual_seed(0))
-    target = 1.0 + 4.0 * image[:, :1]
-    losses = []
-    for _ in range(25):
-        loss = (network(image).depth_m.log() - target.log()).abs().mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    assert losses[-1] < 0.7 * losses[0]
-
-
-def test_dropout_works_in_training_and_not_in_evaluation():
-    network = make()
-    image = torch.rand(2, 3, 64, 64)
-    assert not torch.equal(network.train()(image).depth_m, network(image).depth_m)
-    assert torch.equal(network.eval()(image).depth_m, network(image).depth_m)
 
 
 def test_dropout_acts_after_each_of_the_first_three_up_projections():
@@ -182,19 +137,8 @@ def test_a_frozen_encoder_does_not_move_in_training():
     assert all(torch.equal(a, b) for a, b in zip(in_training, in_evaluation, strict=True))
 
 
-def test_trunk_and_branches_are_the_whole_network():
-    network = make(head="laplace").eval()
-    image = torch.rand(1, 3, 60, 90)
-    whole = network(image)
-    trunk = network.decoder.trunk(network.encode(image))
-    raw = network.decoder.branches(trunk, [torch.nn.Identity()] * 3)
-    parts = network.to_metres(raw, image.shape[-2:])
-    assert torch.equal(whole.depth_m, parts.depth_m)
-    assert torch.equal(whole.scale_m, parts.scale_m)
-
-
 def test_skip_connections_reach_the_output():
-    decoder = Decoder([4, 6, 8, 10], 16, [torch.nn.Identity()] * 3, True, 1).eval()
+    decoder = Decoder([4, 6, 8, 10], 16, [torch.nn.Identity()] * 3, 1).eval()
     features = [torch.randn(1, c, 32 // 2**k, 32 // 2**k) for k, c in enumerate([4, 6, 8, 10])]
     reference = decoder(features)
     for level in range(3):

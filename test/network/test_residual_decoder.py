@@ -18,8 +18,8 @@ RANGE = (0.5, 20.0)
 SIZE = (64, 64)
 
 
-@pytest.fixture(params=["decoder", "encoder_and_decoder"])
-def network(request):
+@pytest.fixture
+def network():
     torch.manual_seed(0)
     config = NetworkConfig(
         backbone="tiny",
@@ -27,7 +27,6 @@ def network(request):
         input_size=SIZE,
         depth_range=RANGE,
         sparse_input="lidar",
-        dropout_places=request.param,
     )
     return make_network(config).eval()
 

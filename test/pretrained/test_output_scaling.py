@@ -57,12 +57,6 @@ def test_inverse_metres_are_their_reciprocal_until_they_are_fitted_and_end_where
     torch.testing.assert_close(units(inverse[2:4]), torch.tensor([17.0, 0.85]))
 
 
-def test_an_output_of_zero_does_not_make_metres_infinite():
-    units = Metric()
-    units.fit(torch.zeros(5), torch.ones(5))
-    assert units.log_scale.item() == 0.0
-
-
 def test_another_precision_leaves_the_factor_alone(network):
     made = network("dpt").eval()
     made.decoder.units.log_scale.data.fill_(-5.03)

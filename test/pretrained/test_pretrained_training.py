@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +18,6 @@ from uncertainty_depth.config import (
     PredictorConfig,
     TrainingConfig,
 )
-from uncertainty_depth.inference.deployment import prepare
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.model_folder import folder as model_folder
 from uncertainty_depth.network.architectures import make_network
@@ -28,7 +25,6 @@ from uncertainty_depth.training import checkpoint
 from uncertainty_depth.training.frames import read_frames
 from uncertainty_depth.training.plan import constant_guess
 from uncertainty_depth.training.run import train
-from uncertainty_depth.uncertainty import Ensemble
 
 TRAINED = ("depth_anything_metric", "depth_pro", "dpt", "glpn", "zoedepth")
 TRAINING = TrainingConfig(
@@ -88,23 +84,6 @@ def test_snapshots_share_one_stored_encoder_that_is_the_models(
     assert all(
         torch.equal(value, kept[f"encoder.backbone.{name}"]) for name, value in original.items()
     )
-
-
-@pytest.mark.parametrize("family", TRAINED)
-def test_an_ensemble_of_snapshots_runs_the_encoder_once_per_frame(
-    family, options, source, tmp_path
-):
-    folder = train(source, tmp_path / "model", options(family), TRAINING)
-    model = model_folder.read(folder)
-    ensemble = Ensemble.load(model, partial(prepare, device=torch.device("cpu"), precision="fp32"))
-    calls = []
-    ensemble.networks[0].encoder.register_forward_hook(lambda *_: calls.append(1))
-    image = torch.rand(1, 3, 64, 64)
-    found = ensemble.estimate(image, 0, PredictorConfig())
-    assert len(calls) == 1
-    each = torch.stack([model.load(member)(image).depth_m[0, 0] for member in model.members])
-    torch.testing.assert_close(found.depth_m, each.mean(0), rtol=1e-4, atol=1e-5)
-    torch.testing.assert_close(found.epistemic, each.var(0, correction=0), rtol=1e-2, atol=1e-5)
 
 
 class Killed(BaseException):
@@ -183,17 +162,6 @@ def test_before_training_depth_and_error_are_of_the_size_of_the_frames(
         assert 0.3 < output.scale_m[known].median() / error < 3
 
 
-@pytest.mark.parametrize("family", ["depth_anything_metric", "dpt"])
-def test_a_head_learns(family, options, source, tmp_path):
-    """Even behind an encoder of random weights, fine-tuning lowers the error."""
-    longer = replace(TRAINING, epochs=8, method="deterministic", learning_rate=3e-3, augment=False)
-    folder = train(source, Path(tmp_path / "model"), options(family, dropout=0.0), longer)
-    losses = [
-        float(line.split(",")[1]) for line in (folder / "curves.csv").read_text().splitlines()[1:]
-    ]
-    assert min(losses[2:]) < 0.85 * losses[0]
-
-
 def test_on_the_command_line_the_models_own_options_hold_where_none_are_given(saved, tmp_path):
     chosen = [
         "--epochs",
@@ -220,32 +188,5 @@ def test_on_the_command_line_the_models_own_options_hold_where_none_are_given(sa
         "input_size": [56, 56],
         "depth_range": [0.001, 20.0],
         "head": "laplace",
-    }
-    assert {name: options[name] for name in wanted} == wanted
-
-
-def test_on_the_command_line_members_get_the_options_of_their_depth_models(saved, tmp_path):
-    members = [
-        "--method",
-        "multi_networks",
-        "--set",
-        f"backbones={saved('depth_anything_metric')},tiny",
-        "--epochs",
-        "1",
-        "--device",
-        "cpu",
-    ]
-    assert (
-        main(
-            ["train", "synthetic:worlds=2,frames=2", "--output", str(tmp_path / "model"), *members]
-        )
-        == 0
-    )
-    options = model_folder.read(tmp_path / "model").training["options"]
-    wanted = {
-        "freeze_encoder": False,
-        "learning_rate": 1e-4,
-        "input_size": [56, 56],
-        "depth_range": [0.001, 20.0],
     }
     assert {name: options[name] for name in wanted} == wanted

@@ -14,7 +14,6 @@ from uncertainty_depth.cli.main import main
 from uncertainty_depth.completion.held_out import for_model
 from uncertainty_depth.config import NetworkConfig, PredictorConfig, TrainingConfig
 from uncertainty_depth.config.prediction import HeldOutConfig
-from uncertainty_depth.engines.graphs import trace
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.inference.predictor import Predictor
@@ -95,17 +94,6 @@ def test_the_command_wraps_it_and_it_is_scored_on_what_was_held_out(saved, tmp_p
     known = sum(int(np.isfinite(frame.ground_truth_m).sum()) for frame in source)
     assert 0.4 * known < summary["pixels"] < 0.6 * known
     assert "given" in split.notes[-1]
-
-
-def test_dropout_acts_on_what_follows_the_prompt(wrapped):
-    predictor = Predictor(wrapped, CPU)
-    prediction = predictor.predict(photograph(), sparse_m=known_depth(0.05))
-    assert (prediction.sigma_m > 0).mean() > 0.9
-
-
-def test_its_graphs_take_image_and_sparse_depth(network):
-    prompted = network(FAMILY, sparse_input="lidar", input_size=(56, 56))
-    assert trace(prompted).trunk.inputs == ("image",)
 
 
 def test_what_it_cannot_do_is_one_clear_sentence(saved, tmp_path, source):

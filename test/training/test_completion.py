@@ -102,46 +102,6 @@ def test_a_method_learns_and_serves_with_sparse_depth(
     np.testing.assert_array_equal(alone.sigma_m, empty.sigma_m)
 
 
-@pytest.mark.parametrize("method", ["deterministic", "mc_dropout", "multi_inits"])
-def test_normalised_convolutions_learn_and_serve_without_the_image(
-    method: str, completing, make, tmp_path: Path
-) -> None:
-    source, network, training = completing
-    network = replace(network, backbone="pncnn", dropout=0.2)
-    of_network = source, network, training
-    folder = make(of_network, tmp_path / "model", method, epochs=1, members=2)
-    predictor = Predictor(folder, CPU)
-    assert predictor.model.architecture == "normalised_convolutions"
-    frame = next(iter(for_model(source, predictor, HeldOutConfig())))
-    assert isinstance(frame, Frame)
-    prediction = predictor.predict(frame.image, 0, sparse_m=frame.sparse_m)
-    dark = predictor.predict(np.zeros_like(frame.image), 0, sparse_m=frame.sparse_m)
-    np.testing.assert_array_equal(prediction.depth_m, dark.depth_m)
-    assert prediction.sigma_m.min() > 0
-    assert np.isfinite(predictor.predict(frame.image, 0).depth_m).all()
-
-
-def test_a_stopped_training_resumes_to_the_same_weights(completing, tmp_path: Path) -> None:
-    source, network, training = completing
-    whole = train(source, tmp_path / "whole", network, training)
-    stopped = tmp_path / "stopped"
-
-    def stop(*_: object) -> None:
-        if (stopped / "checkpoint.safetensors").exists():
-            raise KeyboardInterrupt
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("uncertainty_depth.training.member_run.tqdm.set_description", stop)
-        with pytest.raises(KeyboardInterrupt):
-            train(source, stopped, network, training)
-    assert (stopped / "checkpoint.safetensors").exists()
-    train(source, stopped, network, training, resume=True)
-    for path in whole.glob("*.safetensors"):
-        assert path.read_bytes() == (stopped / path.name).read_bytes()
-    with pytest.raises(ConfigError, match=r"sparse_input is '' but the training .* 'lidar'"):
-        train(source, stopped, replace(network, sparse_input=""), training, resume=True)
-
-
 def test_only_held_out_depth_is_scored(
     completing, make, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -3,36 +3,23 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from uncertainty_depth.calibration import SigmaMap
-from uncertainty_depth.errors import SourceError
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.model_folder.folder import read
-from uncertainty_depth.model_folder.writing import set_calibration
 from uncertainty_depth.records import Frame
 from uncertainty_depth.training.frames import TrainingFrames, split
-from uncertainty_depth.training.record import DOMAIN_KEYS, domain, median_depth
+from uncertainty_depth.training.record import domain, median_depth
 from uncertainty_depth.training.run import train
 
 
 def camera(focal_length: float, width: int = 80, height: int = 60) -> Camera:
     intrinsics = np.array([[focal_length, 0, width / 2], [0, focal_length, height / 2], [0, 0, 1]])
     return Camera(width, height, intrinsics)
-
-
-def without_domain(folder: Path) -> dict:
-    """Take out of `model.json` what earlier versions did not write, and return the rest."""
-    content = json.loads((folder / "model.json").read_text())
-    for key in DOMAIN_KEYS:
-        del content["training"][key]
-    (folder / "model.json").write_text(json.dumps(content))
-    return content
 
 
 def test_the_median_is_that_of_each_cell_to_the_millimetre_and_null_where_unknown() -> None:
@@ -61,41 +48,6 @@ def test_training_writes_them_of_its_training_frames_alone(small, tmp_path: Path
     ]
     known = [value for row in described["median_depth_m"] for value in row if value is not None]
     assert 1 <= min(known) <= max(known) <= 6
-
-
-def test_a_source_without_cameras_gives_null(small, tmp_path: Path) -> None:
-    source, network, training = small
-    assert read(train(source, tmp_path / "model", network, training)).training["camera"] is None
-
-
-def test_resuming_a_finished_training_of_an_earlier_version_completes_its_record(
-    small, tmp_path: Path
-) -> None:
-    source, network, training = small
-    folder = train(source, tmp_path / "model", network, training)
-    complete = read(folder).training
-    weights = {path.name: path.read_bytes() for path in folder.glob("*.safetensors")}
-    without_domain(folder)
-    sigma_map = SigmaMap("scale", (0.0, 1.0), (0.0, 2.0))
-    set_calibration(folder, training.method, sigma_map, {})
-    train(source, folder, network, training, resume=True)
-    assert read(folder).training == complete
-    assert read(folder).calibration == {training.method: sigma_map}
-    assert {path.name: path.read_bytes() for path in folder.glob("*.safetensors")} == weights
-
-
-def test_another_source_cannot_complete_a_record(small, tmp_path: Path) -> None:
-    source, network, training = small
-    folder = train(source, tmp_path / "model", network, training)
-    before = without_domain(folder)
-    source.name = "another"
-    with pytest.raises(SourceError, match="was trained on list, and the source is another"):
-        train(source, folder, network, training, resume=True)
-    source.name = "list"
-    source.records = source.records[::-1]
-    with pytest.raises(SourceError, match="are not those the training"):
-        train(source, folder, network, training, resume=True)
-    assert json.loads((folder / "model.json").read_text()) == before
 
 
 def test_depth_is_learnt_as_a_canonical_camera_sees_it_and_described_as_it_is() -> None:

@@ -37,15 +37,6 @@ def test_validation_errors_are_those_of_all_known_pixels_together(
     assert figures["validation_loss"] == pytest.approx(expected["mae"], rel=1e-5)
 
 
-def test_validation_leaves_the_network_and_its_statistics_alone(
-    frames: TrainingFrames, network
-) -> None:
-    hourglass = Hourglass(network).train()
-    before = {name: value.clone() for name, value in hourglass.state_dict().items()}
-    validate(hourglass, Objective(objective.l1), frames, range(4), 4)
-    assert all(torch.equal(value, before[name]) for name, value in hourglass.state_dict().items())
-
-
 def test_every_frame_is_shown_once_in_another_order_each_epoch(
     frames: TrainingFrames, network, monkeypatch: pytest.MonkeyPatch
 ) -> None:

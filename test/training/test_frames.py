@@ -107,11 +107,6 @@ def test_the_fingerprint_sees_one_pixel() -> None:
     assert frames.fingerprint() != before
 
 
-def test_fraction_outside_the_depth_range() -> None:
-    frames = read_frames(Records([frame(1.0), frame(2.0), frame(30.0), frame(0.1)]), (32, 32))
-    assert frames.fraction_outside(0.5, 10.0) == 0.5
-
-
 @settings(deadline=None)
 @given(count=st.integers(2, 2000), share=st.floats(0.01, 0.9), seed=st.integers(0, 99))
 def test_the_split_is_whole_disjoint_and_as_large_as_asked(
@@ -127,7 +122,3 @@ def test_the_split_is_whole_disjoint_and_as_large_as_asked(
 def test_validation_frames_come_in_few_blocks(share: float) -> None:
     _, validation = split(1000, share, 1)
     assert np.count_nonzero(np.diff(validation) > 1) + 1 <= 6
-
-
-def test_other_seeds_hold_out_other_frames() -> None:
-    assert len({tuple(split(500, 0.1, seed)[1]) for seed in range(5)}) == 5

@@ -70,15 +70,6 @@ def test_a_pixel_without_ground_truth_gets_no_gradient(name: str) -> None:
         assert (values.grad[~unknown] != 0).all()
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_no_supervision_costs_nothing_and_moves_nothing(name: str) -> None:
-    depth, scale, truth = maps(0, known_share=0.0)
-    value = ALL[name](depth.requires_grad_(), scale.requires_grad_(), truth)
-    value.backward()
-    assert value.item() == 0
-    assert (depth.grad == 0).all()
-
-
 def test_gradients_of_berhu_leave_the_threshold_alone() -> None:
     truth = torch.ones(1, 1, 1, 2)
     depth = torch.tensor([1.1, 3.0]).view_as(truth).requires_grad_()
@@ -94,16 +85,6 @@ def test_berhu_of_a_perfect_prediction_is_zero_with_finite_gradients() -> None:
     value.backward()
     assert value.item() == 0
     assert depth.grad.isfinite().all()
-
-
-@pytest.mark.parametrize(
-    ("head", "name"),
-    [("none", "log_l1"), ("laplace", "laplace_nll"), ("gaussian", "gaussian_nll")],
-)
-def test_the_head_chooses_the_loss(head: str, name: str) -> None:
-    assert objective.choose_loss(NetworkConfig(head=head), TrainingConfig()) is getattr(
-        objective, name
-    )
 
 
 @pytest.mark.parametrize(

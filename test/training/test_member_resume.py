@@ -15,7 +15,6 @@ import pytest
 from tqdm import tqdm
 
 from uncertainty_depth.config import TrainingConfig
-from uncertainty_depth.errors import ModelError
 from uncertainty_depth.model_folder import folder as model_folder
 from uncertainty_depth.training.member_run import MemberRun, ModelRun
 from uncertainty_depth.training.run import train
@@ -102,7 +101,7 @@ def test_dying_at_any_write_of_two_members_loses_nothing(
         assert content(train(source, folder, network, training, resume=True)) == whole, write
 
 
-@pytest.mark.parametrize("method", ["learned_error", "self_teaching"])
+@pytest.mark.parametrize("method", ["learned_error", "multi_networks"])
 def test_killed_in_the_second_network_it_goes_on_there(
     method: str, small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,31 +163,6 @@ def test_a_training_may_be_resumed_by_another_number_of_processes(
         )
         == folder
     )
-
-
-def test_one_checkpoint_for_all_networks_is_an_earlier_version_s(
-    small, make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(ModelRun, "finish", killed)
-        with pytest.raises(Killed):
-            make(small, tmp_path / "model", "multi_inits")
-    (tmp_path / "model" / "checkpoint_member_01.safetensors").rename(
-        tmp_path / "model" / "checkpoint.safetensors"
-    )
-    source, network, training = small
-    with pytest.raises(
-        ModelError,
-        match=r"model/checkpoint.safetensors is an earlier version's, for all 3 networks; "
-        r"expected one of each",
-    ):
-        train(
-            source,
-            tmp_path / "model",
-            network,
-            replace(training, method="multi_inits"),
-            resume=True,
-        )
 
 
 def test_a_training_of_before_an_option_was_invented_is_complete(

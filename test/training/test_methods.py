@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import itertools
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +16,7 @@ from uncertainty_depth.config import TRAINED_METHODS, PredictorConfig
 from uncertainty_depth.errors import ModelError
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.model_folder import folder as model_folder
-from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.training.plan import ENSEMBLES
-from uncertainty_depth.training.run import train
 
 IMAGE = np.random.default_rng(0).integers(0, 256, (48, 64, 3), dtype=np.uint8)
 
@@ -74,37 +71,6 @@ def test_an_ensemble_may_share_a_frozen_encoder(small, make, tmp_path: Path) -> 
     one, *others = model_folder.read(folder).load_all(model_folder.read(folder).members)
     assert all(other.encoder is one.encoder for other in others)
     assert all(name.startswith("decoder.") for name in load_file(folder / "member_02.safetensors"))
-
-
-@pytest.mark.parametrize(
-    ("method", "parameter"), [("concrete_dropout", "logit"), ("variational_dropout", "log_alpha")]
-)
-def test_learned_dropout_moves_its_rate_from_where_it_started(
-    method: str, parameter: str, small, tmp_path: Path
-) -> None:
-    """With six frames the masks' entropy prevails: each layer's noise grows by its own step."""
-    source, network, training = small
-    folder = train(
-        source, tmp_path / "model", network, replace(training, method=method, learning_rate=0.01)
-    )
-    model = model_folder.read(folder)
-    assert model.network.head == "laplace"
-    layers = model.load("best").decoder.dropouts
-    start = Hourglass(model.network).decoder.dropouts
-    moved = [
-        getattr(one, parameter).item() - getattr(other, parameter).item()
-        for one, other in zip(layers, start, strict=True)
-    ]
-    assert min(moved) > 0.005
-    assert len(set(moved)) == 3
-    few, many = (
-        Predictor(folder, PredictorConfig(samples=samples, component="epistemic", device="cpu"))
-        .predict(IMAGE)
-        .sigma_m
-        for samples in (2, 9)
-    )
-    assert few.mean() > 0
-    assert not np.array_equal(few, many)
 
 
 def test_an_encoder_that_is_missing_is_found_before_the_first_member_is_trained(

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from uncertainty_depth.config import TRAINED_METHODS, NetworkConfig, TrainingConfig
-from uncertainty_depth.errors import ConfigError, ModelError
-from uncertainty_depth.training import objective, schedule
+from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.training import schedule
 from uncertainty_depth.training.plan import (
     ONLY_FOR,
     make_plan,
@@ -64,16 +64,6 @@ def test_bootstrap_samples_differ_and_leave_out_about_a_third(network) -> None:
     assert samples == [member.frames(indices) for member in plan(network, "bagging", members=5)]
 
 
-@pytest.mark.parametrize("method", sorted(set(TRAINED_METHODS) - {"bagging", "distilled"}))
-def test_other_methods_show_every_frame_once(method: str, network) -> None:
-    assert all(member.frames([3, 5, 8]) == [3, 5, 8] for member in plan(network, method))
-
-
-def test_each_of_multi_networks_has_its_encoder(network) -> None:
-    members = plan(network, "multi_networks", backbones=("tiny", "resnet10"))
-    assert [member.network.backbone for member in members] == ["tiny", "resnet10"]
-
-
 def test_log_likelihood_has_a_head(network) -> None:
     assert plan(network, "log_likelihood")[0].network.head == "laplace"
     assert plan(replace(network, head="gaussian"), "log_likelihood")[0].network.head == "gaussian"
@@ -86,14 +76,6 @@ def test_the_learned_error_is_that_of_a_network_with_any_head(network) -> None:
     assert depth.training.seed != error.training.seed
 
 
-@pytest.mark.parametrize("loss", ["", "nll", "berhu"])
-def test_a_student_has_a_head_and_its_teacher_none(loss: str, network) -> None:
-    teacher, student = plan(replace(network, head="gaussian"), "self_teaching", loss=loss)
-    assert (teacher.network.head, student.network.head) == ("none", "gaussian")
-    assert teacher.objective.loss is (objective.berhu if loss == "berhu" else objective.log_l1)
-    assert student.objective.loss is objective.gaussian_nll
-
-
 @pytest.mark.parametrize(("method", "distill"), [("bagging", "model"), ("distilled", "")])
 def test_distilling_and_the_method_must_agree(method: str, distill: str, network) -> None:
     with pytest.raises(
@@ -102,11 +84,6 @@ def test_distilling_and_the_method_must_agree(method: str, distill: str, network
         "expected 'distilled' with --distill MODEL",
     ):
         plan(network, method, distill=distill)
-
-
-def test_the_model_to_distill_must_be_there(network) -> None:
-    with pytest.raises(ModelError, match="model folder nowhere does not exist"):
-        plan(network, "multi_epochs", distill="nowhere")
 
 
 def test_a_frozen_encoder_starts_alike_in_all_members(network) -> None:
@@ -140,10 +117,6 @@ def test_the_best_member_comes_last_and_those_without_weights_are_left_out(netwo
     assert served(plan(network, "learned_error"), [[{"rmse_log": 9}], [{"rmse_log": 1}]]) == [
         "error",
         "depth",
-    ]
-    assert served(plan(network, "self_teaching"), [[{"rmse_log": 1}], [{"rmse_log": 9}]]) == [
-        "teacher",
-        "student",
     ]
 
 

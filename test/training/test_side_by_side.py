@@ -6,11 +6,11 @@ from __future__ import annotations
 import fcntl
 import json
 import logging
-import multiprocessing
 import os
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -21,12 +21,12 @@ from uncertainty_depth.config import TrainingConfig
 from uncertainty_depth.errors import TrainingError
 from uncertainty_depth.model_folder import folder as model_folder
 from uncertainty_depth.model_folder import writing
-from uncertainty_depth.training import run, side_by_side
+from uncertainty_depth.training import run
 from uncertainty_depth.training.frames import TrainingFrames, read_frames
 from uncertainty_depth.training.member_run import ModelRun
 from uncertainty_depth.training.plan import make_plan, settle
 from uncertainty_depth.training.run import train
-from uncertainty_depth.training.side_by_side import Crew, ParentsBar, processes_for
+from uncertainty_depth.training.side_by_side import processes_for
 
 HERE = Path(__file__).parent
 CHILD = """
@@ -38,18 +38,10 @@ from conftest import ListSource, wall
 from uncertainty_depth.config import NetworkConfig, TrainingConfig
 from uncertainty_depth.options import from_mapping
 from uncertainty_depth.training.run import train
-from uncertainty_depth.training.side_by_side import MemberProcess
-
-def hear(worker, hear=MemberProcess.hear):
-    more = hear(worker)
-    if worker.bar.n > 2:  # the first epoch is over
-        print(worker.process.pid, flush=True)
-    return more
 
 if __name__ == "__main__":
     # a shell's background jobs ignore SIGINT, and so do their children
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    MemberProcess.hear = hear
     torch.set_num_threads(1)
     network, training = json.loads(sys.argv[3])
     source = ListSource([wall(index, 0.1) for index in range(8)])
@@ -146,18 +138,21 @@ def test_ctrl_c_stops_all_and_all_go_on(small, tmp_path: Path) -> None:
             arguments, stdout=subprocess.PIPE, stderr=file, text=True, start_new_session=True
         ) as child,
     ):
-        pids: set[int] = set()
-        while len(pids) < 2:
-            pids.add(int(child.stdout.readline()))
+        while len(list(folder.glob("checkpoint_member_0?.safetensors"))) < 2:
+            assert child.poll() is None
+            time.sleep(0.1)
+        children = Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split()
+        workers = [
+            pid for pid in children if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        ]
         os.killpg(child.pid, signal.SIGINT)  # as a terminal does: to every process
         child.communicate()
     errors = (tmp_path / "errors").read_text()
     assert child.returncode == -signal.SIGINT
-    assert errors.count("Traceback") == 1
+    assert errors.count("Traceback") == 1, errors
     assert errors.rstrip().endswith("KeyboardInterrupt")
-    for pid in pids:
-        with pytest.raises(ProcessLookupError):
-            os.kill(pid, 0)
+    assert len(workers) == 2  # the resource tracker ends a moment after its parent
+    assert not any(Path(f"/proc/{pid}").exists() for pid in workers)
     assert not list(folder.glob(".*.npy"))
     assert (
         "Traceback"
@@ -167,46 +162,29 @@ def test_ctrl_c_stops_all_and_all_go_on(small, tmp_path: Path) -> None:
     assert set(model_folder.read(folder).members) == {"member_01", "member_02"}
 
 
-def test_a_network_waits_for_those_it_learns_from(
-    network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_what_learns_from_a_network_that_failed_is_not_begun(
+    small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Process:
-        def __init__(self, model, number, slot, threads) -> None:
-            self.slot = slot
+    """Two networks, and one that learns from the first: it waits for both, then is not begun."""
+    source, network, training = small
+    monkeypatch.syspath_prepend(HERE)
+    import broken_losses
 
-    monkeypatch.setattr(side_by_side, "MemberProcess", Process)
-    training = TrainingConfig(method="multi_inits", members=4)
-    first, second, third, last = make_plan(network, training)
-    plan = [first, second, replace(third, targets=print), last]
-    crew = Crew(
-        ModelRun(tmp_path, plan, TrainingFrames(), [], [], torch.device("cpu"), {}), range(4), 1
-    )
-    assert crew.start(2)
-    assert {number: worker.slot for number, worker in crew.running.items()} == {0: 0, 1: 1}
-    del crew.running[0]
-    assert crew.start(2)
-    assert {number: worker.slot for number, worker in crew.running.items()} == {1: 1, 3: 0}
-    assert crew.start(4)
-    assert set(crew.running) == {1, 3}
-    crew.failed[crew.running.popitem()[0]] = "no reason"
-    del crew.running[1]
-    assert crew.start(4)  # the last one failed, and the third one does not need it
-    assert set(crew.running) == {2}
+    def plan(network, training):
+        first, second = broken_losses.plan_with({0: broken_losses.refused})(network, training)
+        learned = replace(first, name="learned", targets=broken_losses.refused)
+        return [first, second, learned]
 
-
-def test_what_learns_from_a_network_that_failed_is_not_begun(network, tmp_path: Path) -> None:
-    plan = make_plan(*settle(network, TrainingConfig(method="learned_error")))
-    crew = Crew(
-        ModelRun(tmp_path, plan, TrainingFrames(), [], [], torch.device("cpu"), {}), [1], 1
-    )
-    crew.failed[0] = "depth was not trained: no reason"
-    assert not crew.start(2)
+    monkeypatch.setattr(run, "make_plan", plan)
+    training = replace(training, method="multi_inits", members=2, processes=2)
     with pytest.raises(
         TrainingError,
-        match=r"depth was not trained: no reason \(1 more failed or were not started\); "
-        r"--resume trains the missing networks$",
+        match=r"member_01 was not trained: the loss has had enough; see .* "
+        r"\(1 more failed or were not started\)",
     ):
-        crew.report()
+        train(source, tmp_path / "model", network, training)
+    assert set(model_folder.read(tmp_path / "model").members) == {"member_02"}
+    assert not (tmp_path / "model" / "learned.log").exists()
 
 
 @pytest.mark.parametrize(
@@ -216,7 +194,6 @@ def test_what_learns_from_a_network_that_failed_is_not_begun(network, tmp_path: 
         ("multi_inits", 9, 3),
         ("multi_inits", 0, 1),
         ("learned_error", 2, 1),
-        ("self_teaching", 2, 1),
         ("multi_epochs", 4, 1),
     ],
 )
@@ -245,26 +222,6 @@ def test_one_process_at_a_time_changes_the_model(
     monkeypatch.setattr(writing, "set_members", watched)
     make(small, tmp_path / "model", "multi_inits", members=2, epochs=1)
     assert held == [False, False]  # once it is finished there is but one process
-
-
-def test_a_parent_draws_the_bar_of_its_process_which_ends_without_it() -> None:
-    parent, process = multiprocessing.Pipe(duplex=False)
-    bar = ParentsBar(process, total=4, initial=1, unit="batch", mininterval=0)
-    bar.set_description("epoch 2")
-    bar.update(2)
-    messages = []
-    while parent.poll():
-        messages.append(parent.recv())
-    assert {key: messages[-1][key] for key in ("n", "initial", "total", "desc")} == {
-        "n": 3,
-        "initial": 1,
-        "total": 4,
-        "desc": "epoch 2: ",
-    }
-    parent.close()
-    with pytest.raises(BrokenPipeError):
-        bar.refresh()
-    bar.disable = True
 
 
 def test_frames_are_shared_through_files(source, tmp_path: Path) -> None:

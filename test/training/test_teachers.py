@@ -9,24 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tqdm import tqdm
 
 from uncertainty_depth.config import HEADS, NetworkConfig, PredictorConfig, TrainingConfig
 from uncertainty_depth.errors import ConfigError, ModelError
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.model_folder import folder as model_folder
-from uncertainty_depth.network.depth_network import NetworkOutput
-from uncertainty_depth.network.hourglass import Hourglass
-from uncertainty_depth.training.epoch import train_epoch
-from uncertainty_depth.training.frames import read_frames
 from uncertainty_depth.training.objective import (
-    ErrorOf,
-    Objective,
-    depth_of,
-    l1,
     prediction_of,
 )
-from uncertainty_depth.training.plan import constant_error_guess, settle
+from uncertainty_depth.training.plan import settle
 from uncertainty_depth.training.run import train
 from uncertainty_depth.uncertainty.learned_error import LearnedError
 
@@ -35,24 +26,6 @@ IMAGE = np.random.default_rng(0).integers(0, 256, (48, 64, 3), dtype=np.uint8)
 
 def content(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
-def test_a_learned_error_has_no_gradient_into_the_first_network(small) -> None:
-    source, network, _ = small
-    frames = read_frames(source, network.input_size)
-    first = Hourglass(network)
-    second = Hourglass(network)
-    images, depth_m = frames.batch(range(4))
-    objective = Objective(l1, ErrorOf(first))
-    targets = objective.targets(images, depth_m)
-    known = ~depth_m.isnan()
-    torch.testing.assert_close(
-        targets[known], (first(images).depth_m - depth_m)[known].abs().clamp_min(1e-3)
-    )
-    assert targets.isnan().equal(~known)
-    objective(second, images, depth_m).backward()
-    assert all(weights.grad is None for weights in first.parameters())
-    assert all(weights.grad is not None for weights in second.parameters())
 
 
 def test_the_second_network_leaves_the_first_as_it_is(small, make, tmp_path: Path) -> None:
@@ -94,47 +67,6 @@ def test_a_folder_without_an_error_network_has_no_learned_error(
         r"expected another method",
     ):
         LearnedError.load(model_folder.read(folder), lambda network: network)
-
-
-def test_an_error_network_learns_where_the_first_is_wrong(small, tmp_path: Path) -> None:
-    """The first network always says 3 m: its error is a function of brightness, as depth is."""
-    source, network, training = small
-
-    class Always(torch.nn.Module):
-        def forward(self, images):
-            return NetworkOutput(torch.full_like(images[:, :1], 3.0), None)
-
-    frames = read_frames(source, network.input_size)
-    torch.manual_seed(0)
-    second = Hourglass(
-        replace(network, head="none", dropout=0.0, decoder_width=64, depth_range=(1e-3, 9.5))
-    )
-    second.start_from_constant(*constant_error_guess(frames))
-    optimizer = torch.optim.AdamW(second.parameters(), 3e-3)
-    objective = Objective(l1, ErrorOf(Always()))
-    longer = replace(training, augment=False, batch_size=4)
-    values = [
-        train_epoch(
-            second, optimizer, objective, frames, range(8), longer, epoch, tqdm(disable=True)
-        )
-        for epoch in range(20)
-    ]
-    errors = torch.cat([objective.targets(*frames.batch([index])).flatten() for index in range(8)])
-    errors = errors[~errors.isnan()]
-    assert values[-1] < 0.7 * (errors - errors.median()).abs().mean()
-
-
-def test_a_student_learns_its_teacher_s_depth_everywhere(small, make, tmp_path: Path) -> None:
-    folder = make(small, tmp_path / "model", "self_teaching")
-    model = model_folder.read(folder)
-    assert model.members == ("teacher", "student")
-    teach = depth_of("teacher", folder, torch.device("cpu"))
-    images = torch.rand(2, 3, 32, 32)
-    depth_m = torch.full((2, 1, 32, 32), torch.nan)
-    with torch.no_grad():
-        assert torch.equal(teach(images, depth_m), model.load("teacher")(images).depth_m)
-    assert not teach(images, depth_m).requires_grad
-    assert Predictor(folder, PredictorConfig(device="cpu")).describe()["head"] == "laplace"
 
 
 def test_a_network_is_taught_an_ensemble_s_mean_and_total_sigma(

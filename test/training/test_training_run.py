@@ -106,14 +106,6 @@ def test_a_model_folder_is_made(
     assert len((folder / "curves.csv").read_text().splitlines()) == 4
 
 
-def test_snapshots_differ(
-    source, network: NetworkConfig, training: TrainingConfig, tmp_path: Path
-) -> None:
-    folder = train(source, tmp_path / "model", network, training)
-    first, second = (load_file(folder / f"epoch_000{epoch}.safetensors") for epoch in (2, 3))
-    assert any(not torch.equal(first[name], second[name]) for name in first)
-
-
 @pytest.mark.parametrize("head", ["none", "laplace", "gaussian"])
 def test_training_beats_the_best_constant(
     head: str, more_frames, network: NetworkConfig, training: TrainingConfig, tmp_path: Path
@@ -137,35 +129,6 @@ def test_training_beats_the_best_constant(
     everything = np.concatenate(depths)
     assert best < 0.6 * np.mean(np.abs(everything - np.median(everything)) / everything)
     assert model_folder.read(folder).members == ("best",)
-
-
-def test_the_best_epoch_is_kept(
-    source, network: NetworkConfig, training: TrainingConfig, tmp_path: Path
-) -> None:
-    folder = train(
-        source,
-        tmp_path / "model",
-        network,
-        dataclasses.replace(training, method="deterministic", epochs=4, learning_rate=0.02),
-    )
-    errors = [
-        float(line.split(",")[5]) for line in (folder / "curves.csv").read_text().splitlines()[1:]
-    ]
-    assert model_folder.read(folder).training["kept_epochs"] == [int(np.argmin(errors)) + 1]
-
-
-def test_a_frozen_encoder_is_stored_once_and_never_changes(
-    source, network: NetworkConfig, training: TrainingConfig, tmp_path: Path
-) -> None:
-    folder = train(
-        source, tmp_path / "model", network, dataclasses.replace(training, freeze_encoder=True)
-    )
-    model = model_folder.read(folder)
-    assert model.shared_encoder
-    assert (folder / "encoder.safetensors").exists()
-    assert all(
-        name.startswith("decoder.") for name in load_file(folder / "epoch_0003.safetensors")
-    )
 
 
 def test_the_seed_alone_decides(
@@ -284,52 +247,12 @@ def test_resuming_from_another_source_is_refused(
         train(source, tmp_path / "model", network, training, resume=True)
 
 
-def test_resuming_a_complete_training_changes_nothing(small, tmp_path: Path) -> None:
-    source, network, training = small
-    before = content(train(source, tmp_path / "model", network, training))
-    assert content(train(source, tmp_path / "model", network, training, resume=True)) == before
-    assert source.reads == 1
-
-
-def test_what_a_kill_left_beside_a_complete_model_is_removed(
-    small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source, network, training = small
-    whole = content(train(source, tmp_path / "whole", network, training))
-    with monkeypatch.context() as patch:
-        patch.setattr(member_run, "clean", lambda *arguments: None)
-        train(source, tmp_path / "model", network, training)
-    assert content(tmp_path / "model").keys() - whole.keys() == {"checkpoint.safetensors", ".lock"}
-    assert content(train(source, tmp_path / "model", network, training, resume=True)) == whole
-
-
 def test_what_the_user_hides_in_the_folder_stays(small, tmp_path: Path) -> None:
     (tmp_path / "model" / ".git").mkdir(parents=True)
     (tmp_path / "model" / ".gitattributes").write_text("*.safetensors filter=lfs")
     for _ in range(2):
         train(*small[:1], tmp_path / "model", *small[1:], resume=True)
     assert {path.name for path in (tmp_path / "model").glob(".*")} == {".git", ".gitattributes"}
-
-
-def test_a_checkpoint_of_an_earlier_version_is_read(
-    small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It held what `model.json` lacked: the histories of all networks and their common facts."""
-    source, network, training = small
-    whole = content(train(source, tmp_path / "whole", network, training))
-    interrupted(small, tmp_path / "model", monkeypatch)
-    path = tmp_path / "model" / "checkpoint.safetensors"
-    described = json.loads((tmp_path / "model" / "model.json").read_text())
-    with safe_open(path, "pt") as file:
-        progress = {
-            "options": described["training"]["options"],
-            "frames": "",
-            "histories": [json.loads(file.metadata()["history"])],
-        }
-    path.write_bytes(save(load_file(path), {"progress": json.dumps(progress)}))
-    assert described["training"].pop("fingerprint")
-    (tmp_path / "model" / "model.json").write_text(json.dumps(described))
-    assert content(train(source, tmp_path / "model", network, training, resume=True)) == whole
 
 
 def test_a_damaged_checkpoint_gets_one_sentence(

@@ -56,7 +56,7 @@ def naive_dropout(made: Hourglass, image, stamp, config):
 @pytest.mark.parametrize("sampling", SAMPLINGS)
 @pytest.mark.parametrize("head", ["none", "laplace", "gaussian"])
 def test_mc_dropout_is_m_whole_passes(head, sampling):
-    made = network(head, skip_connections=head != "gaussian")
+    made = network(head)
     config = replace(CONFIG, sampling=sampling)
     estimate = McDropout(made).estimate(IMAGE, STAMP, config)
     depths, scales = naive_dropout(made, IMAGE, STAMP, config)
@@ -97,19 +97,6 @@ def test_the_encoder_runs_once_per_frame():
     assert calls == {"encoder": 1, "first": 1, "second": CONFIG.samples}
 
 
-def test_frames_have_the_same_maps_in_any_order():
-    estimator = McDropout(network())
-    stamps = [5, 6, 7]
-    forwards = {stamp: estimator.estimate(IMAGE, stamp, CONFIG) for stamp in stamps}
-    torch.manual_seed(99)
-    backwards = {
-        stamp: McDropout(network()).estimate(IMAGE, stamp, CONFIG) for stamp in reversed(stamps)
-    }
-    for stamp in stamps:
-        assert torch.equal(forwards[stamp].depth_m, backwards[stamp].depth_m)
-        assert torch.equal(forwards[stamp].stacked(), backwards[stamp].stacked())
-
-
 def test_stamp_and_seed_change_the_maps():
     estimator = McDropout(network())
     reference = estimator.estimate(IMAGE, STAMP, CONFIG).depth_m
@@ -134,16 +121,6 @@ def test_more_samples_begin_with_the_same_ones(sampling):
 def test_mc_dropout_needs_dropout():
     with pytest.raises(ModelError, match="mc_dropout needs a network with dropout"):
         McDropout(network(dropout=0.0))
-
-
-def test_the_spread_grows_with_the_rate():
-    spreads = [
-        McDropout(network(head="none", dropout=rate))
-        .estimate(IMAGE, STAMP, CONFIG)
-        .epistemic.mean()
-        for rate in (0.05, 0.2, 0.6)
-    ]
-    assert spreads == sorted(spreads)
 
 
 @pytest.mark.parametrize("head", ["none", "laplace"])

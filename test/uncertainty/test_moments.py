@@ -62,19 +62,3 @@ def test_the_law_of_total_variance_in_closed_form():
     ) == (2.0, 1.0, 10.0, 11.0)
     depth, sigma = estimate.maps()
     assert (depth.item(), sigma.item()) == (2.0, np.float32(np.sqrt(11.0)))
-
-
-def test_the_law_of_total_variance_against_sampling():
-    rng = np.random.default_rng(1)
-    means = rng.uniform(1, 5, (6, 1, 1, 1)).astype(np.float32)
-    sigmas = rng.uniform(0.1, 1, (6, 1, 1, 1)).astype(np.float32)
-    draws = rng.normal(means.ravel()[:, None], sigmas.ravel()[:, None], (6, 200_000))
-    np.testing.assert_allclose(
-        sum(moments_of(means, sigmas**2)[1:]).item(), draws.var(), rtol=0.01
-    )
-
-
-def test_one_sample_without_a_head_has_no_variance():
-    estimate = moments_of(np.full((1, 1, 2, 2), 3.0, np.float32))
-    assert torch.equal(estimate.epistemic, torch.zeros(2, 2))
-    assert torch.equal(estimate.aleatoric, torch.zeros(2, 2))

@@ -12,11 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from uncertainty_depth.network.learned_dropout import ConcreteDropout, VariationalDropout
 from uncertainty_depth.uncertainty.mc_dropout import (
     SeededDropout,
-    SeededGaussianDropout,
-    seeded,
 )
 from uncertainty_depth.uncertainty.noise import (
     IndependentStreams,
@@ -113,36 +110,3 @@ def test_another_process_draws_the_same():
 
 def test_normal_noise_is_normal():
     assert stats.kstest(normal_noise(random_stream(3, 4, 5), [20_000]), "norm").pvalue > 0.01
-
-
-def test_gaussian_noise_has_mean_one_and_its_variance_and_is_repeatable():
-    x = torch.ones(1, 20, 50, 50)
-    noisy = SeededGaussianDropout(0.25)(
-        x, IndependentStreams([random_stream(1, 2, m) for m in range(4)])
-    )
-    again = SeededGaussianDropout(0.25)(
-        x, IndependentStreams([random_stream(1, 2, m) for m in range(4)])
-    )
-    assert torch.equal(noisy, again)
-    assert noisy.shape == (4, 20, 50, 50)
-    assert noisy.mean().item() == pytest.approx(1.0, abs=0.01)
-    assert noisy.var().item() == pytest.approx(0.25, rel=0.02)
-    alone = SeededGaussianDropout(0.25)(x, IndependentStreams([random_stream(1, 2, 3)]))
-    assert torch.equal(alone[0], noisy[3])
-
-
-def test_each_type_of_layer_is_replaced_at_its_own_rate():
-    x = torch.ones(1, 20, 50, 50)
-    bernoulli = seeded(torch.nn.Dropout(0.3))(
-        x, streams=IndependentStreams([random_stream(1, 2, 3)])
-    )
-    concrete = seeded(ConcreteDropout(20, rate=0.3))(
-        x, streams=IndependentStreams([random_stream(1, 2, 3)])
-    )
-    variational = seeded(VariationalDropout(20, alpha=0.1))(
-        x, streams=IndependentStreams([random_stream(1, 2, 3)])
-    )
-    expected = SeededGaussianDropout(0.1)(x, IndependentStreams([random_stream(1, 2, 3)]))
-    assert torch.equal(bernoulli == 0, concrete == 0)
-    torch.testing.assert_close(bernoulli, concrete)
-    torch.testing.assert_close(variational, expected)

@@ -9,7 +9,7 @@ import torch
 from scipy import stats
 
 from uncertainty_depth.config import PredictorConfig
-from uncertainty_depth.uncertainty.mc_dropout import SeededDropout, SeededGaussianDropout
+from uncertainty_depth.uncertainty.mc_dropout import SeededDropout
 from uncertainty_depth.uncertainty.noise import CPU, StratifiedStreams, frame_streams
 
 SHAPE = (20, 50, 60)
@@ -72,7 +72,7 @@ def test_a_mirrored_pair_never_drops_the_same_unit_and_other_pairs_are_independe
 def test_gaussian_noise_keeps_its_law_and_its_mean_varies_less(sampling):
     config = replace(CONFIG, sampling=sampling)
     streams = frame_streams(config, 5, range(8), CPU)
-    noise = SeededGaussianDropout(0.25).noise(streams, SHAPE).numpy().reshape(8, -1)
+    noise = streams.normal_noise(SHAPE).numpy().reshape(8, -1)
     for sample in noise:
         assert stats.kstest(sample[:20_000], "norm").pvalue > 1e-3
     assert noise.mean(0).std() < 0.6 / np.sqrt(8)

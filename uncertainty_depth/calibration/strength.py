@@ -24,13 +24,7 @@ STRENGTHS = {
 }
 """Method to the option that decides the size of its sigma; `samples` are the views of tta."""
 SAMPLING = "sampling"
-SAMPLED_METHODS = (
-    "mc_dropout",
-    "concrete_dropout",
-    "variational_dropout",
-    "inference_dropout",
-    "feature_noise",
-)
+SAMPLED_METHODS = ("mc_dropout", "inference_dropout", "feature_noise")
 """Methods whose samples draw noise."""
 RECORDED = (*STRENGTHS.values(), SAMPLING)
 """What a calibration keeps, where its method has it."""

@@ -106,13 +106,6 @@ SIGNATURES: dict[str, Signature] = {
                 action="store_true",
                 help="continue the training in the output folder, with its sources and options",
             ),
-            argument(
-                "--ray",
-                default="",
-                metavar="ADDRESS",
-                help="train the networks of an ensemble on the Ray cluster at this address, or "
-                "local; all nodes share the output folder",
-            ),
         ),
         (TrainingConfig, NetworkConfig, SourceConfig),
         "my_bag another_bag --output my_model --backbone microsoft/resnet-50 --depth-range 0.5 80",

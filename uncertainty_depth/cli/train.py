@@ -26,15 +26,12 @@ def train(arguments: argparse.Namespace) -> None:
     """Train or fine-tune (--from) a model on sources; --resume continues a training."""
     from uncertainty_depth.training.record import read_begun
 
-    if arguments.ray and "processes" in arguments:
-        raise ConfigError("processes is for one machine; expected either processes or --ray")
     before = read_begun(arguments.output) if arguments.resume else None
     recorded = before.source_options if before else None
     source_options = from_arguments(SourceConfig, arguments, recorded)
     source = _open_source(arguments.source, source_options, before)
 
     # Imported here, after the paths are checked: torch takes seconds to import.
-    from uncertainty_depth.fleet.on_ray import cluster_at
     from uncertainty_depth.training.plan import without_effect
     from uncertainty_depth.training.run import train as train_model
 
@@ -43,16 +40,14 @@ def train(arguments: argparse.Namespace) -> None:
     training = from_arguments(TrainingConfig, arguments, defaults)
     if warning := without_effect(training, vars(arguments)):
         logger.warning(warning)
-    with cluster_at(arguments.ray) as ray:
-        model = train_model(
-            source,
-            arguments.output,
-            network,
-            training,
-            resume=arguments.resume,
-            source_options=source_options,
-            ray=ray,
-        )
+    model = train_model(
+        source,
+        arguments.output,
+        network,
+        training,
+        resume=arguments.resume,
+        source_options=source_options,
+    )
     print(f"model written to {model}")
 
 

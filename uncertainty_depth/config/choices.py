@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-TRAINED_METHODS = (
+TRAINED_METHODS = [
     "deterministic",
     "mc_dropout",
     "multi_epochs",
@@ -12,16 +12,14 @@ TRAINED_METHODS = (
     "bagging",
     "multi_networks",
     "learned_error",
-    "self_teaching",
     "distilled",
-    "concrete_dropout",
-    "variational_dropout",
-)
+]
+"""What `train` can train; a list, as `METHODS`: a project may add a method of its own."""
 TRAINING_FREE_METHODS = ("tta", "inference_dropout", "feature_noise")
 """Methods that run on the last network of any model, whatever it was trained for."""
 UNTRAINED_METHODS = ("deterministic", "mc_dropout", *TRAINING_FREE_METHODS)
 """Methods that a network can be run with as it is, without a member or a head of their own."""
-METHODS = (*TRAINED_METHODS, *TRAINING_FREE_METHODS)
+METHODS = [*TRAINED_METHODS, *TRAINING_FREE_METHODS]
 METHOD_ALIASES = {"deep_ensemble": "multi_inits", "snapshot_ensemble": "multi_epochs"}
 """Usual names of methods that the papers of this package call otherwise."""
 SAMPLINGS = ("stratified", "antithetic", "independent")
@@ -31,11 +29,6 @@ PRECISIONS = ("auto", "fp32", "fp16", "bf16")
 ENGINES = ("torch", "openvino", "onnxruntime")
 LOSSES = ("l1", "berhu", "log_l1", "nll")
 HEADS = ("none", "laplace", "gaussian")
-NORMALISED = "pncnn"
-"""Name of the network of normalised convolutions, in place of a backbone's."""
-DROPOUTS = ("bernoulli", "concrete", "gaussian")
-ENCODER_AND_DECODER = "encoder_and_decoder"
-DROPOUT_PLACES = ("decoder", ENCODER_AND_DECODER)
 MAX_SEED = 2**31 - 1
 MAX_COUNT = 10_000_000
 MAX_PIXELS = 16_000_000

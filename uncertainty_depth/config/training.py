@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from uncertainty_depth.config.choices import (
     DEVICES,
-    DROPOUT_PLACES,
-    DROPOUTS,
     HEADS,
     LOSSES,
     MAX_COUNT,
@@ -16,6 +16,7 @@ from uncertainty_depth.config.choices import (
     METHOD_ALIASES,
     TRAINED_METHODS,
 )
+from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.options import option
 
 
@@ -27,10 +28,7 @@ class NetworkConfig:
         "resnet18",
         "encoder: resnet10 to resnet200, tiny to tiny34, mobilenet_v2, a folder or hub id of a "
         "pretrained backbone; or a depth model to fine-tune (Depth Anything, DepthPro, DPT, "
-        "ZoeDepth, GLPN, TIPSv2); or pncnn, normalised convolutions of the sparse input alone",
-    )
-    skip_connections: bool = option(
-        True, "connect the encoder's feature maps of each scale to the decoder", expert=True
+        "ZoeDepth, GLPN, TIPSv2)",
     )
     decoder_width: int = option(
         256,
@@ -45,20 +43,6 @@ class NetworkConfig:
         "of a depth model",
         minimum=0.0,
         maximum=0.9,
-    )
-    dropout_type: str = option(
-        "bernoulli",
-        "bernoulli has a constant rate, concrete learns the rate, gaussian multiplies by noise "
-        "of learned variance",
-        choices=DROPOUTS,
-        expert=True,
-    )
-    dropout_places: str = option(
-        "decoder",
-        "place of dropout: decoder, or encoder_and_decoder, after the last three stages of a "
-        "ResNet and after all four up-projections",
-        choices=DROPOUT_PLACES,
-        expert=True,
     )
     last_activation: str = option(
         "leaky_relu",
@@ -103,6 +87,31 @@ class NetworkConfig:
         minimum=0.0,
         maximum=100.0,
     )
+
+
+BEFORE = {"last_activation": "relu", "sparse_residual": False}
+"""Options of networks written before the option existed."""
+GONE = {
+    "skip_connections": True,
+    "dropout_type": "bernoulli",
+    "dropout_kind": "bernoulli",
+    "dropout_places": "decoder",
+}
+"""Options that earlier versions had, with the one value that networks still have."""
+
+
+def network_options(recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a recorded network's options as this version has them.
+
+    Raises:
+        ConfigError: an option that is gone has a value that no network has any more.
+    """
+    for name, value in GONE.items():
+        if recorded.get(name, value) != value:
+            raise ConfigError(
+                f"{name} is {recorded[name]!r}, which earlier versions had; expected {value!r}"
+            )
+    return {**BEFORE, **{name: recorded[name] for name in recorded if name not in GONE}}
 
 
 @dataclass(frozen=True)

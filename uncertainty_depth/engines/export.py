@@ -53,7 +53,7 @@ def export(folder: Path | str, output: Path, method: str = "") -> list[Path]:
         model, lambda network: prepare(network, torch.device("cpu"), "fp32")
     )
     networks: list[DepthNetwork] = estimator.networks
-    dropouts: list[Any] = []
+    dropouts: list[SeededDropout] = []
     if isinstance(estimator, McDropout):
         dropouts = [seeded(layer) for layer in networks[0].decoder.dropouts]
     names = model.members[-len(networks) :]
@@ -85,7 +85,7 @@ class _Graphs(NamedTuple):
     noise: list[dict[str, Any]]
 
 
-def _graphs(networks: Mapping[str, DepthNetwork], dropouts: Sequence[Any]) -> _Graphs:
+def _graphs(networks: Mapping[str, DepthNetwork], dropouts: Sequence[SeededDropout]) -> _Graphs:
     """Return the graphs of networks by name; a trunk that several share is in one file."""
     graphs = _Graphs({}, [], [])
     trunks: dict[int, str] = {}
@@ -126,9 +126,11 @@ def _member(
     }
 
 
-def _noise(dropout: Any, shape: tuple[int, ...]) -> dict[str, Any]:
+def _noise(dropout: SeededDropout, shape: tuple[int, ...]) -> dict[str, Any]:
     channels, height, width = shape
-    law: dict[str, Any] = {"law": "normal, mean 0, variance 1", "type": "float32"}
-    if isinstance(dropout, SeededDropout):
-        law = {"law": "0 where a unit is dropped, else 1", "type": "uint8", "rate": dropout.rate}
-    return {"shape": ["samples", height, width, channels], **law}
+    return {
+        "shape": ["samples", height, width, channels],
+        "law": "0 where a unit is dropped, else 1",
+        "type": "uint8",
+        "rate": dropout.rate,
+    }

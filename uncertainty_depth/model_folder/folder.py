@@ -29,6 +29,7 @@ from uncertainty_depth.calibration.fitted_data import FittedData
 from uncertainty_depth.calibration.half_widths import HalfWidths, from_record
 from uncertainty_depth.calibration.sigma_map import SigmaMap
 from uncertainty_depth.config import MAX_DEPTH_M, METHODS, NetworkConfig
+from uncertainty_depth.config.training import network_options
 from uncertainty_depth.errors import ConfigError, ModelError
 from uncertainty_depth.model_folder.files import check_tensors, read_json, read_tensors
 from uncertainty_depth.model_folder.limits import MAX_MEMBERS, check_backbone, not_larger_than
@@ -60,8 +61,6 @@ PRETRAINED = "pretrained"
 """The one member of a depth model that was wrapped."""
 RELATIVE_RANGE = (MIN_DEPTH_M, MAX_DEPTH_M)
 """Of inverse depth without a unit: wide enough that nothing but 0 is cut off."""
-BEFORE = {"last_activation": "relu", "sparse_residual": False}
-"""Options of networks written before the option existed."""
 
 
 @dataclass(frozen=True)
@@ -176,8 +175,7 @@ class ModelFolder:
             "input": f"image and sparse depth ({self.network.sparse_input})"
             if self.network.sparse_input
             else "image",
-            "dropout": f"{self.network.dropout:g} ({self.network.dropout_type})"
-            + (", encoder and decoder" if self.network.dropout_places != "decoder" else ""),
+            "dropout": f"{self.network.dropout:g}",
             "input_size": "{} x {}".format(*self.network.input_size),
             "depth_range": "{:g} to {:g} m".format(*self.network.depth_range),
             "calibrated": ", ".join(self.calibration) or "no",
@@ -261,7 +259,7 @@ def _check_members(folder: Path, members: Sequence[str], shared_encoder: bool) -
 
 def _read_network(folder: Path, values: Any) -> NetworkConfig:
     try:
-        return from_mapping(NetworkConfig, BEFORE | values)
+        return from_mapping(NetworkConfig, network_options(values))
     except ConfigError as error:
         raise ModelError(f"{folder / 'model.json'} describes no network: {error}") from error
 

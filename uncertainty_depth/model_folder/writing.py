@@ -13,6 +13,7 @@ from torch import Tensor
 
 from uncertainty_depth import strict_json
 from uncertainty_depth.calibration.sigma_map import SigmaMap
+from uncertainty_depth.config.training import network_options
 from uncertainty_depth.errors import ModelError
 from uncertainty_depth.model_folder.files import read_json, read_tensors, write_json, write_tensors
 from uncertainty_depth.model_folder.folder import (
@@ -82,7 +83,8 @@ def _add_architecture(folder: Path, name: str, network: DepthNetwork) -> None:
     own = strict_json.plain(architecture)
     architectures = content.get("architectures", {})
     recorded = architectures.get(name, {key: content[key] for key in own})
-    if own != recorded:
+    written = {**recorded, "network": network_options(recorded["network"])}
+    if own != written:
         content["architectures"] = {**architectures, name: own}
         write_json(folder, content)
 
@@ -128,17 +130,6 @@ def set_members(
     content |= {"members": list(names), "method": method}
     if training is not None:
         content["training"] = dict(training)
-    write_json(Path(folder), content)
-
-
-def extend_training_record(folder: Path | str, entries: Mapping[str, Any]) -> None:
-    """Add entries to the training record in `model.json`; the calibration stays.
-
-    Raises:
-        ModelError: the folder holds no valid `model.json`.
-    """
-    content = read_json(Path(folder))
-    content["training"] = {**content["training"], **entries}
     write_json(Path(folder), content)
 
 

@@ -3,31 +3,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from uncertainty_depth.config import NetworkConfig
-from uncertainty_depth.config.choices import ENCODER_AND_DECODER, NORMALISED
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.network.backbone import backbone_from_mapping, make_backbone
 from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.network.encoder import TransformersModel
 from uncertainty_depth.network.hourglass import Hourglass
-from uncertainty_depth.network.normalised_network import NormalisedNetwork
 from uncertainty_depth.pretrained.families import PROMPTED, is_depth_model
 from uncertainty_depth.pretrained.network import PretrainedDepth
 
-ARCHITECTURES = (
-    Hourglass.architecture,
-    PretrainedDepth.architecture,
-    NormalisedNetwork.architecture,
-)
+ARCHITECTURES = (Hourglass.architecture, PretrainedDepth.architecture)
+"""What `model.json` may name."""
+NETWORKS: dict[str, Callable[[NetworkConfig], DepthNetwork]] = {}
+"""Networks that bring their own encoder, by the name that stands in place of a backbone's.
+
+The package has none; a project that has one adds it here, as the papers' experiments do.
+"""
 
 
 def make_network(config: NetworkConfig, backbone: TransformersModel | None = None) -> DepthNetwork:
     """Return a network: a pretrained depth model by itself, any other backbone in an hourglass.
-
-    `NORMALISED` names a network without a backbone.
 
     Args:
         config: of the network.
@@ -37,17 +35,11 @@ def make_network(config: NetworkConfig, backbone: TransformersModel | None = Non
         ConfigError: a value of the config is out of range.
         ModelError: the backbone cannot be made.
     """
-    if config.backbone == NORMALISED:
-        return NormalisedNetwork(config)
+    if config.backbone in NETWORKS:
+        return NETWORKS[config.backbone](config)
     backbone = make_backbone(config.backbone) if backbone is None else backbone
     if is_depth_model(backbone.config):
         _check_sparse_input(config, backbone.config.model_type)
-        if config.dropout_places == ENCODER_AND_DECODER:
-            raise ConfigError(
-                f"dropout_places is {config.dropout_places!r}, but a "
-                f"{backbone.config.model_type!r} depth model has dropout between its fusion "
-                "stages alone; expected 'decoder'"
-            )
         return PretrainedDepth(config, backbone)
     return Hourglass(config, backbone)
 
@@ -59,7 +51,7 @@ def network_from_mapping(config: NetworkConfig, backbone: Mapping[str, Any]) -> 
         ConfigError: a value of the config is out of range.
         ModelError: transformers cannot use the backbone's config.
     """
-    if config.backbone == NORMALISED:
+    if config.backbone in NETWORKS:
         return make_network(config)
     return make_network(config, backbone_from_mapping(dict(backbone)))
 

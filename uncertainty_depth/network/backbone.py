@@ -10,7 +10,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from uncertainty_depth.config.choices import NORMALISED
 from uncertainty_depth.errors import ModelError
 from uncertainty_depth.network.encoder import TransformersModel
 from uncertainty_depth.network.mobilenet_v2 import MobileNetV2, MobileNetV2Config
@@ -121,5 +120,5 @@ def _check_name(name: str) -> None:
     if not Path(name).is_dir() and not is_hub_id:
         raise ModelError(
             f"no backbone {name!r}; expected one of {', '.join(PRESETS)}, a folder with a saved "
-            f"backbone, {NORMALISED} with sparse input, or a hub id like owner/name"
+            "backbone, or a hub id like owner/name"
         )

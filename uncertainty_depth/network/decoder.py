@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from uncertainty_depth.network.encoder import resize_maps
-from uncertainty_depth.network.learned_dropout import divergence
 
 Dropout = Callable[[Tensor], Tensor]
 LAST_ACTIVATIONS: dict[str, nn.Module] = {"relu": nn.ReLU(), "leaky_relu": nn.LeakyReLU(0.1)}
@@ -42,17 +41,6 @@ class DropoutDecoder(nn.Module, ABC):
 
         Dropouts may return more samples than they take: the rest broadcasts.
         """
-
-    @abstractmethod
-    def layers_after_dropouts(self) -> Sequence[Any]:
-        """Return, for each dropout, the convolution that takes the units it drops."""
-
-    def divergence(self) -> Tensor | float:
-        """Return the KL divergence of the dropouts to their priors; 0 where no rate is learned."""
-        total: Tensor | float = 0.0
-        for dropout, after in zip(self.dropouts, self.layers_after_dropouts(), strict=True):
-            total = total + divergence(dropout, after)
-        return total
 
     def forward(self, features: Any) -> Tensor:
         """Return the (B, outputs, h, w) raw maps of an encoder's features."""
@@ -113,7 +101,6 @@ class Decoder(DropoutDecoder):
         channels: Sequence[int],
         width: int,
         dropouts: Sequence[nn.Module],
-        skip_connections: bool,
         outputs: int,
         last_activation: str = "leaky_relu",
     ) -> None:
@@ -126,10 +113,9 @@ class Decoder(DropoutDecoder):
         )
         self.ups = nn.ModuleList(map(UpProjection, inputs, widths, activations))
         self.dropouts = nn.ModuleList(dropouts)
-        finer = list(channels[-2::-1]) if skip_connections else []
         self.skips = nn.ModuleList(
             nn.Conv2d(in_channels, out_channels, 1)
-            for in_channels, out_channels in zip(finer, widths[:3], strict=False)
+            for in_channels, out_channels in zip(channels[-2::-1], widths[:3], strict=False)
         )
         self.final = nn.Conv2d(widths[3], outputs, 3, padding=1)
 
@@ -147,10 +133,6 @@ class Decoder(DropoutDecoder):
         for up, skip, dropout in zip(self.ups[1:3], trunk.skips, dropouts[1:], strict=True):
             x = dropout(up(x, skip))
         return self.final(self.ups[3](x))
-
-    def layers_after_dropouts(self) -> list[Any]:
-        """See `DropoutDecoder`."""
-        return [up.unpool for up in self.ups[1:]]
 
 
 def geometric(raw: Tensor, low: float, high: float) -> Tensor:

@@ -125,10 +125,6 @@ class ResidualDecoder(DropoutDecoder):
         raw = resize_maps(self.decoder.branches(trunk.maps, dropouts).float(), start.shape[-2:])
         return torch.cat([raw[:, :1] + start, raw[:, 1:]], dim=1)
 
-    def layers_after_dropouts(self) -> Sequence[Any]:
-        """See `DropoutDecoder`."""
-        return self.decoder.layers_after_dropouts()
-
 
 SLOPE = 0.2  # of the leaky ReLU, as in Ma et al.'s code
 SPARSE_CHANNELS = 2

@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from uncertainty_depth.config import NetworkConfig
 from uncertainty_depth.network.decoder import Dropout, DropoutDecoder
 from uncertainty_depth.network.encoder import TransformersModel, resize_maps
-from uncertainty_depth.network.learned_dropout import make_dropout
 from uncertainty_depth.pretrained.families import PROMPTED
 from uncertainty_depth.pretrained.output_scaling import Units, units_of
 
@@ -69,9 +68,7 @@ class PretrainedHead(DropoutDecoder):
     def __init__(self, channels: int, stages: int, units: Units, config: NetworkConfig) -> None:
         super().__init__()
         self.units = units
-        self.dropouts = nn.ModuleList(
-            make_dropout(config.dropout_type, channels, config.dropout) for _ in range(stages - 1)
-        )
+        self.dropouts = nn.ModuleList(nn.Dropout(config.dropout) for _ in range(stages - 1))
         self.scale = None if config.head == "none" else _scale_head(channels)
 
     @abstractmethod
@@ -153,10 +150,6 @@ class FusionHead(PretrainedHead):
     def stage(self, number: int, x: Tensor, skip: Tensor, size: Sequence[int]) -> Tensor:
         """See `PretrainedHead`."""
         return self._fuse(number, x + skip, size)
-
-    def layers_after_dropouts(self) -> list[TransformersModel]:
-        """See `DropoutDecoder`."""
-        return [layer.residual_layer2.convolution1 for layer in self.layers[1:]]
 
     def _maps(self, features: Features) -> list[Tensor]:
         """Return one map of each scale, all of as many channels, the coarsest first."""
@@ -304,10 +297,6 @@ class GlpnHead(PretrainedHead):
         """See `PretrainedHead`."""
         return self.head([resize_maps(states[-1], doubled(states[-1].shape[-2:]))])
 
-    def layers_after_dropouts(self) -> list[TransformersModel]:
-        """See `DropoutDecoder`."""
-        return [stage.fusion.convolutional_layer1[0] for stage in self.decoder.stages[1:]]
-
 
 class DepthProHead(PretrainedHead):
     """Bochkovskii et al. 2024: fusion as in DPT, each stage enlarging its output.
@@ -348,10 +337,6 @@ class DepthProHead(PretrainedHead):
     def depth(self, states: list[Tensor], trunk: HeadTrunk) -> Tensor:
         """See `PretrainedHead`."""
         return self.head(states[-1]) * trunk.factor
-
-    def layers_after_dropouts(self) -> list[TransformersModel]:
-        """See `DropoutDecoder`."""
-        return [layer.residual_layer2.convolution1 for layer in self.layers[1:]]
 
 
 HEADS: dict[str, Callable[[TransformersModel, NetworkConfig], PretrainedHead]] = {

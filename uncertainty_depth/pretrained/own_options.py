@@ -7,7 +7,6 @@ from collections.abc import Container, Mapping
 from typing import Any
 
 from uncertainty_depth.config import NetworkConfig, TrainingConfig
-from uncertainty_depth.config.choices import NORMALISED
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.network.backbone import config_of
 from uncertainty_depth.pretrained.families import (
@@ -34,8 +33,6 @@ def own_options(backbone: str) -> dict[str, Any]:
     Raises:
         ModelError: the backbone is unknown.
     """
-    if backbone == NORMALISED:
-        return {}
     config = config_of(backbone)
     if not is_depth_model(config):
         return {}

@@ -43,11 +43,8 @@ def wrap(output: Path, config: NetworkConfig, method: str = "") -> Path:
 
 
 def _check_needs_no_training(config: NetworkConfig, method: str) -> None:
-    if config.head != "none" or config.dropout_type != "bernoulli":
-        raise ConfigError(
-            f"head is {config.head!r} and dropout_type {config.dropout_type!r}, which need "
-            "training; expected 'none' and 'bernoulli'"
-        )
+    if config.head != "none":
+        raise ConfigError(f"head is {config.head!r}, which needs training; expected 'none'")
     if method not in UNTRAINED_METHODS:
         raise ConfigError(
             f"method is {method!r}, which needs training; "

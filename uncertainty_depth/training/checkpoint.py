@@ -121,10 +121,7 @@ def restore(path: Path, network: DepthNetwork, optimizer: torch.optim.Optimizer)
 
 
 def _history(metadata: dict[str, str]) -> History:
-    """Return the history; earlier versions kept those of all networks in one list."""
-    text = metadata.get("history") or metadata["progress"]
-    content = strict_json.read(text, MAX_HISTORY_BYTES, allow_nan=True)
-    history = content if "history" in metadata else content["histories"][-1]
+    history = strict_json.read(metadata["history"], MAX_HISTORY_BYTES, allow_nan=True)
     if not isinstance(history, list) or not all(isinstance(epoch, dict) for epoch in history):
         raise ValueError("its history is not one of epochs")
     return history

@@ -6,7 +6,7 @@ from __future__ import annotations
 import fcntl
 import logging
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,13 +17,12 @@ from torch import Tensor
 from tqdm import tqdm
 
 from uncertainty_depth.config import TrainingConfig
-from uncertainty_depth.config.choices import NORMALISED
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.inference.deployment import has_bfloat16
 from uncertainty_depth.model_folder import writing
 from uncertainty_depth.model_folder.files import read_tensors
 from uncertainty_depth.model_folder.folder import read
-from uncertainty_depth.network.architectures import make_network
+from uncertainty_depth.network.architectures import NETWORKS, make_network
 from uncertainty_depth.network.backbone import make_backbone
 from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.network.encoder import TransformersModel
@@ -52,7 +51,7 @@ def initial_network(member: Member) -> DepthNetwork:
     else:
         torch.manual_seed(member.encoder_seed)
         name = member.network.backbone
-        backbone = None if name == NORMALISED else make_backbone(name)
+        backbone = None if name in NETWORKS else make_backbone(name)
         if member.training.encoder_weights:
             load_encoder_weights(backbone, Path(member.training.encoder_weights))
         if member.encoder_seed != member.training.seed:
@@ -193,15 +192,14 @@ EXAMPLES = 8
 class MemberRun:
     """Training of one member; all its state is saved after every epoch."""
 
-    def __init__(self, model: ModelRun, number: int, make_bar: Callable[..., tqdm] = tqdm) -> None:
-        """Prepare the member `number`, from 0; `make_bar` takes tqdm's arguments."""
+    def __init__(self, model: ModelRun, number: int) -> None:
+        """Prepare the member `number`, from 0."""
         self.model = model
         self.number = number
-        self.make_bar = make_bar
         self.member = model.plan[number]
         self.training = self.member.training
         self.indices = self.member.frames(model.indices)
-        self.objective = self.member.objective_in(model.folder, model.device, len(self.indices))
+        self.objective = self.member.objective_in(model.folder, model.device)
         self.curves = model.named(CURVES, number)
         self.checkpoint = model.checkpoint(number)
         self.label = (
@@ -223,7 +221,7 @@ class MemberRun:
     def run(self) -> None:
         """Train until the schedule ends it."""
         steps = batches_per_epoch(len(self.indices), self.training.batch_size)
-        with self.make_bar(
+        with tqdm(
             total=self.training.epochs * steps, initial=len(self.errors) * steps, unit="batch"
         ) as bar:
             while not schedule.is_finished(self.errors, self.training):

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -159,24 +158,14 @@ class Objective:
     Attributes:
         loss: of the network's maps against the targets.
         targets: makes the targets.
-        examples: where not 0, the divergence of a learned dropout rate divided by this number of
-            examples is added (Gal et al. 2017).
     """
 
     loss: Loss
     targets: Targets = ground_truth
-    examples: int = 0
 
     def __call__(self, network: nn.Module, images: Tensor, depth_m: Tensor) -> Tensor:
         """Return the loss, a scalar, for images (B, 3, h, w) in [0, 1] and depth in metres."""
-        value = self.misfit(network, images, self.targets(images, depth_m))
-        if not self.examples:
-            return value
-        decoder: Any = network.decoder
-        return value + decoder.divergence() / self.examples
-
-    def misfit(self, network: nn.Module, images: Tensor, targets: Tensor) -> Tensor:
-        """Return the mean loss without the divergence of a learned rate."""
+        targets = self.targets(images, depth_m)
         with autocast(images.device):
             output = network(images)
         return self.loss(output.depth_m, output.scale_m, targets)
@@ -205,18 +194,6 @@ class ErrorOf:
         return (self.network(images).depth_m - depth_m).abs().clamp_min(MIN_ERROR_M)
 
 
-class DepthOf:
-    """Depth of the teacher, at every pixel."""
-
-    def __init__(self, network: DepthNetwork) -> None:
-        self.network = network.eval()
-
-    @torch.no_grad()
-    def __call__(self, images: Tensor, depth_m: Tensor) -> Tensor:
-        """Return (B, 1, h, w), metres."""
-        return self.network(images).depth_m
-
-
 class PredictionOf:
     """Mean and total standard deviation of any method, at every pixel.
 
@@ -236,11 +213,6 @@ class PredictionOf:
 def error_of(member: str, folder: Path, device: torch.device) -> ErrorOf:
     """Return the targets of a member of the model folder."""
     return ErrorOf(read(folder).load(member).to(device))
-
-
-def depth_of(member: str, folder: Path, device: torch.device) -> DepthOf:
-    """Return the targets of a member of the model folder."""
-    return DepthOf(read(folder).load(member).to(device))
 
 
 def prediction_of(teacher: Path | str, folder: Path, device: torch.device) -> PredictionOf:

@@ -27,7 +27,6 @@ from uncertainty_depth.training.objective import (
     Objective,
     Targets,
     choose_loss,
-    depth_of,
     distillation,
     error_of,
     prediction_of,
@@ -106,18 +105,11 @@ class Member:
         random = np.random.default_rng(self.training.seed)
         return sorted(random.choice(indices, len(indices)).tolist())
 
-    def objective_in(self, folder: Path, device: torch.device, frames: int) -> Objective:
-        """Return the objective for `frames` frames; earlier members must be in the folder.
-
-        Pixels of a frame are not independent: for a learned dropout rate a frame counts as one
-        example, its loss the mean over its pixels.
-        """
-        objective = self.objective
-        if self.network.dropout_type != "bernoulli":
-            objective = replace(objective, examples=frames)
-        if self.targets is not None:
-            objective = replace(objective, targets=self.targets(folder, device))
-        return objective
+    def objective_in(self, folder: Path, device: torch.device) -> Objective:
+        """Return the objective; members that it learns from must be in the folder."""
+        if self.targets is None:
+            return self.objective
+        return replace(self.objective, targets=self.targets(folder, device))
 
 
 INHERITED = (
@@ -230,13 +222,8 @@ def _refuse_other_network(network: NetworkConfig, model: ModelFolder, member: st
 
 HEADS_NEEDED = {
     "log_likelihood": "laplace",
-    "self_teaching": "laplace",
     "distilled": "gaussian",  # and no other: a standard deviation is what it learns
-    # A divergence is weighed against a likelihood, not against any other loss.
-    "concrete_dropout": "laplace",
-    "variational_dropout": "laplace",
 }
-DROPOUTS_NEEDED = {"concrete_dropout": "concrete", "variational_dropout": "gaussian"}
 ONLY_FOR = {
     "members": ("multi_inits", "bagging"),
     "backbones": ("multi_networks",),
@@ -248,7 +235,7 @@ ONLY_FOR = {
 def settle(
     network: NetworkConfig, training: TrainingConfig
 ) -> tuple[NetworkConfig, TrainingConfig]:
-    """Return the options with the head and dropout that the method requires.
+    """Return the options with the head that the method requires.
 
     Raises:
         ConfigError: distilling and the method contradict each other.
@@ -264,9 +251,7 @@ def settle(
     if network.head == "none" != head or (training.method == "distilled" and network.head != head):
         logger.info("%s needs a %s head and gets it", training.method, head)
         network = replace(network, head=head)
-    return replace(
-        network, dropout_type=DROPOUTS_NEEDED.get(training.method, network.dropout_type)
-    ), training
+    return network, training
 
 
 def without_effect(training: TrainingConfig, user_options: Container[str]) -> str:
@@ -303,7 +288,7 @@ def make_plan(network: NetworkConfig, training: TrainingConfig) -> list[Member]:
 
 
 def _one(network: NetworkConfig, training: TrainingConfig) -> list[Member]:
-    return [_member("best", network, training, training.seed)]
+    return [make_member("best", network, training, training.seed)]
 
 
 def _ensemble(network: NetworkConfig, training: TrainingConfig) -> list[Member]:
@@ -328,7 +313,7 @@ def _multi_networks(network: NetworkConfig, training: TrainingConfig) -> list[Me
 
 def _numbered(networks: Sequence[NetworkConfig], training: TrainingConfig) -> list[Member]:
     return [
-        _member(f"member_{number:02d}", network, training, member_seed(training.seed, number))
+        make_member(f"member_{number:02d}", network, training, member_seed(training.seed, number))
         for number, network in enumerate(networks, 1)
     ]
 
@@ -338,10 +323,10 @@ def _learned_error(network: NetworkConfig, training: TrainingConfig) -> list[Mem
 
     The error's range is from a millimetre to the width of the depth range.
     """
-    depth = _member(DEPTH, network, training, training.seed)
+    depth = make_member(DEPTH, network, training, training.seed)
     low, high = network.depth_range
     errors = replace(network, head="none", depth_range=(MIN_ERROR_M, high - low))
-    error = _member(ERROR, errors, replace(training, loss="l1"), member_seed(training.seed, 1))
+    error = make_member(ERROR, errors, replace(training, loss="l1"), member_seed(training.seed, 1))
     return [
         depth,
         replace(
@@ -350,24 +335,6 @@ def _learned_error(network: NetworkConfig, training: TrainingConfig) -> list[Mem
             targets=partial(error_of, DEPTH),
             helps=True,
         ),
-    ]
-
-
-def _self_teaching(network: NetworkConfig, training: TrainingConfig) -> list[Member]:
-    """Return a teacher, and a student that learns its depth by a likelihood.
-
-    Poggi et al. 2020: the student's head gets the scale.
-    """
-    loss = "" if training.loss == "nll" else training.loss
-    teacher = _member(
-        "teacher", replace(network, head="none"), replace(training, loss=loss), training.seed
-    )
-    student = _member(
-        "student", network, replace(training, loss="nll"), member_seed(training.seed, 1)
-    )
-    return [
-        replace(teacher, helps=True),
-        replace(student, targets=partial(depth_of, "teacher")),
     ]
 
 
@@ -388,7 +355,7 @@ def _distilled(network: NetworkConfig, training: TrainingConfig) -> list[Member]
             f"sparse_input is {network.sparse_input!r}, but {training.distill} has "
             f"{teacher.network.sparse_input!r}; expected the same to distill it"
         )
-    student = _member("best", network, training, training.seed)
+    student = make_member("best", network, training, training.seed)
     return [
         replace(
             student,
@@ -402,7 +369,6 @@ PLANS = {
     **dict.fromkeys(ENSEMBLES, _ensemble),
     "multi_networks": _multi_networks,
     "learned_error": _learned_error,
-    "self_teaching": _self_teaching,
     "distilled": _distilled,
 }
 
@@ -412,7 +378,8 @@ def member_seed(seed: int, number: int) -> int:
     return int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
 
 
-def _member(name: str, network: NetworkConfig, training: TrainingConfig, seed: int) -> Member:
+def make_member(name: str, network: NetworkConfig, training: TrainingConfig, seed: int) -> Member:
+    """Return a network that learns the ground truth, with a seed of its own."""
     objective = Objective(choose_loss(network, training))
     encoder_seed = training.seed if training.freeze_encoder else seed
     return Member(

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from uncertainty_depth import strict_json
 from uncertainty_depth.config import NetworkConfig, TrainingConfig
+from uncertainty_depth.config.training import network_options
 from uncertainty_depth.errors import ConfigError, ModelError
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.focal_length import camera_ranges, relative_focal_length
@@ -33,7 +34,6 @@ logger = logging.getLogger(__name__)
 
 GRID_ROWS = 16
 GRID_COLUMNS = 20
-DOMAIN_KEYS = ("camera", "median_depth_m")
 
 
 def domain(frames: TrainingFrames, indices: Sequence[int]) -> dict[str, Any]:
@@ -95,17 +95,15 @@ class OriginalRun:
 
     Attributes:
         options: of the network and of the training.
-        fingerprint: of the frames; empty where an earlier version has written none.
+        fingerprint: of the frames.
         finished: whether all its networks are trained.
         source: name of what it is trained on.
-        source_options: how the source was opened; empty in folders of earlier versions.
-        has_domain: whether it says what the training data were like; earlier versions did not.
+        source_options: how the source was opened.
     """
 
     options: dict[str, Any]
     fingerprint: str
     finished: bool
-    has_domain: bool
     source: str = ""
     source_options: dict[str, Any] = field(default_factory=dict)
 
@@ -129,10 +127,9 @@ def read_original(folder: Path) -> OriginalRun:
         content = strict_json.read_file(folder / "model.json", MAX_BYTES)
         training = content["training"]
         return OriginalRun(
-            {**content["network"], **training["options"]},
+            network_options({**content["network"], **training["options"]}),
             training.get("fingerprint", ""),
             training.get("finished", False),
-            all(key in training for key in DOMAIN_KEYS),
             training.get("source", ""),
             training.get("source_options", {}),
         )

@@ -15,12 +15,9 @@ from uncertainty_depth.config import NetworkConfig, SourceConfig, TrainingConfig
 from uncertainty_depth.errors import ConfigError, ModelError, SourceError
 from uncertainty_depth.frames.source import Source
 from uncertainty_depth.inference.deployment import choose_device
-from uncertainty_depth.model_folder import folder as model_folder
-from uncertainty_depth.model_folder import writing
-from uncertainty_depth.model_folder.folder import BEFORE
 from uncertainty_depth.network.depth_network import check_network
 from uncertainty_depth.options import check, to_mapping
-from uncertainty_depth.training import checkpoint, record
+from uncertainty_depth.training import record
 from uncertainty_depth.training.familiarity import try_to_add
 from uncertainty_depth.training.frames import read_frames, split, warn_of_sparse_ground_truth
 from uncertainty_depth.training.member_run import (
@@ -30,9 +27,8 @@ from uncertainty_depth.training.member_run import (
     create,
     initial_network,
 )
-from uncertainty_depth.training.on_ray import train_on_ray
 from uncertainty_depth.training.plan import Member, make_plan, provenance, settle
-from uncertainty_depth.training.record import OriginalRun, domain
+from uncertainty_depth.training.record import OriginalRun
 from uncertainty_depth.training.side_by_side import processes_for, train_side_by_side
 
 logger = logging.getLogger(__name__)
@@ -45,7 +41,6 @@ def train(
     training: TrainingConfig,
     resume: bool = False,
     source_options: SourceConfig | None = None,
-    ray: Any = None,
 ) -> Path:
     """Train the networks of a method on a source and write the model folder `output`.
 
@@ -62,7 +57,6 @@ def train(
         training: the method and how its networks are trained.
         resume: go on with the training in `output`; start it where nothing has been written yet.
         source_options: how the source was opened, recorded in `model.json` for --resume.
-        ray: the module, connected to a cluster that trains the networks in place of `processes`.
 
     Returns:
         `output`.
@@ -84,10 +78,8 @@ def train(
     before = _before(output, {**to_mapping(network), **to_mapping(training)}, resume)
     if before is not None and before.finished:
         clean(output, plan)
-        _complete_record(output, before, source, network, training)
         logger.info("the training in %s is complete", output)
         return output
-    _refuse_shared_checkpoint(output, plan)
     _try_architectures(plan)
     device = choose_device(training.device)
     frames = read_frames(
@@ -102,23 +94,16 @@ def train(
     model = ModelRun(output, plan, frames, indices, held_out, device, described)
     with torch.random.fork_rng():
         create(model)
-        _train_members(model, training.processes, ray)
+        numbers = model.unfinished()
+        processes = processes_for(model, numbers, training.processes)
+        if processes > 1:
+            train_side_by_side(model, numbers, processes)
+        else:
+            for number in numbers:
+                MemberRun(model, number).run()
         model.finish()
         try_to_add(output, frames, indices, held_out, training.device)
     return output
-
-
-def _train_members(model: ModelRun, processes: int, ray: Any) -> None:
-    numbers = model.unfinished()
-    if ray and numbers:
-        train_on_ray(model, numbers, ray)
-        return
-    processes = processes_for(model, numbers, processes)
-    if processes > 1:
-        train_side_by_side(model, numbers, processes)
-        return
-    for number in numbers:
-        MemberRun(model, number).run()
 
 
 def _before(output: Path, options: dict[str, Any], resume: bool) -> OriginalRun | None:
@@ -142,44 +127,9 @@ def _before(output: Path, options: dict[str, Any], resume: bool) -> OriginalRun 
             f"{output} holds no model.json; expected the folder of a training to resume"
         )
     before = record.read_original(output)
-    defaults = {**to_mapping(NetworkConfig()), **to_mapping(TrainingConfig()), **BEFORE}
+    defaults = {**to_mapping(NetworkConfig()), **to_mapping(TrainingConfig())}
     record.refuse_other_options({**defaults, **before.options}, options, output)
     return before
-
-
-def _complete_record(
-    output: Path,
-    before: OriginalRun,
-    source: Source,
-    network: NetworkConfig,
-    training: TrainingConfig,
-) -> None:
-    """Add to a finished training what earlier versions did not record."""
-    if before.has_domain:
-        return
-    described = model_folder.read(output).training
-    if described.get("source") != source.name:
-        raise SourceError(
-            f"the model in {output} was trained on {described.get('source')}, and the source is "
-            f"{source.name}; expected the same to complete its record"
-        )
-    frames = read_frames(
-        source, network.input_size, training.max_frames, network.canonical_focal_length
-    )
-    _refuse_other_frames(before, frames.fingerprint(), source.name, output)
-    indices, _ = split(len(frames), training.validation_fraction, training.seed)
-    writing.extend_training_record(output, domain(frames, indices))
-    logger.info("the cameras and depths of the training are added to %s", output / "model.json")
-
-
-def _refuse_shared_checkpoint(output: Path, plan: Sequence[Member]) -> None:
-    """Raise `ModelError` for an earlier version's checkpoint of all networks."""
-    shared = output / f"{checkpoint.NAME}.safetensors"
-    if len(plan) > 1 and shared.exists():
-        raise ModelError(
-            f"{shared} is an earlier version's, for all {len(plan)} networks; expected one of "
-            "each: finish it there or restart it"
-        )
 
 
 def _refuse_other_frames(

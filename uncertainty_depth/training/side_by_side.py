@@ -9,20 +9,17 @@ once; each has its checkpoint, so a resumed training repeats at most one epoch o
 from __future__ import annotations
 
 import faulthandler
-import io
 import logging
 import multiprocessing
 import os
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from logging.handlers import QueueHandler
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
-from pathlib import Path
-from threading import RLock
 from typing import Any, cast
 
 import torch
@@ -35,78 +32,8 @@ from uncertainty_depth.training.member_run import MemberRun, ModelRun
 
 logger = logging.getLogger(__name__)
 
-BAR = ("n", "initial", "total", "desc", "postfix", "start_t")
-
-
-def work(model: ModelRun, number: int, slot: int, threads: int, parent: Connection) -> None:
-    """Train the member `number` on the frames that the parent saved in the model folder.
-
-    Args:
-        model: without frames.
-        number: place of the member in the plan, from 0.
-        slot: which of the processes at work this is, from 0: chooses the GPU.
-        threads: for torch's operators.
-        parent: gets the state of the progress bar (a mapping), log records, and at last the
-            sentence that says why, where the network is not trained.
-    """
-    _print_into(model.log(number))
-    logging.basicConfig(
-        level=logging.INFO,
-        format="%(message)s",
-        handlers=[ToParent(cast(Any, parent)), logging.StreamHandler()],
-    )
-    # tqdm's own lock is a semaphore, which a process that is ended would leave behind.
-    tqdm.set_lock(RLock())
-    torch.set_num_threads(threads)
-    if model.device.type == "cuda" and model.device.index is None:
-        torch.cuda.set_device(slot % torch.cuda.device_count())
-    try:
-        with_frames = replace(model, frames=TrainingFrames.mapped(model.folder))
-        MemberRun(with_frames, number, partial(ParentsBar, parent)).run()
-    except Exception as error:
-        sentence = (str(error).splitlines() or [""])[0]
-        parent.send(
-            str(error)
-            if isinstance(error, UncertaintyDepthError)
-            else f"{type(error).__name__}: {sentence}"
-        )
-        raise
-
-
-def _print_into(log: Path) -> None:
-    """Redirect all output to the log, including that of a crash."""
-    with log.open("a") as file:
-        for descriptor in (1, 2):
-            os.dup2(file.fileno(), descriptor)
-    faulthandler.enable()
-
-
-class ParentsBar(tqdm):
-    """Progress bar that the parent draws; raises if the parent has ended."""
-
-    monitor_interval = 0  # no thread that could write to the connection at the same time
-
-    def __init__(self, parent: Connection, **options: object) -> None:
-        self.parent = parent
-        super().__init__(file=io.StringIO(), **options)
-
-    def display(self, msg: str | None = None, pos: int | None = None) -> None:
-        """Send the state of the bar to the parent."""
-        self.parent.send({name: value for name, value in vars(self).items() if name in BAR})
-
-
-class ToParent(QueueHandler):
-    """Send log records to the parent's loggers."""
-
-    def enqueue(self, record: logging.LogRecord) -> None:
-        """Send a record through the connection."""
-        connection: Any = self.queue
-        connection.send(record)
-
-
-CONTEXT = multiprocessing.get_context(
-    "spawn"
-)  # a fork of a process with threads, or with CUDA, may hang
+CONTEXT = multiprocessing.get_context("spawn")
+"""A fork of a process with threads, or with CUDA, may hang."""
 
 
 def processes_for(model: ModelRun, numbers: Sequence[int], requested: int) -> int:
@@ -119,149 +46,101 @@ def processes_for(model: ModelRun, numbers: Sequence[int], requested: int) -> in
 def train_side_by_side(model: ModelRun, numbers: Sequence[int], processes: int) -> None:
     """Train these members, at most `processes` at a time.
 
-    A member that learns from others waits for all before it.
+    A member that learns from others waits for all before it. Progress bars are in the members'
+    logs.
 
     Raises:
         TrainingError: a process failed.
     """
     threads = max(torch.get_num_threads() // processes, 1)
-    logger.info(
-        "%d networks are trained by %d processes; threads of each: %d",
-        len(numbers),
-        processes,
-        threads,
-    )
     model.frames.save(model.folder)
-    crew = Crew(replace(model, frames=TrainingFrames()), numbers, threads)
+    shared = replace(model, frames=TrainingFrames())
+    waiting = list(numbers)
+    running: dict[int, MemberProcess] = {}
+    failed: dict[int, str] = {}
+
+    def can_begin(number: int) -> bool:
+        unfinished = (*waiting, *running, *failed)
+        return model.plan[number].targets is None or number == min(unfinished)
+
+    label = f"{processes} processes, threads of each: {threads}"
     try:
-        with logging_redirect_tqdm():
-            while crew.start(processes):
-                crew.listen()
+        with tqdm(desc=label, total=len(waiting), unit="network") as bar, logging_redirect_tqdm():
+            while True:
+                for number in [number for number in waiting if can_begin(number)]:
+                    if len(running) < processes:
+                        slots = {process.slot for process in running.values()}
+                        slot = min(set(range(processes)) - slots)
+                        waiting.remove(number)
+                        running[number] = MemberProcess(shared, number, slot, threads)
+                if not running:
+                    break
+                ready = wait([process.connection for process in running.values()])
+                for number, process in list(running.items()):
+                    if process.connection in ready and not process.hear():
+                        del running[number]
+                        bar.update()
+                        if failure := process.end():
+                            failed[number] = failure
+                            logger.error("%s", failure)
     finally:
-        crew.stop()
+        for process in running.values():
+            process.process.terminate()
+        for process in running.values():
+            process.end()
         for name in FILES:
             (model.folder / name).unlink(missing_ok=True)
-    crew.report()
-
-
-class Crew:
-    """Running processes, waiting members, and the errors of those that failed."""
-
-    def __init__(self, model: ModelRun, numbers: Sequence[int], threads: int) -> None:
-        self.model = model
-        self.threads = threads
-        self.waiting = list(numbers)
-        self.running: dict[int, MemberProcess] = {}
-        self.failed: dict[int, str] = {}
-
-    def start(self, max_running: int) -> bool:
-        """Start processes up to `max_running` for waiting members; return whether any runs."""
-        for number in [number for number in self.waiting if self._can_begin(number)][
-            : max_running - len(self.running)
-        ]:
-            self.waiting.remove(number)
-            slot = min(set(range(max_running)) - {worker.slot for worker in self.running.values()})
-            with _blocked_interrupts():
-                self.running[number] = MemberProcess(self.model, number, slot, self.threads)
-        return bool(self.running)
-
-    def _can_begin(self, number: int) -> bool:
-        unfinished = (*self.waiting, *self.running, *self.failed)
-        return self.model.plan[number].targets is None or number == min(unfinished)
-
-    def listen(self) -> None:
-        """Wait for a message or the end of a process."""
-        ready = wait([worker.connection for worker in self.running.values()])
-        for number, worker in [
-            (number, worker)
-            for number, worker in self.running.items()
-            if worker.connection in ready
-        ]:
-            if not worker.hear():
-                del self.running[number]
-                if failure := worker.end():
-                    self.failed[number] = (
-                        f"{self.model.plan[number].name} was not trained: {failure}; see "
-                        f"{self.model.log(number)}"
-                    )
-                    logger.error("%s", self.failed[number])
-
-    def stop(self) -> None:
-        """Terminate all processes."""
-        for worker in self.running.values():
-            worker.process.terminate()
-        for worker in self.running.values():
-            worker.end()
-
-    def report(self) -> None:
-        """Raise `TrainingError` where a process failed."""
-        raise_failures(self.failed, len(self.waiting))
-
-
-def raise_failures(failed: Mapping[int, str], not_begun: int = 0) -> None:
-    """Raise `TrainingError` with the first failure, if there is any, and the number of others.
-
-    Args:
-        failed: why members were not trained, by their numbers, the first one first.
-        not_begun: number of members that wait for them.
-    """
-    if not failed:
-        return
-    others = len(failed) + not_begun - 1
-    also = f" ({others} more failed or were not started)" if others else ""
-    first = next(iter(failed.values()))
-    raise TrainingError(f"{first}{also}; --resume trains the missing networks")
+    if failed:
+        others = len(failed) + len(waiting) - 1
+        also = f" ({others} more failed or were not started)" if others else ""
+        first = next(iter(failed.values()))
+        raise TrainingError(f"{first}{also}; --resume trains the missing networks")
 
 
 class MemberProcess:
-    """Parent's side of a process that trains one network."""
+    """Parent's side of a process that trains one network.
+
+    Attributes:
+        slot: which of the processes at work this is, from 0: chooses the GPU.
+        connection: brings log records, and at last a sentence if the network is not trained.
+    """
 
     def __init__(self, model: ModelRun, number: int, slot: int, threads: int) -> None:
         self.slot = slot
+        self.name = model.plan[number].name
+        self.log = model.log(number)
         self.sentence = ""
-        self.bar = tqdm(desc=f"{model.plan[number].name} starts", unit="batch")
-        model.log(number).touch()
         self.connection, child = CONTEXT.Pipe(duplex=False)
         self.process = CONTEXT.Process(
             target=work, args=(model, number, slot, threads, child), daemon=True
         )
-        self.process.start()
+        with _blocked_interrupts():
+            self.process.start()
         child.close()
 
     def hear(self) -> bool:
-        """Handle one message; return False when the process has ended."""
+        """Handle one message; return False if the process has ended."""
         try:
             message = self.connection.recv()
         except (EOFError, OSError):  # OSError: it ended in the middle of a message
             return False
-        if isinstance(message, logging.LogRecord):
-            _log(message)
-        elif isinstance(message, str):
+        if isinstance(message, str):
             self.sentence = message
-        else:
-            vars(self.bar).update(message)
-            self.bar.refresh()
+        elif (own_logger := logging.getLogger(message.name)).isEnabledFor(message.levelno):
+            own_logger.handle(message)
         return True
 
     def end(self) -> str:
         """Join the process; return why its network is not trained, empty if it is."""
         self.process.join()
         self.connection.close()
-        self.bar.close()
         code = self.process.exitcode
-        if code is None:
-            return self.sentence or "its process has not ended"
-        how = (
-            f"its process was ended by {signal.Signals(-code).name}"
-            if code < 0
-            else f"its process ended with exit code {code}"
-        )
-        return "" if code == 0 else self.sentence or how
-
-
-def _log(record: logging.LogRecord) -> None:
-    if (own_logger := logging.getLogger(record.name)).isEnabledFor(record.levelno):
-        own_logger.handle(record)
+        if code == 0:
+            return ""
+        reason = self.sentence or f"its process ended with exit code {code}"
+        if code is not None and code < 0:
+            reason = f"its process was ended by {signal.Signals(-code).name}"
+        return f"{self.name} was not trained: {reason}; see {self.log}"
 
 
 @contextmanager
@@ -277,3 +156,51 @@ def _blocked_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def work(model: ModelRun, number: int, slot: int, threads: int, parent: Connection) -> None:
+    """Train the member `number` on the frames that the parent saved in the model folder.
+
+    Args:
+        model: without frames.
+        number: place of the member in the plan, from 0.
+        slot: see `MemberProcess`.
+        threads: for torch's operators.
+        parent: gets log records, and the sentence that says why the network is not trained.
+    """
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    with model.log(number).open("a") as file:  # all output, including that of a crash
+        for descriptor in (1, 2):
+            os.dup2(file.fileno(), descriptor)
+    faulthandler.enable()
+    handlers = [ToParent(cast(Any, parent)), logging.StreamHandler()]
+    logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=handlers)
+    # tqdm's own lock is a semaphore, which a process that is ended would leave behind.
+    tqdm.set_lock(threading.RLock())
+    torch.set_num_threads(threads)
+    if model.device.type == "cuda" and model.device.index is None:
+        torch.cuda.set_device(slot % torch.cuda.device_count())
+    try:
+        MemberRun(replace(model, frames=TrainingFrames.mapped(model.folder)), number).run()
+    except Exception as error:
+        first_line = (str(error).splitlines() or [""])[0]
+        is_ours = isinstance(error, UncertaintyDepthError)
+        parent.send(str(error) if is_ours else f"{type(error).__name__}: {first_line}")
+        raise
+
+
+class ToParent(QueueHandler):
+    """Sends log records to the parent's loggers."""
+
+    def enqueue(self, record: logging.LogRecord) -> None:
+        """Send a record through the connection."""
+        connection: Any = self.queue
+        connection.send(record)
+
+
+def _end_with_parent() -> None:
+    """End this process if the parent is killed: nobody would start its training again."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)

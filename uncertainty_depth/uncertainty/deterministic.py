@@ -3,8 +3,7 @@
 
 With a head this is `log_likelihood` (Nix and Weigend 1994; Kendall and Gal 2017, section 2.2): the
 network is trained by the likelihood of a normal or a Laplace distribution and predicts its scale.
-`self_teaching` (Poggi et al. 2020) trains it by that likelihood of a teacher's depth, `distilled`
-(after Hinton et al. 2015) on the mean and the total sigma of a whole model.
+`distilled` (after Hinton et al. 2015) learns the mean and the total sigma of a whole model.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Stochastic passes: dropout left on, or noise in a feature map of any network.
 
-- `mc_dropout` (Gal and Ghahramani 2016): Bernoulli dropout of a fixed rate.
-- `concrete_dropout` (Gal et al. 2017): Bernoulli dropout whose rate was learned, by the concrete
-  relaxation.
-- `variational_dropout` (Kingma et al. 2015): units are multiplied by N(1, alpha), alpha learned.
+`mc_dropout` (Gal and Ghahramani 2016): the dropout that the network was trained with.
 
 Of networks trained without noise: Mi et al., AAAI 2022, "Training-free uncertainty estimation for
 dense regression: sensitivity as a surrogate": how far the output moves when an intermediate
@@ -30,7 +27,6 @@ from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.errors import ModelError
 from uncertainty_depth.model_folder.folder import ModelFolder
 from uncertainty_depth.network.depth_network import DepthNetwork
-from uncertainty_depth.network.learned_dropout import ConcreteDropout, VariationalDropout
 from uncertainty_depth.records import SampleRange
 from uncertainty_depth.uncertainty.estimator import (
     Estimate,
@@ -129,28 +125,8 @@ class SeededDropout:
         return (x * (1.0 / (1.0 - self.rate))) * keep.permute(0, 3, 1, 2).to(x.dtype)
 
 
-@dataclass(frozen=True)
-class SeededGaussianDropout:
-    """Multiplication by N(1, alpha), drawn from the streams."""
-
-    alpha: float
-
-    def noise(self, streams: Streams, shape: Sequence[int]) -> Tensor:
-        """Return (M, h, w, C) float32 samples of N(0, 1) for maps of (C, h, w)."""
-        return streams.normal_noise(shape)
-
-    def __call__(self, x: Tensor, streams: Streams) -> Tensor:
-        """Return (M, C, h, w): (1 or M, C, h, w) maps times 1 + sqrt(alpha) noise."""
-        noise = streams.normal_noise(x.shape[1:]).permute(0, 3, 1, 2)
-        return x * (1.0 + self.alpha**0.5 * noise).to(x.dtype)
-
-
-def seeded(layer: nn.Module) -> SeededDropout | SeededGaussianDropout:
-    """Return the function of (x, streams) that replaces a dropout layer, at its present rate."""
-    if isinstance(layer, VariationalDropout):
-        return SeededGaussianDropout(layer.alpha.item())
-    if isinstance(layer, ConcreteDropout):
-        return SeededDropout(layer.rate.item())
+def seeded(layer: nn.Module) -> SeededDropout:
+    """Return the function of (x, streams) that replaces a dropout layer, at its rate."""
     return SeededDropout(cast(nn.Dropout, layer).p)
 
 

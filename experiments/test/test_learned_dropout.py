@@ -7,14 +7,7 @@ import torch
 from scipy import integrate, stats
 from torch import nn
 
-from uncertainty_depth.config import NetworkConfig
-from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.network.hourglass import Hourglass
-from uncertainty_depth.network.learned_dropout import (
-    ConcreteDropout,
-    VariationalDropout,
-    make_dropout,
-)
+from experiments.learned_dropout import ConcreteDropout, VariationalDropout
 
 
 def test_concrete_dropout_drops_at_its_rate_and_keeps_the_mean():
@@ -103,34 +96,3 @@ def test_one_rate_per_stacked_network():
     assert dropped.tolist() == pytest.approx(
         torch.sigmoid(torch.tensor([-4.0, 0.0, 4.0])).tolist(), abs=0.05
     )
-
-
-@pytest.mark.parametrize("dropout_type", ["concrete", "gaussian"])
-def test_a_learned_rate_cannot_start_at_0(dropout_type):
-    with pytest.raises(
-        ConfigError,
-        match=f"dropout is 0.0 but dropout_type is '{dropout_type}'; expected a rate above 0",
-    ):
-        make_dropout(dropout_type, 8, 0.0)
-
-
-@pytest.mark.parametrize("dropout_type", ["bernoulli", "concrete", "gaussian"])
-def test_dropouts_of_one_rate_start_with_one_variance(dropout_type):
-    torch.manual_seed(0)
-    assert make_dropout(dropout_type, 8, 0.3).train()(
-        torch.ones(400_000)
-    ).var().item() == pytest.approx(0.3 / 0.7, rel=0.1)
-
-
-def test_the_decoder_s_divergence_is_that_of_its_three_layers():
-    decoder = Hourglass(
-        NetworkConfig(backbone="tiny", decoder_width=16, dropout_type="concrete", dropout=0.3)
-    ).decoder
-    squares = [up.unpool.weight.square().sum().item() for up in decoder.ups[1:]]
-    entropy = stats.bernoulli(0.3).entropy()
-    expected = sum(
-        square / 2 / 0.7 - features * entropy
-        for square, features in zip(squares, (16, 8, 4), strict=True)
-    )
-    assert decoder.divergence().item() == pytest.approx(expected, rel=1e-5)
-    assert Hourglass(NetworkConfig(backbone="tiny", decoder_width=16)).decoder.divergence() == 0

@@ -4,15 +4,13 @@
 import numpy as np
 import pytest
 import torch
-from transformers import Dinov2Config
 
+from experiments import deep_dropout, methods  # noqa: F401  adds the network
 from uncertainty_depth.config import NetworkConfig, PredictorConfig
 from uncertainty_depth.engines.graphs import trace
-from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.model_folder import writing
 from uncertainty_depth.model_folder.folder import read as read_model
 from uncertainty_depth.network.architectures import make_network
-from uncertainty_depth.network.backbone import backbone_from_mapping
 from uncertainty_depth.training.objective import gaussian_nll
 from uncertainty_depth.uncertainty.mc_dropout import McDropout, seeded
 
@@ -20,15 +18,14 @@ STAGES = ((32, 8, 8), (64, 4, 4), (128, 2, 2))
 UP_PROJECTIONS = ((16, 4, 4), (8, 8, 8), (4, 16, 16), (2, 32, 32))
 
 
-def network(places="encoder_and_decoder", **options):
+def network(backbone=deep_dropout.NAME, **options):
     torch.manual_seed(0)
     config = NetworkConfig(
-        backbone="tiny",
+        backbone=backbone,
         decoder_width=16,
         input_size=(64, 64),
         head="gaussian",
         dropout=0.5,
-        dropout_places=places,
         **options,
     )
     return make_network(config).eval()
@@ -38,12 +35,10 @@ def image():
     return torch.rand(1, 3, 64, 64, generator=torch.Generator().manual_seed(1))
 
 
-@pytest.mark.parametrize("skip_connections", [True, False])
 @pytest.mark.parametrize("sparse_input", ["", "lidar"])
-def test_without_dropout_it_is_the_usual_network(skip_connections, sparse_input):
-    options = {"skip_connections": skip_connections, "sparse_input": sparse_input}
-    usual = network("decoder", **options)
-    deep = network(**options)
+def test_without_dropout_it_is_the_usual_network(sparse_input):
+    usual = network("tiny", sparse_input=sparse_input)
+    deep = network(sparse_input=sparse_input)
     for expected, actual in zip(usual(image()), deep(image()), strict=True):
         assert torch.equal(expected, actual)
 
@@ -81,17 +76,3 @@ def test_samples_are_the_same_after_writing_reading_and_in_a_graph(tmp_path):
     np.testing.assert_array_equal(estimates[0].stacked(), estimates[1].stacked())
     pair = trace(deep, [seeded(layer) for layer in deep.decoder.dropouts])
     assert pair.noise_shapes == STAGES + UP_PROJECTIONS
-
-
-def test_a_learned_rate_weighs_the_layer_that_follows():
-    deep = network(dropout_type="concrete")
-    channels = [layer.weight.shape for layer in deep.decoder.layers_after_dropouts()]
-    assert len(channels) == len(deep.decoder.dropouts)
-    assert deep.decoder.divergence().isfinite()
-
-
-def test_other_backbones_are_refused_in_one_clear_sentence():
-    vit = Dinov2Config(hidden_size=16, num_hidden_layers=4, num_attention_heads=2, image_size=56)
-    config = NetworkConfig(dropout_places="encoder_and_decoder", input_size=(56, 56))
-    with pytest.raises(ConfigError, match=r"needs a ResNet as its encoder, .* 'dinov2' model"):
-        make_network(config, backbone_from_mapping(vit.to_dict()))

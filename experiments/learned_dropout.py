@@ -4,13 +4,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-
-from uncertainty_depth.errors import ConfigError
 
 
 class ConcreteDropout(nn.Module):
@@ -101,43 +98,3 @@ class VariationalDropout(nn.Module):
         """
         scaled = 0.63576 * torch.sigmoid(1.87320 + 1.48695 * self.log_alpha)
         return self.features * (0.63576 - scaled + 0.5 * functional.softplus(-self.log_alpha))
-
-
-def make_dropout(dropout_type: str, features: int, rate: float) -> nn.Module:
-    """Return a dropout layer for maps of `features` channels.
-
-    A Gaussian layer starts at the variance of Bernoulli dropout of the same rate.
-
-    Args:
-        dropout_type: one of `config.DROPOUTS`.
-        features: channels.
-        rate: fraction of units dropped, at the start where it is learned.
-
-    Raises:
-        ConfigError: a learned rate would start at 0, where it has no gradient.
-    """
-    if dropout_type == "bernoulli":
-        return nn.Dropout(rate)
-    if rate == 0.0:
-        raise ConfigError(
-            f"dropout is 0.0 but dropout_type is {dropout_type!r}; "
-            "expected a rate above 0 to start from"
-        )
-    if dropout_type == "concrete":
-        return ConcreteDropout(features, rate=rate)
-    return VariationalDropout(features, alpha=rate / (1 - rate))
-
-
-def divergence(layer: nn.Module, after: Any) -> Tensor | float:
-    """Return the KL divergence of a dropout layer to its prior; 0 for a fixed rate.
-
-    Args:
-        layer: the dropout layer.
-        after: the layer that its units enter; the prior of its weights is N(0, 1) for a concrete
-            rate.
-    """
-    if isinstance(layer, ConcreteDropout):
-        return layer.divergence(after.weight.square().sum(), 1.0)
-    if isinstance(layer, VariationalDropout):
-        return layer.divergence()
-    return 0.0

@@ -1,0 +1,71 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Methods and networks of the papers that no robot needs, added to the package's own.
+
+Import this module, and `train` and `Predictor` know them. Self-teaching: Poggi et al. 2020, "On
+the uncertainty of self-supervised monocular depth estimation": a student learns the depth of its
+teacher by a likelihood.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from experiments import deep_dropout
+from uncertainty_depth.config import METHODS, TRAINED_METHODS, NetworkConfig, TrainingConfig
+from uncertainty_depth.model_folder.folder import read
+from uncertainty_depth.network.architectures import NETWORKS
+from uncertainty_depth.network.depth_network import DepthNetwork
+from uncertainty_depth.training.plan import HEADS_NEEDED, PLANS, Member, make_member, member_seed
+from uncertainty_depth.uncertainty import ESTIMATORS
+from uncertainty_depth.uncertainty.deterministic import Deterministic
+
+SELF_TEACHING = "self_teaching"
+
+
+def self_teaching(network: NetworkConfig, training: TrainingConfig) -> Sequence[Member]:
+    """Return a teacher, and a student that learns its depth by a likelihood.
+
+    Poggi et al. 2020: the student's head gets the scale.
+    """
+    loss = "" if training.loss == "nll" else training.loss
+    teacher = make_member(
+        "teacher", replace(network, head="none"), replace(training, loss=loss), training.seed
+    )
+    student = make_member(
+        "student", network, replace(training, loss="nll"), member_seed(training.seed, 1)
+    )
+    return [
+        replace(teacher, helps=True),
+        replace(student, targets=partial(depth_of, "teacher")),
+    ]
+
+
+class DepthOf:
+    """Depth of the teacher, at every pixel."""
+
+    def __init__(self, network: DepthNetwork) -> None:
+        self.network = network.eval()
+
+    @torch.no_grad()
+    def __call__(self, images: Tensor, depth_m: Tensor) -> Tensor:
+        """Return (B, 1, h, w), metres."""
+        return self.network(images).depth_m
+
+
+def depth_of(member: str, folder: Path, device: torch.device) -> DepthOf:
+    """Return the targets of a member of the model folder."""
+    return DepthOf(read(folder).load(member).to(device))
+
+
+NETWORKS[deep_dropout.NAME] = deep_dropout.DeepHourglass
+TRAINED_METHODS.append(SELF_TEACHING)
+METHODS.append(SELF_TEACHING)
+HEADS_NEEDED[SELF_TEACHING] = "laplace"
+PLANS[SELF_TEACHING] = self_teaching
+ESTIMATORS[SELF_TEACHING] = Deterministic
