@@ -57,7 +57,7 @@ def test_docstring_examples_run():
 
 
 def test_the_front_door_names_what_it_opens():
-    assert set(uncertainty_depth.__all__) <= set(dir(uncertainty_depth))
+    assert set(dir(uncertainty_depth)) == {"__version__", *uncertainty_depth.__all__}
     for name in uncertainty_depth.__all__:
         assert getattr(uncertainty_depth, name).__name__ == name
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):

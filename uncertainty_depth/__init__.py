@@ -48,8 +48,8 @@ MODULES = {
 
 
 def __dir__() -> list[str]:
-    """Return the names of `__all__` too, which are not imported yet, so that shells complete."""
-    return sorted({*globals(), *__all__})
+    """Return the public names, which are not imported yet, so that shells complete them."""
+    return ["__version__", *__all__]
 
 
 def __getattr__(name: str) -> Any:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 import math
 import numbers
+import reprlib
 from typing import Any
 
 import numpy as np
@@ -116,8 +117,9 @@ def fraction(name: str, value: float) -> float:
 
 def choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     """Return the value; refuse it unless it is one of the names."""
-    if value not in choices:
-        raise ValueError(f"{name} is {value!r}; expected one of {', '.join(map(repr, choices))}")
+    if not isinstance(value, str) or value not in choices:
+        shown = reprlib.repr(value)  # an array is easily given in place of a name
+        raise ValueError(f"{name} is {shown}; expected one of {', '.join(map(repr, choices))}")
     return value
 
 
