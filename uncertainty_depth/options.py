@@ -19,8 +19,8 @@ from uncertainty_depth.errors import ConfigError
 
 ConfigT = TypeVar("ConfigT")
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
-FIXED = "fixed while the node is configured"
-"""Said of a `read_only` option of a node."""
+LIVE = "may change while the node runs"
+"""Shown for `live` parameters; all others are set while the node is not active."""
 MAX_METAVAR = 60
 """Longer lists of choices stand in the help, not beside the flag."""
 NUMBERED = ":N"
@@ -35,7 +35,8 @@ def option(
     maximum: float | None = None,
     choices: tuple[str, ...] | None = None,
     aliases: Mapping[str, str] | None = None,
-    read_only: bool = False,
+    live: bool = False,
+    on_robot: bool = True,
     flag: str = "",
     expert: bool = False,
 ) -> Any:
@@ -48,7 +49,8 @@ def option(
         maximum: largest value allowed, of each element of a tuple.
         choices: the only values allowed; one that ends in `:N` allows any number there.
         aliases: other spellings of choices on the command line, each with the choice it means.
-        read_only: fixed while a node is configured.
+        live: a node takes it while it is active.
+        on_robot: a parameter of the nodes; false: nodes use the default.
         flag: its flag on the command line, if that is not `--` and the name.
         expert: rarely set; on the command line only by `--set name=value`.
     """
@@ -58,7 +60,8 @@ def option(
         "maximum": maximum,
         "choices": choices,
         "aliases": dict(aliases or {}),
-        "read_only": read_only,
+        "live": live,
+        "on_robot": on_robot,
         "flag": flag,
         "expert": expert,
     }
@@ -293,14 +296,19 @@ def from_text(config_class: type, name: str, text: str) -> Any:
 def add_parameters(parser: argparse.ArgumentParser, config_class: type) -> None:
     """Add one line of help per field, `name:=TYPE` as ROS takes it; these are not parsed."""
     group = parser.add_argument_group(_heading(config_class))
-    for field in dataclasses.fields(config_class):
+    for field in parameters_of(config_class):
         scalar = element_type(config_class, field.name).__name__.upper()
         value = f"[{scalar},...]" if isinstance(field.default, tuple) else scalar
         choices = f"one of {', '.join(_choices(field))}" if _choices(field) else ""
-        fixed = FIXED if field.metadata["read_only"] else ""
+        live = LIVE if field.metadata["live"] else ""
         group.add_argument(
-            field.name, metavar=f"{field.name}:={value}", help=_help(field, choices, fixed)
+            field.name, metavar=f"{field.name}:={value}", help=_help(field, choices, live)
         )
+
+
+def parameters_of(config_class: type) -> list[dataclasses.Field[Any]]:
+    """Return the fields that are parameters of a node."""
+    return [field for field in dataclasses.fields(config_class) if field.metadata["on_robot"]]
 
 
 def from_arguments(

@@ -21,10 +21,10 @@ def test_pairs_in_either_order():
 def test_oldest_is_given_up_when_full_and_repeated_stamps_replace():
     pairs = ExactPairs(2)
     assert pairs.add(0, 1, "a") == (None, [])
-    assert pairs.add(0, 1, "again") == (None, [Unmatched(1, 0)])
+    assert pairs.add(0, 1, "again") == (None, [Unmatched(1, 0, "a")])
     assert pairs.add(1, 2, "b") == (None, [])
-    assert pairs.add(0, 3, "c") == (None, [Unmatched(1, 0)])
-    assert pairs.flush() == [Unmatched(2, 1), Unmatched(3, 0)]
+    assert pairs.add(0, 3, "c") == (None, [Unmatched(1, 0, "again")])
+    assert pairs.flush() == [Unmatched(2, 1, "b"), Unmatched(3, 0, "c")]
 
 
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 6))), st.integers(1, 4))

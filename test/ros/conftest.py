@@ -381,6 +381,97 @@ def make():
     )
 
 
+def facts(array):
+    """The values of the one status of a DiagnosticArray."""
+    return {item.key: item.value for item in array.status[0].values}
+
+
+def numbers(array):
+    """Its whole numbers."""
+    return {name: int(text) for name, text in facts(array).items() if text.isdigit()}
+
+
+def red(value=4, width=16, height=12):
+    """An image of one depth, for the fake network."""
+    image = np.zeros((height, width, 3), np.uint8)
+    image[..., 0] = value
+    return image
+
+
+class FakePredictor:
+    """Depth = red channel in metres, or the LiDAR's; sigma a tenth; waits while `gate` is closed.
+
+    It fails at a red of 66, alone or with others.
+    """
+
+    model = SimpleNamespace(method="mc_dropout")
+    device = "cpu"
+    sparse_input = None
+    depth_range = (0.3, 12.0)
+    sigma_name = "fake"
+    loads = 0
+
+    def __init__(self, config):
+        from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION
+        from uncertainty_depth.errors import ModelError
+
+        if config.method == "multi_epochs":
+            raise ModelError(f"{config.model} has no snapshots")
+        if config.method == "tta" and config.samples == 13:
+            raise MemoryError("no room for a network")
+        self.half_widths = BY_DISTRIBUTION["gaussian"]
+        self.check(config)
+        self.method = config.method or self.model.method
+        self.config = config
+        self.batches = []
+        FakePredictor.loads += 1
+        self.gate = threading.Event()
+        self.begun = threading.Semaphore(0)
+        self.gate.set()
+
+    @property
+    def passes(self):
+        return self.config.samples
+
+    def predict_batch(self, observations, samples=None, widen=True):
+        from uncertainty_depth.records import DepthPrediction
+
+        self.begun.release()
+        assert self.gate.wait(DEADLINE_S)
+        self.batches.append([one.stamp_ns for one in observations])
+        if any(one.image[0, 0, 0] == 66 for one in observations):
+            raise RuntimeError("the network fails")
+        predictions = []
+        for one in observations:
+            depth_m = one.image[..., 0].astype(np.float32)
+            if one.sparse_m is not None:
+                depth_m = np.where(np.isnan(one.sparse_m), depth_m, one.sparse_m)
+            predictions.append(DepthPrediction(depth_m, depth_m / 10))
+        return predictions
+
+    def check(self, config):
+        from uncertainty_depth.errors import ConfigError
+
+        if config.samples == 666:
+            raise ConfigError("samples is 666, which fake cannot do")
+
+    def describe(self):
+        return {"method": self.method, "samples": self.config.samples}
+
+
+@pytest.fixture
+def start_depth(graph, monkeypatch):
+    """Start a depth node with a fake network."""
+    from uncertainty_depth.ros import depth_node
+
+    def start(arguments=(), predictor=FakePredictor, **parameters):
+        monkeypatch.setattr(depth_node, "load_predictor", predictor)
+        options = {"model": "fake", "max_frame_age": 0.0, **parameters}
+        return graph.start(depth_node.DepthNode, arguments, **options)
+
+    return start
+
+
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory):
     """A model folder with random weights and two members, for mc_dropout and multi_epochs."""

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import fnmatch
 import itertools
 import os
@@ -20,6 +19,7 @@ from hypothesis import strategies as st
 
 from uncertainty_depth.config import DepthNodeConfig, EvaluatorNodeConfig, SigmaNodeConfig
 from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.options import parameters_of
 from uncertainty_depth.ros import main as node_main
 from uncertainty_depth.ros.command_line import (
     DEPTH_NODE,
@@ -79,12 +79,12 @@ def test_help_is_a_success_that_starts_nothing_and_needs_no_ros(
 @pytest.mark.parametrize(("node", "config_type"), CONFIGS.items())
 def test_help_explains_every_parameter(node, config_type, help_of):
     words = " ".join(help_of(node).split())
-    for item in dataclasses.fields(config_type):
+    for item in parameters_of(config_type):
         (explained,) = re.findall(
             rf" {item.name}:=\S+ {re.escape(item.metadata['help'])}(?: \(([^()]*)\))?", words
         )
         assert all(choice in explained for choice in item.metadata["choices"] or ())
-        assert ("fixed" in explained) == item.metadata["read_only"]
+        assert ("may change while the node runs" in explained) == item.metadata["live"]
         for bound in (item.metadata["minimum"], item.metadata["maximum"]):
             assert bound is None or f"{bound:g}" in re.findall(r"[^\s;]+", explained)
         if item.default not in ("", ()):
@@ -302,7 +302,7 @@ def test_what_ros_takes_is_not_refused(arguments):
     [
         "image:=/camera/image_raw",
         "/image:=camera",
-        "~/latency_ms:=~/late",
+        "~/metrics:=~/scores",
         "front:image:=/camera",
         "__ns:=/robot",
     ],

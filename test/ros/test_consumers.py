@@ -48,9 +48,9 @@ def test_there_is_a_file_for_each_consumer():
 
 def test_every_topic_is_published_with_the_type_that_is_read(graph):
     pytest.importorskip("rclpy", reason="ROS 2 is not installed")
-    from uncertainty_depth.ros.sigma_outputs import SigmaOutputs
+    from uncertainty_depth.ros.outputs import DerivedOutputs
 
-    SigmaOutputs(graph.node)
+    DerivedOutputs(graph.node)
     published = dict(graph.node.get_publisher_names_and_types_by_node("helper", ""))
     for path in FILES:
         topics = named_topics(path)

@@ -13,8 +13,7 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from diagnostic_msgs.msg import DiagnosticStatus
 
-from uncertainty_depth.ros.advice import ADVICE
-from uncertainty_depth.ros.diagnostics import MAX_LATENCIES, Health, problem
+from uncertainty_depth.ros.diagnostics import ADVICE, MAX_DURATIONS, Health, problem
 
 
 class ManualClock:
@@ -54,16 +53,18 @@ def test_ages(health, clock):
 def test_percentiles_of_the_last_latencies(health):
     assert health.percentiles_ms() == {}
     for value in range(5000):
-        health.latency(value)
-    latencies = np.arange(5000 - MAX_LATENCIES, 5000)
-    assert health.percentiles_ms() == {q: np.percentile(latencies, q) for q in (50, 95, 99)}
+        health.duration("latency", value)
+    latencies = np.arange(5000 - MAX_DURATIONS, 5000)
+    assert health.percentiles_ms() == {
+        f"latency_p{q}_ms": np.percentile(latencies, q) for q in (50, 95, 99)
+    }
 
 
 def test_drops_by_reason(health):
     health.count("received", 5)
-    health.drop("stale", 2)
+    health.drop("stale")
     health.drop("queue_full")
-    assert health.dropped() == {"stale": 2, "queue_full": 1}
+    assert health.dropped() == {"stale": 1, "queue_full": 1}
 
 
 def test_no_count_is_lost_between_threads(health):
@@ -87,7 +88,7 @@ def test_level_and_sentence(health, clock):
     assert sentence(health, clock) == (DiagnosticStatus.WARN, "nothing received yet")
     health.count("received")
     assert sentence(health, clock) == (DiagnosticStatus.OK, "running")
-    health.drop("stale", 3)
+    health.count("dropped.stale", 3)
     health.count("lost_in_transport", 2)
     assert sentence(health, clock) == (
         DiagnosticStatus.WARN,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import threading
-from types import SimpleNamespace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -23,12 +23,9 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from std_srvs.srv import SetBool
 
-from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION
 from uncertainty_depth.messages.depth_images import decode_depth
 from uncertainty_depth.messages.stamps import stamp_ns
 from uncertainty_depth.process_resources import resources_of
-from uncertainty_depth.records import DepthPrediction
-from uncertainty_depth.ros import depth_node
 from uncertainty_depth.ros.depth_node import DepthNode
 from uncertainty_depth.ros.evaluator_node import EvaluatorNode
 
@@ -41,43 +38,9 @@ IDENTITY = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
 LARGE = np.zeros((480, 640, 3), np.uint8)
 
 
-class Predictor:
-    """Depth 4 m and sigma 0.4 m everywhere."""
-
-    model = SimpleNamespace(method="mc_dropout")
-    method = "mc_dropout"
-    device = "cpu"
-    half_widths = BY_DISTRIBUTION["gaussian"]
-    sparse_input = None
-    sigma_name = "fake"
-    passes = 8
-
-    def __init__(self, config):
-        self.config = config
-
-    def check(self, config):
-        pass
-
-    def describe(self):
-        return {"method": self.method, "samples": self.config.samples}
-
-    def predict(self, image, stamp, camera=None, samples=None, sparse_m=None):
-        depth_m = np.full(image.shape[:2], 4, np.float32)
-        return DepthPrediction(depth_m, depth_m / 10)
-
-    def predict_batch(self, observations, samples=None, widen=True):
-        return [
-            self.predict(one.image, one.stamp_ns, one.camera, samples, one.sparse_m)
-            for one in observations
-        ]
-
-
 @pytest.fixture
-def start(graph, monkeypatch):
-    monkeypatch.setattr(depth_node, "load_predictor", Predictor)
-    return lambda **parameters: graph.start(
-        DepthNode, **{"model": "fake", "max_frame_age": 0.5, **parameters}
-    )
+def start(start_depth):
+    return partial(start_depth, max_frame_age=0.5)
 
 
 def health(node):
@@ -144,7 +107,7 @@ def test_a_200_hz_camera_neither_grows_memory_nor_blocks_the_executor(
     for _ in range(4):
         for _ in range(100):
             images.publish(message)
-        waiting.append(len(node.cameras[0].queue))
+        waiting.append(node._worker.waiting())
         enabled = graph.call(SetBool, "/depth_node/enable", SetBool.Request(data=True))
         assert enabled.success  # a service is answered in between
         memory_mib.append(resources_of().memory_mib)
@@ -159,27 +122,11 @@ def test_a_200_hz_camera_neither_grows_memory_nor_blocks_the_executor(
     )
 
 
-class HeldPredictor(Predictor):
-    """Begins with a frame, and goes on once it is let go."""
-
-    def __init__(self, config):
-        super().__init__(config)
-        self.begun = threading.Semaphore(0)
-        self.may_end = threading.Event()
-
-    def predict_batch(self, observations, samples=None, widen=True):
-        self.begun.release()
-        assert self.may_end.wait(DEADLINE_S)
-        return super().predict_batch(observations, samples, widen)
-
-
-def test_services_are_answered_while_the_network_works_and_one_frame_waits(
-    graph, make, monkeypatch
-):
+def test_services_are_answered_while_the_network_works_and_one_frame_waits(graph, start, make):
     """Whoever calls never waits for a frame: all are answered before the first one ends."""
-    monkeypatch.setattr(depth_node, "load_predictor", HeldPredictor)
-    node = graph.start(DepthNode, model="fake", max_frame_age=0.0)
+    node = start(max_frame_age=0.0)
     predictor = node._predictor
+    predictor.gate.clear()
     images = graph.publisher(Image, "image", 10)
     message = make.image(1, small())
     images.publish(message)
@@ -198,18 +145,18 @@ def test_services_are_answered_while_the_network_works_and_one_frame_waits(
             state = graph.call(GetState, "/depth_node/get_state").current_state
             assert state.label == "active"
     graph.until(lambda: counts()["received"] == 201, "the last image")
-    assert len(node.cameras[0].queue) == 1
+    assert node._worker.waiting() == 1
     assert counts() == {"received": 201, "dropped.queue_full": 199}
     assert not predictor.begun.acquire(blocking=False), "one frame in work"
-    predictor.may_end.set()
+    predictor.gate.set()
     graph.until(lambda: counts().get("processed") == 2, "the one in work, and the one that waits")
 
 
-def test_a_frame_that_outlasts_the_shutdown_is_counted_once(graph, make, monkeypatch):
-    monkeypatch.setattr(depth_node, "load_predictor", HeldPredictor)
+def test_a_frame_that_outlasts_the_shutdown_is_counted_once(graph, start, make):
     earlier = set(threading.enumerate())  # workers of other tests may still end
-    node = graph.start(DepthNode, model="fake", max_frame_age=0.0)
+    node = start(max_frame_age=0.0)
     predictor = node._predictor
+    predictor.gate.clear()
     images = graph.publisher(Image, "image", 10)
     images.publish(make.image(1, small()))
     assert predictor.begun.acquire(timeout=DEADLINE_S)
@@ -218,7 +165,7 @@ def test_a_frame_that_outlasts_the_shutdown_is_counted_once(graph, make, monkeyp
     counts = {"received": 2, "dropped.shutdown": 2}
     graph.stop(node)
     assert health(node).counts() == counts
-    predictor.may_end.set()
+    predictor.gate.set()
     own = set(threading.enumerate()) - earlier
     (worker,) = [thread for thread in own if thread.name == "worker"]
     worker.join(DEADLINE_S)

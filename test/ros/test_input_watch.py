@@ -18,11 +18,9 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 
-from uncertainty_depth.ros import input_watch
-from uncertainty_depth.ros.guarded import GuardedNode
-from uncertainty_depth.ros.input_watch import InputWatch
-from uncertainty_depth.ros.qos import sensor_qos
-from uncertainty_depth.ros.watched_input import WatchedInput
+from uncertainty_depth.ros import inputs
+from uncertainty_depth.ros.inputs import InputWatch, WatchedInput
+from uncertainty_depth.ros.node import GuardedNode
 
 BEST_EFFORT = ReliabilityPolicy.BEST_EFFORT
 RELIABLE = ReliabilityPolicy.RELIABLE
@@ -46,7 +44,7 @@ class WatchingNode(GuardedNode):
             self.message_type,
             self.topic,
             lambda message: self.gate.wait(120),
-            sensor_qos(self.depth, True),
+            self.depth,
             once=self.once,
         )
         self.watch = InputWatch(self, lambda: (self.input,))
@@ -68,8 +66,8 @@ class ShallowNode(WatchingNode):
 
 @pytest.fixture
 def impatient(monkeypatch):
-    monkeypatch.setattr(input_watch, "SILENT_AFTER_S", 0.1)
-    monkeypatch.setattr(input_watch, "CHECK_EVERY_S", 0.05)
+    monkeypatch.setattr(inputs, "SILENT_AFTER_S", 0.1)
+    monkeypatch.setattr(inputs, "CHECK_EVERY_S", 0.05)
 
 
 @pytest.fixture
@@ -173,12 +171,12 @@ def test_a_publisher_of_no_known_node_is_no_prediction(graph):
     unknown = SimpleNamespace(
         node_name="_NODE_NAME_UNKNOWN_", node_namespace="_NODE_NAMESPACE_UNKNOWN_"
     )
-    assert not input_watch.publishes_predictions(graph.start(WatchingNode), unknown)
+    assert not inputs.publishes_predictions(graph.start(WatchingNode), unknown)
 
 
 def test_a_warning_says_that_no_such_topic_is_published(graph, impatient, warnings, monkeypatch):
     # publishers that a test before left without a goodbye are named until their lease is over
-    monkeypatch.setattr(input_watch, "REPEAT_AFTER_S", 0.1)
+    monkeypatch.setattr(inputs, "REPEAT_AFTER_S", 0.1)
     graph.start(WatchingNode)
     phrase = "no topic of type sensor_msgs/msg/Image is published"
     warnings.wait_for(lambda log: phrase in log.msg)
@@ -207,9 +205,9 @@ def test_one_message_is_enough_where_one_is_needed(graph, make, impatient, warni
     graph.publisher(CameraInfo, "camera_info").publish(make.camera_info(1, 4, 4))
     graph.until(lambda: node.input.received == 1, "camera info")
     node.input.last_message_s -= 100
-    assert not input_watch.is_silent(node.input)
+    assert not inputs.is_silent(node.input)
     node.input.received = 0
-    assert input_watch.is_silent(node.input)
+    assert inputs.is_silent(node.input)
 
 
 def test_stamps_ahead_of_the_clock_are_warned_of(graph, make, impatient, warnings):
@@ -220,7 +218,7 @@ def test_stamps_ahead_of_the_clock_are_warned_of(graph, make, impatient, warning
 
 
 def test_one_stamp_ahead_as_a_bag_begins_again_is_no_problem(graph, monkeypatch):
-    monkeypatch.setattr(input_watch, "CHECK_EVERY_S", 3600.0)
+    monkeypatch.setattr(inputs, "CHECK_EVERY_S", 3600.0)
     node = graph.start(WatchingNode)
     node.input.last_age_s = -100.0
     node.watch.check()
@@ -245,7 +243,7 @@ def test_a_missing_clock_is_warned_of_and_gives_no_ages(graph, make, impatient, 
     message = Clock()
     message.clock.sec = 6
     clock.publish(message)
-    graph.until(lambda: not input_watch.without_clock(node), "the clock")
+    graph.until(lambda: not inputs.without_clock(node), "the clock")
 
 
 def test_a_warning_is_not_repeated_at_once(graph, impatient, warnings):

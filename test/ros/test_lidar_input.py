@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,15 +15,12 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from std_msgs.msg import String
 
-from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION
+from test.ros.conftest import FakePredictor, red
 from uncertainty_depth.completion.sparse_input import SparseInput
 from uncertainty_depth.config import EvaluatorNodeConfig, ProjectionConfig
 from uncertainty_depth.config.prediction import HeldOutConfig
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.frames.extrinsics import FixedExtrinsics
-from uncertainty_depth.records import DepthPrediction
-from uncertainty_depth.ros import depth_node
-from uncertainty_depth.ros.depth_node import DepthNode
 from uncertainty_depth.ros.live_scores import LiveScores, Scored
 from uncertainty_depth.ros.model_description import held_out_rule
 
@@ -33,49 +30,18 @@ IDENTITY = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
 MS = 1_000_000
 
 
-class CompletingPredictor:
-    """Depth is 9 m, and the sparse depth where there is any."""
+class CompletingPredictor(FakePredictor):
+    """Depth is what the image says, and the LiDAR's where there is any."""
 
-    model = SimpleNamespace(method="deterministic")
-    method = "deterministic"
-    device = "cpu"
-    half_widths = BY_DISTRIBUTION["gaussian"]
     sparse_input = SparseInput(0)
-    depth_range = (0.3, 12.0)
-    passes = 1
-    sigma_name = "fake"
-
-    def __init__(self, config):
-        self.config = config
-
-    def predict(self, image, stamp_ns, camera=None, samples=None, sparse_m=None):
-        depth = np.full(image.shape[:2], 9, np.float32)
-        if sparse_m is not None:
-            depth = np.where(np.isnan(sparse_m), depth, sparse_m)
-        return DepthPrediction(depth, depth / 10)
-
-    def predict_batch(self, observations, samples=None, widen=True):
-        return [
-            self.predict(one.image, one.stamp_ns, one.camera, samples, one.sparse_m)
-            for one in observations
-        ]
-
-    def check(self, config):
-        pass
 
     def describe(self):
         return {"method": self.method, "sparse_input": "lidar"}
 
 
 @pytest.fixture
-def start(graph, monkeypatch):
-    monkeypatch.setattr(depth_node, "load_predictor", CompletingPredictor)
-
-    def start_node(**parameters):
-        options = {"model": "fake", "max_frame_age": 0.0, "lidar_to_camera": IDENTITY}
-        return graph.start(DepthNode, **{**options, **parameters})
-
-    return start_node
+def start(start_depth):
+    return partial(start_depth, predictor=CompletingPredictor, lidar_to_camera=IDENTITY)
 
 
 def health(node):
@@ -98,15 +64,15 @@ def test_the_newest_cloud_reaches_the_model_and_without_one_the_image_does_alone
     clouds = graph.publisher(PointCloud2, "lidar/points")
     infos = graph.publisher(CameraInfo, "camera_info")
     infos.publish(make.camera_info(1, WIDTH, HEIGHT))
-    graph.until(lambda: node.cameras[0].camera.info is not None, "camera info in the node")
-    picture = np.zeros((HEIGHT, WIDTH, 3), np.uint8)
+    graph.until(lambda: node.cameras[0].info.info is not None, "camera info in the node")
+    picture = red(9, WIDTH, HEIGHT)
 
     images.publish(make.image(1000 * MS, picture))
     assert (decoded(depths.wait(1)[0]) == 9).all()
     assert health(node).counts()["image_alone.no_cloud"] == 1
 
     clouds.publish(make.cloud(make.points_on_plane(), 1050 * MS))
-    graph.until(lambda: node.cameras[0].inputs._lidar._cloud is not None, "a cloud in the node")
+    graph.until(lambda: node.cameras[0]._lidar._cloud is not None, "a cloud in the node")
     images.publish(make.image(1100 * MS, picture))
     given = decoded(depths.wait(2)[1])
     assert 50 < (given == 4).sum() <= 400
@@ -127,8 +93,8 @@ def test_what_is_held_out_is_not_given_and_the_evaluator_is_told(graph, start, m
 
     header = make.header(1100 * MS)
     camera = _camera(make)
-    node.cameras[0].inputs._lidar._on_cloud(make.cloud(make.points_on_plane(), 1050 * MS))
-    sparse_m = node.cameras[0].inputs._lidar.sparse_depth(header, camera, node.config)
+    node.cameras[0]._lidar._on_cloud(make.cloud(make.points_on_plane(), 1050 * MS))
+    sparse_m = node.cameras[0]._lidar.sparse_depth(header, camera, node.config)
     extrinsics = FixedExtrinsics(ProjectionConfig(lidar_to_camera=tuple(IDENTITY)))
     live = LiveScores(EvaluatorNodeConfig(), extrinsics)
     live.held_out = rule
@@ -153,7 +119,7 @@ def test_what_is_held_out_is_not_given_and_the_evaluator_is_told(graph, start, m
 def test_a_lidar_that_cannot_be_used_leaves_the_image_alone_in_one_clear_sentence(start, make):
     node = start(max_cloud_age=0.15)
     camera = node.cameras[0]
-    lidar = camera.inputs._lidar
+    lidar = camera._lidar
     points = make.points_on_plane()
     behind = points * [1, 1, -1]
     for stamp, cloud, sentence in (

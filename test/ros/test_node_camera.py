@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,8 +13,13 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 from rcl_interfaces.msg import Log
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 
-from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION
-from uncertainty_depth.config import EvaluatorNodeConfig, ProjectionConfig, SourceConfig
+from test.ros.conftest import FakePredictor
+from uncertainty_depth.config import (
+    EvaluatorNodeConfig,
+    PredictorConfig,
+    ProjectionConfig,
+    SourceConfig,
+)
 from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.frames.extrinsics import FixedExtrinsics
 from uncertainty_depth.frames.predicted import predicted
@@ -24,8 +29,7 @@ from uncertainty_depth.messages.clouds import cloud_points
 from uncertainty_depth.messages.depth_images import decode_depth
 from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.report.evaluation import evaluate
-from uncertainty_depth.ros import depth_node, node_camera
-from uncertainty_depth.ros.depth_node import DepthNode
+from uncertainty_depth.ros import node_camera
 from uncertainty_depth.ros.live_scores import LiveScores, Scored
 from uncertainty_depth.ros.messages import camera_info_message, image_message
 from uncertainty_depth.writers.bag_writer import BagWriter
@@ -35,44 +39,24 @@ HEIGHT = 48
 IDENTITY = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 
 
-class RedIsDepth:
+class RedIsDepth(FakePredictor):
     """Depth = red channel in decimetres, and 3 m more; sigma = a tenth of it."""
 
-    model = SimpleNamespace(method="mc_dropout")
-    method = "mc_dropout"
-    device = "cpu"
-    passes = 1
-    half_widths = BY_DISTRIBUTION["gaussian"]
-    sigma_name = "fake"
-    sparse_input = None
-
     def __init__(self, config=None):
-        self.config = config
+        super().__init__(config or PredictorConfig())
 
     def predict(self, image, stamp_ns, camera=None, samples=None, sparse_m=None):
         depth_m = 3 + image[..., 0].astype(np.float32) / 10
         return DepthPrediction(depth_m, depth_m / 10)
 
     def predict_batch(self, observations, samples=None, widen=True):
-        return [
-            self.predict(one.image, one.stamp_ns, one.camera, samples, one.sparse_m)
-            for one in observations
-        ]
-
-    def check(self, config):
-        """Every option goes."""
-
-    def describe(self):
-        return {}
+        return [self.predict(one.image, one.stamp_ns) for one in observations]
 
 
 @pytest.fixture
-def start(graph, monkeypatch):
-    monkeypatch.setattr(depth_node, "load_predictor", RedIsDepth)
+def start(start_depth, monkeypatch):
     monkeypatch.setattr(node_camera, "FIRST_INFO_TIMEOUT_S", 120.0)  # of a busy machine
-    return lambda **parameters: graph.start(
-        DepthNode, **{"model": "fake", "max_frame_age": 0.0, **parameters}
-    )
+    return partial(start_depth, predictor=RedIsDepth)
 
 
 def health(node):
@@ -133,7 +117,7 @@ def test_an_image_whose_camera_info_has_not_come_is_dropped_not_called_rectified
     images.publish(make.image(1, image))
     graph.until(lambda: health(node).dropped() == {"no_camera_info": 1}, "a counted drop")
     info.publish(raw_info)
-    graph.until(lambda: node.cameras[0].camera.info is not None, "camera info in the node")
+    graph.until(lambda: node.cameras[0].info.info is not None, "camera info in the node")
     images.publish(make.image(2, image))
     expected = RedIsDepth().predict(rectify(image, raw_info), 2).depth_m
     np.testing.assert_array_equal(decode_depth(depths.wait()[0]), expected)
@@ -155,8 +139,8 @@ def test_the_points_are_those_of_the_rectified_camera_in_the_frame_of_the_image(
     np.testing.assert_allclose(v / w, rows.ravel(), atol=1e-3)
 
 
-def test_images_may_be_kept_raw_and_this_may_change_in_a_run(graph, start, make, image, raw_info):
-    start(distorted_images="keep")
+def test_images_may_be_kept_raw(graph, start, make, image, raw_info):
+    node = start(distorted_images="keep")
     depths = graph.inbox(Image, "depth/image_rect")
     infos = graph.inbox(CameraInfo, "depth/camera_info")
     info = graph.publisher(CameraInfo, "camera_info")
@@ -172,7 +156,10 @@ def test_images_may_be_kept_raw_and_this_may_change_in_a_run(graph, start, make,
     np.testing.assert_array_equal(
         camera_from_info(sent).pixels(points), camera_from_info(raw_info).pixels(points)
     )
+    node.trigger_deactivate()
     assert graph.set_parameters("/depth_node", distorted_images="rectify").successful
+    node.trigger_activate()
+    graph.until(images.get_subscription_count, "the node's subscription")
     images.publish(make.image(2, image))
     expected = RedIsDepth().predict(rectify(image, raw_info), 2).depth_m
     np.testing.assert_array_equal(decode_depth(depths.wait(2)[1]), expected)
@@ -252,7 +239,7 @@ def test_a_fisheye_without_distortion_is_warned_of(graph, start, make, model, d,
     message.distortion_model = model
     message.d = d
     info.publish(message)
-    graph.until(lambda: node.cameras[0].camera.info is not None, "camera info")
+    graph.until(lambda: node.cameras[0].info.info is not None, "camera info")
     node.get_logger().warning("the last line")
     log.wait_for(lambda line: line.msg == "the last line")
     warned = [line.msg for line in log.messages if "equidistant with D = 0" in line.msg]

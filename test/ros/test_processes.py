@@ -113,7 +113,7 @@ def test_a_signal_ends_a_node_that_still_loads_its_model(start_python, tiny_mode
 
 STUCK = """
 import threading
-from uncertainty_depth.ros.teardown import exit_if_stuck, take_down
+from uncertainty_depth.ros.node import exit_if_stuck, take_down
 
 take_down(threading.Event().wait)
 print("the counts")

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import importlib.util
 import os
 import re
@@ -21,7 +20,7 @@ from uncertainty_depth.config import (
     ProjectionConfig,
     SigmaNodeConfig,
 )
-from uncertainty_depth.options import element_type, from_mapping
+from uncertainty_depth.options import element_type, from_mapping, parameters_of
 
 ROOT = Path(__file__).parents[2]
 CONFIG_TYPES = {
@@ -47,7 +46,7 @@ def unknown(graph, capfd):
     """Starts a node on parameters and gives the unknown ones that it warned of."""
     from rclpy.executors import SingleThreadedExecutor
 
-    from uncertainty_depth.ros.guarded import GuardedNode
+    from uncertainty_depth.ros.node import GuardedNode
     from uncertainty_depth.ros.parameters import NodeParameters
 
     class ConfiguredNode(GuardedNode):
@@ -180,10 +179,9 @@ COMMON = {
     "tf_static",
 }
 NAMES = {
-    name: {item.name for item in dataclasses.fields(config)}
-    for name, config in CONFIG_TYPES.items()
+    name: {item.name for item in parameters_of(config)} for name, config in CONFIG_TYPES.items()
 }
-SAME_LIDAR = {item.name for item in dataclasses.fields(ProjectionConfig)} | {"lidar"}
+SAME_LIDAR = {item.name for item in parameters_of(ProjectionConfig)} | {"lidar"}
 PER_NODE = {"params_file", "respawn"}
 SHARED = (NAMES["depth"] | NAMES["sigma"]) & NAMES["evaluator"] - SAME_LIDAR | PER_NODE
 SAME_DEPTH = {"depth", "depth_camera_info"}
@@ -244,7 +242,7 @@ def test_an_empty_argument_leaves_the_parameter_file_alone(context):
         "depth",
         samples="4",
         max_frame_age="1",
-        reliable_input="true",
+        compressed_input="true",
         model="007",
         use_sim_time="true",
     )
@@ -253,7 +251,7 @@ def test_an_empty_argument_leaves_the_parameter_file_alone(context):
     assert overrides == {
         "samples": 4,
         "max_frame_age": 1,
-        "reliable_input": True,
+        "compressed_input": True,
         "use_sim_time": True,
     }
 
@@ -301,7 +299,7 @@ def test_launch_files_give_no_parameter_the_node_lacks(
     monkeypatch.setattr(launching, "Node", lambda **options: SimpleNamespace(**options))
     config_type = CONFIG_TYPES[name]
     context_of_file, node = context(launch_file)
-    for item in dataclasses.fields(config_type):
+    for item in parameters_of(config_type):
         argument = argument_of(item, element_type(config_type, item.name))
         context_of_file.launch_configurations[node.argument(item.name)] = argument
     params_file = str(ROOT / "config" / f"{name}.yaml")
@@ -312,7 +310,7 @@ def test_launch_files_give_no_parameter_the_node_lacks(
     file, parameters = evaluate_parameters(
         context_of_file, normalize_parameters(started.parameters)
     )
-    assert parameters.keys() == {item.name for item in dataclasses.fields(config_type)} | {
+    assert parameters.keys() == {item.name for item in parameters_of(config_type)} | {
         "use_sim_time"
     }
     assert unknown(config_type, ["--params-file", str(file)], **parameters) == []

@@ -20,6 +20,7 @@ from uncertainty_depth.calibration.sigma_map import SigmaMap, flat
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.messages.depth_images import decode_depth
 from uncertainty_depth.predictions.saved_map import SavedMap
+from uncertainty_depth.ros import outputs
 from uncertainty_depth.ros.qos import LATCHED_QOS
 from uncertainty_depth.ros.sigma_node import SigmaNode
 
@@ -94,7 +95,7 @@ def test_a_confidence_becomes_metres_and_points(graph, make, map_path):
     infos = graph.inbox(CameraInfo, "uncertainty/camera_info")
     models = graph.inbox(String, "depth/model", LATCHED_QOS)
     camera = Camera(graph, make)
-    graph.until(lambda: node._camera.info or camera.publish(100 * MS), "camera info")
+    graph.until(lambda: node._cameras or camera.publish(100 * MS), "camera info")
     camera.publish(200 * MS)
     message = sigmas.wait_for(lambda sigma: sigma.header.stamp.nanosec == 200 * MS)
     assert (message.encoding, message.header.frame_id) == ("32FC1", "camera")
@@ -139,7 +140,7 @@ def test_the_counters_in_the_diagnostics_add_up(graph, make, map_path):
     node = graph.start(SigmaNode, sigma_map=map_path, queue_size=1)
     health = graph.inbox(DiagnosticArray, "/diagnostics")
     camera = Camera(graph, make)
-    graph.until(lambda: node._camera.info or camera.publish(100 * MS), "camera info")
+    graph.until(lambda: node._cameras or camera.publish(100 * MS), "camera info")
     for number in range(2, 8):
         camera.publish(number * 100 * MS)
     camera.publish(900 * MS, confidence=np.zeros((12, 16), np.uint8))  # wrong size
@@ -159,18 +160,15 @@ def test_the_counters_in_the_diagnostics_add_up(graph, make, map_path):
     assert counts["received"] == counts["processed"] + dropped + counts["waiting"]
 
 
-@pytest.mark.parametrize("failing", ["publish_times", "publish"])
 def test_a_pair_whose_points_fail_is_published_and_not_counted_as_dropped(
-    failing, graph, make, map_path, monkeypatch
+    graph, make, map_path, monkeypatch
 ):
-    node = graph.start(SigmaNode, sigma_map=map_path)
-
     def fail(*_):
-        raise ValueError("no points today")
+        raise ValueError("no colors today")
 
-    outputs = node._outputs
-    target = {"publish_times": outputs, "publish": outputs.views}[failing]
-    monkeypatch.setattr(target, failing, fail)
+    monkeypatch.setattr(outputs, "colorize", fail)
+    node = graph.start(SigmaNode, sigma_map=map_path)
+    graph.inbox(Image, "depth/image_color")
     sigmas = graph.inbox(Image, "uncertainty/image_rect")
     Camera(graph, make).publish(100 * MS)
     sigmas.wait()
@@ -188,27 +186,21 @@ def test_a_sigma_in_metres_needs_no_map_and_a_rank_does(graph):
         )
 
 
-def test_another_map_is_taken_while_running_and_a_wrong_one_is_refused(graph, map_path, tmp_path):
+def test_another_map_is_taken_at_the_next_activation(graph, map_path, tmp_path):
     node = graph.start(SigmaNode, sigma_map=map_path)
-    refused = graph.set_parameters("/sigma_node", sigma_map=str(tmp_path / "none.json"))
-    assert not refused.successful
-    assert "cannot be read" in refused.reason
     SavedMap(MAP, "confidence_0_1", "depth", "gaussian").write(tmp_path / "other.json")
-    assert graph.set_parameters("/sigma_node", sigma_map=str(tmp_path / "other.json")).successful
-    graph.until(lambda: node._interpreter.config.confidence_type == "confidence_0_1", "new map")
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("queue_size", 4), ("reliable_input", False), ("confidence_type", "confidence_0_1")],
-)
-def test_what_activation_reads_is_set_before_it(graph, map_path, name, value):
-    node = graph.start(SigmaNode, sigma_map=map_path)
-    before = node.config
-    refused = graph.set_parameters("/sigma_node", **{name: value})
+    other = {"sigma_map": str(tmp_path / "other.json")}
+    refused = graph.set_parameters("/sigma_node", **other)
     assert not refused.successful
-    assert f"{name} is fixed while the node is active" in refused.reason
-    assert node.config == before
+    assert "sigma_map is fixed while the node is active" in refused.reason
+    node.trigger_deactivate()
+    assert graph.set_parameters("/sigma_node", sigma_map=str(tmp_path / "none.json")).successful
+    node.trigger_activate()
+    assert "cannot be read" in node.standing()[1]
+    assert graph.set_parameters("/sigma_node", **other).successful
+    node.trigger_activate()
+    assert node.standing() is None
+    assert node._interpreter.config.confidence_type == "confidence_0_1"
 
 
 def test_the_node_works_where_torch_is_not_installed(graph, make, map_path, start_python):

@@ -20,8 +20,8 @@ from uncertainty_depth.messages.depth_images import decode_depth
 from uncertainty_depth.messages.images import decode_image
 from uncertainty_depth.messages.stamps import stamp_ns
 from uncertainty_depth.records import DepthPrediction
-from uncertainty_depth.ros import sigma_outputs
-from uncertainty_depth.ros.sigma_outputs import SigmaOutputs
+from uncertainty_depth.ros import outputs
+from uncertainty_depth.ros.outputs import DerivedOutputs
 
 WIDTH = 16
 HEIGHT = 12
@@ -49,7 +49,7 @@ class OutputsNode(Node):
 
     def __init__(self, **options):
         super().__init__("outputs_node", **options)
-        self.outputs = SigmaOutputs(self)
+        self.outputs = DerivedOutputs(self)
 
     @staticmethod
     def create_executor(context):
@@ -77,9 +77,9 @@ def calls(monkeypatch):
         "image_message",
         "points_message",
     ):
-        original = getattr(sigma_outputs, name)
+        original = getattr(outputs, name)
         monkeypatch.setattr(
-            sigma_outputs,
+            outputs,
             name,
             lambda *a, _name=name, _original=original: names.append(_name) or _original(*a),
         )

@@ -39,7 +39,9 @@ class OnlineCorrectionConfig:
     """How the depth node uses the estimate of an evaluator."""
 
     use_online_calibration: bool = option(
-        False, "correct sigma by the estimate on uncertainty/calibration"
+        False,
+        "correct sigma by the estimate on uncertainty/calibration",
+        live=True,
     )
     calibration_timeout: float = option(
         10.0,
@@ -47,6 +49,7 @@ class OnlineCorrectionConfig:
         "own, seconds",
         minimum=0.1,
         maximum=3600.0,
+        on_robot=False,
     )
     calibration_min_factor: float = option(
         1.0,
@@ -60,6 +63,7 @@ class OnlineCorrectionConfig:
         "maximum factor of published sigma on the model's own",
         minimum=1.0,
         maximum=100.0,
+        on_robot=False,
     )
     calibration_max_rate: float = option(
         1.5,
@@ -67,4 +71,5 @@ class OnlineCorrectionConfig:
         "fifth of this rate",
         minimum=1.001,
         maximum=100.0,
+        on_robot=False,
     )

@@ -51,13 +51,11 @@ class DepthNodeConfig(
     model: str = option(
         "",
         "model folder, indoor or demo (shipped), or a metric depth model of Hugging Face",
-        read_only=True,
     )
     cameras: tuple[str, ...] = option(
         (),
         "names of cameras, e.g. [front, rear]: predict their waiting images in one batch, with "
         "the topics of each in a namespace of its name; empty: one camera",
-        read_only=True,
     )
     max_frame_age: float = option(
         0.5,
@@ -71,11 +69,7 @@ class DepthNodeConfig(
         "or members as fit are used, at least 2; 0 uses all",
         minimum=0.0,
         maximum=60_000.0,
-    )
-    reliable_input: bool = option(
-        True,
-        "subscribe to images with reliable QoS if every publisher offers it; "
-        "false: best effort, which loses many",
+        live=True,
     )
     compressed_input: bool = option(False, "subscribe to image/compressed instead of image")
     queue_size: int = option(
@@ -91,11 +85,6 @@ class DepthNodeConfig(
 class SigmaNodeConfig(OutputConfig, MeaningConfig, LifecycleConfig):
     """Parameters of the sigma node."""
 
-    reliable_input: bool = option(
-        True,
-        "subscribe to depth and confidence with reliable QoS if every publisher offers it; "
-        "false: best effort, which loses many",
-    )
     queue_size: int = option(
         1,
         "number of newest pairs kept while one is processed; older ones are dropped and counted",

@@ -32,6 +32,7 @@ class GatingConfig:
         "0 disables",
         minimum=0.0,
         maximum=MAX_SIGMA_M,
+        live=True,
     )
     max_relative_sigma: float = option(
         0.15,
@@ -39,24 +40,28 @@ class GatingConfig:
         "points/confident; 0 disables",
         minimum=0.0,
         maximum=1000.0,
+        live=True,
     )
     clearing_sigmas: float = option(
         2.0,
         "points/clearing lies this many sigmas before the depth: space is free up to there",
         minimum=0.0,
         maximum=MAX_SIGMAS,
+        live=True,
     )
     coverage: float = option(
         0.95,
         "fraction of the true depths that depth/lower and depth/upper enclose",
         minimum=0.01,
         maximum=0.99,
+        live=True,
     )
     point_stride: int = option(
         1,
         "stride in rows and columns from one point of the clouds to the next",
         minimum=1,
         maximum=64,
+        live=True,
     )
 
 
@@ -178,9 +183,8 @@ class SparseInputConfig:
         "evaluator node can score on it",
         minimum=0.0,
         maximum=1.0,
-        read_only=True,
     )
-    held_out_by: str = option(BY_PIXEL, BY_HELP, choices=(BY_PIXEL, BY_RING), read_only=True)
+    held_out_by: str = option(BY_PIXEL, BY_HELP, choices=(BY_PIXEL, BY_RING), on_robot=False)
 
 
 @dataclass(frozen=True)
@@ -205,6 +209,7 @@ class RawPredictorConfig:
         "passes with noise, or the most members of an ensemble or views of tta",
         minimum=1,
         maximum=1024,
+        live=True,
     )
     sampling: str = option(
         "stratified",
@@ -212,6 +217,7 @@ class RawPredictorConfig:
         "expected number of times to within one; antithetic, in mirrored pairs; independent",
         choices=SAMPLINGS,
         expert=True,
+        on_robot=False,
     )
     chunk: int = option(
         8,
@@ -219,6 +225,7 @@ class RawPredictorConfig:
         minimum=1,
         maximum=1024,
         expert=True,
+        on_robot=False,
     )
     seed: int = option(
         0,
@@ -226,6 +233,7 @@ class RawPredictorConfig:
         minimum=0,
         maximum=MAX_SEED,
         expert=True,
+        on_robot=False,
     )
     inference_dropout_rate: float = option(
         0.2,
@@ -233,6 +241,7 @@ class RawPredictorConfig:
         minimum=0.0,
         maximum=0.9,
         expert=True,
+        on_robot=False,
     )
     feature_noise_ratio: float = option(
         0.5,
@@ -240,26 +249,25 @@ class RawPredictorConfig:
         minimum=0.0,
         maximum=10.0,
         expert=True,
+        on_robot=False,
     )
     device: str = option(
         "auto",
         "device of the network; auto: the GPU if there is one",
         choices=DEVICES,
-        read_only=True,
     )
     precision: str = option(
         "auto",
         "floating-point format of the network; auto is fp32, with engine openvino bf16 if the "
         "processor has it",
         choices=PRECISIONS,
-        read_only=True,
         expert=True,
+        on_robot=False,
     )
     engine: str = option(
         "torch",
         "what runs the network; torch is the reference",
         choices=ENGINES,
-        read_only=True,
     )
 
 
@@ -268,19 +276,21 @@ class PredictorConfig(RawPredictorConfig):
     """How a model predicts depth and sigma."""
 
     calibrated: bool = option(
-        True, "apply the calibration of sigma in the model folder, if there is one"
+        True,
+        "apply the calibration of sigma in the model folder, if there is one",
+        on_robot=False,
     )
     widen_unfamiliar: bool = option(
         False,
         "multiply sigma by the frame's unfamiliarity if it is above 1: for places unlike the "
         "training's; it ends while use_online_calibration corrects sigma by LiDAR",
         expert=True,
+        live=True,
     )
     spread_sparse: str = option(
         "",
         "give a model for images alone known depth too, spread along the predicted depth: lidar, "
         "or random:N for N pixels",
-        read_only=True,
     )
     rescale_depth: str = option(
         "canonical",
@@ -288,6 +298,7 @@ class PredictorConfig(RawPredictorConfig):
         "if the model predicts the depth of a canonical camera; always; or never",
         choices=("canonical", "always", "never"),
         expert=True,
+        on_robot=False,
     )
 
 
@@ -301,6 +312,7 @@ class ColorConfig:
         minimum=0.01,
         maximum=MAX_DEPTH_M,
         expert=True,
+        live=True,
     )
     color_max_sigma: float = option(
         1.0,
@@ -308,6 +320,7 @@ class ColorConfig:
         minimum=0.001,
         maximum=MAX_DEPTH_M,
         expert=True,
+        live=True,
     )
 
 

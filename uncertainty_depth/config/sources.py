@@ -38,6 +38,7 @@ class ProjectionConfig:
         minimum=0.0,
         maximum=10.0,
         expert=True,
+        on_robot=False,
     )
 
 

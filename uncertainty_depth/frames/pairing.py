@@ -14,6 +14,7 @@ class Unmatched(NamedTuple):
 
     stamp_ns: int
     side: int
+    item: Any
 
 
 class ExactPairs:
@@ -33,12 +34,13 @@ class ExactPairs:
             pair = (item, partner) if side == 0 else (partner, item)
             return pair, []
         unmatched = []
-        if self._waiting.pop((stamp_ns, side), None) is not None:
-            unmatched.append(Unmatched(stamp_ns, side))
+        earlier = self._waiting.pop((stamp_ns, side), None)
+        if earlier is not None:
+            unmatched.append(Unmatched(stamp_ns, side, earlier))
         self._waiting[stamp_ns, side] = item
         while len(self._waiting) > self._queue_size:
-            key, _ = self._waiting.popitem(last=False)
-            unmatched.append(Unmatched(*key))
+            key, oldest = self._waiting.popitem(last=False)
+            unmatched.append(Unmatched(*key, oldest))
         return None, unmatched
 
     def __len__(self) -> int:
@@ -47,7 +49,7 @@ class ExactPairs:
 
     def flush(self) -> list[Unmatched]:
         """Give up all messages that wait, and return them."""
-        unmatched = [Unmatched(*key) for key in self._waiting]
+        unmatched = [Unmatched(*key, item) for key, item in self._waiting.items()]
         self._waiting.clear()
         return unmatched
 

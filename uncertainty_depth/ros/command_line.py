@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import re
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -12,7 +11,7 @@ from typing import NamedTuple
 
 from uncertainty_depth.config import DepthNodeConfig, EvaluatorNodeConfig, SigmaNodeConfig
 from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.options import add_parameters
+from uncertainty_depth.options import add_parameters, parameters_of
 
 WIDTH = 99
 HELP = frozenset({"-h", "--help"})
@@ -68,14 +67,11 @@ published topics:
   color_scales/image         sensor_msgs/Image                legend of both; on demand
   depth/model                std_msgs/String                  description of the model, JSON
   depth/prediction_info      diagnostic_msgs/DiagnosticArray  samples used, correction of sigma
-  ~/samples_used             std_msgs/Float64                 number of samples of the frame
-  ~/latency_ms               std_msgs/Float64                 from an image's stamp to its maps
-  ~/processing_time_ms       std_msgs/Float64                 the node's own work in it
   /diagnostics               diagnostic_msgs/DiagnosticArray  rates, latencies, and every dropped
                                                               frame with its reason
 
 on demand: published only while someone subscribes. With the parameter cameras all but
-/diagnostics are once in the namespace of each camera, ~/ too: front/depth_node/latency_ms.
+/diagnostics are once in the namespace of each camera.
 
 services, beside those of a lifecycle node:
   ~/enable                   std_srvs/SetBool                 load the model, subscribe; false:
@@ -158,8 +154,6 @@ published topics:
   color_scales/image         sensor_msgs/Image                legend of both; on demand
   */compressedDepth          sensor_msgs/CompressedImage      the maps compressed; on demand
   depth/model                std_msgs/String                  description of the sigma, JSON
-  ~/latency_ms               std_msgs/Float64                 from the depth's stamp to its sigma
-  ~/processing_time_ms       std_msgs/Float64                 the node's own work in it
   /diagnostics               diagnostic_msgs/DiagnosticArray  rates, latencies, and every dropped
                                                               pair with its reason
 
@@ -207,7 +201,7 @@ def refuse_ignored(command: NodeCommand, arguments: Sequence[str]) -> None:
     Raises:
         ConfigError: the first such argument.
     """
-    parameters = {item.name for item in dataclasses.fields(command.config_type)} | {"use_sim_time"}
+    parameters = {item.name for item in parameters_of(command.config_type)} | {"use_sim_time"}
     for argument in without_ros_arguments(arguments):
         name = re.sub(r"^-*|[:=].*", "", argument).replace("-", "_")
         is_remapping = OLD_REMAPPING.fullmatch(argument) and name not in parameters

@@ -1,39 +1,76 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The depth node: camera images in, depth and its standard deviation out."""
+"""The depth node: camera images in, depth and its standard deviation out.
+
+A callback only queues the newest image. One thread takes at most one image of each camera,
+whatever waits: it decodes, rectifies, predicts and publishes.
+"""
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import wait
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rclpy.context import Context
 from rclpy.executors import Executor, SingleThreadedExecutor
+from rclpy.node import Node
+from sensor_msgs.msg import CameraInfo, CompressedImage, Image
+from std_msgs.msg import Header
 
-from uncertainty_depth.config import DepthNodeConfig
-from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.messages.images import to_rgb
+from uncertainty_depth.config import DepthNodeConfig, PredictorConfig
+from uncertainty_depth.errors import ConfigError, MessageError
+from uncertainty_depth.messages.images import decode_image, to_rgb
+from uncertainty_depth.messages.stamps import stamp_ns
 from uncertainty_depth.model_location import check_location, model_path
-from uncertainty_depth.process_resources import MIB
-from uncertainty_depth.ros.batches import Batches, check_budget
-from uncertainty_depth.ros.camera_frame import CameraFrame, deactivated
+from uncertainty_depth.options import parameters_of
+from uncertainty_depth.records import DepthPrediction, Observation, SampleRange
+from uncertainty_depth.ros.batches import Batches, device_memory_mib, free_memory
 from uncertainty_depth.ros.camera_names import check_names
-from uncertainty_depth.ros.camera_pipeline import CameraPipeline
-from uncertainty_depth.ros.managed_node import ManagedNode
-from uncertainty_depth.ros.teardown import destroyed_on_failure, take_down
-from uncertainty_depth.ros.within_memory import free_memory
+from uncertainty_depth.ros.diagnostics import (
+    CALLBACK_FAILED,
+    DiagnosticsPublisher,
+    Health,
+    fail,
+    views_of_published_maps,
+)
+from uncertainty_depth.ros.extrinsics import close as close_extrinsics
+from uncertainty_depth.ros.inputs import QUEUE, InputWatch, WatchedInput
+from uncertainty_depth.ros.lidar_input import LidarInput
+from uncertainty_depth.ros.messages import age_s
+from uncertainty_depth.ros.node import (
+    ACTIVE,
+    ManagedNode,
+    destroyed_on_failure,
+    sub_node,
+    take_down,
+)
+from uncertainty_depth.ros.node_camera import NodeCamera
+from uncertainty_depth.ros.outputs import DerivedOutputs, MapOutputs
+from uncertainty_depth.ros.predictions import Predictions
 from uncertainty_depth.ros.worker import Worker
 
 if TYPE_CHECKING:
     from uncertainty_depth.inference.predictor import Predictor
 
+ImageMessage = Image | CompressedImage
 FINISH_S = 2.0
+CLOCK_MISSING_AGE_S = 3600.0
 FEWEST_SAMPLES = 2  # of a budget; its module needs torch
 DESCRIBED = ("method", "component", "samples", "precision", "calibration")
 """Values of the model's description that the diagnostics show."""
+LOADED_WITH = (
+    "model",
+    *(item.name for item in parameters_of(PredictorConfig) if not item.metadata["live"]),
+)
+"""Parameters for which the model is loaded anew."""
+
+
+class Arrival(NamedTuple):
+    """An image that waits for its turn."""
+
+    camera: Camera
+    message: ImageMessage
 
 
 def load_predictor(config: DepthNodeConfig) -> Predictor:
@@ -44,55 +81,15 @@ def load_predictor(config: DepthNodeConfig) -> Predictor:
     return Predictor(config.model, config)
 
 
-def load_or_free(config: DepthNodeConfig) -> Predictor:
-    """Load a model; free its memory where loading fails."""
-    try:
-        return load_predictor(config)
-    except Exception as error:
-        error.__traceback__ = None  # it holds the half-loaded network
-        free_memory()
-        raise
-
-
-def device_memory_mib() -> int:
-    """Return the GPU memory that this process has taken, MiB; 0 without one."""
-    torch = sys.modules.get("torch")
-    if torch is None or not torch.cuda.is_available():
-        return 0
-    reserved = map(torch.cuda.memory_reserved, range(torch.cuda.device_count()))
-    return sum(reserved) // MIB
-
-
-def description_of(predictor: Predictor, config: DepthNodeConfig) -> dict[str, Any]:
-    """Return the description of the model and its input for the evaluator."""
-    if predictor.sparse_input is None:
-        return predictor.describe()
-    withheld = {name: getattr(config, name) for name in ("held_out_fraction", "held_out_by")}
-    return {**predictor.describe(), **withheld}
-
-
 class DepthNode(ManagedNode[DepthNodeConfig]):
     """Publishes depth and sigma of every image of one camera, or of several in one batch.
 
-    Callbacks only queue the newest images. One worker thread takes at most one image of each
-    camera, whatever waits, predicts them together and publishes, so that the executor stays free.
     Configured, the node holds the model; active, it subscribes.
 
     Attributes:
         cameras: in the namespaces that the parameter `cameras` names; one, in the node's own,
-            where it is empty.
+            if it is empty.
     """
-
-    fixed_while_active = frozenset(
-        {
-            "compressed_input",
-            "fixed_frame",
-            "lidar_to_camera",
-            "method",
-            "queue_size",
-            "reliable_input",
-        }
-    )
 
     def __init__(self, **options: Any) -> None:
         """Create the publishers; with `autostart` load the model, then subscribe.
@@ -108,20 +105,17 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         """
         super().__init__("depth_node", DepthNodeConfig, **options)
         self._predictor: Predictor | None = None
-        self._worker: Worker[None] | None = None
-        self._batches = Batches()
+        self._batches: Batches | None = None
+        self._worker: Worker[Arrival] | None = None
         with destroyed_on_failure(self):
-            self.cameras = self._create_cameras()
+            names = check_names(self.config.cameras) or [""]
+            self.cameras = tuple(Camera(self, name, index) for index, name in enumerate(names))
         self.autostart()
 
     @staticmethod
     def create_executor(context: Context | None = None) -> Executor:
         """Return an executor for this node."""
         return SingleThreadedExecutor(context=context)
-
-    def _create_cameras(self) -> tuple[CameraPipeline, ...]:
-        names = check_names(self.config.cameras) or [""]
-        return tuple(CameraPipeline(self, name, self._facts, self._wake) for name in names)
 
     def _configure(self) -> None:
         """Load the model and run it once.
@@ -130,36 +124,64 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
             ConfigError: the parameter `model` is empty, or another does not go with the model.
             ModelError: the model cannot be used.
         """
-        if not self.config.model:
+        config = self.config
+        if not config.model:
             raise ConfigError(
                 "the parameter model is empty; expected a model folder, "
                 "e.g. --ros-args -p model:=/path/to/model"
             )
-        predictor = load_or_free(self.config)
-        check_budget(predictor.method, self.config.frame_budget_ms)
-        self._predictor = predictor
+        try:
+            predictor = load_predictor(config)
+        except Exception as error:
+            error.__traceback__ = None  # it holds the half-loaded network
+            free_memory()
+            raise
+        check_budget(predictor.method, config.frame_budget_ms)
         to_rgb()  # before the first image: it tries cv_bridge in a child process
-        for camera in self.cameras:
-            camera.outputs.publish_model(description_of(predictor, self.config))
-        self._worker = Worker(lambda _: self._predict_waiting(), lambda *_: None)
-        self.get_logger().info(
-            f"{predictor.method} on {predictor.device}, model {self.config.model}"
-        )
+        self._predictor = predictor
+        self._batches = Batches(predictor)
+        self._worker = Worker(self._predict, leave_early, sources=len(self.cameras))
+        self._publish_model()
+        self.get_logger().info(f"{predictor.method} on {predictor.device}, model {config.model}")
+
+    def _reconfigure(self, old: DepthNodeConfig | None, new: DepthNodeConfig) -> None:
+        if old is None or any(getattr(old, name) != getattr(new, name) for name in LOADED_WITH):
+            super()._reconfigure(old, new)
+        else:
+            self._on_live_change(old, new)
+
+    def _on_live_change(self, old: DepthNodeConfig, new: DepthNodeConfig) -> None:
+        if self._predictor is None:
+            raise ConfigError("no model is loaded; configure the node first")
+        self._predictor.check(new)
+        check_budget(self._predictor.method, new.frame_budget_ms)
+        self._predictor.config = new
+        self._publish_model()
+
+    def _on_change(self, old: DepthNodeConfig, new: DepthNodeConfig) -> None:
+        if old.cameras != new.cameras:
+            raise ConfigError(
+                f"cameras is fixed for the life of the node; expected {list(old.cameras)}, or the "
+                "node to be started again"
+            )
+        super()._on_change(old, new)
 
     def _activate(self) -> None:
-        """Subscribe to the images of every camera, and to the LiDAR where the model takes it."""
+        """Subscribe to the images of every camera, and to the LiDAR if the model takes it."""
         predictor = self._predictor
-        lidar_range = None
-        if predictor is not None and predictor.sparse_input is not None:
-            lidar_range = predictor.depth_range
+        worker = self._worker
+        if predictor is None or worker is None:
+            raise ConfigError("no model is loaded; configure the node first")
+        worker.capacity = self.config.queue_size
+        lidar_range = None if predictor.sparse_input is None else predictor.depth_range
         for camera in self.cameras:
-            camera.queue.capacity = self.config.queue_size
-            camera.inputs.subscribe(self.config, lidar_range)
+            camera.subscribe(worker, lidar_range)
 
     def _deactivate(self) -> None:
-        """Unsubscribe, wait for the current frames, and drop them with all waiting ones."""
+        """Unsubscribe, drop the frames that wait or are in work, and wait for the thread."""
         for camera in self.cameras:
             camera.unsubscribe()
+            camera.health.leave_all("deactivated")
         if self._worker is not None:
             wait([self._worker.call(lambda: None)], FINISH_S)
 
@@ -167,91 +189,61 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         """Unload the model, and free its memory."""
         self._stop_worker()
         self._worker = None
+        self._batches = None
         self._predictor = None
         free_memory()
 
     def _stop_worker(self) -> None:
-        """End the worker's thread; unfinished frames are dropped."""
+        """End the worker's thread; a frame that it does not finish is dropped."""
         if self._worker is not None:
             self._worker.stop(FINISH_S)
         for camera in self.cameras:
-            camera.give_up()
+            camera.health.leave_all("shutdown")
 
-    def _wake(self) -> bool:
-        """Wake the worker for a new image; return whether there is a worker."""
-        worker = self._worker
-        if worker is None:
-            return False
-        worker.put(None)
-        return True
-
-    def _predict_waiting(self) -> None:
+    def _predict(self, *arrivals: Arrival) -> None:
         """Predict one waiting image of each camera in one batch, and publish the maps."""
         start_s = time.perf_counter()
-        config = self.config
-        frames = [(camera, camera.take(config)) for camera in self.cameras]
-        batch = [(camera, frame) for camera, frame in frames if frame is not None]
-        try:
-            if batch:
-                self._predict(batch, start_s)
-        finally:
-            if any(len(camera.queue) for camera in self.cameras):
-                self._wake()
-
-    def _predict(self, batch: list[tuple[CameraPipeline, CameraFrame]], start_s: float) -> None:
         predictor = self._predictor
-        if predictor is None:
-            for camera, _ in batch:
-                camera.fail(deactivated())
+        batches = self._batches
+        if predictor is None or batches is None:
             return
-        samples = self._batches.choose(predictor, self.config.frame_budget_ms, len(batch))
-        results = self._batches.predict(
-            predictor, [frame.observation for _, frame in batch], samples
-        )
-        views: list[Callable[[], None]] = []
-        for (camera, frame), result in zip(batch, results, strict=True):
+        config = self.config
+        prepared = [(*arrival, arrival.camera.prepare(arrival.message)) for arrival in arrivals]
+        batch = [frame for frame in prepared if frame[2] is not None]
+        if not batch:
+            return
+        samples = batches.choose(config.frame_budget_ms, len(batch))
+        results = batches.predict([observation for _, _, observation in batch], samples)
+        views = []
+        for (camera, message, observation), result in zip(batch, results, strict=True):
             if isinstance(result, Exception):
-                camera.fail(result)
-                continue
-            published = camera.publish(frame, result, predictor, samples, start_s)
-            if published is not None:
-                views.append(partial(camera.publish_views, published))
-        if views:
-            milliseconds = (time.perf_counter() - start_s) * 1e3
-            self._batches.finished(samples, len(batch), milliseconds)
-            if 0 < self.config.frame_budget_ms < milliseconds and samples.count <= FEWEST_SAMPLES:
-                for camera, _ in batch:
-                    camera.health.count("over_budget")
-        for publish_views in views:
+                camera.fail(message, result)
+            elif camera.health.is_inside(message):
+                made_by = (predictor, samples)
+                views.append(camera.publish(message, observation, result, made_by, start_s))
+        milliseconds = (time.perf_counter() - start_s) * 1e3
+        if any(views):
+            batches.finished(samples, len(batch), milliseconds)
+        if 0 < config.frame_budget_ms < milliseconds and samples.count <= FEWEST_SAMPLES:
+            for camera, *_ in batch:
+                camera.health.count("over_budget")
+        for publish_views in filter(None, views):  # of no camera before the maps of all
             publish_views()
 
-    def _prepare_change(self, old: DepthNodeConfig, new: DepthNodeConfig) -> Callable[[], None]:
-        if old.cameras != new.cameras:
-            raise ConfigError(
-                f"cameras is fixed for the life of the node; expected {list(old.cameras)}, or the "
-                "node to be started again"
-            )
-        return super()._prepare_change(old, new)
+    def _publish_model(self) -> None:
+        """Publish the description of the model and its input, for the evaluator."""
+        predictor = self._predictor
+        if predictor is None:
+            return
+        description = predictor.describe()
+        if predictor.sparse_input is not None:
+            for name in ("held_out_fraction", "held_out_by"):
+                description[name] = getattr(self.config, name)
+        for camera in self.cameras:
+            camera.maps.publish_model(description)
 
-    def _prepare(self, old: DepthNodeConfig, new: DepthNodeConfig) -> Callable[[], None]:
-        """Check a new config against the model, which is reloaded only for another method."""
-        current = self._predictor
-        if current is None:
-            raise ConfigError("no model is loaded; configure the node first")
-        is_same_method = (new.method or current.model.method) == current.method
-        predictor = current if is_same_method else load_or_free(new)
-        predictor.check(new)
-        check_budget(predictor.method, new.frame_budget_ms)
-
-        def apply() -> None:
-            predictor.config = new
-            for camera in self.cameras:
-                camera.outputs.publish_model(description_of(predictor, new))
-            self._predictor = predictor
-
-        return apply
-
-    def _facts(self) -> dict[str, object]:
+    def facts(self) -> dict[str, object]:
+        """Return facts about model and device for the diagnostics."""
         predictor = self._predictor
         if predictor is None:
             return {}
@@ -264,10 +256,193 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         }
 
     def close(self) -> str:
-        """Shut down: finish the current frames, drop the queues, return a summary line.
-
-        Of several cameras each has its line.
-        """
+        """Shut down: finish the current frames, drop the queues, return a line of each camera."""
         self._stop_worker()
         take_down(self.destroy_node)
-        return "\n".join(camera.summary() for camera in self.cameras)
+        return "\n".join(
+            f"{camera.name}: {camera.health.summary()}" if camera.name else camera.health.summary()
+            for camera in self.cameras
+        )
+
+
+class Camera:
+    """One camera of the node: its images in, its maps, counts and diagnostics out.
+
+    Callbacks only queue; `prepare` and `publish` are called on the worker's thread.
+
+    Attributes:
+        name: the namespace of its topics; empty: the node's own.
+        health: counts what becomes of its images.
+        info: its camera info.
+        maps: publishers of depth and sigma.
+    """
+
+    def __init__(self, node: DepthNode, name: str, index: int) -> None:
+        self.name = name
+        self.health = Health() if name else node.health
+        self._index = index
+        self._node = node
+        self._scope = sub_node(node, name)
+        self.info = NodeCamera(self._scope)
+        self.maps = MapOutputs(self._scope)
+        self._derived = DerivedOutputs(self._scope)
+        self._predictions = Predictions(self._scope)
+        self._inputs: list[WatchedInput] = []
+        self._lidar: LidarInput | None = None
+        self._watch = InputWatch(self._scope, lambda: tuple(self._inputs))
+        parts = (node.get_namespace().strip("/"), name, node.get_name())
+        self._diagnostics = DiagnosticsPublisher(
+            self._scope,
+            self.health,
+            lambda: ("received",) if node.state == ACTIVE else (),
+            self._facts,
+            node.standing,
+            lambda: [*self._watch.problems, *self._predictions.problems()],
+            "/".join(filter(None, parts)),
+        )
+
+    def subscribe(self, worker: Worker[Arrival], lidar_range: tuple[float, ...] | None) -> None:
+        """Subscribe to images and their camera info, and to the LiDAR if the model takes it.
+
+        Args:
+            worker: queues the images.
+            lidar_range: min and max depth of a model that takes the LiDAR, metres; None for none.
+        """
+        node, health, config = self._scope, self.health, self._node.config
+        if lidar_range is not None:
+            self._lidar = LidarInput(node, health, config, lidar_range)
+            self._inputs.append(self._lidar.watched)
+        purpose = "rectified images, points and the camera infos of the maps"
+        self._inputs.append(
+            WatchedInput(
+                node, health, CameraInfo, "camera_info", self.info.add, once=True, purpose=purpose
+            )
+        )
+
+        def receive(message: ImageMessage) -> None:
+            health.enter(message)
+            worker.put(Arrival(self, message), self._index)
+
+        message_type, topic = Image, "image"
+        if config.compressed_input:
+            message_type, topic = CompressedImage, "image/compressed"
+        depth = max(QUEUE, config.queue_size)
+        self._inputs.append(WatchedInput(node, health, message_type, topic, receive, depth))
+
+    def unsubscribe(self) -> None:
+        """End all subscriptions."""
+        inputs, self._inputs = self._inputs, []
+        lidar, self._lidar = self._lidar, None
+        for watched in inputs:
+            watched.close()
+        if lidar is not None:
+            close_extrinsics(lidar.extrinsics)
+
+    def fail(self, message: ImageMessage, error: Exception) -> None:
+        """Count and log an image that failed."""
+        fail(self._scope, self.health, message, error)
+
+    def prepare(self, message: ImageMessage) -> Observation | None:
+        """Return an image decoded and rectified; None if it cannot be used, which is counted."""
+        if not self.health.is_inside(message):  # the node was deactivated meanwhile
+            return None
+        config = self._node.config
+        lidar = self._lidar
+        header = message.header
+        try:
+            check_age(self._node, header, config.max_frame_age)
+            decoded = decode_image(message, config.max_pixels)
+            image, camera = self.info.view(decoded, config.distorted_images)
+            sparse_m = None if lidar is None else lidar.sparse_depth(header, camera, config)
+        except Exception as error:
+            self.fail(message, error)
+            return None
+        return Observation(image, stamp_ns(header), camera, sparse_m)
+
+    def publish(
+        self,
+        message: ImageMessage,
+        observation: Observation,
+        prediction: DepthPrediction,
+        made_by: tuple[Predictor, SampleRange],
+        start_s: float,
+    ) -> Callable[[], None] | None:
+        """Publish the maps of an image; return what publishes their views, or None if it failed.
+
+        Args:
+            message: the image.
+            observation: what the model was given of it.
+            prediction: its maps, sigma as the model gives it.
+            made_by: the model, and the samples that were used.
+            start_s: when the turn of the image came, by `time.perf_counter`.
+        """
+        health, config = self.health, self._node.config
+        header, camera = message.header, observation.camera
+        try:
+            corrected, info = self._predictions.correct(
+                prediction, observation.stamp_ns, *made_by, config
+            )
+            self._predictions.publish(info, header)
+            self.maps.publish(corrected, header, camera)
+        except Exception as error:
+            self.fail(message, error)
+            return None
+        health.leave(message)
+        health.duration("latency", age_s(self._node, header) * 1e3)
+        health.duration("processing", (time.perf_counter() - start_s) * 1e3)
+        if info.unfamiliarity is not None and info.unfamiliarity > 1:
+            health.count("unfamiliar")
+        half_width = (info.half_widths or made_by[0].half_widths).at(config.coverage)
+
+        def publish_views() -> None:
+            with views_of_published_maps(self._scope, health):
+                self._derived.publish(
+                    corrected, header, camera, config, half_width, observation.image
+                )
+
+        return publish_views
+
+    def _facts(self) -> dict[str, object]:
+        facts: dict[str, object] = {
+            "state": self._node.state,
+            "camera_info": self.info.description(),
+            **self.maps.facts(),
+        }
+        if self._inputs:
+            images = self._inputs[-1]
+            facts["image_publishers"] = self._scope.count_publishers(images.name)
+            facts["image_stamp_age_s"] = f"{images.last_age_s:.3f}"
+        failed = self._node.health.counts().get(CALLBACK_FAILED)
+        if failed is not None:
+            facts[CALLBACK_FAILED] = failed
+        return facts | self._node.facts() | self._predictions.facts()
+
+
+def leave_early(arrival: Arrival, reason: str) -> None:
+    """Count an image that the worker drops."""
+    arrival.camera.health.leave(arrival.message, f"dropped.{reason}")
+
+
+def check_age(node: Node, header: Header, max_age_s: float) -> None:
+    """Raise `MessageError` if an image is older than `max_frame_age`; 0 takes any age."""
+    age = age_s(node, header)
+    if 0 < max_age_s < age:
+        is_other_clock = age > CLOCK_MISSING_AGE_S
+        hint = "; playing a bag needs use_sim_time and /clock" if is_other_clock else ""
+        raise MessageError(
+            "stale",
+            f"an image was {age:.3f} s old, more than max_frame_age {max_age_s} s{hint}",
+        )
+
+
+def check_budget(method: str, budget_ms: float) -> None:
+    """Refuse a budget for `tta`: views are not exchangeable, fewer of them are another sigma.
+
+    Raises:
+        ConfigError: there is a budget, and the method is `tta`.
+    """
+    if budget_ms and method == "tta":
+        raise ConfigError(
+            f"frame_budget_ms is {budget_ms:g}, but the sigma of tta depends on the number of "
+            "views; expected frame_budget_ms 0, and as many samples as there is time for"
+        )

@@ -1,68 +1,139 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Counters, rates, ages and latencies of a node, published to /diagnostics once a second."""
+"""What becomes of messages: counted, logged, and published on /diagnostics with advice."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+import traceback
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
+from uncertainty_depth.errors import MessageError
 from uncertainty_depth.process_resources import resources_of
-from uncertainty_depth.ros.advice import with_advice
 
-MAX_LATENCIES = 1000
+LOG_EVERY_S = 5.0
+MAX_DURATIONS = 1000
 LATE_AFTER_S = 2.0
 UNFAMILIAR = 0.25  # fraction of the frames above the 99 % quantile of the training's
 LOSSES = ("dropped.", "skipped.", "lost_")
 FAILURES = {"failed", "out_of_memory"}
+PROCESSED = "processed"
 CALLBACK_FAILED = "callback_failed"
 PERCENTILES = (50, 95, 99)
+ADVICE = {
+    "queue_full": "more arrives than the computer handles: lower samples, the rate or the size",
+    "stale": "the network is too slow, the clocks differ, or a bag is played without use_sim_time",
+    "lost_in_transport": "make the driver reliable, or set FASTDDS_BUILTIN_TRANSPORTS everywhere",
+    "failed": "see the log",
+    "callback_failed": "see the log: messages or services fail, the node goes on",
+    "out_of_memory": "lower samples or input_size, or free the device",
+    "no_camera_info": "remap the camera info to one that is published with its images",
+    "no_extrinsics": "set lidar_to_camera, or publish the LiDAR's pose on /tf_static",
+    "no_ego_motion": "publish tf from fixed_frame to camera and LiDAR at all times, or empty it",
+    "no_lidar_point_in_view": "check lidar_to_camera or tf: no LiDAR point lies in the image",
+    "no_lidar_within_max_time_difference": "synchronise the clocks, or raise max_time_difference",
+    "no_ground_truth_image_within_max_time_difference": (
+        "synchronise the clocks, or raise max_time_difference"
+    ),
+    "no_valid_pixel": "check min_depth and max_depth: no ground truth lies between them",
+    "depth_without_uncertainty": "remap uncertainty/image_rect, or make its publisher reliable",
+    "uncertainty_without_depth": "remap depth/image_rect, or make its publisher reliable",
+    "uncertainty_wrong_size": "both maps must be of one model: check the remaps",
+    "camera_info_wrong_aspect": "remap camera_info: it is of another camera or size",
+    "camera_info_wrong_size": "remap camera_info: it is of another camera or size",
+    "image_unknown_encoding": "remap another topic, or let the driver publish rgb8",
+    "over_budget": "the fewest samples take longer than frame_budget_ms: raise it",
+    "views_failed": "see the log: points or color images fail, the maps are published",
+}
+"""What to do about each reason that frames or messages are lost for."""
 
 
 class Health:
     """Counts what happens to messages. Thread-safe.
 
-    Dropped messages are counted by reason under "dropped.REASON", so that
-    received = processed + dropped + waiting. What was published and did not arrive is
-    "lost_in_transport.TOPIC".
+    A frame enters once and leaves once: received = processed + dropped + waiting at every moment,
+    since all of them change under one lock. Drops are counted as "dropped.REASON". What was
+    published and did not arrive is "lost_in_transport.TOPIC".
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._lock = threading.Lock()
+        self._inside: dict[int, object] = {}
         self._counts: Counter[str] = Counter()
         self._last_s: dict[str, float] = {}
-        self._latencies_ms: deque[float] = deque(maxlen=MAX_LATENCIES)
+        self._durations_ms: defaultdict[str, deque[float]] = defaultdict(
+            partial(deque, maxlen=MAX_DURATIONS)
+        )
         self._previous_counts: Counter[str] = Counter()
         self._previous_s = clock()
+
+    def enter(self, frame: object) -> None:
+        """Count a frame as received; it waits until it leaves."""
+        with self._lock:
+            self._inside[id(frame)] = frame
+            self._add("received", 1)
+
+    def leave(self, frame: object, outcome: str = PROCESSED) -> bool:
+        """Count what became of a frame: "processed", or "dropped.REASON".
+
+        Only the first call counts, and returns True: a frame that outlasts the shutdown was given
+        up there, whatever becomes of it later.
+        """
+        with self._lock:
+            is_inside = self._inside.pop(id(frame), None) is not None
+            if is_inside:
+                self._add(outcome, 1)
+            return is_inside
+
+    def leave_all(self, reason: str) -> None:
+        """Drop all frames that wait or are in work."""
+        with self._lock:
+            if self._inside:
+                self._add(f"dropped.{reason}", len(self._inside))
+            self._inside.clear()
+
+    def is_inside(self, frame: object) -> bool:
+        """Return whether a frame has not left."""
+        with self._lock:
+            return id(frame) in self._inside
 
     def count(self, name: str, amount: int = 1) -> None:
         """Add `amount` to the counter `name`; its age starts at 0."""
         with self._lock:
-            self._counts[name] += amount
-            self._last_s[name] = self._clock()
+            self._add(name, amount)
 
-    def drop(self, reason: str, amount: int = 1) -> None:
-        """Count dropped messages under their reason."""
-        self.count(f"dropped.{reason}", amount)
+    def _add(self, name: str, amount: int) -> None:
+        self._counts[name] += amount
+        self._last_s[name] = self._clock()
 
-    def latency(self, milliseconds: float) -> None:
-        """Add the time from a frame's stamp to its result. NaN, without a clock, is ignored."""
-        if np.isnan(milliseconds):
-            return
-        with self._lock:
-            self._latencies_ms.append(milliseconds)
+    def drop(self, reason: str) -> None:
+        """Count a message that was dropped and is no frame."""
+        self.count(f"dropped.{reason}")
+
+    def duration(self, name: str, milliseconds: float) -> None:
+        """Add how long something took. NaN, an age without a clock, is ignored."""
+        if not np.isnan(milliseconds):
+            with self._lock:
+                self._durations_ms[name].append(milliseconds)
 
     def counts(self) -> dict[str, int]:
         """Return all counters since the start."""
         with self._lock:
             return dict(self._counts)
+
+    def account(self) -> dict[str, int]:
+        """Return all counters and the number of frames that wait, of one moment."""
+        with self._lock:
+            return {**self._counts, "waiting": len(self._inside)}
 
     def dropped(self) -> dict[str, int]:
         """Return the dropped messages by reason."""
@@ -77,14 +148,15 @@ class Health:
         with self._lock:
             return self._clock() - self._last_s.get(name, float("-inf"))
 
-    def percentiles_ms(self) -> dict[int, float]:
-        """Return `PERCENTILES` of the last latencies; empty without any."""
+    def percentiles_ms(self) -> dict[str, float]:
+        """Return percentiles of the last durations, e.g. "latency_p95_ms"."""
         with self._lock:
-            latencies_ms = list(self._latencies_ms)
-        if not latencies_ms:
-            return {}
-        values = np.percentile(latencies_ms, PERCENTILES)
-        return dict(zip(PERCENTILES, values.tolist(), strict=True))
+            durations_ms = {name: list(values) for name, values in self._durations_ms.items()}
+        return {
+            f"{name}_p{percentile}_ms": float(np.percentile(values, percentile))
+            for name, values in durations_ms.items()
+            for percentile in PERCENTILES
+        }
 
     def rates(self) -> dict[str, float]:
         """Return the events per second of each counter since the last call."""
@@ -98,6 +170,43 @@ class Health:
             self._previous_counts = self._counts.copy()
             self._previous_s = now_s
         return rates
+
+    def summary(self) -> str:
+        """Return all counters as a line."""
+        return ", ".join(f"{count} {name}" for name, count in self.counts().items())
+
+
+def fail(node: Node, health: Health, frame: object, error: Exception) -> None:
+    """Drop a frame under the reason of its failure, and log the error."""
+    if isinstance(error, MessageError):
+        reason, sentence = error.reason, str(error)
+    elif node.context.ok():  # e.g. out of memory: the next frame may pass
+        reason, sentence = "failed", "".join(traceback.format_exception(error))
+    else:
+        reason, sentence = "shutdown", ""
+    if health.leave(frame, f"dropped.{reason}") and sentence:
+        node.get_logger().warning(
+            f"dropped ({reason}): {sentence}", throttle_duration_sec=LOG_EVERY_S
+        )
+
+
+@contextmanager
+def views_of_published_maps(node: Node, health: Health) -> Iterator[None]:
+    """Count and log what fails once the maps of a frame are published: it drops no frame."""
+    try:
+        yield
+    except Exception as error:
+        if node.context.ok():  # else a signal struck meanwhile
+            health.count("views_failed")
+            node.get_logger().warning(
+                f"points or color images failed: {error}", throttle_duration_sec=LOG_EVERY_S
+            )
+
+
+def with_advice(reason: str, rate_hz: float) -> str:
+    """Return a reason with its rate and what to do; without advice if there is none."""
+    advice = ADVICE.get(reason) or ADVICE.get(reason.partition(".")[0])
+    return f"{reason} {rate_hz:.1f}/s" + (f" ({advice})" if advice else "")
 
 
 def problem(
@@ -128,7 +237,7 @@ def problem(
     sentences += problems
     if rates.get("over_budget", 0) > 0:
         sentences.append(with_advice("over_budget", rates["over_budget"]))
-    if rates.get("unfamiliar", 0) > UNFAMILIAR * rates.get("processed", 0):
+    if rates.get("unfamiliar", 0) > UNFAMILIAR * rates.get(PROCESSED, 0):
         sentences.append(
             "the images are unlike those of the training: neither depth nor sigma has been tried "
             "on such"
@@ -148,10 +257,6 @@ def _silence(name: str, age_s: float) -> str:
     return f"nothing {event} yet" if np.isinf(age_s) else f"nothing {event} for {age_s:.1f} s"
 
 
-def no_standing() -> None:
-    """Return no level and message: the node is at work."""
-
-
 class DiagnosticsPublisher:
     """Publishes a node's health at 1 Hz of wall time: a stopped /clock cannot hide it."""
 
@@ -161,7 +266,7 @@ class DiagnosticsPublisher:
         health: Health,
         awaited: Callable[[], Sequence[str]],
         facts: Callable[[], Mapping[str, object]],
-        standing: Callable[[], tuple[bytes, str] | None] = no_standing,
+        standing: Callable[[], tuple[bytes, str] | None],
         problems: Callable[[], Sequence[str]] = tuple,
         name: str = "",
     ) -> None:
@@ -172,7 +277,7 @@ class DiagnosticsPublisher:
             health: its counters.
             awaited: returns the counters that should keep growing, see `problem`.
             facts: returns further values to publish: device, samples, queue and the like.
-            standing: returns level and message where the node is not at work.
+            standing: returns level and message of a node that is not at work; None if it is.
             problems: returns sentences of what else is wrong, each with what to do.
             name: of the status; empty: the node's.
         """
@@ -184,9 +289,7 @@ class DiagnosticsPublisher:
         self._standing = standing
         self._problems = problems
         self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
-        self._timer = node.create_timer(
-            1.0, self.publish, clock=Clock(clock_type=ClockType.STEADY_TIME)
-        )
+        node.create_timer(1.0, self.publish, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def publish(self) -> None:
         """Publish the current status."""
@@ -195,20 +298,17 @@ class DiagnosticsPublisher:
         self._publisher.publish(message)
 
     def status(self) -> DiagnosticStatus:
-        """Return the node's level, message, counters, rates, ages and latencies."""
+        """Return the node's level, message, counters, rates, ages and durations."""
         rates = self._health.rates()
         awaited = self._awaited()
         level, sentence = self._standing() or problem(
             self._health, rates, awaited, self._problems()
         )
-        counts = self._health.counts()
-        values = {name: str(count) for name, count in sorted(counts.items())}
+        values = {name: str(count) for name, count in sorted(self._health.account().items())}
         values |= {f"{name}_rate_hz": f"{rate:.2f}" for name, rate in sorted(rates.items())}
         values |= {f"{name}_age_s": f"{self._health.age(name):.3f}" for name in awaited}
-        values |= {
-            f"latency_p{percentile}_ms": f"{value:.1f}"
-            for percentile, value in self._health.percentiles_ms().items()
-        }
+        percentiles_ms = self._health.percentiles_ms()
+        values |= {name: f"{value:.1f}" for name, value in percentiles_ms.items()}
         if (resources := resources_of()) is not None:
             values["memory_mib"] = f"{resources.memory_mib:.0f}"
             values["threads"] = str(resources.threads)

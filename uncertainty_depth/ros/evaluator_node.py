@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.clock import Clock, ClockType
 from rclpy.context import Context
 from rclpy.executors import Executor, SingleThreadedExecutor
-from rclpy.qos import QoSProfile
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.subscription import Subscription
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from std_msgs.msg import String
@@ -29,13 +28,12 @@ from uncertainty_depth.messages.stamps import stamp_ns
 from uncertainty_depth.records import Skipped
 from uncertainty_depth.report import report
 from uncertainty_depth.report.requirements import Requirement, requirements_of
-from uncertainty_depth.ros.diagnostics import LATE_AFTER_S, DiagnosticsPublisher
+from uncertainty_depth.ros.diagnostics import LATE_AFTER_S, LOG_EVERY_S, DiagnosticsPublisher
 from uncertainty_depth.ros.evaluator_outputs import EvaluatorOutputs
 from uncertainty_depth.ros.evaluator_reports import EvaluatorReports, write_last
 from uncertainty_depth.ros.extrinsics import close as close_extrinsics
 from uncertainty_depth.ros.extrinsics import live_extrinsics
-from uncertainty_depth.ros.guarded import reason_of
-from uncertainty_depth.ros.input_watch import InputWatch
+from uncertainty_depth.ros.inputs import QUEUE, InputWatch, WatchedInput
 from uncertainty_depth.ros.live_calibration import LiveCalibration
 from uncertainty_depth.ros.live_scores import (
     CAMERA_INFO,
@@ -46,23 +44,13 @@ from uncertainty_depth.ros.live_scores import (
     Scored,
     ground_truth_topics,
 )
-from uncertainty_depth.ros.managed_node import ACTIVE, ManagedNode, no_change
+from uncertainty_depth.ros.messages import INFO_TOPIC
 from uncertainty_depth.ros.model_description import held_out_rule, model_description
-from uncertainty_depth.ros.predictions import INFO_TOPIC
-from uncertainty_depth.ros.qos import (
-    LATCHED_QOS,
-    OUTPUT_QOS,
-    SUBSCRIPTION,
-    overridden,
-    sensor_qos,
-)
-from uncertainty_depth.ros.teardown import take_down
-from uncertainty_depth.ros.watched_input import WatchedInput
+from uncertainty_depth.ros.node import ACTIVE, ManagedNode, reason_of, take_down
+from uncertainty_depth.ros.qos import LATCHED_QOS, OUTPUT_QOS, SUBSCRIPTION, overridden
 
 PERIOD_S = 1.0
 """Time between two publications of the metrics of all frames."""
-LOG_EVERY_S = 5.0
-MIN_DDS_DEPTH = 10
 RECENT_FRAMES = 100
 COVERAGE = "uncertainty.coverage_"
 
@@ -73,8 +61,6 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
     What takes longer, plots and verdicts, is made of copies beside it. A run lasts from activation
     to deactivation, which writes its report; all parameters are read at activation.
     """
-
-    fixed_while_active = frozenset(item.name for item in fields(EvaluatorNodeConfig))
 
     def __init__(self, **options: Any) -> None:
         """Offer the services; with `autostart` check parameters and output, then subscribe.
@@ -125,25 +111,24 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
             self._extrinsics = live_extrinsics(self, config, config.lidars)
         self._calibration.start(config)
         self._start(LiveScores(config, self._extrinsics, self._is_described))
-        qos = sensor_qos(max(config.queue_size, MIN_DDS_DEPTH), reliable=True)
-        self._subscribe(Image, DEPTH, qos)
-        self._subscribe(Image, SIGMA, qos)
-        self._subscribe(CameraInfo, CAMERA_INFO, qos, once=True)
+        self._subscribe(Image, DEPTH)
+        self._subscribe(Image, SIGMA)
+        self._subscribe(CameraInfo, CAMERA_INFO, once=True)
         for topic in ground_truth_topics(config):
-            self._subscribe(Image if config.use_ground_truth_image else PointCloud2, topic, qos)
+            self._subscribe(Image if config.use_ground_truth_image else PointCloud2, topic)
         if config.use_ground_truth_image:  # its camera info may be missing
             topic = TRUTH_CAMERA_INFO
-            qos = overridden(self, topic, SUBSCRIPTION, sensor_qos(1, reliable=False))
+            best_effort = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+            qos = overridden(self, topic, SUBSCRIPTION, best_effort)
             receive = partial(self._on_message, topic)
             self._truth_info = self.create_subscription(CameraInfo, topic, receive, qos)
 
-    def _subscribe(
-        self, message_type: type, topic: str, qos: QoSProfile, once: bool = False
-    ) -> None:
+    def _subscribe(self, message_type: type, topic: str, once: bool = False) -> None:
         receive = partial(self._on_message, topic)
+        depth = max(QUEUE, self.config.queue_size)
         self._inputs.append(
             WatchedInput(
-                self, self.health, message_type, topic, receive, qos, once=once, purpose="scores"
+                self, self.health, message_type, topic, receive, depth, once=once, purpose="scores"
             )
         )
 
@@ -168,9 +153,6 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
 
     def _free(self) -> None:
         """Do nothing: a run ends with its deactivation."""
-
-    def _prepare(self, old: EvaluatorNodeConfig, new: EvaluatorNodeConfig) -> Callable[[], None]:
-        return no_change
 
     def _unsubscribe(self) -> None:
         inputs = self._inputs

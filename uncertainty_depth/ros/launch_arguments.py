@@ -10,6 +10,7 @@ from launch.actions import DeclareLaunchArgument
 from launch.substitutions import PathJoinSubstitution
 from launch_ros.substitutions import FindPackageShare
 
+from uncertainty_depth import options
 from uncertainty_depth.config import (
     DepthNodeConfig,
     EvaluatorNodeConfig,
@@ -45,8 +46,8 @@ class NodeLaunch(NamedTuple):
 
 
 def names_of(config_type: type) -> set[str]:
-    """Return the option names of a config class."""
-    return {item.name for item in dataclasses.fields(config_type)}
+    """Return the names of a node's parameters."""
+    return {item.name for item in options.parameters_of(config_type)}
 
 
 DEPTH = NodeLaunch(
@@ -140,4 +141,4 @@ def arguments_of(node: NodeLaunch) -> list[DeclareLaunchArgument]:
 
 def parameters_of(node: NodeLaunch) -> list[dataclasses.Field[Any]]:
     """Return the parameters that are launch arguments: `cameras` is one of all nodes."""
-    return [item for item in dataclasses.fields(node.config_type) if item.name != CAMERAS]
+    return [item for item in options.parameters_of(node.config_type) if item.name != CAMERAS]

@@ -18,15 +18,13 @@ from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
 from uncertainty_depth.messages.clouds import lidar_points
 from uncertainty_depth.messages.stamps import SECOND_NS, stamp_ns
 from uncertainty_depth.records import Scan
-from uncertainty_depth.ros.diagnostics import Health
+from uncertainty_depth.ros.diagnostics import LOG_EVERY_S, Health
 from uncertainty_depth.ros.extrinsics import live_extrinsics
-from uncertainty_depth.ros.guarded import GuardedNode
-from uncertainty_depth.ros.qos import sensor_qos
-from uncertainty_depth.ros.watched_input import WatchedInput
+from uncertainty_depth.ros.inputs import WatchedInput
+from uncertainty_depth.ros.node import GuardedNode
 
 TOPIC = "lidar/points"
 TF_TIMEOUT_S = 0.2
-LOG_EVERY_S = 5.0
 
 
 class LidarInput:
@@ -69,7 +67,7 @@ class LidarInput:
             PointCloud2,
             TOPIC,
             self._on_cloud,
-            sensor_qos(1, config.reliable_input),
+            1,
             purpose="the sparse depth that the model takes; without it depth is from the image "
             "alone",
         )
@@ -82,7 +80,7 @@ class LidarInput:
     ) -> NDArray[np.float32] | None:
         """Return the LiDAR's depth in an image, (H, W) metres, NaN where unknown.
 
-        Where there is none, return None, count it under "image_alone.REASON" and say so.
+        If there is none, return None, count it under "image_alone.REASON" and say so.
 
         Args:
             header: of the image.

@@ -23,7 +23,7 @@ from uncertainty_depth.messages.online_calibration import (
 from uncertainty_depth.messages.stamps import stamp_ns
 from uncertainty_depth.metrics import valid_pixels
 from uncertainty_depth.ros.live_scores import Scored
-from uncertainty_depth.ros.predictions import CALIBRATION_TOPIC, status_message
+from uncertainty_depth.ros.messages import CALIBRATION_TOPIC, status_message
 from uncertainty_depth.ros.qos import LATCHED_QOS
 
 FOREIGN = "unknown"

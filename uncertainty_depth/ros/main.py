@@ -26,7 +26,6 @@ from uncertainty_depth.ros.command_line import (
     refuse_ignored,
 )
 from uncertainty_depth.ros.requirements import require_ros
-from uncertainty_depth.ros.teardown import exit_if_stuck, take_down
 
 
 def depth_node(args: Sequence[str] | None = None) -> int:
@@ -64,11 +63,12 @@ def run(command: NodeCommand, args: Sequence[str] | None) -> int:
         single_threaded_blas()
         spin(command, arguments)
     except KeyboardInterrupt:  # while the node was starting
-        exit_if_stuck(0)
-        return 0
+        pass
     except UncertaintyDepthError as error:
         print(f"{command.name}: {error}", file=sys.stderr)
         return 1
+    from uncertainty_depth.ros.node import exit_if_stuck
+
     exit_if_stuck(0)
     return 0
 
@@ -77,6 +77,8 @@ def spin(command: NodeCommand, arguments: Sequence[str]) -> None:
     """Start the node and spin it until shutdown; close it whatever ends it."""
     import rclpy
     from rclpy.executors import ExternalShutdownException
+
+    from uncertainty_depth.ros.node import take_down
 
     module = importlib.import_module(f"uncertainty_depth.ros.{command.name}")
     node_class = getattr(module, command.class_name)

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from numpy.typing import NDArray
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2, PointField
 from std_msgs.msg import Header
@@ -23,6 +24,8 @@ from uncertainty_depth.messages.stamps import stamp_ns
 if TYPE_CHECKING:
     from rclpy.node import Node
 
+CALIBRATION_TOPIC = "uncertainty/calibration"
+INFO_TOPIC = "depth/prediction_info"
 ENCODINGS = {(np.dtype(np.float32), 2): "32FC1", (np.dtype(np.uint8), 3): "rgb8"}
 
 
@@ -78,3 +81,12 @@ def points_message(points: NDArray[np.void], header: Header) -> PointCloud2:
     message.row_step = points.dtype.itemsize * width
     message.data = byte_array(points)
     return message
+
+
+def status_message(
+    header: Header, name: str, sentence: str, values: Mapping[str, str]
+) -> DiagnosticArray:
+    """Return a DiagnosticArray with one status."""
+    pairs = [KeyValue(key=key, value=value) for key, value in values.items()]
+    status = DiagnosticStatus(level=DiagnosticStatus.OK, name=name, message=sentence, values=pairs)
+    return DiagnosticArray(header=header, status=[status])

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""ROS parameters of a config dataclass: checked as a whole, applied together or not at all."""
+"""ROS parameters of a config dataclass: checked as a whole, taken together or not at all."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from uncertainty_depth.errors import ConfigError, UncertaintyDepthError
-from uncertainty_depth.options import FIXED, element_type, from_mapping, to_mapping
+from uncertainty_depth.options import LIVE, element_type, from_mapping, parameters_of
 
 ConfigT = TypeVar("ConfigT", bound=Any)
 ROS_PARAMETERS = {"use_sim_time", "start_type_description_service"}
@@ -31,35 +31,39 @@ QOS_OVERRIDES = "qos_overrides."
 class NodeParameters(Generic[ConfigT]):
     """Keeps a node's config equal to its ROS parameters.
 
-    `prepare(old, new)` is called before a change is accepted, and returns a function that applies
-    it, or leaves everything as it was and raises. Whatever either raises refuses the change, which
-    is answered with the reason. Neither ends the executor.
+    `on_change(old, new)` is asked before a change is accepted: it takes the change, or raises and
+    leaves everything as it was. Whatever it raises refuses the change, and is the answer.
     Parameters are typed dynamically so that `1` is taken where `1.0` is expected.
+
+    Attributes:
+        config: the values in use.
     """
 
     def __init__(
         self,
         node: Node,
         config_type: type[ConfigT],
-        prepare: Callable[[ConfigT, ConfigT], Callable[[], None]],
+        on_change: Callable[[ConfigT, ConfigT], None],
     ) -> None:
         self._node = node
         self._config_type = config_type
-        self._prepare = prepare
-        fields = dataclasses.fields(config_type)
+        self._on_change = on_change
+        fields = parameters_of(config_type)
         self._names = {item.name for item in fields}
         self._lists = {item.name for item in fields if isinstance(item.default, tuple)}
         settle_overrides(node, self._names)
-        values = {item.name: self._declare(item) for item in fields}
-        self.config: ConfigT = from_mapping(config_type, values)
+        self.config: ConfigT = from_mapping(
+            config_type, {item.name: self._declare(item) for item in fields}
+        )
         node.add_on_set_parameters_callback(self._on_set)
 
     def _declare(self, item: dataclasses.Field) -> Any:
-        descriptor = describe(self._config_type, item)
         if self._node.has_parameter(item.name):  # from the overrides, without a description
             self._node.undeclare_parameter(item.name)
         try:
-            parameter = self._node.declare_parameter(item.name, plain(item.default), descriptor)
+            parameter = self._node.declare_parameter(
+                item.name, plain(item.default), describe(self._config_type, item)
+            )
         except (InvalidParameterValueException, InvalidParameterTypeException) as error:
             raise ConfigError(f"parameter {item.name}: {error}") from error
         return self._value(item.name, parameter.value)
@@ -78,12 +82,11 @@ class NodeParameters(Generic[ConfigT]):
             return SetParametersResult(successful=True)
         try:
             refuse_bad_clock(parameters)
-            new = from_mapping(self._config_type, {**to_mapping(self.config), **changes})
-            apply = self._prepare(self.config, new)
-            apply()
+            new = from_mapping(self._config_type, {**vars(self.config), **changes})
+            self._on_change(self.config, new)
         except UncertaintyDepthError as error:
             return SetParametersResult(successful=False, reason=str(error))
-        except Exception as error:  # e.g. out of memory; raised, it would end the executor
+        except Exception as error:  # raised, it would end the executor
             reason = f"{type(error).__name__}: {error}"
             self._node.get_logger().error(f"parameter change refused: {reason}")
             return SetParametersResult(successful=False, reason=reason)
@@ -92,15 +95,10 @@ class NodeParameters(Generic[ConfigT]):
 
 
 def refuse_bad_clock(parameters: Iterable[Parameter]) -> None:
-    """Raise `ConfigError` where the node's clock, asked after us, would refuse the request."""
+    """Raise `ConfigError` if the node's clock, asked after us, would refuse the request."""
     for parameter in parameters:
         if parameter.name == "use_sim_time" and type(parameter.value) is not bool:
             raise ConfigError(f"use_sim_time is {parameter.value!r}; expected bool")
-
-
-def fixed_names(config_type: Any) -> list[str]:
-    """Return the options of a config class that are fixed while a node is configured."""
-    return [item.name for item in dataclasses.fields(config_type) if item.metadata["read_only"]]
 
 
 def settle_overrides(node: Node, names: Iterable[str]) -> None:
@@ -133,13 +131,16 @@ def plain(value: Any) -> Any:
 def describe(config_type: type, item: dataclasses.Field) -> ParameterDescriptor:
     """Return what `ros2 param describe` shows of a config field: text, choices and range."""
     choices = item.metadata["choices"]
-    descriptor = ParameterDescriptor(description=item.metadata["help"], dynamic_typing=True)
     constraints = []
     if choices is not None:
         constraints.append(f"one of {', '.join(repr(choice) for choice in choices)}")
-    if item.metadata["read_only"]:
-        constraints.append(FIXED)
-    descriptor.additional_constraints = "; ".join(constraints)
+    if item.metadata["live"]:
+        constraints.append(LIVE)
+    descriptor = ParameterDescriptor(
+        description=item.metadata["help"],
+        additional_constraints="; ".join(constraints),
+        dynamic_typing=True,
+    )
     minimum = item.metadata["minimum"]
     maximum = item.metadata["maximum"]
     if minimum is None or maximum is None or isinstance(item.default, tuple):

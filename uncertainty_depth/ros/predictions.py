@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
-from std_msgs.msg import Float64, Header
+from std_msgs.msg import Header
 
 from uncertainty_depth.calibration.correction_in_force import CorrectionInForce
 from uncertainty_depth.config import DepthNodeConfig
@@ -25,14 +24,12 @@ from uncertainty_depth.messages.online_calibration import (
 )
 from uncertainty_depth.messages.stamps import stamp_ns
 from uncertainty_depth.records import DepthPrediction, SampleRange
+from uncertainty_depth.ros.diagnostics import LOG_EVERY_S
+from uncertainty_depth.ros.messages import CALIBRATION_TOPIC, INFO_TOPIC, status_message
 from uncertainty_depth.ros.qos import LATCHED_QOS, OUTPUT_QOS
 
 if TYPE_CHECKING:
     from uncertainty_depth.inference.predictor import Predictor
-
-CALIBRATION_TOPIC = "uncertainty/calibration"
-INFO_TOPIC = "depth/prediction_info"
-LOG_EVERY_S = 5.0
 
 
 class Predictions:
@@ -43,7 +40,6 @@ class Predictions:
         self._correction = CorrectionInForce()
         self._last: PredictionInfo | None = None
         self._info = node.create_publisher(DiagnosticArray, INFO_TOPIC, OUTPUT_QOS)
-        self._samples_used = node.create_publisher(Float64, "~/samples_used", OUTPUT_QOS)
         node.create_subscription(
             DiagnosticArray, CALIBRATION_TOPIC, self._on_estimate, LATCHED_QOS
         )
@@ -85,7 +81,6 @@ class Predictions:
         """Publish how the maps of this image were made, before the maps, for the evaluator."""
         self._last = info
         self._info.publish(status_message(header, PREDICTION, "", info_values(info)))
-        self._samples_used.publish(Float64(data=float(info.samples.count)))
 
     def problems(self) -> list[str]:
         """Return what the diagnostics warn of."""
@@ -117,12 +112,3 @@ class Predictions:
             self._node.get_logger().warning(
                 f"{CALIBRATION_TOPIC} is ignored: {error}", throttle_duration_sec=LOG_EVERY_S
             )
-
-
-def status_message(
-    header: Header, name: str, sentence: str, values: Mapping[str, str]
-) -> DiagnosticArray:
-    """Return a DiagnosticArray with one status."""
-    pairs = [KeyValue(key=key, value=value) for key, value in values.items()]
-    status = DiagnosticStatus(level=DiagnosticStatus.OK, name=name, message=sentence, values=pairs)
-    return DiagnosticArray(header=header, status=[status])

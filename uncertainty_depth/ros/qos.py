@@ -25,14 +25,6 @@ LATCHED_QOS = QoSProfile(
 )
 
 
-def sensor_qos(depth: int, reliable: bool) -> QoSProfile:
-    """Return a reliable profile, or a best-effort one, which matches every publisher."""
-    return QoSProfile(
-        depth=depth,
-        reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
-    )
-
-
 def override_name(node: Node, topic: str, entity: str, policy: str) -> str:
     """Return the parameter that overrides a policy of a topic, as rclcpp and rclpy call it.
 

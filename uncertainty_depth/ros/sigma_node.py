@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from concurrent.futures import wait
+from functools import partial
 from typing import Any, NamedTuple
 
 from rclpy.context import Context
@@ -23,17 +23,16 @@ from uncertainty_depth.messages.stamps import stamp_ns
 from uncertainty_depth.predictions.confidence import NONE
 from uncertainty_depth.predictions.interpreter import Interpreter
 from uncertainty_depth.records import DepthPrediction
-from uncertainty_depth.ros.camera_frame import deactivated
-from uncertainty_depth.ros.diagnostics import DiagnosticsPublisher
-from uncertainty_depth.ros.failed_frames import drop, drop_failed, views_of_published_maps
-from uncertainty_depth.ros.frame_queue import InHand
-from uncertainty_depth.ros.input_watch import InputWatch
-from uncertainty_depth.ros.managed_node import ACTIVE, ManagedNode
+from uncertainty_depth.ros.diagnostics import (
+    LOG_EVERY_S,
+    DiagnosticsPublisher,
+    fail,
+    views_of_published_maps,
+)
+from uncertainty_depth.ros.inputs import InputWatch, WatchedInput
 from uncertainty_depth.ros.messages import age_s
-from uncertainty_depth.ros.qos import sensor_qos
-from uncertainty_depth.ros.sigma_node_outputs import SigmaNodeOutputs
-from uncertainty_depth.ros.teardown import take_down
-from uncertainty_depth.ros.watched_input import WatchedInput
+from uncertainty_depth.ros.node import ACTIVE, ManagedNode, take_down
+from uncertainty_depth.ros.outputs import DerivedOutputs, MapOutputs
 from uncertainty_depth.ros.worker import Worker
 
 FINISH_S = 2.0
@@ -45,10 +44,14 @@ PAIRS_WAITING = 30
 
 
 class Pair(NamedTuple):
-    """A depth image and its confidence, of one stamp; None if sigma is of the depth alone."""
+    """A depth image and its confidence, of one stamp; None if sigma is of the depth alone.
+
+    `frame` is the one that came first: with it the pair entered the node.
+    """
 
     depth: Image
     confidence: Image | None
+    frame: Image
 
 
 class SigmaNode(ManagedNode[SigmaNodeConfig]):
@@ -57,8 +60,6 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
     Callbacks pair the images and queue the newest; one worker thread decodes and publishes. No
     network is loaded, and torch is not imported.
     """
-
-    fixed_while_active = frozenset({"confidence_type", "queue_size", "reliable_input"})
 
     def __init__(self, **options: Any) -> None:
         """Create the publishers; with `autostart` read the map, then subscribe.
@@ -71,16 +72,17 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
         """
         super().__init__("sigma_node", SigmaNodeConfig, **options)
         self._cameras = Cameras(CAMERA_INFO)
-        self._outputs = SigmaNodeOutputs(self)
+        self._maps = MapOutputs(self, ["uncertainty"])  # the depth's sender has published it
+        self._derived = DerivedOutputs(self)
         self._interpreter: Interpreter | None = None
         self._worker: Worker[Pair] | None = None
         self._pairs = ExactPairs(PAIRS_WAITING)
-        self._in_hand = InHand()
-        self._watched: list[WatchedInput] = []
+        self._inputs: list[WatchedInput] = []
+        self._watch = InputWatch(self, lambda: tuple(self._inputs))
         self._diagnostics = DiagnosticsPublisher(
-            self, self.health, self._awaited, self._facts, self.standing
-        )
-        self._watch = InputWatch(self, lambda: tuple(self._watched))
+            self, self.health, self._awaited, self._facts, self.standing,
+            lambda: self._watch.problems,
+        )  # fmt: skip
         self.autostart()
 
     @staticmethod
@@ -91,26 +93,38 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
     def _configure(self) -> None:
         self._interpreter = interpreter = interpreter_of(self.config)
         self._worker = Worker(
-            self._process, lambda _, reason: self.health.drop(reason), self.config.queue_size
+            partial(self._process, interpreter),
+            lambda pair, reason: self.health.leave(pair.frame, f"dropped.{reason}"),
+            self.config.queue_size,
         )
-        self._outputs.publish_model(description_of(interpreter))
+        self._maps.publish_model(description_of(interpreter))
         self.get_logger().info(f"sigma from {interpreter.config.confidence_type or 'sigma'}")
 
     def _activate(self) -> None:
         self._pairs = ExactPairs(PAIRS_WAITING)
-        qos = sensor_qos(PAIRS_WAITING, self.config.reliable_input)
-        self._subscribe(CameraInfo, CAMERA_INFO, self._on_camera_info, qos)
-        self._subscribe(Image, DEPTH, lambda message: self._on_image(0, message), qos)
-        if self._has_confidence():
-            self._subscribe(Image, CONFIDENCE, lambda message: self._on_image(1, message), qos)
+        sides = [DEPTH, CONFIDENCE] if self._has_confidence() else [DEPTH]
+        for side, topic in enumerate(sides):
+            receive = partial(self._on_image, side)
+            self._inputs.append(
+                WatchedInput(
+                    self, self.health, Image, topic, receive, PAIRS_WAITING, purpose="sigma"
+                )
+            )
+        purpose = "points and the camera infos of the maps"
+        add = self._cameras.add
+        self._inputs.append(
+            WatchedInput(
+                self, self.health, CameraInfo, CAMERA_INFO, add, once=True, purpose=purpose
+            )
+        )
 
     def _deactivate(self) -> None:
-        inputs = self._watched
-        self._watched = []
+        inputs, self._inputs = self._inputs, []
         for watched in inputs:
             watched.close()
         for item in self._pairs.flush():
-            self.health.drop(UNMATCHED_REASONS[item.side])
+            self.health.leave(item.item, f"dropped.{UNMATCHED_REASONS[item.side]}")
+        self.health.leave_all("deactivated")
         if self._worker is not None:
             wait([self._worker.call(lambda: None)], FINISH_S)
 
@@ -120,90 +134,52 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
         self._interpreter = None
 
     def _stop_worker(self) -> None:
-        """End the worker's thread; a frame that does not end is given up."""
+        """End the worker's thread; a pair that it does not finish is dropped."""
         if self._worker is not None:
             self._worker.stop(FINISH_S)
-        if self._in_hand.settle():
-            self.health.drop("shutdown")
-
-    def _prepare(self, old: SigmaNodeConfig, new: SigmaNodeConfig) -> Callable[[], None]:
-        """Read the new map, and return what applies it."""
-        interpreter = interpreter_of(new)
-
-        def apply() -> None:
-            self._interpreter = interpreter
-            if self._worker is not None:
-                self._worker.capacity = new.queue_size
-            self._outputs.publish_model(description_of(interpreter))
-
-        return apply
-
-    def _subscribe(
-        self, message_type: type, topic: str, receive: Callable[[Any], None], qos: Any
-    ) -> None:
-        is_info = message_type is CameraInfo
-        purpose = "points and the camera infos of the maps" if is_info else "sigma"
-        self._watched.append(
-            WatchedInput(
-                self, self.health, message_type, topic, receive, qos,
-                once=is_info, purpose=purpose,
-            )
-        )  # fmt: skip
-
-    def _on_camera_info(self, message: CameraInfo) -> None:
-        self._cameras.add(message)
+        self.health.leave_all("shutdown")
 
     def _on_image(self, side: int, message: Image) -> None:
         self.health.count(f"received.{(DEPTH, CONFIDENCE)[side]}")
-        if not self._has_confidence():
-            if self._worker is not None:
-                self._worker.put(Pair(message, None))
-            return
-        pair, unmatched = self._pairs.add(side, stamp_ns(message.header), message)
-        if pair is None:  # the first image of its stamp: a frame is counted once
-            self.health.count("received")
-        for item in unmatched:
-            reason = UNMATCHED_REASONS[item.side]
-            sentence = f"{reason.replace('_', ' ')}: their stamps differ"
-            drop(self, self.health, reason, sentence)
-        if pair is None:
-            return
-        if self._worker is None:
-            self.health.drop("deactivated")
-        else:
-            self._worker.put(Pair(*pair))
+        pair: tuple[Image, Image | None] | None = (message, None)
+        partner: Image | None = None
+        if self._has_confidence():
+            pair, unmatched = self._pairs.add(side, stamp_ns(message.header), message)
+            for item in unmatched:
+                reason = UNMATCHED_REASONS[item.side]
+                self.health.leave(item.item, f"dropped.{reason}")
+                self.get_logger().warning(
+                    f"dropped ({reason}): {reason.replace('_', ' ')}: their stamps differ",
+                    throttle_duration_sec=LOG_EVERY_S,
+                )
+            partner = None if pair is None else pair[1 - side]
+        if partner is None:  # the first image of its stamp: a frame is counted once
+            self.health.enter(message)
+        if pair is not None and self._worker is not None:
+            self._worker.put(Pair(*pair, partner or message))
 
-    def _process(self, pair: Pair) -> None:
+    def _process(self, interpreter: Interpreter, pair: Pair) -> None:
         start_s = time.perf_counter()
-        self._in_hand.hold()
+        if not self.health.is_inside(pair.frame):  # the node was deactivated meanwhile
+            return
         header = pair.depth.header
+        config = self.config
         try:
-            interpreter = self._active_interpreter()
             depth, confidence = decode_maps(pair.depth, pair.confidence, interpreter.config)
             prediction = masked(interpreter.metric(depth, confidence))
             height, width = depth.shape
             rectifier = self._cameras.at(stamp_ns(header))
             camera = None if rectifier is None else rectifier.camera(width, height)
-            self._outputs.publish(prediction, header, camera)
+            self._maps.publish(prediction, header, camera)
         except Exception as error:  # a hostile message costs one frame
-            if self._in_hand.settle():
-                drop_failed(self, self.health, error)
+            fail(self, self.health, pair.frame, error)
             return
-        if not self._in_hand.settle():
-            return
-        latency_ms = age_s(self, header) * 1e3
-        processing_ms = (time.perf_counter() - start_s) * 1e3
-        self.health.count("processed")
-        self.health.latency(latency_ms)
-        half_width = half_widths_of(interpreter).at(self.config.coverage)
+        self.health.leave(pair.frame)
+        self.health.duration("latency", age_s(self, header) * 1e3)
+        self.health.duration("processing", (time.perf_counter() - start_s) * 1e3)
+        half_width = half_widths_of(interpreter).at(config.coverage)
         with views_of_published_maps(self, self.health):
-            self._outputs.publish_times(latency_ms, processing_ms)
-            self._outputs.views.publish(prediction, header, camera, self.config, half_width)
-
-    def _active_interpreter(self) -> Interpreter:
-        if self._interpreter is None or not self._watched:
-            raise deactivated()
-        return self._interpreter
+            self._derived.publish(prediction, header, camera, config, half_width)
 
     def _awaited(self) -> tuple[str, ...]:
         topics = (DEPTH, CONFIDENCE) if self._has_confidence() else (DEPTH,)
@@ -216,20 +192,14 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
         return interpreter is None or interpreter.config.confidence_type != NONE
 
     def _facts(self) -> dict[str, object]:
-        queued = 0 if self._worker is None else self._worker.waiting()
-        facts: dict[str, object] = {
-            "state": self.state,
-            "waiting": len(self._pairs) + queued + bool(self._in_hand),
-        }
-        if self._interpreter is not None:
-            facts |= description_of(self._interpreter)
-        return facts
+        described = {} if self._interpreter is None else description_of(self._interpreter)
+        return {"state": self.state, **described}
 
     def close(self) -> str:
-        """Shut down: finish the current frame, drop the queue, return a summary line."""
+        """Shut down: finish the current pair, drop the queue, return a summary line."""
         self._stop_worker()
         take_down(self.destroy_node)
-        return ", ".join(f"{count} {name}" for name, count in self.health.counts().items())
+        return self.health.summary()
 
 
 def interpreter_of(config: SigmaNodeConfig) -> Interpreter:
@@ -253,15 +223,15 @@ def interpreter_of(config: SigmaNodeConfig) -> Interpreter:
     return interpreter
 
 
-def law_of(interpreter: Interpreter) -> str:
+def distribution_of(interpreter: Interpreter) -> str:
     """Return the distribution that sigma is the standard deviation of."""
     return "gaussian" if interpreter.sigma_map is None else interpreter.sigma_map.distribution
 
 
 def half_widths_of(interpreter: Interpreter) -> HalfWidths:
-    """Return the half widths of intervals: measured by the map's calibration, else the law's."""
+    """Return the half widths of intervals: measured with the map, else the distribution's."""
     saved = interpreter.sigma_map
-    return BY_DISTRIBUTION[law_of(interpreter)] if saved is None else saved.half_widths
+    return BY_DISTRIBUTION[distribution_of(interpreter)] if saved is None else saved.half_widths
 
 
 def description_of(interpreter: Interpreter) -> dict[str, Any]:
@@ -272,7 +242,7 @@ def description_of(interpreter: Interpreter) -> dict[str, Any]:
     return {
         "model": "sigma_node",
         "method": "recorded",
-        "head": law_of(interpreter),
+        "head": distribution_of(interpreter),
         "confidence_type": config.confidence_type or "sigma",
         "calibration": "off" if saved is None else saved.sigma_map.name,
         "interval": half_widths_of(interpreter).origin,

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""A bounded queue and the one thread that processes it."""
+"""The newest items of one or several sources, and the one thread that works on them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
+from itertools import count
 from typing import Any, Generic, TypeVar
 
 Item = TypeVar("Item")
@@ -16,48 +17,44 @@ logger = logging.getLogger(__name__)
 
 
 class Worker(Generic[Item]):
-    """Calls `process` with each queued item, oldest first, on its own thread.
+    """Calls `process` on its own thread with the oldest item of each source that has one.
 
-    A full queue drops its oldest item. `dropped(item, reason)` is called for every item that is
-    not processed: "queue_full", "shutdown", or "failed" where `process` raised.
+    Of each source the newest `capacity` items wait. `dropped(item, reason)` is called for every
+    other: "queue_full", "shutdown", or "failed" if `process` raised.
     """
 
     def __init__(
         self,
-        process: Callable[[Item], None],
+        process: Callable[..., None],
         dropped: Callable[[Item, str], None],
         capacity: int = 1,
+        sources: int = 1,
     ) -> None:
+        self.capacity = capacity
         self._process = process
         self._dropped = dropped
-        self.capacity = capacity
-        self._items: deque[Item] = deque()
+        self._queues: list[deque[tuple[int, Item]]] = [deque() for _ in range(sources)]
         self._jobs: deque[tuple[int, Future, Callable[[], Any]]] = deque()
-        self._next_index = 0
+        self._numbers = count()  # items and jobs in the order in which they came
         self._stopping = False
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="worker", daemon=True)
         self._thread.start()
 
-    def put(self, item: Item) -> None:
+    def put(self, item: Item, source: int = 0) -> None:
         """Queue an item and return at once; after `stop` it is dropped."""
+        reason = "queue_full"
         with self._changed:
+            queue = self._queues[source]
+            queue.append((next(self._numbers), item))
+            surplus = len(queue) - self.capacity
             if self._stopping:
-                overflow = [item]
+                surplus = len(queue)
                 reason = "shutdown"
-            else:
-                overflow = self._append(item)
-                reason = "queue_full"
+            overflow = [queue.popleft()[1] for _ in range(surplus)]
             self._changed.notify()
         for oldest in overflow:
             self._dropped(oldest, reason)
-
-    def _append(self, item: Item) -> list[Item]:
-        """Queue an item and return the items that it displaces."""
-        self._items.append(item)
-        surplus = max(0, len(self._items) - self.capacity)
-        self._next_index += surplus
-        return [self._items.popleft() for _ in range(surplus)]
 
     def call(self, job: Callable[[], Any]) -> Future:
         """Run `job` on the worker's thread after all items queued so far.
@@ -69,7 +66,7 @@ class Worker(Generic[Item]):
             if self._stopping:
                 future.cancel()
             else:
-                self._jobs.append((self._next_index + len(self._items), future, job))
+                self._jobs.append((next(self._numbers), future, job))
                 self._changed.notify()
         return future
 
@@ -78,25 +75,26 @@ class Worker(Generic[Item]):
         self.call(job).add_done_callback(_log_failure)
 
     def stop(self, timeout_s: float | None = None) -> bool:
-        """Finish the current item and the jobs in the queue, drop all other items, end the thread.
+        """Finish the items in hand and the jobs, drop all other items, and end the thread.
 
         Returns:
             Whether the thread ended within `timeout_s`; None waits for it.
         """
         with self._changed:
             self._stopping = True
-            queue = list(self._items)
-            self._items.clear()
+            waiting = [item for queue in self._queues for _, item in queue]
+            for queue in self._queues:
+                queue.clear()
             self._changed.notify()
-        for item in queue:
+        for item in waiting:
             self._dropped(item, "shutdown")
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
     def waiting(self) -> int:
-        """Return the number of items in the queue."""
+        """Return the number of items that wait."""
         with self._changed:
-            return len(self._items)
+            return sum(map(len, self._queues))
 
     def _run(self) -> None:
         while (task := self._next()) is not None:
@@ -104,22 +102,22 @@ class Worker(Generic[Item]):
 
     def _next(self) -> Callable[[], None] | None:
         with self._changed:
-            self._changed.wait_for(lambda: self._items or self._jobs or self._stopping)
-            if self._jobs and (self._jobs[0][0] <= self._next_index or not self._items):
+            self._changed.wait_for(lambda: any(self._queues) or self._jobs or self._stopping)
+            oldest = min((queue[0][0] for queue in self._queues if queue), default=None)
+            if self._jobs and (oldest is None or self._jobs[0][0] < oldest):
                 _, future, job = self._jobs.popleft()
                 return partial(_settle, future, job)
-            if self._items:
-                item = self._items.popleft()
-                self._next_index += 1
-                return partial(self._work, item)
-            return None
+            if oldest is None:
+                return None
+            return partial(self._work, [queue.popleft()[1] for queue in self._queues if queue])
 
-    def _work(self, item: Item) -> None:
+    def _work(self, items: list[Item]) -> None:
         try:
-            self._process(item)
+            self._process(*items)
         except Exception:
             logger.exception("a frame failed")
-            self._dropped(item, "failed")
+            for item in items:
+                self._dropped(item, "failed")
 
 
 def _settle(future: Future, job: Callable[[], Any]) -> None:

@@ -1,9 +1,10 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Publishers of maps and clouds derived from depth and sigma, while someone subscribes."""
+"""Publishers of depth and sigma, and of what is derived from them while someone subscribes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
 from typing import Any
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image, PointCloud2
-from std_msgs.msg import Header
+from std_msgs.msg import Header, String
 
 from uncertainty_depth.config import OutputConfig
 from uncertainty_depth.gating import SigmaProducts
@@ -23,14 +24,19 @@ from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.report.color_scales import color_scales
 from uncertainty_depth.report.images import DEPTH_COLORS, SIGMA_COLORS, colorize
 from uncertainty_depth.ros.messages import camera_info_message, image_message, points_message
-from uncertainty_depth.ros.qos import OUTPUT_QOS
+from uncertainty_depth.ros.qos import LATCHED_QOS, OUTPUT_QOS
 
-IMAGES: dict[str, Callable[[SigmaProducts], NDArray[np.float32]]] = {
+MAPS: dict[str, Callable[[DepthPrediction], NDArray[np.float32]]] = {
+    "depth": attrgetter("depth_m"),
+    "uncertainty": attrgetter("sigma_m"),
+}
+"""What is published as `image_rect` under these names, beside its `camera_info`."""
+DERIVED: dict[str, Callable[[SigmaProducts], NDArray[np.float32]]] = {
     "depth/confident": attrgetter("confident_depth_m"),
     "depth/lower": attrgetter("lower_m"),
     "depth/upper": attrgetter("upper_m"),
 }
-"""What is published as `image_rect` under these names, beside its `camera_info`."""
+"""The same, on demand."""
 CLOUDS: dict[str, Callable[[SigmaProducts], NDArray[np.void]]] = {
     "points": attrgetter("points"),
     "points/confident": attrgetter("confident_points"),
@@ -39,17 +45,55 @@ CLOUDS: dict[str, Callable[[SigmaProducts], NDArray[np.void]]] = {
 COLORS = ("depth/image_color", "uncertainty/image_color")
 SCALES = "color_scales/image"
 """The legend of the color images."""
-DEPTH_QUANTIZATION = 100.0
-"""Depth, metres, at which neighbouring codes of compressedDepth are 1 metre apart."""
-SIGMA_QUANTIZATION = 10.0
-"""The same of sigma."""
-COMPRESSED = ("depth/image_rect/compressedDepth", "uncertainty/image_rect/compressedDepth")
+QUANTIZATION = {"depth": 100.0, "uncertainty": 10.0}
+"""Depth and sigma, metres, at which neighbouring codes of compressedDepth are 1 metre apart."""
 
 
-class SigmaOutputs:
+class MapOutputs:
+    """Publishes maps with their camera, and the description of what made them, latched."""
+
+    def __init__(self, node: Node, maps: Sequence[str] = tuple(MAPS)) -> None:
+        """Create the publishers of these `MAPS`."""
+        self._images = {
+            name: node.create_publisher(Image, f"{name}/image_rect", OUTPUT_QOS) for name in maps
+        }
+        self._infos = [
+            node.create_publisher(CameraInfo, f"{name}/camera_info", OUTPUT_QOS) for name in maps
+        ]
+        self._model = node.create_publisher(String, "depth/model", LATCHED_QOS)
+
+    def publish(self, prediction: DepthPrediction, header: Header, camera: Camera | None) -> None:
+        """Publish the maps and their camera under the camera image's header.
+
+        Args:
+            prediction: maps of shape (H, W).
+            header: of the camera image.
+            camera: of the maps; None, no camera info is published.
+        """
+        if camera is not None:  # first: a subscriber of maps then has their camera info
+            info = camera_info_message(camera, header)
+            for publisher in self._infos:
+                publisher.publish(info)
+        for name, publisher in self._images.items():
+            publisher.publish(image_message(MAPS[name](prediction), header))
+
+    def publish_model(self, description: Mapping[str, Any]) -> None:
+        """Publish the description of the model as JSON, to later subscribers too."""
+        self._model.publish(String(data=json.dumps(description)))
+
+    def facts(self) -> dict[str, object]:
+        """Return the number of subscribers of each map, for the diagnostics."""
+        return {
+            f"{name}_subscribers": publisher.get_subscription_count()
+            for name, publisher in self._images.items()
+        }
+
+
+class DerivedOutputs:
     """Publishes gated and bounded depth, clouds, and color and compressed images of the maps.
 
-    It needs no network: whatever has depth, sigma and a camera can publish them.
+    Nothing is computed without a subscriber. It needs no network: whatever has depth, sigma and a
+    camera can publish them.
     """
 
     def __init__(self, node: Node) -> None:
@@ -58,11 +102,13 @@ class SigmaOutputs:
                 topic: node.create_publisher(message_type, topic, OUTPUT_QOS) for topic in topics
             }
 
-        self._images = publishers(Image, [f"{name}/image_rect" for name in IMAGES])
-        self._infos = publishers(CameraInfo, [f"{name}/camera_info" for name in IMAGES])
+        self._images = publishers(Image, [f"{name}/image_rect" for name in DERIVED])
+        self._infos = publishers(CameraInfo, [f"{name}/camera_info" for name in DERIVED])
         self._clouds = publishers(PointCloud2, CLOUDS)
         self._colors = publishers(Image, (*COLORS, SCALES))
-        self._compressed = publishers(CompressedImage, COMPRESSED)
+        self._compressed = publishers(
+            CompressedImage, [f"{name}/image_rect/compressedDepth" for name in MAPS]
+        )
 
     def publish(
         self,
@@ -73,7 +119,7 @@ class SigmaOutputs:
         half_width: float,
         image: NDArray[np.uint8] | None = None,
     ) -> None:
-        """Publish the products that have subscribers; nothing else is computed.
+        """Publish what has subscribers.
 
         Args:
             prediction: maps of shape (H, W).
@@ -90,36 +136,23 @@ class SigmaOutputs:
             for publisher in _heard(self._infos).values():
                 publisher.publish(camera_info_message(camera, header))
         for topic, publisher in _heard(self._images).items():
-            values = IMAGES[topic.removesuffix("/image_rect")](products)
+            values = DERIVED[topic.removesuffix("/image_rect")](products)
             publisher.publish(image_message(values, header))
         if products.has_points:
             for topic, publisher in _heard(self._clouds).items():
                 publisher.publish(points_message(CLOUDS[topic](products), header))
-        self._publish_colors(prediction, header, config)
-        self._publish_compressed(prediction, header)
-
-    def _publish_colors(
-        self, prediction: DepthPrediction, header: Header, config: OutputConfig
-    ) -> None:
         depth, sigma = COLORS
-        max_depth = config.color_max_depth
-        max_sigma = config.color_max_sigma
-        images = {
+        max_depth, max_sigma = config.color_max_depth, config.color_max_sigma
+        colored = {
             depth: partial(colorize, prediction.depth_m, max_depth, DEPTH_COLORS),
             sigma: partial(colorize, prediction.sigma_m, max_sigma, SIGMA_COLORS),
             SCALES: partial(color_scales, max_depth, max_sigma),
         }
         for topic, publisher in _heard(self._colors).items():
-            publisher.publish(image_message(images[topic](), header))
-
-    def _publish_compressed(self, prediction: DepthPrediction, header: Header) -> None:
-        depth, sigma = COMPRESSED
-        sources = {
-            depth: (prediction.depth_m, DEPTH_QUANTIZATION),
-            sigma: (prediction.sigma_m, SIGMA_QUANTIZATION),
-        }
+            publisher.publish(image_message(colored[topic](), header))
         for topic, publisher in _heard(self._compressed).items():
-            data = encode_compressed_depth(*sources[topic])
+            name = topic.partition("/")[0]
+            data = encode_compressed_depth(MAPS[name](prediction), QUANTIZATION[name])
             publisher.publish(CompressedImage(header=header, format=FORMAT, data=data))
 
 

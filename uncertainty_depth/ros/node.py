@@ -1,0 +1,396 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The base of the nodes: no callback ends them, every transition and change fails with a reason.
+
+rclpy's executor ends with the first exception of a callback, and the process with it; the
+middleware may hang at the end. Neither loses a frame or a report here.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any, Generic, TypeVar, cast
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from rcl_interfaces.msg import ParameterDescriptor
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from std_srvs.srv import SetBool
+
+from uncertainty_depth.errors import ConfigError, UncertaintyDepthError
+from uncertainty_depth.options import parameters_of
+from uncertainty_depth.ros.diagnostics import CALLBACK_FAILED, LOG_EVERY_S, Health
+from uncertainty_depth.ros.parameters import NodeParameters
+from uncertainty_depth.ros.qos import PUBLISHER, overridden
+
+ConfigT = TypeVar("ConfigT", bound=Any)
+UNCONFIGURED = "unconfigured"
+INACTIVE = "inactive"
+ACTIVE = "active"
+FINALIZED = "finalized"
+PACKAGE = "uncertainty_depth"
+TEARDOWN_S = 1.5
+THREADS = ("worker", "teardown")
+
+
+class GuardedNode(Node):
+    """Logs and counts what a subscription, timer or service raises; the executor goes on.
+
+    A service answers that it failed, with the reason if it has a field for it.
+
+    Attributes:
+        health: counts what happens in the node, "callback_failed" among it.
+    """
+
+    def __init__(self, name: str, **options: Any) -> None:
+        self.health = Health()
+        super().__init__(name, automatically_declare_parameters_from_overrides=True, **options)
+        for service in self.services:  # of the lifecycle: not made by `create_service`
+            service.callback = self.guarded(service.callback)
+
+    def guarded(self, callback: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a callback that raises no exception; on failure it returns its last argument."""
+
+        @wraps(callback)
+        def guarded_callback(*args: Any, **options: Any) -> Any:
+            try:
+                return callback(*args, **options)
+            except Exception as error:
+                if self.context.ok():  # else a signal struck meanwhile
+                    self.health.count(CALLBACK_FAILED)
+                    self.get_logger().error(
+                        f"a callback failed: {''.join(traceback.format_exception(error))}",
+                        throttle_duration_sec=LOG_EVERY_S,
+                    )
+                response: Any = args[-1] if args else None
+                if hasattr(response, "message"):
+                    response.message = reason_of(error)
+                return response
+
+        return guarded_callback
+
+    def create_subscription(
+        self, msg_type: Any, topic: str, callback: Callable[..., Any], *args: Any, **kw: Any
+    ) -> Any:
+        """Create a subscription whose callback is guarded."""
+        return super().create_subscription(msg_type, topic, self.guarded(callback), *args, **kw)
+
+    def create_timer(self, timer_period_sec: float, callback: Any, *args: Any, **kw: Any) -> Any:
+        """Create a timer whose callback is guarded."""
+        return super().create_timer(timer_period_sec, self.guarded(callback), *args, **kw)
+
+    def create_service(
+        self, srv_type: Any, srv_name: str, callback: Callable[..., Any], *args: Any, **kw: Any
+    ) -> Any:
+        """Create a service whose callback is guarded."""
+        return super().create_service(srv_type, srv_name, self.guarded(callback), *args, **kw)
+
+    def create_publisher(
+        self, msg_type: Any, topic: str, qos_profile: QoSProfile | int, *args: Any, **kw: Any
+    ) -> Any:
+        """Create a publisher whose quality of service `qos_overrides` may change."""
+        if isinstance(qos_profile, int):
+            qos_profile = QoSProfile(depth=qos_profile)
+        qos_profile = overridden(self, topic, PUBLISHER, qos_profile)
+        return super().create_publisher(msg_type, topic, qos_profile, *args, **kw)
+
+    def declare_parameters(
+        self, namespace: str, parameters: Sequence[Any], ignore_override: bool = False
+    ) -> Any:
+        """Declare parameters; of overrides, `[]` too, which rclpy takes for no value at all."""
+        if ignore_override:
+            descriptor = ParameterDescriptor(dynamic_typing=True)
+            parameters = [(name, value, descriptor) for name, value, _ in parameters]
+        return super().declare_parameters(namespace, parameters, ignore_override)
+
+
+class ManagedNode(GuardedNode, LifecycleNode, Generic[ConfigT]):
+    """A lifecycle node that starts itself; transitions and changes succeed or change nothing.
+
+    A subclass gives what the transitions do. Whatever these raise is logged, answered with
+    FAILURE, and undone; the node lives on. While the node is active, `live` parameters alone may
+    change; what else changes while it is not active holds from the next activation on.
+
+    Attributes:
+        state: label of the lifecycle's primary state.
+        failure: what the last transition raised; None once one has succeeded.
+    """
+
+    def __init__(self, name: str, config_type: type[ConfigT], **options: Any) -> None:
+        """Declare the parameters and offer `~/enable`; the subclass calls `autostart` at its end.
+
+        Args:
+            name: of the node.
+            config_type: dataclass of its parameters, with `autostart` among them.
+            options: keyword arguments of `rclpy.node.Node`.
+
+        Raises:
+            ConfigError: a parameter is illegal.
+        """
+        super().__init__(name, **options)
+        self._log_handler = RosHandler(self)
+        logging.getLogger(PACKAGE).addHandler(self._log_handler)
+        self.state = UNCONFIGURED
+        self.failure: Exception | None = None
+        self._logs_failures = True
+        self._configured: ConfigT | None = None
+        with destroyed_on_failure(self):
+            self._options = NodeParameters(self, config_type, self._on_change)
+        self.create_service(SetBool, "~/enable", self._on_enable)
+
+    @property
+    def config(self) -> ConfigT:
+        """The parameters in use."""
+        return self._options.config
+
+    def _configure(self) -> None:
+        """Create everything that the parameters require."""
+        raise NotImplementedError
+
+    def _activate(self) -> None:
+        """Subscribe."""
+        raise NotImplementedError
+
+    def _deactivate(self) -> None:
+        """Undo `_activate`, also one that failed halfway."""
+        raise NotImplementedError
+
+    def _free(self) -> None:
+        """Undo `_configure`, also one that failed halfway."""
+        raise NotImplementedError
+
+    def _reconfigure(self, old: ConfigT | None, new: ConfigT) -> None:
+        """Take what was changed while the node was inactive; `old` is None after a failure."""
+        self._free()
+        self._configure()
+
+    def _on_live_change(self, old: ConfigT, new: ConfigT) -> None:
+        """Take live parameters while active, or raise why not before anything is changed."""
+
+    def autostart(self) -> None:
+        """Configure and activate if the parameter `autostart` asks for it.
+
+        A node for which this fails is destroyed.
+
+        Raises:
+            Exception: what a transition raised, e.g. ConfigError or ModelError.
+        """
+        if not self.config.autostart:
+            self.get_logger().info(
+                f"unconfigured: waits for ~/enable or ros2 lifecycle set "
+                f"{self.get_fully_qualified_name()} configure"
+            )
+            return
+        self._logs_failures = False  # the failure is raised, and logged by its caller
+        with destroyed_on_failure(self):
+            self._trigger(self.trigger_configure)
+            self._trigger(self.trigger_activate)
+        self._logs_failures = True
+
+    def standing(self) -> tuple[bytes, str] | None:
+        """Return diagnostic level and message of a node that is not active; None if it is."""
+        if self.state == ACTIVE:
+            return None
+        if self.failure is not None:
+            return DiagnosticStatus.ERROR, f"{self.state}: {reason_of(self.failure)}"
+        enable = f"{self.get_fully_qualified_name()}/enable std_srvs/srv/SetBool"
+        return DiagnosticStatus.OK, f"{self.state}: ros2 service call {enable} '{{data: true}}'"
+
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Configure; a failure leaves the node unconfigured."""
+
+        def configure() -> None:
+            self._configure()
+            self._configured = self.config
+
+        return self._transit(INACTIVE, configure, self._free)
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Activate, by the parameters of now; a failure leaves the node inactive."""
+
+        def activate() -> None:
+            old = self._configured
+            if old != self.config:
+                self._configured = None
+                self._reconfigure(old, self.config)
+                self._configured = self.config
+            self._activate()
+
+        return self._transit(ACTIVE, activate, self._deactivate)
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Deactivate; what was configured stays."""
+        return self._transit(INACTIVE, self._deactivate)
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Free what was configured."""
+        return self._transit(UNCONFIGURED, self._free)
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Deactivate and free: nothing but the end of the process comes after."""
+        return self._transit(FINALIZED, self._stop)
+
+    def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Free everything after a transition that rclpy itself could not finish."""
+        return self._transit(UNCONFIGURED, self._stop)
+
+    def destroy_node(self) -> None:
+        """Destroy the node; what the package logs is no longer its business."""
+        logging.getLogger(PACKAGE).removeHandler(self._log_handler)
+        super().destroy_node()
+
+    def _stop(self) -> None:
+        if self.state == ACTIVE:
+            self._deactivate()
+        if self.state in (ACTIVE, INACTIVE):
+            self._free()
+
+    def _transit(
+        self, goal: str, step: Callable[[], None], undo: Callable[[], None] | None = None
+    ) -> TransitionCallbackReturn:
+        try:
+            step()
+        except Exception as error:
+            self.failure = error
+            try:
+                if undo is not None:
+                    undo()
+            except Exception as another:  # the transition's own failure is the one to answer
+                self.get_logger().error(f"after a failed transition: {reason_of(another)}")
+            if self._logs_failures:
+                self.get_logger().error(f"stays {self.state}: {reason_of(error)}")
+            return TransitionCallbackReturn.FAILURE
+        self.failure = None
+        self.state = goal
+        return TransitionCallbackReturn.SUCCESS
+
+    def _trigger(self, transition: Callable[[], TransitionCallbackReturn]) -> None:
+        self.failure = None
+        if transition() != TransitionCallbackReturn.SUCCESS:
+            raise self.failure or ConfigError(f"the node is {self.state}")
+
+    def _on_enable(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        try:
+            if self.state == FINALIZED:
+                raise ConfigError("the node is finalized; expected it to be started again")
+            if request.data and self.state == UNCONFIGURED:
+                self._trigger(self.trigger_configure)
+            if request.data and self.state != ACTIVE:
+                self._trigger(self.trigger_activate)
+            if not request.data and self.state == ACTIVE:
+                self._trigger(self.trigger_deactivate)
+            response.success = True
+            response.message = self.state
+        except Exception as error:  # a refusal, not a failed callback
+            response.message = reason_of(error)
+        return response
+
+    def _on_change(self, old: ConfigT, new: ConfigT) -> None:
+        if self.state != ACTIVE:
+            return
+        for item in parameters_of(type(new)):
+            is_changed = getattr(old, item.name) != getattr(new, item.name)
+            if is_changed and not item.metadata["live"]:
+                raise ConfigError(
+                    f"{item.name} is fixed while the node is active; first type "
+                    f"ros2 lifecycle set {self.get_fully_qualified_name()} deactivate"
+                )
+        self._on_live_change(old, new)
+        self._configured = new
+
+
+class RosHandler(logging.Handler):
+    """Passes the warnings of the package, a model's for example, on to the node's log: /rosout."""
+
+    def __init__(self, node: Node) -> None:
+        super().__init__(logging.WARNING)
+        self._logger = node.get_logger()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Log a record; rclpy wants one call for each severity."""
+        text = self.format(record)
+        if record.levelno >= logging.ERROR:
+            self._logger.error(text)
+        else:
+            self._logger.warning(text)
+
+
+def sub_node(node: GuardedNode, namespace: str) -> GuardedNode:
+    """Return the node as seen from a namespace below its own, as the sub-nodes of rclcpp.
+
+    Relative topics are resolved in it; absolute topics and everything else are the node's.
+
+    Args:
+        node: creates everything.
+        namespace: without slashes at its ends, e.g. "front"; empty returns the node itself.
+    """
+    return cast(GuardedNode, _SubNode(node, namespace)) if namespace else node
+
+
+class _SubNode:
+    def __init__(self, node: GuardedNode, namespace: str) -> None:
+        self._node = node
+        self._namespace = namespace
+        self._logger = node.get_logger().get_child(namespace.replace("/", "."))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._node, name)
+
+    def _name(self, topic: str) -> str:
+        return topic if topic.startswith("/") else f"{self._namespace}/{topic}"
+
+    def get_logger(self) -> Any:
+        return self._logger
+
+    def create_publisher(self, message_type: Any, topic: str, *args: Any, **options: Any) -> Any:
+        return self._node.create_publisher(message_type, self._name(topic), *args, **options)
+
+    def create_subscription(
+        self, message_type: Any, topic: str, *args: Any, **options: Any
+    ) -> Any:
+        return self._node.create_subscription(message_type, self._name(topic), *args, **options)
+
+    def resolve_topic_name(self, topic: str, *args: Any, **options: Any) -> str:
+        return self._node.resolve_topic_name(self._name(topic), *args, **options)
+
+
+def reason_of(error: Exception) -> str:
+    """Return an exception as a sentence; the package's own errors are sentences already."""
+    if isinstance(error, UncertaintyDepthError):
+        return str(error)
+    return f"{type(error).__name__}: {error}"
+
+
+def take_down(step: Callable[[], object]) -> None:
+    """Run a shutdown step; leave it to `exit_if_stuck` if it takes longer than `TEARDOWN_S`."""
+    thread = threading.Thread(target=step, name="teardown", daemon=True)
+    thread.start()
+    thread.join(TEARDOWN_S)
+
+
+def exit_if_stuck(code: int) -> None:
+    """Exit the process if a thread of this package still runs: Python would wait for it."""
+    if any(thread.name in THREADS for thread in threading.enumerate()):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+@contextmanager
+def destroyed_on_failure(node: Node) -> Iterator[None]:
+    """Destroy a node that cannot be constructed: whoever holds the exception holds the node.
+
+    It would stay in the graph, with publishers that others wait for.
+    """
+    try:
+        yield
+    except Exception:
+        take_down(node.destroy_node)
+        raise
