@@ -29,14 +29,14 @@ CANDIDATES = ("method", "constant", "proportional_to_depth")
 LAWS = tuple(DISTRIBUTIONS)
 ERROR = Bins(-12, 8, 5)
 RATIO = Bins(-10, 12, 5)
-DEPTH_RATIO = Bins(-12, 3, 5)
+DEPTH_RATIO = Bins(-12, 3, 4)
 """Of error / predicted depth: the ratio of the sigma that is proportional to depth."""
-DEPTH_RATIO_SUMS = Bins(-12, 3, 3)
+DEPTH_RATIO_SUMS = Bins(-12, 3, 2)
 TRUTH = Bins(-4, 8, 4)
 SIGMA = Bins(-8, 7, 3)
 DISTANCE = Bins(-1, 7, 1)
 """Intervals of ground truth: 0.5, 0.75, 1, 1.5, 2, 3, 4, 6 ... 96, 128 m, open at both ends."""
-DISTANCE_ERROR = Bins(-7, 6, 3)
+DISTANCE_ERROR = Bins(-7, 7, 3)
 DISTANCE_RATIO = Bins(-5, 6, 3)
 BLOCK_GRID = (8, 10)
 """Rows and columns of cells of the image, for a depth that is the same for every frame."""
