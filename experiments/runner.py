@@ -27,10 +27,10 @@ def resume(
 ) -> list[Any]:
     """Return `compute(name)` for each name, or the stored result of an earlier run.
 
-    Results are stored in `folder/name.json` and used again where the settings are the same.
+    Results are stored in `folder/name.json` and used again if the settings are the same.
 
     Args:
-        folder: of the stored results, created where missing.
+        folder: of the stored results, created if missing.
         names: file names without their ending.
         settings: all that a result depends on besides its name, one mapping for all names or a
             function of the name; a result of other settings is computed again.
@@ -62,7 +62,7 @@ def _piece(path: Path, name: str, settings: Any, compute: Callable[[str], Any]) 
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Return the stored piece, or an empty mapping where it is missing or damaged."""
+    """Return the stored piece, or an empty mapping if it is missing or damaged."""
     try:
         stored = json.loads(path.read_text())
     except (FileNotFoundError, ValueError):
