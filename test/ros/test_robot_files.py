@@ -17,7 +17,6 @@ import yaml
 from uncertainty_depth.config import (
     DepthNodeConfig,
     EvaluatorNodeConfig,
-    ProjectionConfig,
     SigmaNodeConfig,
 )
 from uncertainty_depth.options import element_type, from_mapping, parameters_of
@@ -178,42 +177,32 @@ COMMON = {
     "tf",
     "tf_static",
 }
-NAMES = {
-    name: {item.name for item in parameters_of(config)} for name, config in CONFIG_TYPES.items()
+LIDAR_POSE = {"lidar_to_camera", "fixed_frame"}
+OWN = {
+    "depth": {"params_file", "respawn", "autostart", *LIDAR_POSE}
+    | {"image", "camera_info", "lidar", "model", "samples", "compressed_input"}
+    | {"distorted_images", "use_online_calibration"},
+    "sigma": {"params_file", "respawn", "autostart", "sigma_map", "confidence_type"}
+    | {"depth_type", "depth", "confidence", "depth_camera_info"},
+    "evaluate": {"evaluator_params_file", "evaluator_respawn", "evaluator_autostart", *LIDAR_POSE}
+    | {"depth", "uncertainty", "depth_camera_info", "lidar", "lidar2", "lidar3", "lidar4"}
+    | {"lidars", "ground_truth", "use_ground_truth_image", "output", "overwrite"},
 }
-SAME_LIDAR = {item.name for item in parameters_of(ProjectionConfig)} | {"lidar"}
-PER_NODE = {"params_file", "respawn"}
-SHARED = (NAMES["depth"] | NAMES["sigma"]) & NAMES["evaluator"] - SAME_LIDAR | PER_NODE
-SAME_DEPTH = {"depth", "depth_camera_info"}
-LIDARS = {"lidar", "lidar2", "lidar3", "lidar4"}
-TOPICS = {
-    "depth": {"image", "camera_info", "lidar"},
-    "sigma": {"confidence", *SAME_DEPTH},
-    "evaluate": {"uncertainty", "ground_truth", *LIDARS, *SAME_DEPTH},
-}
-
-
-def own_arguments(launch_file):
-    """What the arguments of one node's launch file are called."""
-    if launch_file != "evaluate":
-        return NAMES[launch_file] | PER_NODE | TOPICS[launch_file]
-    options = NAMES["evaluator"] | SHARED
-    own = {f"evaluator_{name}" if name in SHARED else name for name in options}
-    return own | TOPICS[launch_file]
 
 
 @pytest.mark.parametrize("launch_file", ["depth", "sigma", "evaluate", "robot"])
-def test_every_parameter_is_a_launch_argument(description, launch_file):
-    arguments = {argument.name for argument in description(launch_file).get_launch_arguments()}
+def test_launch_arguments_are_what_a_launch_needs_and_say_their_defaults(description, launch_file):
+    arguments = {item.name: item for item in description(launch_file).get_launch_arguments()}
     nodes = ["depth", "evaluate"] if launch_file == "robot" else [launch_file]
-    expected = COMMON.union(*(own_arguments(node) for node in nodes))
-    assert sorted(arguments) == sorted(expected)
+    assert sorted(arguments) == sorted(COMMON.union(*(OWN[node] for node in nodes)))
+    if "samples" in arguments:
+        assert arguments["samples"].description.endswith("default: as in params_file, else 8")
 
 
-def test_nodes_share_the_arguments_of_their_inputs_alone(description):
+def test_nodes_share_the_arguments_of_their_inputs_alone():
     """One bringup may include two files: launch hands every argument on to the next."""
-    assert own_arguments("depth") & own_arguments("evaluate") == SAME_LIDAR
-    assert own_arguments("sigma") & own_arguments("evaluate") == SAME_DEPTH
+    assert OWN["depth"] & OWN["evaluate"] == {"lidar", *LIDAR_POSE}
+    assert OWN["sigma"] & OWN["evaluate"] == {"depth", "depth_camera_info"}
 
 
 @pytest.fixture
@@ -241,7 +230,7 @@ def test_an_empty_argument_leaves_the_parameter_file_alone(context):
     full, _ = context(
         "depth",
         samples="4",
-        max_frame_age="1",
+        autostart="false",
         compressed_input="true",
         model="007",
         use_sim_time="true",
@@ -250,7 +239,7 @@ def test_an_empty_argument_leaves_the_parameter_file_alone(context):
     assert overrides.pop("model").evaluate(full) == "007"  # a path, not a number
     assert overrides == {
         "samples": 4,
-        "max_frame_age": 1,
+        "autostart": False,
         "compressed_input": True,
         "use_sim_time": True,
     }
@@ -269,8 +258,8 @@ def test_the_lidar_pose_may_be_given_with_blanks_or_as_a_list(context, text):
 def test_arguments_of_both_nodes_reach_the_one_they_name(context):
     from uncertainty_depth.ros.launching import parameter_overrides
 
-    launch_context, node = context("evaluate", evaluator_queue_size="9", queue_size="2")
-    assert parameter_overrides(node, launch_context) == {"queue_size": 9}
+    launch_context, node = context("evaluate", evaluator_autostart="false", autostart="true")
+    assert parameter_overrides(node, launch_context) == {"autostart": False}
 
 
 def test_transports_are_set_only_where_asked_for(context):
@@ -299,7 +288,8 @@ def test_launch_files_give_no_parameter_the_node_lacks(
     monkeypatch.setattr(launching, "Node", lambda **options: SimpleNamespace(**options))
     config_type = CONFIG_TYPES[name]
     context_of_file, node = context(launch_file)
-    for item in parameters_of(config_type):
+    fields = [item for item in parameters_of(config_type) if item.name in node.parameters]
+    for item in fields:
         argument = argument_of(item, element_type(config_type, item.name))
         context_of_file.launch_configurations[node.argument(item.name)] = argument
     params_file = str(ROOT / "config" / f"{name}.yaml")
@@ -310,9 +300,8 @@ def test_launch_files_give_no_parameter_the_node_lacks(
     file, parameters = evaluate_parameters(
         context_of_file, normalize_parameters(started.parameters)
     )
-    assert parameters.keys() == {item.name for item in parameters_of(config_type)} | {
-        "use_sim_time"
-    }
+    expected = {*node.parameters, "use_sim_time", *(["cameras"] if cameras else [])}
+    assert parameters.keys() == expected
     assert unknown(config_type, ["--params-file", str(file)], **parameters) == []
 
 

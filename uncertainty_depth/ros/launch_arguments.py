@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The launch arguments of the nodes: every parameter of a node is one."""
+"""The launch arguments: topics, and the parameters that one start differs from another by."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from uncertainty_depth import options
 from uncertainty_depth.config import (
     DepthNodeConfig,
     EvaluatorNodeConfig,
-    ProjectionConfig,
     SigmaNodeConfig,
 )
 from uncertainty_depth.ros.live_scores import LIDARS, TRUTH_IMAGE
@@ -23,31 +22,29 @@ PACKAGE = "uncertainty_depth"
 CAMERAS = "cameras"
 TRANSPORTS = "FASTDDS_BUILTIN_TRANSPORTS"
 CONFIG = PathJoinSubstitution([FindPackageShare(PACKAGE), "config"])
+PER_NODE = {"params_file", "respawn", "autostart"}
+LIDAR_POSE = ("lidar_to_camera", "fixed_frame")
+"""Of one name for two nodes: both look at the same LiDAR."""
 
 
 class NodeLaunch(NamedTuple):
     """A node of the launch files.
 
-    `topics` maps launch arguments to the node's input topics. Launch arguments that the evaluator
-    shares with the node before it start with `prefix`: one bringup can include the files of both.
+    `topics` maps launch arguments to the node's input topics. `parameters` are launch arguments
+    too; all others are set in `params_file`. What each node has for itself starts with `prefix`
+    for the evaluator: one bringup can include its launch file and another node's.
     """
 
     executable: str
     params_file: str
     config_type: type
     topics: dict[str, str]
+    parameters: tuple[str, ...]
     prefix: str = ""
 
     def argument(self, name: str) -> str:
         """Return the launch argument of a parameter."""
-        shared = {"params_file", "respawn", *names_of(DepthNodeConfig), *names_of(SigmaNodeConfig)}
-        shared -= names_of(ProjectionConfig)  # both nodes look at the same LiDAR
-        return f"{self.prefix}{name}" if name in shared else name
-
-
-def names_of(config_type: type) -> set[str]:
-    """Return the names of a node's parameters."""
-    return {item.name for item in options.parameters_of(config_type)}
+        return f"{self.prefix}{name}" if name in PER_NODE else name
 
 
 DEPTH = NodeLaunch(
@@ -55,6 +52,15 @@ DEPTH = NodeLaunch(
     "depth.yaml",
     DepthNodeConfig,
     {"image": "image", "camera_info": "camera_info", "lidar": "lidar/points"},
+    (
+        "model",
+        "samples",
+        "compressed_input",
+        "distorted_images",
+        "use_online_calibration",
+        *LIDAR_POSE,
+        "autostart",
+    ),
 )
 SIGMA = NodeLaunch(
     "sigma_node",
@@ -65,6 +71,7 @@ SIGMA = NodeLaunch(
         "confidence": "confidence/image",
         "depth_camera_info": "depth/camera_info",
     },
+    ("sigma_map", "confidence_type", "depth_type", "autostart"),
 )
 EVALUATOR = NodeLaunch(
     "evaluator_node",
@@ -77,6 +84,7 @@ EVALUATOR = NodeLaunch(
         **{topic.removesuffix("/points"): topic for topic in LIDARS},
         "ground_truth": TRUTH_IMAGE,
     },
+    ("output", "overwrite", "lidars", "use_ground_truth_image", *LIDAR_POSE, "autostart"),
     prefix="evaluator_",
 )
 TF_TOPICS = {"tf": "/tf", "tf_static": "/tf_static"}
@@ -132,7 +140,8 @@ def arguments_of(node: NodeLaunch) -> list[DeclareLaunchArgument]:
         DeclareLaunchArgument(
             node.argument(item.name),
             default_value="",
-            description=f"{item.metadata['help']}; empty: as in the parameter file",
+            description=f"{item.metadata['help']}; default: as in {node.argument('params_file')}, "
+            f"else {_shown(item.default)}",
         )
         for item in parameters_of(node)
     ]
@@ -140,5 +149,11 @@ def arguments_of(node: NodeLaunch) -> list[DeclareLaunchArgument]:
 
 
 def parameters_of(node: NodeLaunch) -> list[dataclasses.Field[Any]]:
-    """Return the parameters that are launch arguments: `cameras` is one of all nodes."""
-    return [item for item in options.parameters_of(node.config_type) if item.name != CAMERAS]
+    """Return the parameters that are launch arguments."""
+    fields = {item.name: item for item in options.parameters_of(node.config_type)}
+    return [fields[name] for name in node.parameters]
+
+
+def _shown(default: Any) -> str:
+    """Return a default as it is typed in a launch argument."""
+    return "empty" if default in ("", ()) else str(default).lower()

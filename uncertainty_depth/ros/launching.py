@@ -38,7 +38,6 @@ from uncertainty_depth.ros.launch_arguments import (
     NodeLaunch,
     arguments_of,
     common_arguments,
-    names_of,
     parameters_of,
 )
 
@@ -77,7 +76,7 @@ def start_nodes(context: LaunchContext, nodes: Sequence[NodeLaunch]) -> list[Any
             raise ValueError("one_process is true, but cameras is empty; expected their names")
         return [OpaqueFunction(function=start_node, args=[node]) for node in nodes]
     for_all_cameras = [
-        node for node in nodes if is_one_process and CAMERAS in names_of(node.config_type)
+        node for node in nodes if is_one_process and hasattr(node.config_type, CAMERAS)
     ]
     per_camera = [node for node in nodes if node not in for_all_cameras]
     started: list[Any] = [
