@@ -26,8 +26,7 @@ from uncertainty_depth.errors import UncertaintyDepthError
 from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.model_location import model_path
 from uncertainty_depth.process_resources import Resources, resources_of
-from uncertainty_depth.ros.demo.live_run import METRICS, START_S, node_commands, running
-from uncertainty_depth.ros.demo.monitor import Monitor
+from uncertainty_depth.ros.live_run import METRICS, START_S, Monitor, node_commands, running
 from uncertainty_depth.synthetic.source import synthesize
 
 WORLD = SynthesisConfig(worlds=1, frames=20, seed=30_000, width=160, height=120, rings=16)

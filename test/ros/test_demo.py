@@ -15,7 +15,7 @@ from uncertainty_depth.cli import demo
 from uncertainty_depth.config import SynthesisConfig
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.report.evaluation import Evaluation
-from uncertainty_depth.ros.demo.live_run import drained
+from uncertainty_depth.ros.live_run import drained
 
 FRAMES = 3
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from uncertainty_depth.ros.player.pace import Pace
+from uncertainty_depth.ros.bag_publisher import Pace
 
 S = 1_000_000_000
 

@@ -26,11 +26,10 @@ from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.messages.clouds import cloud_points
 from uncertainty_depth.messages.images import decode_image
 from uncertainty_depth.messages.stamps import stamp_ns
+from uncertainty_depth.ros import bag_publisher
+from uncertainty_depth.ros.bag_publisher import header_stamp_ns, message_class
 from uncertainty_depth.ros.messages import image_message
-from uncertainty_depth.ros.player import bag_publisher
-from uncertainty_depth.ros.player.bag_publisher import header_stamp_ns
-from uncertainty_depth.ros.player.interfaces import message_class
-from uncertainty_depth.ros.player.player import play
+from uncertainty_depth.ros.player import play
 from uncertainty_depth.writers.bag_writer import BagWriter
 
 STEP_NS = 100_000_000
@@ -427,7 +426,7 @@ def test_the_command_ends_though_the_middleware_hangs(bag, tmp_path):
     script.write_text(
         "import ctypes, sys\n"
         "from uncertainty_depth.cli import bags, main\n"
-        "from uncertainty_depth.ros.player import bag_publisher\n"
+        "from uncertainty_depth.ros import bag_publisher\n"
         "bag_publisher.BagPublisher.__exit__ = lambda *_: ctypes.PyDLL(None).sleep(1000)\n"
         "bags.TEARDOWN_S = 0.5\n"
         f"sys.exit(main.main(['play', {str(bag)!r}, '--rate', '100', '--json', sys.argv[1]]))\n"

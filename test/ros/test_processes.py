@@ -28,7 +28,7 @@ from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.ros.depth_node import DepthNode
 from uncertainty_depth.ros.evaluator_node import EvaluatorNode
-from uncertainty_depth.ros.player.player import play
+from uncertainty_depth.ros.player import play
 from uncertainty_depth.synthetic.source import synthesize
 
 DEADLINE_S = 120

@@ -25,7 +25,7 @@ from uncertainty_depth.predictions.interpreter import Interpreter
 from uncertainty_depth.report import saved_state
 from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.ros.evaluator_node import EvaluatorNode
-from uncertainty_depth.ros.player.player import play
+from uncertainty_depth.ros.player import play
 from uncertainty_depth.writers.bag_writer import BagWriter
 
 START_NS = 1_700_000_000_000_000_000

@@ -24,7 +24,7 @@ from uncertainty_depth.options import from_arguments
 if TYPE_CHECKING:
     from uncertainty_depth.frames.bag import BagSource
     from uncertainty_depth.frames.source import Source
-    from uncertainty_depth.ros.player.bag_publisher import Played
+    from uncertainty_depth.ros.bag_publisher import Played
 
 TEARDOWN_S = 10.0
 INFO_FRAMES = 50
@@ -145,7 +145,7 @@ def _check_geometry(source: Source, plot: Path) -> None:
 
 def play(arguments: argparse.Namespace) -> None:
     """Publish a bag into ROS 2 if there is no `ros2 bag play`."""
-    from uncertainty_depth.ros.player.player import play as play_bag
+    from uncertainty_depth.ros.player import play as play_bag
 
     def tell(played: Played) -> None:
         sent = ", ".join(f"{count} {topic}" for topic, count in sorted(played.sent.items()))

@@ -50,7 +50,7 @@ def run(output: Path) -> Iterator[str]:
         UncertaintyDepthError: when a node ends before it should.
     """
     require_ros()
-    from uncertainty_depth.ros.demo.live_run import live_run
+    from uncertainty_depth.ros.live_run import live_run
 
     source = BagSource(make_bag(output / "bag"), SourceConfig())
     yield (

@@ -1,9 +1,10 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The ROS side of the player: publishers, /clock, and the waiting."""
+"""The ROS side of the player: publishers, /clock, the pace, and the waiting."""
 
 from __future__ import annotations
 
 import logging
+import re
 import signal
 import struct
 import threading
@@ -11,6 +12,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -30,8 +34,6 @@ from sensor_msgs.msg import Image
 from uncertainty_depth.config import PlayerConfig
 from uncertainty_depth.frames.recording import Topic
 from uncertainty_depth.messages.stamps import SECOND_NS
-from uncertainty_depth.ros.player.interfaces import message_class
-from uncertainty_depth.ros.player.pace import Pace
 
 CLOCK_PERIOD_S = 0.025
 IMAGE_TYPES = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage")
@@ -39,6 +41,7 @@ DEPTH = 10
 CDR_STAMP_END = 12  # bytes
 CLOCK_RANGE_NS = (-(2**31) * SECOND_NS, 2**31 * SECOND_NS)  # of builtin_interfaces/Time
 ACKNOWLEDGED_WITHIN = Duration(seconds=10)
+MESSAGE_TYPE = re.compile(r"([a-z][a-z0-9_]*)/(?:msg/)?([A-Z][A-Za-z0-9]*)")
 logger = logging.getLogger(__name__)
 
 
@@ -239,3 +242,78 @@ def header_stamp_ns(data: bytes) -> int | None:
 def _qos(latched: bool) -> QoSProfile:
     durability = DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE
     return QoSProfile(depth=DEPTH, reliability=ReliabilityPolicy.RELIABLE, durability=durability)
+
+
+class Pace:
+    """Maps times of a recording to the wall clock.
+
+    It starts at the first time asked for and runs `rate` times as fast.
+    """
+
+    def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate = rate
+        self._clock = clock
+        self._origin: tuple[int, float] | None = None
+
+    def due_in(self, log_ns: int) -> float:
+        """Return the seconds until the message recorded at `log_ns` is due; negative when late."""
+        if self._origin is None:
+            self._origin = (log_ns, self._clock())
+        first_ns, start = self._origin
+        return start + (log_ns - first_ns) * 1e-9 / self._rate - self._clock()
+
+    def now_ns(self) -> int:
+        """Return the recording's time at this moment."""
+        if self._origin is None:
+            return 0
+        first_ns, start = self._origin
+        return first_ns + round((self._clock() - start) * self._rate * 1e9)
+
+    def stand_still(self, seconds: float) -> None:
+        """Delay all later messages by the duration of a pause."""
+        if self._origin is not None:
+            self._origin = (self._origin[0], self._origin[1] + seconds)
+
+    def restart(self) -> None:
+        """Begin again with the next message."""
+        self._origin = None
+
+
+def message_class(name: str) -> type:
+    """Return the Python class of a message type, `package/msg/Name` or ROS 1's `package/Name`.
+
+    A bag is a stranger's file, and importing a module runs it: the package must be one that rosidl
+    generated, with that message in it.
+
+    Raises:
+        ImportError: the type is not a message, or is not installed.
+    """
+    match = MESSAGE_TYPE.fullmatch(name)
+    if match is None:
+        raise ImportError(f"{name!r} is not a message type; expected package/msg/Name")
+    package, message = match.groups()
+    if not _is_generated(package, message):
+        raise ImportError(
+            f"no interface package {package!r} with message {message!r} is installed"
+        )
+    return getattr(import_module(f"{package}.msg"), message)
+
+
+def _is_generated(package: str, message: str) -> bool:
+    """Return whether rosidl generated the message's Python module; looks at files alone."""
+    try:
+        spec = find_spec(package)
+    except ValueError:  # a module that was made at run time
+        return False
+    folders = [Path(folder) for folder in (spec and spec.submodule_search_locations) or ()]
+    return any(
+        (folder / "msg" / f"_{_snake_case(message)}.py").is_file()
+        and any(folder.glob(f"{package}_s__rosidl_typesupport_*"))
+        for folder in folders
+    )
+
+
+def _snake_case(name: str) -> str:
+    """Return rosidl's module name of a message: PointCloud2 -> point_cloud2."""
+    words = re.sub("(.)([A-Z][a-z]+)", r"\1_\2", name)
+    return re.sub("([a-z0-9])([A-Z])", r"\1_\2", words).lower()

@@ -5,19 +5,21 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from rosbags.convert.converter import migrate_bytes
+from rosbags.typesys import Stores, get_typestore
 from tqdm import tqdm
 
 from uncertainty_depth.config import PlayerConfig
 from uncertainty_depth.errors import SourceError
-from uncertainty_depth.frames.recording import OpenRecording, Recording
-from uncertainty_depth.ros.player.bag_messages import cdr_converter
+from uncertainty_depth.frames.recording import OpenRecording, Record, Recording
 from uncertainty_depth.ros.requirements import require_ros
 
 if TYPE_CHECKING:
-    from uncertainty_depth.ros.player.bag_publisher import BagPublisher, Played
+    from uncertainty_depth.ros.bag_publisher import BagPublisher, Played
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +43,7 @@ def play(
         SourceError: when the bag cannot be read, or holds no topic that can be published.
     """
     require_ros()
-    from uncertainty_depth.ros.player.bag_publisher import BagPublisher
+    from uncertainty_depth.ros.bag_publisher import BagPublisher
 
     config = config or PlayerConfig()
     recording = Recording(bag)
@@ -85,3 +87,35 @@ def _play_once(
             continue
         publisher.send(record.topic, record.log_ns, data)
     publisher.finish_round()
+
+
+def cdr_converter() -> Callable[[Record], bytes]:
+    """Return a function that converts records to CDR.
+
+    ROS 1 messages become those of the same name in ROS 2, whose headers have no `seq`.
+    """
+    plans: dict[str, object] = {}
+
+    def convert(record: Record) -> bytes:
+        if not record.is_ros1:
+            return bytes(record.data)
+        ros1, ros2 = _stores()
+        return bytes(
+            migrate_bytes(
+                ros1,
+                ros2,
+                record.message_type,
+                record.message_type,
+                plans,
+                record.data,
+                src_is2=False,
+                dst_is2=True,
+            )
+        )
+
+    return convert
+
+
+@cache
+def _stores() -> tuple[Any, Any]:
+    return get_typestore(Stores.ROS1_NOETIC), get_typestore(Stores.ROS2_HUMBLE)
