@@ -1,6 +1,7 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 from __future__ import annotations
 
+import csv
 import dataclasses
 import itertools
 import json
@@ -318,11 +319,15 @@ def test_training_on_a_gpu(
 def test_a_training_that_ended_too_early_is_reported(
     source, network, training, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    training = dataclasses.replace(training, epochs=4, patience=50, learning_rate=0.3)
     with caplog.at_level(logging.WARNING):
-        train(source, tmp_path / "model", network, dataclasses.replace(training, epochs=1))
+        folder = train(source, tmp_path / "model", network, training)
+    with (folder / "curves.csv").open() as rows:
+        errors = [float(row["rmse_log"]) for row in csv.DictReader(rows)]
+    best = 1 + errors.index(min(errors))
     assert (
-        "the validation error was still improving at epoch 1, the last; train again with more "
-        "--epochs" in caplog.messages
+        f"epoch {best} of 4 has the lowest validation error, and fewer than 50 epochs (patience) "
+        "followed it; train again with more --epochs" in caplog.messages
     )
 
 

@@ -236,10 +236,12 @@ class MemberRun:
         checkpoint.close(self.checkpoint, self.history)
         if schedule.plateau(self.errors, self.training.patience) is None:
             logger.warning(
-                "%sthe validation error was still improving at epoch %d, the last; train again "
-                "with more --epochs",
+                "%sepoch %d of %d has the lowest validation error, and fewer than %d epochs "
+                "(patience) followed it; train again with more --epochs",
                 self.label,
+                1 + self.errors.index(min(self.errors)),
                 len(self.errors),
+                self.training.patience,
             )
 
     def one_epoch(self, bar: tqdm) -> None:
