@@ -83,7 +83,7 @@ class Place:
     Attributes:
         name: in the table.
         scored: scored on.
-        learned: trained and calibrated on; None where the model is at home.
+        learned: trained and calibrated on; None if the model is at home.
         epochs: of the fine-tuning.
         depth_range: of a network trained anew, for as many epochs; None trains none.
     """
@@ -177,7 +177,7 @@ def scores(place: Place, made: dict[str, tuple[Path, bool]], folder: Path) -> li
 
 
 def cell(value: float | None) -> str:
-    """Return the value with three digits; a dash where there is none."""
+    """Return the value with three digits; a dash if there is none."""
     return "–" if value is None else f"{value:.3f}"
 
 

@@ -42,7 +42,7 @@ def parser() -> argparse.ArgumentParser:
         "--data",
         type=Path,
         metavar="DIR",
-        help="folder of the data sets, with nyuv2/, kitti_raw/ and camvid/ "
+        help="folder of the data sets, with nyuv2/, kitti_raw/, camvid/ and rgbd/ "
         "(default: $UNCERTAINTY_DEPTH_DATA)",
     )
     return result

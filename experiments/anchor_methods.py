@@ -59,7 +59,7 @@ class Settings:
         passes: of a network with dropout; the paper names no number.
         epochs: per unit of a problem's level c.
         learning_rate: of Adam.
-        dropout: its rate, at the start where it is learned; the paper names none.
+        dropout: its rate, at the start if it is learned; the paper names none.
         adversarial_step: as a fraction of the width of the training box, after Lakshminarayanan et
             al. 2017; the paper names none.
     """

@@ -41,7 +41,7 @@ def nyu(data: Path | None, split: str, frames: int) -> Source:
 
 
 def test_sources(data: Path | None, settings: Settings) -> dict[str, Source]:
-    """Return the test sets with sparse depth; KITTI is left out where it is missing.
+    """Return the test sets with sparse depth; KITTI is left out if it is missing.
 
     Of rendered worlds and NYU 5 % of the network's pixels are given at random.
     """

@@ -100,7 +100,7 @@ def combined(
 
 
 def drawn_sets(members: int, size: int, draws: int, seed: int = 0) -> list[tuple[int, ...]]:
-    """Return at most `draws` different sets of `size` of the members; all where there are fewer.
+    """Return at most `draws` different sets of `size` of the members; all if there are fewer.
 
     Gustafsson et al. 2020, appendix C.2: "The same set could not be drawn more than once."
     """

@@ -31,7 +31,7 @@ class DataSet:
     contents: str
 
     def existing(self, data: Path | None) -> Path | None:
-        """Return its folder in that of the data sets, None if there is none.
+        """Return its folder below the data sets' folder, None if there is none.
 
         Args:
             data: folder of the data sets; None takes the one that the environment names.
@@ -41,7 +41,7 @@ class DataSet:
         return data / self.folder if data and (data / self.folder).is_dir() else None
 
     def find(self, data: Path | None) -> Path:
-        """Return its folder in that of the data sets, as `existing` does.
+        """Return its folder below the data sets' folder, as `existing` does.
 
         Raises:
             SourceError: no folder is named, here or in the environment, or it is missing.

@@ -4,7 +4,7 @@
 For each frame the distance to the nearest obstacle in the robot's corridor is estimated from the
 lower bound of the predicted depth: depth - m (constant), depth (1 - m) (relative), depth - m
 sigma, and the same with the sigma that the robot's LiDAR corrects as it drives. A frame is
-dangerous where this overestimates the true distance by more than `DANGER_M`. What each margin
+dangerous if this overestimates the true distance by more than `DANGER_M`. What each margin
 gives away at `DANGEROUS` dangerous frames is the one number. Two attacks on our own sigma are
 scored like it: shuffled over the pixels, and replaced by its mean over the frame.
 """
@@ -42,7 +42,7 @@ from uncertainty_depth.synthetic.sensors import CAMERA_HEIGHT
 
 Floats = NDArray[np.float64]
 DANGER_M = 0.2
-"""A frame is dangerous where the free distance is overestimated by more than this."""
+"""A frame is dangerous if the free distance is overestimated by more than this."""
 DANGEROUS = 0.01
 """Fraction of dangerous frames that the one number allows."""
 MARGINS: dict[str, NDArray[np.floating]] = {

@@ -91,7 +91,7 @@ def posterior_predictions(
 
 
 def split_r_hat(values: NDArray) -> NDArray[np.float64]:
-    """Return the potential scale reduction of half chains: near 1 where the chains agree.
+    """Return the potential scale reduction of half chains: near 1 if the chains agree.
 
     Gelman et al. 2013, Bayesian Data Analysis, section 11.4.
 
@@ -99,7 +99,7 @@ def split_r_hat(values: NDArray) -> NDArray[np.float64]:
         values: (chains, samples, ...), at least 4 samples.
 
     Returns:
-        (...); infinite where every half chain is constant at another value, and 1 where all are
+        (...); infinite if every half chain is constant at another value, and 1 if all are
             constant at the same.
     """
     half = values.shape[1] // 2

@@ -246,7 +246,7 @@ class Splits:
 
 
 def open_splits(folder: Path, train_frames: int = 0, test_frames: int = 0) -> Splits:
-    """Open both parts of the NYU folder, all frames where a number is 0, else the first ones.
+    """Open both parts of the NYU folder, all frames if a number is 0, else the first ones.
 
     Raises:
         SourceError: the folder, its split files or its images are missing.

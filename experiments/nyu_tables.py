@@ -107,7 +107,7 @@ def changes(flat: Sequence[Mapping[str, float | None]], metrics: Mapping[str, st
 
 
 def ratio(flat: Mapping[str, float | None], key: str) -> float:
-    """Return a metric over that of the better baseline; NaN where one is not known."""
+    """Return a metric over that of the better baseline; NaN if one is not known."""
     of_method = flat[f"uncertainty.{key}"]
     of_baselines = [flat[f"baselines.{name}.{key}"] for name in COMPARED]
     numbers = [value for value in of_baselines if value]

@@ -107,7 +107,7 @@ def loop_frames(bag: Path) -> Iterator[LoopFrame]:
 
 
 def replayed(bag: Path, config: SynthesisConfig) -> list[dict[str, float]]:
-    """Return the rows of the loop on the bag, which is written where it is missing."""
+    """Return the rows of the loop on the bag, which is written if it is missing."""
     if not bag.exists():
         write_bag(bag, config)
     rows = replay(

@@ -43,7 +43,7 @@ class Method:
         folder: of the model.
         served: the option `method`.
         source: of frames like the training's.
-        elsewhere: of frames unlike them; empty where there are none.
+        elsewhere: of frames unlike them; empty if there are none.
     """
 
     domain: str

@@ -31,7 +31,7 @@ def write_table(path: Path, header: Sequence[str], rows: Sequence[Sequence[objec
 def finite(values: ArrayLike | Sequence[float | None]) -> tuple[NDArray[np.float64], str]:
     """Return the finite values, and a note on how many are not, e.g. ", 2 not finite".
 
-    None counts as NaN; the note is empty where all are finite.
+    None counts as NaN; the note is empty if all are finite.
     """
     numbers = np.asarray(values, dtype=float)
     finite_values = numbers[np.isfinite(numbers)]

@@ -197,7 +197,7 @@ class SyntheticSource:
 def _notation(config: SynthesisConfig) -> str:
     """Return the source string that opens these worlds again.
 
-    It always has worlds, frames and seed; other options where they differ from the default.
+    It always has worlds, frames and seed; other options if they differ from the default.
     """
     values = to_mapping(config)
     defaults = to_mapping(SynthesisConfig())
