@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.config import SourceConfig, SynthesisConfig
 from uncertainty_depth.frames.nyu import NyuSource
+from uncertainty_depth.messages.bag_writer import BagWriter
 from uncertainty_depth.records import Frame
 from uncertainty_depth.synthetic.source import SyntheticSource
-from uncertainty_depth.writers.bag_writer import BagWriter
 
 TOPICS = ("/stereo/depth/image", "/stereo/confidence")
 FIRST_SEED = 301

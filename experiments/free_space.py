@@ -34,9 +34,9 @@ from experiments.tables import markdown
 from uncertainty_depth import atomic, strict_json
 from uncertainty_depth.calibration.correction_in_force import CorrectionInForce
 from uncertainty_depth.calibration.online import OnlineEstimate
-from uncertainty_depth.calibration.online_config import OnlineCorrectionConfig
 from uncertainty_depth.calibration.online_loop import LoopFrame, OnlineLoop
 from uncertainty_depth.config import EvaluationConfig
+from uncertainty_depth.config.nodes import OnlineCorrectionConfig
 from uncertainty_depth.metrics import valid_pixels
 from uncertainty_depth.synthetic.sensors import CAMERA_HEIGHT
 

@@ -19,13 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments import mapping_report
+from experiments.followed_scale import FollowedScale, frame_log_scale
 from experiments.mapping_grids import Area, DistanceGrid, Measurement, weights
 from experiments.robot_worlds import View
-from uncertainty_depth.calibration.depth_scale import (
-    AsPublished,
-    DepthScaleConfig,
-    frame_log_scale,
-)
 from uncertainty_depth.config import PredictorConfig, SourceConfig
 from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.inference.predictor import Predictor
@@ -85,7 +81,7 @@ def _moments(frames: Iterator[Frame]) -> Iterator[tuple[Frame, dict[str, View]]]
         own[:] = [predictor.predict(frame.need_image(), frame.stamp_ns, frame.camera)]
         return own[0]
 
-    publish = AsPublished(predict, DepthScaleConfig(use_depth_scale=True))
+    publish = FollowedScale(predict)
     for frame in frames:
         published = publish(frame)
         truth_m = frame.need_ground_truth()

@@ -22,10 +22,6 @@ from experiments.runner import resume
 from uncertainty_depth import strict_json
 from uncertainty_depth.calibration.correction_in_force import CorrectionInForce
 from uncertainty_depth.calibration.online import OnlineEstimate
-from uncertainty_depth.calibration.online_config import (
-    OnlineCorrectionConfig,
-    OnlineEstimateConfig,
-)
 from uncertainty_depth.calibration.online_loop import LoopFrame, LoopRow, replay
 from uncertainty_depth.config import (
     EvaluationConfig,
@@ -34,15 +30,19 @@ from uncertainty_depth.config import (
     SourceConfig,
     SynthesisConfig,
 )
+from uncertainty_depth.config.nodes import (
+    OnlineCorrectionConfig,
+    OnlineEstimateConfig,
+)
 from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.inference.predictor import Predictor
+from uncertainty_depth.messages.bag_writer import BagWriter
 from uncertainty_depth.metrics import valid_pixels
 from uncertainty_depth.model_location import model_path
 from uncertainty_depth.options import to_mapping
 from uncertainty_depth.records import Frame
 from uncertainty_depth.synthetic import source as synthetic
 from uncertainty_depth.synthetic.sensors import make_camera
-from uncertainty_depth.writers.bag_writer import BagWriter
 
 WORLDS = 24
 QUICK_WORLDS = 8

@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from uncertainty_depth.calibration.depth_scale import DELAY_FRAMES, AsPublished, DepthScaleConfig
 from uncertainty_depth.config import EvaluationConfig, PredictorConfig, SourceConfig
 from uncertainty_depth.config.prediction import HeldOutConfig, PredictionConfig, PredictionTopics
 from uncertainty_depth.errors import ConfigError
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
     from uncertainty_depth.report.report import Context
 
 Facts = Mapping[str, Any]
-FOLLOWED = f"followed from the ground truth, {DELAY_FRAMES} frames late"
-"""In `summary.json`, of depth that is scored as nodes which follow its scale publish it."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +49,6 @@ class ScoringJob:
         held_out: the known depth that a model with sparse input is scored on.
         topics: of recorded predictions.
         meaning: of recorded predictions.
-        scale: how nodes would have followed the depth's scale.
     """
 
     source: str
@@ -65,7 +61,6 @@ class ScoringJob:
     held_out: HeldOutConfig = field(default_factory=HeldOutConfig)
     topics: PredictionTopics = field(default_factory=PredictionTopics)
     meaning: PredictionConfig = field(default_factory=PredictionConfig)
-    scale: DepthScaleConfig = field(default_factory=DepthScaleConfig)
 
     @property
     def is_recorded(self) -> bool:
@@ -197,11 +192,11 @@ def _open_predicted(job: ScoringJob) -> Opened:
             f"align is {job.meaning.align!r}, but {job.model} gives metres; expected no --align, "
             "which is for recorded predictions and relative networks"
         )
-    frames = Predicted(source, _published(predict, job))
+    frames = Predicted(source, predict)
 
     def describe() -> Facts:
         alignment = aligned.describe_alignment() if aligned else {}
-        return {**predictor.describe(), **alignment, **_scale_facts(job)}
+        return {**predictor.describe(), **alignment}
 
     def notes() -> list[str]:
         own = aligned.notes() if aligned else []
@@ -219,17 +214,9 @@ def _open_predicted(job: ScoringJob) -> Opened:
     )
 
 
-def _published(predict: Predict, job: ScoringJob) -> Predict:
-    return AsPublished(predict, job.scale) if job.scale.use_depth_scale else predict
-
-
 def _choice_facts(job: ScoringJob) -> Facts:
     """Return which frames were chosen; nothing if all were."""
     return {"max_frames": job.max_frames} if job.max_frames else {}
-
-
-def _scale_facts(job: ScoringJob) -> Facts:
-    return {"depth_scale": FOLLOWED} if job.scale.use_depth_scale else {}
 
 
 def _open_recorded(job: ScoringJob) -> Opened:
@@ -240,11 +227,10 @@ def _open_recorded(job: ScoringJob) -> Opened:
     recorded = open_source(job.source, job.sources, job.topics, meaning)
     checked = CheckedSource(EvenlySpread(recorded, job.max_frames))
     interpreter.fit_to(checked.name, checked.source)
-    frames = Predicted(checked, _published(interpreter.predict, job))
+    frames = Predicted(checked, interpreter.predict)
     topics = [name for name in (job.topics.depth_topic, job.topics.confidence_topic) if name]
     folder = job.source.removeprefix(RECORDED).partition(",per_metre=")[0]
-    described = interpreter.describe(" with ".join(topics) or f"{folder}/depth")
-    facts = {**described, **_scale_facts(job)}
+    facts = interpreter.describe(" with ".join(topics) or f"{folder}/depth")
     fitted = facts.get("fitted_to")
     return Opened(
         frames,
@@ -280,8 +266,8 @@ def score(
     """
     from uncertainty_depth.notes import end_notes, warn
     from uncertainty_depth.report.evaluation import Sink, evaluate
+    from uncertainty_depth.report.prediction_bag import prediction_sink
     from uncertainty_depth.report.report import Context
-    from uncertainty_depth.writers.prediction_bag import prediction_sink
 
     opened = open_frames(job)
     if write_bag and opened.without_size:

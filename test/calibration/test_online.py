@@ -17,8 +17,8 @@ from uncertainty_depth.calibration.online import (
     OnlineEstimate,
     gaussian_half_width,
 )
-from uncertainty_depth.calibration.online_config import OnlineEstimateConfig
 from uncertainty_depth.calibration.online_loop import LoopFrame
+from uncertainty_depth.config.nodes import OnlineEstimateConfig
 
 PERIOD_NS = 100_000_000
 SIGMA = 0.2

@@ -12,8 +12,8 @@ import pytest
 from uncertainty_depth.calibration.correction import IDENTITY, Correction, constant
 from uncertainty_depth.calibration.correction_in_force import CorrectionInForce, ReceivedEstimate
 from uncertainty_depth.calibration.online import OnlineEstimate
-from uncertainty_depth.calibration.online_config import OnlineCorrectionConfig
 from uncertainty_depth.calibration.online_loop import LoopFrame, replay
+from uncertainty_depth.config.nodes import OnlineCorrectionConfig
 
 PERIOD_NS = 100_000_000
 SECOND_NS = 1_000_000_000

@@ -11,7 +11,7 @@ import numpy as np
 
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.cli.terminal import PrintableFormatter
-from uncertainty_depth.writers.bag_writer import BagWriter
+from uncertainty_depth.messages.bag_writer import BagWriter
 
 TITLE = "\x1b]0;owned\x07"
 CLEAR = "\x1b[2J\x9b2J\r\u202e"

@@ -12,7 +12,7 @@ import pytest
 
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.transforms import transform_from
-from uncertainty_depth.writers.bag_writer import BagWriter
+from uncertainty_depth.messages.bag_writer import BagWriter
 
 START_NS = 1_700_000_000_000_000_000
 PERIOD_NS = 100_000_000

@@ -16,11 +16,11 @@ from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.geometry.camera import Camera, image_coordinates
 from uncertainty_depth.geometry.distortion import Distortion
+from uncertainty_depth.messages.bag_writer import BagWriter
 from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.synthetic import sensors
 from uncertainty_depth.synthetic.source import World
-from uncertainty_depth.writers.bag_writer import BagWriter
 
 WIDTH = 640
 HEIGHT = 480

@@ -12,11 +12,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.errors import MessageError, SourceError
-from uncertainty_depth.frames.kitti import KittiDrive
+from uncertainty_depth.frames.kitti import KittiDrive, write_kitti_bag
 from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.geometry.camera import image_coordinates
 from uncertainty_depth.records import Frame, Skipped
-from uncertainty_depth.writers.kitti_bag import write_kitti_bag
 
 CONFIG = SourceConfig()
 ROTATION = cv2.Rodrigues(np.array([0.01, -0.02, 0.005]))[0]

@@ -14,9 +14,9 @@ from rosbags.typesys import Stores, get_typestore
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.frames.bag import BagSource
+from uncertainty_depth.messages.bag_writer import BagWriter
 from uncertainty_depth.messages.depth_images import ground_truth_from_depth_image
 from uncertainty_depth.records import Frame, Skipped
-from uncertainty_depth.writers.bag_writer import BagWriter
 
 START_NS = 1_700_000_000_000_000_000
 PERIOD_NS = 100_000_000

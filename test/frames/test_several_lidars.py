@@ -20,8 +20,8 @@ from uncertainty_depth.frames.ground_truth import merged_scan
 from uncertainty_depth.frames.pairing import NearestClouds, Pairer
 from uncertainty_depth.geometry.camera import ground_truth_from_cloud
 from uncertainty_depth.geometry.transforms import parameters_from, transform_from
+from uncertainty_depth.messages.bag_writer import BagWriter
 from uncertainty_depth.records import Frame, Scan, Skipped
-from uncertainty_depth.writers.bag_writer import BagWriter
 
 START_NS = 1_700_000_000_000_000_000
 PERIOD_NS = 100_000_000

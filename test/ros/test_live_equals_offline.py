@@ -22,11 +22,11 @@ from uncertainty_depth.frames.predicted import Predicted
 from uncertainty_depth.frames.recording import Recording
 from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.geometry.camera import Camera
+from uncertainty_depth.messages.bag_writer import BagWriter
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.predictions.interpreter import Interpreter
 from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.ros.live_scores import LiveScores
-from uncertainty_depth.writers.bag_writer import BagWriter
 
 START_NS = 1_700_000_000_000_000_000
 MS = 1_000_000

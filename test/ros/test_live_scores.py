@@ -19,7 +19,6 @@ from uncertainty_depth.frames.extrinsics import FixedExtrinsics
 from uncertainty_depth.geometry.camera import ground_truth_from_cloud
 from uncertainty_depth.geometry.rectification import Rectifier
 from uncertainty_depth.messages.camera_info import calibration_from_info, camera_from_info
-from uncertainty_depth.messages.online_calibration import PredictionInfo, info_values, read_info
 from uncertainty_depth.messages.stamps import frame_name
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.records import Frame, SampleRange
@@ -27,6 +26,7 @@ from uncertainty_depth.report import saved_state
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.verdict import judge
 from uncertainty_depth.ros.live_scores import MAX_LATE, LiveScores, Scored
+from uncertainty_depth.ros.sigma_messages import PredictionInfo, info_values, read_info
 
 WIDTH = 32
 HEIGHT = 24

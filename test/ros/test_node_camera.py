@@ -24,6 +24,7 @@ from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.frames.extrinsics import FixedExtrinsics
 from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.geometry.rectification import Rectifier
+from uncertainty_depth.messages.bag_writer import BagWriter
 from uncertainty_depth.messages.camera_info import calibration_from_info, camera_from_info
 from uncertainty_depth.messages.clouds import cloud_points
 from uncertainty_depth.messages.depth_images import decode_depth
@@ -32,7 +33,6 @@ from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.ros import node_camera
 from uncertainty_depth.ros.live_scores import LiveScores, Scored
 from uncertainty_depth.ros.messages import camera_info_message, image_message
-from uncertainty_depth.writers.bag_writer import BagWriter
 
 WIDTH = 64
 HEIGHT = 48

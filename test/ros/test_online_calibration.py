@@ -16,7 +16,10 @@ from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 
 from test.ros.conftest import FakePredictor
 from uncertainty_depth.messages.depth_images import decode_depth
-from uncertainty_depth.messages.online_calibration import (
+from uncertainty_depth.messages.stamps import stamp_ns
+from uncertainty_depth.records import DepthPrediction, SampleRange
+from uncertainty_depth.ros.evaluator_node import EvaluatorNode
+from uncertainty_depth.ros.sigma_messages import (
     ESTIMATE,
     PREDICTION,
     PredictionInfo,
@@ -24,9 +27,6 @@ from uncertainty_depth.messages.online_calibration import (
     read_info,
     status_values,
 )
-from uncertainty_depth.messages.stamps import stamp_ns
-from uncertainty_depth.records import DepthPrediction, SampleRange
-from uncertainty_depth.ros.evaluator_node import EvaluatorNode
 
 SECOND_NS = 1_000_000_000
 WIDTH = 64

@@ -23,6 +23,7 @@ from std_msgs.msg import Header
 from uncertainty_depth.config import PlayerConfig
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.geometry.camera import Camera
+from uncertainty_depth.messages.bag_writer import BagWriter
 from uncertainty_depth.messages.clouds import cloud_points
 from uncertainty_depth.messages.images import decode_image
 from uncertainty_depth.messages.stamps import stamp_ns
@@ -30,7 +31,6 @@ from uncertainty_depth.ros import bag_publisher
 from uncertainty_depth.ros.bag_publisher import header_stamp_ns, message_class
 from uncertainty_depth.ros.messages import image_message
 from uncertainty_depth.ros.player import play
-from uncertainty_depth.writers.bag_writer import BagWriter
 
 STEP_NS = 100_000_000
 START_NS = 1_700_000_000_000_000_000

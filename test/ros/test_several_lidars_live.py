@@ -20,13 +20,13 @@ from uncertainty_depth.frames.predicted import Predicted
 from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.transforms import parameters_from, transform_from
+from uncertainty_depth.messages.bag_writer import BagWriter
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.predictions.interpreter import Interpreter
 from uncertainty_depth.report import saved_state
 from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.ros.evaluator_node import EvaluatorNode
 from uncertainty_depth.ros.player import play
-from uncertainty_depth.writers.bag_writer import BagWriter
 
 START_NS = 1_700_000_000_000_000_000
 MS = 1_000_000

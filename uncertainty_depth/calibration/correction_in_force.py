@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from threading import Lock
 
 from uncertainty_depth.calibration.correction import IDENTITY, Correction
-from uncertainty_depth.calibration.online_config import OnlineCorrectionConfig
+from uncertainty_depth.config.nodes import OnlineCorrectionConfig
 
 MAX_STEP_S = 1.0
 """Time between two frames that counts towards the limit of the rate, at most."""

@@ -41,7 +41,7 @@ from uncertainty_depth.calibration.frame_window import (
     every_nth,
     frame_ratios,
 )
-from uncertainty_depth.calibration.online_config import OnlineEstimateConfig
+from uncertainty_depth.config.nodes import OnlineEstimateConfig
 
 GAIN = 0.1
 """Octaves by which the trim rises after a frame of which nothing is covered."""

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from uncertainty_depth import __version__
-from uncertainty_depth.calibration.depth_scale import DepthScaleConfig
 from uncertainty_depth.config import (
     TRAINED_METHODS,
     UNTRAINED_METHODS,
@@ -202,7 +201,6 @@ SIGNATURES: dict[str, Signature] = {
             PredictionTopics,
             PredictionConfig,
             HeldOutConfig,
-            DepthScaleConfig,
             SourceConfig,
         ),
         "my_bag --model my_model --output my_report",

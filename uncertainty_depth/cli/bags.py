@@ -38,7 +38,7 @@ def convert(arguments: argparse.Namespace) -> None:
 
     prefix, _, rest = arguments.source.partition(":")
     if prefix == "kitti":
-        from uncertainty_depth.writers.kitti_bag import write_kitti_bag
+        from uncertainty_depth.frames.kitti import write_kitti_bag
 
         write_kitti_bag(Path(rest), arguments.bag)
     elif prefix == "synthetic":

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
-from uncertainty_depth.calibration.depth_scale import DepthScaleConfig
 from uncertainty_depth.config import (
     EvaluationConfig,
     PredictorConfig,
@@ -77,7 +76,6 @@ def job_of(arguments: argparse.Namespace, source: str) -> ScoringJob:
         from_arguments(HeldOutConfig, arguments),
         from_arguments(PredictionTopics, arguments),
         from_arguments(PredictionConfig, arguments),
-        from_arguments(DepthScaleConfig, arguments),
     )
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 from numpy.typing import NDArray
+from tqdm import tqdm
 
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.errors import MessageError, SourceError
@@ -20,6 +21,7 @@ from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
 from uncertainty_depth.geometry.distortion import Distortion
 from uncertainty_depth.geometry.rectification import RECTIFY, Calibration, Rectifier
 from uncertainty_depth.geometry.transforms import parameters_from, transform_from
+from uncertainty_depth.messages.bag_writer import BagWriter
 from uncertainty_depth.messages.stamps import SECOND_NS
 from uncertainty_depth.records import Frame, Scan, Skipped, in_view
 
@@ -219,3 +221,40 @@ def _nanoseconds(line: str) -> int:
         datetime.strptime(date, "%Y-%m-%d %H:%M:%S").replace(tzinfo=timezone.utc).timestamp()
     )
     return seconds * SECOND_NS + int(fraction[:9].ljust(9, "0") or 0)
+
+
+IMAGE_TOPIC = "/camera/image"
+CAMERA_INFO_TOPIC = "/camera/camera_info"
+LIDAR_TOPIC = "/lidar/points"
+CAMERA_FRAME = "camera"
+LIDAR_FRAME = "lidar"
+
+
+def write_kitti_bag(drive_dir: Path | str, out_bag: Path | str, progress: bool = True) -> int:
+    """Write the drive to the new bag `out_bag` and return its number of images.
+
+    The synchronised drives pair image N with scan N, whatever their own clocks say to the
+    millisecond; the scan gets the image's stamp, which keeps that pairing in a bag.
+
+    Raises:
+        SourceError: the drive is none, or `out_bag` exists.
+        MessageError: an image or scan cannot be read.
+    """
+    drive = KittiDrive(Path(drive_dir))
+    with BagWriter(out_bag) as writer:
+        writer.static_transforms([(CAMERA_FRAME, LIDAR_FRAME, drive.lidar_to_camera)])
+        for index in tqdm(
+            range(len(drive.names)), desc="convert", unit="frame", disable=not progress
+        ):
+            _write_frame(writer, drive, index)
+    return len(drive.names)
+
+
+def _write_frame(writer: BagWriter, drive: KittiDrive, index: int) -> None:
+    stamp_ns = drive.stamps_ns[index]
+    image, camera = drive.image(index)
+    scan = drive.scan(index)
+    writer.camera_info(CAMERA_INFO_TOPIC, stamp_ns, CAMERA_FRAME, camera)
+    writer.image(IMAGE_TOPIC, stamp_ns, CAMERA_FRAME, image)
+    if scan is not None:
+        writer.cloud(LIDAR_TOPIC, stamp_ns, LIDAR_FRAME, scan)

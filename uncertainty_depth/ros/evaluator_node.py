@@ -23,7 +23,6 @@ from std_srvs.srv import Trigger
 from uncertainty_depth.config import EvaluatorNodeConfig
 from uncertainty_depth.errors import ConfigError, MessageError
 from uncertainty_depth.frames.extrinsics import Extrinsics
-from uncertainty_depth.messages.online_calibration import PREDICTION, read_info, status_values
 from uncertainty_depth.messages.stamps import stamp_ns
 from uncertainty_depth.records import Skipped
 from uncertainty_depth.report import report
@@ -48,6 +47,7 @@ from uncertainty_depth.ros.messages import INFO_TOPIC
 from uncertainty_depth.ros.model_description import held_out_rule, model_description
 from uncertainty_depth.ros.node import ACTIVE, ManagedNode, reason_of, take_down
 from uncertainty_depth.ros.qos import LATCHED_QOS, OUTPUT_QOS, SUBSCRIPTION, overridden
+from uncertainty_depth.ros.sigma_messages import PREDICTION, read_info, status_values
 
 PERIOD_S = 1.0
 """Time between two publications of the metrics of all frames."""

@@ -15,16 +15,16 @@ from std_msgs.msg import Header
 from uncertainty_depth.calibration.correction import Correction
 from uncertainty_depth.calibration.online import RECENT_FRAMES, OnlineEstimate
 from uncertainty_depth.config import EvaluatorNodeConfig
-from uncertainty_depth.messages.online_calibration import (
-    ESTIMATE,
-    PredictionInfo,
-    estimate_values,
-)
 from uncertainty_depth.messages.stamps import stamp_ns
 from uncertainty_depth.metrics import valid_pixels
 from uncertainty_depth.ros.live_scores import Scored
 from uncertainty_depth.ros.messages import CALIBRATION_TOPIC, status_message
 from uncertainty_depth.ros.qos import LATCHED_QOS
+from uncertainty_depth.ros.sigma_messages import (
+    ESTIMATE,
+    PredictionInfo,
+    estimate_values,
+)
 
 FOREIGN = "unknown"
 """Name of a sigma that nobody describes: it is taken to be as its model gave it."""

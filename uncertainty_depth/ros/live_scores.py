@@ -28,10 +28,10 @@ from uncertainty_depth.frames.pairing import Outcome
 from uncertainty_depth.frames.topics import Topics
 from uncertainty_depth.geometry.check import GeometryCheck
 from uncertainty_depth.geometry.rectification import RECTIFY, Rectifier
-from uncertainty_depth.messages.online_calibration import PredictionInfo
 from uncertainty_depth.predictions.interpreter import Interpreter
 from uncertainty_depth.records import Frame, Skipped
 from uncertainty_depth.report.evaluation import Evaluation
+from uncertainty_depth.ros.sigma_messages import PredictionInfo
 
 DEPTH = "depth/image_rect"
 SIGMA = "uncertainty/image_rect"

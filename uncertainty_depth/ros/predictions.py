@@ -14,7 +14,12 @@ from std_msgs.msg import Header
 from uncertainty_depth.calibration.correction_in_force import CorrectionInForce
 from uncertainty_depth.config import DepthNodeConfig
 from uncertainty_depth.errors import MessageError
-from uncertainty_depth.messages.online_calibration import (
+from uncertainty_depth.messages.stamps import stamp_ns
+from uncertainty_depth.records import DepthPrediction, SampleRange
+from uncertainty_depth.ros.diagnostics import LOG_EVERY_S
+from uncertainty_depth.ros.messages import CALIBRATION_TOPIC, INFO_TOPIC, status_message
+from uncertainty_depth.ros.qos import LATCHED_QOS, OUTPUT_QOS
+from uncertainty_depth.ros.sigma_messages import (
     ESTIMATE,
     PREDICTION,
     PredictionInfo,
@@ -22,11 +27,6 @@ from uncertainty_depth.messages.online_calibration import (
     read_estimate,
     status_values,
 )
-from uncertainty_depth.messages.stamps import stamp_ns
-from uncertainty_depth.records import DepthPrediction, SampleRange
-from uncertainty_depth.ros.diagnostics import LOG_EVERY_S
-from uncertainty_depth.ros.messages import CALIBRATION_TOPIC, INFO_TOPIC, status_message
-from uncertainty_depth.ros.qos import LATCHED_QOS, OUTPUT_QOS
 
 if TYPE_CHECKING:
     from uncertainty_depth.inference.predictor import Predictor

@@ -13,7 +13,8 @@ from uncertainty_depth.calibration.correction import IDENTITY, constant
 from uncertainty_depth.calibration.correction_in_force import InForce
 from uncertainty_depth.calibration.online import OnlineEstimate
 from uncertainty_depth.errors import MessageError
-from uncertainty_depth.messages.online_calibration import (
+from uncertainty_depth.records import SampleRange
+from uncertainty_depth.ros.sigma_messages import (
     MAX_CHARACTERS,
     PredictionInfo,
     estimate_values,
@@ -22,7 +23,6 @@ from uncertainty_depth.messages.online_calibration import (
     read_info,
     status_values,
 )
-from uncertainty_depth.records import SampleRange
 
 INFO = PredictionInfo("raw", SampleRange(3, 4), 8, InForce(constant(2.0), "online", "why"))
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.config import DepthNodeConfig
 from uncertainty_depth.geometry.point_cloud import organised_points
+from uncertainty_depth.messages.bag_writer import BagWriter
 from uncertainty_depth.records import Frame
 from uncertainty_depth.report.images import DEPTH_COLORS, SIGMA_COLORS, colorize
-from uncertainty_depth.writers.bag_writer import BagWriter
 
 FRAME_ID = "camera"
 MAX_POINTS = 100_000
