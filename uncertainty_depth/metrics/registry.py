@@ -265,8 +265,8 @@ def _scores(law: str, sums: Sums) -> tuple[Floats, Floats]:
         ratios = error_ratio(errors, sigmas)
         crps = crps_sum(errors, sigmas, ratios, DISTRIBUTIONS[law], scale)
         rows.append((crps, excess_sum(errors, sigmas, scale * NOMINAL_WIDTHS[law])))
-    crps, excess = np.array(rows).reshape(-1, 2).T
-    return crps, excess
+    table = np.array(rows).reshape(-1, 2)
+    return table[:, 0], table[:, 1]
 
 
 def _half_width(law: str, sums: Sums) -> Floats:
@@ -456,9 +456,8 @@ def _entries(prefix: str, rows: Iterable[Row], **options: Any) -> Iterator[Metri
 
 def _size_metrics(law: str) -> Iterator[Metric]:
     suffix = "" if law == "gaussian" else f"_{law}"
-    for name, *row in _size(law, suffix):
-        row[4] += f" ({law.title()})"
-        yield Metric(f"uncertainty.{name}", *row, is_size=True)
+    rows = ((*row[:5], f"{row[5]} ({law.title()})", *row[6:]) for row in _size(law, suffix))
+    yield from _entries("uncertainty.", rows, is_size=True)
     yield Metric(
         f"uncertainty.coverage_95{suffix}_by_sigma",
         "",
@@ -476,9 +475,9 @@ def _distance_metrics() -> Iterator[Metric]:
     edges = [f"{edge:g}" for edge in DISTANCE.edges[1:-1]]
     between = [f"{low}_{high}m" for low, high in pairwise(edges)]
     groups = (f"under_{edges[0]}m", *between, f"over_{edges[-1]}m")
-    for name, *row in _BY_DISTANCE:
-        is_size = name == "sigma" or name.startswith("coverage")
-        yield Metric(f"by_distance.{name}", *row, is_size=is_size, groups=groups)
+    for row in _BY_DISTANCE:
+        is_size = row[0] == "sigma" or row[0].startswith("coverage")
+        yield from _entries("by_distance.", [row], is_size=is_size, groups=groups)
 
 
 METRICS: tuple[Metric, ...] = (

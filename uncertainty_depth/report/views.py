@@ -65,7 +65,7 @@ class Views:
         self.still = still
         self.repeated = repeated
         self._keys = set(keys)
-        self._patterns = np.empty((0, 2, BLOCK_CELLS), np.float32)
+        self._patterns: NDArray[np.float32] = np.empty((0, 2, BLOCK_CELLS), np.float32)
         if patterns is not None:
             self._patterns = patterns
         self._number = len(self._patterns)
