@@ -31,7 +31,7 @@ ERROR = Bins(-12, 8, 5)
 RATIO = Bins(-10, 12, 5)
 DEPTH_RATIO = Bins(-12, 3, 4)
 """Of error / predicted depth: the ratio of the sigma that is proportional to depth."""
-DEPTH_RATIO_SUMS = Bins(-12, 3, 2)
+DEPTH_RATIO_SUMS = Bins(-12, 3, 3)
 TRUTH = Bins(-4, 8, 4)
 SIGMA = Bins(-8, 7, 3)
 DISTANCE = Bins(-1, 7, 1)
