@@ -18,13 +18,13 @@ from rosbags.convert.converter import convert
 from rosbags.rosbag2 import Reader
 from rosbags.rosbag2.metadata import dump_qos_v8
 from rosbags.typesys import Stores, get_typestore
-from uncertainty_depth.writers import bag_writer
 
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.frames.recording import Recording, read_summary
 from uncertainty_depth.frames.source import open_source
+from uncertainty_depth.messages import bag_writer
 from uncertainty_depth.messages.bag_writer import BagWriter
 from uncertainty_depth.records import Frame, Skipped
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.spatial.transform import Rotation
-from uncertainty_depth.writers import bag_writer
 
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.geometry.transforms import parameters_from, transform_from
+from uncertainty_depth.messages import bag_writer
 from uncertainty_depth.messages.bag_writer import BagWriter
 from uncertainty_depth.messages.stamps import SECOND_NS
 from uncertainty_depth.records import Frame, Skipped

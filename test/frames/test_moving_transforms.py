@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.spatial.transform import Rotation
-from uncertainty_depth.writers import bag_writer
 
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.frames.transforms import BUFFER_NS, MovingPose, TransformTree
 from uncertainty_depth.geometry.transforms import interpolated, parameters_from, transform_from
+from uncertainty_depth.messages import bag_writer
 from uncertainty_depth.messages.bag_writer import BagWriter
 from uncertainty_depth.messages.stamps import SECOND_NS
 from uncertainty_depth.records import Frame, Skipped
