@@ -33,7 +33,7 @@ def option(
     *,
     minimum: float | None = None,
     maximum: float | None = None,
-    choices: tuple[str, ...] | None = None,
+    choices: Collection[str] | None = None,
     aliases: Mapping[str, str] | None = None,
     live: bool = False,
     on_robot: bool = True,

@@ -5,7 +5,6 @@ import json
 import math
 import os
 import pickle
-from dataclasses import replace
 
 import pytest
 import torch
@@ -225,6 +224,7 @@ FAULTS = [
     ("model.json", json_with(members=["a", "b", "a"]), "names member 'a' twice"),
     ("model.json", json_with(members=["a"] * 100_000), "names 100000 members; expected at most"),
     ("model.json", network_with(colour="red"), "no network: unknown option 'colour'"),
+    ("model.json", json_with(network=[]), "has network = []; expected a dict"),
     ("model.json", network_with(dropout="much"), "dropout is 'much'; expected float"),
     ("model.json", network_with(decoder_width=10**9), "decoder_width is 1000000000; expected at"),
     ("model.json", network_with(depth_range=[5.0, 1.0]), "depth_range is (5.0, 1.0)"),
@@ -348,19 +348,3 @@ def test_decoders_of_two_architectures_may_share_one_encoder(tmp_path):
     one, other = read(path).load_all(["a", "b"])
     assert one.encoder is other.encoder
     assert other.config.decoder_width == 32
-
-
-def test_a_folder_of_an_earlier_version_is_the_same_network(model):
-    content = json.loads((model / "model.json").read_text())
-    del content["network"]["last_activation"]
-    content["network"] |= {"skip_connections": True, "dropout_kind": "bernoulli"}
-    (model / "model.json").write_text(json.dumps(content))
-    image = torch.rand(1, 3, 48, 64)
-    assert read(model).network == replace(CONFIG, last_activation="relu")
-    content["network"]["last_activation"] = "leaky_relu"
-    (model / "model.json").write_text(json.dumps(content))
-    assert torch.equal(read(model).load("a")(image).depth_m, network(0)(image).depth_m)
-    content["network"]["dropout_type"] = "concrete"
-    (model / "model.json").write_text(json.dumps(content))
-    with pytest.raises(ModelError, match="dropout_type is 'concrete', which earlier versions had"):
-        read(model)

@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from uncertainty_depth.config.choices import (
     DEVICES,
@@ -16,7 +14,6 @@ from uncertainty_depth.config.choices import (
     METHOD_ALIASES,
     TRAINED_METHODS,
 )
-from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.options import option
 
 
@@ -87,31 +84,6 @@ class NetworkConfig:
         minimum=0.0,
         maximum=100.0,
     )
-
-
-BEFORE = {"last_activation": "relu", "sparse_residual": False}
-"""Options of networks written before the option existed."""
-GONE = {
-    "skip_connections": True,
-    "dropout_type": "bernoulli",
-    "dropout_kind": "bernoulli",
-    "dropout_places": "decoder",
-}
-"""Options that earlier versions had, with the one value that networks still have."""
-
-
-def network_options(recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a recorded network's options as this version has them.
-
-    Raises:
-        ConfigError: an option that is gone has a value that no network has any more.
-    """
-    for name, value in GONE.items():
-        if recorded.get(name, value) != value:
-            raise ConfigError(
-                f"{name} is {recorded[name]!r}, which earlier versions had; expected {value!r}"
-            )
-    return {**BEFORE, **{name: recorded[name] for name in recorded if name not in GONE}}
 
 
 @dataclass(frozen=True)

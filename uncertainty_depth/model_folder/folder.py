@@ -29,7 +29,6 @@ from uncertainty_depth.calibration.fitted_data import FittedData
 from uncertainty_depth.calibration.half_widths import HalfWidths, from_record
 from uncertainty_depth.calibration.sigma_map import SigmaMap
 from uncertainty_depth.config import MAX_DEPTH_M, METHODS, NetworkConfig
-from uncertainty_depth.config.training import network_options
 from uncertainty_depth.errors import ConfigError, ModelError
 from uncertainty_depth.model_folder.files import check_tensors, read_json, read_tensors
 from uncertainty_depth.model_folder.limits import MAX_MEMBERS, check_backbone, not_larger_than
@@ -259,7 +258,7 @@ def _check_members(folder: Path, members: Sequence[str], shared_encoder: bool) -
 
 def _read_network(folder: Path, values: Any) -> NetworkConfig:
     try:
-        return from_mapping(NetworkConfig, network_options(values))
+        return from_mapping(NetworkConfig, values)
     except ConfigError as error:
         raise ModelError(f"{folder / 'model.json'} describes no network: {error}") from error
 

@@ -13,7 +13,6 @@ from torch import Tensor
 
 from uncertainty_depth import strict_json
 from uncertainty_depth.calibration.sigma_map import SigmaMap
-from uncertainty_depth.config.training import network_options
 from uncertainty_depth.errors import ModelError
 from uncertainty_depth.model_folder.files import read_json, read_tensors, write_json, write_tensors
 from uncertainty_depth.model_folder.folder import (
@@ -83,8 +82,7 @@ def _add_architecture(folder: Path, name: str, network: DepthNetwork) -> None:
     own = strict_json.plain(architecture)
     architectures = content.get("architectures", {})
     recorded = architectures.get(name, {key: content[key] for key in own})
-    written = {**recorded, "network": network_options(recorded["network"])}
-    if own != written:
+    if own != recorded:
         content["architectures"] = {**architectures, name: own}
         write_json(folder, content)
 

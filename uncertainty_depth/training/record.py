@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from uncertainty_depth import strict_json
 from uncertainty_depth.config import NetworkConfig, TrainingConfig
-from uncertainty_depth.config.training import network_options
 from uncertainty_depth.errors import ConfigError, ModelError
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.focal_length import camera_ranges, relative_focal_length
@@ -127,7 +126,7 @@ def read_original(folder: Path) -> OriginalRun:
         content = strict_json.read_file(folder / "model.json", MAX_BYTES)
         training = content["training"]
         return OriginalRun(
-            network_options({**content["network"], **training["options"]}),
+            {**content["network"], **training["options"]},
             training.get("fingerprint", ""),
             training.get("finished", False),
             training.get("source", ""),
