@@ -13,8 +13,7 @@ from test.ros.conftest import FakePredictor, red
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.errors import ConfigError, MessageError
 from uncertainty_depth.records import Observation, SampleRange
-from uncertainty_depth.ros.batches import Batches
-from uncertainty_depth.ros.depth_node import check_budget
+from uncertainty_depth.ros.batches import Batches, check_budget
 
 CPU = RuntimeError("[enforce fail at alloc_cpu.cpp:75] DefaultCPUAllocator: can't allocate memory")
 GPU = RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB.\nGPU 0 has ...")

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from uncertainty_depth.errors import MessageError
+from uncertainty_depth.errors import ConfigError, MessageError
 from uncertainty_depth.process_resources import MIB
 from uncertainty_depth.records import DepthPrediction, Observation, SampleRange
 
@@ -134,3 +134,16 @@ def device_memory_mib() -> int:
         return 0
     reserved = map(torch.cuda.memory_reserved, range(torch.cuda.device_count()))
     return sum(reserved) // MIB
+
+
+def check_budget(method: str, budget_ms: float) -> None:
+    """Refuse a budget for `tta`: views are not exchangeable, fewer of them are another sigma.
+
+    Raises:
+        ConfigError: there is a budget, and the method is `tta`.
+    """
+    if budget_ms and method == "tta":
+        raise ConfigError(
+            f"frame_budget_ms is {budget_ms:g}, but the sigma of tta depends on the number of "
+            "views; expected frame_budget_ms 0, and as many samples as there is time for"
+        )

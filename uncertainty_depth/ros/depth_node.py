@@ -10,22 +10,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import wait
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from rclpy.context import Context
-from rclpy.executors import Executor, SingleThreadedExecutor
-from rclpy.node import Node
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
-from std_msgs.msg import Header
 
 from uncertainty_depth.config import DepthNodeConfig, PredictorConfig
-from uncertainty_depth.errors import ConfigError, MessageError
+from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.messages.images import decode_image, to_rgb
 from uncertainty_depth.messages.stamps import stamp_ns
 from uncertainty_depth.model_location import check_location, model_path
 from uncertainty_depth.options import parameters_of
 from uncertainty_depth.records import DepthPrediction, Observation, SampleRange
-from uncertainty_depth.ros.batches import Batches, device_memory_mib, free_memory
+from uncertainty_depth.ros.batches import Batches, check_budget, device_memory_mib, free_memory
 from uncertainty_depth.ros.camera_names import check_names
 from uncertainty_depth.ros.diagnostics import (
     CALLBACK_FAILED,
@@ -37,7 +33,7 @@ from uncertainty_depth.ros.diagnostics import (
 from uncertainty_depth.ros.extrinsics import close as close_extrinsics
 from uncertainty_depth.ros.inputs import QUEUE, InputWatch, WatchedInput
 from uncertainty_depth.ros.lidar_input import LidarInput
-from uncertainty_depth.ros.messages import age_s
+from uncertainty_depth.ros.messages import age_s, check_age
 from uncertainty_depth.ros.node import (
     ACTIVE,
     ManagedNode,
@@ -53,9 +49,8 @@ from uncertainty_depth.ros.worker import Worker
 if TYPE_CHECKING:
     from uncertainty_depth.inference.predictor import Predictor
 
-ImageMessage = Image | CompressedImage
+ImageMessage: TypeAlias = Image | CompressedImage
 FINISH_S = 2.0
-CLOCK_MISSING_AGE_S = 3600.0
 FEWEST_SAMPLES = 2  # of a budget; its module needs torch
 DESCRIBED = ("method", "component", "samples", "precision", "calibration")
 """Values of the model's description that the diagnostics show."""
@@ -111,11 +106,6 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
             names = check_names(self.config.cameras) or [""]
             self.cameras = tuple(Camera(self, name, index) for index, name in enumerate(names))
         self.autostart()
-
-    @staticmethod
-    def create_executor(context: Context | None = None) -> Executor:
-        """Return an executor for this node."""
-        return SingleThreadedExecutor(context=context)
 
     def _configure(self) -> None:
         """Load the model and run it once.
@@ -208,8 +198,11 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         if predictor is None or batches is None:
             return
         config = self.config
-        prepared = [(*arrival, arrival.camera.prepare(arrival.message)) for arrival in arrivals]
-        batch = [frame for frame in prepared if frame[2] is not None]
+        batch = [
+            (camera, message, observation)
+            for camera, message in arrivals
+            if (observation := camera.prepare(message)) is not None
+        ]
         if not batch:
             return
         samples = batches.choose(config.frame_budget_ms, len(batch))
@@ -421,28 +414,3 @@ class Camera:
 def leave_early(arrival: Arrival, reason: str) -> None:
     """Count an image that the worker drops."""
     arrival.camera.health.leave(arrival.message, f"dropped.{reason}")
-
-
-def check_age(node: Node, header: Header, max_age_s: float) -> None:
-    """Raise `MessageError` if an image is older than `max_frame_age`; 0 takes any age."""
-    age = age_s(node, header)
-    if 0 < max_age_s < age:
-        is_other_clock = age > CLOCK_MISSING_AGE_S
-        hint = "; playing a bag needs use_sim_time and /clock" if is_other_clock else ""
-        raise MessageError(
-            "stale",
-            f"an image was {age:.3f} s old, more than max_frame_age {max_age_s} s{hint}",
-        )
-
-
-def check_budget(method: str, budget_ms: float) -> None:
-    """Refuse a budget for `tta`: views are not exchangeable, fewer of them are another sigma.
-
-    Raises:
-        ConfigError: there is a budget, and the method is `tta`.
-    """
-    if budget_ms and method == "tta":
-        raise ConfigError(
-            f"frame_budget_ms is {budget_ms:g}, but the sigma of tta depends on the number of "
-            "views; expected frame_budget_ms 0, and as many samples as there is time for"
-        )

@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.clock import Clock, ClockType
-from rclpy.context import Context
-from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.subscription import Subscription
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
@@ -92,11 +90,6 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
         clock = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(PERIOD_S, self._on_timer, clock=clock)
         self.autostart()
-
-    @staticmethod
-    def create_executor(context: Context | None = None) -> Executor:
-        """Return an executor for this node."""
-        return SingleThreadedExecutor(context=context)
 
     def _configure(self) -> None:
         """Check the parameters, and that writing to `output` destroys no earlier report."""

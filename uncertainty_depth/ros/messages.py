@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2, PointField
 from std_msgs.msg import Header
 
+from uncertainty_depth.errors import MessageError
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.messages.camera_info import fields_from_camera
 from uncertainty_depth.messages.stamps import stamp_ns
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 CALIBRATION_TOPIC = "uncertainty/calibration"
 INFO_TOPIC = "depth/prediction_info"
+CLOCK_MISSING_AGE_S = 3600.0
+"""Beyond it the stamps are of another clock, a bag's."""
 ENCODINGS = {(np.dtype(np.float32), 2): "32FC1", (np.dtype(np.uint8), 3): "rgb8"}
 
 
@@ -33,6 +36,18 @@ def age_s(node: Node, header: Header) -> float:
     """Return a message's age by the node's clock, seconds; NaN before the first /clock."""
     now_ns = node.get_clock().now().nanoseconds
     return math.nan if now_ns == 0 else (now_ns - stamp_ns(header)) * 1e-9
+
+
+def check_age(node: Node, header: Header, max_age_s: float) -> None:
+    """Raise `MessageError` if an image is older than `max_frame_age`; 0 takes any age."""
+    age = age_s(node, header)
+    if 0 < max_age_s < age:
+        is_other_clock = age > CLOCK_MISSING_AGE_S
+        hint = "; playing a bag needs use_sim_time and /clock" if is_other_clock else ""
+        raise MessageError(
+            "stale",
+            f"an image was {age:.3f} s old, more than max_frame_age {max_age_s} s{hint}",
+        )
 
 
 def image_message(values: NDArray, header: Header) -> Image:

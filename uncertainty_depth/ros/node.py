@@ -19,6 +19,8 @@ from typing import Any, Generic, TypeVar, cast
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from rcl_interfaces.msg import ParameterDescriptor
+from rclpy.context import Context
+from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
@@ -144,6 +146,11 @@ class ManagedNode(GuardedNode, LifecycleNode, Generic[ConfigT]):
         with destroyed_on_failure(self):
             self._options = NodeParameters(self, config_type, self._on_change)
         self.create_service(SetBool, "~/enable", self._on_enable)
+
+    @staticmethod
+    def create_executor(context: Context | None = None) -> Executor:
+        """Return an executor for this node."""
+        return SingleThreadedExecutor(context=context)
 
     @property
     def config(self) -> ConfigT:

@@ -8,8 +8,6 @@ from concurrent.futures import wait
 from functools import partial
 from typing import Any, NamedTuple
 
-from rclpy.context import Context
-from rclpy.executors import Executor, SingleThreadedExecutor
 from sensor_msgs.msg import CameraInfo, Image
 
 from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION, HalfWidths
@@ -84,11 +82,6 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
             lambda: self._watch.problems,
         )  # fmt: skip
         self.autostart()
-
-    @staticmethod
-    def create_executor(context: Context | None = None) -> Executor:
-        """Return an executor for this node."""
-        return SingleThreadedExecutor(context=context)
 
     def _configure(self) -> None:
         self._interpreter = interpreter = interpreter_of(self.config)

@@ -26,7 +26,7 @@ class Worker(Generic[Item]):
     def __init__(
         self,
         process: Callable[..., None],
-        dropped: Callable[[Item, str], None],
+        dropped: Callable[[Item, str], object],
         capacity: int = 1,
         sources: int = 1,
     ) -> None:
