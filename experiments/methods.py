@@ -8,7 +8,6 @@ teacher by a likelihood.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -28,7 +27,7 @@ from uncertainty_depth.uncertainty.deterministic import Deterministic
 SELF_TEACHING = "self_teaching"
 
 
-def self_teaching(network: NetworkConfig, training: TrainingConfig) -> Sequence[Member]:
+def self_teaching(network: NetworkConfig, training: TrainingConfig) -> list[Member]:
     """Return a teacher, and a student that learns its depth by a likelihood.
 
     Poggi et al. 2020: the student's head gets the scale.

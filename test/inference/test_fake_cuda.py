@@ -24,9 +24,9 @@ from uncertainty_depth.familiarity import file as familiarity
 from uncertainty_depth.inference import predictor as predictor_module
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.model_folder.folder import read
+from uncertainty_depth.model_location import SHIPPED_MODEL
 from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.records import Observation
-from uncertainty_depth.model_location import SHIPPED_MODEL
 from uncertainty_depth.training.frames import TrainingFrames, augment, with_sparse_input
 from uncertainty_depth.training.objective import Objective, laplace_nll
 from uncertainty_depth.uncertainty import Ensemble, McDropout

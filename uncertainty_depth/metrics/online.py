@@ -29,7 +29,7 @@ from uncertainty_depth.metrics.frame import ScoredPixels, frame_block
 from uncertainty_depth.metrics.state import KINDS, MAX_BLOCKS, Block, Blocks, Sums
 from uncertainty_depth.options import changed, from_mapping, takes_options, to_mapping
 
-FORMAT = 6
+FORMAT = 7
 HEAP_RESERVE_BYTES = 24 << 20
 """glibc returns freed memory beyond twice the largest block it was ever asked to free. It would
 do so after every frame, and page faults would take a third of the time: one block of this size,
