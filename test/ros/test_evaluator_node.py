@@ -117,7 +117,7 @@ def start(graph):
     return lambda *arguments, **parameters: graph.start(
         EvaluatorNode,
         arguments,
-        **{"lidar_to_camera": IDENTITY, "queue_size": 50, "example_frames": 1, **parameters},
+        **{"lidar_to_camera": IDENTITY, "queue_size": 50, **parameters},
     )
 
 

@@ -106,9 +106,7 @@ def test_sigma_is_corrected_without_running_away_and_returns_when_lidar_is_gone(
     graph, start, make
 ):
     node = start(use_online_calibration=True, widen_unfamiliar=True)
-    graph.start(
-        EvaluatorNode, lidar_to_camera=IDENTITY, calibration_min_frames=2, example_frames=0
-    )
+    graph.start(EvaluatorNode, lidar_to_camera=IDENTITY, calibration_min_frames=2)
     diagnostics = graph.inbox(DiagnosticArray, "/diagnostics", 50)
     estimates = graph.inbox(DiagnosticArray, "uncertainty/calibration", LATCHED)
     graph.until(lambda: graph.node.count_subscribers("lidar/points"), "the evaluator's input")
@@ -179,9 +177,7 @@ def test_an_estimate_that_cannot_be_read_is_ignored(graph, start, make):
 def test_the_sigma_of_any_node_is_estimated_where_it_has_a_unit(
     graph, make, confidence_type, frames
 ):
-    graph.start(
-        EvaluatorNode, lidar_to_camera=IDENTITY, confidence_type=confidence_type, example_frames=0
-    )
+    graph.start(EvaluatorNode, lidar_to_camera=IDENTITY, confidence_type=confidence_type)
     maps = [graph.publisher(Image, f"{name}/image_rect") for name in ("depth", "uncertainty")]
     info = graph.publisher(CameraInfo, "depth/camera_info")
     clouds = graph.publisher(PointCloud2, "lidar/points")

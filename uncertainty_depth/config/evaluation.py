@@ -38,6 +38,7 @@ class EvaluationConfig:
         minimum=0,
         maximum=100,
         expert=True,
+        on_robot=False,
     )
 
 
