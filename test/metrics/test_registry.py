@@ -310,7 +310,7 @@ def test_blocks_are_merged_in_pairs_and_hold_every_frame(make_pixels, number):
     for name in ("depth.mae", "uncertainty.ause.rmse", "uncertainty.auce"):
         found = flatten(metrics.compute())[name]
         assert found == pytest.approx(REFERENCES[name](frames), rel=1e-9)
-    assert metrics.nbytes < 4_600_000
+    assert metrics.nbytes < 5_600_000
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
