@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import signal
 from array import array
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from std_msgs.msg import String
 
+from uncertainty_depth.calibration.depth_head import LAYERS, DepthHead
 from uncertainty_depth.calibration.sigma_map import SigmaMap, flat
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.messages.depth_images import decode_depth
@@ -119,6 +121,28 @@ def test_a_depth_without_a_confidence_has_a_sigma_by_its_distance(graph, make, t
         lambda: sigmas.messages or publisher.publish(image(make, 200 * MS, depth)), "sigma"
     )
     expected = np.where(depth > 0, 0.01 * (depth / 1000) ** 1.8, np.nan)
+    np.testing.assert_allclose(decode_depth(sigmas.messages[0]), expected, rtol=1e-4)
+
+
+def test_a_learned_sigma_is_served_as_it_is_scored(graph, make, tmp_path):
+    """With weights of 0, the head's last bias is the error of the log depth everywhere."""
+    shapes = list(pairwise(LAYERS))
+    head = DepthHead(
+        np.zeros(LAYERS[0], np.float32),
+        np.ones(LAYERS[0], np.float32),
+        tuple(np.zeros(shape, np.float32) for shape in shapes),
+        tuple(np.full(outputs, np.log(0.05), np.float32) for _, outputs in shapes),
+    )
+    SavedMap(MAP, "none", "depth", "laplace", head=head).write(tmp_path / "map.json")
+    graph.start(SigmaNode, sigma_map=str(tmp_path / "map.json"))
+    sigmas = graph.inbox(Image, "uncertainty/image_rect")
+    publisher = graph.publisher(Image, "depth/image_rect")
+    depth, _ = maps()
+    graph.until(
+        lambda: sigmas.messages or publisher.publish(image(make, 200 * MS, depth)), "sigma"
+    )
+    depth_m = depth.astype(np.float32) / 1000
+    expected = np.where(depth > 0, MAP(np.sqrt(np.float32(2)) * 0.05 * depth_m, depth_m), np.nan)
     np.testing.assert_allclose(decode_depth(sigmas.messages[0]), expected, rtol=1e-4)
 
 

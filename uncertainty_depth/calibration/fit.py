@@ -86,6 +86,8 @@ RECORDED_SIGMA = Uncertainty(True, tuple(POWER_TEXTS), True)
 RECORDED_RANK = Uncertainty(False, tuple(POWER_TEXTS), True)
 """A confidence without a unit. The error of stereo grows with the square of the depth."""
 NO_CONFIDENCE = Uncertainty(False, (), True)
+LEARNED = Uncertainty(False, (0.0,), True)
+"""A sigma that was learned from the depth: it must be better than a power of the depth."""
 
 
 class Pixels(NamedTuple):

@@ -99,7 +99,13 @@ SIGNATURES: dict[str, Signature] = {
                 metavar="SOURCE",
                 help=f"one or more sources, each {SOURCE}; with --resume the recorded ones",
             ),
-            output("MODEL", "model folder to write"),
+            output("MODEL", "model folder to write; with --depth-topic a file, sigma.json"),
+            argument(
+                "--depth-topic",
+                default="",
+                metavar="TOPIC",
+                help="learn no model, but the sigma of the depth that others have recorded here",
+            ),
             argument(
                 "--resume",
                 action="store_true",

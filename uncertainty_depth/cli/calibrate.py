@@ -27,13 +27,17 @@ from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.model_location import check_location, is_hugging_face, model_path
 from uncertainty_depth.notes import warn
 from uncertainty_depth.options import from_arguments, to_mapping
+from uncertainty_depth.records import DepthPrediction, Frame
 
 if TYPE_CHECKING:
+    from uncertainty_depth.calibration.depth_head import DepthHead
     from uncertainty_depth.calibration.report import Provenance
     from uncertainty_depth.calibration.run import Calibration
     from uncertainty_depth.frames.source import Source
     from uncertainty_depth.inference.predictor import Predictor
 
+LEARNED_FROM = 0.6
+"""Fraction of each source that a head is learned from; the rest tells what it is worth."""
 logger = logging.getLogger(__name__)
 
 
@@ -183,6 +187,47 @@ def _calibrate_recorded(arguments: argparse.Namespace, topics: PredictionTopics)
     _write_map(arguments, topics, meaning, calibration, notes)
 
 
+def learn_sigma(arguments: argparse.Namespace) -> None:
+    """Learn the sigma of a recorded depth from the depth itself, and write its map's file.
+
+    The first part of each source teaches the head, the rest decides what it is worth.
+    """
+    from uncertainty_depth.calibration.depth_head import learn
+    from uncertainty_depth.calibration.fit import LEARNED
+    from uncertainty_depth.calibration.run import calibrate as fit
+    from uncertainty_depth.calibration.run import check
+    from uncertainty_depth.frames.source import Part, open_source
+    from uncertainty_depth.predictions.confidence import NONE
+    from uncertainty_depth.predictions.interpreter import Interpreter
+
+    if arguments.output.is_dir():
+        raise ConfigError(f"output {arguments.output} is a folder; expected a file, sigma.json")
+    topics = PredictionTopics(arguments.depth_topic)
+    meaning = PredictionConfig(confidence_type=NONE)
+    options = from_arguments(SourceConfig, arguments)
+    sources = [open_source(name, options, topics, meaning) for name in arguments.source]
+    config = CalibrationConfig()
+    interpreter = Interpreter(
+        meaning, EvaluationConfig(min_depth=config.min_depth, max_depth=config.max_depth)
+    )
+    head = learn(
+        [Part(source, 0, LEARNED_FROM) for source in sources], interpreter.predict, config
+    )
+
+    def predict(frame: Frame) -> DepthPrediction:
+        depth_m = interpreter.predict(frame).depth_m
+        return DepthPrediction(depth_m, head(depth_m))
+
+    rest = [Part(source, LEARNED_FROM, 1) for source in sources]
+    calibration = fit(rest, predict, config, LEARNED)
+    notes = list(chain.from_iterable(source.notes for source in sources))
+    warn(notes)
+    _show(calibration)
+    check(calibration)
+    is_better = not calibration.choice.sigma_map.ignores_uncertainty
+    _write_map(arguments, topics, meaning, calibration, notes, head if is_better else None)
+
+
 def _check_recorded(arguments: argparse.Namespace, meaning: PredictionConfig) -> None:
     if not (arguments.output or arguments.dry_run):
         raise ConfigError("--output is missing; expected --output map.json, or --dry-run")
@@ -206,6 +251,7 @@ def _write_map(
     meaning: PredictionConfig,
     calibration: Calibration,
     notes: Sequence[str],
+    head: DepthHead | None = None,
 ) -> None:
     from uncertainty_depth.calibration import report
     from uncertainty_depth.predictions.saved_map import SavedMap
@@ -224,6 +270,7 @@ def _write_map(
             "command": arguments.command_line,
             "version": __version__,
         },
+        head,
     )
     saved.write(arguments.output)
     print(f"map '{saved.sigma_map.name}' written to {arguments.output}")

@@ -10,7 +10,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from uncertainty_depth.cli.calibrate import learn_sigma
 from uncertainty_depth.config import NetworkConfig, SourceConfig, TrainingConfig
+from uncertainty_depth.config.prediction import PredictionTopics
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.model_location import is_hugging_face, model_path
 from uncertainty_depth.options import from_arguments, from_mapping
@@ -24,8 +26,13 @@ logger = logging.getLogger(__name__)
 
 def train(arguments: argparse.Namespace) -> None:
     """Train or fine-tune (--from) a model on sources; --resume continues a training."""
+    from uncertainty_depth.frames.source import has_recorded
     from uncertainty_depth.training.record import read_begun
 
+    topics = PredictionTopics(arguments.depth_topic)
+    if any(has_recorded(name, topics) for name in arguments.source):
+        learn_sigma(arguments)
+        return
     before = read_begun(arguments.output) if arguments.resume else None
     recorded = before.source_options if before else None
     source_options = from_arguments(SourceConfig, arguments, recorded)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -309,6 +309,26 @@ class JoinedSource:
 
     def __iter__(self) -> Iterator[Frame | Skipped]:
         return chain.from_iterable(self.sources)
+
+
+class Part:
+    """The frames of a source between two fractions of its length."""
+
+    def __init__(self, source: Source, start: float, end: float) -> None:
+        self.name = source.name
+        self._source = source
+        self._places = range(round(start * len(source)), round(end * len(source)))
+
+    @property
+    def notes(self) -> list[str]:
+        """The notes of the source."""
+        return list(self._source.notes)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __iter__(self) -> Iterator[Frame | Skipped]:
+        return islice(self._source, self._places.start, self._places.stop)
 
 
 class EvenlySpread:

@@ -94,6 +94,8 @@ class Interpreter:
         if not self._type.has_unit:
             sigma = uncertainty
         if self.sigma_map is not None:
+            if self.sigma_map.head is not None:
+                sigma = self.sigma_map.head(depth_m)
             sigma = self.sigma_map.sigma_map(sigma, depth_m).astype(np.float32, copy=False)
         return DepthPrediction(depth_m, sigma, aligned_by=alignment.depth_scale)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from uncertainty_depth import strict_json
+from uncertainty_depth.calibration.depth_head import DepthHead
 from uncertainty_depth.calibration.guarantee import FrameGuarantee
 from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION, HalfWidths, from_record
 from uncertainty_depth.calibration.sigma_map import SigmaMap
@@ -19,8 +20,8 @@ from uncertainty_depth.predictions.confidence import TYPES
 FORMAT = 2
 MAX_BYTES = 1_000_000
 EXPECTED = (
-    "expected the file that `calibrate ... --depth-topic T --output map.json` writes in this "
-    "version"
+    "expected the file that `calibrate` or `train` with --depth-topic T --output map.json writes "
+    "in this version"
 )
 
 
@@ -33,6 +34,7 @@ class SavedMap:
         confidence_type: of the confidence that it takes.
         depth_type: of the depth.
         distribution: that sigma is the standard deviation of: "gaussian" or "laplace".
+        head: what makes the uncertainty that is mapped from the depth; None: the confidence does.
         provenance: sources, topics, what it was fitted to, scores on frames not used.
     """
 
@@ -41,6 +43,7 @@ class SavedMap:
     depth_type: str
     distribution: str
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    head: DepthHead | None = None
 
     @property
     def half_widths(self) -> HalfWidths:
@@ -61,6 +64,7 @@ class SavedMap:
             "depth_type": self.depth_type,
             "distribution": self.distribution,
             "map": self.sigma_map.to_mapping(),
+            **({} if self.head is None else {"head": self.head.to_mapping()}),
             **self.provenance,
         }
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -95,13 +99,14 @@ def _parsed(content: Mapping[str, Any]) -> SavedMap:
     for key, choices in (("confidence_type", TYPES), ("distribution", DISTRIBUTIONS)):
         if content[key] not in choices:
             raise ValueError(f"{key} {content[key]!r}")
-    fields = {"format", "confidence_type", "depth_type", "distribution", "map"}
+    fields = {"format", "confidence_type", "depth_type", "distribution", "map", "head"}
     saved = SavedMap(
         SigmaMap.from_mapping(content["map"]),
         content["confidence_type"],
         content["depth_type"],
         content["distribution"],
         {key: value for key, value in content.items() if key not in fields},
+        DepthHead.from_mapping(content["head"]) if "head" in content else None,
     )
     _ = saved.half_widths, saved.guarantee  # a damaged record is told here, and not on a frame
     return saved
