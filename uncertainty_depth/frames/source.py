@@ -11,7 +11,6 @@ from typing import Any, Protocol
 from uncertainty_depth.config import SourceConfig, SynthesisConfig
 from uncertainty_depth.config.prediction import PredictionConfig, PredictionTopics
 from uncertainty_depth.errors import ConfigError, SourceError
-from uncertainty_depth.geometry.check import GeometryCheck
 from uncertainty_depth.options import from_mapping, from_text
 from uncertainty_depth.records import UNWANTED, Frame, Skipped
 
@@ -266,6 +265,8 @@ class CheckedSource:
     """A `Source` that passes each frame to a `GeometryCheck` before yielding it."""
 
     def __init__(self, source: Source) -> None:
+        from uncertainty_depth.geometry.check import GeometryCheck  # needs OpenCV
+
         self.name = source.name
         self.check = GeometryCheck()
         self.source = source
