@@ -218,7 +218,8 @@ def _notes(
     notes = []
     if blocks < ENOUGH_BLOCKS:
         notes.append(
-            f"{evaluation.evaluated} frames make only {blocks} blocks of frames unlike their "
+            f"{evaluation.evaluated} frames make only {blocks} "
+            f"{'block' if blocks == 1 else 'blocks'} of frames unlike their "
             f"neighbours; below {ENOUGH_BLOCKS} the intervals are rough"
         )
     still = evaluation.views.still
