@@ -28,10 +28,11 @@ def table(name: str) -> str:
 
 
 def options_table(config_class: type) -> str:
-    """Return a row for each option of a config dataclass."""
+    """Return a row for each option of a config dataclass, for each parameter of a node's."""
     rows = ["| name | default | what |", "| --- | --- | --- |"]
+    is_node = config_class.__name__.endswith("NodeConfig")
     for field in dataclasses.fields(config_class):
-        if "help" not in field.metadata:
+        if "help" not in field.metadata or (is_node and not field.metadata["on_robot"]):
             continue
         what = field.metadata["help"].replace("|", "\\|").replace("<", "&lt;")
         if field.metadata["choices"]:

@@ -22,11 +22,16 @@ NOT_COMPARED = ("example_frames",)
 
 def check_same_config(first: SavedReport, report: SavedReport) -> None:
     """Raise `ConfigError` if a report was scored with other options than the first."""
-    for name in (item.name for item in fields(EvaluationConfig)):
+    for field in fields(EvaluationConfig):
+        name = field.name
         first_value = getattr(first.evaluation.config, name)
         value = getattr(report.evaluation.config, name)
         if first_value != value and name not in NOT_COMPARED:
-            option = f"--{name.replace('_', '-')}"
+            option = (
+                f"--set {name}={first_value}"
+                if field.metadata["expert"]
+                else f"--{name.replace('_', '-')}"
+            )
             raise ConfigError(
                 f"{report.folder} was scored with {name} {value}, {first.folder} with "
                 f"{first_value}; expected the same: evaluate one of them again with {option}"

@@ -42,6 +42,8 @@ subscribed topics:
   image/compressed           sensor_msgs/CompressedImage      instead, with compressed_input
   camera_info                sensor_msgs/CameraInfo           of the same camera: rectified images,
                                                               points and camera infos need it
+  lidar/points               sensor_msgs/PointCloud2          of a model with sparse input, or with
+                                                              spread_sparse
   uncertainty/calibration    diagnostic_msgs/DiagnosticArray  the evaluator's estimate of sigma's
                                                               size
 

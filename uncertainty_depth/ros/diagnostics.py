@@ -34,7 +34,7 @@ ADVICE = {
     "lost_in_transport": "make the driver reliable, or set FASTDDS_BUILTIN_TRANSPORTS everywhere",
     "failed": "see the log",
     "callback_failed": "see the log: messages or services fail, the node goes on",
-    "out_of_memory": "lower samples or input_size, or free the device",
+    "out_of_memory": "lower samples, take a model of a smaller input size, or free the device",
     "no_camera_info": "remap the camera info to one that is published with its images",
     "no_extrinsics": "set lidar_to_camera, or publish the LiDAR's pose on /tf_static",
     "no_ego_motion": "publish tf from fixed_frame to camera and LiDAR at all times, or empty it",
