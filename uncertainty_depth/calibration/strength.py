@@ -68,7 +68,7 @@ def check_strength(
             raise ConfigError(
                 f"{name} is {value_text}, but the calibration of {method} in {model} was fitted "
                 f"at {fitted_text}, and sigma depends on it; expected {name} {fitted_text}, "
-                f"calibrated false, or `uncertainty-depth calibrate` with {name} {value_text}"
+                f"or `uncertainty-depth calibrate` with {name} {value_text}"
             )
     if (
         fitted
