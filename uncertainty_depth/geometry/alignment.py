@@ -1,13 +1,13 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """How well the edges of a depth image lie on the edges of the camera image.
 
-A LiDAR that is registered rightly sees its depth jump where the camera sees an outline. Levinson
-and Thrun (Automatic Online Calibration of Cameras and Lasers, RSS 2013) sum the image's edge
-strength over the points at depth edges, and compare that sum with the sums at poses around the
-given one: only the right pose is a sharp maximum. The same here, with three changes. The image's
+A correctly registered LiDAR sees its depth jump where the camera sees an outline. Levinson and
+Thrun (Automatic Online Calibration of Cameras and Lasers, RSS 2013) sum the image's edge strength
+over the points at depth edges, and compare that sum with the sums at poses around the given one:
+only the right pose is a sharp maximum. This module does the same, with three changes. The image's
 edges are divided by their local mean, so that a rich texture gives no advantage. Depth edges are
-found in the depth image, by inverse depth, in which a plane has none however it is slanted. The
-poses are shifts and rotations in the image plane, all shifts at once by a correlation.
+found in the depth image's inverse depth, in which a slanted plane has no edges. The poses are
+shifts and rotations in the image plane, all shifts at once by a correlation.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LOCALITY = 30.0  # standard deviation in pixels of the local mean of edge streng
 
 
 class Edges(NamedTuple):
-    """Points of a depth image at whose side the depth jumps back, and how far.
+    """Foreground points at depth edges, and the size of each jump.
 
     Attributes:
         columns, rows: (N,) pixels.
@@ -52,14 +52,14 @@ def alignment(
 
     Args:
         image: (H, W, 3) uint8 RGB.
-        depth_m: (H, W), metres, NaN where nothing is known; sparse or dense.
+        depth_m: (H, W), metres, NaN for unknown; sparse or dense.
         rotations: degrees, clockwise about the image's centre.
 
     Returns:
         (rotations, 2 MAX_SHIFT + 1, 2 MAX_SHIFT + 1): the weighted mean of the image's edge
-        strength, which is 0 on average over the image with standard deviation 1, by row and
-        column shift in pixels of the reduced image; [:, MAX_SHIFT, MAX_SHIFT] is without shift.
-        None where fewer than `MIN_EDGE_POINTS` are at a depth edge.
+        strength, by row and column shift in pixels of the reduced image. Edge strength has mean 0
+        and standard deviation 1 over the image. [:, MAX_SHIFT, MAX_SHIFT] is without shift. None
+        if fewer than `MIN_EDGE_POINTS` points are at a depth edge.
     """
     edges = depth_edges(reduced_depth(depth_m))
     if len(edges.strengths) < MIN_EDGE_POINTS:
@@ -110,8 +110,9 @@ def image_edges(image: NDArray[np.uint8]) -> NDArray[np.float32]:
 def depth_edges(depth_m: NDArray[np.float32]) -> Edges:
     """Return the foreground points of a depth image at depth discontinuities.
 
-    In a window with `NEIGHBOURS` depths on average the inverse depth 1/z of a point is compared
-    with the mean of the largest and the smallest: the same on a plane, larger at an outline.
+    Compare a point's inverse depth 1/z with the mean of the largest and smallest in a window that
+    holds `NEIGHBOURS` depths on average. Both are equal on a plane; the point's is larger at an
+    outline.
     """
     valid = np.isfinite(depth_m)
     if not valid.any():
@@ -132,7 +133,8 @@ def depth_edges(depth_m: NDArray[np.float32]) -> Edges:
 def row_density(depth_m: NDArray[np.floating]) -> float:
     """Return the fraction of the reduced image's rows with depth that a LiDAR's ring crosses.
 
-    Rings far apart look alike when they are shifted by their distance: they are 1 over this apart.
+    The rings' spacing is the inverse of this fraction. Widely spaced rings look alike when they
+    are shifted by their spacing.
     """
     valid = np.isfinite(reduced_depth(depth_m))
     if not valid.any():

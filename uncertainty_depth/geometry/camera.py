@@ -1,8 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The camera, and the projection of LiDAR points to a sparse depth image.
 
-Pixels: an integer coordinate is the centre of a pixel, as in OpenCV and `sensor_msgs/CameraInfo`,
-so a point belongs to the pixel that its image coordinates round to.
+Integer coordinates are pixel centres, as in OpenCV and `sensor_msgs/CameraInfo`, so a point
+belongs to the pixel that its image coordinates round to.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ OCCLUSION_WINDOW = 7
 class Camera:
     """A camera model: pixel = K distortion(X / Z), X = frame_to_camera x.
 
-    The frame is the optical frame that images and camera infos name. A camera rectified by
-    calibration may stand beside its origin, as a stereo pair's right one does (Tx in P), and one
-    that is not may be turned against it (R).
+    The frame is the optical frame named by images and camera infos. A rectified camera may be
+    offset from its origin, as a stereo pair's right camera is (Tx in P). A raw camera may be
+    rotated against it (R).
 
     Attributes:
         width, height: pixels.
         intrinsics: (3, 3) float64, K: [[fx, 0, cx], [0, fy, cy], [0, 0, 1]], pixels.
         frame_to_camera: (4, 4) float64, metres.
-        distortion: of the lens; None for a rectified image.
-        seen: (height, width), False where a rectified image is black because the lens does not
-            see there: such pixels get no depth. None: all are seen.
+        distortion: the lens distortion; None for a rectified image.
+        seen: (height, width), False for the black pixels of a rectified image that the lens does
+            not see; they get no depth. None if all are seen.
     """
 
     width: int
@@ -52,12 +52,12 @@ class Camera:
 
     @classmethod
     def pinhole(cls, focal_length: float, width: int, height: int) -> Camera:
-        """Return a camera with square pixels, and its principal point in the image's centre.
+        """Return a camera with square pixels and its principal point at the image's centre.
 
         Args:
             focal_length: pixels.
-            width: of the image, pixels.
-            height: of the image, pixels.
+            width: image width, pixels.
+            height: image height, pixels.
 
         Raises:
             ValueError: the focal length is not a positive number.
@@ -75,11 +75,11 @@ class Camera:
         return cls(width, height, np.array([[f, 0, center[0]], [0, f, center[1]], [0, 0, 1]]))
 
     def scaled(self, width: int, height: int) -> Camera:
-        """Return the camera of the image resized to (width, height).
+        """Return the camera of this image after resizing to (width, height).
 
-        Resizing keeps the image's borders, which are at -0.5 and size - 0.5 where an integer is
-        the centre of a pixel: u' + 0.5 = s (u + 0.5), as `cv2.resize` has it. (ROS's image_proc
-        and image_geometry multiply cx and cy by s, (s - 1) / 2 pixels beside it.)
+        Resizing keeps the image's borders, at -0.5 and size - 0.5: u' + 0.5 = s (u + 0.5), as in
+        `cv2.resize`. (ROS's image_proc and image_geometry multiply cx and cy by s, which is off by
+        (s - 1) / 2 pixels.)
         """
         if (width, height) == (self.width, self.height):
             return self
@@ -95,18 +95,18 @@ class Camera:
         return replace(self, width=width, height=height, intrinsics=intrinsics, seen=seen)
 
     def cropped(self, left: int, top: int, width: int, height: int) -> Camera:
-        """Return the camera of the image cropped at pixel (left, top)."""
+        """Return the camera of this image cropped at pixel (left, top)."""
         shift = np.array([[0, 0, left], [0, 0, top], [0, 0, 0]], dtype=np.float64)
         seen = None if self.seen is None else self.seen[top : top + height, left : left + width]
         intrinsics = self.intrinsics - shift
         return replace(self, width=width, height=height, intrinsics=intrinsics, seen=seen)
 
     def only_seen(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return a map of this image, (height, width), with NaN in pixels that are not seen."""
+        """Return a (height, width) map with NaN in pixels that are not seen."""
         return values if self.seen is None else np.where(self.seen, values, np.float32(np.nan))
 
     def for_image(self, width: int, height: int) -> Camera:
-        """Return the camera of an image that shows the same view at another size.
+        """Return the camera for an image of the same view at another size.
 
         Raises:
             MessageError: camera_info_wrong_aspect if it cannot be the same view, or
@@ -133,12 +133,12 @@ class Camera:
             points: (N, 3).
 
         Returns:
-            (N, 2) float64; NaN where the lens does not see so far aside.
+            (N, 2) float64; NaN for points outside the lens's field of view.
         """
         x, y, depth = points.T.astype(np.float64)
         return np.stack(self.ray_pixels(x / depth, y / depth), axis=1)
 
-    @np.errstate(all="ignore")  # far aside a lens's polynomial overflows, and is not used
+    @np.errstate(all="ignore")  # outside the field of view the polynomial overflows unused
     def ray_pixels(
         self, x: NDArray[np.float64], y: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -162,7 +162,7 @@ class Camera:
 def image_coordinates(
     points: NDArray[np.floating], lidar_to_camera: NDArray[np.float64], camera: Camera
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
-    """Return column, row and depth in metres of the points that fall into the image, in order.
+    """Return column, row and depth in metres of the points inside the image, in order.
 
     Args:
         points: (N, 3), metres, in the LiDAR's frame; rows that are not finite are ignored.
@@ -170,7 +170,7 @@ def image_coordinates(
         camera: where to project to.
     """
     to_camera = camera.frame_to_camera @ lidar_to_camera
-    # Each coordinate by itself: products of (N, 3) arrays take twice as long.
+    # Compute each coordinate by itself: products of (N, 3) arrays take twice as long.
     depth = points @ to_camera[2, :3] + to_camera[2, 3]
     in_front = depth > 1e-3  # a NaN is not in front
     points = points[in_front]
@@ -195,7 +195,7 @@ def _nearest_pixel(coordinates: NDArray[np.float64]) -> NDArray[np.intp]:
 def project(
     points: NDArray[np.floating], lidar_to_camera: NDArray[np.float64], camera: Camera
 ) -> NDArray[np.float32]:
-    """Return the sparse depth image of a point cloud: the nearest point of each pixel.
+    """Return the sparse depth image of a point cloud: the nearest point in each pixel.
 
     Args:
         points: (N, 3), metres, in the LiDAR's frame; rows that are not finite are ignored.
@@ -203,7 +203,7 @@ def project(
         camera: where to project to.
 
     Returns:
-        (height, width) float32, metres along the optical axis, NaN where no point falls.
+        (height, width) float32, metres along the optical axis, NaN in pixels without a point.
     """
     columns, rows, depth = image_coordinates(points, lidar_to_camera, camera)
     nearest = np.full(camera.height * camera.width, np.inf, dtype=np.float32)
@@ -215,18 +215,18 @@ def project(
 def remove_occluded(
     depth_m: NDArray[np.float32], tolerance: float, window: int
 ) -> NDArray[np.float32]:
-    """Remove occluded points: deeper than (1 + tolerance) times the nearest in the window.
+    """Remove occluded points: those deeper than (1 + tolerance) times the window's nearest.
 
-    The LiDAR looks past edges that hide the background from the camera; such points land between
-    those of the nearer surface.
+    The LiDAR looks past edges that hide the background from the camera. Such background points
+    land between the points of the nearer surface.
 
     Args:
-        depth_m: (H, W) sparse depth, NaN where nothing is known.
+        depth_m: (H, W) sparse depth, NaN for unknown.
         tolerance: fraction of the nearer depth; 0 keeps everything.
         window: height and width of the neighbourhood, pixels.
 
     Returns:
-        (H, W) float32, a copy of `depth_m` with NaN where a point was removed.
+        (H, W) float32, a copy of `depth_m` with removed points set to NaN.
     """
     if tolerance == 0:
         return depth_m.copy()
@@ -245,15 +245,15 @@ def ground_truth_from_cloud(
     camera: Camera,
     config: ProjectionConfig,
 ) -> NDArray[np.float32]:
-    """Return the ground truth of a camera image from a cloud: projected, without occluded points.
+    """Return a camera image's ground truth: the projected cloud without occluded points.
 
-    It is the same for every source and live.
+    Every source and the live evaluator use this function.
 
     Returns:
-        (height, width) float32, metres along the optical axis, NaN where nothing is known.
+        (height, width) float32, metres along the optical axis, NaN for unknown.
     """
-    # A pose from tf and the same pose as an option differ in their last bits: points on the edge
-    # between two pixels must not tell.
+    # The same pose from tf and from an option differs in its last bits. Points on the edge between
+    # two pixels must not depend on that.
     pose = lidar_to_camera.round(12)
     depth_m = project(points, pose, camera)
     return remove_occluded(depth_m, config.occlusion_tolerance, OCCLUSION_WINDOW)

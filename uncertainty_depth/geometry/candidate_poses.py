@@ -18,7 +18,7 @@ BODY_TO_OPTICAL_OPTION = "0 0 0 0.5 -0.5 0.5 0.5"  # the same as x y z qx qy qz 
 def candidate_poses(lidar_to_camera: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
     """Return the poses that correct common mistakes in a (4, 4) pose, by name.
 
-    Those that equal the given one within a degree and a centimetre are left out.
+    Poses within a degree and a centimetre of the given one are left out.
     """
     inverse = np.linalg.inv(lidar_to_camera)
     candidates: dict[str, NDArray[Any]] = {
@@ -60,9 +60,9 @@ def _turn(axis: str, degrees: float) -> NDArray[np.float64]:
 
 
 def looks_like_body_frame(points: NDArray[np.floating]) -> bool:
-    """Return whether a cloud's up axis is z, as in a body frame, not y, as in an optical one.
+    """Return whether a cloud's up axis is z (body frame) rather than y (optical frame).
 
-    Floors and ceilings make the extent of a cloud along its up axis its smallest.
+    Floors and ceilings make a cloud's extent smallest along its up axis.
     """
     low, high = np.percentile(points, (10, 90), axis=0)
     extent = high - low
@@ -70,7 +70,7 @@ def looks_like_body_frame(points: NDArray[np.floating]) -> bool:
 
 
 def _square_roots(pose: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-    """Return the two rigid transforms about the axis of `pose` whose square it is."""
+    """Return the two rigid transforms about the axis of `pose` whose square is `pose`."""
     from scipy.spatial.transform import Rotation
 
     turn = Rotation.from_matrix(pose[:3, :3]).as_rotvec()

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Check from a few frames whether depth and image fit together: unit, view, and edges."""
+"""Check in a few frames whether depth and image fit together: unit, view and edges."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FRAMES = 8  # frames checked, then as many at twice the distance, and so on
 MEDIAN_DEPTH = (0.05, 500.0)  # metres; a median outside is in another unit
 MAX_BASELINE = 20.0  # metres between LiDAR and camera
 MIN_FRACTION_IN_VIEW = 0.002
-MIN_ROW_DENSITY = 0.15  # of rings: below it only gross mistakes are reported
+MIN_ROW_DENSITY = 0.15  # of rings: only gross mistakes are reported below it
 CONFIGURED_POSE = "lidar_to_camera"
 UPSIDE_DOWN = "the image rotated by 180 degrees"
 MIRRORED = "the image mirrored left to right"
@@ -35,9 +35,10 @@ CANNOT_TELL = "cannot tell"
 
 
 class GeometryCheck:
-    """Collects evidence of a wrong geometry from frames.
+    """Collects evidence of wrong geometry from frames.
 
-    Of a long run it looks at frames ever farther apart: its cost per frame falls towards zero.
+    In a long run the frames it looks at are ever farther apart, so its cost per frame falls
+    towards zero.
     """
 
     def __init__(self) -> None:
@@ -53,7 +54,7 @@ class GeometryCheck:
         self._edges: dict[str, EdgeFit] = {CONFIGURED_POSE: EdgeFit()}
 
     def see(self, record: Frame | Skipped) -> None:
-        """Check a frame with ground truth, also one that is skipped as none of it is in view."""
+        """Check a frame with ground truth, even if none of it is in view."""
         frame = record.frame if isinstance(record, Skipped) else record
         if frame is not None:
             image = frame.image if frame.is_registered else None
@@ -70,9 +71,9 @@ class GeometryCheck:
 
         Args:
             image: (H, W, 3) uint8 RGB; without it edges are not compared.
-            ground_truth_m: (H, W), metres, NaN where nothing is known.
-            camera: of the image.
-            scan: what the ground truth was made of, where it is a LiDAR's. Other extrinsics are
+            ground_truth_m: (H, W), metres, NaN for unknown.
+            camera: the image's camera.
+            scan: the LiDAR scan that the ground truth was made from, if any. Other extrinsics are
                 tried only with a camera and a scan.
         """
         if self._frames % self._stride == 0:
@@ -136,7 +137,7 @@ class GeometryCheck:
 
     @property
     def median_depth_m(self) -> float:
-        """The median over the frames looked at; NaN before the first."""
+        """The median over the checked frames; NaN before the first."""
         return float(np.median(self._medians_m)) if self._medians_m else math.nan
 
     @property
@@ -171,7 +172,7 @@ class GeometryCheck:
         }
 
     def description(self) -> str:
-        """Return one sentence on the result, also where nothing is wrong."""
+        """Return one sentence on the result, even if nothing is wrong."""
         parts = [f"median depth {self.median_depth_m:.3g} m"]
         if not math.isnan(self.fraction_in_view):
             parts.append(f"{self.fraction_in_view:.1%} of the points in view")

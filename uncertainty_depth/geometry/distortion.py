@@ -26,8 +26,8 @@ class Distortion:
 
     Attributes:
         model: a key of `COEFFICIENT_COUNTS`.
-        coefficients: (k1, k2, p1, p2[, k3[, k4, k5, k6[, s1, s2, s3, s4]]]), or of equidistant
-            (k1, k2, k3, k4), float64.
+        coefficients: float64, (k1, k2, p1, p2[, k3[, k4, k5, k6[, s1, s2, s3, s4]]]), or (k1, k2,
+            k3, k4) if equidistant.
     """
 
     model: str
@@ -62,9 +62,9 @@ class Distortion:
 
     @cached_property
     def max_radius(self) -> float:
-        """Radius of the ray up to which rays farther out fall farther out in the image.
+        """Ray radius up to which rays farther out fall farther out in the image.
 
-        A polynomial fitted to the image folds back beyond it: points beside the camera would land
+        Beyond it, a polynomial fitted to the image folds back: points beside the camera would land
         in the middle of the image.
         """
         if self.model == EQUIDISTANT:

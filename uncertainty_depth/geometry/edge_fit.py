@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""How well a pose fits by its edges, against the poses around it."""
+"""How well a pose's edges fit, compared with the poses around it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from uncertainty_depth.geometry.alignment import MAX_SHIFT, ROTATIONS
 
 MIN_FRAMES = 3  # fewer say nothing
-SIGNIFICANT = 4.0  # deviations over other poses from which on a pose fits
-MARGIN = 1.2  # deviations by which another pose has to fit better than the pose itself
-MIN_WINS = 0.7  # fraction of the frames in which it has to fit better
+SIGNIFICANT = 4.0  # a pose fits from this many deviations above other poses
+MARGIN = 1.2  # deviations by which another pose must fit better than the pose itself
+MIN_WINS = 0.7  # fraction of the frames in which it must fit better
 MIN_SHIFT = 3  # pixels of the reduced image; a smaller shift is no other pose
 _WITHIN_A_PIXEL = slice(MAX_SHIFT - 1, MAX_SHIFT + 2)
 _AT_POSE = (0, _WITHIN_A_PIXEL, _WITHIN_A_PIXEL)  # of a surface of alignments
@@ -21,13 +21,13 @@ _AT_POSE = (0, _WITHIN_A_PIXEL, _WITHIN_A_PIXEL)  # of a surface of alignments
 
 @dataclass(frozen=True)
 class Fit:
-    """The alignment of a pose in robust standard deviations over the poses around it.
+    """A pose's alignment, in robust standard deviations above the poses around it.
 
     Attributes:
-        score: of the pose itself, the best within a pixel.
-        best: of the best pose around it.
-        shift: of the best pose, right and down, pixels of the reduced image.
-        rotation: of the best pose, clockwise, degrees.
+        score: the pose's own score, the best within a pixel.
+        best: score of the best pose around it.
+        shift: the best pose's shift right and down, pixels of the reduced image.
+        rotation: the best pose's rotation, clockwise, degrees.
         wins: fraction of the frames in which the best pose fits better than this one.
     """
 
@@ -54,7 +54,7 @@ class EdgeFit:
         self._wins: NDArray[np.intp] | int = 0
 
     def add(self, values: NDArray[np.float32] | None) -> None:
-        """Add the alignment of a frame; None, of a frame that has none, is left out."""
+        """Add a frame's alignment; skip None, a frame without one."""
         if values is None:
             return
         self._sum = self._sum + values.astype(np.float64)
@@ -62,7 +62,7 @@ class EdgeFit:
         self.frames += 1
 
     def fit(self) -> Fit | None:
-        """Return the fit over the frames so far; None for fewer than `MIN_FRAMES`."""
+        """Return the fit over the frames so far; None if fewer than `MIN_FRAMES`."""
         if self.frames < MIN_FRAMES:
             return None
         median = np.median(self._sum)

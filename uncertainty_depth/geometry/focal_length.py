@@ -1,14 +1,14 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The focal length as a network sees it, and the depth of a canonical camera.
+"""Relative focal length, and canonical-camera depth.
 
-An image alone does not tell a near object under a short lens from a far one under a long lens. A
-network that predicts the depth of one canonical camera learns from all cameras alike: the depth in
-metres is its output times the camera's focal length over the canonical one (Yin et al. 2023,
+In an image alone, a near object under a short lens looks like a far object under a long lens. A
+network that predicts one canonical camera's depth learns from all cameras alike. Its depth in
+metres is its output times the camera's focal length divided by the canonical one (Yin et al. 2023,
 Metric3D, section 3.2, labels transformed).
 
-Networks see images of one size, so focal lengths are fractions of the image's: that of fx along
-the width and fy along the height. Where the image's aspect is changed these two differ, and their
-geometric mean counts: it keeps the solid angle of the image.
+Networks see images of one size, so focal lengths are relative to the image: fx to its width, fy to
+its height. The two differ if resizing changes the aspect; their geometric mean is used, because it
+keeps the image's solid angle.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ FAR_OFF = 1.1
 
 
 def relative_focal_length(camera: Camera | None) -> float | None:
-    """Return sqrt(fx fy / (width height)) of a camera; None where it is not known.
+    """Return a camera's sqrt(fx fy / (width height)); None if unknown.
 
     Args:
-        camera: at any size; a camera info without calibration has a focal length of 0.
+        camera: of any size; a camera info without calibration has a focal length of 0.
     """
     if camera is None:
         return None
@@ -43,22 +43,22 @@ def relative_focal_length(camera: Camera | None) -> float | None:
 
 
 def depth_factor(camera: Camera | None, canonical: float) -> float:
-    """Return the metres in one metre of the canonical camera's depth.
+    """Return the factor from canonical-camera depth to metres.
 
     Args:
-        camera: of the image.
-        canonical: relative focal length of the canonical camera; 0 where a network predicts metres
-            whatever the camera.
+        camera: the image's camera.
+        canonical: the canonical camera's relative focal length; 0 if the network predicts metres
+            for every camera.
 
     Returns:
-        1 where the camera is not known, or there is no canonical one.
+        1 if the camera is unknown or there is no canonical one.
     """
     focal_length = relative_focal_length(camera)
     return focal_length / canonical if focal_length is not None and canonical > 0 else 1.0
 
 
 def camera_ranges(cameras: Iterable[Camera | None]) -> dict[str, list[float]] | None:
-    """Return [min, max] of fx / width and of width / height; None without any camera."""
+    """Return [min, max] of fx / width and width / height; None without any camera."""
     calibrated = [camera for camera in cameras if camera is not None]
     if not calibrated:
         return None
@@ -71,14 +71,14 @@ def camera_ranges(cameras: Iterable[Camera | None]) -> dict[str, list[float]] | 
 
 
 class TrainingLens:
-    """Rescales depth to a camera, and warns once of one far from those of the training.
+    """Rescales depth to a camera, and warns once if it differs much from the training cameras.
 
     Any thread may use it.
 
     Args:
-        canonical: relative focal length of the camera whose depth the network predicts; 0 where
-            it predicts metres.
-        camera: `camera` of the training record: [min, max] by name; None where it has none.
+        canonical: relative focal length of the camera whose depth the network predicts; 0 if it
+            predicts metres.
+        camera: the training record's `camera`: [min, max] by name; None if it has none.
     """
 
     def __init__(self, canonical: float, camera: Mapping[str, Any] | None) -> None:
@@ -88,7 +88,7 @@ class TrainingLens:
         self._lock = Lock()
 
     def factor(self, camera: Camera | None, rescale: str) -> np.float32:
-        """Return the factor of depth and sigma for images of a camera; 1 without a camera.
+        """Return the factor for a camera's depth and sigma; 1 without a camera.
 
         Args:
             camera: of the image.
@@ -102,7 +102,7 @@ class TrainingLens:
         return np.float32(1 if trained is None else focal_length / trained)
 
     def _trained(self, rescale: str) -> float | None:
-        """Return the focal length that the network's depth is for; None disables rescaling."""
+        """Return the focal length that the network's depth assumes; None disables rescaling."""
         if rescale == "never":
             return None
         if self._canonical > 0:
@@ -138,9 +138,10 @@ class TrainingLens:
 
 
 def _limits(camera: Mapping[str, Any]) -> tuple[float, float] | None:
-    """Return min and max of the relative focal length; earlier versions recorded fx instead.
+    """Return min and max of the relative focal length.
 
-    Theirs had square pixels: it is fx / width times the square root of the aspect.
+    Earlier versions recorded fx / width, with square pixels: multiply it by the square root of the
+    aspect.
     """
     own = camera.get("relative_focal_length")
     if own:

@@ -40,12 +40,12 @@ def organised_points(
     image: NDArray[np.uint8] | None = None,
     stride: int = 1,
 ) -> NDArray[np.void]:
-    """Return every pixel as a point, (H, W) of `COLORED_POINT_TYPE`; `POINT_TYPE` without image.
+    """Return every pixel as a point, (H, W) of `COLORED_POINT_TYPE`; `POINT_TYPE` if no image.
 
     Its fields: x y z (metres, optical frame), rgb (packed as RViz reads it), uncertainty (metres)
     and confidence_ratio, which is depth / uncertainty: elevation_mapping's structured light model
-    has the variance `(model deviation / confidence_ratio)^2`, which is that of uncertainty where
-    the model's deviation is the depth.
+    has the variance `(model deviation / confidence_ratio)^2`, which is the variance of uncertainty
+    if the model's deviation is the depth.
 
     Args:
         depth_m: (H, W) metres; pixels without depth become NaN points.
@@ -69,8 +69,8 @@ def positions(depth_m: NDArray[np.float32], camera: Camera, stride: int = 1) -> 
     """Return the points of the pixels with a finite depth above 0, (N,) of `POSITION_TYPE`.
 
     Args:
-        depth_m: (H, W) metres along the axis of the camera, which is of this size.
-        camera: of the map, whether its image is rectified or not.
+        depth_m: (H, W) metres along the camera's axis, at the camera's size.
+        camera: the map's camera, rectified or not.
         stride: rows and columns from one point to the next.
     """
     depth = np.ascontiguousarray(depth_m[::stride, ::stride])
@@ -80,7 +80,7 @@ def positions(depth_m: NDArray[np.float32], camera: Camera, stride: int = 1) -> 
 
 
 def selected(points: NDArray[np.void], pixels: NDArray[np.intp]) -> NDArray[np.void]:
-    """Return the points of some pixels, (N,), by their numbers row by row."""
+    """Return the points of some pixels, (N,), by row-major pixel index."""
     fields = points.dtype
     blocks = points.reshape(-1).view(np.dtype((np.void, fields.itemsize)))  # far faster to copy
     return blocks.take(pixels).view(fields)
@@ -95,7 +95,7 @@ def _coordinates(depth: NDArray[np.float32], rays: _Rays) -> list[NDArray[np.flo
 
 
 def _interleaved(planes: list[NDArray[np.float32]], fields: np.dtype[Any]) -> NDArray[np.void]:
-    """Return (H, W) points of `fields`, of which each plane is one."""
+    """Return (H, W) points, with one plane for each of `fields`."""
     points: NDArray[np.void] = cv2.merge(planes).view(fields)[..., 0]
     return points
 

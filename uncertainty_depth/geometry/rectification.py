@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The calibration of a camera, and the rectification of its images."""
+"""Camera calibration, and image rectification."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from uncertainty_depth.errors import MessageError
 from uncertainty_depth.geometry.camera import Camera
 
 RECTIFY, KEEP, ALREADY_RECTIFIED = DISTORTED_IMAGES
-SAME_PIXELS = 1e-3  # difference of intrinsics that moves no point visibly
+SAME_PIXELS = 1e-3  # difference in intrinsics that moves no point visibly
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,8 +23,8 @@ class Calibration:
     """One calibrated camera, seen twice: both project points of the same frame.
 
     Attributes:
-        raw: how points fall into the image that the sensor takes (K, D and R of a camera info).
-        rectified: how they fall into the rectified image (P).
+        raw: projects points into the sensor's image (a camera info's K, D and R).
+        rectified: projects points into the rectified image (P).
     """
 
     raw: Camera
@@ -42,11 +42,11 @@ class Calibration:
 
 
 class Rectifier:
-    """Rectifies the images of one camera where the options ask for it.
+    """Rectifies one camera's images if the options ask for it.
 
     Attributes:
-        calibration: what is known of the camera.
-        distorted_images: what is done with images that are not rectified: an option's value.
+        calibration: the camera's calibration.
+        distorted_images: value of the option of this name: what to do with unrectified images.
     """
 
     def __init__(self, calibration: Calibration, distorted_images: str = RECTIFY) -> None:
@@ -81,13 +81,13 @@ class Rectifier:
         return raw if keeps else rectified
 
     def depth(self, depth_m: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return a raw camera's depth image rectified as `image` is; depths are not interpolated.
+        """Return a raw depth image rectified as `image` does, without interpolating depths.
 
         Args:
-            depth_m: (H, W) metres along the raw camera's axis, NaN where nothing is known.
+            depth_m: (H, W) metres along the raw camera's axis, NaN for unknown.
 
         Returns:
-            (H, W) float32, metres along the rectified camera's axis, NaN where nothing is known.
+            (H, W) float32, metres along the rectified camera's axis, NaN for unknown.
 
         Raises:
             MessageError: camera_info_wrong_aspect.
@@ -101,7 +101,7 @@ class Rectifier:
         return (nearest / raw_rays[..., 2]).astype(np.float32)
 
     def describe(self) -> str:
-        """Return what the camera info is and what is done with the images; follows "... is"."""
+        """Return the camera info's state and what is done with the images, to follow "... is"."""
         if self.calibration.is_rectified:
             return "rectified: images are used as they are"
         distortion = self.calibration.raw.distortion
@@ -115,7 +115,7 @@ class Rectifier:
         return f"{state}: {actions[self.distorted_images]}"
 
     def describe_size(self, width: int, height: int) -> str:
-        """Return what it means that images differ in size from their camera info; empty if not."""
+        """Return a warning if images differ in size from the camera info, or an empty string."""
         raw = self.calibration.raw
         if (width, height) == (raw.width, raw.height):
             return ""
@@ -143,7 +143,7 @@ class Rectifier:
 
 
 def _seen(raw: Camera, rectified: Camera) -> NDArray[np.bool_] | None:
-    """Return which pixels of the rectified image are interpolated from the raw one's alone."""
+    """Return which pixels of the rectified image are interpolated from raw pixels alone."""
     u, v = np.moveaxis(rectification_map(raw, rectified), 2, 0)
     seen = (u >= -SAME_PIXELS) & (u <= raw.width - 1 + SAME_PIXELS)
     seen &= (v >= -SAME_PIXELS) & (v <= raw.height - 1 + SAME_PIXELS)

@@ -11,13 +11,11 @@ from numpy.typing import NDArray
 
 
 def resample_depth(depth_m: NDArray[np.floating], width: int, height: int) -> NDArray[np.float32]:
-    """Return the map at another size: each cell takes the nearest measured value.
-
-    That is the value of the known pixel nearest to the cell's centre.
+    """Return the map at another size: each cell takes the known value nearest to its centre.
 
     Candidates are the pixel that holds the cell's centre and the pixels centred in the cell. For a
-    dense map this is nearest-neighbour sampling; for sparse LiDAR no cell that holds a point is
-    left empty. Works for enlarging too, where several cells take the same pixel.
+    dense map this is nearest-neighbour sampling; for sparse LiDAR, no cell that holds a point
+    stays empty. When enlarging, several cells take the same pixel.
 
     Args:
         depth_m: (H, W), metres; NaN, infinite, zero and negative values are unknown.
@@ -25,7 +23,7 @@ def resample_depth(depth_m: NDArray[np.floating], width: int, height: int) -> ND
         height: rows of the result.
 
     Returns:
-        (height, width) float32, metres, NaN where no candidate is known.
+        (height, width) float32, metres, NaN if no candidate is known.
     """
     depths_m = np.where(np.isfinite(depth_m) & (depth_m > 0), depth_m, np.nan)
     result = depths_m[
@@ -49,7 +47,7 @@ def _nearest_in_cell(
 ) -> NDArray[np.float32]:
     """Return (height, width): the known pixel in each cell nearest to the cell's centre.
 
-    Of equally near pixels the upper left one is used.
+    Among equally near pixels the upper left one is used.
     """
     rows, columns = np.nonzero(~np.isnan(depths_m))
     cell_row, row_offset = _cell_of(rows, depths_m.shape[0], height)

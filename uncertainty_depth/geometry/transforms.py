@@ -2,7 +2,7 @@
 """Rigid transforms: (4, 4) float64 matrices, and the seven numbers x y z qx qy qz qw.
 
 A transform maps column vectors: `lidar_to_camera @ [x, y, z, 1]`. SciPy's rotations are imported
-where they are needed: they take longer to import than all else here.
+only when needed: they take longer to import than everything else here.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ def transform_from(
 def transforms_from_option(
     values: Sequence[float], lidars: int = 1
 ) -> tuple[NDArray[np.float64], ...]:
-    """Return the (4, 4) transforms that the option `lidar_to_camera` holds, one of each LiDAR.
+    """Return the (4, 4) transforms in the option `lidar_to_camera`, one per LiDAR.
 
     Raises:
-        ConfigError: the values are not seven usable numbers of each LiDAR.
+        ConfigError: the values are not seven usable numbers per LiDAR.
     """
     expected = POSE_NUMBERS * lidars
     if len(values) != expected:
@@ -66,7 +66,7 @@ def transforms_from_option(
 
 
 def refuse_pose_and_fixed_frame(config: ProjectionConfig) -> None:
-    """Raise `ConfigError` where both are set: a pose that names no frames cannot be moved."""
+    """Raise `ConfigError` if both are set: a pose that names no frames cannot be moved."""
     if config.lidar_to_camera and config.fixed_frame:
         raise ConfigError(
             f"lidar_to_camera is set and fixed_frame is {config.fixed_frame!r}; expected one of "
@@ -78,9 +78,9 @@ def refuse_pose_and_fixed_frame(config: ProjectionConfig) -> None:
 def parameters_from(
     transform: NDArray[np.floating],
 ) -> tuple[float, float, float, float, float, float, float]:
-    """Return x y z qx qy qz qw of a (4, 4) transform: the inverse of `transform_from`.
+    """Return a (4, 4) transform's x y z qx qy qz qw: the inverse of `transform_from`.
 
-    The nearest rotation is taken.
+    It uses the nearest rotation.
     """
     from scipy.spatial.transform import Rotation
 
@@ -90,9 +90,9 @@ def parameters_from(
 
 
 def option_from(transform: NDArray[np.floating]) -> str:
-    """Return the value of `--lidar-to-camera` that gives a (4, 4) transform.
+    """Return the `--lidar-to-camera` value for a (4, 4) transform.
 
-    Without exponents: argparse takes a negative number with one for an option.
+    It has no exponents: argparse takes a negative number with an exponent for an option.
     """
     numbers = parameters_from(transform)
     return " ".join(np.format_float_positional(number, trim="0") for number in numbers)

@@ -2,8 +2,8 @@
 """One pass of one network.
 
 With a head this is `log_likelihood` (Nix and Weigend 1994; Kendall and Gal 2017, section 2.2): the
-network is trained by the likelihood of a normal or a Laplace distribution and predicts its scale.
-`distilled` (after Hinton et al. 2015) learns the mean and the total sigma of a whole model.
+network is trained with a normal or Laplace likelihood and predicts the distribution's scale.
+`distilled` (after Hinton et al. 2015) learns a whole model's mean and total sigma.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Deterministic(Estimator):
 
 
 class Distilled(Deterministic):
-    """One network trained on the total sigma of a whole model; it has no other component."""
+    """One network trained on a whole model's total sigma; it has no other component."""
 
     def components(self, config: PredictorConfig) -> tuple[str, ...]:
         """See `Estimator`."""

@@ -1,12 +1,12 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Ensembles: one pass of each of several networks, which differ by how they were trained.
+"""Ensembles: one pass through each of several networks that were trained differently.
 
 - `multi_epochs` (Moukari et al. 2019, section IV): snapshots of one training run, taken once the
   validation error has stopped improving.
-- `multi_inits` (Moukari et al. 2019; deep ensemble, Lakshminarayanan et al. 2017): other initial
-  weights and order of the frames.
+- `multi_inits` (Moukari et al. 2019; deep ensemble, Lakshminarayanan et al. 2017): different
+  initial weights and frame order.
 - `bagging` (Breiman 1996; Moukari et al. 2019): as `multi_inits`, and each member sees its own
-  bootstrap sample of the training frames.
+  bootstrap sample of training frames.
 - `multi_networks` (Moukari et al. 2019): members have different encoders.
 """
 
@@ -32,7 +32,7 @@ from uncertainty_depth.uncertainty.estimator import (
 
 
 class Ensemble(Estimator):
-    """One pass of each of the last `samples` members; a shared encoder runs once."""
+    """One pass through each of the last `samples` members; a shared encoder runs once."""
 
     def __init__(self, networks: Sequence[DepthNetwork]) -> None:
         self.networks = list(networks)
@@ -60,7 +60,7 @@ class Ensemble(Estimator):
     ) -> list[Estimate]:
         """See `Estimator`; nothing is random.
 
-        Members run one after the other, so one pass bounds the memory, whatever the chunk.
+        Members run one after the other, so memory is bounded by one pass, whatever the chunk.
         """
         moments = FrameMoments(len(stamps_ns))
         encoder = None

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The interface of all uncertainty methods, and the mean and variance of their samples."""
+"""The interface of all uncertainty methods, and their samples' mean and variance."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from uncertainty_depth.records import SampleRange
 
 
 class Estimate(NamedTuple):
-    """(h, w) float32 maps of one frame at the network's size.
+    """One frame's (h, w) float32 maps at the network's size.
 
     Attributes:
         depth_m: metres.
-        epistemic: square metres, the biased variance of the samples' depths.
-        aleatoric: square metres, the mean of the variances the samples predict; 0 without a head.
+        epistemic: square metres, the biased variance of the sampled depths.
+        aleatoric: square metres, mean of the samples' predicted variances; 0 without a head.
     """
 
     depth_m: Tensor
@@ -33,7 +33,7 @@ class Estimate(NamedTuple):
     aleatoric: Tensor
 
     def maps(self, component: str = "total") -> NDArray[np.float32]:
-        """Return (2, h, w): depth and the standard deviation of a component, metres.
+        """Return (2, h, w): depth and a component's standard deviation, metres.
 
         Args:
             component: one of `config.COMPONENTS`.
@@ -53,9 +53,9 @@ class Estimate(NamedTuple):
 
 
 def download(values: Sequence[Tensor]) -> list[NDArray[np.float32]]:
-    """Return float32 tensors of one device as arrays.
+    """Return float32 tensors on one device as arrays.
 
-    From a GPU they come in one copy into pinned memory, waited for once.
+    GPU tensors are copied to pinned memory together, with one synchronisation.
     """
     device = values[0].device
     if device.type != "cuda":
@@ -70,16 +70,15 @@ def download(values: Sequence[Tensor]) -> list[NDArray[np.float32]]:
 
 @dataclass
 class Moments:
-    """Running mean and variance (Welford 1962), one sample at a time: chunks change no result.
+    """Running mean and variance (Welford 1962), one sample at a time, whatever the chunks.
 
-    Depths are accumulated in their own precision, float32: Welford's update has no cancellation
-    that needs more.
+    Depths are accumulated in float32: Welford's update has no cancellation that needs more.
 
     Attributes:
-        count: of the samples.
-        mean: (h, w) of their depths, metres; 0 before the first one.
-        squares: (h, w) sum of their squared distances to it.
-        aleatoric: (h, w) mean of the variances that they predict; 0 without a head.
+        count: number of samples.
+        mean: (h, w) mean depth, metres; 0 before the first sample.
+        squares: (h, w) sum of squared distances to the mean.
+        aleatoric: (h, w) mean of the predicted variances; 0 without a head.
     """
 
     count: int = 0
@@ -105,7 +104,7 @@ class Moments:
 
 
 class FrameMoments:
-    """The moments of each frame of a batch, whose passes come one after the other."""
+    """Moments of each frame in a batch whose passes come one after the other."""
 
     def __init__(self, frames: int) -> None:
         self._frames = [Moments() for _ in range(frames)]
@@ -126,10 +125,10 @@ Place = Callable[[DepthNetwork], DepthNetwork]
 
 
 class Estimator(ABC):
-    """Images to depth and variance. Any thread may call it, one at a time.
+    """Estimates depth and variance from images. Any thread may call it, one at a time.
 
     Attributes:
-        networks: those in use, the main one last; they may share an encoder.
+        networks: the networks in use, the main one last; they may share an encoder.
     """
 
     networks: list[DepthNetwork]
@@ -151,19 +150,18 @@ class Estimator(ABC):
         config: PredictorConfig,
         samples: SampleRange | None = None,
     ) -> list[Estimate]:
-        """Return the maps of each of B frames, whatever else is in the batch.
+        """Return the maps of B frames, each independent of the rest of the batch.
 
-        What the samples of a frame share is computed once for all frames; their noise is each
-        frame's own. Convolutions of a batch add in another order: against a frame alone, maps
-        differ in the last digits of float32.
+        What a frame's samples share is computed once for all frames; noise is drawn per frame.
+        Batched convolutions add in another order, so maps differ from a single frame's in the last
+        digits of float32.
 
         Args:
             images: (B, 3, h, w) float32 RGB in [0, 1], on the networks' device.
-            stamps_ns: times of the frames, nanoseconds; with `config.seed` they decide every
-                random number.
+            stamps_ns: frame times, nanoseconds; with `config.seed` they determine every random
+                number.
             config: `samples`, `chunk` and `seed` are used; they may differ from call to call.
-            samples: those to be used of the `passes`; None uses all, and so does a method of a
-                single pass.
+            samples: which of the `passes` to use; None uses all. Single-pass methods ignore it.
         """
 
     def estimate(
@@ -173,7 +171,7 @@ class Estimator(ABC):
         config: PredictorConfig,
         samples: SampleRange | None = None,
     ) -> Estimate:
-        """Return the maps of one frame, (1, 3, h, w); see `estimate_batch`."""
+        """Return one frame's maps, from (1, 3, h, w); see `estimate_batch`."""
         return self.estimate_batch(image, [stamp_ns], config, samples)[0]
 
     @abstractmethod
@@ -182,11 +180,11 @@ class Estimator(ABC):
 
     @abstractmethod
     def components(self, config: PredictorConfig) -> tuple[str, ...]:
-        """Return the components of sigma that an estimate has, of `config.COMPONENTS`."""
+        """Return the sigma components of an estimate, from `config.COMPONENTS`."""
 
 
 def components_of(networks: Sequence[DepthNetwork], passes: int) -> tuple[str, ...]:
-    """Return the components of averaged passes: several give epistemic, a head aleatoric sigma."""
+    """Return the sigma components: several passes give epistemic, a head gives aleatoric."""
     components = ["total"]
     if passes > 1:
         components.append("epistemic")

@@ -20,7 +20,7 @@ DEPTH = "depth"
 
 
 class LearnedError(Estimator):
-    """Depth of one network; sigma is the absolute error another predicts, left to calibration."""
+    """One network's depth; sigma is another network's predicted absolute error, uncalibrated."""
 
     def __init__(self, error: DepthNetwork, depth: DepthNetwork) -> None:
         self.networks = [error, depth]

@@ -1,15 +1,15 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Stochastic passes: dropout left on, or noise in a feature map of any network.
+"""Stochastic passes: dropout left on, or noise in any network's feature map.
 
 `mc_dropout` (Gal and Ghahramani 2016): the dropout that the network was trained with.
 
-Of networks trained without noise: Mi et al., AAAI 2022, "Training-free uncertainty estimation for
-dense regression: sensitivity as a surrogate": how far the output moves when an intermediate
-feature map is perturbed ranks the errors of the output. Their infer-dropout is
-`inference_dropout`, their infer-noise `feature_noise`.
+For networks trained without noise: Mi et al., AAAI 2022, "Training-free uncertainty estimation for
+dense regression: sensitivity as a surrogate". They perturb an intermediate feature map; how far
+the output moves ranks its errors. Their infer-dropout is `inference_dropout`, their infer-noise is
+`feature_noise`.
 
-The map is the one that the first dropout of the network would act on, inside the decoder: what
-comes before it is computed once for all samples. The dropouts of the network are off.
+The perturbed map is the input of the network's first dropout, inside the decoder. Everything
+before it is computed once for all samples. The network's own dropouts are off.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from uncertainty_depth.uncertainty.noise import Streams, frame_streams
 
 
 class StochasticPasses(Estimator):
-    """M stochastic passes; what comes before the first dropout is computed once."""
+    """M stochastic passes; everything before the first dropout is computed once."""
 
     def __init__(self, network: DepthNetwork) -> None:
         self.networks = [network]
 
     @abstractmethod
     def dropouts(self, config: PredictorConfig) -> Sequence[Callable[..., Tensor]]:
-        """Return the functions of maps and streams that replace the network's dropout layers."""
+        """Return the functions (of maps and streams) that replace the network's dropout layers."""
 
     @classmethod
     def load(cls, model: ModelFolder, place: Place) -> StochasticPasses:
@@ -69,7 +69,7 @@ class StochasticPasses(Estimator):
         config: PredictorConfig,
         samples: SampleRange | None = None,
     ) -> list[Estimate]:
-        """See `Estimator`; for the noise see `frame_streams`: it does not depend on the chunk."""
+        """See `Estimator`; noise does not depend on the chunk, see `frame_streams`."""
         network = self.networks[0]
         dropouts = self.dropouts(config)
         trunk = network.trunk(images)
@@ -111,16 +111,16 @@ class McDropout(StochasticPasses):
 
 @dataclass(frozen=True)
 class SeededDropout:
-    """Dropout at a fixed rate, of the units that the streams choose."""
+    """Dropout at a fixed rate; the streams choose the units."""
 
     rate: float
 
     def noise(self, streams: Streams, shape: Sequence[int]) -> Tensor:
-        """Return (M, h, w, C) for maps of (C, h, w): 1 where a unit is kept, else 0."""
+        """Return (M, h, w, C) for (C, h, w) maps: 1 for kept units, else 0."""
         return streams.keep_masks(shape, self.rate)
 
     def __call__(self, x: Tensor, streams: Streams) -> Tensor:
-        """Return (M, C, h, w): (1 or M, C, h, w) maps with units dropped, one sample a stream."""
+        """Return (M, C, h, w): (1 or M, C, h, w) maps with dropped units, a sample per stream."""
         keep = streams.keep_masks(x.shape[1:], self.rate)
         return (x * (1.0 / (1.0 - self.rate))) * keep.permute(0, 3, 1, 2).to(x.dtype)
 
@@ -131,9 +131,9 @@ def seeded(layer: nn.Module) -> SeededDropout:
 
 
 def frame_of(trunk: Any, index: int) -> Any:
-    """Return one frame of what a network computed for a batch: maps, or tuples and lists of them.
+    """Return one frame of a network's batch output: maps, or tuples and lists of maps.
 
-    Values that are not arrays, such as a grid's size, belong to every frame.
+    Values that are not arrays, such as a grid's size, apply to every frame.
     """
     if isinstance(trunk, (Tensor, np.ndarray)):
         return trunk[index : index + 1]
@@ -148,14 +148,14 @@ Perturbation = Callable[..., Tensor]
 
 @dataclass(frozen=True)
 class SeededNoise:
-    """Gaussian noise added to maps, relative to their own spread: networks differ in units."""
+    """Gaussian noise added to maps, relative to their own spread, as networks' units differ."""
 
     ratio: float
 
     def __call__(self, x: Tensor, streams: Streams) -> Tensor:
         """Return (M, C, h, w): (1, C, h, w) maps plus one sample of noise for each stream.
 
-        Its standard deviation is `ratio` times that of each channel over the pixels.
+        The noise's standard deviation is `ratio` times each channel's, over the pixels.
         """
         deviation = x.float().std((2, 3), correction=0, keepdim=True)
         noise = streams.normal_noise(x.shape[1:]).permute(0, 3, 1, 2)
@@ -179,7 +179,7 @@ class FeatureNoise(StochasticPasses):
 
 
 def first_alone(network: DepthNetwork, perturbation: Perturbation) -> list[Perturbation]:
-    """Return a function per dropout of the network: the perturbation, and none at the others."""
+    """Return one function per network dropout: the first perturbs, the others do nothing."""
     others = len(network.decoder.dropouts) - 1
     return [perturbation, *[_unchanged] * others]
 

@@ -1,9 +1,9 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Random numbers of stochastic passes, which any process can repeat.
+"""Random numbers of stochastic passes, reproducible in any process.
 
-They depend on the seed, the frame's stamp, the sample's number, how samples are related, and the
-type of device (the CPU, or a GPU), and on nothing else. Maps of noise are in channels-last order,
-as those of the networks are in memory.
+They depend only on the seed, the frame's stamp, the sample's number, the relation between samples,
+and the device type (CPU or GPU). Noise maps are in channels-last order, as the networks' maps are
+in memory.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Plain = np.random.Philox | torch.Generator
 
 
 class Mirrored(NamedTuple):
-    """A stream whose uniform numbers u are taken as 1 - u."""
+    """A stream that uses 1 - u for each uniform number u."""
 
     stream: Plain
 
@@ -44,10 +44,10 @@ Stream = Plain | Mirrored
 
 
 class Streams(Protocol):
-    """The random numbers of m samples; each dropout of a network draws on from them."""
+    """The random numbers of m samples; each network dropout draws the next ones."""
 
     def keep_masks(self, shape: Sequence[int], rate: float) -> Tensor:
-        """Return (m, h, w, C) for maps of (C, h, w): 1 where a unit is kept, 0 by the rate."""
+        """Return (m, h, w, C) for (C, h, w) maps: 1 for kept units, 0 at the given rate."""
         ...
 
     def normal_noise(self, shape: Sequence[int]) -> Tensor:
@@ -58,13 +58,13 @@ class Streams(Protocol):
 def frame_streams(
     config: RawPredictorConfig, stamp_ns: int, numbers: Sequence[int], device: torch.device
 ) -> Streams:
-    """Return the random numbers of some samples of a frame, as `config.sampling` relates them.
+    """Return the random numbers of some of a frame's samples, related by `config.sampling`.
 
     Args:
-        config: `seed`, `sampling` and, for stratified, `samples` decide what is drawn.
-        stamp_ns: time of the frame.
-        numbers: of the samples, of 0 to `config.samples` - 1.
-        device: where the noise is used.
+        config: `seed`, `sampling` and, for stratified, `samples` determine the numbers.
+        stamp_ns: the frame's time.
+        numbers: sample numbers, from 0 to `config.samples` - 1.
+        device: the device that uses the noise.
     """
     if config.sampling == "stratified":
         stream = random_stream(config.seed, stamp_ns, FRAME, device)
@@ -78,18 +78,18 @@ def frame_streams(
 
 
 def _one_of_pair(seed: int, stamp_ns: int, number: int, device: torch.device) -> Stream:
-    """Return the stream of an even sample, or that of the one before it, mirrored."""
+    """Return an even sample's stream; an odd sample gets the previous sample's, mirrored."""
     stream = random_stream(seed, stamp_ns, number - number % 2, device)
     return Mirrored(stream) if number % 2 else stream
 
 
 def random_stream(seed: int, stamp_ns: int, sample: int, device: torch.device = CPU) -> Plain:
-    """Return the random numbers of one sample of one frame, for the device they are used on.
+    """Return the random numbers of one sample in one frame, for the device that uses them.
 
-    Philox (Salmon et al. 2011) is a function of key and counter: the key is (seed, stamp), the
-    counter starts at 2^128 times the sample's number, so no two streams overlap and none depends
-    on what was drawn before. A GPU draws its own: from the CPU noise would be copied, tens of
-    megabytes a frame.
+    Philox (Salmon et al. 2011) is a function of key and counter. The key is (seed, stamp); the
+    counter starts at 2^128 times the sample's number. So streams do not overlap or depend on
+    earlier draws. A GPU draws its own numbers: copying noise from the CPU would take tens of
+    megabytes per frame.
     """
     key = [seed % KEY_MODULUS, stamp_ns % KEY_MODULUS]
     if device.type == "cpu":
@@ -101,7 +101,7 @@ def random_stream(seed: int, stamp_ns: int, sample: int, device: torch.device = 
 
 @dataclass(frozen=True)
 class IndependentStreams:
-    """Draws the noise of each sample from a stream of its own; see `Streams`."""
+    """Draws each sample's noise from its own stream; see `Streams`."""
 
     streams: Sequence[Stream]
 
@@ -117,7 +117,7 @@ class IndependentStreams:
 
 
 def keep_mask(stream: Stream, shape: Sequence[int], rate: float) -> Tensor:
-    """Return 1 where a unit is kept, 0 with probability `rate` to within 2^-17.
+    """Return 1 for kept units, and 0 with probability `rate` to within 2^-17.
 
     On the CPU (uint8), 16 random bits are compared with a threshold.
     """
@@ -143,21 +143,21 @@ def normal_noise(stream: Stream, shape: Sequence[int]) -> Tensor:
 
 @dataclass(frozen=True)
 class StratifiedStreams:
-    """Draws the noise of some of a frame's samples by Latin hypercube sampling; see `Streams`.
+    """Draws noise for some of a frame's samples by Latin hypercube sampling; see `Streams`.
 
     Independent masks of M samples drop a unit M p times on average, and often 0 or 2 M p times.
     Here (McKay et al. 1979) the uniform numbers of a unit are (pi(m) + r) / M, m = 0 ... M - 1,
-    with a random permutation pi and a uniform r of its own: every stratum of width 1 / M has one
-    of them, so each unit is dropped M p times to within one. Each sample alone is distributed as
-    before. The mean over the samples is closer to that of many, because its error is a sum over
-    units of what their numbers of drops are off. The spread is as noisy as before, and less
-    biased: where the output is linear in the masks, E[biased variance] = sigma^2 - Var[mean], and
-    the last term is smaller.
+    with its own random permutation pi and uniform r. Every stratum of width 1 / M holds one
+    number, so each unit is dropped M p times to within one. Each single sample is distributed as
+    before. The mean over the samples is closer to the mean of many samples, because its error is a
+    sum over units of the error in their drop counts. The spread is as noisy as before, but less
+    biased: if the output is linear in the masks, E[biased variance] = sigma^2 - Var[mean], and the
+    last term is smaller.
 
     Attributes:
-        stream: of the frame, at its start.
-        numbers: of the samples that are drawn; they are the same for all samples or one by one.
-        samples: M, of which they are some.
+        stream: the frame's stream, at its start.
+        numbers: numbers of the samples to draw; drawing all at once or one by one gives the same.
+        samples: M, the number of all samples.
     """
 
     stream: Plain
@@ -165,7 +165,7 @@ class StratifiedStreams:
     samples: int
 
     def keep_masks(self, shape: Sequence[int], rate: float) -> Tensor:
-        """Return (m, h, w, C) masks, of a rate to 2^-16."""
+        """Return (m, h, w, C) masks; the rate is exact to 2^-16."""
         whole, rest = divmod(round(rate * UNIFORM_LEVELS) * self.samples, UNIFORM_LEVELS)
         strata, within = self._draw(shape)
         return (strata >= whole + (within < rest).to(strata.dtype)).view(torch.uint8)
@@ -205,7 +205,7 @@ class StratifiedStreams:
 
 @dataclass(frozen=True)
 class GivenNoise:
-    """Noise that was drawn before, of one dropout; see `Streams`."""
+    """One dropout's noise, drawn before; see `Streams`."""
 
     noise: Tensor
 
@@ -220,7 +220,7 @@ class GivenNoise:
 
 @lru_cache(maxsize=8)
 def _permutations(samples: int) -> NDArray[np.int16]:
-    """Return `PERMUTATIONS` rows of a permutation of M, each twice so that it can be rotated."""
+    """Return `PERMUTATIONS` permutations of M, each repeated twice so that it can be rotated."""
     words = np.random.Philox(key=samples).random_raw(PERMUTATIONS * samples)
     order = np.asarray(words).reshape(PERMUTATIONS, samples).argsort(1, kind="stable")
     return np.tile(order.astype(np.int16), 2).ravel()
@@ -228,6 +228,6 @@ def _permutations(samples: int) -> NDArray[np.int16]:
 
 @lru_cache(maxsize=1)
 def _normal_quantiles() -> Tensor:
-    """Return the quantiles of N(0, 1) in the middle of each of `UNIFORM_LEVELS`."""
+    """Return the N(0, 1) quantile at the middle of each of the `UNIFORM_LEVELS`."""
     middle = (torch.arange(UNIFORM_LEVELS, dtype=torch.float64) + 0.5) / UNIFORM_LEVELS
     return torch.special.ndtri(middle).float()

@@ -1,9 +1,9 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Test-time augmentation (`tta`): the spread of one network's depth over views of the same image.
+"""Test-time augmentation (`tta`): the spread of one network's depth over views of one image.
 
-The first two views, the image and its mirror image, are "Post" of Poggi et al., CVPR 2020, "On the
+The first two views, the image and its mirror image, are "Post" in Poggi et al., CVPR 2020, "On the
 uncertainty of self-supervised monocular depth estimation". The others also change light or size
-(infer-transformation of Mi et al., AAAI 2022).
+(infer-transformation in Mi et al., AAAI 2022).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ VIEWS = (
 
 
 class TestTimeAugmentation(Estimator):
-    """One pass of each of the first `samples` views, predictions aligned back to the image."""
+    """One pass for each of the first `samples` views, with predictions aligned to the image."""
 
     __test__ = False  # no test class of pytest
 
@@ -92,9 +92,9 @@ class TestTimeAugmentation(Estimator):
     ) -> list[Estimate]:
         """See `Estimator`; nothing is random.
 
-        Of a range of samples its number alone counts: the views are not exchangeable, and other
+        Only the length of a range of samples counts: the views are not exchangeable, and different
         views for each frame would make sigma flicker. The image itself comes last, so that the
-        encoder's latest features are its own. One pass bounds the memory, whatever the chunk.
+        encoder's latest features belong to it. Memory is bounded by one pass, whatever the chunk.
         """
         network = self.networks[0]
         passes = self.passes(config)
@@ -107,16 +107,16 @@ class TestTimeAugmentation(Estimator):
 
 
 def predict_view(network: DepthNetwork, image: Tensor, view: View) -> NetworkOutput:
-    """Return the maps of a view, at the pixels of the image.
+    """Return a view's maps at the image's pixels.
 
-    Resizing the whole image keeps its field of view and every distance, so metres stay as they
-    are: a network that gives others for it does not know them, which is what sigma is to say. A
-    network with a canonical focal length gives no metres but the depth of a camera of so many
-    pixels per tangent, and an image `scale` times larger has a focal length of `scale` times the
-    pixels: its depth is the canonical one divided by `scale`, and is multiplied back.
+    Resizing the whole image keeps its field of view and every distance, so metres are not
+    rescaled: if the network predicts different metres, sigma should show it. A network with a
+    canonical focal length predicts a camera's depth at a fixed focal length in pixels. Resizing by
+    `scale` multiplies the focal length by `scale` and divides the canonical depth by it, so the
+    prediction is multiplied by `scale`.
 
     Args:
-        network: predicts.
+        network: the network that predicts.
         image: (1, 3 or 4, h, w), see `DepthNetwork.forward`.
         view: the change.
     """
@@ -141,5 +141,5 @@ def _changed(image: Tensor, view: View, unit: float) -> Tensor:
 
 
 def _aligned(maps: Tensor, view: View, size: torch.Size) -> Tensor:
-    """Return maps of a view at the pixels of the image."""
+    """Return a view's maps at the image's pixels."""
     return resize_maps(maps.flip(-1) if view.flip else maps, size)
