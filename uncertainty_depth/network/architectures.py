@@ -25,7 +25,7 @@ The package has none; a project that has one adds it here, as the papers' experi
 
 
 def make_network(config: NetworkConfig, backbone: TransformersModel | None = None) -> DepthNetwork:
-    """Return a network: a pretrained depth model by itself, any other backbone in an hourglass.
+    """Return a network: a pretrained depth model itself, or any other backbone in an hourglass.
 
     Args:
         config: of the network.
@@ -45,7 +45,7 @@ def make_network(config: NetworkConfig, backbone: TransformersModel | None = Non
 
 
 def network_from_mapping(config: NetworkConfig, backbone: Mapping[str, Any]) -> DepthNetwork:
-    """Return a network with random weights, of its config and its backbone's alone.
+    """Return a network with random weights, from its config and its backbone's config.
 
     Raises:
         ConfigError: a value of the config is out of range.
@@ -57,7 +57,7 @@ def network_from_mapping(config: NetworkConfig, backbone: Mapping[str, Any]) -> 
 
 
 def _check_sparse_input(config: NetworkConfig, model_type: str) -> None:
-    """Raise `ConfigError` where a depth model does not take what it would be given."""
+    """Raise `ConfigError` if a depth model cannot take the configured input."""
     if config.sparse_input and model_type != PROMPTED:
         raise ConfigError(
             f"sparse_input is {config.sparse_input!r}, but a {model_type!r} depth model takes the "

@@ -1,8 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Backbones: an encoder or a whole depth model.
 
-Made from a preset, a folder, a hub id, or the config in a model folder. A ResNet and MobileNetV2
-are our own; all others are classes of transformers, which is imported for them alone.
+They are made from a preset, a folder, a hub id, or a model folder's config. ResNet and MobileNetV2
+are implemented here. All others are transformers classes; transformers is imported only for them.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def make_backbone(name: str) -> TransformersModel:
 
     Returns:
         A backbone: `(B, 3, h, w)` to up to four `.feature_maps`, finest first, with `.channels`.
-        Or a model of `families`, with its normalisation in its config.
+        Or a depth model from `families`, with its normalisation in its config.
 
     Raises:
         ModelError: no such preset or folder, pickled weights, a model that is neither, or a hub
@@ -107,7 +107,7 @@ def backbone_mapping(backbone: TransformersModel) -> dict[str, Any]:
 
 
 def _architecture_in(values: dict[str, Any]) -> dict[str, Any]:
-    """Return a config without the origin of the weights, also of a nested encoder config."""
+    """Return a config without the weights' origin, also in a nested encoder config."""
     return {
         key: _architecture_in(value) if isinstance(value, dict) else value
         for key, value in values.items()

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The decoder of the hourglass: four up-projections (Laina et al. 2016, fig. 2 and 3)."""
+"""The hourglass's decoder: four up-projections (Laina et al. 2016, fig. 2 and 3)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RAW_FRACTIONS = (0.05, 0.95)
 
 
 class DropoutDecoder(nn.Module, ABC):
-    """Features to raw maps, split at the first dropout: MC dropout computes the trunk once.
+    """Features to raw maps, split at the first dropout so that MC dropout computes the trunk once.
 
     Attributes:
         dropouts: the dropout layers, in the order in which they act.
@@ -33,17 +33,17 @@ class DropoutDecoder(nn.Module, ABC):
 
     @abstractmethod
     def trunk(self, features: Any) -> Any:
-        """Return what is computed before the first dropout: the same for every sample."""
+        """Return what is computed before the first dropout and is the same for every sample."""
 
     @abstractmethod
     def branches(self, trunk: Any, dropouts: Sequence[Dropout]) -> Tensor:
         """Return the (B, outputs, h, w) raw maps, with `dropouts` in place of the layers.
 
-        Dropouts may return more samples than they take: the rest broadcasts.
+        Dropouts may return more samples than they take; other maps are broadcast.
         """
 
     def forward(self, features: Any) -> Tensor:
-        """Return the (B, outputs, h, w) raw maps of an encoder's features."""
+        """Return the (B, outputs, h, w) raw maps from an encoder's features."""
         return self.branches(self.trunk(features), list(self.dropouts))
 
 
@@ -52,7 +52,7 @@ class UpProjection(nn.Module):
 
     One branch unpools and convolves by 5x5, ReLU and 3x3, the other unpools and convolves by 5x5;
     their sum goes through an activation. Unpooling with zeros and convolving is a transposed
-    convolution of stride 2, and both branches read the same map, so one convolution does for both.
+    convolution with stride 2. Both branches read the same map, so one convolution serves both.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class UpProjection(nn.Module):
         self.activation = nn.ReLU() if activation is None else activation
 
     def forward(self, x: Tensor, skip: Tensor | None = None) -> Tensor:
-        """Return (B, out_channels, 2h, 2w) of (B, C, h, w), the skip connection added."""
+        """Return (B, out_channels, 2h, 2w) from (B, C, h, w), with the skip connection added."""
         branch, projection = self.unpool_norm(self.unpool(x)).chunk(2, dim=1)
         total = self.norm(self.conv(functional.relu(branch))) + projection
         if skip is not None:
@@ -92,8 +92,8 @@ class Decoder(DropoutDecoder):
     """Feature maps, finest first, to `outputs` maps at 16 times the size of the deepest.
 
     As in Laina et al., a 1x1 convolution halves the encoder's channels first. A skip connection is
-    a 1x1 convolution of the encoder's map, resized where its scale differs (a ViT's maps all have
-    one scale), added inside the up-projection, so that dropout acts on it too.
+    a 1x1 convolution of the encoder's map, resized if its scale differs (a ViT's maps all have one
+    scale). It is added inside the up-projection, so that dropout acts on it too.
     """
 
     def __init__(
@@ -138,15 +138,15 @@ class Decoder(DropoutDecoder):
 def geometric(raw: Tensor, low: float, high: float) -> Tensor:
     """Return low * (high / low) ** sigmoid(raw).
 
-    Smooth, never clipped, and the geometric mean of the range at 0.
+    It is smooth, never clipped, and equals the range's geometric mean at 0.
     """
     return low * torch.exp(torch.sigmoid(raw) * math.log(high / low))
 
 
 def raw_value(value: float, low: float, high: float) -> float:
-    """Return the raw output for a value, the inverse of `geometric`.
+    """Return the raw output for a value: the inverse of `geometric`.
 
-    The value is kept between `RAW_FRACTIONS` of the range.
+    The value is clipped to `RAW_FRACTIONS` of the range.
     """
     fraction = math.log(max(value, low) / low) / math.log(high / low)
     fraction = min(max(fraction, RAW_FRACTIONS[0]), RAW_FRACTIONS[1])

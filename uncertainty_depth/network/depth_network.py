@@ -25,7 +25,7 @@ RELATIVE_SCALE = (1e-3, 2.0)
 class NetworkOutput(NamedTuple):
     """(B, 1, h, w) float32 maps in metres.
 
-    `scale_m` is the b of a Laplace or the s of a Gaussian distribution, None without a head.
+    `scale_m` is a Laplace distribution's b or a Gaussian's s; None without a head.
     """
 
     depth_m: Tensor
@@ -33,9 +33,9 @@ class NetworkOutput(NamedTuple):
 
 
 class DepthNetwork(nn.Module, ABC):
-    """Image to depth, and the scale of its error where there is a head.
+    """Image to depth, and the depth error's scale if there is a head.
 
-    Features and trunk of a network are for its own decoder alone.
+    A network's features and trunk fit only its own decoder.
 
     Attributes:
         encoder: image to features.
@@ -69,14 +69,14 @@ class DepthNetwork(nn.Module, ABC):
 
     @abstractmethod
     def start_from_constant(self, depth_m: float, relative_error: float) -> None:
-        """Initialise the new layers to predict this depth and this relative error everywhere."""
+        """Initialise the new layers to predict this depth and relative error everywhere."""
 
     def align(self, examples: Callable[[], tuple[Tensor, Tensor]]) -> None:
-        """Fit the units of a pretrained depth to metres, before training.
+        """Fit a pretrained depth's units to metres, before training.
 
         Args:
             examples: returns images (B, 3, h, w) and their targets, (B, 1 or more, h, w), whose
-                first channel is the depth in metres, NaN where unknown.
+                first channel is the depth in metres, NaN for unknown.
         """
 
     def freeze_encoder(self) -> None:
@@ -90,35 +90,35 @@ class DepthNetwork(nn.Module, ABC):
         self.encoder.eval()
 
     def train(self, mode: bool = True) -> DepthNetwork:
-        """Set the training mode as in torch; a frozen encoder stays in evaluation mode."""
+        """Set the training mode as torch does; a frozen encoder stays in evaluation mode."""
         super().train(mode)
         if self.encoder_is_frozen:
             self.encoder.eval()
         return self
 
     def forward(self, image: Tensor) -> NetworkOutput:
-        """Return the maps of (B, 3, h, w) float32 RGB images in [0, 1], at their size.
+        """Return the maps for (B, 3, h, w) float32 RGB images in [0, 1], at their size.
 
         A network with sparse input takes (B, 4, h, w): the fourth channel is depth in metres, 0
-        where it is unknown.
+        for unknown.
         """
         return self.decode(self.encode(image), image.shape[-2:])
 
     def encode(self, image: Tensor) -> Any:
         """Return the encoder's features.
 
-        A frozen encoder has a gradient only where the image asks for one.
+        A frozen encoder has a gradient only if the image requires one.
         """
         needs_gradient = image.requires_grad or not self.encoder_is_frozen
         with torch.set_grad_enabled(torch.is_grad_enabled() and needs_gradient):
             return self.encoder(image)
 
     def decode(self, features: Any, size: Sequence[int]) -> NetworkOutput:
-        """Return the maps of an encoder's features, at `size` = (height, width)."""
+        """Return the maps from an encoder's features, at `size` = (height, width)."""
         return self.to_metres(self.decoder(features), size)
 
     def trunk(self, image: Tensor) -> Any:
-        """Return what all samples of MC dropout share: all before the first dropout."""
+        """Return what all MC dropout samples share: everything before the first dropout."""
         return self.decoder.trunk(self.encoder(image))
 
     def branches(
@@ -131,9 +131,9 @@ class DepthNetwork(nn.Module, ABC):
         """Return the maps of M samples, (M, 1, h, w) each, at `size` = (height, width).
 
         Args:
-            trunk: of the image.
-            dropouts: functions of maps and streams, in place of the dropout layers.
-            streams: of random numbers, one for each sample.
+            trunk: the image's trunk.
+            dropouts: functions of maps and streams that replace the dropout layers.
+            streams: random number streams, one per sample.
             size: height and width.
         """
         seeded = [partial(dropout, streams=streams) for dropout in dropouts]
@@ -142,8 +142,8 @@ class DepthNetwork(nn.Module, ABC):
     def to_metres(self, raw: Tensor, size: Sequence[int]) -> NetworkOutput:
         """Return raw maps as positive metres inside the depth range, resized to `size`.
 
-        The scale is a fraction of the depth; no gradient goes through that factor, or a network
-        could lower its loss by moving the depth.
+        The scale is a fraction of the depth. No gradient goes through that factor; otherwise a
+        network could lower its loss by moving the depth.
         """
         depth = self.depth_of(raw[:, :1].float())
         if raw.shape[1] == 1:
@@ -154,7 +154,7 @@ class DepthNetwork(nn.Module, ABC):
     def variance(self, output: NetworkOutput) -> Tensor | None:
         """Return the predicted variance, (B, 1, h, w) square metres; None without a head.
 
-        2 b^2 of a Laplace head, s^2 of a Gaussian head.
+        It is 2 b^2 for a Laplace head and s^2 for a Gaussian head.
         """
         if output.scale_m is None:
             return None
@@ -162,7 +162,7 @@ class DepthNetwork(nn.Module, ABC):
 
 
 def check_network(config: NetworkConfig) -> None:
-    """Raise `ConfigError` where values are out of range or contradict each other."""
+    """Raise `ConfigError` if values are out of range or contradict each other."""
     check(config)
     for name in ("input_size", "depth_range"):
         if len(getattr(config, name)) != 2:

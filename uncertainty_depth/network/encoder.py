@@ -26,10 +26,10 @@ nothing can be called on, so they are typed here, once, as Any."""
 def resize_image(image: NDArray[np.uint8], size: Sequence[int]) -> NDArray[np.uint8]:
     """Return an (H, W, 3) uint8 image as (height, width, 3), for `size` = (width, height).
 
-    Averages areas when shrinking, interpolates bilinearly otherwise.
+    It averages areas when shrinking, and interpolates bilinearly otherwise.
 
     Raises:
-        MessageError: the array is of another shape or dtype, or has no pixels.
+        MessageError: the array has another shape or dtype, or no pixels.
     """
     if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3 or 0 in image.shape:
         raise MessageError(
@@ -47,14 +47,14 @@ def resize_image(image: NDArray[np.uint8], size: Sequence[int]) -> NDArray[np.ui
 def image_tensor(images: NDArray[np.uint8], device: torch.device | str = "cpu") -> Tensor:
     """Return (B, h, w, 3) uint8 images as (B, 3, h, w) float32 in [0, 1] on `device`.
 
-    Bytes are copied to the device and converted to floats there.
+    The bytes are copied to the device and converted to floats there.
     """
     pixels = upload(torch.from_numpy(np.ascontiguousarray(images)), device)
     return pixels.permute(0, 3, 1, 2).float().div_(255.0)
 
 
 def upload(values: Tensor, device: torch.device | str) -> Tensor:
-    """Return a tensor of the CPU on `device`; from pinned memory a GPU's copy does not wait."""
+    """Return a CPU tensor on `device`; copying pinned memory to a GPU does not block."""
     if torch.device(device).type == "cuda":
         return values.pin_memory().to(device, non_blocking=True)
     return values.to(device)
@@ -78,7 +78,7 @@ class Encoder(nn.Module):
             own `pixel_mean`, or ImageNet's.
         std: standard deviation of each channel; by default as for `mean`.
         patch: pixels that height and width must be a multiple of; by default the backbone's patch
-            size, where it has one.
+            size, if it has one.
     """
 
     mean: Tensor
@@ -102,8 +102,8 @@ class Encoder(nn.Module):
     def forward(self, image: Tensor) -> Any:
         """Return the features of (B, 3, h, w) float32 RGB images in [0, 1].
 
-        A ViT drops the rows and columns beyond its last whole patch, which would shift every
-        feature map, so the image is stretched to whole patches first.
+        A ViT drops rows and columns beyond its last whole patch, which would shift every feature
+        map. So the image is stretched to whole patches first.
         """
         normalised = (image - self.mean) / self.std
         pixels = normalised.to(next(self.backbone.parameters()).dtype)
@@ -111,5 +111,5 @@ class Encoder(nn.Module):
         return self.features(resize_maps(pixels, size))
 
     def features(self, pixels: Tensor) -> Any:
-        """Return the feature maps of (B, 3, h, w) normalised pixels of whole patches."""
+        """Return the feature maps of (B, 3, h, w) normalised pixels in whole patches."""
         return tuple(self.backbone(pixels).feature_maps)

@@ -33,7 +33,7 @@ class Hourglass(DepthNetwork):
 
     Args:
         config: of the network.
-        backbone: replaces the one that `config.backbone` names; a model folder has its own.
+        backbone: replaces `config.backbone`; a model folder has its own.
 
     Raises:
         ConfigError: a value of the config is out of range.
@@ -82,7 +82,7 @@ class Hourglass(DepthNetwork):
 
     @torch.no_grad()
     def start_from_constant(self, depth_m: float, relative_error: float) -> None:
-        """See `DepthNetwork`: set by the last layer."""
+        """See `DepthNetwork`: this sets the last layer."""
         raw_depth = raw_value(depth_m, *self.config.depth_range)
         if isinstance(self.decoder, ResidualDecoder):  # it begins with the interpolated depth
             raw_depth = 0.0

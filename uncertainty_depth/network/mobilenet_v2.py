@@ -1,7 +1,7 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """MobileNetV2 (Sandler et al. 2018) as an encoder, its batch norms folded into the convolutions.
 
-Padding and input are TensorFlow's, so that weights published for TensorFlow give the same maps.
+Padding and input match TensorFlow, so that weights published for TensorFlow give the same maps.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MAPS_AFTER = (2, 5, 12, 16)
 
 @dataclass(frozen=True)
 class MobileNetV2Config:
-    """The one size of this encoder (width 1.0), which published weights fit."""
+    """This encoder's only size (width 1.0), which published weights fit."""
 
     model_type: str = "mobilenet_v2_folded"
 
@@ -43,8 +43,8 @@ class MobileNetV2Config:
 class SameConv2d(nn.Conv2d):
     """A convolution with TensorFlow's SAME padding, and ReLU6 behind it unless it is linear.
 
-    At stride 2 an even size gets its one row and column of zeros at the bottom and the right;
-    torch's symmetric padding would shift every map by a pixel against the trained weights.
+    At stride 2, an even size is padded with one row and column of zeros at the bottom and right.
+    torch's symmetric padding would shift every map by a pixel relative to the trained weights.
     """
 
     def __init__(
@@ -94,9 +94,9 @@ class MobileNetV2(nn.Module):
     """(B, 3, h, w) pixels in [-1, 1] to maps at 1/4, 1/8, 1/16 and 1/32 of the size.
 
     Attributes:
-        config: what it was made of.
-        channels: of the four maps.
-        pixel_mean, pixel_std: of the normalisation, for pixels in [0, 1].
+        config: the config it was made from.
+        channels: channels of the four maps.
+        pixel_mean, pixel_std: normalisation of pixels in [0, 1].
     """
 
     pixel_mean = (0.5, 0.5, 0.5)

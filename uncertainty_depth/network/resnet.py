@@ -1,8 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The ResNet of He et al. 2016 as an encoder, without the three seconds that transformers imports.
+"""ResNet (He et al. 2016) as an encoder, without transformers' three seconds of import.
 
-Submodules, and so the names of the weights, are those of transformers' `ResNetBackbone`. Random
-weights are drawn as there: one seed gives both the same weights, and these the same maps.
+Submodules and weight names match transformers' `ResNetBackbone`. Random weights are drawn in the
+same way, so one seed gives both the same weights and the same maps.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ REDUCTION = 4
 
 @dataclass(frozen=True)
 class ResNetConfig:
-    """What makes a ResNet, under the names and with the defaults of transformers' config."""
+    """A ResNet's config, with the names and defaults of transformers' config."""
 
     layer_type: str = "bottleneck"
     depths: tuple[int, ...] = (3, 4, 6, 3)
@@ -40,7 +40,7 @@ class ResNetConfig:
 
 
 class Maps(NamedTuple):
-    """What a backbone returns: feature maps, finest first."""
+    """A backbone's output: feature maps, finest first."""
 
     feature_maps: tuple[Tensor, ...]
 
@@ -49,8 +49,8 @@ class ResNet(nn.Module):
     """A ResNet with random weights: (B, 3, h, w) to the maps of its four stages.
 
     Attributes:
-        config: what it was made of.
-        channels: of the four maps.
+        config: the config it was made from.
+        channels: channels of the four maps.
     """
 
     def __init__(self, config: ResNetConfig) -> None:
@@ -87,16 +87,16 @@ class Block(nn.Module):
         self.activation = nn.ReLU()
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return (B, C, h, w) maps of the block."""
+        """Return the block's (B, C, h, w) maps."""
         result = self.layer(x)
         result += self.shortcut(x)
         return self.activation(result)
 
 
 def read_config(values: Mapping[str, Any]) -> ResNetConfig | None:
-    """Return the config in plain values; None where they are not those of such a ResNet.
+    """Return the config from plain values; None if they do not describe such a ResNet.
 
-    That is a config of another model, with another activation or number of stages, or damaged.
+    They may be another model's, have another activation or number of stages, or be damaged.
     """
     names = {field.name for field in fields(ResNetConfig)}
     known: dict[str, Any] = {
@@ -168,9 +168,9 @@ def _convolution(
 
 
 def _initialise(module: nn.Module) -> None:
-    """Draw the weights of a convolution after He et al. 2015, as the paper does.
+    """Draw a convolution's weights after He et al. 2015, as the paper does.
 
-    transformers draws them twice, and so one seed gives both the same weights.
+    They are drawn twice, as in transformers, so one seed gives both the same weights.
     """
     if isinstance(module, nn.Conv2d):
         nn.init.normal_(module.weight)

@@ -1,14 +1,14 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Sparse depth beside the image: as input of an encoder, and as the start of a decoder.
+"""Sparse depth beside the image: an encoder's input, and a decoder's start.
 
-`ResidualDecoder`: a small network that predicts depth itself is less exact than interpolation
-between a few hundred known pixels, because it has to learn to repeat them. Here it begins with the
+`ResidualDecoder`: a small network that predicts depth itself is less accurate than interpolation
+between a few hundred known pixels, because it must learn to repeat them. Here it starts from the
 interpolated depth.
 
 `SparseEncoder`, after Ma et al. 2019, "Self-supervised sparse-to-dense", section III: image and
-sparse depth go through convolutions of their own, whose channels are joined before the first stage
-of the ResNet. There the two have half the channels each; here each has as many as the ResNet's
-first convolution, so that a pretrained one keeps its weights, and a 1x1 convolution joins them.
+sparse depth go through their own convolutions, whose channels are joined before the ResNet's first
+stage. In the paper each has half the channels. Here each has as many as the ResNet's first
+convolution, so that a pretrained one keeps its weights, and a 1x1 convolution joins them.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ from uncertainty_depth.network.encoder import Encoder, TransformersModel, resize
 
 
 def sparse_channel(image: Tensor) -> Tensor:
-    """Return the fourth channel of (B, 3 or 4, h, w), metres; 0 where there is none."""
+    """Return the fourth channel of (B, 3 or 4, h, w), metres; 0 if there is none."""
     return functional.pad(image, (0, 0, 0, 0, 0, 4 - image.shape[1]))[:, 3:]
 
 
 def log_position(depth_m: Tensor, low: float, high: float) -> Tensor:
-    """Return the position of metres in the logarithm of the range, in [0, 1]; 0 for unknown."""
+    """Return the depth's position in the range's logarithm, in [0, 1]; 0 for unknown."""
     is_known = depth_m > 0
     metres = torch.where(is_known, depth_m, low).clamp(low, high)
     return torch.log(metres / low) / math.log(high / low) * is_known
 
 
 def fill(sparse_m: Tensor) -> Tensor:
-    """Return dense depth: known pixels as they are, others from the finest scale that knows any.
+    """Return dense depth: known pixels unchanged, others from the finest scale with known depth.
 
-    Each level of the pyramid halves the size and averages what is known ("pull"); from the
-    coarsest down, what a level does not know is interpolated from the next coarser one ("push",
-    Gortler et al. 1996, "The lumigraph").
+    Each pyramid level halves the size and averages known values ("pull"). From the coarsest level
+    down, a level's unknown values are interpolated from the next coarser one ("push", Gortler et
+    al. 1996, "The lumigraph").
 
     Args:
-        sparse_m: (B, 1, h, w) metres, 0 where unknown.
+        sparse_m: (B, 1, h, w) metres, 0 for unknown.
 
     Returns:
-        (B, 1, h, w) metres; 0 everywhere in an image of which nothing is known.
+        (B, 1, h, w) metres; 0 everywhere in an image without known depth.
     """
     valid = (sparse_m > 0).to(sparse_m.dtype)
     levels = [(sparse_m, valid)]
@@ -62,9 +62,9 @@ def fill(sparse_m: Tensor) -> Tensor:
 
 
 def _halved(values: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the mean of the known values of each 2x2 cell, 0 for none, and where there are any.
+    """Return each 2x2 cell's mean of known values, 0 for none, and a mask of cells that have any.
 
-    Cells at an odd edge reach over it, where nothing is known.
+    Cells at an odd edge reach over it; the pixels beyond are unknown.
     """
     products = torch.cat([values * valid, valid], dim=1)
     height, width = values.shape[-2:]
@@ -80,11 +80,11 @@ FRACTIONS = (1e-3, 1 - 1e-3)
 
 
 class SparseFeatures(NamedTuple):
-    """What the encoder of a residual decoder returns.
+    """Output of a residual decoder's encoder.
 
     Attributes:
-        maps: of the backbone, finest first, or whatever the decoder inside takes.
-        start: (B, 1, h, w), the raw value of the interpolated depth; 0 where there is none.
+        maps: the backbone's maps, finest first, or whatever the inner decoder takes.
+        start: (B, 1, h, w), the interpolated depth's raw value; 0 if there is none.
     """
 
     maps: Any
@@ -92,14 +92,14 @@ class SparseFeatures(NamedTuple):
 
 
 def raw_start(dense_m: Tensor, low: float, high: float) -> Tensor:
-    """Return the raw value of (B, 1, h, w) metres, the inverse of `geometric`; 0 for unknown."""
+    """Return the raw value for (B, 1, h, w) metres: the inverse of `geometric`; 0 for unknown."""
     valid = dense_m > 0
     fraction = torch.log(torch.where(valid, dense_m, low) / low) / math.log(high / low)
     return torch.where(valid, torch.logit(fraction.clamp(*FRACTIONS)), 0.0)
 
 
 class ResidualDecoder(DropoutDecoder):
-    """Adds the interpolated depth to the first output of a decoder, at the image's size."""
+    """Adds the interpolated depth to a decoder's first output, at the image's size."""
 
     def __init__(self, decoder: Decoder) -> None:
         super().__init__()
@@ -134,8 +134,8 @@ class JoinedStem(nn.Module):
     """The first convolutions of image and sparse depth, and the 1x1 convolution that joins them.
 
     Args:
-        image: the first convolution of the backbone, with its BatchNorm and activation.
-        channels: that it returns.
+        image: the backbone's first convolution, with its BatchNorm and activation.
+        channels: number of output channels.
     """
 
     def __init__(self, image: nn.Module, channels: int) -> None:
@@ -151,7 +151,7 @@ class JoinedStem(nn.Module):
         )
 
     def forward(self, pixels: Tensor) -> Tensor:
-        """Return (B, channels, h/2, w/2) of (B, 3 + 2, h, w): image, depth, mask."""
+        """Return (B, channels, h/2, w/2) from (B, 3 + 2, h, w): image, depth, mask."""
         features = (self.image(pixels[:, :3]), self.sparse(pixels[:, 3:]))
         return self.join(torch.cat(features, dim=1))
 
@@ -159,8 +159,7 @@ class JoinedStem(nn.Module):
 class SparseEncoder(Encoder):
     """A ResNet behind a `JoinedStem`; it takes (B, 4, h, w): RGB in [0, 1], and metres.
 
-    The fourth channel is 0 where depth is unknown. It may be missing, which is the same as 0
-    everywhere: the image alone.
+    The fourth channel is 0 for unknown depth. It may be missing, which equals 0 everywhere.
 
     Args:
         backbone: a ResNet.
@@ -186,7 +185,7 @@ class SparseEncoder(Encoder):
         self.fills = fills
         embedder: Any = backbone.embedder
         embedder.embedder = JoinedStem(embedder.embedder, backbone.config.embedding_size)
-        embedder.num_channels = 3 + SPARSE_CHANNELS  # what transformers checks its input for
+        embedder.num_channels = 3 + SPARSE_CHANNELS  # transformers checks its input for this
 
     def forward(self, image: Tensor) -> Any:
         """Return the feature maps of (B, 3 or 4, h, w) float32 images."""

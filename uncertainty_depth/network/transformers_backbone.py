@@ -1,7 +1,7 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Backbones that are classes of transformers: of a folder, a hub id, or a config.
+"""Backbones from transformers classes: a folder's, a hub id's, or a config's.
 
-Their import takes three seconds: `network/backbone.py` imports this file where it is needed.
+Importing them takes three seconds: `network/backbone.py` imports this file only when needed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PICKLED = (".bin", ".pt", ".pth")
 
 
 def pretrained_backbone(name: str) -> TransformersModel:
-    """Return the backbone or depth model of a folder or a hub id, as `make_backbone`."""
+    """Return a folder's or hub id's backbone or depth model, as `make_backbone` does."""
     config = pretrained_config(name)
     if Path(name).is_dir() and _has_no_weights(Path(name)) and not is_depth_model(config):
         return _from_config(config)
@@ -42,12 +42,12 @@ def pretrained_backbone(name: str) -> TransformersModel:
 
 
 def pretrained_config(name: str) -> PretrainedConfig:
-    """Return the config of a folder or a hub id."""
+    """Return a folder's or hub id's config."""
     return _read_config(name) if Path(name).is_dir() else _config_from_hub(name)
 
 
 def described_backbone(values: dict[str, Any]) -> TransformersModel:
-    """Return the backbone that a config describes, with random weights.
+    """Return a config's backbone, with random weights.
 
     Raises:
         ModelError: transformers knows no such model or refuses a value.
@@ -79,9 +79,9 @@ def _check_is_backbone(config: PretrainedConfig) -> None:
 
 
 def _with_feature_maps(config: PretrainedConfig) -> PretrainedConfig:
-    """Set the config's feature maps to those after each quarter of the stages.
+    """Make the config return the feature maps after each quarter of the stages.
 
-    The four scales of a ResNet, or blocks 3, 6, 9 and 12 of a ViT of 12.
+    These are a ResNet's four scales, or blocks 3, 6, 9 and 12 of a ViT with 12.
     """
     stages = config.stage_names[1:]
     quarters = range(1, FEATURE_MAPS + 1)
@@ -163,7 +163,7 @@ def _pretrained(name: str, config: PretrainedConfig) -> TransformersModel:
 
 
 def _check_missing(name: str, config: PretrainedConfig, missing: int, total: int) -> None:
-    """Warn of tensors that the weights lack; raise `ModelError` where it is most of them."""
+    """Warn of tensors missing from the weights; raise `ModelError` if most are missing."""
     if missing > total / 2:
         raise ModelError(
             f"the weights of backbone {name} hold {total - missing} of the {total} tensors that "

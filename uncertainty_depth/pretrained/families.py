@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Families of Hugging Face depth models that can be wrapped: encoders and depth ranges."""
+"""Hugging Face depth model families that can be wrapped: encoders and depth ranges."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def working_size(config: PretrainedConfig) -> int:
 
 
 class DepthProBackbone(nn.Module):
-    """Patches, the whole image and its field of view, to all inputs of the fusion.
+    """DepthPro's encoder: patches, the whole image and its field of view, to the fusion's inputs.
 
-    Images are resized to the working size, as DepthPro does it.
+    Images are resized to the working size, as in DepthPro.
     """
 
     def __init__(self, model: TransformersModel) -> None:
@@ -45,9 +45,9 @@ class DepthProBackbone(nn.Module):
         return [*maps[::-1], self._width_by_focal_length(pixels, maps[0].detach())]
 
     def _width_by_focal_length(self, pixels: Tensor, coarsest: Tensor) -> Tensor:
-        """Return the image's width by its focal length (equation 1 of the paper).
+        """Return the image's width divided by its focal length (equation 1 in the paper).
 
-        1, the canonical value, without a model of the field of view.
+        It is 1, the canonical value, without a field-of-view model.
         """
         if self.fov_model is None:
             return pixels.new_ones(len(pixels), 1, 1)
@@ -69,15 +69,15 @@ States = Callable[[TransformersModel, Tensor], Sequence[Tensor]]
 
 
 def is_depth_model(config: PretrainedConfig) -> bool:
-    """Return whether this is the config of a depth model that can be wrapped.
+    """Return whether this config's depth model can be wrapped.
 
-    A DPT-hybrid cannot, because it takes images of one size only.
+    A DPT-hybrid cannot, because it takes images of only one size.
     """
     return config.model_type in FAMILIES and not getattr(config, "is_hybrid", False)
 
 
 def encoder_of(model: TransformersModel) -> tuple[TransformersModel, States]:
-    """Return a depth model's encoder, and the function of encoder and pixels to its states.
+    """Return a depth model's encoder, and the function from encoder and pixels to states.
 
     The states are the inputs of the model's head, shallowest first.
     """
@@ -91,13 +91,13 @@ def encoder_of(model: TransformersModel) -> tuple[TransformersModel, States]:
 
 
 def patch_size(config: PretrainedConfig) -> int:
-    """Return the pixels that the height and width of an image must be a multiple of."""
+    """Return the pixels that an image's height and width must be a multiple of."""
     encoder = _encoder_config(config)
     return STRIDE.get(encoder.model_type) or int(encoder.patch_size)
 
 
 def image_size(config: PretrainedConfig) -> int:
-    """Return the size that the encoder was trained at; the larger side where they differ."""
+    """Return the encoder's training image size; the larger side if they differ."""
     if config.model_type == "depth_pro":
         return working_size(config)
     sides = getattr(_encoder_config(config), "image_size", 384)
@@ -105,14 +105,14 @@ def image_size(config: PretrainedConfig) -> int:
 
 
 def metric_range(config: PretrainedConfig) -> tuple[float, float] | None:
-    """Return min and max depth of the model's output, metres; None where it gives no metres.
+    """Return the output's min and max depth, metres; None if the output is not in metres.
 
     DPT (Ranftl et al. 2021) and relative Depth Anything (Yang et al. 2024) give inverse depth up
-    to an unknown scale and shift. DPT with the head of DINOv2 (Oquab et al. 2024), recognised by
-    its projection, gives metres, up to 10 indoors and 80 outdoors, which its config does not say.
-    DepthPro (Bochkovskii et al. 2024) gives inverse depth up to a factor that follows from the
-    field of view, for which it may come with a model. Prompt Depth Anything gives the units of its
-    prompt, which here is metres.
+    to an unknown scale and shift. DPT with DINOv2's head (Oquab et al. 2024), recognised by its
+    projection, gives metres, up to 10 indoors and 80 outdoors; its config does not say so.
+    DepthPro (Bochkovskii et al. 2024) gives inverse depth up to a factor from the field of view,
+    which it may come with a model for. Prompt Depth Anything gives its prompt's units, here
+    metres.
     """
     is_metric_depth_anything = (
         config.model_type == "depth_anything" and config.depth_estimation_type == "metric"
@@ -148,6 +148,6 @@ def _all_states(model: TransformersModel, pixels: Tensor) -> Sequence[Tensor]:
 
 
 def _selected_states(model: TransformersModel, pixels: Tensor) -> Sequence[Tensor]:
-    """Return the states that the config names; state 0 is the embedding of the patches."""
+    """Return the states that the config names; state 0 is the patch embedding."""
     states = model(pixels, output_hidden_states=True).hidden_states[1:]
     return [states[index] for index in sorted(model.config.backbone_out_indices)]

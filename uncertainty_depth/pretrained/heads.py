@@ -41,8 +41,8 @@ class HeadTrunk(NamedTuple):
         skips: the encoder's input to each further stage.
         deepest: the input of the first stage.
         grid: rows and columns of patches.
-        factor: (B, 1, 1), of each image's output, where the encoder gives one; (B, 2, 1) factor
-            and offset of a prompted model.
+        factor: (B, 1, 1), factor of each image's output, if the encoder gives one; (B, 2, 1),
+            factor and offset, for a prompted model.
     """
 
     first: Tensor
@@ -55,12 +55,12 @@ class HeadTrunk(NamedTuple):
 class PretrainedHead(DropoutDecoder):
     """Everything of a depth model that is not its encoder.
 
-    There is a dropout between any two stages of the fusion, as between the up-projections of the
-    hourglass. For a likelihood a second output, the scale of the error, reads the last stage.
+    There is a dropout between any two fusion stages, as between the hourglass's up-projections.
+    For a likelihood, a second output reads the last stage: the error's scale.
 
     Args:
-        channels: of each stage's output.
-        stages: number of stages of the fusion.
+        channels: number of channels in each stage's output.
+        stages: number of fusion stages.
         units: turns the model's output into metres.
         config: of the network.
     """
@@ -77,11 +77,11 @@ class PretrainedHead(DropoutDecoder):
 
     @abstractmethod
     def stage(self, number: int, x: Tensor, skip: Tensor, size: Sequence[int]) -> Tensor:
-        """Return the output of a stage after the first, of this height and width."""
+        """Return a later stage's output at this height and width."""
 
     @abstractmethod
     def depth(self, states: list[Tensor], trunk: HeadTrunk) -> Tensor:
-        """Return the model's output, (B, h, w), of the results of all stages."""
+        """Return the model's output, (B, h, w), from the results of all stages."""
 
     def branches(self, trunk: HeadTrunk, dropouts: Sequence[Dropout]) -> Tensor:
         """See `DropoutDecoder`."""
@@ -115,7 +115,7 @@ def _scale_head(channels: int) -> nn.Sequential:
 class FusionHead(PretrainedHead):
     """The neck of DPT (Ranftl et al. 2021, section 3).
 
-    States are reassembled to maps of four scales, and fused from the coarsest to the finest.
+    States are reassembled into maps at four scales, and fused from coarsest to finest.
     """
 
     def __init__(self, model: TransformersModel, config: NetworkConfig) -> None:
@@ -133,7 +133,7 @@ class FusionHead(PretrainedHead):
         return self.neck.fusion_stage.layers
 
     def trunk(self, features: Features) -> HeadTrunk:
-        """See `PretrainedHead`; the residual layers of the finer maps belong to the trunk too."""
+        """See `PretrainedHead`; the finer maps' residual layers belong to the trunk too."""
         deepest, *finer = self._maps(features)
         skips = []
         size: Sequence[int] = deepest.shape[-2:]
@@ -144,7 +144,7 @@ class FusionHead(PretrainedHead):
         return HeadTrunk(first, tuple(skips), deepest, features.grid)
 
     def joined_size(self, previous_size: Sequence[int], finer: Tensor) -> Sequence[int]:
-        """Return height and width at which a finer map is joined to the previous stage's."""
+        """Return the height and width at which a finer map joins the previous stage's."""
         return doubled(previous_size)
 
     def stage(self, number: int, x: Tensor, skip: Tensor, size: Sequence[int]) -> Tensor:
@@ -152,7 +152,7 @@ class FusionHead(PretrainedHead):
         return self._fuse(number, x + skip, size)
 
     def _maps(self, features: Features) -> list[Tensor]:
-        """Return one map of each scale, all of as many channels, the coarsest first."""
+        """Return one map per scale, all with as many channels, coarsest first."""
         states = list(features.states)
         if self.neck.reassemble_stage is not None:
             states = self.neck.reassemble_stage(states, *features.grid)
@@ -164,7 +164,7 @@ class FusionHead(PretrainedHead):
 
 
 class DptHead(FusionHead):
-    """DPT's own: three convolutions."""
+    """DPT's own head: three convolutions."""
 
     def __init__(self, model: TransformersModel, config: NetworkConfig) -> None:
         super().__init__(model, config)
@@ -176,9 +176,9 @@ class DptHead(FusionHead):
 
 
 class DepthAnythingHead(DptHead):
-    """Yang et al. 2024: as DPT's, but maps are joined at the finer one's size.
+    """Yang et al. 2024: DPT's head, but maps are joined at the finer map's size.
 
-    The head takes the grid of patches, from which it knows the size of the image.
+    The head takes the patch grid, which gives it the image's size.
     """
 
     def joined_size(self, previous_size: Sequence[int], finer: Tensor) -> Sequence[int]:
@@ -191,14 +191,14 @@ class DepthAnythingHead(DptHead):
 
 
 class PromptHead(DepthAnythingHead):
-    """Lin et al. 2025: as Depth Anything's; each stage also adds what it makes of the prompt.
+    """Lin et al. 2025: Depth Anything's head; each stage also adds features of the prompt.
 
-    Convolutions of the prompt have as many channels as the skip connection of their stage and its
-    size, and travel beside it.
+    The prompt's features have the channels and size of their stage's skip connection, and are
+    passed beside it.
     """
 
     def trunk(self, features: Features) -> HeadTrunk:
-        """See `PretrainedHead`; all that reads the prompt belongs to the trunk."""
+        """See `PretrainedHead`; everything that reads the prompt belongs to the trunk."""
         *states, prompt, scale = features.states
         deepest, *finer = self._maps(Features(tuple(states), features.grid))
         first, *layers = self.layers
@@ -219,19 +219,19 @@ class PromptHead(DepthAnythingHead):
         return layer.projection(resize_maps(hidden, size, align_corners=True))
 
     def depth(self, states: list[Tensor], trunk: HeadTrunk) -> Tensor:
-        """See `PretrainedHead`: the output is in the range of the prompt."""
+        """See `PretrainedHead`: the output is in the prompt's range."""
         assert trunk.factor is not None
         span, low = trunk.factor.chunk(2, dim=1)
         return super().depth(states, trunk).float() * span + low
 
 
 def _prompted(layer: TransformersModel, prompt: Tensor, like: Tensor) -> Tensor:
-    """Return what a stage makes of the prompt, (B, C, h, w) at the size of `like`."""
+    """Return a stage's features of the prompt, (B, C, h, w), at the size of `like`."""
     return layer.prompt_depth_layer(resize_maps(prompt, like.shape[-2:]))
 
 
 class TipsHead(FusionHead):
-    """Cao et al. 2026 (TIPSv2): the mean of many depths, by predicted weights."""
+    """Cao et al. 2026 (TIPSv2): the mean of many depths, with predicted weights."""
 
     def __init__(self, model: TransformersModel, config: NetworkConfig) -> None:
         super().__init__(model, config)
@@ -244,7 +244,7 @@ class TipsHead(FusionHead):
 
 
 class ZoeHead(FusionHead):
-    """Bhat et al. 2023: relative depth, and bins of metric depth weighted by all stages."""
+    """Bhat et al. 2023: relative depth, and metric depth bins weighted by all stages."""
 
     def __init__(self, model: TransformersModel, config: NetworkConfig) -> None:
         super().__init__(model, config)
@@ -266,7 +266,7 @@ class ZoeHead(FusionHead):
 
 
 class GlpnHead(PretrainedHead):
-    """Kim et al. 2022: maps of four scales, joined by selective feature fusion."""
+    """Kim et al. 2022: maps at four scales, joined by selective feature fusion."""
 
     def __init__(self, model: TransformersModel, config: NetworkConfig) -> None:
         super().__init__(
@@ -301,7 +301,7 @@ class GlpnHead(PretrainedHead):
 class DepthProHead(PretrainedHead):
     """Bochkovskii et al. 2024: fusion as in DPT, each stage enlarging its output.
 
-    The result is canonical inverse depth, times the width by the focal length.
+    The result is canonical inverse depth, times the width divided by the focal length.
     """
 
     def __init__(self, model: TransformersModel, config: NetworkConfig) -> None:

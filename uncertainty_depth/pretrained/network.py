@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""A pretrained depth model of Hugging Face as a network, with dropout and a scale of its error."""
+"""A pretrained Hugging Face depth model as a network, with dropout and an error scale."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ class PretrainedEncoder(Encoder):
 
 
 class PromptedEncoder(PretrainedEncoder):
-    """An encoder beside which sparse depth goes to the head, as its prompt.
+    """An encoder that also passes sparse depth to the head, as its prompt.
 
-    The class of transformers scales each prompt to [0, 1] by its own min and max, in which a pixel
-    without depth would count as 0 m; so the prompt is made dense first.
+    The transformers class scales each prompt to [0, 1] by its own min and max, and would count a
+    pixel without depth as 0 m. So the prompt is made dense first.
     """
 
     def forward(self, image: Tensor) -> Any:
         """Return the features of (B, 3 or 4, h, w) images: RGB in [0, 1], and metres.
 
-        Its last two states are the prompt in [0, 1], (B, 1, h, w), and its range and its min,
-        (B, 2, 1) metres, NaN where no depth is known: the model then knows no metres.
+        The last two states are the prompt in [0, 1], (B, 1, h, w), and its range and min, (B, 2,
+        1) metres. Range and min are NaN if no depth is known: the model then has no metric scale.
         """
         states, grid = super().forward(image[:, :3])
         sparse_m = functional.pad(image, (0, 0, 0, 0, 0, 4 - image.shape[1]))[:, 3:]
@@ -65,7 +65,7 @@ class PromptedEncoder(PretrainedEncoder):
 class PretrainedDepth(DepthNetwork):
     """Any model of `families`, fine-tuned or unchanged.
 
-    Before training it gives the model's own output, where that is in metres and inside the depth
+    Before training it gives the model's own output if that is in metres and inside the depth
     range.
 
     Raises:
@@ -91,7 +91,8 @@ class PretrainedDepth(DepthNetwork):
     def depth_of(self, raw: Tensor) -> Tensor:
         """See `DepthNetwork`.
 
-        The gradient passes the limits of the depth range, or a pixel beyond would never learn.
+        The gradient passes the depth range's limits; otherwise a pixel beyond them would never
+        learn.
         """
         depth = self.decoder.units(raw)
         return depth + (depth.clamp(*self.config.depth_range) - depth).detach()
@@ -106,7 +107,7 @@ class PretrainedDepth(DepthNetwork):
 
     @torch.no_grad()
     def align(self, examples: Callable[[], tuple[Tensor, Tensor]]) -> None:
-        """See `DepthNetwork`; the scale of the error starts at the median error after the fit."""
+        """See `DepthNetwork`; the error scale starts at the median error after the fit."""
         images, targets = examples()
         training = self.training
         self.eval()
@@ -120,7 +121,7 @@ class PretrainedDepth(DepthNetwork):
         self.train(training)
 
     def _set_relative_error(self, relative_error: float) -> None:
-        """Set the bias of the scale head, where there is one."""
+        """Set the scale head's bias, if there is one."""
         if self.decoder.scale is not None:
             _, bias = self.decoder.scale[-1].parameters()
             bias.fill_(raw_value(relative_error, *RELATIVE_SCALE))

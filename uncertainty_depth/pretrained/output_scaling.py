@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Units of the output of pretrained depth models: functions of the output to metres."""
+"""Units of pretrained depth models' output: functions from the output to metres."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ HALF = 0.5
 class Units(nn.Module, ABC):
     """A positive function of the output with one or two learned numbers.
 
-    They adapt the depth to another camera or another environment, and stay in float32 whatever
-    the rest of the network is: a rounding error of the logarithm is a factor on every depth.
+    They adapt the depth to another camera or environment. They stay in float32 whatever the rest
+    of the network is: a rounding error in the logarithm is a factor on every depth.
     """
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class Units(nn.Module, ABC):
         self.log_scale = nn.Parameter(torch.zeros(()))
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Units:
-        """Move to another device as any module, but stay float32 in a cast."""
+        """Move to another device like any module, but stay float32 in a cast."""
         return super()._apply(lambda values: values.to(fn(values).device), recurse)
 
     @abstractmethod
@@ -39,7 +39,7 @@ class Units(nn.Module, ABC):
 
     @abstractmethod
     def fit(self, output: Tensor, depth_m: Tensor) -> None:
-        """Fit the learned numbers to outputs of known depth, both flat."""
+        """Fit the learned numbers to outputs with known depth; both arrays are flat."""
 
 
 class Metric(Units):
@@ -57,7 +57,7 @@ class Metric(Units):
 
 
 class InverseMetric(Metric):
-    """Inverse metres, clipped as by DepthPro's own processor, and a factor as of `Metric`."""
+    """Inverse metres, clipped as in DepthPro's own processor, with a factor as in `Metric`."""
 
     def forward(self, output: Tensor) -> Tensor:
         """See `Units`."""
@@ -71,7 +71,7 @@ class InverseMetric(Metric):
 class InverseDepth(Units):
     """Inverse depth up to scale and shift.
 
-    Both are positive, so that depth is positive and finite for any output of 0 or more.
+    Both are positive, so depth is positive and finite for any output of 0 or more.
     """
 
     def __init__(self) -> None:
@@ -85,8 +85,8 @@ class InverseDepth(Units):
     def fit(self, output: Tensor, depth_m: Tensor) -> None:
         """See `Units`: least squares in inverse depth (Ranftl et al. 2020, eq. 4).
 
-        The max depth limits the shift. Where there is no positive solution, scale and shift each
-        make half of the mean inverse depth.
+        The max depth limits the shift. If there is no positive solution, scale and shift each make
+        up half of the mean inverse depth.
         """
         output = output.double()
         inverse = 1.0 / depth_m.double()
@@ -103,7 +103,7 @@ class InverseDepth(Units):
 
 
 class Unaligned(Units):
-    """The output as it is: inverse depth up to an unknown scale and shift, without a unit."""
+    """The unchanged output: inverse depth up to an unknown scale and shift, without a unit."""
 
     def forward(self, output: Tensor) -> Tensor:
         """See `Units`."""

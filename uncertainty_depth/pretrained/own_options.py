@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Defaults of options that follow from a pretrained depth model."""
+"""Option defaults that follow from a pretrained depth model."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ LEARNING_RATE = 1e-4
 
 
 def own_options(backbone: str) -> dict[str, Any]:
-    """Return the defaults of options that follow from a depth model.
+    """Return the option defaults that follow from a depth model.
 
-    The encoder is frozen; input size and depth range are those of the model's training.
+    The encoder is frozen; input size and depth range are the model's training values.
 
     Returns:
         Option names with plain values; empty for a backbone that is not a depth model.
@@ -48,10 +48,10 @@ def own_options(backbone: str) -> dict[str, Any]:
 
 
 def options_of_architecture(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the training options that go with a depth model of this config, as plain values."""
+    """Return the training options that suit this config's depth model, as plain values."""
     options: dict[str, Any] = {"freeze_encoder": True, "learning_rate": LEARNING_RATE}
     if config.get("use_fov_model", False):
-        # A zoomed image counts as nearer, but a narrower field of view leaves the depth as it is.
+        # A zoomed image counts as nearer, but a narrower field of view does not change the depth.
         options["augment"] = False
     return options
 
@@ -59,9 +59,9 @@ def options_of_architecture(config: Mapping[str, Any]) -> dict[str, Any]:
 def own_options_of(
     network: NetworkConfig, training: TrainingConfig, user_options: Container[str]
 ) -> dict[str, Any]:
-    """Return the defaults of the options that are not among `user_options`.
+    """Return defaults for the options not in `user_options`.
 
-    They are the depth model's own, or, for multi_networks, those that its depth models agree on.
+    They come from the depth model, or, for multi_networks, are shared by its depth models.
 
     Raises:
         ConfigError: the depth models contradict each other.
@@ -79,7 +79,7 @@ def own_options_of(
 
 
 def _common_value(name: str, options: Mapping[str, Mapping[str, Any]]) -> Any:
-    """Return the value of an option that all backbones have which set it."""
+    """Return an option's value, which all backbones that set it must share."""
     values = {backbone: own[name] for backbone, own in options.items() if name in own}
     if len(set(values.values())) > 1:
         listed = ", ".join(f"{value} of {backbone}" for backbone, value in values.items())

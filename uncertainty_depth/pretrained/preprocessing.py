@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Preprocessing of images for pretrained depth models, read from `preprocessor_config.json`."""
+"""Image preprocessing for pretrained depth models, read from `preprocessor_config.json`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CAMERA_SIZE = (640, 480)
 def read_preprocessing(name: str) -> dict[str, Any]:
     """Return the settings of the folder or hub id `name`, from the local cache if possible.
 
-    Empty, with a warning, where there are none.
+    Without settings the result is empty, with a warning.
     """
     from transformers.utils import cached_file
 
@@ -45,10 +45,10 @@ def read_preprocessing(name: str) -> dict[str, Any]:
 
 
 def normalisation(settings: Mapping[str, Any]) -> tuple[list[float], list[float]]:
-    """Return mean and standard deviation of each channel, of images in [0, 1].
+    """Return each channel's mean and standard deviation, for images in [0, 1].
 
-    0 and 1 for a model without normalisation. The settings' own values are those of images with a
-    max of 255 times `rescale_factor`, usually 1, or of 255 where images are not rescaled.
+    They are 0 and 1 for a model without normalisation. The settings' own values are for images
+    with a max of 255 times `rescale_factor`, usually 1, or of 255 if images are not rescaled.
     """
     max_value = MAX_PIXEL
     if settings.get("do_rescale", True):
@@ -61,20 +61,20 @@ def normalisation(settings: Mapping[str, Any]) -> tuple[list[float], list[float]
 
 
 def _per_channel(values: float | Sequence[float], max_value: float) -> list[float]:
-    """Return one value per channel, of images in [0, 1]; one value counts for all channels."""
+    """Return one value per channel, for images in [0, 1]; a single value applies to all."""
     channels = values if isinstance(values, Sequence) else [values] * 3
     return [value / max_value for value in channels]
 
 
 def input_size(settings: Mapping[str, Any], image_size: int, patch: int) -> tuple[int, int]:
-    """Return width and height of the images that the model was trained on, in whole patches.
+    """Return the width and height of the model's training images, in whole patches.
 
-    A model that keeps the images' aspect ratio names the length of the shorter side; one that does
-    not resize images gets `CAMERA_SIZE`.
+    A model that keeps the aspect ratio names the shorter side's length. A model that does not
+    resize images gets `CAMERA_SIZE`.
 
     Args:
-        settings: as of `read_preprocessing`.
-        image_size: side of a square image, pixels, where the settings name no size.
+        settings: result of `read_preprocessing`.
+        image_size: side of a square image, pixels, used if the settings name no size.
         patch: pixels that width and height must be a multiple of.
     """
     size: Any = settings.get("size")

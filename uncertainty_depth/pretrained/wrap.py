@@ -18,13 +18,13 @@ def wrap(output: Path, config: NetworkConfig, method: str = "") -> Path:
     """Write the depth model that `config.backbone` names to the model folder `output`.
 
     Args:
-        output: folder to write; it is made.
+        output: folder to write; it is created.
         config: of the network.
-        method: that predicts by default, of `UNTRAINED_METHODS`; empty is mc_dropout, or
+        method: default prediction method, from `UNTRAINED_METHODS`; empty means mc_dropout, or
             deterministic without dropout.
 
     Raises:
-        ConfigError: an option needs training, or the method dropout.
+        ConfigError: an option needs training, or the method needs dropout.
         ModelError: the model is unknown or does not give metres, or `output` holds a model.
     """
     method = method or default_method(config)
