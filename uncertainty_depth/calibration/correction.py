@@ -78,9 +78,9 @@ class Correction:
         Smaller and larger of two increasing functions increase, so it strictly increases too.
 
         Args:
-            target: where to.
-            shrinking: by how much factors may fall, a factor of 1 or more.
-            growing: by how much they may rise.
+            target: the correction to move to.
+            shrinking: how much factors may fall, a factor of 1 or more.
+            growing: how much they may rise.
         """
         octaves = np.array(self.octaves)
         low = octaves - math.log2(shrinking)

@@ -106,12 +106,12 @@ class CorrectionInForce:
     def widening(self, unfamiliarity: float | None) -> float:
         """Return the factor that widens sigma of the frame that `at` was last called for.
 
-        It is the unfamiliarity where that is above 1. Once an estimate is in force, LiDAR tells
-        how large sigma must be, and the widening ends, no faster than a correction may move:
-        sigma must not shrink before the correction has grown.
+        It is the unfamiliarity if that is above 1. Once an estimate is in force, LiDAR determines
+        sigma's size, and the widening ends, no faster than a correction may move: sigma must not
+        shrink before the correction has grown.
 
         Args:
-            unfamiliarity: of the frame; None where it is not known or nothing is to be widened.
+            unfamiliarity: the frame's unfamiliarity; None if it is unknown or nothing is widened.
         """
         if self.last.source == ONLINE:
             self._widened_by = max(self._widened_by / self._step, 1.0)
@@ -167,7 +167,7 @@ class CorrectionInForce:
 def _problem(
     estimate: ReceivedEstimate | None, stamp_ns: int, sigma: str, config: OnlineCorrectionConfig
 ) -> str:
-    """Return why an estimate is rejected; empty where it is accepted."""
+    """Return why an estimate is rejected; empty if it is accepted."""
     if estimate is None:
         return "no estimate has come; is an evaluator with LiDAR running?"
     if estimate.sigma != sigma:

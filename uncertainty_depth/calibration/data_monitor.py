@@ -24,8 +24,7 @@ STEP = 4
 class DataMonitor:
     """Warns once when raw sigmas are unlike those a calibration was fitted to.
 
-    What needs ground truth to be told, depths and camera, the verdict tells. Any thread may use
-    it.
+    The verdict checks depths and camera, which need ground truth. Any thread may use it.
 
     Args:
         map_name: name of the map.

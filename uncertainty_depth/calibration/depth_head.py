@@ -1,9 +1,9 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Sigma learned from any depth image alone: how far it varies, where it has holes, and where.
+"""Sigma learned from a depth image alone: its variation, its holes, and the pixel's place.
 
-Edges, isolated pixels, the surroundings of holes and the image's borders are where stereo cameras
-and networks err. A small network of features of the depth image predicts the expected error of
-its logarithm; a robot's LiDAR teaches it. Whatever made the depth stays a black box.
+Stereo cameras and networks err at edges, isolated pixels, the surroundings of holes, and the
+image's borders. A small network on the depth image's features predicts the expected error of log
+depth. A robot's LiDAR teaches it. Whatever made the depth stays a black box.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ class DepthHead:
     biases: tuple[Floats, ...]
 
     def __call__(self, depth_m: Floats) -> Floats:
-        """Return sigma, (H, W) metres, of a depth image; NaN where depth is not positive.
+        """Return a depth image's sigma, (H, W) metres; NaN in pixels without positive depth.
 
-        The error of the log depth is taken as Laplace's, with sigma^2 = 2 b^2 d^2.
+        The log depth's error is assumed to be Laplace-distributed, with sigma^2 = 2 b^2 d^2.
         """
         values = (features(depth_m).reshape(-1, FEATURES) - self.mean) / self.deviation
         for weights, biases in zip(self.weights[:-1], self.biases[:-1], strict=True):

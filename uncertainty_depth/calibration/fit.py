@@ -12,8 +12,8 @@ coverage
 95 %
     The factor that covers 95 %. It makes room for tails that the distribution lacks.
 
-A shape at full strength levels sigma where it tells little of the error; shapes are also offered
-half way towards a pure scale.
+A shape at full strength flattens sigma if sigma says little about the error. So shapes are also
+offered half way towards a pure scale.
 """
 
 from __future__ import annotations

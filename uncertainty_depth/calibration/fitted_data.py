@@ -23,7 +23,7 @@ class FittedData:
         pixels: number of pixels.
         depth_range_m: quantiles of the ground truth at 1 and 99 %.
         sigma_quantiles_m: quantiles of raw sigma at `QUANTILE_LEVELS`.
-        camera: [min, max] of `focal_length_per_width` and `aspect`; None where none is known.
+        camera: [min, max] of `focal_length_per_width` and `aspect`; None if no camera is known.
     """
 
     sources: tuple[str, ...]

@@ -91,9 +91,9 @@ def frame_ratios(
 class FrameWindow:
     """Sums over the frames of the last `duration_s` seconds, or since the errors last changed.
 
-    The window is cut where its newest frames need another factor than those before (adaptive
-    windowing, after Bifet and Gavalda, "Learning from Time-Changing Data with Adaptive
-    Windowing", SDM 2007): it is long, and the estimate steady, while nothing changes.
+    The window is cut if its newest frames need another factor than the frames before (adaptive
+    windowing, after Bifet and Gavalda, "Learning from Time-Changing Data with Adaptive Windowing",
+    SDM 2007): while nothing changes, it is long and the estimate is steady.
 
     Attributes:
         masses: (bands, bins) sums of the frames' weights.
@@ -163,8 +163,8 @@ def inflation(residuals: Floats) -> float:
 def frames_since_change(octaves: Floats) -> int:
     """Return how many of the newest frames have the level of the newest; all without a change.
 
-    Tried are the newest 5, 10, 20, ... frames against those before them, and where they differ,
-    every number of frames near the best of these.
+    Compare the newest 5, 10, 20, ... frames with the frames before them. If they differ, try every
+    number of frames near the best of these.
 
     Args:
         octaves: (N,) log2 of the factor that each frame needs, the oldest first.
@@ -183,7 +183,7 @@ def frames_since_change(octaves: Floats) -> int:
 
 
 def standardised_distance(octaves: Floats, recent: int) -> float:
-    """Return the distance of the mean of the newest from that of the others, in standard errors.
+    """Return the distance between the newest frames' mean and the others', in standard errors.
 
     Args:
         octaves: (N,) correlated in time.

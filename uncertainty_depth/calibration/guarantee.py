@@ -36,7 +36,7 @@ class FrameGuarantee:
     """`depth +- factor sigma` covers `pixels` of a new frame's pixels with probability `frames`.
 
     Attributes:
-        factor: on sigma; infinite where the frames are too few for a guarantee.
+        factor: factor on sigma; infinite if there are too few frames for a guarantee.
         pixels: fraction of the pixels, 1 - beta.
         frames: probability, 1 - alpha.
         number: of frames that it rests on.

@@ -57,7 +57,7 @@ def measured_half_widths(
 ) -> NDArray[np.float64]:
     """Return the smallest half width that covers each level of the pixels, (99,) in sigmas.
 
-    Infinite at levels that no half width covers, where sigma is 0 and the error is not.
+    Infinite at levels that no half width covers, because sigma is 0 and the error is not.
 
     Args:
         error: (N,) absolute errors, metres, N at least 1.
@@ -70,7 +70,7 @@ def measured_half_widths(
 
 
 def from_record(record: Mapping[str, Any]) -> HalfWidths | None:
-    """Return the half widths in a calibration's record; None where an earlier version wrote it.
+    """Return the half widths in a calibration's record; None if an earlier version wrote it.
 
     Raises:
         ModelError: they are not half widths.

@@ -3,20 +3,16 @@
 
 Two parts, both of the model's own sigma:
 
-window
-    The factor that covers the fraction over the last frames, which all weigh the same: the
-    lambda of n-MeRCI (Moukari et al. 2019) over the half width of a Gaussian interval. Bands of
-    sigma with enough frames get their own, drawn towards that of all.
-trim
-    Rolling risk control (Feldman et al., "Achieving Risk Control in Online Learning Settings",
-    TMLR 2023) on the logarithm of the factor: after each frame it rises by
-    `gain (fraction not covered - fraction allowed)`. As in adaptive conformal inference (Gibbs
-    and Candes, NeurIPS 2021) the sum of the steps is bounded, so whatever the errors do, the mean
-    coverage of T frames is within C / T of the fraction asked for.
+window The factor that covers the fraction over the last frames, which all weigh the same: the
+lambda of n-MeRCI (Moukari et al. 2019) over the half width of a Gaussian interval. Bands of sigma
+with enough frames get their own factor, shrunk towards the overall one. trim Rolling risk control
+(Feldman et al., "Achieving Risk Control in Online Learning Settings", TMLR 2023) on the logarithm
+of the factor: after each frame it rises by `gain (fraction not covered - fraction allowed)`. As in
+adaptive conformal inference (Gibbs and Candes, NeurIPS 2021) the sum of the steps is bounded, so
+whatever the errors do, the mean coverage of T frames is within C / T of the fraction asked for.
 
-The loss of a frame is that of the correction estimated before it. It does not matter which
-correction was in force when the frame was published: there is no loop through the robot that
-could oscillate.
+A frame's loss is the loss of the correction estimated before it. The correction in force when the
+frame was published does not matter, so there is no loop through the robot that could oscillate.
 """
 
 from __future__ import annotations
@@ -123,7 +119,7 @@ class OnlineEstimate:
 
     @property
     def changes(self) -> int:
-        """How often the errors changed, and older frames were forgotten."""
+        """Number of times that the errors changed and older frames were forgotten."""
         return self._window.changes
 
     @property
@@ -149,7 +145,7 @@ def covering_octaves(window: FrameWindow, coverage: float) -> Floats:
         window: at least one frame.
         coverage: fraction to be covered.
     """
-    masses = np.maximum(window.masses, 0.0) / len(window)  # what is subtracted again leaves -1e-17
+    masses = np.maximum(window.masses, 0.0) / len(window)  # subtraction leaves -1e-17
     cumulative = np.concatenate((np.zeros((len(KNOTS), 1)), np.cumsum(masses, axis=1)), axis=1)
     relief = band_relief(cumulative, window.band_frames, coverage)
     shifted = [
@@ -160,7 +156,7 @@ def covering_octaves(window: FrameWindow, coverage: float) -> Floats:
 
 
 def band_relief(cumulative: Floats, band_frames: NDArray[np.int64], coverage: float) -> Floats:
-    """Return by how many octaves the factor of each band exceeds that of all.
+    """Return by how many octaves each band's factor exceeds the overall factor.
 
     Args:
         cumulative: (bands, edges) mass of each band below each of `EDGES`.
@@ -180,7 +176,7 @@ def band_relief(cumulative: Floats, band_frames: NDArray[np.int64], coverage: fl
 
 
 def quantile_octaves(cumulative: Floats, coverage: float) -> float:
-    """Return where the mass below reaches a fraction of all; linear within a bin.
+    """Return the value below which a fraction of the mass lies; linear within a bin.
 
     Args:
         cumulative: (edges,) mass below each of `EDGES`.

@@ -36,13 +36,13 @@ STYLES: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where a calibration comes from.
+    """A calibration's origin.
 
     Attributes:
-        sources: as they were named.
+        sources: names of the sources.
         model: the predictor's description; of recorded depth, the topics and types.
         config: the options.
-        notes: sentences on what to mind about the sources.
+        notes: warnings about the sources.
     """
 
     sources: tuple[str, ...]
@@ -52,7 +52,7 @@ class Provenance:
 
 
 def record(calibration: Calibration, provenance: Provenance) -> dict[str, Any]:
-    """Return what is kept beside the map: the fitted data, the scores, and the intervals."""
+    """Return what is stored beside the map: fitted data, scores, and intervals."""
     before, after = calibration.scores()
     half_widths = calibration.half_widths()
     content = {
@@ -70,7 +70,7 @@ def record(calibration: Calibration, provenance: Provenance) -> dict[str, Any]:
 
 
 def as_mapping(calibration: Calibration, provenance: Provenance) -> dict[str, Any]:
-    """Return everything as plain values: where it comes from, the map, and all scores."""
+    """Return everything as plain values: origin, map, and all scores."""
     choice = calibration.choice
     before, after = calibration.scores()
     return {

@@ -1,7 +1,7 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The whole calibration of sigma: sample, choose, fit, and score on frames that had no part in it.
+"""The whole calibration of sigma: sample, choose, fit, and score on held-out frames.
 
-The same for a network's raw sigma and for any recorded depth, with or without a confidence.
+It is the same for a network's raw sigma and for recorded depth, with or without confidence.
 """
 
 from __future__ import annotations
@@ -134,13 +134,13 @@ class Calibration:
     def half_widths(self) -> NDArray[np.float64]:
         """Return the half widths of intervals in mapped sigmas, (99,), the mean over the trials.
 
-        Infinite where sigma is 0 and the error is not.
+        Infinite if sigma is 0 and the error is not.
         """
         widths: NDArray[np.float64] = np.mean([trial.half_widths for trial in self.trials], axis=0)
         return widths
 
     def guarantee(self) -> FrameGuarantee:
-        """Return the guarantee by frame, from the frames that the maps were not fitted to."""
+        """Return the guarantee by frame, from frames that the maps were not fitted to."""
         return guarantee([trial.frame_factors for trial in self.trials])
 
     def rejected(self) -> dict[str, str]:
@@ -148,7 +148,7 @@ class Calibration:
         return rejections(*self.scores(), self.kind.has_unit)
 
     def notes(self) -> list[str]:
-        """Return what to mind about the map: it ignores the confidence, or covers too little."""
+        """Return warnings about the map: it ignores the confidence, or covers too little."""
         sigma_map = self.choice.sigma_map
         _, after = self.scores()
         notes = []
@@ -166,7 +166,7 @@ class Calibration:
 
 
 def check(calibration: Calibration) -> None:
-    """Refuse a map that fails on frames not used.
+    """Reject a map that fails on held-out frames.
 
     Raises:
         CalibrationError: it is worse than the reference, or its coverage is too far off.
@@ -190,12 +190,12 @@ def calibrate(
 ) -> Calibration:
     """Fit a map from an uncertainty to sigma to the sources' ground truth.
 
-    Of a single source the last frames are kept to report on; blocks of time of the others are left
-    out in turn to choose the map, which is then fitted to them all. Of several sources each is
-    left out in turn to choose the map, which is fitted to them all; to report on a source, the
-    same is done with the other sources alone.
+    With a single source, the last frames are kept for the report. To choose the map, blocks of
+    time in the other frames are left out in turn; then the map is fitted to all of these. With
+    several sources, each is left out in turn to choose the map, which is then fitted to all. To
+    report on a source, the same is done with only the other sources.
 
-    The first Ctrl-C ends the reading after the frame at hand: what has been read is calibrated on.
+    The first Ctrl-C stops reading after the current frame; the frames read so far are used.
 
     Args:
         sources: one or more sequences.
@@ -314,7 +314,7 @@ def map_scores(sample: Sample, sigma_map: SigmaMap, law: str) -> Scores:
 def _trial(
     sample: Sample, fitted_to: Sequence[Sample], choice: Choice, kind: Uncertainty
 ) -> Trial:
-    """Score a map on a sample that it knows nothing of, beside the reference."""
+    """Score a map and the reference on a sample that the map was not fitted to."""
     law = choice.distribution
     reference = fit_to(fitted_to, kind, law)[choice.reference]
     depth, uncertainty, error = pixels_of([sample])

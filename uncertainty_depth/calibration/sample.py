@@ -103,7 +103,7 @@ def collect(
     """Keep some of the pixels of a source's frames that have a prediction and a ground truth.
 
     Memory is bounded by `max_frames` of `config` and `PIXELS_PER_FRAME`. The first Ctrl-C ends it
-    after the frame at hand; the sample is that of the frames so far.
+    after the current frame; the sample holds the frames so far.
 
     Args:
         source: of frames.

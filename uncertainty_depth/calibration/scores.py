@@ -85,7 +85,7 @@ def rejections(
 
 
 def _spread(scores: Mapping[str, float]) -> str:
-    """Return how far single parts are off where their mean alone does not show it."""
+    """Return how far single parts are off if their mean alone does not show it."""
     miscoverage = scores["miscoverage_95"]
     if math.isclose(abs(scores["coverage_95"] - 0.95), miscoverage, abs_tol=5e-4):
         return ""

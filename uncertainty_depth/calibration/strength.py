@@ -1,9 +1,9 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The options that the size of sigma depends on: a calibration is valid for these values alone.
+"""The options that sigma's size depends on: a calibration is valid only for their values.
 
-The strength by which the methods without training disturb a network, and how the noise of samples
-is related: the variance of few stratified samples is larger than that of independent ones, and
-closer to that of many.
+They are the strength of the training-free methods' perturbation, and the relation between samples'
+noise: a few stratified samples have a larger variance than independent samples, closer to the
+variance of many.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def check_strength(
 ) -> None:
     """Raise `ConfigError` if a calibration was fitted to sigma of another strength or sampling.
 
-    Warns where it does not say by which sampling: those of earlier versions were independent.
+    Warns if the sampling is not recorded: earlier versions sampled independently.
 
     Args:
         method: that predicts.

@@ -1,8 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""What a network's training leaves after every epoch: its checkpoint, table and plot.
+"""Files written after every epoch of a network's training: checkpoint, table and plot.
 
-What the networks of a model have in common is in `model.json`. No random state is stored: every
-epoch draws from generators seeded by the option `seed` and the number of the epoch.
+What a model's networks share is in `model.json`. No random state is stored: every epoch draws from
+generators seeded by the option `seed` and the epoch's number.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ History = list[dict[str, float]]
 
 @dataclass(frozen=True)
 class State:
-    """Progress of the training of one network.
+    """Training progress of one network.
 
     Attributes:
-        history: of the epochs so far.
-        trained: whether it needs no further one.
+        history: the epochs so far.
+        trained: whether it needs no further epoch.
     """
 
     history: History
@@ -65,12 +65,12 @@ def write(
 
 
 def close(path: Path, history: History) -> None:
-    """Replace the checkpoint of a trained network by its history alone."""
+    """Replace a trained network's checkpoint with its history alone."""
     atomic.write_bytes(path, save({}, {"history": json.dumps(history)}))
 
 
 def _frozen(network: DepthNetwork) -> dict[str, Tensor]:
-    """Return the weights of a frozen encoder, which a checkpoint need not hold."""
+    """Return a frozen encoder's weights, which a checkpoint need not hold."""
     return {
         name: value
         for name, value in network.state_dict().items()
@@ -134,7 +134,7 @@ def _opened(path: Path) -> Iterator[safe_open]:
             yield file
     except (SafetensorError, JsonError, OSError, KeyError, TypeError, ValueError) as error:
         raise _unusable(path, str(error)) from error
-    except RuntimeError as error:  # torch's, of tensors that are not those of the network
+    except RuntimeError as error:  # torch's, if the tensors do not fit the network
         raise _unusable(path, str(error).splitlines()[-1].strip()) from error
 
 

@@ -36,8 +36,8 @@ def train_epoch(
 ) -> float:
     """Train on each frame of `indices` once, in random order, and return the mean loss.
 
-    All randomness of the epoch comes from `training.seed` and `epoch`, so a resumed training draws
-    the same numbers. No step waits for a GPU, so the next batch is read while it computes.
+    All randomness comes from `training.seed` and `epoch`, so a resumed training draws the same
+    numbers. No step waits for a GPU, so the next batch is read while the GPU computes.
 
     Raises:
         ConfigError: the loss is no longer finite.
@@ -61,7 +61,7 @@ def train_epoch(
             images, depth_m = with_sparse_input(images, depth_m, sparse_input, generator)
         total += _step(network, optimizer, objective, images, depth_m) * len(batch)
         progress.update()
-    mean_loss = total.item() / len(indices)  # the only value of the epoch that is waited for
+    mean_loss = total.item() / len(indices)  # the epoch's only value that is waited for
     if not math.isfinite(mean_loss):
         raise ConfigError(
             f"the training loss became {mean_loss}; expected a learning_rate below "
@@ -114,7 +114,7 @@ def validate(
 ) -> dict[str, float]:
     """Return validation_loss, abs_rel, rmse and rmse_log (Eigen et al. 2014) in float32.
 
-    They are over all pixels with a target of the frames of `indices`.
+    They cover all pixels with a target in the frames of `indices`.
     """
     device = _device(network)
     network.eval()

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Compute a model's familiarity from the frames that it was trained on."""
+"""Compute a model's familiarity from its training frames."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def add_familiarity(
     Args:
         folder: the model folder.
         frames: training and validation frames.
-        indices: the training frames; of more than `MAX_FRAMES`, evenly spaced ones are used.
+        indices: the training frames; evenly spaced ones if there are more than `MAX_FRAMES`.
         held_out: the validation frames.
         device: as for training.
 
     Raises:
         SourceError: there are too few frames.
-        ModelError: the network has more features than can be told apart.
+        ModelError: the network has too many features to tell them apart.
     """
     model = read(folder)
     network = model.load(model.members[-1]).to(choose_device(device))

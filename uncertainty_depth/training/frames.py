@@ -41,12 +41,11 @@ class TrainingFrames:
 
     Attributes:
         images: per frame (h, w, 3) uint8, RGB.
-        depths_m: per frame (h, w) float16, metres, NaN where unknown. Half precision rounds by at
-            most 0.05 %.
-            Of a canonical camera, where there is one.
-        cameras: per frame the camera at the source's size; empty where the frames were mapped.
+        depths_m: per frame (h, w) float16, metres, NaN for unknown. Half precision rounds by at
+            most 0.05 %. They are a canonical camera's depths if there is one.
+        cameras: per frame the camera at the source's size; empty if the frames were mapped.
         canonical: relative focal length of the canonical camera; 0 for none.
-        skipped: how many records of the source gave no frame to train on, by reason.
+        skipped: number of the source's records that gave no training frame, by reason.
     """
 
     images: list[NDArray[np.uint8]] = field(default_factory=list)
@@ -73,7 +72,7 @@ class TrainingFrames:
         self.cameras.append(frame.camera)
 
     def depth_m(self, index: int) -> NDArray[np.float32]:
-        """Return the depth of a frame as its own camera has it, (h, w), metres."""
+        """Return a frame's depth for its own camera, (h, w), metres."""
         factor = depth_factor(self.cameras[index], self.canonical)
         return self.depths_m[index].astype(np.float32) * np.float32(factor)
 
@@ -90,7 +89,7 @@ class TrainingFrames:
         return images, depths[:, None].float()
 
     def save(self, folder: Path) -> None:
-        """Write all pixels to files in `folder`, which other processes map into memory."""
+        """Write all pixels to files in `folder` for other processes to map into memory."""
         frames: tuple[Sequence[NDArray[Any]], ...] = (self.images, self.depths_m)
         for name, arrays in zip(FILES, frames, strict=True):
             file = np.lib.format.open_memmap(
@@ -113,7 +112,7 @@ class TrainingFrames:
         return f"{len(self)}-{checksum:08x}"
 
     def fraction_outside(self, min_m: float, max_m: float) -> float:
-        """Return the fraction of the known pixels outside a depth range."""
+        """Return the fraction of known pixels outside a depth range."""
         valid_depths = [depth[~np.isnan(depth)] for depth in self.depths_m]
         outside = sum(int(((values < min_m) | (values > max_m)).sum()) for values in valid_depths)
         return outside / sum(values.size for values in valid_depths)
@@ -125,7 +124,7 @@ def read_frames(
     """Read the source once; at most `max_frames`, evenly spaced, if that is not 0.
 
     Args:
-        source: of the frames.
+        source: the frames' source.
         size: width and height of the network's input.
         max_frames: 0 for all.
         canonical: relative focal length of the canonical camera whose depth is learnt; 0 for none.
@@ -164,8 +163,8 @@ def split(count: int, validation_fraction: float, seed: int) -> tuple[list[int],
     """Return training and validation frames: contiguous blocks in time, chosen by the seed.
 
     Neighbouring frames of a drive show nearly the same image. A random split would put a twin of
-    every validation frame among the training frames and call memory skill, so whole blocks are
-    held out: about `VALIDATION_BLOCKS` of them where there are frames enough.
+    every validation frame among the training frames, and so reward memorising. Therefore whole
+    blocks are held out: about `VALIDATION_BLOCKS` if there are enough frames.
 
     Returns:
         Two sorted lists of indices, disjoint, together all of `count`, neither empty for `count`
@@ -200,10 +199,10 @@ def augment(
 
     Args:
         images: (B, 3, h, w) float32 in [0, 1].
-        depth_m: (B, 1, h, w) float32, metres, NaN where unknown.
+        depth_m: (B, 1, h, w) float32, metres, NaN for unknown.
         generator: source of all randomness, on the CPU.
-        other_cameras: also stretch the frames and bend their brightness, for a network that is
-            to serve cameras of another aspect and another tone curve than the training's.
+        other_cameras: also stretch the frames and bend their brightness, for a network that will
+            serve cameras with another aspect or tone curve than the training cameras.
     """
     flipped = upload(torch.rand(len(images), 1, 1, 1, generator=generator) < 0.5, images.device)
     images = torch.where(flipped, images.flip(-1), images)
@@ -220,15 +219,15 @@ def zoom(
 ) -> tuple[Tensor, Tensor]:
     """Crop and enlarge each frame by up to `ZOOM`, and divide its depth by the factor.
 
-    What looks larger is nearer: with both zooms, by their geometric mean, as `depth_factor` takes
-    a camera's focal length.
+    What looks larger is nearer. If the two zooms differ, the factor is their geometric mean, as in
+    `depth_factor`.
 
     Depth is sampled at the nearest pixel, never blended.
 
     Args:
         images: (B, 3, h, w).
         depth_m: (B, 1, h, w), metres.
-        generator: of the zooms and the crops' places.
+        generator: draws zooms and crop positions.
         stretch: largest ratio of the zooms of width and height, either way; neither goes below 1.
     """
     factor = 1 + (ZOOM - 1) * torch.rand(len(images), generator=generator)
@@ -250,7 +249,7 @@ def zoom(
 
 
 def change_light(images: Tensor, generator: torch.Generator) -> Tensor:
-    """Change contrast, brightness and colour channels of each frame, clamped to [0, 1]."""
+    """Change each frame's contrast, brightness and colour channels, clamped to [0, 1]."""
     count = len(images)
     contrast = upload(_factors((count, 1, 1, 1), CONTRAST, generator), images.device)
     brightness = _factors((count, 1, 1, 1), BRIGHTNESS, generator)
@@ -277,20 +276,20 @@ VALIDATION_SEED = 0
 def with_sparse_input(
     images: Tensor, depth_m: Tensor, sparse_input: SparseInput, generator: torch.Generator
 ) -> tuple[Tensor, Tensor]:
-    """Return images with sparse depth as fourth channel, and the depth that is not input.
+    """Return images with sparse depth as fourth channel, and the remaining depth.
 
-    The input depth is not a target: the network would learn to repeat it, and a sigma of
-    nothing, while it is asked for what lies between.
+    The input depth is not a target: the network would learn to repeat it with zero sigma, instead
+    of predicting the pixels between.
 
     Args:
         images: (B, 3, h, w) float32 RGB in [0, 1].
-        depth_m: (B, 1, h, w) metres, NaN where unknown.
-        sparse_input: what is given: of random:N about N pixels, and no more than half of those
-            known; of a LiDAR a random fraction. Of one frame in ten nothing.
+        depth_m: (B, 1, h, w) metres, NaN for unknown.
+        sparse_input: what is given: about N pixels for random:N, at most half of the known ones; a
+            random fraction for a LiDAR. One frame in ten gets nothing.
         generator: source of all randomness, on the CPU.
 
     Returns:
-        (B, 4, h, w), 0 where no depth is given, and (B, 1, h, w), NaN where it is.
+        (B, 4, h, w), 0 in pixels without given depth, and (B, 1, h, w), NaN in pixels with it.
     """
     valid = torch.isfinite(depth_m)
     device = depth_m.device
@@ -310,10 +309,10 @@ def with_sparse_input(
 def warn_of_sparse_ground_truth(
     depths_m: Sequence[NDArray[np.floating]], sparse_input: SparseInput | None
 ) -> None:
-    """Log a warning where random:N asks for more known pixels than most frames have to spare.
+    """Log a warning if random:N asks for more known pixels than most frames can spare.
 
     Args:
-        depths_m: of each frame at the network's size, (h, w) metres, NaN where unknown.
+        depths_m: each frame's depth at the network's size, (h, w) metres, NaN for unknown.
         sparse_input: of the network.
     """
     if sparse_input is None or not sparse_input.pixels:

@@ -69,9 +69,9 @@ def initial_network(member: Member) -> DepthNetwork:
 
 
 def load_encoder_weights(backbone: TransformersModel, path: Path) -> None:
-    """Load a backbone's weights from a safetensors file; further tensors are left out.
+    """Load a backbone's weights from a safetensors file, ignoring further tensors.
 
-    Those are the classifier and its last convolution, which an encoder does not have.
+    These are the classifier and its last convolution, which an encoder does not have.
 
     Raises:
         ConfigError: there is no such file, or it does not hold every tensor of the backbone.
@@ -106,16 +106,16 @@ HALF_WRITTEN = (
 class ModelRun:
     """State shared by all ensemble members.
 
-    The progress of each is in its checkpoint; members may be trained in processes of their own.
+    Each member's progress is in its checkpoint; members may be trained in separate processes.
 
     Attributes:
         folder: the model folder.
         plan: the members in the order they are trained in.
         frames: training and validation frames.
         indices: the training frames.
-        held_out: the validation frames, the same for all members.
-        device: where to train.
-        record: what `model.json` says about the training, results aside.
+        held_out: the validation frames, shared by all members.
+        device: the device to train on.
+        record: the training's entry in `model.json`, without results.
     """
 
     folder: Path
@@ -299,7 +299,8 @@ class MemberRun:
     def _save(self, epoch: int) -> None:
         """Write weights and tables, then the checkpoint.
 
-        Killed before the checkpoint, the epoch is repeated and writes the same files again.
+        If the process is killed before the checkpoint, the epoch is repeated and writes the same
+        files again.
         """
         folder = self.model.folder
         if schedule.keeps(self.errors, self.training):
@@ -316,7 +317,7 @@ class MemberRun:
 def make_optimizer(network: DepthNetwork, training: TrainingConfig) -> torch.optim.AdamW:
     """Return AdamW over the encoder and the rest, each group with its rate of the first epoch.
 
-    Weights that have learnt something forget it at the rate that random ones need.
+    Pretrained weights would forget what they learnt at the rate that random weights need.
     """
     encoder = [weight for weight in network.encoder.parameters() if weight.requires_grad]
     of_encoder = set(map(id, encoder))

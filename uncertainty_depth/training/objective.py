@@ -1,8 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """What a network learns: losses, the targets of students, and the objective of both.
 
-Every loss takes (B, 1, h, w) tensors in metres, NaN in the ground truth where nothing is known,
-and returns a scalar: the mean over the supervised pixels of the batch, 0 when there is none.
+Every loss takes (B, 1, h, w) tensors in metres, with NaN for unknown ground truth. It returns a
+scalar: the mean over the batch's supervised pixels, or 0 if there are none.
 """
 
 from __future__ import annotations
@@ -114,10 +114,10 @@ def choose_loss(network: NetworkConfig, training: TrainingConfig) -> Loss:
 
 
 def _supervised(ground_truth_m: Tensor, depth_m: Tensor, *maps: Tensor) -> list[Tensor]:
-    """Return where there is ground truth, and depth, ground truth and maps in float32.
+    """Return the mask of ground truth, and depth, ground truth and maps in float32.
 
-    Elsewhere these are 1, without a gradient. Selecting the pixels instead would make a GPU wait
-    for their number in every step.
+    Outside the mask these are 1, without a gradient. Selecting the pixels instead would make a GPU
+    wait for their number in every step.
     """
     valid = torch.isfinite(ground_truth_m)
     return [
@@ -172,7 +172,7 @@ class Objective:
 
 
 def autocast(device: torch.device) -> torch.autocast:
-    """Return a context that computes the network in bfloat16 where that is faster.
+    """Return a context that computes the network in bfloat16 if that is faster.
 
     bfloat16 needs no loss scaling; losses are computed in float32.
     """
@@ -183,7 +183,7 @@ MIN_ERROR_M = 1e-3
 
 
 class ErrorOf:
-    """Absolute error of a network where there is ground truth, at least a millimetre."""
+    """A network's absolute error in pixels with ground truth, at least a millimetre."""
 
     def __init__(self, network: DepthNetwork) -> None:
         self.network = network.eval()

@@ -39,7 +39,7 @@ FRAMES = 256
 
 
 def constant_guess(frames: TrainingFrames) -> tuple[float, float]:
-    """Return the median depth, metres, and its median relative error: where training starts.
+    """Return the median depth, metres, and its median relative error: training starts from both.
 
     A likelihood is steep if the predicted scale is far too small, and Adam remembers those first,
     huge gradients for thousands of steps, in which it hardly moves. Of many frames a sample is
@@ -69,8 +69,8 @@ class Member:
     """One network to train.
 
     Attributes:
-        name: what its weights are called in the model folder, and its curves where there are
-            several members.
+        name: what its weights are called in the model folder, and its curves if there are several
+            members.
         network: its architecture.
         training: how it is trained; `seed` is its own: initial weights, order, augmentation,
             dropout, bootstrap sample.
@@ -395,7 +395,7 @@ def make_member(name: str, network: NetworkConfig, training: TrainingConfig, see
 def served(plan: Sequence[Member], histories: Sequence[Sequence[dict[str, float]]]) -> list[str]:
     """Return the names of the model's weights after these epochs, the best last.
 
-    The last is used where a single network is needed.
+    The last is used if a single network is needed.
     """
     weights: dict[str, tuple[bool, float]] = {}
     for member, history in zip(plan, histories, strict=False):

@@ -43,9 +43,9 @@ def domain(frames: TrainingFrames, indices: Sequence[int]) -> dict[str, Any]:
         indices: the training frames.
 
     Returns:
-        `camera`: ranges of the cameras' geometry, None where no frame has a camera, with
-        `relative_focal_length`, None where none is calibrated;
-        `median_depth_m`: 16 rows of 20 columns, metres, None where no frame has ground truth.
+        `camera`: ranges of the cameras' geometry, None if no frame has a camera, with
+        `relative_focal_length`, None if no camera is calibrated; `median_depth_m`: 16 rows of 20
+        columns, metres, None if no frame has ground truth.
     """
     depths_m = [frames.depth_m(index) for index in indices]
     cameras = [frames.cameras[index] for index in indices]

@@ -55,15 +55,15 @@ def train(
         output: the model folder; must not exist, or be empty, unless `resume`.
         network: the architecture and its input size.
         training: the method and how its networks are trained.
-        resume: go on with the training in `output`; start it where nothing has been written yet.
+        resume: continue the training in `output`, or start it if nothing has been written yet.
         source_options: how the source was opened, recorded in `model.json` for --resume.
 
     Returns:
         `output`.
 
     Raises:
-        ConfigError: options contradict each other or differ from those of the training to resume,
-            or `output` exists.
+        ConfigError: options contradict each other or differ from the resumed training's, or
+            `output` exists.
         SourceError: the source cannot be read, has fewer than two frames with depth, or is not the
             one the training to resume was started with.
         ModelError: a backbone or the model to distill cannot be used, a checkpoint is damaged, or

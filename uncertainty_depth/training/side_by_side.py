@@ -169,7 +169,7 @@ def work(model: ModelRun, number: int, slot: int, threads: int, parent: Connecti
         parent: gets log records, and the sentence that says why the network is not trained.
     """
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    with model.log(number).open("a") as file:  # all output, including that of a crash
+    with model.log(number).open("a") as file:  # all output, including a crash's
         for descriptor in (1, 2):
             os.dup2(file.fileno(), descriptor)
     faulthandler.enable()
@@ -199,7 +199,7 @@ class ToParent(QueueHandler):
 
 
 def _end_with_parent() -> None:
-    """End this process if the parent is killed: nobody would start its training again."""
+    """End this process if the parent is killed: nothing would restart its training."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()
