@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Make frames of messages: images are paired with ground truth; live and from a bag the same."""
+"""Make frames from messages by pairing images with ground truth, live and from a bag alike."""
 
 from __future__ import annotations
 
@@ -34,16 +34,17 @@ def every(index: int) -> bool:
 
 
 class Assembly(ABC):
-    """Takes messages in the order they come, and makes a frame of each image, or says why not.
+    """Takes messages in arrival order, and makes each image a frame, or says why not.
 
     Images wait for their ground truth, their camera info, and the transforms at its stamp.
 
     Attributes:
         cameras: the camera infos.
-        images: how many images have come; each leaves as a frame or a reason.
+        images: number of images received; each leaves as a frame or a reason.
         clocks_apart_s: time from the last image to the nearest ground truth, if that is more than
             `max_time_difference_s`; else None.
-        is_wanted: an image with ground truth that is not is left undecoded, as `UNWANTED`.
+        is_wanted: returns whether to decode an image that has ground truth; others become
+            `UNWANTED`.
     """
 
     def __init__(
@@ -58,12 +59,12 @@ class Assembly(ABC):
         """Start without a message.
 
         Args:
-            topics: what frames are made of.
+            topics: topics that frames are made from.
             cameras: may have camera infos already.
-            ground_truth: how its messages become ground truth.
+            ground_truth: converts its messages to ground truth.
             max_time_difference_s: between image and ground truth.
-            queue_size: how many images, and messages of ground truth, wait at most.
-            camera_frame: optical frame of images that name none.
+            queue_size: maximum number of waiting images, and of waiting ground truth messages.
+            camera_frame: optical frame for images that name none.
         """
         self.cameras = cameras
         self.images = 0
@@ -79,17 +80,17 @@ class Assembly(ABC):
         self._waiting: deque[Outcome | Skipped] = deque()
 
     def topics(self) -> list[str]:
-        """Return the topics whose messages are taken."""
+        """Return the topics whose messages are accepted."""
         topics = self._topics
         names = [*self.reference_topics(), *topics.ground_truths]
         return [*names, topics.camera_info] if topics.camera_info else names
 
     @abstractmethod
     def reference_topics(self) -> tuple[str, ...]:
-        """Return the topics of what is paired with ground truth."""
+        """Return the topics that are paired with ground truth."""
 
     def add(self, topic: str, message: Any) -> Iterator[Frame | Skipped]:
-        """Take a message, and return an iterator over what is decided now, in order."""
+        """Take a message, and return an iterator over what it decides, in order."""
         if topic == self._topics.camera_info:
             self.cameras.add(message)
         elif topic in self._topics.ground_truths:
@@ -99,18 +100,18 @@ class Assembly(ABC):
         return self.decided()
 
     def decided(self) -> Iterator[Frame | Skipped]:
-        """Yield each image that waits for nothing, as a frame or as the reason for its loss."""
+        """Yield each image that waits for nothing more, as a frame or the reason for its loss."""
         while self._waiting and len(self._waiting) > self._patience(self._waiting[0]):
             yield self._frame_or_reason(self._waiting.popleft())
 
     def finish(self) -> Iterator[Frame | Skipped]:
-        """Yield all images that wait: nothing comes any more."""
+        """Yield all waiting images: no more messages come."""
         self._waiting += self._last_outcomes()
         while self._waiting:
             yield self._frame_or_reason(self._waiting.popleft())
 
     def __len__(self) -> int:
-        """Return the number of images that wait."""
+        """Return the number of waiting images."""
         return len(self._pairer) + len(self._waiting)
 
     @property
@@ -158,7 +159,7 @@ class Assembly(ABC):
         return self._pairer.flush()
 
     def _patience(self, outcome: Outcome | Skipped) -> int:
-        """Return how many images may wait for what this one still needs; 0 if it has all."""
+        """Return how many images may wait for what this one still needs; 0 if it needs nothing."""
         if isinstance(outcome, Skipped) or outcome.cloud is None:
             return 0
         if self.cameras.is_awaited(outcome.stamp_ns) or self._awaits_transform(outcome):
@@ -185,7 +186,7 @@ class Assembly(ABC):
             return self._frame(outcome.stamp_ns, outcome.reference, outcome.cloud)
         except MessageError as error:
             return Skipped(outcome.stamp_ns, error.reason, f"{image}: {error}")
-        except Exception as error:  # one message must not end the run, whatever is wrong with it
+        except Exception as error:  # a bad message must not end the run
             sentence = f"{image} cannot be read: {type(error).__name__}: {error}"
             return Skipped(outcome.stamp_ns, "unreadable", sentence)
 
@@ -213,7 +214,7 @@ class Assembly(ABC):
 
 
 class ImageAssembly(Assembly):
-    """Makes frames of camera images."""
+    """Makes frames from camera images."""
 
     def __init__(self, *arguments: Any, max_pixels: int, **options: Any) -> None:
         """Take the largest image that is decoded, and what an `Assembly` takes."""

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""A bag as a source of frames: its topics, camera and extrinsics are found before the first."""
+"""A bag as a source of frames; topics, camera and extrinsics are found before the first frame."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class Layout(NamedTuple):
     """What is known of a bag before its frames are read.
 
     Attributes:
-        topics: that frames are made of.
+        topics: topics that frames are made from.
         image_count: messages on the image topic.
         camera_info: the first message; None without camera info.
-        camera_frame: optical frame of images that name none.
-        fixed: the poses of the LiDARs that the options give; None to look them up.
+        camera_frame: optical frame for images that name none.
+        fixed: the LiDARs' poses given by options; None to look them up.
         transforms: the fixed ones.
-        transform_topics: of moving transforms, if they are needed.
+        transform_topics: topics of moving transforms, if needed.
     """
 
     topics: Topics
@@ -61,17 +61,17 @@ class Layout(NamedTuple):
 class BagSource:
     """The camera images of a bag as frames, each read exactly once, in order. A `Source`.
 
-    The camera of an image is that of the camera info of its time; images that it does not call
-    rectified are, unless the option distorted_images says otherwise. The image's frame_id (the
-    camera info's if it is empty) is taken as the optical frame.
+    An image's camera comes from the camera info of its time. Images that are not rectified
+    according to it are rectified, unless the option distorted_images says otherwise. The image's
+    frame_id is the optical frame; if it is empty, the camera info's is used.
 
     Attributes:
         recording: the bag.
-        layout: what is known of it before its frames are read.
+        layout: what is known before its frames are read.
         topics: the names of the image, camera info and ground truth topics.
-        rectifier: the first camera, and what is done with its images; None without camera info.
-        lidar_to_camera: (4, 4) float64, of the bag's first image and cloud; None where it moves,
-            of several LiDARs, or where the bag has none of either.
+        rectifier: the first camera, and how its images are rectified; None without camera info.
+        lidar_to_camera: (4, 4) float64, for the bag's first image and cloud; None if it moves, for
+            several LiDARs, or if the bag has no image or cloud.
     """
 
     def __init__(
@@ -84,10 +84,10 @@ class BagSource:
         """Find the topics, the camera and the extrinsics.
 
         Args:
-            path: of the bag.
-            config: which topics, and how they are read.
-            predictions: recorded depth that takes the place of the camera image.
-            meaning: what recorded depth and confidence hold.
+            path: the bag's path.
+            config: the topics and how they are read.
+            predictions: recorded depth that replaces the camera image.
+            meaning: meaning of recorded depth and confidence.
 
         Raises:
             SourceError: the bag does not exist, cannot be read, or lacks one of these.
@@ -110,11 +110,11 @@ class BagSource:
         return self.layout.image_count
 
     def __iter__(self) -> Iterator[Frame | Skipped]:
-        """Yield every camera image once, as a frame or as the reason why it cannot be scored."""
+        """Yield every camera image once, as a frame or the reason why it cannot be scored."""
         return self.read()
 
     def read(self, is_wanted: IsWanted = every) -> Iterator[Frame | Skipped]:
-        """Yield as iterating does; an image that is not wanted is not decoded, but `UNWANTED`."""
+        """Yield as iteration does, with undecoded `UNWANTED` for images that are not wanted."""
         layout = self.layout
         transforms = layout.transforms.copy()
         frames = self._assembly(transforms)
@@ -145,7 +145,7 @@ class BagSource:
             self.recording.note(f"{self.name}: {sentence}")
 
     def _assembly(self, transforms: TransformTree) -> Assembly:
-        """Return what makes frames of the messages of one pass."""
+        """Return the assembly that makes frames from one pass's messages."""
         config = self._config
         topics = self.topics
         cameras = self._cameras(topics)
@@ -172,7 +172,7 @@ class BagSource:
     def _cameras(self, topics: Topics) -> Cameras:
         distorted = self._config.distorted_images
         if self._predictions.depth_topic and distorted == RECTIFY:
-            distorted = KEEP  # maps of a distorted camera are scored as they are
+            distorted = KEEP  # a distorted camera's maps are scored unchanged
         return Cameras(topics.camera_info, distorted)
 
     def _damage(self, damaged: Counter[str], unusable: Sequence[str]) -> Iterator[str]:
@@ -241,7 +241,7 @@ class BagSource:
         return sorted(set(chain.from_iterable(lidar.transform_topics for lidar in lidars)))
 
     def _note_registration(self, topics: Topics, image_frame: str, maps: Sequence[Any]) -> None:
-        """Add a note where a depth image is assumed to be registered to the camera."""
+        """Add a note if a depth image is assumed to be registered to the camera."""
         if self._config.fixed_frame:
             self.recording.note(
                 f"fixed_frame {self._config.fixed_frame!r} is not used: the ground truth is "
@@ -257,7 +257,7 @@ class BagSource:
                 )
 
     def _read_camera(self, bag: OpenRecording, topics: Topics) -> Any | None:
-        """Return the first camera info, of which `self.rectifier` is made."""
+        """Return the first camera info, from which `self.rectifier` is made."""
         self.rectifier: Rectifier | None = None
         if not topics.camera_info:
             self.recording.note(f"{self.name} has no camera info: its images are not rectified")
@@ -293,12 +293,12 @@ class BagSource:
 
 
 def _first_encoding(bag: OpenRecording, topic: str) -> str:
-    """Return the encoding of the first image on `topic`; empty where none can be read."""
+    """Return the encoding of the first image on `topic`; empty if none can be read."""
     message = bag.first(topic)
     return "" if message is None else encoding_of(message)
 
 
 def _is_first_predicted(bag: OpenRecording, topic: str) -> bool:
-    """Return whether the first cloud on `topic` was made of predicted depth."""
+    """Return whether the first cloud on `topic` was made from predicted depth."""
     message = bag.first(topic)
     return message is not None and is_predicted(message)

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The camera of each image, by the camera infos around it; live and in a bag the same."""
+"""Each image's camera, from the camera infos around it, live and in a bag alike."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_NOTES = 20
 
 
 class _InForce(NamedTuple):
-    """A calibration, from the stamp of its first message on."""
+    """A calibration that holds from its first message's stamp on."""
 
     since_ns: int
     key: tuple[Any, ...] | None
@@ -25,19 +25,19 @@ class _InForce(NamedTuple):
 
 
 class Cameras:
-    """A camera's infos: each holds from its stamp until another one comes.
+    """A camera's infos: each holds from its stamp until the next one.
 
-    An image from before the first is taken with the first. A calibration is the same object as
-    long as the messages say the same, so its rays and maps are computed once.
+    An image before the first uses the first. As long as the messages do not change, the
+    calibration is the same object, so its rays and maps are computed once.
 
     Attributes:
-        topic: in sentences.
-        changes: how often a camera info differed from the one before.
-        first_change_ns: stamp of the first that did; None if all are the same.
+        topic: its name in sentences.
+        changes: number of times a camera info differed from the previous one.
+        first_change_ns: stamp of the first that differed; None if all are equal.
     """
 
     def __init__(self, topic: str, distorted_images: str = KEEP) -> None:
-        """Start without a camera info; `distorted_images` is what is done with raw images."""
+        """Start without a camera info; `distorted_images` is what to do with raw images."""
         self.topic = topic
         self.changes = 0
         self.first_change_ns: int | None = None
@@ -52,7 +52,7 @@ class Cameras:
         return bool(self._calibrations)
 
     def add(self, message: Any) -> None:
-        """Take a camera info; one that is invalid is refused by `at`."""
+        """Take a camera info; `at` rejects an invalid one."""
         stamp = stamp_ns(message.header)
         if self._first_ns is None:
             self._first_ns = stamp
@@ -76,14 +76,14 @@ class Cameras:
             self._note(f"{self.topic} is {rectifier.describe()}")
 
     def _known(self, key: tuple[Any, ...]) -> Rectifier | None:
-        """Return the rectifier of an earlier message that said the same: a bag may loop."""
+        """Return the rectifier of an earlier equal message: a bag may loop."""
         for item in self._calibrations:
             if item.key == key and isinstance(item.rectifier, Rectifier):
                 return item.rectifier
         return None
 
     def at(self, time_ns: int) -> Rectifier | None:
-        """Return what holds for an image of this stamp; None before the first camera info.
+        """Return the rectifier for an image with this stamp; None before the first camera info.
 
         Raises:
             MessageError: the camera info is invalid.
@@ -99,9 +99,9 @@ class Cameras:
         return in_force.rectifier
 
     def is_awaited(self, time_ns: int) -> bool:
-        """Return whether the camera info of an image may still come: one comes with each.
+        """Return whether an image's camera info may still come, if one comes with each image.
 
-        A driver that publishes a single one, latched, is not waited for.
+        It does not wait for a driver that publishes a single, latched camera info.
         """
         repeats = self._newest_ns != self._first_ns
         return repeats and self._newest_ns is not None and self._newest_ns < time_ns
@@ -117,5 +117,5 @@ class Cameras:
 
     @property
     def notes(self) -> list[str]:
-        """Sentences for the reader of the scores, each once."""
+        """Sentences for the scores' reader, each once."""
         return list(self._notes)

@@ -2,10 +2,10 @@
 """Corruptions by name and severity, in the manner of Hendrycks and Dietterich 2019 (ImageNet-C).
 
 Each takes (H, W, 3) float32 RGB in [0, 1], the severity 0 to 4 as an index, and a generator.
-Lengths are fractions of the image's width, so that a severity means the same at any size.
+Lengths are fractions of the image's width, so a severity means the same at any size.
 
-No library with these corruptions is maintained and free of a second OpenCV and of torchvision, so
-they are here, in OpenCV and NumPy.
+They are implemented here in OpenCV and NumPy, because no maintained library has them without
+requiring a second OpenCV or torchvision.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def encoded(light: Floats) -> Floats:
 
 
 def night(image: Floats, index: int, rng: np.random.Generator) -> Floats:
-    """Return the image at a fraction of the light, bluish, with the noise of a high gain."""
+    """Return the image at a fraction of the light, bluish, with high-gain noise."""
     brightness = (0.3, 0.15, 0.07, 0.035, 0.015)[index]
     read_noise = (0.001, 0.0015, 0.002, 0.003, 0.004)[index]
     tint = np.array([0.8, 0.9, 1.15], np.float32)
@@ -144,15 +144,15 @@ FOG = np.array([0.78, 0.79, 0.8], np.float32)
 def fog(image: Floats, index: int, depth_m: NDArray[np.floating] | None) -> Floats:
     """Return the image in fog that leaves 78 to 14 % of the light from the median depth.
 
-    Koschmieder's law: light falls off exponentially with the distance, and the air's own takes its
-    place. The fog's density follows the frame's median depth, so that a severity means the same
+    Koschmieder's law: light falls off exponentially with distance, and the air's own light
+    replaces it. The fog's density follows the frame's median depth, so a severity means the same
     in a room and in a street.
 
     Args:
         image: without fog.
-        index: of the severity.
-        depth_m: (H, W), metres, NaN where unknown; pixels without depth take the nearest known
-            one. None, or nothing known: a gradient, near below and far above.
+        index: the severity's index.
+        depth_m: (H, W), metres, NaN for unknown; pixels without depth take the nearest known one.
+            If it is None or nothing is known, a gradient is used, near below and far above.
     """
     optical_depth = (0.25, 0.5, 0.9, 1.4, 2.0)[index]
     relative = _relative_depth(image.shape[:2], depth_m)
@@ -170,7 +170,7 @@ def _relative_depth(shape: tuple[int, ...], depth_m: NDArray[np.floating] | None
 
 
 def _dense(depth_m: NDArray[np.floating]) -> Floats:
-    """Return the depth map with the nearest known value where none is known."""
+    """Return the depth map with unknown pixels set to the nearest known value."""
     valid = np.isfinite(depth_m)
     depth = np.where(valid, depth_m, 0).astype(np.float32)
     if valid.all():
@@ -185,7 +185,7 @@ def _dense(depth_m: NDArray[np.floating]) -> Floats:
 
 
 def rain(image: Floats, index: int, rng: np.random.Generator) -> Floats:
-    """Return the image behind bright, slanted streaks and the haze of the drops too far to see."""
+    """Return the image behind bright, slanted streaks and the haze of drops too far to see."""
     drops = (120, 250, 450, 750, 1200)[index]
     haze = np.float32((0.08, 0.14, 0.2, 0.28, 0.36)[index])
     height, width = image.shape[:2]
@@ -256,7 +256,7 @@ class Corruption:
         Args:
             image: (H, W, 3) uint8 RGB.
             stamp_ns: time of the image, nanoseconds: the seed.
-            depth_m: (H, W) metres, NaN where unknown, for fog; None where nothing is known.
+            depth_m: (H, W) metres, NaN for unknown, for fog; None if nothing is known.
         """
         values = image.astype(np.float32) / np.float32(255)
         index = self.severity - 1
@@ -289,14 +289,14 @@ def notation(corruptions: Sequence[Corruption]) -> str:
 
 
 def corrupted(source: Source, corruptions: Sequence[Corruption]) -> Source:
-    """Return the source with its images corrupted in this order; itself for no corruption."""
+    """Return the source with its images corrupted in this order, or itself without corruptions."""
     return CorruptedSource(source, corruptions) if corruptions else source
 
 
 class CorruptedSource:
     """Frames of another source, their images corrupted one after another.
 
-    Ground truth, camera and stamps stay; fog follows the ground truth.
+    Ground truth, camera and stamps do not change; fog follows the ground truth.
 
     Attributes:
         name: of the other source: the same frames, and the same training.

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The pose of a LiDAR in the camera at a stamp: of the options, of a bag's tf; live of tf2."""
+"""A LiDAR's pose in the camera at a stamp: from options, from a bag's tf, or live from tf2."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from uncertainty_depth.geometry.transforms import (
 from uncertainty_depth.messages.clouds import lidar_points
 from uncertainty_depth.messages.stamps import stamp_ns
 
-MOVING = 1000  # first messages of /tf that are searched for a connection
+MOVING = 1000  # first messages of /tf, searched for a connection
 
 
 class Viewpoint(NamedTuple):
-    """Where and when a camera image was taken.
+    """A camera image's frame and time.
 
     Attributes:
         frame: optical frame of the camera.
@@ -43,7 +43,7 @@ class Viewpoint(NamedTuple):
 
 
 class Extrinsics(Protocol):
-    """Looks up the pose of a LiDAR in a camera."""
+    """Looks up a LiDAR's pose in a camera."""
 
     def lookup(self, camera: Viewpoint, cloud: Any, lidar: int = 0) -> NDArray[np.float64]:
         """Return the (4, 4) transform from a LiDAR, at the cloud's stamp, to the camera.
@@ -65,14 +65,14 @@ class Extrinsics(Protocol):
 
 
 class FixedExtrinsics:
-    """The constant pose of each LiDAR that an option gives, whatever the frames' names."""
+    """Each LiDAR's constant pose from an option, whatever the frames' names."""
 
     def __init__(self, config: ProjectionConfig, lidars: int = 1) -> None:
-        """Check the transforms: x y z qx qy qz qw, metres, of each LiDAR.
+        """Check each LiDAR's transform: x y z qx qy qz qw, metres.
 
         Raises:
-            ConfigError: these are not seven finite numbers with a quaternion of each, or a fixed
-                frame is named beside them.
+            ConfigError: they are not seven finite numbers with a quaternion per LiDAR, or a fixed
+                frame is also named.
         """
         refuse_pose_and_fixed_frame(config)
         self.poses = transforms_from_option(config.lidar_to_camera, lidars)
@@ -87,12 +87,12 @@ class FixedExtrinsics:
 
 
 class TreeExtrinsics:
-    """Transforms of a bag, at the cloud's stamp; motion is taken out through a fixed frame."""
+    """A bag's transforms at the cloud's stamp; a fixed frame compensates motion."""
 
     def __init__(self, transforms: TransformTree, fixed_frame: str = "") -> None:
         """Take the tree, and a frame that does not move with the robot; empty for none.
 
-        Without one the camera is where it was at the cloud's stamp.
+        Without one, the camera is assumed to be still since the cloud's stamp.
         """
         self._transforms = transforms
         self._fixed_frame = fixed_frame
@@ -123,16 +123,16 @@ class TreeExtrinsics:
 
 
 def missing_reason(fixed_frame: str) -> str:
-    """Return what a frame without a transform is counted under."""
+    """Return the reason that a frame without a transform is counted under."""
     return "no_ego_motion" if fixed_frame else "no_extrinsics"
 
 
 class LidarExtrinsics(NamedTuple):
-    """How camera and LiDAR of a bag are connected.
+    """How a bag's camera and LiDAR are connected.
 
     Attributes:
-        lidar_to_camera: (4, 4) float64; None where it moves.
-        transform_topics: of moving transforms, where they are needed.
+        lidar_to_camera: (4, 4) float64; None if it moves.
+        transform_topics: topics of moving transforms, if needed.
     """
 
     lidar_to_camera: NDArray[np.float64] | None
@@ -161,7 +161,7 @@ class ExtrinsicsFinder:
         self.fixed = self._read_fixed()
 
     def find(self, camera_frame: str, cloud: Any) -> LidarExtrinsics:
-        """Return the extrinsics of the LiDAR of a cloud.
+        """Return the extrinsics for a cloud's LiDAR.
 
         Raises:
             SourceError: camera and LiDAR, or one of them and the fixed frame, are not connected.
@@ -216,7 +216,7 @@ class ExtrinsicsFinder:
         return self._moving_topics
 
     def _moving_until(self, is_complete: Callable[[TransformTree], bool]) -> TransformTree | None:
-        """Return the transforms of the first messages of /tf that complete them; None if none."""
+        """Return the transforms that the first messages of /tf complete; None if incomplete."""
         tree = self.fixed.copy()
         for _, message in islice(self._bag.messages(self._moving_topics), MOVING):
             if message is None:
@@ -227,7 +227,7 @@ class ExtrinsicsFinder:
         return None
 
     def _refuse(self, camera_frame: str, cloud: Any) -> None:
-        """Raise `SourceError`, with what to type."""
+        """Raise `SourceError` that says what to type."""
         try:
             self.fixed.lookup(camera_frame, cloud.header.frame_id)
         except SourceError as error:
@@ -241,7 +241,7 @@ class ExtrinsicsFinder:
         tree = TransformTree()
         topics = transform_topics(self._bag.topics)
         count = sum(self._bag.topics[topic].count for topic in topics)
-        # Reading stops at the last one: they come first in most bags.
+        # Stop reading at the last one: they come first in most bags.
         for topic, message in islice(self._bag.messages(topics), count):
             if message is None:
                 self._recording.note(f"a message on {topic} cannot be deserialised")
@@ -252,7 +252,7 @@ class ExtrinsicsFinder:
 
 
 def _frame_hints(cloud: Any) -> Iterator[str]:
-    """Yield what to type where no transform connects camera and LiDAR."""
+    """Yield what to type if no transform connects camera and LiDAR."""
     try:
         points = lidar_points(cloud)
     except MessageError:

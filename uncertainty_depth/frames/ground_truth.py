@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Ground truth of an image: LiDAR clouds or a registered depth image; live as in a bag."""
+"""An image's ground truth: LiDAR clouds or a registered depth image, live and in a bag."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from uncertainty_depth.records import Scan
 
 
 class GroundTruth(Protocol):
-    """How the messages of one topic become ground truth.
+    """Converts one topic's messages to ground truth.
 
     Attributes:
-        noun: what such a message is called in sentences.
-        unmatched_reason: what an image without such a message is counted under.
+        noun: such a message's name in sentences.
+        unmatched_reason: the reason that an image without such a message is counted under.
     """
 
     noun: str
@@ -37,19 +37,19 @@ class GroundTruth(Protocol):
         camera: Camera | None,
         shape: tuple[int, int],
     ) -> tuple[NDArray[np.float32], Scan | None]:
-        """Return the (H, W) float32 ground truth, metres, NaN where unknown.
+        """Return the (H, W) float32 ground truth, metres, NaN for unknown.
 
-        A LiDAR's comes with the scan that it was projected from.
+        A LiDAR's ground truth comes with the scan that was projected.
 
         Args:
-            messages: one cloud of each LiDAR, None if it has none in time, but not of all;
+            messages: one cloud per LiDAR, None for a LiDAR without one in time (but not for all);
                 or the depth image.
             viewpoint: of the camera image.
             camera: the camera at the image's size.
             shape: height and width of the camera image, pixels.
 
         Raises:
-            MessageError: the messages give none; the sentence names no time.
+            MessageError: the messages give no ground truth; the sentence names no time.
         """
 
     def is_awaited(self, messages: tuple[Any, ...], viewpoint: Viewpoint) -> bool:
@@ -101,7 +101,7 @@ class DepthImageGroundTruth:
     unmatched_reason = "no_ground_truth_image_within_max_time_difference"
 
     def __init__(self, rectifier_at: Callable[[int], Rectifier | None]) -> None:
-        """Take what returns the rectifier of a depth image for the stamp of the camera image."""
+        """Take a function from the camera image's stamp to the depth image's rectifier."""
         self._rectifier_at = rectifier_at
 
     def read(
@@ -127,8 +127,8 @@ class DepthImageGroundTruth:
 def merged_scan(scans: Sequence[Scan]) -> Scan:
     """Return the points of all scans in the frame of the first LiDAR, with its pose.
 
-    Projected, each pixel has the nearest point of all, and the occlusion filter sees them all:
-    what one LiDAR sees past an edge is hidden by what another sees of it.
+    After projection each pixel has the nearest of all points, and the occlusion filter sees them
+    all: one LiDAR's points behind an edge are hidden by another's points on it.
 
     Args:
         scans: at least one, each with the pose of its LiDAR at the same camera.

@@ -99,7 +99,7 @@ class KittiDrive:
         return Calibration(raw, rectified)
 
     def scan(self, index: int) -> NDArray[np.float32] | None:
-        """Return (N, 4) float32 x y z reflectance; None where the Velodyne missed this frame.
+        """Return (N, 4) float32 x y z reflectance; None if the Velodyne missed this frame.
 
         Raises:
             MessageError: cloud_wrong_size for a file that was cut within a point.
@@ -185,7 +185,7 @@ def lidar_to_camera(calibration: Path, projection: NDArray[np.float64]) -> NDArr
 def _calibration(
     path: Path, key: str, shape: tuple[int, ...], default: tuple[float, ...] | None = None
 ) -> NDArray[np.float64]:
-    """Return the numbers beside `key`; `default` where the file lacks them."""
+    """Return the numbers beside `key`; `default` if the file lacks them."""
     if not path.exists():
         raise SourceError(f"no such KITTI calibration file: {path}")
     lines = dict(line.split(":", 1) for line in path.read_text().splitlines() if ":" in line)

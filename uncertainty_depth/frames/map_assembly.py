@@ -27,8 +27,8 @@ class ReportImage(NamedTuple):
     """A camera image for the report.
 
     Attributes:
-        image: (h, w, 3) uint8 RGB, of the size of the maps where it is registered.
-        is_registered: a pixel of it and of the maps look in the same direction.
+        image: (h, w, 3) uint8 RGB, at the maps' size if it is registered.
+        is_registered: whether its pixels look in the same directions as the maps' pixels.
     """
 
     image: NDArray[np.uint8]

@@ -44,9 +44,9 @@ class NyuSource:
     """The labelled images of a folder, of one split or of all in order. A `Source`.
 
     Depth is millimetres in 16 bits, 0 = none. Outside the usual evaluation crop it is taken as
-    unknown: the images have a white border there. The border shows the mirrored pixels inside it,
-    or a network would learn to tell this camera from others by it. Stamps are nominal, the
-    official index times 0.1 s.
+    unknown: the images have a white border there. The border is replaced with mirrored pixels from
+    inside it; otherwise a network would learn to recognise this camera by it. Stamps are nominal:
+    the official index times 0.1 s.
     """
 
     def __init__(self, folder: Path, split: str = "") -> None:

@@ -55,9 +55,9 @@ class ExactPairs:
 
 
 class Outcome(NamedTuple):
-    """What was decided of one reference: `cloud` is None where none is near enough.
+    """The decision on one reference: `cloud` is None if none is near enough.
 
-    `apart_ns` is the time from the reference to the nearest cloud, near enough or not; None where
+    `apart_ns` is the time from the reference to the nearest cloud, near enough or not; None if
     there was no cloud.
     """
 
@@ -77,9 +77,9 @@ class _Cloud:
 class Pairer:
     """Pairs references (camera images or predictions) with the cloud of the nearest stamp.
 
-    A reference is decided once a cloud at or after it has come, so as long as each stream is in
-    order the outcome does not depend on how the two interleave. Where a stream's time jumps back
-    (a bag that loops) what waits is decided with what is there, and pairing starts anew.
+    A reference is decided once a cloud at or after it has come, so the outcome does not depend on
+    how the streams interleave, as long as each is in order. If a stream's time jumps back (a
+    looping bag), waiting references are decided with what is there, and pairing starts anew.
 
     Attributes:
         counts: references `paired` and `unmatched` (every reference is one of them once flushed),
@@ -110,7 +110,7 @@ class Pairer:
         if self._jumped(self._newest_reference, stamp_ns):
             self.counts["reference_time_jumps"] += 1
             outcomes = self._decide(len(self._references))
-            # clouds from before the jump do not tell that those after it have come
+            # clouds before the jump say nothing about clouds after it
             self._newest_reference = None
             self._newest_cloud = None
         self._newest_reference = max(stamp_ns, self._newest_reference or stamp_ns)
@@ -186,8 +186,8 @@ class NearestClouds:
     """Pairs references with the nearest cloud of each stream, as `Pairer` does with one stream.
 
     A reference is decided once every stream has decided it. The outcome's `cloud` is a tuple of
-    one cloud of each stream, in their order, with None for a stream that has none near enough;
-    it is None where no stream has one.
+    one cloud per stream, in their order, with None for a stream that has none near enough; it is
+    None if no stream has one.
 
     Attributes:
         incomplete: by stream, references that are paired without a cloud of it.
@@ -208,7 +208,7 @@ class NearestClouds:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Counts of all streams: see `Pairer`; those of clouds are sums over the streams."""
+        """Counts over all streams, see `Pairer`; cloud counts are sums over the streams."""
         counts: Counter[str] = Counter()
         for pairer in self._pairers.values():
             counts.update(pairer.counts)

@@ -261,10 +261,10 @@ class StorageFiles:
 
 
 def _listed_files(metadata: Path) -> list[str]:
-    """Return the files that the metadata lists, where each can be read by itself; else none.
+    """Return the files listed in the metadata if each can be read by itself, else none.
 
-    rosbags reads the others through the metadata: bags of compressed files or messages, and of
-    versions and storages that it refuses with a sentence.
+    rosbags reads other bags through the metadata: those with compressed files or messages, or with
+    versions and storages that it rejects with a message.
     """
     try:
         content = strict_yaml.read_file(metadata, MAX_METADATA_BYTES)
@@ -293,7 +293,7 @@ def _maker(path: Path) -> Callable[[], Any]:
             f"{', '.join(SUFFIXES)}"
         )
     if path.suffix == ".mcap":
-        file = McapFile(path)  # what it learnt of the file is kept
+        file = McapFile(path)  # the file's index is kept
 
         def reopened() -> McapFile:
             return file
@@ -322,7 +322,7 @@ class Topic(NamedTuple):
 
 
 class Record(NamedTuple):
-    """A message as its bytes lie in the bag: CDR, or ROS 1's own format where `is_ros1`."""
+    """A message's raw bytes in the bag: CDR, or ROS 1's own format if `is_ros1`."""
 
     topic: str
     message_type: str
@@ -342,7 +342,7 @@ class Recording:
     """
 
     def __init__(self, path: Path) -> None:
-        """Raises `SourceError` where `path` does not exist or is not a bag."""
+        """Raises `SourceError` if `path` does not exist or is not a bag."""
         if not path.exists():
             raise SourceError(f"no such bag: {path}")
         self.path = path
@@ -355,11 +355,11 @@ class Recording:
 
     @contextmanager
     def open(self) -> Iterator[OpenRecording]:
-        """Open the files; raises `SourceError` where that fails."""
+        """Open the files; raises `SourceError` if that fails."""
         with ExitStack() as stack:
             try:
                 readers = [stack.enter_context(make()) for make in self._make_readers]
-            except Exception as error:  # rosbags lets those of sqlite3, YAML, struct ... through
+            except Exception as error:  # rosbags passes on errors from sqlite3, YAML, struct ...
                 sentence = f"{self.path} cannot be read as a bag: {error}{_hint(str(error))}"
                 raise SourceError(sentence) from error
             for reader in readers:
@@ -405,17 +405,17 @@ class OpenRecording:
             )
 
     def messages(self, topics: Collection[str]) -> Iterator[tuple[str, Any | None]]:
-        """Yield topic and message of each message on `topics`; None where deserialising fails."""
+        """Yield topic and message for each message on `topics`; None if deserialising fails."""
         for record in self.records(topics):
             yield record.topic, _deserialized(record.data, record.message_type, record.is_ros1)
 
     def records(self, topics: Collection[str]) -> Iterator[Record]:
-        """Yield each message on `topics` as its bytes; several files are merged by log time."""
+        """Yield each message on `topics` as bytes; several files are merged by log time."""
         streams = [self._records_of(reader, topics) for reader in self._readers]
         yield from heapq.merge(*streams, key=lambda record: record.log_ns)
 
     def first(self, topic: str) -> Any | None:
-        """Return the first message on `topic` that can be read; None where there is none."""
+        """Return the first readable message on `topic`; None if there is none."""
         return next(
             (message for _, message in self.messages([topic]) if message is not None), None
         )
@@ -469,7 +469,7 @@ def _typestore(is_ros1: bool) -> Any:
 
 
 def _hint(problem: str) -> str:
-    """Return what to do about a file that looks truncated: of SQLite, or of ROS 1."""
+    """Return what to do about a SQLite or ROS 1 file that looks truncated."""
     if "malformed" in problem:
         return "; was it cut off?"
     return "; was it cut off? `rosbag reindex` may repair it" if "Bag index" in problem else ""

@@ -34,7 +34,7 @@ MAX_SHEAR = 0.01
 
 
 class Key(NamedTuple):
-    """What associates files and poses: a time, or the number of a frame.
+    """Key that associates files and poses: a time or a frame number.
 
     Attributes:
         value: nanoseconds, or the number.
@@ -46,7 +46,7 @@ class Key(NamedTuple):
 
 
 def key_of(text: str) -> Key | None:
-    """Return the time or the number in a file's stem or a file's column; None without one.
+    """Return the time or number in a file's stem or column; None without one.
 
     `1305031102.175304` is seconds, `1403636579763555584` nanoseconds, `frame-000012` number 12.
     """
@@ -59,10 +59,10 @@ def key_of(text: str) -> Key | None:
 
 
 class Trajectory:
-    """Camera-to-world poses: of frames by their number or order, or at times.
+    """Camera-to-world poses by frame number, by order, or by time.
 
     Attributes:
-        lost: rows whose pose is not finite: tracking had failed there.
+        lost: rows whose pose is not finite, because tracking failed.
     """
 
     def __init__(self, path: Path) -> None:
@@ -117,9 +117,9 @@ class Trajectory:
         """Return the (4, 4) camera-to-world pose of a frame; None if there is none.
 
         Args:
-            key: of the frame. At a time between two poses the pose is interpolated.
-            index: the frame's place in the order of all.
-            tolerance_ns: a pose farther away in time is not that of the frame.
+            key: the frame's key. At a time between two poses the pose is interpolated.
+            index: the frame's place among all frames.
+            tolerance_ns: largest time between the frame and its pose.
         """
         if self._in_order:
             return self._in_order[index] if index < len(self._in_order) else None
@@ -140,10 +140,10 @@ class Trajectory:
 
 
 def _rigid(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the rigid transform that 16 numbers of a matrix round.
+    """Return the rigid transform nearest to a matrix given by 16 rounded numbers.
 
     Raises:
-        ConfigError: they are no rotation and translation.
+        ConfigError: they are not a rotation and a translation.
     """
     matrix = numbers.reshape(4, 4)
     rotation = matrix[:3, :3]
@@ -167,7 +167,7 @@ LAYOUT = "expected the folders rgb and depth, K.txt, and poses.txt or groundtrut
 
 
 class _Item(NamedTuple):
-    """An image, and the depth image that belongs to it."""
+    """An image and its depth image."""
 
     image: Path
     depth: Path | None
@@ -175,12 +175,12 @@ class _Item(NamedTuple):
 
 
 class RgbdSource:
-    """The colour images of `DIR/rgb`, each with the depth image of `DIR/depth`. A `Source`.
+    """The colour images in `DIR/rgb`, each with its depth image in `DIR/depth`. A `Source`.
 
-    Files belong together if their names have the same number; names that are times are associated
-    with the nearest within `max_time_difference`. Depth is 16 bits, `per_metre` to the metre, 0 or
-    65535 is none. `K.txt` is the 3x3 camera matrix of the colour images. A pose of `poses.txt` or
-    `groundtruth.txt` takes points from the camera that saw the depth to the world.
+    Files belong together if their names have the same number. Names that are times are associated
+    with the nearest time within `max_time_difference`. Depth is 16 bits, `per_metre` to the metre,
+    0 or 65535 is none. `K.txt` is the 3x3 camera matrix of the colour images. A pose of
+    `poses.txt` or `groundtruth.txt` takes points from the camera that saw the depth to the world.
 
     Colour and depth are taken as registered, pixel by pixel, unless `depth_k` gives the depth its
     own camera: then each depth image is projected into the colour camera like a LiDAR's cloud.
@@ -220,7 +220,7 @@ class RgbdSource:
         return len(self._items)
 
     def __iter__(self) -> Iterator[Frame | Skipped]:
-        """Yield each colour image once, in the order of numbers or times."""
+        """Yield each colour image once, by number or time."""
         return map(self.__getitem__, range(len(self)))
 
     def __getitem__(self, index: int) -> Frame | Skipped:
@@ -269,7 +269,7 @@ class RgbdSource:
         if self._trajectory is None:
             return None
         pose = self._trajectory.at(key, index, self._tolerance_ns)
-        # Trackers of RGB-D cameras follow the depth; the frame's pose is the colour camera's.
+        # RGB-D trackers follow the depth camera; the frame's pose is the colour camera's.
         return None if pose is None else pose @ np.linalg.inv(self._depth_to_camera)
 
     def _read_cameras(self, folder: Path, options: dict[str, str]) -> None:

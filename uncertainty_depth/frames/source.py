@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Sources of frames: the protocol, opening one by its notation, and sources made of others."""
+"""Frame sources: the protocol, opening one by its notation, and composed sources."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ class Source(Protocol):
         """Sentences about what was lost or assumed, complete after an iteration."""
 
     def __len__(self) -> int:
-        """Return the expected number of camera images: exact where the source knows it."""
+        """Return the expected number of camera images, exact if the source knows it."""
 
     def __iter__(self) -> Iterator[Frame | Skipped]:
-        """Yield each camera image exactly once, as a frame or as the reason for its loss."""
+        """Yield each camera image exactly once, as a frame or the reason for its loss."""
 
 
 def has_recorded(notation: str, topics: PredictionTopics) -> bool:
-    """Return whether a source brings its predictions, so that it needs no model."""
+    """Return whether a source brings its own predictions and needs no model."""
     return notation.startswith(RECORDED) or bool(topics.depth_topic or topics.confidence_topic)
 
 
 def has_confidence(notation: str, topics: PredictionTopics) -> bool:
-    """Return whether a source of recorded predictions has a confidence beside the depth."""
+    """Return whether a source of recorded predictions has confidence beside the depth."""
     if not notation.startswith(RECORDED):
         return bool(topics.confidence_topic)
     from uncertainty_depth.frames.notation import folder_and_options
@@ -92,7 +92,7 @@ def open_source(
 def trained_on(model: str, training: Mapping[str, Any], sources: Sequence[str]) -> list[str]:
     """Return a sentence for each source whose frames the model has seen in training.
 
-    The names of the sources are compared, nothing else.
+    Only the sources' names are compared.
 
     Args:
         model: name of the model.
@@ -114,7 +114,7 @@ def calibrated_on(fitted_to: Mapping[str, Any], sources: Sequence[str]) -> list[
     """Return a sentence for each source that a calibration was fitted to.
 
     Args:
-        fitted_to: the record of the calibration, with `sources`.
+        fitted_to: the calibration's record, with `sources`.
         sources: names.
     """
     fitted = fitted_to.get("sources")
@@ -135,9 +135,9 @@ def _overlap_sentences(
 
 
 def _overlap(source: str, used: str) -> str:
-    """Return what `used` is to `source`; empty where no frame is in both.
+    """Return how `used` relates to `source`; empty if they share no frame.
 
-    A path's last part alone is a hint: the folder moved, or is another.
+    If only the paths' last parts agree, it is a hint: the folder may have moved, or be another.
     """
     source_type, place, parts = _identity(source)
     other_type, other_place, other_parts = _identity(used)
@@ -157,7 +157,7 @@ def _identity(name: str) -> tuple[str, Path, set[object]]:
 
         folder, split = _folder_and_split(rest)
         return prefix, folder, set(PARTS[split])
-    if prefix == "synthetic":  # the first worlds of a seed are the same however many there are
+    if prefix == "synthetic":  # a seed's first worlds do not depend on their number
         options = dict(part.partition("=")[::2] for part in rest.split(","))
         seed = (options.get("seed", "0"), options.get("test_objects", "false").lower())
         worlds = {"rooms", options.get("scenes", "rooms")}  # other worlds may include these
@@ -273,7 +273,7 @@ class CheckedSource:
 
     @property
     def notes(self) -> list[str]:
-        """The notes of the source, and the warnings of the check."""
+        """The source's notes and the check's warnings."""
         return [*self.source.notes, *self.check.warnings()]
 
     def __len__(self) -> int:
@@ -286,7 +286,7 @@ class CheckedSource:
 
 
 class JoinedSource:
-    """The frames of several sources, in their order.
+    """Frames of several sources, in the sources' order.
 
     Attributes:
         name: the names of the sources, joined by `NAME_SEPARATOR`.
@@ -333,10 +333,10 @@ class Part:
 
 
 class EvenlySpread:
-    """At most so many frames of a source, evenly spread over it.
+    """At most a given number of a source's frames, evenly spread.
 
-    A frame that cannot be used leaves its place to the next one that can. Files and bags are not
-    decoded for frames that are left out.
+    An unusable frame is replaced with the next usable one. Files and bags are not decoded for
+    frames that are left out.
     """
 
     def __init__(self, source: Source, max_frames: int) -> None:
@@ -347,7 +347,7 @@ class EvenlySpread:
 
     @property
     def notes(self) -> list[str]:
-        """The notes of the source, and how many of its frames are used."""
+        """The source's notes, and how many of its frames are used."""
         if len(self._places) == len(self.source):
             return list(self.source.notes)
         used = len(self._places) if self._used is None else self._used
@@ -374,7 +374,7 @@ class EvenlySpread:
                 yield record
 
     def _records(self) -> Iterator[Frame | Skipped]:
-        """Yield every record, or `UNWANTED` in the place of one that need not be read."""
+        """Yield every record, or `UNWANTED` for one that need not be read."""
         if hasattr(self.source, "__getitem__"):  # files: by their numbers
             for index in range(len(self.source)):
                 yield self.source[index] if self._is_due(index) else UNWANTED
@@ -396,6 +396,6 @@ def evenly_spread(count: int, max_count: int) -> set[int] | None:
 
 
 def open_sources(notations: Sequence[str], options: SourceConfig) -> Source:
-    """Return the sources as one, the geometry of each checked."""
+    """Return the sources as one, with each one's geometry checked."""
     sources = [CheckedSource(open_source(notation, options)) for notation in notations]
     return sources[0] if len(sources) == 1 else JoinedSource(sources)

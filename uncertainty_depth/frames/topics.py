@@ -37,13 +37,13 @@ def never_predicted(_: str) -> bool:
 
 
 class Topics(NamedTuple):
-    """The names of the topics that frames are made of.
+    """Names of the topics that frames are made from.
 
     Attributes:
         image: camera images.
-        camera_info: of the same camera; may be empty where a depth image is the ground truth.
-        lidars: point clouds, none where a depth image is the ground truth.
-        depth_image: empty where the LiDAR is the ground truth.
+        camera_info: of the same camera; may be empty if a depth image is the ground truth.
+        lidars: point clouds; none if a depth image is the ground truth.
+        depth_image: empty if the LiDAR is the ground truth.
     """
 
     image: str
@@ -53,19 +53,19 @@ class Topics(NamedTuple):
 
     @property
     def lidar(self) -> str:
-        """The topic of the first LiDAR; empty where a depth image is the ground truth."""
+        """The first LiDAR's topic; empty if a depth image is the ground truth."""
         return self.lidars[0] if self.lidars else ""
 
     @property
     def ground_truths(self) -> tuple[str, ...]:
-        """The topics of the LiDARs, or that of the depth image."""
+        """The LiDARs' topics, or the depth image's."""
         return self.lidars or (self.depth_image,)
 
 
 class TopicChooser:
-    """Chooses the topics that a config names, else those that are alone in the bag.
+    """Chooses the topics named by a config, or else the only candidates in the bag.
 
-    Camera and depth images are told apart by their encodings: 16UC1 and 32FC1 are depth.
+    Camera and depth images are distinguished by encoding: 16UC1 and 32FC1 are depth.
     """
 
     def __init__(
@@ -77,15 +77,15 @@ class TopicChooser:
         predictions: PredictionTopics = NO_PREDICTIONS,
         is_predicted: IsPredicted = never_predicted,
     ) -> None:
-        """Take what is to be chosen from.
+        """Take the topics to choose from.
 
         Args:
             bag: its name in sentences.
-            topics: of the bag, by name.
-            config: topics that are named.
+            topics: the bag's topics, by name.
+            config: names topics.
             encoding_of: returns the encoding of an image topic.
-            predictions: recorded depth that takes the place of the camera image.
-            is_predicted: tells whether the cloud of a topic was made of predicted depth.
+            predictions: recorded depth that replaces the camera image.
+            is_predicted: returns whether a topic's cloud was made from predicted depth.
         """
         self._bag = bag
         self._topics = topics
@@ -119,13 +119,13 @@ class TopicChooser:
         return Topics(image, info, lidars, depth_image)
 
     def unused_depth_images(self, topics: Topics) -> list[str]:
-        """Return depth images that could be ground truth, where the LiDAR is used by default."""
+        """Return depth images that could be ground truth when the LiDAR is used by default."""
         if self._config.lidar_topic or topics.depth_image:
             return []
         return self._images(depth=True, besides=topics.image)
 
     def _image(self) -> str:
-        """Return the topic of the depth to score, else of the camera image."""
+        """Return the topic of the depth to score, or else of the camera image."""
         predictions = self._predictions
         if predictions.depth_topic:
             self._check(predictions.depth_topic, IMAGE, "depth_topic")
@@ -140,7 +140,7 @@ class TopicChooser:
         return image
 
     def _check_image(self) -> None:
-        """Refuse an image topic that has no camera image to show beside the depth."""
+        """Reject an image topic that has no camera image to show beside the depth."""
         image = self._config.image_topic
         if not image:
             return
@@ -177,7 +177,7 @@ class TopicChooser:
         return (), self._only(depth_images, "depth image", "--ground-truth-topic")
 
     def _check_measured(self, lidar: str) -> None:
-        """Refuse points that were predicted as ground truth."""
+        """Reject predicted points as ground truth."""
         if self._is_predicted(lidar):
             raise SourceError(
                 f"lidar_topic {lidar!r} in {self._bag} holds points of predicted depth, with "
@@ -185,7 +185,7 @@ class TopicChooser:
             )
 
     def _camera_info(self, image: str, is_required: bool) -> str:
-        """Return the camera info in the namespace of the image, without its transport's suffix."""
+        """Return the camera info in the image's namespace, without its transport's suffix."""
         candidates = self._of(CAMERA_INFO)
         if not candidates and not is_required:
             return ""
@@ -196,9 +196,9 @@ class TopicChooser:
         return self._only(candidates, "camera info", "--camera-info-topic")
 
     def _images(self, depth: bool, besides: str = "") -> list[str]:
-        """Return image topics with or without depth, each in one transport: raw where recorded.
+        """Return image topics with or without depth, each in one transport: raw if recorded.
 
-        What this package's nodes published is no input.
+        Topics published by this package's nodes are not inputs.
         """
         others = {without_transport(besides), self._predictions.confidence_topic}
         return [
@@ -251,7 +251,7 @@ def transform_topics(topics: Mapping[str, Topic], name: str = "tf_static") -> li
 
 
 def published_predictions(topics: Collection[str]) -> PredictionTopics:
-    """Return the depth and sigma that the depth node published, or `evaluate` wrote, if any."""
+    """Return the depth and sigma published by the depth node or written by `evaluate`, if any."""
     for name in sorted(topics):
         namespace, found, _ = name.rpartition(SIGMA)
         if found and (depth := f"{namespace}{DEPTH}") in topics:
@@ -262,7 +262,8 @@ def published_predictions(topics: Collection[str]) -> PredictionTopics:
 def is_published(name: str, topics: Collection[str]) -> bool:
     """Return whether the depth node or the evaluator made an image: sigma lies beside it.
 
-    `ns/depth/image_rect` alone may be a camera's; with `ns/uncertainty/image_rect` it is ours.
+    `ns/depth/image_rect` alone may be a camera's; with `ns/uncertainty/image_rect` it is this
+    package's.
     """
     for part in OUTPUTS:
         namespace, found, _ = name.rpartition(part)
@@ -279,7 +280,7 @@ def without_transport(name: str) -> str:
 
 
 def _raw_first(names: list[str]) -> list[str]:
-    """Return one transport of each image: raw where it is recorded."""
+    """Return one transport per image: raw if it was recorded."""
     by_image: dict[str, str] = {}
     for suffix in ("", *TRANSPORTS):
         for name in names:

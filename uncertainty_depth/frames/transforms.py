@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Transforms between frames: fixed, as `/tf_static` has them, and moving, as `/tf` has them."""
+"""Transforms between frames: fixed, as in `/tf_static`, and moving, as in `/tf`."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from uncertainty_depth.geometry.transforms import interpolated, transform_from
 from uncertainty_depth.messages.stamps import SECOND_NS, frame_name, stamp_ns
 
 BUFFER_NS = 10 * SECOND_NS  # as tf2's buffer
-JUMP_NS = SECOND_NS  # so far back, time has jumped: the bag loops
-LOOKAHEAD_NS = 2 * SECOND_NS  # transforms this much later: none comes any more for a stamp
+JUMP_NS = SECOND_NS  # a larger step back is a time jump: the bag loops
+LOOKAHEAD_NS = 2 * SECOND_NS  # once transforms are this much later, none is expected for a stamp
 
 
 class FixedPose:
@@ -100,7 +100,7 @@ class _Edge(NamedTuple):
 class TransformTree:
     """Frames and the transforms between them.
 
-    Any two that are connected can be asked for, whichever way the arrows point.
+    Any two connected frames can be looked up, in either direction.
     """
 
     def __init__(self) -> None:
@@ -113,7 +113,7 @@ class TransformTree:
         return sorted(self._neighbours)
 
     def copy(self) -> TransformTree:
-        """Return a tree with the same fixed transforms; `self` has no moving ones."""
+        """Return a tree with the same fixed transforms; `self` must have no moving ones."""
         tree = TransformTree()
         tree._neighbours = {frame: dict(edges) for frame, edges in self._neighbours.items()}
         return tree
@@ -165,11 +165,11 @@ class TransformTree:
         Args:
             target: frame.
             source: frame.
-            time_ns: when, nanoseconds; None takes the newest of moving poses.
+            time_ns: time, nanoseconds; None takes the newest moving poses.
 
         Raises:
-            SourceError: no chain connects the two (it names the frames that are known), or the
-                time lies outside the buffer of a moving one.
+            SourceError: no chain connects the two (the error names the known frames), or the time
+                lies outside the buffer of a moving one.
         """
         chain = self._chain(target.lstrip("/"), source.lstrip("/"))
         if chain is None:
@@ -194,15 +194,15 @@ class TransformTree:
     ) -> NDArray[np.float64]:
         """Return the (4, 4) transform from `source` at one time to `target` at another.
 
-        A point that rests in `fixed_frame` keeps its place there in between; tf2's
-        `lookup_transform_full` is the same.
+        A point at rest in `fixed_frame` stays there in between, as in tf2's
+        `lookup_transform_full`.
 
         Args:
-            fixed_frame: in which the world stands still.
+            fixed_frame: frame in which the world stands still.
             target: frame.
-            target_ns: when coordinates in `target` are asked for, nanoseconds.
+            target_ns: time of the coordinates in `target`, nanoseconds.
             source: frame.
-            source_ns: when a point has its coordinates in `source`, nanoseconds.
+            source_ns: time of the coordinates in `source`, nanoseconds.
 
         Raises:
             SourceError: as `lookup`.
@@ -233,7 +233,7 @@ class TransformTree:
         return edge
 
     def _chain(self, target: str, source: str) -> list[_Edge] | None:
-        """Return the edges of the shortest chain; None where nothing connects the two."""
+        """Return the edges of the shortest chain; None if nothing connects the two."""
         chains: dict[str, list[_Edge]] = {target: []}
         waiting = deque([target])
         while waiting and source not in chains:
