@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Metrics of depth and of its uncertainty: exact functions and a one-pass accumulator."""
+"""Metrics for depth and its uncertainty: exact functions and a one-pass accumulator."""
 
 from uncertainty_depth.metrics.calibration import auce, coverage, crps, interval_score, mpiw, nll
 from uncertainty_depth.metrics.depth import depth_errors, valid_pixels

@@ -16,7 +16,7 @@ Integers = NDArray[np.int64]
 def as_floats(values: Any) -> Floats:
     """Return the values as float64, without a copy if they are float64 already.
 
-    Tensors of torch are arrays too, see `as_array`.
+    Torch tensors are accepted, see `as_array`.
     """
     return np.asarray(as_array(values), dtype=np.float64)
 
@@ -24,8 +24,8 @@ def as_floats(values: Any) -> Floats:
 def as_array(values: Any) -> NDArray[Any]:
     """Return the values as an array of their own type.
 
-    A tensor of torch may be on any device and have a gradient; bfloat16, which NumPy lacks,
-    becomes float32.
+    A torch tensor may be on any device and have a gradient. bfloat16, which NumPy lacks, becomes
+    float32.
     """
     if hasattr(values, "detach"):  # a tensor, and torch need not be imported for it
         values = values.detach().cpu()
@@ -41,9 +41,9 @@ def order_statistic(values: Floats, number: int) -> float:
 def sorted_order(values: Floats) -> tuple[Integers, Floats]:
     """Return the argsort of values that are not negative, and the sorted values.
 
-    Equals stay in their order, so the result is the same on every machine. NumPy sorts 16 bits at
-    a time in linear time, whatever the processor: two such passes, over the upper half of each
-    float64. What still differs in the lower half is put in order after them.
+    The sort is stable, so the result is the same on every machine. NumPy sorts 16 bits at a time
+    in linear time on any processor. Two such passes sort the upper half of each float64; values
+    that differ only in the lower half are sorted afterwards.
     """
     order = _order_of_upper_bits(values)
     ascending = values.take(order)
@@ -73,12 +73,12 @@ def _is_ascending(values: Floats) -> bool:
 
 
 def inner(first: Floats, second: Floats) -> float:
-    """Return the inner product, rounded the same with any number of BLAS threads: without BLAS."""
+    """Return the inner product without BLAS, so that rounding does not depend on its threads."""
     return float(np.einsum("i,i", first, second))
 
 
 def clipped(index: Integers, number: int) -> Integers:
-    """Clip indices to 0 ... number - 1 in place; a pass that is mostly not needed."""
+    """Clip indices to 0 ... number - 1 in place, skipping the pass if not needed."""
     if index.min() < 0:
         np.maximum(index, 0, out=index)
     if index.max() >= number:
@@ -112,7 +112,7 @@ def first_sums(values: Floats, counts: Integers) -> Floats:
 def average_ranks(ascending: Floats) -> Floats:
     """Return the centred ranks of sorted values; equal values share their mean rank.
 
-    The array may be shared with other callers: it is not to be written to.
+    The array may be shared with other callers: do not write to it.
     """
     ranks = _distinct_ranks(len(ascending))
     equal = np.flatnonzero(ascending[1:] == ascending[:-1])

@@ -64,7 +64,7 @@ class Bins:
 
     @cached_property
     def centres(self) -> Floats:
-        """Value that stands for each bin, (number,): 0 for the first, the edge for the last."""
+        """Representative value of each bin, (number,): 0 for the first, the edge for the last."""
         middle = (self.edges[:-1] + self.edges[1:]) / 2
         return np.concatenate(([0.0], middle[1:-1], [self.edges[-2]]))
 
@@ -73,14 +73,14 @@ class Bins:
     ) -> Floats:
         """Return approximate order statistics of histograms, counted from 1.
 
-        The density within a bin is taken as a line, see `_skew`. The last one is exact; NaN
-        without a pixel.
+        The density within a bin is assumed to be linear, see `_skew`. The last statistic is exact.
+        It is NaN without pixels.
 
         Args:
             counts: (..., number) pixels in each bin.
-            numbers: (..., K) which order statistics; the leading axes are those of `counts`.
-            least: (...) minimum of the values that were binned.
-            greatest: (...) maximum of them.
+            numbers: (..., K) which order statistics; same leading axes as `counts`.
+            least: (...) minimum of the binned values.
+            greatest: (...) maximum of the binned values.
         """
         total = np.cumsum(counts, axis=-1, dtype=np.float64)
         place = _places(total, numbers)
@@ -102,7 +102,7 @@ class Bins:
         return np.where(total[..., -1:] > 0, values, np.nan)
 
     def below(self, counts: NDArray, values: NDArray) -> Floats:
-        """Return approximately how many of each histogram lie at or below each value.
+        """Return approximately how many of each histogram's pixels lie at or below each value.
 
         Args:
             counts: (..., number).
@@ -121,8 +121,7 @@ class Bins:
     def _skew(self, counts: NDArray, place: Integers) -> Floats:
         """Return how the density within bins leans, from -1, falling to 0, to 1, rising from it.
 
-        It is the slope between the two neighbours, less so if that rests on a few pixels: bins
-        twice as wide serve as well as those of a constant density.
+        It is the slope between the two neighbours, reduced if that rests on a few pixels.
         """
         inner = (place > 0) & (place < self.number - 1)
         place = np.where(inner, place, 1)
@@ -154,8 +153,8 @@ def first_bin_sums(counts: NDArray, sums: NDArray, numbers: NDArray) -> Floats:
 
     Args:
         counts: (..., B) pixels in each bin.
-        sums: (..., B) of what is summed.
-        numbers: (..., K) pixels.
+        sums: (..., B) sums in each bin.
+        numbers: (..., K) numbers of pixels.
     """
     total = np.cumsum(counts, axis=-1, dtype=np.float64)
     place = _places(total, numbers)

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The size of sigma: coverage, AUCE, likelihood, CRPS, interval score.
+"""Metrics of sigma's size: coverage, AUCE, likelihood, CRPS, interval score.
 
 Coverage and its area: Gustafsson, Danelljan and Schon, "Evaluating Scalable Bayesian Deep Learning
 Methods for Robust Computer Vision", CVPRW 2020. CRPS and interval score: Gneiting and Raftery,
@@ -67,8 +67,8 @@ def covered_pixels(ascending_ratio: Floats, half_widths: Floats) -> Integers:
 def auce(error: ArrayLike, sigma: ArrayLike, distribution: str = "gaussian") -> float:
     """Return the area under the calibration error curve `|p - coverage(p)|`; 0 is best.
 
-    Gustafsson et al. 2020 have the Gaussian one. A perfectly calibrated Laplace sigma has 0.074
-    there, and 0 with distribution="laplace".
+    Gustafsson et al. 2020 use the Gaussian one, which gives 0.074 for a perfectly calibrated
+    Laplace sigma; distribution="laplace" gives 0.
 
     Arguments and errors as in `coverage`; trapezoid rule; NaN for N = 0.
 
@@ -89,9 +89,9 @@ def area_of_miscoverage(fractions: Floats) -> Floats:
 def nll(error: ArrayLike, sigma: ArrayLike, distribution: str = "gaussian") -> float:
     """Return the mean negative log likelihood of the errors, nats.
 
-    Gaussian: `ln(2 pi s^2) / 2 + e^2 / (2 s^2)`. Laplace: `ln(sqrt(2) s) + sqrt(2) e / s`.
-    A zero sigma is a certain claim: +inf as soon as one such pixel is in error; -inf where all of
-    them are right. Arguments and errors as in `coverage`; NaN for N = 0.
+    Gaussian: `ln(2 pi s^2) / 2 + e^2 / (2 s^2)`. Laplace: `ln(sqrt(2) s) + sqrt(2) e / s`. A zero
+    sigma claims certainty: the result is +inf if any such pixel is in error, and -inf if all are
+    exact. Arguments and errors as in `coverage`; NaN for N = 0.
     """
     law = distributions.named(distribution)
     error, sigma = checks.errors(error, sigma)
@@ -110,7 +110,7 @@ def log_sum(sigma: Floats) -> float:
 
 
 def power_sum(ratio: Floats, law: Distribution) -> float:
-    """Return the sum of `(error / sigma)^power` of a distribution."""
+    """Return the sum of `(error / sigma)^power` for a distribution."""
     with np.errstate(over="ignore"):
         return inner(ratio, ratio) if law.power == 2 else float(ratio.sum())
 
@@ -135,11 +135,11 @@ def crps_sum(
     """Return the sum of the CRPS of `scale * sigma`, metres.
 
     Args:
-        error: (N,) absolute errors, metres; or the sums of bins of narrow ratio, as the score is
-            linear in error and sigma but for their ratio.
+        error: (N,) absolute errors, metres; or sums over bins of nearly equal ratio, as the score
+            is linear in error and sigma at a fixed ratio.
         sigma: (N,) metres, or anything proportional to it.
         ratio: (N,) `error / sigma`.
-        law: what sigma claims.
+        law: the distribution that sigma claims.
         scale: factor on sigma; 0 claims certainty.
     """
     if not scale:

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Checks of the arguments of the exact functions; each error is one sentence."""
+"""Argument checks for the exact functions; each error is one sentence."""
 
 from __future__ import annotations
 

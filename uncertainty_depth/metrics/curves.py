@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The arrays that the plots show, from the same sums as the metrics."""
+"""The plots' arrays, from the same sums as the metrics."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def curves(sums: Sums) -> dict[str, Any]:
 
         - "sparsification": statistic -> {"fractions", "oracle", "random", candidate -> curve,
           "ause": candidate -> area}, means over the images;
-        - "n_merci": {"alphas", "tail", candidate -> curve}; "tail" is where the largest error
-          covered exceeds the mean error;
+        - "n_merci": {"alphas", "tail", candidate -> curve}; "tail" is the part in which the
+          largest covered error exceeds the mean error;
         - "reliability" and "reliability_laplace": {"levels", candidate -> fraction covered};
         - "by_distance": {"edges", metric -> values}, see the registry.
 

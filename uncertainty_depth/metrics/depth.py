@@ -36,7 +36,7 @@ A1_FACTOR = 1.25
 
 
 def scorable(ground_truth: NDArray, min_depth: float, max_depth: float) -> NDArray[np.bool_]:
-    """Return where ground truth is finite, positive and in `[min_depth, max_depth]`, metres.
+    """Return the mask of ground truth that is finite, positive and in `[min_depth, max_depth]`.
 
     A ground truth of 0 stands for "none".
     """
@@ -56,7 +56,7 @@ def valid_pixels(
     Args:
         depth: predicted depth of any shape, metres.
         sigma: predicted standard deviation of the same shape, metres.
-        ground_truth: of the same shape, metres, NaN where unknown.
+        ground_truth: of the same shape, metres, NaN for unknown.
         min_depth: minimum ground truth that is scored, metres.
         max_depth: maximum ground truth that is scored, metres.
 
@@ -71,7 +71,7 @@ def valid_pixels(
 def flat_maps(
     depth: ArrayLike, sigma: ArrayLike, ground_truth: ArrayLike
 ) -> tuple[NDArray, NDArray, NDArray]:
-    """Return the three maps flat, of the type that they have.
+    """Return the three maps flattened, with unchanged types.
 
     Raises:
         ValueError: the shapes differ, or an argument is not an array of numbers.
@@ -88,22 +88,22 @@ def flat_maps(
 
 
 def has_prediction(depth: NDArray, sigma: NDArray) -> NDArray[np.bool_]:
-    """Return where there is a finite depth and a finite sigma that is not negative."""
+    """Return the mask of finite depth with a finite, non-negative sigma."""
     return np.isfinite(depth) & np.isfinite(sigma) & (sigma >= 0)
 
 
 @dataclass(frozen=True, eq=False)
 class PixelErrors:
-    """Every error of every pixel, (N,) float64 each.
+    """Every error for every pixel, (N,) float64 each.
 
     Attributes:
         absolute: `|d - g|`, metres.
         squared: its square.
         relative: `|d - g| / g`.
-        log: `ln d - ln g`; -inf where `d <= 0`.
-        factor: `max(d / g, g / d)`; +inf where `d <= 0`.
-        inverse: `|1 / d - 1 / g|`, 1/m; +inf where `d <= 0`.
-        inaccurate: 1 where the factor is 1.25 or more, else 0: the mean is `1 - a1`.
+        log: `ln d - ln g`; -inf if `d <= 0`.
+        factor: `max(d / g, g / d)`; +inf if `d <= 0`.
+        inverse: `|1 / d - 1 / g|`, 1/m; +inf if `d <= 0`.
+        inaccurate: 1 if the factor is 1.25 or more, else 0: the mean is `1 - a1`.
         positive_depth: `max(d, 0)`, metres.
     """
 

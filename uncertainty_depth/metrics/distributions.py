@@ -23,8 +23,8 @@ class Distribution:
 
     Attributes:
         name: "gaussian" or "laplace".
-        power: of error / sigma.
-        weight: of that power.
+        power: power of error / sigma.
+        weight: weight of that power.
         normaliser: nats.
     """
 
@@ -42,7 +42,7 @@ class Distribution:
         return np.array(quantiles).reshape(levels.shape)
 
     def likely_scale(self, mean_power: ArrayLike) -> Floats:
-        """Return the factor on sigma under which the errors are most likely; 0 without any error.
+        """Return the factor on sigma that maximises the errors' likelihood; 0 without any error.
 
         Args:
             mean_power: mean of `(error / sigma)^power`, of any shape.
@@ -111,7 +111,7 @@ def folded_normal(standard: Floats) -> tuple[Floats, Floats]:
 
     Returns:
         `2 phi(z)`, and `erf(z / sqrt 2)` with an error of at most 1e-13. Both are (N,); beyond 9
-        they are those at 9.
+        they are constant.
     """
     np.minimum(standard, NORMAL_LIMIT, out=standard)
     density = standard * standard

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The one exact pass over a frame's pixels, which makes its block of sums."""
+"""The single exact pass over a frame's pixels, which makes its block of sums."""
 
 from __future__ import annotations
 
@@ -79,11 +79,11 @@ LARGEST_SUM = 1e200
 
 
 class ScoredPixels:
-    """The pixels of a frame that have ground truth, and those of them that are scored.
+    """A frame's pixels with ground truth, and the scored ones among them.
 
     Attributes:
         truth: (M,) ground truth within the limits of the evaluation, metres.
-        depth, sigma, ground_truth: (N,) float64 of the pixels that also have a prediction, metres.
+        depth, sigma, ground_truth: (N,) float64, metres, for pixels that also have a prediction.
         cells: (N,) cell of `GRID` of each of these; None if the maps are flat.
     """
 
@@ -131,7 +131,7 @@ class ScoredPixels:
 
     @property
     def scale(self) -> float:
-        """What the depth lacks as a factor: median of ground truth / depth; NaN without any."""
+        """The depth's missing factor: median of ground truth / depth; NaN without any."""
         positive = self.depth > 0
         if positive.all():
             return float(np.median(self.ground_truth / self.depth)) if len(self) else math.nan
@@ -216,7 +216,7 @@ def _add_depth(block: Block, errors: PixelErrors, signed_error: Floats, truth: F
 
 
 def _add_sigma(block: Block, error: Floats, sigma: Floats) -> Floats:
-    """Add what the size of the predicted sigma is judged by; return error / sigma."""
+    """Add the sums that judge the predicted sigma's size; return error / sigma."""
     ratio = error_ratio(error, sigma)
     ascending = sorted_values(ratio)
     for row, law in enumerate(LAWS):
@@ -235,7 +235,7 @@ def _add_sigma(block: Block, error: Floats, sigma: Floats) -> Floats:
 
 
 def _add_depth_as_sigma(block: Block, errors: PixelErrors) -> None:
-    """Add the same of the predicted depth as a sigma."""
+    """Add the same sums for the predicted depth used as sigma."""
     depth = errors.positive_depth
     ratio = error_ratio(errors.absolute, depth)
     finite = ratio if not block["no_depth"] else ratio[np.isfinite(ratio)]
@@ -271,7 +271,7 @@ def _add_rankings(block: Block, errors: PixelErrors, sigma: Floats) -> None:
             block["spearman"][place] = spearman
             block["spearmans"][place] = 1
         block["removal"][row] = removal[:, PLOTTED_FRACTIONS]
-    constant = CANDIDATES.index("constant")  # all pixels tie: none goes before all do
+    constant = CANDIDATES.index("constant")  # all pixels tie: they are removed all together
     none_removed = np.repeat(oracle[:, :1], oracle.shape[1], axis=1)
     block["ause"][constant], block["aurg"][constant] = poggi_areas(none_removed, oracle)
     block["aurc"][constant] = error.mean()
@@ -286,7 +286,7 @@ def _add_histogram(block: Block, name: str, bins: Bins, values: Floats) -> Integ
 
 
 def _binned(index: Integers, values: Floats, bins: Bins) -> NDArray[np.float32]:
-    """Return the sums in bins, no finer than the bins are: half of their bytes compress away."""
+    """Return the sums in bins, rounded as coarsely as the bins: half the bytes compress away."""
     with np.errstate(over="ignore"):
         return np.bincount(index, values, bins.number).astype(np.float32)
 

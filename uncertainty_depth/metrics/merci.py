@@ -31,7 +31,7 @@ def merci(error: ArrayLike, sigma: ArrayLike, alpha: float = 0.95) -> float:
         alpha: fraction in (0, 1].
 
     Returns:
-        `mean(lambda_alpha * sigma)` over all N; +inf where lambda is infinite; NaN for N = 0.
+        `mean(lambda_alpha * sigma)` over all N; +inf if lambda is infinite; NaN for N = 0.
 
     Raises:
         ValueError: wrong shapes, a negative or non-finite value, alpha out of range.
@@ -55,9 +55,9 @@ def n_merci(error: ArrayLike, sigma: ArrayLike, alpha: float = 0.95) -> float:
         alpha: fraction of the pixels to cover, in (0, 1].
 
     Returns:
-        The metric; +inf where lambda is infinite; NaN for N = 0 and where the largest covered
-        error equals the mean error. Negative where errors are so heavy-tailed that their mean lies
-        above their alpha quantile.
+        The metric; +inf if lambda is infinite; NaN for N = 0, or if the largest covered error
+        equals the mean error. Negative if errors are so heavy-tailed that their mean lies above
+        their alpha quantile.
 
     Raises:
         ValueError: wrong shapes, a negative or non-finite value, alpha out of range.
@@ -84,7 +84,7 @@ def order_number(alpha: float, pixels: int) -> int:
 
 
 def error_ratio(error: Floats, sigma: Floats) -> Floats:
-    """Return `error / sigma`; where sigma is 0: 0 for no error, +inf otherwise."""
+    """Return `error / sigma`; if sigma is 0, 0 for no error, else +inf."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = error / sigma
     if not len(sigma) or sigma.min() > 0:
@@ -93,7 +93,7 @@ def error_ratio(error: Floats, sigma: Floats) -> Floats:
 
 
 def rescaled_mean(factor: float | Floats, mean_sigma: float | Floats) -> Floats:
-    """Return `mean(lambda sigma)`, infinite with lambda even where every sigma is 0."""
+    """Return `mean(lambda sigma)`, infinite if lambda is, even if every sigma is 0."""
     with np.errstate(invalid="ignore"):
         return np.where(np.isinf(factor), np.inf, factor * np.asarray(mean_sigma))
 

@@ -1,10 +1,10 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Every metric in one pass over the pixels, in bounded memory, whatever their number.
+"""Every metric in one pass over any number of pixels, in bounded memory.
 
 Sums and counts are exact. Order statistics come from logarithmic bins (see `bins`), so metrics
-made of them are off from the exact functions on all pixels together by bounds that docs/metrics.md
-states and the tests hold. Chunks of frames, at once, or merged in any order: counts are equal and
-sums agree to rounding.
+based on them differ from the exact functions on all pixels together. docs/metrics.md states the
+bounds, and the tests enforce them. Frames may be added at once or merged in chunks in any order:
+counts are equal and sums agree to rounding.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ LAYOUT = {
 class OnlineMetrics:
     """Accumulates all metrics of depth, its sigma and the trivial baselines over any frames.
 
-    The state is at most 128 blocks of frames; besides, `update` needs 0.2 kB for each scored pixel
+    The state is at most 128 blocks of frames; in addition, `update` needs 0.2 kB per scored pixel
     of its frame.
 
     Args:
         config: what is scored, and how.
-        **options: of `EvaluationConfig`, in place of the config's, e.g. `max_depth=10`.
+        **options: `EvaluationConfig` options that override the config's, e.g. `max_depth=10`.
 
     Attributes:
         config: what is scored, and how. States merge when their configs score the same.
@@ -101,14 +101,14 @@ class OnlineMetrics:
         """Score one frame and add it.
 
         Args:
-            depth: predicted depth of any shape, metres; NaN where there is no prediction.
+            depth: predicted depth of any shape, metres; NaN for no prediction.
             sigma: predicted standard deviation, same shape, metres.
-            ground_truth: same shape, metres, NaN where unknown.
+            ground_truth: same shape, metres, NaN for unknown.
 
         Returns:
-            The metrics of this frame, nested like `compute`, of the baselines the rankings alone;
-            None if no pixel is valid. Its pixels with ground truth count in `scored_fraction` all
-            the same.
+            This frame's metrics, nested like `compute`, with only the rankings for baselines; None
+            if no pixel is valid. Its pixels with ground truth count in `scored_fraction` even
+            then.
 
         Raises:
             ValueError: the shapes differ, or an argument is not an array of numbers.
@@ -135,9 +135,9 @@ class OnlineMetrics:
         Args:
             pixels: of the frame.
             aligned_by: factor that brought the depth to the scale of the ground truth.
-            unfamiliarity: of the frame; None if not known.
+            unfamiliarity: the frame's unfamiliarity; None if unknown.
             changes: what `Views.look` returned: if the camera stood still, the frame belongs to
-                the block of the one before.
+                the previous frame's block.
         """
         block = frame_block(pixels)
         if len(pixels):
@@ -229,7 +229,7 @@ class OnlineMetrics:
             raise SourceError(f"{path} does not exist; expected a saved metrics state") from error
         except SourceError:
             raise
-        # Whatever the parsers of zip, deflate, npy and JSON raise at damaged bytes.
+        # Whatever the zip, deflate, npy and JSON parsers raise for damaged bytes.
         except Exception as error:
             raise SourceError(
                 f"{path} is not a complete metrics state ({error}); expected a file written by "
@@ -255,7 +255,7 @@ class OnlineMetrics:
     def from_arrays(
         cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray]
     ) -> OnlineMetrics:
-        """Return the metrics that `header` and `arrays` gave.
+        """Return the metrics from `header` and `arrays`.
 
         Raises:
             ValueError, TypeError, KeyError, ConfigError: they are damaged.

@@ -1,9 +1,9 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Every metric of depth and of its sigma, once: name, unit, which way is better, and how.
+"""Every metric of depth and sigma, once: name, unit, better direction, and computation.
 
-`compute` takes sums of blocks of frames with a leading axis, see `state`. The value
-of a metric is `compute` of the sum of all blocks, its interval comes from `compute` of a thousand
-weighted sums: the same function. Whatever shows metrics iterates over `METRICS`.
+`compute` takes sums of blocks of frames with a leading axis, see `state`. A metric's value is
+`compute` of the sum of all blocks; its interval comes from the same function on a thousand
+weighted sums. Everything that shows metrics iterates over `METRICS`.
 """
 
 from __future__ import annotations
@@ -62,15 +62,16 @@ class Metric:
         name: dotted, as in `summary.json`.
         unit: "" for a pure number, "count" for an integer.
         better: "lower", "higher", "" for neither, or the value that is best.
-        limits: the least and the greatest value that it can have; intervals end there.
+        limits: its smallest and largest possible value; intervals end there.
         compute: from `Sums` to (R,) values, or (R, K) for the K `groups`.
         label: title in tables.
         meaning: for the reader of a table.
-        source: of the definition; empty for what needs none.
+        source: the definition's source; empty if it needs none.
         over: "pixels" of all images, the mean over "images", or a statistic over "frames".
-        is_size: it compares the size of sigma with the errors, so sigma must be in metres.
+        is_size: whether it compares sigma's size with the errors, so that sigma must be in metres.
         groups: names of the parts of a metric that is a list.
-        has_baselines: whether the trivial baselines have it too, if it is of sigma and no list.
+        has_baselines: whether the trivial baselines have it too, if it is a metric of sigma and
+            not a list.
     """
 
     name: str
@@ -93,7 +94,7 @@ class Metric:
         return self.name.startswith("uncertainty.") and self.has_baselines and not is_list
 
     def values(self, sums: Sums) -> Floats:
-        """Return (R,) or (R, K) values; NaN where the metric is not defined."""
+        """Return (R,) or (R, K) values; NaN if the metric is undefined."""
         with np.errstate(all="ignore"):
             return self.compute(sums)
 
@@ -102,7 +103,7 @@ class Metric:
         return tuple(f"{self.name}.{group}" for group in self.groups) or (self.name,)
 
 
-# What the metrics are made of, (R,) unless said otherwise.
+# What the metrics are computed from, (R,) unless stated otherwise.
 
 
 def _mean(name: str, over: str = "pixels", factor: float = 1.0) -> Compute:
@@ -205,7 +206,7 @@ def n_merci_at(alpha: float, sums: Sums) -> Floats:
     return normalised(ratio_quantile(sums, alpha), _mean_sigma(sums), mae, max_error)
 
 
-# The size of sigma. That of a baseline is the most likely one on the very pixels it is scored on.
+# The size of sigma. A baseline's size is the most likely one on the very pixels it is scored on.
 
 
 def _power_mean(sums: Sums, law: str) -> tuple[Floats, Floats]:
@@ -547,8 +548,8 @@ def flat_values(sums: Sums, without_size: bool = False) -> dict[str, float]:
 def frame_values(sums: Sums, without_size: bool = False) -> dict[str, float]:
     """Return the metrics of one frame by dotted name: a row of the table of frames.
 
-    Those of one number each, its scale and its unfamiliarity; of the trivial baselines the
-    rankings alone, which are per image.
+    They are the single-number metrics, the scale and the unfamiliarity. The trivial baselines have
+    only their rankings, which are per image.
     """
     values: dict[str, float] = {}
     for metric in METRICS:

@@ -1,9 +1,10 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The order of sigma: sparsification with AUSE and AURG, risk against coverage, rank correlation.
+"""Metrics of sigma's order: sparsification (AUSE, AURG), risk-coverage, rank correlation.
 
-Pixels are removed from the most uncertain on, and the error of the rest is plotted against the
-fraction removed; the oracle removes by the true error, random removal changes nothing. Published
-conventions differ in what follows, so each has its own name, and a value means nothing without it:
+Pixels are removed from the most uncertain on, and the remaining error is plotted against the
+removed fraction. The oracle removes by true error; random removal changes nothing. Published
+conventions differ in the following, so each has its own name, and a value means nothing without
+it:
 
 poggi
     Poggi, Aleotti, Tosi and Mattoccia, "On the uncertainty of self-supervised monocular depth
@@ -14,9 +15,9 @@ gustafsson
 ilg
     Ilg et al., "Uncertainty Estimates and Multi-Hypotheses Networks for Optical Flow", ECCV 2018.
 
-`poggi` keeps equals of its threshold. The other variants keep a fixed number of pixels, which
-leaves the choice among equals to the sort: here each equal is kept in part (the mean over all
-choices), so the values do not depend on the order of the pixels.
+`poggi` keeps ties at its threshold. The other variants keep a fixed number of pixels, which leaves
+the choice among ties to the sort. Here each tie is kept in part (the mean over all choices), so
+the values do not depend on pixel order.
 """
 
 from __future__ import annotations
@@ -47,10 +48,10 @@ class Variant:
     """One published convention.
 
     Attributes:
-        name: what it is called.
+        name: its name.
         errors: the error statistics it is defined for.
         fractions: fractions removed.
-        keeps_ties: threshold at a percentile and keep its equals, instead of a number of pixels.
+        keeps_ties: threshold at a percentile and keep ties, instead of a number of pixels.
         normalised: divide each curve by its first value.
         closed: append the point (1, 0).
     """
@@ -64,7 +65,7 @@ class Variant:
 
     @property
     def title(self) -> str:
-        """Name as plots show it."""
+        """Name shown in plots."""
         return {
             "poggi": "Poggi et al. 2020",
             "gustafsson": "Gustafsson et al. 2020",

@@ -52,7 +52,7 @@ _SCALARS = (
     "squared_truth",
     "depth",  # of the predicted depth if it is positive, as a sigma
     "log_depth",
-    "no_depth",  # pixels where it is not: they have no logarithm and no inverse
+    "no_depth",  # pixels without positive depth: they have no logarithm and no inverse
     "signed_error",
     "error",
     "squared_error",
@@ -69,8 +69,8 @@ _SCALARS = (
     "within_10_percent",
     "sigma",
     "log_sigma",  # if sigma is positive
-    "no_sigma",  # pixels where it is 0
-    "certain_errors",  # those of them that are in error
+    "no_sigma",  # pixels with sigma 0
+    "certain_errors",  # pixels with sigma 0 that are in error
     "ratio",  # error / sigma of the others
     "squared_ratio",
     "depth_ratio",
@@ -135,7 +135,7 @@ EXTREMES: dict[str, tuple[int, ...]] = dict.fromkeys(
 
 @dataclass(frozen=True)
 class Kind:
-    """One of the three vectors of a block: what it holds, and where.
+    """One of a block's three vectors: what it holds, at which positions.
 
     Attributes:
         shapes: of each part.

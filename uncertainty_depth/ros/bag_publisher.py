@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The ROS side of the player: publishers, /clock, the pace, and the waiting."""
+"""The player's ROS side: publishers, /clock, pace, and waiting."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Played:
     Attributes:
         sent: messages by topic.
         skipped: topics left out, with the reason.
-        unsendable: messages by topic that are damaged, or that ROS 2 has no counterpart of.
+        unsendable: messages by topic that are damaged or have no ROS 2 counterpart.
         unanswered: camera images whose result did not come in time.
     """
 
@@ -65,10 +65,9 @@ class Played:
 class BagPublisher:
     """Context manager: one reliable publisher per topic whose message type is installed.
 
-    It has a ROS context of its own. While it is entered, Ctrl-C only sets a flag, and
-    `KeyboardInterrupt` is raised between two messages or two waits: raised wherever the signal
-    arrives, it can leave rclpy's executor half-way through its work, and closing it then waits for
-    ever.
+    It has its own ROS context. While it is entered, Ctrl-C only sets a flag, and
+    `KeyboardInterrupt` is raised between two messages or two waits. Raised at any other place it
+    could interrupt rclpy's executor in its work, and closing the executor would then wait forever.
     """
 
     def __init__(self, topics: Mapping[str, Topic], config: PlayerConfig) -> None:
@@ -111,7 +110,7 @@ class BagPublisher:
         except InvalidTopicNameException as error:
             problem = " ".join(str(error).split())
             self.played.skipped[name] = f"ROS 2 has no topic of such a name ({problem})"
-        except Exception as error:  # whatever else the middleware refuses, the others are played
+        except Exception as error:  # other topics are played, whatever the middleware rejects
             problem = " ".join(str(error).split()) or type(error).__name__
             self.played.skipped[name] = f"it cannot be published ({problem})"
         return name in self._publishers
@@ -164,8 +163,8 @@ class BagPublisher:
     def send(self, topic: str, log_ns: int, data: bytes) -> None:
         """Publish a message's CDR bytes when it is due.
 
-        With `wait_for_result`, wait before the next image for the result of the one before. What
-        lies between them in the bag is sent first: a camera info often follows its image.
+        With `wait_for_result`, wait for an image's result before sending the next image. Messages
+        between them in the bag are sent first: a camera info often follows its image.
         """
         self._check_interrupt()
         stamp_ns = None
@@ -195,7 +194,7 @@ class BagPublisher:
             self._clock.publish(message)
 
     def _wait_for_result(self) -> None:
-        """Wait for the result of the last image sent, if it is still to come."""
+        """Wait for the last sent image's result, if it is still pending."""
         stamp_ns = self._awaited_ns
         self._awaited_ns = None
         if stamp_ns is None:
@@ -220,7 +219,7 @@ class BagPublisher:
         return is_done()
 
     def finish_round(self) -> None:
-        """Wait until reliable subscribers have everything, and reset the pace for a next round."""
+        """Wait until reliable subscribers have everything, then reset the pace."""
         self._wait_for_result()
         for publisher in self._publishers.values():
             publisher.wait_for_all_acked(ACKNOWLEDGED_WITHIN)
@@ -245,9 +244,9 @@ def _qos(latched: bool) -> QoSProfile:
 
 
 class Pace:
-    """Maps times of a recording to the wall clock.
+    """Maps a recording's times to the wall clock.
 
-    It starts at the first time asked for and runs `rate` times as fast.
+    It starts at the first requested time and runs `rate` times as fast.
     """
 
     def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -263,7 +262,7 @@ class Pace:
         return start + (log_ns - first_ns) * 1e-9 / self._rate - self._clock()
 
     def now_ns(self) -> int:
-        """Return the recording's time at this moment."""
+        """Return the recording's current time."""
         if self._origin is None:
             return 0
         first_ns, start = self._origin
@@ -275,15 +274,15 @@ class Pace:
             self._origin = (self._origin[0], self._origin[1] + seconds)
 
     def restart(self) -> None:
-        """Begin again with the next message."""
+        """Restart with the next message."""
         self._origin = None
 
 
 def message_class(name: str) -> type:
     """Return the Python class of a message type, `package/msg/Name` or ROS 1's `package/Name`.
 
-    A bag is a stranger's file, and importing a module runs it: the package must be one that rosidl
-    generated, with that message in it.
+    A bag is untrusted, and importing a module runs it. So rosidl must have generated the package,
+    with that message in it.
 
     Raises:
         ImportError: the type is not a message, or is not installed.
@@ -300,10 +299,10 @@ def message_class(name: str) -> type:
 
 
 def _is_generated(package: str, message: str) -> bool:
-    """Return whether rosidl generated the message's Python module; looks at files alone."""
+    """Return whether rosidl generated the message's Python module; it only looks at files."""
     try:
         spec = find_spec(package)
-    except ValueError:  # a module that was made at run time
+    except ValueError:  # a module made at run time
         return False
     folders = [Path(folder) for folder in (spec and spec.submodule_search_locations) or ()]
     return any(

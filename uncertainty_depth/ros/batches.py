@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Predict images of several cameras by one model, in batches that fit time and memory."""
+"""Predict several cameras' images with one model, in batches that fit time and memory."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ class Batches:
 
         Args:
             budget_ms: time for the batch, `frame_budget_ms`; 0 uses all samples.
-            images: in the batch; each has its fraction of the time.
+            images: number of images in the batch; they share the time equally.
         """
         return self._budget.choose(budget_ms / images, self._predictor.passes)
 
     def predict(
         self, observations: Sequence[Observation], samples: SampleRange
     ) -> list[DepthPrediction | Exception]:
-        """Return the prediction of each image, its sigma not widened, or why there is none.
+        """Return each image's prediction, with sigma not widened, or why there is none.
 
-        If a batch fails, its halves are tried, so that an image costs only itself.
+        If a batch fails, retry each half, so one bad image does not drop the others.
         """
         at_once = self._max_images or len(observations)
         results: list[DepthPrediction | Exception] = []
@@ -56,7 +56,7 @@ class Batches:
         return results
 
     def finished(self, samples: SampleRange, images: int, milliseconds: float) -> None:
-        """Record the duration of a batch, from its start to the publication of its maps."""
+        """Record a batch's duration, from its start to the publication of its maps."""
         self._budget.add(samples.count, milliseconds / images)
 
     def _together(
@@ -120,7 +120,7 @@ def is_out_of_memory(error: Exception) -> bool:
 
 
 def free_memory() -> None:
-    """Give memory that nothing uses any more back to the GPU."""
+    """Return unused memory to the GPU."""
     gc.collect()
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available():
@@ -128,7 +128,7 @@ def free_memory() -> None:
 
 
 def device_memory_mib() -> int:
-    """Return the GPU memory that this process has taken, MiB; 0 without one."""
+    """Return this process's GPU memory, MiB; 0 without a GPU."""
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_available():
         return 0
@@ -137,7 +137,7 @@ def device_memory_mib() -> int:
 
 
 def check_budget(method: str, budget_ms: float) -> None:
-    """Refuse a budget for `tta`: views are not exchangeable, fewer of them are another sigma.
+    """Reject a budget for `tta`: views are not exchangeable, so fewer give another sigma.
 
     Raises:
         ConfigError: there is a budget, and the method is `tta`.

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Launch arguments of several cameras; imports nothing of launch."""
+"""Launch arguments for several cameras; imports nothing from launch."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def arguments_of_camera(camera: str, arguments: Mapping[str, str]) -> dict[str, 
 
     Args:
         camera: its name.
-        arguments: those of all cameras, `CAMERA` in some.
+        arguments: all cameras' arguments, some with `CAMERA`.
 
     Raises:
         ValueError: the cameras would write their reports to one folder.
@@ -65,12 +65,12 @@ def arguments_of_camera(camera: str, arguments: Mapping[str, str]) -> dict[str, 
 
 
 def topics_of_camera(camera: str, topics: Mapping[str, str]) -> dict[str, str]:
-    """Return the remappings of a camera in a node that serves several.
+    """Return one camera's remappings in a node that serves several.
 
     Args:
         camera: its name, the namespace of its topics below the node's.
-        topics: what each topic of a node is remapped to, `CAMERA` in some; a relative name is in
-            the camera's namespace, as if it had a node of its own there.
+        topics: what each of a node's topics is remapped to, some with `CAMERA`; a relative name is
+            in the camera's namespace, as if the camera had its own node there.
     """
     remappings = {}
     for topic, name in topics.items():
@@ -80,7 +80,7 @@ def topics_of_camera(camera: str, topics: Mapping[str, str]) -> dict[str, str]:
 
 
 def refuse_camera_in(parameters: Mapping[str, str]) -> None:
-    """Raise `ValueError` where a parameter of a node for several cameras has `CAMERA` in it."""
+    """Raise `ValueError` if a parameter of a node for several cameras contains `CAMERA`."""
     for name, text in parameters.items():
         if CAMERA in text:
             raise ValueError(

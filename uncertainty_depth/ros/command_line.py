@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The help of the node commands, and the arguments that they refuse. Nothing here needs ROS."""
+"""The node commands' help, and the arguments that they reject. Nothing here needs ROS."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ def print_help(command: NodeCommand) -> None:
 
 
 def refuse_ignored(command: NodeCommand, arguments: Sequence[str]) -> None:
-    """Refuse arguments that ROS would ignore, or take for a topic where they are a parameter.
+    """Reject arguments that ROS would ignore, or would take for a topic if they are a parameter.
 
     Raises:
         ConfigError: the first such argument.

@@ -1,8 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The depth node: camera images in, depth and its standard deviation out.
 
-A callback only queues the newest image. One thread takes at most one image of each camera,
-whatever waits: it decodes, rectifies, predicts and publishes.
+A callback only queues the newest image. One thread takes at most one image per camera at a time,
+and decodes, rectifies, predicts and publishes.
 """
 
 from __future__ import annotations
@@ -77,19 +77,19 @@ def load_predictor(config: DepthNodeConfig) -> Predictor:
 
 
 class DepthNode(ManagedNode[DepthNodeConfig]):
-    """Publishes depth and sigma of every image of one camera, or of several in one batch.
+    """Publishes depth and sigma for every image of one camera, or of several in one batch.
 
-    Configured, the node holds the model; active, it subscribes.
+    When configured, the node holds the model; when active, it subscribes.
 
     Attributes:
-        cameras: in the namespaces that the parameter `cameras` names; one, in the node's own,
-            if it is empty.
+        cameras: one per namespace in the parameter `cameras`; if it is empty, one in the node's
+            own namespace.
     """
 
     def __init__(self, **options: Any) -> None:
         """Create the publishers; with `autostart` load the model, then subscribe.
 
-        In that order subscribers of the outputs are connected before the first image.
+        In this order, the outputs' subscribers are connected before the first image.
 
         Args:
             options: keyword arguments of `rclpy.node.Node`.
@@ -168,7 +168,7 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
             camera.subscribe(worker, lidar_range)
 
     def _deactivate(self) -> None:
-        """Unsubscribe, drop the frames that wait or are in work, and wait for the thread."""
+        """Unsubscribe, drop frames that are waiting or in progress, and wait for the thread."""
         for camera in self.cameras:
             camera.unsubscribe()
             camera.health.leave_all("deactivated")
@@ -176,7 +176,7 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
             wait([self._worker.call(lambda: None)], FINISH_S)
 
     def _free(self) -> None:
-        """Unload the model, and free its memory."""
+        """Unload the model and free its memory."""
         self._stop_worker()
         self._worker = None
         self._batches = None
@@ -220,11 +220,11 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         if 0 < config.frame_budget_ms < milliseconds and samples.count <= FEWEST_SAMPLES:
             for camera, *_ in batch:
                 camera.health.count("over_budget")
-        for publish_views in filter(None, views):  # of no camera before the maps of all
+        for publish_views in filter(None, views):  # only after all cameras' maps
             publish_views()
 
     def _publish_model(self) -> None:
-        """Publish the description of the model and its input, for the evaluator."""
+        """Publish a description of the model and its input, for the evaluator."""
         predictor = self._predictor
         if predictor is None:
             return
@@ -249,7 +249,7 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         }
 
     def close(self) -> str:
-        """Shut down: finish the current frames, drop the queues, return a line of each camera."""
+        """Shut down: finish the current frames, drop the queues, return one line per camera."""
         self._stop_worker()
         take_down(self.destroy_node)
         return "\n".join(
@@ -259,13 +259,13 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
 
 
 class Camera:
-    """One camera of the node: its images in, its maps, counts and diagnostics out.
+    """One of the node's cameras: images in; maps, counts and diagnostics out.
 
     Callbacks only queue; `prepare` and `publish` are called on the worker's thread.
 
     Attributes:
         name: the namespace of its topics; empty: the node's own.
-        health: counts what becomes of its images.
+        health: counts the outcomes of its images.
         info: its camera info.
         maps: publishers of depth and sigma.
     """
@@ -360,14 +360,14 @@ class Camera:
         made_by: tuple[Predictor, SampleRange],
         start_s: float,
     ) -> Callable[[], None] | None:
-        """Publish the maps of an image; return what publishes their views, or None if it failed.
+        """Publish an image's maps; return a function to publish their views, or None on failure.
 
         Args:
             message: the image.
-            observation: what the model was given of it.
-            prediction: its maps, sigma as the model gives it.
+            observation: the model's input.
+            prediction: its maps, with the model's own sigma.
             made_by: the model, and the samples that were used.
-            start_s: when the turn of the image came, by `time.perf_counter`.
+            start_s: start of the image's processing, by `time.perf_counter`.
         """
         health, config = self.health, self._node.config
         header, camera = message.header, observation.camera

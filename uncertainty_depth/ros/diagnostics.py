@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""What becomes of messages: counted, logged, and published on /diagnostics with advice."""
+"""Outcomes of messages: counted, logged, and published on /diagnostics with advice."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ ADVICE = {
 class Health:
     """Counts what happens to messages. Thread-safe.
 
-    A frame enters once and leaves once: received = processed + dropped + waiting at every moment,
-    since all of them change under one lock. Drops are counted as "dropped.REASON". What was
-    published and did not arrive is "lost_in_transport.TOPIC".
+    A frame enters once and leaves once. received = processed + dropped + waiting at every moment,
+    since all change under one lock. Drops are counted as "dropped.REASON", and published messages
+    that did not arrive as "lost_in_transport.TOPIC".
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -83,10 +83,10 @@ class Health:
             self._add("received", 1)
 
     def leave(self, frame: object, outcome: str = PROCESSED) -> bool:
-        """Count what became of a frame: "processed", or "dropped.REASON".
+        """Count a frame's outcome: "processed", or "dropped.REASON".
 
-        Only the first call counts, and returns True: a frame that outlasts the shutdown was given
-        up there, whatever becomes of it later.
+        Only the first call counts and returns True: a frame that outlasts the shutdown was already
+        dropped there.
         """
         with self._lock:
             is_inside = self._inside.pop(id(frame), None) is not None
@@ -95,7 +95,7 @@ class Health:
             return is_inside
 
     def leave_all(self, reason: str) -> None:
-        """Drop all frames that wait or are in work."""
+        """Drop all frames that are waiting or in progress."""
         with self._lock:
             if self._inside:
                 self._add(f"dropped.{reason}", len(self._inside))
@@ -116,11 +116,11 @@ class Health:
         self._last_s[name] = self._clock()
 
     def drop(self, reason: str) -> None:
-        """Count a message that was dropped and is no frame."""
+        """Count a dropped message that is not a frame."""
         self.count(f"dropped.{reason}")
 
     def duration(self, name: str, milliseconds: float) -> None:
-        """Add how long something took. NaN, an age without a clock, is ignored."""
+        """Add a duration. NaN, an age without a clock, is ignored."""
         if not np.isnan(milliseconds):
             with self._lock:
                 self._durations_ms[name].append(milliseconds)
@@ -131,7 +131,7 @@ class Health:
             return dict(self._counts)
 
     def account(self) -> dict[str, int]:
-        """Return all counters and the number of frames that wait, of one moment."""
+        """Return all counters and the number of waiting frames, at one moment."""
         with self._lock:
             return {**self._counts, "waiting": len(self._inside)}
 
@@ -149,7 +149,7 @@ class Health:
             return self._clock() - self._last_s.get(name, float("-inf"))
 
     def percentiles_ms(self) -> dict[str, float]:
-        """Return percentiles of the last durations, e.g. "latency_p95_ms"."""
+        """Return percentiles of recent durations, e.g. "latency_p95_ms"."""
         with self._lock:
             durations_ms = {name: list(values) for name, values in self._durations_ms.items()}
         return {
@@ -159,7 +159,7 @@ class Health:
         }
 
     def rates(self) -> dict[str, float]:
-        """Return the events per second of each counter since the last call."""
+        """Return each counter's events per second since the last call."""
         with self._lock:
             now_s = self._clock()
             elapsed_s = max(now_s - self._previous_s, 1e-9)
@@ -177,7 +177,7 @@ class Health:
 
 
 def fail(node: Node, health: Health, frame: object, error: Exception) -> None:
-    """Drop a frame under the reason of its failure, and log the error."""
+    """Drop a frame under its failure's reason, and log the error."""
     if isinstance(error, MessageError):
         reason, sentence = error.reason, str(error)
     elif node.context.ok():  # e.g. out of memory: the next frame may pass
@@ -192,7 +192,7 @@ def fail(node: Node, health: Health, frame: object, error: Exception) -> None:
 
 @contextmanager
 def views_of_published_maps(node: Node, health: Health) -> Iterator[None]:
-    """Count and log what fails once the maps of a frame are published: it drops no frame."""
+    """Count and log failures after a frame's maps are published: they drop no frame."""
     try:
         yield
     except Exception as error:
@@ -215,7 +215,7 @@ def problem(
     awaited: Sequence[str],
     problems: Sequence[str] = (),
 ) -> tuple[bytes, str]:
-    """Return the diagnostic level and message of a node: what is wrong and what to do.
+    """Return a node's diagnostic level and message: what is wrong and what to do.
 
     Args:
         health: the node's counters.
@@ -273,13 +273,13 @@ class DiagnosticsPublisher:
         """Start publishing.
 
         Args:
-            node: the node the diagnostics are of.
+            node: the diagnosed node.
             health: its counters.
             awaited: returns the counters that should keep growing, see `problem`.
             facts: returns further values to publish: device, samples, queue and the like.
-            standing: returns level and message of a node that is not at work; None if it is.
-            problems: returns sentences of what else is wrong, each with what to do.
-            name: of the status; empty: the node's.
+            standing: returns level and message if the node is not at work, else None.
+            problems: returns sentences on further problems, each with what to do.
+            name: the status's name; empty for the node's name.
         """
         self._node = node
         self._name = name or node.get_fully_qualified_name().lstrip("/")

@@ -54,17 +54,17 @@ COVERAGE = "uncertainty.coverage_"
 
 
 class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
-    """Scores in its callbacks, all on one thread: some 20 ms a frame.
+    """Scores in its callbacks, all on one thread: some 20 ms per frame.
 
-    What takes longer, plots and verdicts, is made of copies beside it. A run lasts from activation
-    to deactivation, which writes its report; all parameters are read at activation.
+    Plots and verdicts take longer and are made from copies on other threads. A run lasts from
+    activation to deactivation, which writes its report. All parameters are read at activation.
     """
 
     def __init__(self, **options: Any) -> None:
         """Offer the services; with `autostart` check parameters and output, then subscribe.
 
         Raises:
-            ConfigError: a parameter is illegal, or neither lidar_to_camera nor tf2 is there.
+            ConfigError: a parameter is illegal, or neither lidar_to_camera nor tf2 is available.
             SourceError: the report could not be written.
         """
         super().__init__("evaluator_node", EvaluatorNodeConfig, **options)
@@ -133,7 +133,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
         self._take_held_out()
 
     def _deactivate(self) -> None:
-        """Unsubscribe, score what waits, and write the report.
+        """Unsubscribe, score waiting frames, and write the report.
 
         Raises:
             SourceError: the report cannot be written; the scores are kept for another try.
@@ -157,7 +157,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
             self._truth_info = None
 
     def _finish(self) -> str:
-        """End the run: score what waits, write the report, return a summary line."""
+        """End the run: score waiting frames, write the report, return a summary line."""
         scores = self._scores
         if scores is None:
             return "no run was started"
@@ -190,7 +190,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
         self._publish(records)
 
     def _on_prediction_info(self, message: DiagnosticArray) -> None:
-        """Take how a prediction was made, for which its frame may wait."""
+        """Take a prediction's description, which its frame may wait for."""
         if self._scores is None:
             return
         try:
@@ -201,7 +201,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
         self._publish(self._scores.add_info(stamp_ns(message.header), info))
 
     def _on_model(self, message: String) -> None:
-        """Store the model's description, and which depth it holds out for scoring."""
+        """Store the model's description, including the depth that it holds out for scoring."""
         try:
             self._model = model_description(message.data)
             held_out_rule(self._model)
@@ -215,7 +215,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
             self._scores.held_out = held_out_rule(self._model)
 
     def _publish(self, results: Iterable[Scored | Skipped]) -> None:
-        """Count and publish what became of frames."""
+        """Count and publish frames' outcomes."""
         for result in results:
             if isinstance(result, Skipped):
                 self.health.count(f"skipped.{result.reason}")
@@ -233,7 +233,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
             self.get_logger().warning(sentence, throttle_duration_sec=LOG_EVERY_S)
 
     def _is_described(self) -> bool:
-        """Return whether a node publishes how predictions are made; nobody does at the end."""
+        """Return whether a node publishes how predictions are made; False during shutdown."""
         topic = self.resolve_topic_name(INFO_TOPIC)
         return bool(self.context.ok() and self.count_publishers(topic))
 
@@ -266,7 +266,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
         return f"the report of {scores.evaluation.evaluated} frames is being written to {output}"
 
     def _beside(self, scores: LiveScores) -> report.Context:
-        """Return what a report says beside the scores."""
+        """Return a report's content beside the scores."""
         lost = {
             f"messages {name}": count - self._lost_before.get(name, 0)
             for name, count in self._losses().items()
@@ -292,7 +292,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
         return names if self.state == ACTIVE else ()
 
     def _facts(self) -> dict[str, object]:
-        """Return what the diagnostics say beside the counters.
+        """Return the diagnostics' content beside the counters.
 
         received = evaluated + skipped + dropped + waiting, counted in frames.
         """
@@ -327,7 +327,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
         return (*self._watch.problems, *warnings, *self._reports.failures)
 
     def close(self) -> str:
-        """Shut down: score what has arrived, write the report, return a summary line.
+        """Shut down: score received frames, write the report, return a summary line.
 
         Raises:
             SourceError: the report cannot be written.
@@ -340,7 +340,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
 
 
 def check(config: EvaluatorNodeConfig) -> None:
-    """Check that the values go together, and that no earlier report is replaced unasked.
+    """Check that the values fit together, and that no earlier report is replaced by accident.
 
     Raises:
         ConfigError: no depth lies between min_depth and max_depth, a requirement names no metric,
@@ -361,7 +361,7 @@ def check(config: EvaluatorNodeConfig) -> None:
 def _answer(
     act: Callable[[], str], _: Trigger.Request, response: Trigger.Response
 ) -> Trigger.Response:
-    """Answer with the text of `act`, or with the reason of its failure."""
+    """Answer with the text from `act`, or with the reason for its failure."""
     try:
         response.message = act()
         response.success = True

@@ -41,10 +41,10 @@ MAX_ERROR_M = 2.0
 class EvaluatorOutputs:
     """All metrics as stamped DiagnosticArrays on ~/metrics, a few as Float64, and three images.
 
-    An array has one status: "NODE: frame" with the metrics of one frame, under the header of its
-    depth image, or "NODE: all frames" with those of all, under the header of the last one. Values
-    are written with all their digits. DiagnosticArray is in every distribution, stamped, and holds
-    any number of names; statistics_msgs/MetricsMessage holds one metric, and not its NaN.
+    An array has one status: "NODE: frame" with one frame's metrics, under its depth image's
+    header, or "NODE: all frames" with all frames' metrics, under the last one's header. Values
+    have all their digits. DiagnosticArray is in every distribution, is stamped, and holds any
+    number of names. statistics_msgs/MetricsMessage holds one metric, and no NaN.
     """
 
     def __init__(self, node: Node) -> None:

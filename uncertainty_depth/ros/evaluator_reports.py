@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Reports, verdicts and metrics of all frames, made of snapshots while the scoring goes on."""
+"""Reports, verdicts and all-frame metrics, made from snapshots while scoring continues."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 def write_in_process(evaluation: Evaluation, folder: Path, context: Context) -> Path:
     """Write a report in a separate process, which Ctrl-C does not stop.
 
-    Plotting holds the interpreter lock for seconds: in a thread it would slow down the scoring.
+    Plotting holds the interpreter lock for seconds: in a thread it would slow down scoring.
 
     Raises:
         SourceError: the report cannot be written.
@@ -48,7 +48,7 @@ def write_in_process(evaluation: Evaluation, folder: Path, context: Context) -> 
 def write_last(evaluation: Evaluation, folder: Path, context: Context) -> Path:
     """Write the report of a finished run in this process: numbers first, then the plots.
 
-    Whoever stops a node may not wait for the plots.
+    A stopped node may be killed before the plots are done.
 
     Raises:
         SourceError: the numbers cannot be written.
@@ -65,7 +65,7 @@ class EvaluatorReports:
     """Works on copies of the evaluation, on threads beside the one that scores.
 
     Attributes:
-        verdict: the lines of the verdict, and PASS or FAIL of each requirement.
+        verdict: the verdict's lines, and PASS or FAIL for each requirement.
         failures: a sentence for each requirement that is not met.
     """
 
@@ -73,8 +73,8 @@ class EvaluatorReports:
         """Start without a copy.
 
         Args:
-            node: whose log is written to.
-            outputs: where the metrics of all frames are published.
+            node: node whose log is written to.
+            outputs: publishes the metrics of all frames.
         """
         self.verdict: dict[str, str] = {}
         self.failures: tuple[str, ...] = ()
@@ -89,7 +89,7 @@ class EvaluatorReports:
     def summarize(self, evaluation: Evaluation, context: Context) -> None:
         """Publish the metrics of all frames if anybody listens, and judge them every 5 s.
 
-        Called once a second; a call while the one before is at work does nothing.
+        Called once a second; does nothing while the previous call is at work.
         """
         is_busy = self._summary is not None and not self._summary.done()
         state = (id(evaluation), evaluation.frames()["read"])
@@ -130,7 +130,7 @@ class EvaluatorReports:
         }
 
     def save(self, evaluation: Evaluation, folder: Path, context: Context) -> None:
-        """Write the report of a copy, and return at once; the log says when it is written."""
+        """Write a copy's report, and return at once; the log says when it is written."""
         future = self._files.submit(write_in_process, deepcopy(evaluation), folder, context)
         future.add_done_callback(self._log)
 

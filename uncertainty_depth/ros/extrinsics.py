@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The pose of a LiDAR in the camera, from tf2: the live counterpart of a bag's transforms."""
+"""A LiDAR's pose in the camera, from tf2: the live counterpart of a bag's transforms."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ class TfExtrinsics:
 
         Args:
             node: subscribes.
-            fixed_frame: through which the LiDAR at the cloud's stamp is taken to the camera at
-                the image's; empty: the camera is where it was at the cloud's stamp.
-            timeout_s: how long `lookup` waits; above 0 it is called from another thread than the
+            fixed_frame: frame that connects the LiDAR at the cloud's stamp to the camera at the
+                image's stamp; if empty, the camera is assumed not to have moved since the cloud's
+                stamp.
+            timeout_s: how long `lookup` waits; if above 0, call it from another thread than the
                 subscriptions.
         """
         import tf2_ros
@@ -96,8 +97,8 @@ def live_extrinsics(
     """Return extrinsics from the parameter if it is set, else from tf2.
 
     Raises:
-        ConfigError: the parameter is not a transform of each LiDAR, is set beside `fixed_frame`,
-            or is empty and tf2_ros is not installed.
+        ConfigError: the parameter is not one transform per LiDAR, is set beside `fixed_frame`, or
+            is empty and tf2_ros is not installed.
     """
     if config.lidar_to_camera:
         return FixedExtrinsics(config, lidars)

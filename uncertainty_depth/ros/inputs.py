@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Inputs: their reliability follows the publishers, losses count, silence is warned of."""
+"""Inputs: reliability follows the publishers, losses are counted, silence is warned of."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ TRANSPORTS = "FASTDDS_BUILTIN_TRANSPORTS"
 
 
 class LossCounter:
-    """Counts the messages of a topic that were published and did not arrive.
+    """Counts a topic's published messages that did not arrive.
 
-    Gaps in a publisher's sequence numbers cover every loss between the first and the last message
-    received, those too that a full queue of the middleware dropped without an event. Events of the
-    middleware also cover losses before the first and after the last one. Their sum would count
-    most losses twice, so the larger of the two counts.
+    Gaps in a publisher's sequence numbers cover every loss between the first and the last received
+    message, including drops from a full middleware queue without an event. Middleware events also
+    cover losses before the first and after the last message. The sum would count most losses
+    twice, so the larger of the two is used.
     """
 
     def __init__(self) -> None:
@@ -78,8 +78,8 @@ class WatchedInput:
     """A subscription that is reliable if every publisher of the topic is, else best effort.
 
     A reliable subscription gets nothing from a best-effort publisher, and a best-effort one loses
-    nearly all large messages on Fast DDS by default. A reliability under `qos_overrides` stays as
-    it is. Losses are counted in `health` as "lost_in_transport.TOPIC".
+    nearly all large messages on Fast DDS by default. A reliability under `qos_overrides` is not
+    changed. Losses are counted in `health` as "lost_in_transport.TOPIC".
     """
 
     def __init__(
@@ -98,12 +98,12 @@ class WatchedInput:
 
         Args:
             node: owner of the subscription; its clock tells the messages' ages.
-            health: where losses are counted.
+            health: counts losses.
             message_type: a message class with a header.
             topic: name before remaps.
             receive: called with each message, on the executor's thread.
             depth: messages that the middleware keeps while the executor is busy.
-            once: one message is enough, silence after it is fine.
+            once: whether one message is enough, so that later silence is fine.
             purpose: what the node needs the topic for, named in warnings.
         """
         self._node = node
@@ -188,8 +188,8 @@ class WatchedInput:
 class InputWatch:
     """Checks a node's inputs once a second and warns of each that is silent, lossy or ahead.
 
-    Stamps ahead of the clock are a problem at the second check in a row that finds them. A warning
-    is repeated after half a minute at the earliest.
+    Stamps ahead of the clock are a problem at the second check in a row that finds them. Warnings
+    are repeated after half a minute at the earliest.
 
     Attributes:
         problems: what is wrong now, for the diagnostics.
@@ -240,7 +240,7 @@ def without_clock(node: Node) -> bool:
 
 
 def no_clock(node: Node) -> str:
-    """Return the warning that `use_sim_time` waits for a /clock that nobody publishes."""
+    """Return the warning that `use_sim_time` waits for a /clock without publisher."""
     publishers = node.count_publishers("/clock")
     return (
         f"use_sim_time is true, but nothing came on /clock, which has {publishers} publishers: "
@@ -296,10 +296,10 @@ def other_topics(node: Node, watched: WatchedInput) -> str:
 
 
 def is_offered(node: Node, watched: WatchedInput, topic: str) -> bool:
-    """Return whether somebody publishes a topic that this input may be meant for.
+    """Return whether there is a publisher of a topic that this input may be meant for.
 
-    What the nodes of this package publish is only meant for the input of that very name: their
-    pictures are no camera images, and their clouds no LiDAR's.
+    Topics published by this package's nodes are only meant for inputs of exactly that name: their
+    pictures are not camera images, and their clouds are not LiDAR clouds.
     """
     publishers = node.get_publishers_info_by_topic(topic)
     is_own = any(publishes_predictions(node, publisher) for publisher in publishers)
@@ -343,7 +343,7 @@ def losses(watched: WatchedInput) -> str:
 def is_ahead(watched: WatchedInput) -> bool:
     """Return whether the newest message is stamped later than this node's clock.
 
-    Once it may be the last message before a bag began again, whose clock went back meanwhile.
+    A single case may be the last message before a bag restarted, which set the clock back.
     """
     return watched.last_age_s < -CLOCK_TOLERANCE_S
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The launch arguments: topics, and the parameters that one start differs from another by."""
+"""The launch arguments: topics, and the parameters that differ between starts."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class NodeLaunch(NamedTuple):
     """A node of the launch files.
 
     `topics` maps launch arguments to the node's input topics. `parameters` are launch arguments
-    too; all others are set in `params_file`. What each node has for itself starts with `prefix`
-    for the evaluator: one bringup can include its launch file and another node's.
+    too; all others are set in `params_file`. The evaluator's own arguments start with `prefix`, so
+    one bringup can include its launch file and another node's.
     """
 
     executable: str
@@ -155,5 +155,5 @@ def parameters_of(node: NodeLaunch) -> list[dataclasses.Field[Any]]:
 
 
 def _shown(default: Any) -> str:
-    """Return a default as it is typed in a launch argument."""
+    """Return a default as typed in a launch argument."""
     return "empty" if default in ("", ()) else str(default).lower()

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The actions of the launch files: nodes and RViz from launch arguments."""
+"""The launch files' actions: nodes and RViz from launch arguments."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ STOP_S = "60"
 def describe(*nodes: NodeLaunch) -> list[Any]:
     """Return the entities of a launch file: arguments, RViz, then nodes in their namespace.
 
-    RViz comes first: where it is not installed, nothing is left running.
+    RViz comes first, so that nothing is left running if it is not installed.
     """
     node_arguments = chain.from_iterable(map(arguments_of, nodes))
     group = [
@@ -96,9 +96,10 @@ def start_node(
     """Return the node. When it ends, `respawn` restarts it; else launch ends with it.
 
     Args:
-        context: of the launch.
-        node: to be started.
-        cameras: that it serves, each in a namespace of its name below the node's; empty: one.
+        context: launch context.
+        node: node to start.
+        cameras: cameras that it serves, each in a namespace of its name below the node's; empty
+            for a single camera.
     """
     respawn = LaunchConfiguration(node.argument("respawn")).perform(context).lower() == "true"
     parameters = ParameterFile(
@@ -133,7 +134,7 @@ def end_launch(event: ProcessExited, context: LaunchContext) -> list[Shutdown]:
 
 
 def start_rviz(context: LaunchContext, nodes: Sequence[NodeLaunch]) -> list[Node]:
-    """Return RViz where the argument `rviz` is true.
+    """Return RViz if the argument `rviz` is true.
 
     Raises:
         RuntimeError: RViz is not installed.
@@ -164,7 +165,7 @@ def start_rviz(context: LaunchContext, nodes: Sequence[NodeLaunch]) -> list[Node
 
 
 def set_transports(context: LaunchContext) -> list[SetEnvironmentVariable]:
-    """Return the action that sets the transports of the nodes, where the argument is not empty."""
+    """Return the action that sets the nodes' transports, if the argument is not empty."""
     transports = LaunchConfiguration("transports").perform(context)
     return [SetEnvironmentVariable(TRANSPORTS, transports)] if transports else []
 
@@ -182,7 +183,7 @@ def remappings(topics: dict[str, str]) -> list[tuple[Any, Any]]:
 def camera_remappings(
     node: NodeLaunch, context: LaunchContext, cameras: Sequence[str]
 ) -> list[tuple[Any, Any]]:
-    """Return the remappings of a node that serves several cameras; empty where it serves one."""
+    """Return the remappings of a node that serves several cameras; empty if it serves one."""
     topics = {
         topic: LaunchConfiguration(name).perform(context) for name, topic in node.topics.items()
     }

@@ -34,7 +34,7 @@ class LidarInput:
 
     Attributes:
         watched: the subscription.
-        extrinsics: where the LiDAR sits.
+        extrinsics: the LiDAR's pose.
 
     Raises:
         ConfigError: the parameter lidar_to_camera is not a transform, or is empty without tf2.
@@ -53,8 +53,8 @@ class LidarInput:
             node: to subscribe with.
             health: counts images whose depth is from the image alone.
             config: options at the start.
-            depth_range: min and max depth of the model, metres; depth far beyond it is in other
-                units, and the image alone is better than none.
+            depth_range: the model's min and max depth, metres; if depth lies far beyond it, it has
+                other units, and only the image is used.
         """
         self._node = node
         self._depth_range = depth_range
@@ -78,9 +78,9 @@ class LidarInput:
     def sparse_depth(
         self, header: Header, camera: Camera | None, config: DepthNodeConfig
     ) -> NDArray[np.float32] | None:
-        """Return the LiDAR's depth in an image, (H, W) metres, NaN where unknown.
+        """Return the LiDAR's depth in an image, (H, W) metres, NaN for unknown.
 
-        If there is none, return None, count it under "image_alone.REASON" and say so.
+        If there is none, return None, count it under "image_alone.REASON" and log it.
 
         Args:
             header: of the image.

@@ -33,9 +33,9 @@ FOREIGN = "unknown"
 class LiveCalibration:
     """Estimates how large sigma must be, and publishes it latched after every scored frame.
 
-    Sigma arrives as it was published. The correction in force and the widening, which the depth
-    node tells for each stamp, are taken back before the estimate: it is of the model's own sigma.
-    A frame without that word is left out where there is a depth node that gives it.
+    Sigma arrives as published. The estimate is of the model's own sigma, so the correction in
+    force and the widening, published by the depth node for each stamp, are first undone. If a
+    depth node publishes them, frames without them are left out.
     """
 
     def __init__(self, node: Node, config: EvaluatorNodeConfig) -> None:

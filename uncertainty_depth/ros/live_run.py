@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Play a bag through both nodes, in three processes, and count what happens to every frame."""
+"""Play a bag through both nodes, in three processes, and count every frame's outcome."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def _node_command(name: str, *arguments: str) -> list[str]:
 
 
 def _play(source: BagSource, output: Path) -> dict[str, int]:
-    """Play the bag in a process of its own; return the number of messages sent by topic."""
+    """Play the bag in a separate process; return the number of messages sent by topic."""
     account = output / "sent.json"
     arguments = [
         "play",
@@ -151,7 +151,7 @@ def _play(source: BagSource, output: Path) -> dict[str, int]:
 
 @contextmanager
 def running(command: Sequence[str], log: Path) -> Iterator[subprocess.Popen]:
-    """Run a process and interrupt it at the end as Ctrl-C does: it can write its report."""
+    """Run a process and interrupt it at the end as Ctrl-C does, so it can write its report."""
     with log.open("w") as file, subprocess.Popen(command, stdout=file, stderr=file) as process:
         try:
             yield process
@@ -166,9 +166,9 @@ def running(command: Sequence[str], log: Path) -> Iterator[subprocess.Popen]:
 def drained(depth: Mapping[str, int], scores: Mapping[str, int], images: int, clouds: int) -> bool:
     """Return whether no frame is in flight any more.
 
-    Every image sent is processed or dropped, and every prediction is scored, skipped or lost.
-    With all clouds received, a frame that still waits does so for a later cloud, which does not
-    come; the evaluator decides it when it is stopped.
+    Every image sent is processed or dropped, and every prediction is scored, skipped or lost. Once
+    all clouds are received, a frame that still waits needs a later cloud, which does not come; the
+    evaluator decides it when it stops.
 
     Args:
         depth: counters of the depth node.

@@ -47,7 +47,7 @@ logger = logging.getLogger(__name__)
 
 
 def ground_truth_topics(config: EvaluatorNodeConfig) -> tuple[str, ...]:
-    """Return the topics of ground truth: one of each LiDAR, or that of depth images."""
+    """Return the ground truth topics: one per LiDAR, or the depth images' topic."""
     return (TRUTH_IMAGE,) if config.use_ground_truth_image else LIDARS[: config.lidars]
 
 
@@ -66,7 +66,7 @@ class LiveFrame(Frame):
 
     Attributes:
         header: of its depth image.
-        info: how its prediction was made; None if nobody says.
+        info: how its prediction was made; None if not published.
     """
 
     header: Any = None
@@ -86,7 +86,7 @@ class LiveFrames(MapAssembly):
 
         Args:
             config: options.
-            extrinsics: where the LiDARs sit; None if ground truth comes as images.
+            extrinsics: the LiDARs' poses; None if ground truth comes as images.
             is_described: returns whether a node publishes how its predictions are made.
         """
         self._is_described = is_described
@@ -150,7 +150,7 @@ class LiveFrames(MapAssembly):
     def _truth_rectifier(self, time_ns: int) -> Rectifier | None:
         """Return what rectifies raw ground truth images of rectified maps.
 
-        Without both camera infos their pixels are taken to be those of the maps.
+        Without both camera infos, their pixels are assumed to match the maps' pixels.
         """
         try:
             maps = self.cameras.at(time_ns)

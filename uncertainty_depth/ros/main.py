@@ -48,7 +48,7 @@ def run(command: NodeCommand, args: Sequence[str] | None) -> int:
 
     Args:
         command: the node.
-        args: arguments after the command's name; None for those of the process.
+        args: arguments after the command's name; None for the process's arguments.
     """
     arguments = sys.argv[1:] if args is None else list(args)
     if not HELP.isdisjoint(arguments):
@@ -157,7 +157,7 @@ def initialize(arguments: Sequence[str], signals: Signals) -> None:
 
 
 def refuse_without_security(error: Exception) -> None:
-    """Raise `ConfigError` where ROS failed for keys or libraries that enforced security needs."""
+    """Raise `ConfigError` if ROS failed because enforced security lacks keys or libraries."""
     if "security" in str(error).lower():  # of rcl and the middleware, which have no type for it
         raise ConfigError(
             f"ROS cannot start: {error}; expected an enclave of this node in "

@@ -82,9 +82,9 @@ class NodeCamera:
     ) -> tuple[NDArray[np.uint8], Camera | None]:
         """Return the image as `distorted_images` asks, and its camera.
 
-        The first image waits shortly for its camera info. If nobody publishes one, the image is
-        returned unchanged, without a camera: nothing says that it is not rectified. The camera of
-        an uncalibrated camera info has focal length 0.
+        The first image waits shortly for its camera info. If none is published, the image is
+        returned unchanged, without a camera: it is assumed to be rectified. The camera of an
+        uncalibrated camera info has focal length 0.
 
         Raises:
             MessageError: "no_camera_info", one is published but has not come; or it is invalid,
@@ -118,7 +118,7 @@ class NodeCamera:
     def _latest_rectifier(
         self, calibration: Calibration, distorted_images: str, image: NDArray[np.uint8]
     ) -> Rectifier:
-        """Return the rectifier; create and log it where camera info or option have changed."""
+        """Return the rectifier; create and log it if camera info or option have changed."""
         rectifier = self._rectifier
         if (
             rectifier is None

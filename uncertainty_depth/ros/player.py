@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""`uncertainty-depth play`: publishes a bag into ROS 2 where there is no `ros2 bag play`."""
+"""`uncertainty-depth play`: publishes a bag into ROS 2 without `ros2 bag play`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def play(
         bag: a rosbag2, or a ROS 1 bag, whose messages are converted on the way.
         config: pace, clock, and what to wait for.
         progress: show a bar.
-        at_end: told what was published, interrupted or not, before ROS is left: that can hang.
+        at_end: called with the counts of published messages, interrupted or not, before ROS shuts
+            down, because that can hang.
 
     Raises:
         RosMissingError: without ROS 2.
@@ -92,7 +93,7 @@ def _play_once(
 def cdr_converter() -> Callable[[Record], bytes]:
     """Return a function that converts records to CDR.
 
-    ROS 1 messages become those of the same name in ROS 2, whose headers have no `seq`.
+    ROS 1 messages become ROS 2 messages of the same name, whose headers have no `seq`.
     """
     plans: dict[str, object] = {}
 

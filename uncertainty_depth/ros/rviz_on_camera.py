@@ -17,7 +17,7 @@ TOPIC = "depth/image_rect"
 
 
 def main() -> int:
-    """Wait for the first map where `--frame` is empty, then become RViz; return 0 if stopped."""
+    """Wait for the first map if `--frame` is empty, then become RViz; return 0 if stopped."""
     from ament_index_python.packages import get_package_prefix
 
     parser = argparse.ArgumentParser(description=__doc__)

@@ -34,9 +34,9 @@ class PredictionInfo:
         sigma: which sigma of the model it is, see `Predictor.sigma_name`.
         samples: those that were used.
         passes: as many there are.
-        in_force: the correction that sigma was published with.
-        unfamiliarity: of the image, see `DepthPrediction`; None where it is not known.
-        widened_by: factor by which sigma was widened for it, beside the correction.
+        in_force: the correction in the published sigma.
+        unfamiliarity: the image's unfamiliarity, see `DepthPrediction`; None if unknown.
+        widened_by: factor by which sigma was also widened for unfamiliarity.
     """
 
     sigma: str

@@ -244,7 +244,7 @@ def description_of(interpreter: Interpreter) -> dict[str, Any]:
 
 
 def masked(prediction: DepthPrediction) -> DepthPrediction:
-    """Return the maps with NaN in both where one has no value."""
+    """Return the maps with NaN in both if either has no value."""
     valid = (prediction.depth_m > 0) & (prediction.sigma_m >= 0)
     depth_m = prediction.depth_m.copy()
     sigma_m = prediction.sigma_m.copy()
