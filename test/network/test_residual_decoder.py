@@ -76,12 +76,3 @@ def test_samples_are_the_same_after_writing_and_reading(network, tmp_path):
     assert estimates[0].epistemic.max() > 0
     assert pooled(network.encode(inputs())).shape[0] == 1
     assert trace(network, [seeded(layer) for layer in network.decoder.dropouts]).noise_shapes
-
-
-def test_a_model_from_before_predicts_depth_itself(network, tmp_path):
-    writing.create(tmp_path, network, {})
-    path = tmp_path / "model.json"
-    path.write_text(path.read_text().replace('"sparse_residual": true,', ""))
-    writing.write_member(tmp_path, "best", network)
-    writing.set_members(tmp_path, ["best"], "mc_dropout")
-    assert read_model(tmp_path).network.sparse_residual is False
