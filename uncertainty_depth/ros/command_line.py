@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The node commands' help, and the arguments that they reject. Nothing here needs ROS."""
+"""The help of the node commands, and the arguments that they refuse. Nothing here needs ROS."""
 
 from __future__ import annotations
 
@@ -42,8 +42,6 @@ subscribed topics:
   image/compressed           sensor_msgs/CompressedImage      instead, with compressed_input
   camera_info                sensor_msgs/CameraInfo           of the same camera: rectified images,
                                                               points and camera infos need it
-  lidar/points               sensor_msgs/PointCloud2          of a model with sparse input, or with
-                                                              spread_sparse
   uncertainty/calibration    diagnostic_msgs/DiagnosticArray  the evaluator's estimate of sigma's
                                                               size
 
@@ -198,7 +196,7 @@ def print_help(command: NodeCommand) -> None:
 
 
 def refuse_ignored(command: NodeCommand, arguments: Sequence[str]) -> None:
-    """Reject arguments that ROS would ignore, or would take for a topic if they are a parameter.
+    """Refuse arguments that ROS would ignore, or take for a topic where they are a parameter.
 
     Raises:
         ConfigError: the first such argument.
