@@ -191,7 +191,7 @@ def calibrate(
     """Fit a map from an uncertainty to sigma to the sources' ground truth.
 
     With a single source, the last frames are kept for the report. To choose the map, blocks of
-    time in the other frames are left out in turn; then the map is fitted to all of these. With
+    time among the other frames are left out in turn; then the map is fitted to all of these. With
     several sources, each is left out in turn to choose the map, which is then fitted to all. To
     report on a source, the same is done with only the other sources.
 

@@ -1,7 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Prepare a trained network for inference.
 
-BatchNorm folded into the convolutions, channels last, on its device and in its precision.
+Its BatchNorm is folded into the convolutions. It is in channels-last order, on its device and in
+its precision.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 
 
 def choose_device(name: str) -> torch.device:
-    """Return the device for an option value: auto is the GPU where there is one. Logs it.
+    """Return and log the device for an option value: auto is the GPU if there is one.
 
     Args:
         name: auto, cpu, cuda, or cuda:0, cuda:1, ...
 
     Raises:
-        ConfigError: cuda where torch finds no CUDA device, or none of this number.
+        ConfigError: cuda is requested, but torch finds no CUDA device, or none with this number.
     """
     available = torch.cuda.is_available()
     if name.startswith("cuda") and not available:
@@ -49,7 +50,7 @@ def choose_device(name: str) -> torch.device:
 
 
 def check_precision(device: torch.device, precision: str) -> None:
-    """Raise `ConfigError` for bf16 on a GPU that does not compute in it."""
+    """Raise `ConfigError` for bf16 on a GPU that does not support it."""
     if precision == "bf16" and device.type == "cuda" and not has_bfloat16(device):
         raise ConfigError(
             f"precision is 'bf16', which {torch.cuda.get_device_name(device)} does not have; "
@@ -70,11 +71,11 @@ def has_bfloat16(device: torch.device) -> bool:
 def prepare(network: DepthNetwork, device: torch.device, precision: str) -> DepthNetwork:
     """Change the network, in place, for faster inference; it can no longer be trained.
 
-    Doing it twice changes nothing more.
+    A second call changes nothing more.
 
     Args:
         network: in any state.
-        device: where it is moved to.
+        device: the device to move it to.
         precision: one of `DTYPES`.
     """
     # With TF32 a GPU's maps would differ from a CPU's in the third digit.

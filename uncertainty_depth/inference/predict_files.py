@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Predict depth and sigma of image files, and plot them."""
+"""Predict depth and sigma for image files, and plot them."""
 
 from __future__ import annotations
 
@@ -44,20 +44,20 @@ def predict_files(
     colors: ColorConfig,
     focal_length: float | None = None,
 ) -> Iterator[PredictedFile | Skipped]:
-    """Predict depth and sigma of each image file, and write maps and a plot.
+    """Predict depth and sigma for each image file, and write maps and a plot.
 
     `STEM_depth.tiff` and `STEM_sigma.tiff` hold 32-bit floats, metres; `STEM_plot.png` shows the
     image and both maps. Ctrl-C ends it after the current image.
 
     Args:
-        predictor: of depth and sigma.
+        predictor: predicts depth and sigma.
         images: files; no two may have the same stem.
-        output: folder to write, made if missing.
+        output: folder to write, created if missing.
         colors: scales of the plots.
-        focal_length: of every image, pixels; None if unknown.
+        focal_length: every image's focal length, pixels; None if unknown.
 
     Yields:
-        What was predicted, or `Skipped` for a file that is missing or no image.
+        The prediction, or `Skipped` for a file that is missing or not an image.
 
     Raises:
         SourceError: a result would replace an image or another result; nothing is written.

@@ -51,12 +51,12 @@ def network_input(
     model: ModelFolder,
     device: torch.device,
 ) -> Tensor:
-    """Return images as (B, 3, h, w), or with sparse depth as a fourth channel, 0 where unknown.
+    """Return images as (B, 3, h, w), or with sparse depth as a fourth channel, 0 for unknown.
 
     Args:
         observations: at least one.
-        factors: by which the network's metres of each are multiplied for its camera.
-        model: whose network it is for.
+        factors: factor on the network's metres for each image's camera.
+        model: the model whose network takes them.
         device: of the network.
 
     Raises:
@@ -76,7 +76,7 @@ def network_input(
 
 
 def _sparse_tensor(observation: Observation, model: ModelFolder, device: torch.device) -> Tensor:
-    """Return sparse depth at the network's size, (1, 1, h, w), 0 where unknown."""
+    """Return sparse depth at the network's size, (1, 1, h, w), 0 for unknown."""
     network = model.network
     width, height = network.input_size
     if observation.sparse_m is None:
@@ -96,10 +96,10 @@ def _sparse_tensor(observation: Observation, model: ModelFolder, device: torch.d
 def run_trial(
     loaded: Loaded, input_size: tuple[int, ...], config: PredictorConfig
 ) -> NDArray[np.float32]:
-    """Return sigma of a black image, at the network's size.
+    """Return a black image's sigma at the network's size.
 
     An operation that the device lacks fails here, before the first frame, and the first frame
-    takes no longer than the next. It has all samples: too little memory shows here too.
+    takes no longer than the next. All samples are computed, so a lack of memory shows here too.
 
     Args:
         loaded: the estimator and its engine.
@@ -128,13 +128,13 @@ def run_trial(
 def warn_of_missing_uncertainty(
     loaded: Loaded, method: str, config: PredictorConfig, sigma_m: NDArray[np.float32]
 ) -> None:
-    """Log a warning where sigma is zero everywhere, or lacks what its method promises.
+    """Log a warning if sigma is zero everywhere, or lacks what its method promises.
 
     Args:
         loaded: the estimator.
         method: its name.
         config: options of the predictor.
-        sigma_m: of the trial, (h, w) metres.
+        sigma_m: the trial's sigma, (h, w) metres.
     """
     components = loaded.estimator.components(config)
     members = len(loaded.estimator.networks)
@@ -157,14 +157,14 @@ class Predictor:
     """Depth and sigma of images, by the model in a folder.
 
     `config` may be replaced at any time by one with other `samples`, `chunk`, `seed`, `component`
-    or `calibrated`; it counts from the next `predict` on. Any thread may call `predict`.
+    or `calibrated`; the change applies from the next `predict` on. Any thread may call `predict`.
 
     Args:
         folder: model folder, or the name of a shipped model: indoor or demo.
         config: method, samples, device and so on.
-        relative: take a network of Hugging Face that gives inverse depth up to scale and shift
-            too: `depth_m` and `sigma_m` are then of inverse depth, without a unit.
-        **options: of `PredictorConfig`, in place of the config's, e.g. `samples=16`.
+        relative: also accept a Hugging Face network that gives inverse depth up to scale and
+            shift; `depth_m` and `sigma_m` are then inverse depth, without a unit.
+        **options: `PredictorConfig` options that override the config's, e.g. `samples=16`.
 
     Raises:
         ModelError: the folder cannot be used.
@@ -219,7 +219,7 @@ class Predictor:
         """The options in use.
 
         Raises:
-            ConfigError: on assignment, where sigma lacks the config's component.
+            ConfigError: on assignment, if sigma lacks the config's component.
         """
         return self._settings.config
 
@@ -262,17 +262,17 @@ class Predictor:
     ) -> list[DepthPrediction]:
         """Return depth and sigma of several images, each at its own size.
 
-        They go through the network together, up to where their noise begins. An engine's graph is
-        of one image: there they go one by one.
+        They go through the network together until noise is drawn. An engine's graph takes one
+        image, so they go through it one by one.
 
         Args:
             observations: of any cameras, sizes and times.
             samples: those to be used, of the `passes`; None uses all.
-            widen: multiply sigma by the unfamiliarity where `widen_unfamiliar` asks for it.
+            widen: multiply sigma by the unfamiliarity if `widen_unfamiliar` asks for it.
 
         Raises:
             MessageError: an image is of another shape or dtype, a sparse depth is of another size,
-                dtype or unit, or the model takes none. None of them is predicted then.
+                dtype or unit, or the model takes none. Then none of the images is predicted.
         """
         if not observations:
             return []
@@ -320,7 +320,7 @@ class Predictor:
 
     @property
     def sparse_input(self) -> SparseInput | None:
-        """The sparse depth that is taken beside the image: by the model, or to be spread."""
+        """The kind of sparse depth taken beside the image: by the model, or for spreading."""
         return parse(self.model.network.sparse_input) or self._spread_sparse
 
     @property
@@ -337,12 +337,12 @@ class Predictor:
 
     @property
     def passes(self) -> int:
-        """Number of samples or members that a prediction uses where nothing limits them."""
+        """Number of samples or members that a prediction uses unless limited."""
         return self._estimator.passes(self.config)
 
     @property
     def sigma_name(self) -> str:
-        """What sigma is, whose size an evaluator may estimate: method, component, calibration."""
+        """Identifier of the published sigma: method, component, calibration."""
         widened = ", widened where unfamiliar" if self.config.widen_unfamiliar else ""
         return f"{self.calibration_key}, calibration {self._settings.sigma_map.name}{widened}"
 
@@ -355,13 +355,13 @@ class Predictor:
     def half_widths(self) -> HalfWidths:
         """Half widths of intervals in sigmas: measured by the calibration in use, else the head's.
 
-        Without a head that says what sigma is the standard deviation of, those of a Gaussian.
+        Without a head, which determines the distribution, a Gaussian's half widths are used.
         """
         return self._settings.half_widths
 
     @property
     def data_monitor(self) -> DataMonitor:
-        """Compares the data with those that the calibration in use was fitted to."""
+        """Compares the data with the data that the calibration in use was fitted to."""
         return self._settings.monitor or DataMonitor("", None)
 
     def describe(self) -> dict[str, Any]:
@@ -427,15 +427,15 @@ def _at_image(
 
     Sigma, not the variance, is interpolated: errors of neighbouring pixels are fully correlated,
     and the standard deviation of a weighted sum of such errors is the weighted sum of their
-    standard deviations. Pixels that the lens does not see have neither depth nor sigma.
+    standard deviations. Pixels outside the lens's view have neither depth nor sigma.
 
     Args:
         observation: the image, (H, W, 3), and its camera.
         maps: (2, h, w) depth and sigma of the network.
-        factor: of both, for the image's camera.
-        unfamiliarity: of the image; None where it is not known.
-        settings: those in use.
-        widen: whether sigma may be widened where they ask for it.
+        factor: factor on both, for the image's camera.
+        unfamiliarity: the image's unfamiliarity; None if unknown.
+        settings: the settings in use.
+        widen: whether to widen sigma if the settings ask for it.
     """
     raw_m = factor * maps[1]
     if settings.monitor is not None:

@@ -1,9 +1,9 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Choose as many samples or members as fit into the time for a frame, from earlier frames.
+"""Choose as many samples or members as fit into a frame's time, learned from earlier frames.
 
-A frame's time is taken to be `load (overhead + samples)`. The overhead, in samples, belongs to
-network and computer and is learned from neighbouring frames with different numbers of samples. The
-load, milliseconds per sample, changes with whatever else runs: it is a high quantile of the last
+A frame's time is modelled as `load (overhead + samples)`. The overhead, in samples, depends on
+network and computer. It is learned from neighbouring frames with different numbers of samples. The
+load, in milliseconds per sample, changes with other running work: it is a high quantile of recent
 frames, without the slowest.
 """
 
@@ -38,12 +38,12 @@ class SampleBudget:
     def choose(self, budget_ms: float, passes: int) -> SampleRange:
         """Return the samples of the next frame.
 
-        Over a few frames each has its turn. All of them are always in the same order, so that the
-        maps are those of a run without a budget.
+        Over a few frames, each sample gets its turn. If all samples fit, their order is always the
+        same, so that the maps equal a run's without a budget.
 
         Args:
             budget_ms: time for a frame; 0 uses all.
-            passes: how many there are.
+            passes: number of passes.
         """
         count = self._count(budget_ms, passes) if budget_ms and passes > MIN_SAMPLES else passes
         if count == passes:
@@ -63,8 +63,8 @@ class SampleBudget:
         """Learn from a frame.
 
         Args:
-            samples: how many it used.
-            milliseconds: what the frame took, more than 0.
+            samples: number of samples it used.
+            milliseconds: the frame's duration, above 0.
         """
         self._learned += 1
         self._frames.append((samples, milliseconds))
@@ -75,7 +75,7 @@ class SampleBudget:
 
     @property
     def overhead(self) -> float:
-        """Time of a frame that does not depend on the samples, in samples."""
+        """The part of a frame's time that does not depend on the samples, in samples."""
         ascending = sorted(self._overheads)
         return ascending[len(ascending) // 2] if ascending else 0.0
 

@@ -23,9 +23,9 @@ class Settings(NamedTuple):
     Attributes:
         config: the options.
         calibration_key: key of the calibration in `model.json`: method, and component if any.
-        sigma_map: from raw to calibrated sigma.
-        monitor: compares the data with those of the calibration; None without a calibration.
-        half_widths: of intervals, in sigmas.
+        sigma_map: maps raw to calibrated sigma.
+        monitor: compares the data with the calibration data; None without a calibration.
+        half_widths: half widths of intervals, in sigmas.
     """
 
     config: PredictorConfig
@@ -101,7 +101,7 @@ class ModelOptions:
             check_strength(self._method, strength, record, str(self._model.path))
 
     def strength(self, config: PredictorConfig) -> dict[str, float | str]:
-        """Return the options that the size of sigma depends on, see `strength_of`."""
+        """Return the options that sigma's size depends on, see `strength_of`."""
         return strength_of(self._method, config, self._estimator.passes(config))
 
     def _calibration_key(self, config: PredictorConfig) -> str:
@@ -110,9 +110,9 @@ class ModelOptions:
 
 
 def check_widening(config: PredictorConfig) -> None:
-    """Raise `ConfigError` where sigma is to be widened by an engine without unfamiliarity.
+    """Raise `ConfigError` if sigma is to be widened with an engine without unfamiliarity.
 
-    Nor may `auto` be one: whether sigma is widened would depend on what is fastest.
+    `auto` is rejected too: whether sigma is widened would depend on which engine is fastest.
     """
     if config.widen_unfamiliar and config.engine != "torch":
         raise ConfigError(
@@ -122,7 +122,7 @@ def check_widening(config: PredictorConfig) -> None:
 
 
 def choose_method(requested: str, model: ModelFolder) -> str:
-    """Return the requested method, or without a request the model's own.
+    """Return the requested method, or the model's own without a request.
 
     A single network can be run by any model; an ensemble's name says how its members were trained.
 

@@ -68,13 +68,13 @@ class _Topic(NamedTuple):
 class BagWriter:
     """Context manager that writes a new rosbag2 folder.
 
-    Its chunks are compressed (zstd) and carry checksums, and so does its index: rosbags' writer
-    leaves them out, and a flipped bit then goes unseen. Left with an exception, it removes the
-    unfinished folder.
+    Its chunks are compressed (zstd). Chunks and index carry checksums; rosbags' writer leaves them
+    out, so that a flipped bit goes unnoticed. If left with an exception, it removes the unfinished
+    folder.
     """
 
     def __init__(self, path: Path | str) -> None:
-        """Raises `SourceError` where `path` exists: nothing is overwritten."""
+        """Raises `SourceError` if `path` exists: nothing is overwritten."""
         self.path = Path(path)
         if self.path.exists():
             raise SourceError(f"{self.path} exists already; a bag is never overwritten")
@@ -140,7 +140,8 @@ class BagWriter:
     def image(self, topic: str, stamp_ns: int, frame_id: str, image: NDArray[Any]) -> None:
         """Write an image.
 
-        (H, W, 3) uint8 RGB becomes rgb8; of (H, W), uint8 mono8, uint16 16UC1 and floats 32FC1.
+        (H, W, 3) uint8 RGB becomes rgb8; for (H, W), uint8 becomes mono8, uint16 16UC1, and floats
+        32FC1.
         """
         pixels = np.ascontiguousarray(image, dtype=np.float32 if image.dtype.kind == "f" else None)
         encoding = _IMAGE_ENCODINGS[
@@ -156,7 +157,7 @@ class BagWriter:
         )
 
     def camera_info(self, topic: str, stamp_ns: int, frame_id: str, camera: Camera) -> None:
-        """Write the camera: without distortion if it is that of rectified images."""
+        """Write the camera, without distortion if its images are rectified."""
         message_type = "sensor_msgs/msg/CameraInfo"
         header = _header(stamp_ns, frame_id)
         region = _new("sensor_msgs/msg/RegionOfInterest", 0, 0, 0, 0, False)
@@ -198,9 +199,9 @@ class BagWriter:
             self._static_transforms.append((parent, child, transform))
 
     def message(self, topic: str, stamp_ns: int, message: Any, latched: bool = False) -> None:
-        """Write a message of rosbags' type store as it is, recorded at `stamp_ns`.
+        """Write a message from rosbags' type store unchanged, recorded at `stamp_ns`.
 
-        The first message of a topic says whether late subscribers get its last one.
+        A topic's first message determines whether late subscribers get its last one.
         """
         message_type = message.__msgtype__
         data = _types().serialize_cdr(message, message_type)
@@ -223,7 +224,7 @@ class BagWriter:
         qos = _yaml([LATCHED]) if latched else ""
         type_hash = _types().hash_rihs01(message_type)
         metadata = {"offered_qos_profiles": qos, "topic_type_hash": type_hash}
-        # A schema for each topic: the format allows it, and no type's number has to be kept.
+        # One schema per topic: the format allows it, and no type numbers need to be stored.
         schema = self._writer.register_schema(message_type, "ros2msg", definition.encode())
         channel = self._writer.register_channel(topic, "cdr", schema, metadata)
         entry = {
@@ -248,7 +249,7 @@ class BagWriter:
 
 
 class _PlainDumper(yaml.SafeDumper):
-    """Repeats equal parts instead of referring to them: not every reader knows YAML's aliases."""
+    """Repeats equal parts instead of referring to them: not every reader supports YAML aliases."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -259,7 +260,7 @@ def _yaml(value: Any) -> str:
 
 
 def _field_offsets(dtype: np.dtype[np.void]) -> dict[str, int]:
-    """Return the offset in bytes of each field of a structured dtype."""
+    """Return each field's offset in a structured dtype, bytes."""
     if dtype.fields is None:
         return {}
     return {name: field[1] for name, field in dtype.fields.items()}

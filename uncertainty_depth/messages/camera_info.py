@@ -21,7 +21,7 @@ from uncertainty_depth.geometry.rectification import Calibration
 from uncertainty_depth.messages.guard import total
 
 MATRICES = {"k": (3, 3), "r": (3, 3), "p": (3, 4)}
-POSE_DIGITS = 12  # a pose that went through a message differs in its last bits: none may tell
+POSE_DIGITS = 12  # a message changes a pose's last bits, which must have no effect
 
 MAX_COEFFICIENT = 1e6  # beyond any lens; keeps polynomials finite
 UNDECODABLE = ("camera_info_undecodable", "a camera info")
@@ -40,17 +40,16 @@ class CameraInfoFields(NamedTuple):
 
 
 @total(*UNDECODABLE)
-@np.errstate(all="ignore")  # numbers that overflow are refused at the end
+@np.errstate(all="ignore")  # overflows are rejected at the end
 def calibration_from_info(message: Any) -> Calibration:
-    """Return the camera of the raw and of the rectified image.
+    """Return the raw and the rectified image's camera.
 
-    What is all zero is taken as not given: K from P and P from K, R as no rotation.
+    All-zero fields count as not given: K is taken from P, P from K, and R is no rotation.
 
     Raises:
-        MessageError: camera_info_zero where neither K nor P has a focal length,
-            camera_info_zero_size where width or height is zero, camera_info_not_finite,
-            camera_info_no_rotation for R, camera_info_unknown_distortion, or
-            camera_info_undecodable for whatever else is wrong with the message.
+        MessageError: camera_info_zero if neither K nor P has a focal length, camera_info_zero_size
+            if width or height is zero, camera_info_not_finite, camera_info_no_rotation for R,
+            camera_info_unknown_distortion, or camera_info_undecodable for anything else.
     """
     matrix = _matrix(message, "k")
     projection = _matrix(message, "p")
@@ -77,7 +76,7 @@ def calibration_from_info(message: Any) -> Calibration:
 
 
 def camera_from_info(message: Any) -> Camera:
-    """Return the camera of a raw image, distorted where `message` says so.
+    """Return a raw image's camera, distorted if `message` says so.
 
     Raises:
         MessageError: as `calibration_from_info` does.
@@ -108,7 +107,7 @@ def is_uncalibrated(message: Any) -> bool:
 
 @total(*UNDECODABLE)
 def description_key(message: Any) -> tuple[Any, ...]:
-    """Return all of a camera info but its header, to compare: drivers repeat it every image."""
+    """Return a camera info's content without header, to compare: drivers repeat it every image."""
     roi = message.roi
     region = (roi.x_offset, roi.y_offset, roi.width, roi.height)
     matrices = tuple(_field(message, name).tobytes() for name in "dkrp")
@@ -117,7 +116,7 @@ def description_key(message: Any) -> tuple[Any, ...]:
 
 
 def _field(message: Any, name: str) -> NDArray[np.float64]:
-    """Return the values of a field, a capital letter in ROS 1; empty where there is none."""
+    """Return a field's values (its name is a capital letter in ROS 1); empty if missing."""
     values = getattr(message, name, getattr(message, name.upper(), ()))
     return np.asarray(values, dtype=np.float64)
 
@@ -144,7 +143,7 @@ def _intrinsics(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _check_finite(calibration: Calibration) -> None:
-    """Raise `MessageError` for numbers so large or small that the camera's overflow."""
+    """Raise `MessageError` for numbers so large or small that the camera's numbers overflow."""
     for camera in (calibration.raw, calibration.rectified):
         focal_lengths = camera.intrinsics[[0, 1], [0, 1]]
         is_finite = np.isfinite(camera.intrinsics).all()
@@ -158,16 +157,16 @@ def _check_finite(calibration: Calibration) -> None:
 
 
 def is_fisheye_without_distortion(message: Any) -> bool:
-    """Return whether a valid camera info names a fisheye and gives it no distortion.
+    """Return whether a valid camera info names a fisheye but gives it no distortion.
 
-    D = 0 means that nothing is to be rectified, but no fisheye lens is a pinhole: its driver
+    D = 0 means that nothing needs rectification, but no fisheye lens is a pinhole: the driver
     probably left D out.
     """
     return message.distortion_model == EQUIDISTANT and not _field(message, "d").any()
 
 
 def _rotation(message: Any) -> NDArray[np.float64]:
-    """Return the rotation nearest to R, which has few digits; identity where R is 0."""
+    """Return the rotation nearest to R, which has few digits; identity if R is 0."""
     matrix = _matrix(message, "r")
     if not matrix.any():
         return np.eye(3)
@@ -199,7 +198,7 @@ def _distortion(message: Any) -> Distortion | None:
 
 
 def _of_image(camera: Camera, message: Any) -> Camera:
-    """Return the camera of the published image: of the region of interest, then binned."""
+    """Return the published image's camera: the region of interest, then binned."""
     roi = getattr(message, "roi", None)
     if roi is not None and roi.width and roi.height:
         camera = camera.cropped(roi.x_offset, roi.y_offset, roi.width, roi.height)

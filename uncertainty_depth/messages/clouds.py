@@ -20,7 +20,7 @@ PREDICTED_FIELDS = ({"uncertainty", "confidence_ratio"}, {"clearing_sigmas"})
 
 
 def is_predicted(message: Any) -> bool:
-    """Return whether the fields of a cloud say that a node of this package made it."""
+    """Return whether a cloud's fields show that this package's nodes made it."""
     names = {field.name for field in message.fields}
     return any(names >= fields for fields in PREDICTED_FIELDS)
 

@@ -1,13 +1,13 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Compressed images: JPEG and PNG alone, up to the pixels that are allowed; and compressedDepth.
+"""Compressed images: only JPEG and PNG, up to the allowed number of pixels; and compressedDepth.
 
-OpenCV chooses among all its decoders by the first bytes; those of TIFF, BMP, JPEG 2000 and others
-never see what a stranger sent.
+OpenCV chooses its decoder by the first bytes. The check keeps untrusted data from its decoders for
+TIFF, BMP, JPEG 2000 and others.
 
 compressedDepth is written as compressed_depth_image_transport does: quantised inverse depth in a
-PNG. A value v becomes `q = round(A / v + B)` of 16 bits, `A = z (z + 1)`, `B = 1 - A / MAX_VALUE`;
+PNG. A value v becomes the 16-bit `q = round(A / v + B)`, `A = z (z + 1)`, `B = 1 - A / MAX_VALUE`;
 0 is NaN. The reader, `depth_images.decode_depth`, computes `v = A / (q - B)`. Source of the
-format: `codec.cpp` of ros-perception/image_transport_plugins, which truncates where this rounds.
+format: `codec.cpp` of ros-perception/image_transport_plugins, which truncates instead of rounding.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def decode_compressed(
         message: the image.
         flags: `cv2.IMREAD_...`.
         skip: bytes before the JPEG or PNG.
-        max_pixels: the largest image that is decoded, by its header.
+        max_pixels: maximum size to decode, according to the header.
 
     Raises:
         MessageError: image_undecodable, image_zero_size or image_too_large.
@@ -68,7 +68,7 @@ def decode_compressed(
 
 
 def image_size(data: bytes) -> tuple[int, int] | None:
-    """Return width and height by the header of a JPEG or PNG; None without such a header."""
+    """Return width and height from a JPEG or PNG header; None without such a header."""
     if data.startswith(PNG_MAGIC):
         return _png_size(data)
     return _jpeg_size(data) if data.startswith(JPEG_MAGIC) else None
@@ -126,8 +126,8 @@ def encode_compressed_depth(values: NDArray[np.float32], quantization: float) ->
     """Return the data of a `sensor_msgs/CompressedImage` of format `FORMAT`.
 
     A value v is read back within `v^2 / (2 A)`, A = quantization (quantization + 1). Values below
-    `A / MAX_CODE` are read back as that: a near obstacle does not vanish. NaN, infinity and
-    negative values become NaN.
+    `A / MAX_CODE` are read back as `A / MAX_CODE`, so that a near obstacle does not vanish. NaN,
+    infinity and negative values become NaN.
 
     Args:
         values: (H, W) depth or sigma, metres.

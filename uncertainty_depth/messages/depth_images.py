@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Depth images in metres, from rclpy and rosbags: raw, or as compressed_image_transport sends."""
+"""Depth images in metres, from rclpy and rosbags: raw, or from compressed_image_transport."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _COMPRESSED_DEPTH_HEADER = struct.Struct("<iff")  # format, and the two paramete
 
 
 def is_depth_encoding(encoding: str) -> bool:
-    """Return whether images of this encoding hold depth; mono16 may, but is mostly a camera's."""
+    """Return whether this encoding holds depth; mono16 may, but usually comes from a camera."""
     return encoding in ("16UC1", "32FC1")
 
 
 def encoding_of(message: Any) -> str:
-    """Return the encoding of an Image, or that in the format of a CompressedImage."""
+    """Return an Image's encoding, or the encoding in a CompressedImage's format."""
     if hasattr(message, "format"):
         return message.format.partition(";")[0].strip()
     return message.encoding
@@ -61,7 +61,7 @@ def decode_depth(message: Any) -> NDArray[np.float32]:
 
 @total("image_undecodable", "an image of values")
 def decode_values(message: Any) -> NDArray[np.float32]:
-    """Return (H, W) float32, the numbers of an image of one channel as they are.
+    """Return (H, W) float32: the unchanged numbers of a one-channel image.
 
     Raises:
         MessageError: as `decode_image` does.
@@ -82,10 +82,11 @@ def decode_values(message: Any) -> NDArray[np.float32]:
 
 @total("image_undecodable", "a depth image")
 def ground_truth_from_depth_image(message: Any, shape: tuple[int, int]) -> NDArray[np.float32]:
-    """Return (H, W) float32 ground truth of an image of `shape` by its registered depth image.
+    """Return (H, W) float32 ground truth for an image of `shape` from its registered depth image.
 
-    An image of another size is scaled: each pixel takes the depth pixel that its centre lies in,
-    for an interpolated depth at an edge is that of neither side. Pixels without depth are NaN.
+    A depth image of another size is scaled: each pixel takes the depth pixel that contains its
+    centre, because interpolated depth at an edge belongs to neither side. Pixels without depth are
+    NaN.
 
     Raises:
         MessageError: as `decode_depth`, ground_truth_wrong_aspect, or ground_truth_image_empty.
@@ -94,7 +95,7 @@ def ground_truth_from_depth_image(message: Any, shape: tuple[int, int]) -> NDArr
 
 
 def as_ground_truth(depth_m: NDArray[np.float32], shape: tuple[int, int]) -> NDArray[np.float32]:
-    """Return the ground truth of an image of `shape` by its registered depth, (H, W) metres.
+    """Return the ground truth for an image of `shape` from its registered depth, (H, W) metres.
 
     Raises:
         MessageError: ground_truth_wrong_aspect, or ground_truth_image_empty.
@@ -119,7 +120,7 @@ def _nearest(source_size: int, target_size: int) -> NDArray[np.intp]:
 
 
 def has_aspect(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
-    """Return whether two images, (H, W, ...) each, have about the same height over width."""
+    """Return whether two images, (H, W, ...) each, have about the same aspect."""
     ratio = (shape[1] * other[0]) / (shape[0] * other[1])
     return abs(ratio - 1) <= ASPECT_TOLERANCE
 
@@ -153,7 +154,7 @@ def _compressed_values(message: Any, skip: int) -> NDArray[np.uint16]:
 
 
 def _decompressed(message: Any) -> NDArray[np.float32]:
-    """Decode PNG of 16UC1, and compressedDepth's PNG of 16UC1 or of quantised inverse depth."""
+    """Decode a 16UC1 PNG, or compressedDepth's PNG with 16UC1 or quantised inverse depth."""
     encoding = encoding_of(message)
     if encoding not in DEPTH_ENCODINGS:
         raise MessageError(
@@ -187,12 +188,12 @@ def decode_maps(
 ) -> tuple[Floats, Floats]:
     """Return depth and confidence, (H, W) each, decoded by their types.
 
-    Depth and sigma of 16UC1 are millimetres (REP 118); other values are taken as they are.
+    16UC1 depth and sigma are millimetres (REP 118); other values are not changed.
 
     Args:
         depth: a `sensor_msgs` Image or CompressedImage.
         confidence: another one; None for depth alone, whose confidence is then 1 everywhere.
-        config: what they hold.
+        config: the types of their values.
 
     Raises:
         MessageError: one cannot be decoded; "uncertainty_wrong_size", their sizes differ.

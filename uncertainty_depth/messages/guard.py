@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Guards of decoders: whatever bytes come, they return a value or raise `MessageError`."""
+"""Decoder guards: for any bytes, decoders return a value or raise `MessageError`."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def total(
     """Return a decorator that turns a decoder's unexpected exceptions into `MessageError`.
 
     Args:
-        reason: what the message is counted under.
-        subject: what the sentence begins with, e.g. "a point cloud".
+        reason: the reason that the message is counted under.
+        subject: the sentence's beginning, e.g. "a point cloud".
     """
 
     def decorate(decode: Callable[Arguments, Result]) -> Callable[Arguments, Result]:

@@ -1,9 +1,9 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Image messages as arrays, from rclpy and rosbags alike.
 
-The fields are checked, and padding, byte order and 16 bits removed here. The colour conversion is
-left to cv_bridge where the ROS distribution has it and to rosbags-image elsewhere: both then give
-the same pixels.
+This module checks the fields, removes padding and byte order, and reduces 16 bits to 8. cv_bridge
+converts colours if the ROS distribution has it, else rosbags-image does: both give the same
+pixels.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def decode_image(message: Any, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8
 
     Args:
         message: the image.
-        max_pixels: the largest image that is decoded, by its header.
+        max_pixels: maximum size to decode, according to the header.
 
     Raises:
         MessageError: image_zero_size, image_too_large, image_wrong_step, image_short_data,
@@ -116,7 +116,7 @@ def _planar_to_rgb(message: Any, max_pixels: int) -> NDArray[np.uint8]:
 def image_rows(
     message: Any, encodings: dict[str, tuple[int, int, str]], max_pixels: int = MAX_PIXELS
 ) -> NDArray[np.uint8]:
-    """Return (H, bytes per row) without padding; a view where the message has none."""
+    """Return (H, bytes per row) without padding; a view if the message has none."""
     if message.encoding not in encodings:
         raise MessageError(
             "image_unknown_encoding",
@@ -193,16 +193,16 @@ def _unconvertible(message: Any, error: Exception) -> MessageError:
 
 @cache
 def to_rgb() -> Callable[[Any], NDArray[np.uint8]]:
-    """Return this installation's converter: cv_bridge where it works, else rosbags-image."""
+    """Return this installation's converter: cv_bridge if it works, else rosbags-image."""
     has_bridge = importlib.util.find_spec("cv_bridge") is not None
     return cv_bridge_to_rgb if has_bridge and cv_bridge_works() else rosbags_to_rgb
 
 
 def cv_bridge_works() -> bool:
-    """Return whether cv_bridge converts one pixel, tried in a process of its own.
+    """Return whether cv_bridge converts one pixel, tried in a separate process.
 
-    One that was built for another NumPy is imported without complaint and ends the process with
-    the first image; one of ROS 1 cannot be imported.
+    A cv_bridge built for another NumPy imports without complaint, but ends the process at the
+    first image; ROS 1's cannot be imported.
     """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     try:

@@ -1,9 +1,10 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """95 % intervals of metrics by a block bootstrap over frames.
 
-Neighbouring frames are alike, so frames are resampled in blocks of consecutive frames (Carlstein,
-"The use of subseries values for estimating the variance of a general statistic", 1986). A
-replicate is a weighted sum of blocks: the registry computes metrics from it as from all frames.
+Neighbouring frames are similar, so frames are resampled in blocks of consecutive frames
+(Carlstein, "The use of subseries values for estimating the variance of a general statistic",
+1986). A replicate is a weighted sum of blocks: the registry computes metrics from it in the same
+way as from all frames.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Interval:
     high: float
 
     def text(self, digits: int = 3) -> str:
-        """Return e.g. `0.310 (0.280 to 0.345)`; the value alone if there is no interval."""
+        """Return e.g. `0.310 (0.280 to 0.345)`; just the value without an interval."""
         value = _number(self.value, digits)
         if math.isnan(self.low):
             return value
@@ -58,12 +59,12 @@ def _number(value: float, digits: int) -> str:
 
 
 class Resampled:
-    """The sums of all frames, and of bootstrap replicates drawn from their blocks.
+    """Sums over all frames, and over bootstrap replicates drawn from their blocks.
 
     Attributes:
-        total: of all frames, one row.
+        total: sums over all frames, one row.
         replicates: `REPLICATES` rows.
-        blocks: number of blocks that were drawn from.
+        blocks: number of blocks to draw from.
     """
 
     def __init__(self, metrics: OnlineMetrics, length: int | None = None) -> None:
@@ -71,8 +72,8 @@ class Resampled:
 
         Args:
             metrics: of at least one frame.
-            length: number of neighbouring blocks of the state that are drawn as one; None lets
-                their correlation decide. Equal numbers draw equal frames from equal blocks.
+            length: number of neighbouring state blocks that are drawn as one; if None, it follows
+                from their correlation. Equal numbers draw equal frames from equal blocks.
         """
         vectors = metrics.blocks.vectors()
         number = len(vectors["sums"])
@@ -93,11 +94,11 @@ class Resampled:
 
     @property
     def few(self) -> bool:
-        """Return whether the blocks are too few for a reliable interval."""
+        """Return whether there are too few blocks for a reliable interval."""
         return self.blocks < ENOUGH_BLOCKS
 
     def rows(self, metric: Metric | Callable[[Sums], Floats], candidate: str = "method") -> Floats:
-        """Return a metric of all frames, and of each replicate: (1 + REPLICATES, ...)."""
+        """Return a metric over all frames, and over each replicate: (1 + REPLICATES, ...)."""
         compute = metric.values if isinstance(metric, Metric) else metric
         with np.errstate(all="ignore"):
             return np.concatenate(
@@ -110,17 +111,17 @@ class Resampled:
         scale: float | None = None,
         limits: tuple[float, float] = ANY,
     ) -> Interval:
-        """Return the interval of a metric from its value in the sample and in the replicates.
+        """Return a metric's interval from its values in the sample and the replicates.
 
-        Percentiles of the replicates, widened around the value by the ratio of the quantiles of
-        Student's t and the normal; with few blocks, that quantile times the deviation of the
-        replicates, and at least `FEW_BLOCKS_SPREAD / sqrt(blocks)` times `scale`.
+        It is the replicates' percentiles, widened around the value by the ratio of Student's t and
+        the normal quantile; with few blocks, the t quantile times the replicates' deviation, and
+        at least `FEW_BLOCKS_SPREAD / sqrt(blocks)` times `scale`.
 
         Args:
             rows: (1 + REPLICATES,) values.
             scale: size of the metric, in its unit. Without it one block has no interval (NaN).
-            limits: that the interval ends at, of `Metric`: a symmetric interval of few blocks
-                would promise a coverage above 1.
+            limits: a `Metric`'s limits, which clip the interval: with few blocks a symmetric
+                interval could promise a coverage above 1.
         """
         value = float(rows[0])
         if not math.isfinite(value):
@@ -161,10 +162,10 @@ class Resampled:
 
 
 def block_length(metrics: OnlineMetrics) -> int:
-    """Return how many neighbouring blocks of the state are drawn as one.
+    """Return how many neighbouring state blocks are drawn as one.
 
-    The longest that error, coverage and size of sigma ask for: a room or a light lasts a second,
-    and what wanders slowly may be any of them.
+    It is the largest number that error, coverage and sigma's size need, because any of them may
+    drift slowly.
     """
     sums = metrics.each_block()
     with np.errstate(invalid="ignore"):
@@ -174,15 +175,15 @@ def block_length(metrics: OnlineMetrics) -> int:
 
 
 def longest_block(series: Iterable[Floats]) -> int:
-    """Return the longest of the block lengths of several series, at least `n^(1/3)`.
+    """Return the longest block length of several series, at least `n^(1/3)`.
 
     Politis and White, "Automatic block-length selection for the dependent bootstrap", Econometric
     Reviews 2004: `(3 (G / g)^2 / 2)^(1/3) n^(1/3)`, once with the sums G and g of autocorrelations
-    under a flat-top window, once with those of an autoregression of first order, which a short
+    under a flat-top window, and once with the sums for a first-order autoregression, which a short
     series needs.
 
     Args:
-        series: (n,) each, a metric per unit in the order of the run; NaN is left out.
+        series: (n,) each, a metric per unit in the order of the run; NaN values are left out.
     """
     lengths = []
     for values in series:
@@ -213,7 +214,7 @@ def _spread_of_autoregression(values: Floats) -> float:
 
 
 def _spread_of_window(values: Floats) -> float:
-    """Return the same under a flat-top window, twice as wide as the correlation is long."""
+    """Return the same ratio under a flat-top window, twice as wide as the correlation length."""
     number = len(values)
     if number < MIN_SERIES:
         return 0.0

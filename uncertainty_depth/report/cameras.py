@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The range of cameras that an evaluation has seen."""
+"""The range of cameras in an evaluation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from uncertainty_depth.geometry.camera import Camera
 
 
 class CameraRange:
-    """Min and max of focal length over width, and of width over height, of the scored frames.
+    """Min and max of focal length / width and of width / height over the scored frames.
 
     Both matter to a network that predicts metric depth.
 
@@ -45,7 +45,7 @@ class CameraRange:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> CameraRange:
-        """Return the range that `as_dict` gave, as JSON.
+        """Return the range from the JSON of `as_dict`.
 
         Raises:
             ValueError, TypeError, KeyError: it is something else.

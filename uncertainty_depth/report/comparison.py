@@ -1,8 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Compare reports frame by frame: metrics over the frames that all of them scored.
+"""Compare reports frame by frame: metrics over the frames that all reports scored.
 
 Each frame of one report is paired with the same frame of the others, by stamp, and the sums of the
-common frames are added again: a metric is what a report of these frames alone would say.
+common frames are added again: a metric is what a report on only these frames would show.
 Differences to the first report have intervals by a block bootstrap that draws the same frames for
 every report.
 """
@@ -38,8 +38,8 @@ class Row:
 
     Attributes:
         name: dotted name.
-        values: of each report, with its interval.
-        differences: to the first report, of each of the others.
+        values: each report's value, with its interval.
+        differences: each other report's difference from the first.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Row:
     differences: tuple[Interval, ...]
 
     def outcome(self, index: int) -> str:
-        """Return "better", "worse" or "" if the interval of a difference holds zero."""
+        """Return "better", "worse", or "" if the difference's interval includes zero."""
         difference = self.differences[index]
         better = BY_VALUE[self.name].better
         if not (difference.low > 0 or difference.high < 0) or better == "":
@@ -93,8 +93,8 @@ def compare(reports: Sequence[SavedReport], worst_frames: int = 5) -> Comparison
     """Return the comparison of two or more reports.
 
     Args:
-        reports: the first is the one that the others are compared with.
-        worst_frames: how many to list of each report.
+        reports: the others are compared with the first.
+        worst_frames: how many to list per report.
 
     Raises:
         ConfigError: there are fewer than two, or they were scored with other options.
@@ -196,7 +196,7 @@ def _worst(
 
 
 def _names(reports: Sequence[SavedReport]) -> tuple[str, ...]:
-    """Return the name of each report's folder, or its whole path where names repeat."""
+    """Return the name of each report's folder, or its whole path if names repeat."""
     names = [report.folder.resolve().name for report in reports]
     if len(set(names)) == len(names):
         return tuple(names)

@@ -92,7 +92,7 @@ def _aligned(table: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _is_group(row: Row) -> bool:
-    """Return whether a row is a part of a metric that is a list, and some report has it."""
+    """Return whether a row is part of a list metric that some report has."""
     has_value = any(math.isfinite(value.value) for value in row.values)
     return bool(BY_VALUE[row.name].groups) and has_value
 
@@ -154,7 +154,7 @@ def _signed(gap: Interval, digits: int = 4) -> str:
 
 
 def figures(comparison: Comparison) -> dict[str, Figure]:
-    """Return the plots by file name. Curves are of all frames of a report, not the common ones."""
+    """Return the plots by file name; curves cover all of a report's frames."""
     curves = [report.evaluation.metrics.curves() for report in comparison.reports]
     return {
         "sparsification": _sparsification(curves, comparison.names),

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Checks for the line domain of the verdict: are these data like the training data?"""
+"""Checks for the verdict's line domain: are these data like the training data?"""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from uncertainty_depth.report.model_facts import limits_of, part_of
 from uncertainty_depth.report.summary import unfamiliarity_text
 
 OUTSIDE_TOLERANCE = 0.01  # fraction of the ground truth that a depth range may leave out
-SAME_FACTOR = 1.02  # up to it focal length or aspect are those of the training: rounding
+SAME_FACTOR = 1.02  # up to it focal length or aspect equal the training's, but for rounding
 DIFFERENT_FACTOR = 1.1  # beyond it the camera is another one
 CALIBRATED_DEPTH_TOLERANCE = 0.1  # the range it is compared with held 98 % of the depths fitted to
 CALIBRATED_CAMERA_FACTOR = 1.05  # beyond it the camera is not one that sigma was calibrated on
@@ -35,7 +35,7 @@ def checks(
     model: Mapping[str, Any],
     trained_on: Sequence[str] | None,
 ) -> list[Check]:
-    """Return all checks of the domain, grey where model or data lack the information."""
+    """Return all domain checks, grey if model or data lack the information."""
     training_camera = part_of(part_of(model, "training"), "camera")
     results = unfamiliarity_checks(sample)
     results.append(_depth_range_check(sample, _depth_range(model, cameras)))
@@ -50,7 +50,7 @@ def checks(
 def calibration_notes(
     sample: Resampled, cameras: CameraRange, model: Mapping[str, Any]
 ) -> list[str]:
-    """Return a sentence for each way in which the data are unlike those calibrated on."""
+    """Return a sentence for each way in which the data differ from the calibration data."""
     fitted = part_of(model, "fitted_to")
     sources = fitted.get("sources")
     names = [str(name) for name in sources] if isinstance(sources, (list, tuple)) else ["unknown"]
@@ -84,7 +84,7 @@ def calibration_notes(
 
 
 def unfamiliarity_checks(sample: Resampled) -> list[Check]:
-    """Return the check of the frames whose unfamiliarity is known; none if there is none."""
+    """Return the check of frames with known unfamiliarity; none without such frames."""
     prefix = "unfamiliarity."
     values = {
         name.removeprefix(prefix): metric.values(sample.total)[0].item()
@@ -96,7 +96,7 @@ def unfamiliarity_checks(sample: Resampled) -> list[Check]:
         return []
     values["frames"] = int(values["frames"])
     rows = sample.rows(BY_NAME[f"{prefix}fraction_above_1"])
-    interval = sample.interval(rows, 1.0, SHARE)  # by blocks: frames of one place are alike
+    interval = sample.interval(rows, 1.0, SHARE)  # by blocks: frames of one place are similar
     if fraction <= FEW_UNFAMILIAR:
         color = GREEN
         word = "like"
@@ -118,7 +118,7 @@ def unfamiliarity_checks(sample: Resampled) -> list[Check]:
 def _depth_range(model: Mapping[str, Any], cameras: CameraRange) -> Sequence[float] | None:
     """Return the depths the model can predict for these cameras, metres; None if not known.
 
-    That of a canonical camera is rescaled by each camera's focal length; square pixels are taken.
+    A canonical camera's depth is rescaled by each camera's focal length, assuming square pixels.
     """
     limits = limits_of(model.get("depth_range"))
     canonical = model.get("canonical_focal_length")
@@ -173,7 +173,7 @@ def _camera_check(
 
 
 def _camera_factor(data_range: Sequence[float], training_range: Sequence[float]) -> float:
-    """Return by which factor the range of these data reaches beyond that of the training."""
+    """Return the factor by which these data's range exceeds the training range."""
     return max(training_range[0] / data_range[0], data_range[1] / training_range[1])
 
 

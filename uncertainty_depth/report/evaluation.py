@@ -61,8 +61,8 @@ class Evaluation:
         True
 
     Attributes:
-        without_size: why the size of sigma is not judged; empty where sigma is in metres.
-        first_skips: for each reason the sentence of its first frame, in this process.
+        without_size: why the size of sigma is not judged; empty if sigma is in metres.
+        first_skips: the first frame's sentence for each reason, in this process.
     """
 
     @takes_options(EvaluationConfig)
@@ -143,11 +143,11 @@ class Evaluation:
         """Score one frame of arrays or tensors.
 
         Args:
-            depth: (H, W) metres, NaN where there is no prediction.
+            depth: (H, W) metres, NaN for no prediction.
             sigma: (H, W) standard deviation, metres.
-            ground_truth: (H, W) metres, NaN or 0 where unknown.
+            ground_truth: (H, W) metres, NaN or 0 for unknown.
             image: for the report: (H, W, 3) uint8 RGB, a PIL image, or an image file.
-            name: of the frame in the report; empty numbers it.
+            name: the frame's name in the report; if empty, its number.
 
         Returns:
             As `add`.
@@ -174,7 +174,7 @@ class Evaluation:
         """Return the verdict on all frames so far; as text it is what a terminal shows.
 
         Args:
-            law: of the error, "gaussian" or "laplace", by which intervals are made of sigma.
+            law: the error's distribution, "gaussian" or "laplace", which gives sigma's intervals.
         """
         from uncertainty_depth.report.verdict import judge
 
@@ -184,7 +184,7 @@ class Evaluation:
         """Return the report as one self-contained HTML page.
 
         Args:
-            name: of what was scored, in the title.
+            name: name of what was scored, for the title.
             law: see `verdict`.
         """
         from uncertainty_depth.report import report
@@ -207,7 +207,7 @@ class Evaluation:
         return report.write(self, Path(folder), report.Context(name, {"head": law}))
 
     def merge(self, other: Evaluation, source: str, with_frames: bool = True) -> None:
-        """Add the frames of another evaluation after those of this one.
+        """Append another evaluation's frames to this one's.
 
         Args:
             other: scored with the same options; not changed. Its example frames are not added.
@@ -230,7 +230,7 @@ class Evaluation:
                 self.table.add({"source": source, **row}, block)
 
     def set_example_frames(self, number: int) -> None:
-        """Set the one option that changes no score, from now on."""
+        """Set the only option that changes no score, from now on."""
         self.config = replace(self.config, example_frames=number)
         self.metrics.config = self.config
         self.examples.resize(number)
@@ -254,10 +254,10 @@ class Evaluation:
         return {"frames": self.frames(), **registry.nested(values)}
 
     def save(self, folder: Path, details: Mapping[str, Any], table_file: str = "") -> None:
-        """Write the state, completely or not at all, so that `saved_state.load` can go on from it.
+        """Write the state, completely or not at all, for `saved_state.load` to continue from.
 
         One `.npz` of plain numbers next to the table of frames; example frames are not saved. Call
-        it on a copy if frames are added meanwhile.
+        it on a copy if frames are being added.
 
         Args:
             folder: created if missing.
@@ -336,12 +336,11 @@ def evaluate(
 ) -> Evaluation:
     """Score every frame once, in order, and return the evaluation.
 
-    Frames are scored and handed to the sinks on a thread of their own, while the caller's predicts
-    the next.
+    A separate thread scores frames and passes them to the sinks, while the caller's thread
+    predicts the next frame.
 
-    The first Ctrl-C finishes the frame that is being predicted, or else is predicted next, and
-    returns the evaluation up to it, with `interrupted` set; a second one raises
-    `KeyboardInterrupt`.
+    The first Ctrl-C finishes the current (or else the next) prediction and returns the evaluation
+    up to that frame, with `interrupted` set. A second one raises `KeyboardInterrupt`.
 
     Args:
         frames: with predictions and ground truth, see `frames.predicted`.

@@ -30,7 +30,7 @@ from uncertainty_depth.report.images import (
 )
 
 WIDE = 2.0  # aspect above which there are two columns of panels instead of three
-FIGURE_WIDTH = 10.0  # inches; small, so that titles can be read where it is reduced
+FIGURE_WIDTH = 10.0  # inches; small, so that titles stay readable at a reduced size
 FRAME_DEPTH_COLORS = "turbo_r"
 """Near is red, far is blue."""
 MAX_DEPTH_RATIO = 100.0
@@ -63,7 +63,7 @@ def frame_plot(example: Example) -> Figure:
     known = truth if (truth > 0).any() else depth
     near, far = _percentile(known, 2), _percentile(known, 98)
     near = max(near, far / MAX_DEPTH_RATIO)
-    depths = LogNorm(near, max(far, 1.1 * near), clip=True)  # or streets would be of one color
+    depths = LogNorm(near, max(far, 1.1 * near), clip=True)  # else streets would have one color
     errors, ratios = Normalize(0, max_error), Normalize(0, MAX_RATIO)
     _draw(axes[1], thicken(truth), "ground truth (m)", FRAME_DEPTH_COLORS, depths)
     _draw(axes[2], depth, "predicted depth (m)", FRAME_DEPTH_COLORS, depths)
@@ -118,7 +118,7 @@ def lidar_overlay(
 
     Args:
         image: (H, W, 3) uint8 RGB.
-        ground_truth_m: (H, W), metres, NaN where unknown.
+        ground_truth_m: (H, W), metres, NaN for unknown.
 
     Returns:
         (height, width, 3) uint8 RGB, at least `MIN_WIDTH` pixels wide, colour bar included.

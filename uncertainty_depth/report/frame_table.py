@@ -26,9 +26,9 @@ class FrameRows:
     """The rows of a table at one moment; the table may have grown since.
 
     Attributes:
-        path: of the table's file; the sums of the frames are beside it, see `sums_path`.
-        size: of these rows, bytes.
-        sums_size: of the sums of these frames, bytes.
+        path: the table's file; the frames' sums are beside it, see `sums_path`.
+        size: size of these rows, bytes.
+        sums_size: size of these frames' sums, bytes.
         owner: keeps temporary files alive after their table is closed, in this process only.
     """
 
@@ -103,7 +103,7 @@ class FrameRows:
         """Yield each row and the sums of its frame.
 
         Raises:
-            SourceError: as `dicts` and `blocks`, or there are not as many of one as of the other.
+            SourceError: as `dicts` and `blocks`, or their numbers differ.
         """
         try:
             yield from zip(self.dicts(), self.blocks(), strict=True)
@@ -138,9 +138,9 @@ def _lines(file: BinaryIO, size: int) -> Iterator[str]:
 class FrameTable:
     """One row of metrics per frame and its sums, kept on disk so that memory stays bounded.
 
-    The sums let any frames be scored together again, as `compare` does with those in common: two
-    reports hardly ever have all frames in common, and no metric but a mean follows from the rows.
-    A copy or a pickle of a table is its `FrameRows` of that moment.
+    The sums allow scoring any frames together again, as `compare` does with common frames: two
+    reports hardly ever have all frames in common, and only means follow from the rows. A table's
+    copy or pickle is its `FrameRows` at that moment.
     """
 
     def __init__(self, path: Path | None = None, size: int = 0, sums_size: int = 0) -> None:
@@ -148,8 +148,8 @@ class FrameTable:
 
         Args:
             path: its file; None for a temporary one, deleted with the table.
-            size: of the rows already in the file, bytes; what follows is truncated.
-            sums_size: the same of the sums.
+            size: size of the rows already in the file, bytes; the rest is truncated.
+            sums_size: size of the sums already in their file, bytes.
 
         Raises:
             SourceError: a file is shorter.

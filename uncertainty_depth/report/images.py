@@ -58,7 +58,7 @@ def stamped(sparse: NDArray[np.floating], footprint: NDArray[np.bool_]) -> NDArr
     """Return (H, W) float32 with a footprint around each known value, the smallest on top.
 
     Args:
-        sparse: (H, W), NaN where unknown.
+        sparse: (H, W), NaN for unknown.
         footprint: (h, w) with odd sides, True for the pixels that take the value at its centre.
     """
     height, width = sparse.shape

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Checks for the lines depth, order and size of the verdict."""
+"""Checks for the verdict's lines depth, order and size."""
 
 from __future__ import annotations
 
@@ -106,8 +106,8 @@ def depth_checks(sample: Resampled, model: Mapping[str, Any]) -> list[Check]:
 def order_checks(sample: Resampled) -> list[Check]:
     """Check whether sigma ranks the errors better than the better trivial baseline.
 
-    Ranks and the share of inaccurate pixels are judged, since both are bounded: AUSE with abs_rel
-    or rmse is decided by a few gross errors, which no right sigma of a stereo camera knows of.
+    Ranks and the share of inaccurate pixels are judged, since both are bounded. AUSE with abs_rel
+    or rmse depends on a few gross errors, which even a good stereo camera's sigma cannot know of.
     """
     checks = scored_checks(sample, GREY)
     spearman = BY_NAME["uncertainty.spearman"]
@@ -130,7 +130,7 @@ def order_checks(sample: Resampled) -> list[Check]:
 
 
 def _unranked_gross_errors(sample: Resampled) -> str:
-    """Return the words for gross errors that sigma, in order else, does not know of."""
+    """Return the words for gross errors unknown to a sigma that is otherwise good."""
     worse = []
     for statistic in POGGI.errors:
         metric = BY_NAME[f"uncertainty.ause.{statistic}"]
@@ -143,7 +143,7 @@ def _unranked_gross_errors(sample: Resampled) -> str:
 
 
 def size_checks(sample: Resampled, law: str) -> list[Check]:
-    """Check whether the intervals of sigma cover as many errors as they claim."""
+    """Check whether sigma's intervals cover as many errors as they claim."""
     suffix = "" if law == "gaussian" else f"_{law}"
     checks = scored_checks(sample, GREY)
     checks += [_coverage_check(sample, law, percent) for percent in COVERAGE_LEVELS]
@@ -185,7 +185,7 @@ def _beats(
 ) -> Check:
     """Check that a metric is lower than its reference; red if a relevant gain is excluded.
 
-    The size of the metric and the gain that is relevant follow from the reference unless given.
+    Unless given, the metric's size and the relevant gain follow from the reference.
     """
     of_reference = abs(float(reference[0]))
     size, margin = size_and_margin or (of_reference, NEGLIGIBLE * of_reference)

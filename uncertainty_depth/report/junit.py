@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The outcome of an evaluation as a JUnit file, which continuous integration services display."""
+"""An evaluation's outcome as a JUnit file, which continuous integration services display."""
 
 from __future__ import annotations
 

@@ -41,17 +41,17 @@ def check_same_config(first: SavedReport, report: SavedReport) -> None:
 def merge(
     reports: Iterable[SavedReport], max_frames: int | None = None
 ) -> tuple[Evaluation, Context]:
-    """Return the evaluation of all frames of all reports, and where they come from.
+    """Return the evaluation of all reports' frames, and their origin.
 
     Sums are added in the order of the reports: the same reports in the same order give the same
     bits. One report is held at a time. A copied or converted recording is counted once.
 
     Args:
         reports: at least one.
-        max_frames: rows of frames that are copied at most; None copies all.
+        max_frames: maximum number of frames whose rows are copied; None copies all.
 
     Raises:
-        ConfigError: they were scored with other options, or are of other models.
+        ConfigError: they were scored with different options, or with different models.
     """
     merged = None
     parts: list[_Part] = []

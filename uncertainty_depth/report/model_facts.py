@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Checked values of a model's description: live it comes from a topic and may hold anything."""
+"""Checked values of a model's description, which may hold anything if it comes from a topic."""
 
 from __future__ import annotations
 

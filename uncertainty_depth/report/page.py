@@ -119,7 +119,7 @@ def _settings(summary: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def facts(summary: Mapping[str, Any], command: str) -> list[tuple[str, str]]:
-    """Return what the metrics depend on, as (name, text)."""
+    """Return the facts that the metrics depend on, as (name, text)."""
     model = summary["model"]
     frames = summary["frames"]
     depth_range = limits_of(model.get("depth_range"))
@@ -140,7 +140,7 @@ def facts(summary: Mapping[str, Any], command: str) -> list[tuple[str, str]]:
 
 
 def _likeness(unfamiliarity: Mapping[str, Any]) -> str:
-    """Return in words how like the training's the images are; empty if not known."""
+    """Return in words how similar the images are to the training images; empty if unknown."""
     if not unfamiliarity["frames"]:
         return ""
     above = unfamiliarity["fraction_above_1"]

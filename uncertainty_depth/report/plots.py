@@ -1,7 +1,7 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """All images of a report, without global state of matplotlib.
 
-Colours are those of Okabe and Ito, which colour-blind readers can tell apart; dashes differ too.
+Okabe and Ito's colours are used, which colour-blind readers can distinguish; dashes differ too.
 """
 
 from __future__ import annotations
@@ -175,8 +175,8 @@ def small_sparsification_figure(curves: dict[str, Any], statistic: str = "rmse")
 def n_merci_figure(curves: dict[str, Any]) -> Figure:
     """Return the plot of n-MeRCI against alpha; below 1 beats a constant sigma.
 
-    It is plotted where the largest covered error is above the mean error: there its denominator is
-    zero (a pole), and negative below. Negative values are left out.
+    It is plotted at alphas whose largest covered error is above the mean error. The denominator is
+    zero (a pole) if both are equal, and negative below. Negative values are left out.
     """
     figure, axes = _figure("n-MeRCI over all pixels (Moukari et al. 2019)")
     curve = curves["n_merci"]
@@ -285,7 +285,7 @@ def distances(curve: dict[str, Any]) -> tuple[NDArray, NDArray[np.bool_]]:
 
 
 def scale_plot(scales: Sequence[float]) -> Figure:
-    """Return the plot of the scale of each frame: what its depth lacks as a factor."""
+    """Return the plot of the scale of each frame: its depth's missing factor."""
     figure = Figure(figsize=(1.4 * SIZE[0], 0.7 * SIZE[1]), layout="constrained")
     axes = figure.subplots()
     axes.plot(scales, color=ERROR_COLOR, linewidth=1, marker=".", markersize=3)

@@ -23,7 +23,7 @@ LEVEL_WIDTHS = {law: DISTRIBUTIONS[law].half_widths(INTERVAL_LEVELS) for law in 
 def covered_by_cell(cells: NDArray[np.intp], ratio: Floats, widths: Floats) -> NDArray[np.int64]:
     """Return the (K, CELLS) pixels whose ratio is within each of K widths.
 
-    One histogram serves all widths: of how many of them hold a pixel's ratio.
+    One histogram serves all widths: it counts how many of them cover a pixel's ratio.
     """
     holding = np.zeros(len(ratio), np.intp)
     for width in widths:
@@ -66,7 +66,7 @@ class Positions:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray]) -> Positions:
-        """Return the positions that `arrays` gave."""
+        """Return the positions from the result of `arrays`."""
         positions = cls()
         for name, own in positions.arrays().items():
             own[...] = arrays[name]

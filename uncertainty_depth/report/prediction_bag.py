@@ -28,7 +28,7 @@ def prediction_sink(
 ) -> Iterator[Callable[[Frame], None]]:
     """Yield a sink for `evaluate` that writes each frame under the depth node's topic names.
 
-    Recorded predictions are written in metres, aligned and with the sigma map applied.
+    Recorded predictions are written in metres, aligned, and with the sigma map applied.
     """
     defaults = DepthNodeConfig()
     with BagWriter(path) as bag:

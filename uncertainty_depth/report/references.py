@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""What a depth that ignores the image would score, and how the ground truth is distributed."""
+"""Scores of a depth that ignores the image, and the ground truth's distribution."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def constant_a1(sums: Sums) -> Floats:
 
 
 def finite_rmse_log(sums: Sums) -> Floats:
-    """Return rmse_log of the pixels whose depth is positive: one other must not decide it."""
+    """Return rmse_log of pixels with positive depth: a single other pixel must not decide it."""
     return np.sqrt(sums["squared_log"] / (sums["pixels"] - sums["no_depth"]))
 
 
 def outside(low: float, high: float) -> Compute:
-    """Return what computes the fraction of the ground truth outside [low, high] metres."""
+    """Return a function that computes the fraction of ground truth outside [low, high] metres."""
 
     def compute(sums: Sums) -> Floats:
         counts = sums["truths"]
@@ -51,8 +51,8 @@ def median_map(median_m: NDArray[np.float64]) -> tuple[Compute, Compute]:
     """Return what computes rmse_log and rmse, metres, of a depth that is the same in every frame.
 
     Args:
-        median_m: depth by cell of `pixels.GRID`, metres, NaN where unknown: four cells are one
-            here, and where none of them is known no pixel counts.
+        median_m: depth by cell of `pixels.GRID`, metres, NaN for unknown; four cells are merged
+            here, and pixels do not count if none of the four is known.
     """
     rows, columns = BLOCK_GRID
     cells = np.where(median_m > 0, median_m, np.nan).reshape(rows, 2, columns, 2)

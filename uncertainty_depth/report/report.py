@@ -42,7 +42,7 @@ OWNED = (
 
 @dataclass(frozen=True)
 class Context:
-    """Where the metrics of a report come from.
+    """The origin of a report's metrics.
 
     Attributes:
         source: name of the source.
@@ -99,7 +99,7 @@ def write(evaluation: Evaluation, folder: Path, context: Context, images: bool =
     Args:
         evaluation: of the frames.
         folder: created if missing.
-        context: where the metrics come from.
+        context: the metrics' origin.
         images: draw plots and frames; without them a report is written within a second.
 
     Raises:

@@ -71,9 +71,9 @@ class Outcome:
 
     Attributes:
         requirement: as the user wrote it.
-        passed: whether the value keeps the limit; never where it is not a number.
+        passed: whether the value keeps the limit; False if it is NaN.
         value: of the metric.
-        interval: its 95 % interval, NaN where it has none.
+        interval: its 95 % interval; NaN if it has none.
         text: the sentence for the user, "PASS ..." or "FAIL ...".
     """
 
@@ -89,7 +89,7 @@ class Outcome:
 
 
 def requirements_of(config: RequirementConfig) -> tuple[Requirement, ...]:
-    """Return the requirements of the options, those of a .yaml file in its place.
+    """Return the options' requirements, with those in a .yaml file in the file's place.
 
     Raises:
         ConfigError: one cannot be read, or names no metric.

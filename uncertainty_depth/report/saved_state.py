@@ -83,7 +83,7 @@ def load(folder: Path, config: EvaluationConfig) -> SavedState:
     """Return the evaluation that `Evaluation.save` wrote; it appends to the table in `folder`.
 
     Args:
-        folder: where it was saved.
+        folder: folder that it was saved in.
         config: of the resumed run; only `example_frames` may differ.
 
     Raises:
@@ -189,7 +189,7 @@ def check_layout(path: Path, name: str, value: Any, layout: Any) -> None:
         path: of the file, for the sentence.
         name: dotted name of the part; empty for the whole.
         value: the part.
-        layout: its type; or a list with that of its elements; or a mapping of the required keys.
+        layout: its type, or a list with its elements' type, or a mapping of the required keys.
     """
     expected: Any = layout if isinstance(layout, type) else type(layout)
     if not isinstance(value, expected):

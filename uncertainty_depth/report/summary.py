@@ -109,7 +109,7 @@ def scale_text(scale: Mapping[str, float]) -> str:
 
 
 def unfamiliarity_text(unfamiliarity: Mapping[str, Any]) -> str:
-    """Return how unlike the training's the images are, as a phrase; empty where not known."""
+    """Return how much the images differ from the training's, as a phrase; empty if unknown."""
     if not unfamiliarity["frames"]:
         return ""
     return (

@@ -6,8 +6,8 @@ order   does sigma rank the errors better than a constant, or than depth itself?
 size    do the intervals of sigma cover as many errors as they claim?
 domain  are these data like those the model was trained on?
 
-Any red line makes the verdict red. A metric counts as better or worse only where the 95 % interval
-of its difference, by a block bootstrap over frames, excludes zero.
+Any red line makes the verdict red. A metric counts as better or worse only if its difference's 95
+% interval, by a block bootstrap over frames, excludes zero.
 """
 
 from __future__ import annotations

@@ -165,7 +165,7 @@ class Views:
 
 
 def _pattern(pixels: ScoredPixels) -> NDArray[np.float32] | None:
-    """Return log mean error and log mean ground truth by cell, NaN where unknown; (2, cells)."""
+    """Return log mean error and log mean ground truth by cell, NaN for unknown; (2, cells)."""
     if pixels.cells is None:
         return None
     cells = CELL_OF_BLOCK.take(pixels.cells)
