@@ -113,7 +113,7 @@ def _sync(path: Path) -> None:
 
 
 def _exchange(first: Path, second: Path) -> None:
-    """Swap two folders in one step; where the file system cannot, in two."""
+    """Swap two folders in one step, or in two if the file system cannot."""
     libc = ctypes.CDLL(None, use_errno=True)
     paths = (os.fsencode(first), os.fsencode(second))
     if not libc.renameat2(AT_FDCWD, paths[0], AT_FDCWD, paths[1], RENAME_EXCHANGE):

@@ -18,8 +18,8 @@ JPEG_QUALITY = 85
 def encoded(figure: Figure, dpi: int, image_format: str = "png") -> bytes:
     """Return a figure as the bytes of a "png" or "jpeg" file.
 
-    They are those of `Figure.savefig`, which draws a figure with a layout engine twice, the first
-    time for the layout alone.
+    They equal `Figure.savefig`'s, which draws a figure with a layout engine twice, the first time
+    only for the layout.
     """
     figure.set_dpi(dpi)
     canvas = FigureCanvasAgg(figure)

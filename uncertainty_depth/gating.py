@@ -16,11 +16,11 @@ from uncertainty_depth.geometry.point_cloud import organised_points, positions, 
 def confident_pixels(
     depth_m: NDArray[np.float32], sigma_m: NDArray[np.float32], config: GatingConfig
 ) -> NDArray[np.bool_]:
-    """Return where sigma is finite and within both limits, (H, W).
+    """Return the mask of sigma that is finite and within both limits, (H, W).
 
     Args:
-        depth_m: (H, W) metres, NaN where unknown.
-        sigma_m: (H, W) metres, NaN where unknown.
+        depth_m: (H, W) metres, NaN for unknown.
+        sigma_m: (H, W) metres, NaN for unknown.
         config: the limits.
     """
     limit = np.float32(config.max_sigma or np.inf)
@@ -28,7 +28,7 @@ def confident_pixels(
         limits = np.minimum(depth_m * np.float32(config.max_relative_sigma), limit)
     else:
         limits = np.where(np.isnan(depth_m), np.float32(np.nan), limit)
-    return sigma_m <= limits  # false where either is NaN
+    return sigma_m <= limits  # false if either is NaN
 
 
 def lower_bound(
@@ -37,7 +37,7 @@ def lower_bound(
     """Return `depth - sigmas sigma`, at least 0, (H, W) metres: the camera sees nothing behind it.
 
     Args:
-        depth_m: (H, W) metres, NaN where unknown.
+        depth_m: (H, W) metres, NaN for unknown.
         sigma_m: (H, W) metres.
         sigmas: how many.
     """
@@ -73,8 +73,8 @@ class SigmaProducts:
         """Store the prediction and its camera; nothing is computed yet.
 
         Args:
-            depth_m: (H, W) metres, NaN where unknown.
-            sigma_m: (H, W) metres, NaN where unknown.
+            depth_m: (H, W) metres, NaN for unknown.
+            sigma_m: (H, W) metres, NaN for unknown.
             config: limits, stride and `clearing_sigmas`.
             half_width: of the interval between the bounds, in sigmas.
             camera: of the maps; the clouds need it.
@@ -94,12 +94,12 @@ class SigmaProducts:
 
     @cached_property
     def is_confident(self) -> NDArray[np.bool_]:
-        """Where depth is trusted, (H, W)."""
+        """Mask of trusted depth, (H, W)."""
         return confident_pixels(self._depth_m, self._sigma_m, self._config)
 
     @property
     def confident_depth_m(self) -> NDArray[np.float32]:
-        """Depth, NaN where it is not trusted, (H, W) metres."""
+        """Depth, NaN if not trusted, (H, W) metres."""
         return np.where(self.is_confident, self._depth_m, np.float32(np.nan))
 
     @property
@@ -114,7 +114,7 @@ class SigmaProducts:
 
     @cached_property
     def points(self) -> NDArray[np.void]:
-        """Every `point_stride`-th row and column as points, organised, NaN where unknown."""
+        """Every `point_stride`-th row and column as points, organised, NaN for unknown."""
         return organised_points(
             self._depth_m,
             self._sigma_m,
@@ -132,7 +132,7 @@ class SigmaProducts:
 
     @property
     def clearing_points(self) -> NDArray[np.void]:
-        """Where free space ends on each ray, (N,) x y z and `clearing_sigmas`.
+        """End of free space on each ray, (N,) x y z and `clearing_sigmas`.
 
         They are of all pixels, trusted or not: the less is known, the less is cleared. A ray
         whose lower bound is not in front of the camera clears nothing and has no point.

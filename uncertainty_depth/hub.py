@@ -105,7 +105,7 @@ def card(
 
 
 def _judged(summary: Mapping[str, Any]) -> list[str]:
-    """Return what a report says; of its source the name alone, whose path is nobody's business."""
+    """Return a report's content, with only its source's name, as the path is private."""
     verdict = summary["verdict"]
     lines = [f"- *{line['name']}*, {line['color']}: {line['text']}" for line in verdict["lines"]]
     method = summary["model"].get("method", "")

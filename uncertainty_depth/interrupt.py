@@ -27,11 +27,11 @@ class Interrupt:
 
 @contextmanager
 def deferred_interrupt() -> Iterator[Interrupt]:
-    """Turn the first Ctrl-C into a flag; a second one raises `KeyboardInterrupt` where it strikes.
+    """Turn the first Ctrl-C into a flag; a second one raises `KeyboardInterrupt` at once.
 
-    Inside another such context the flag is that one's: a loop stops, and so does what is around
-    it. Outside the main thread, which alone gets signals, the flag stays down. Whoever leaves a
-    loop because of the flag tells it: nothing is raised on leaving.
+    Nested contexts share the outer flag: a loop stops, and so does the code around it. Outside the
+    main thread, which alone gets signals, the flag is never set. Code that leaves a loop because
+    of the flag must report it: nothing is raised on leaving.
     """
     outer = getattr(signal.getsignal(signal.SIGINT), "__self__", None)
     interrupt = outer if isinstance(outer, Interrupt) else Interrupt()

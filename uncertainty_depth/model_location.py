@@ -83,7 +83,7 @@ def from_hub(model: Path) -> Path:
             return model
         try:
             files = HfApi().model_info(name, timeout=HUB_TIMEOUT_S).siblings or []
-        except Exception:  # whatever the Hub's library raises: the loader asks again, and tells
+        except Exception:  # whatever the Hub's library raises: the loader retries and reports
             return model
         if "model.json" not in {file.rfilename for file in files}:
             return model

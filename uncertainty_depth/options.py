@@ -106,7 +106,7 @@ def _check_element(field: dataclasses.Field[Any], value: Any, expected: type) ->
 
 
 def _is_choice(value: Any, choices: Collection[Any]) -> bool:
-    """Return whether a value is one of the choices, `cuda:0` being one where `cuda:N` is."""
+    """Return whether a value is one of the choices; `cuda:N` allows `cuda:0`."""
     name, _, number = str(value).rpartition(":")
     if number.isdecimal():
         value = name + NUMBERED

@@ -25,9 +25,9 @@ class Resources(NamedTuple):
 
 
 def resources_of(pid: int | None = None) -> Resources | None:
-    """Return the resources of a process, by default this one; None where they are unavailable.
+    """Return a process's resources, by default this one's; None if unavailable.
 
-    They are not told once the process has ended, or where there is no /proc.
+    They are unavailable once the process has ended, or without /proc.
     """
     folder = Path("/proc") / str(os.getpid() if pid is None else pid)
     try:

@@ -68,9 +68,9 @@ class Frame:
         name: what a person calls this frame (file stem, or the stamp in seconds).
         camera: the intrinsics at the size of the maps; None if unknown.
         image: (H, W, 3) uint8, RGB.
-        sparse_m: (H, W) float32, the known depth that a model may use, metres, NaN where unknown;
+        sparse_m: (H, W) float32, the known depth that a model may use, metres, NaN for unknown;
             no pixel of it has ground truth. None if a model may use the image alone.
-        ground_truth_m: (H, W) float32, metres along the optical axis, NaN where unknown. Sparse
+        ground_truth_m: (H, W) float32, metres along the optical axis, NaN for unknown. Sparse
             for LiDAR.
         prediction: depth and sigma.
         pose: (4, 4) float64, camera optical frame to a world that stands still.
@@ -130,11 +130,11 @@ class Skipped:
     Sources yield it in the frame's place, so that every lost frame is counted.
 
     Attributes:
-        stamp_ns: time of the image, nanoseconds; None where even that could not be read.
+        stamp_ns: time of the image, nanoseconds; None if it could not be read.
         reason: short key that losses are counted under, e.g.
             "no_lidar_within_max_time_difference".
         message: the sentence that explains it.
-        frame: the frame itself, where all that it lacks is ground truth in view.
+        frame: the frame itself, if it only lacks ground truth in view.
     """
 
     stamp_ns: int | None
@@ -163,8 +163,8 @@ class Observation:
         stamp_ns: time of the image, nanoseconds; part of the noise's seed.
         camera: of the image; its focal length scales depth and sigma, see `rescale_depth`. None
             predicts the depth of a camera like the training's.
-        sparse_m: (H, W) known depth for a model with sparse input, metres, NaN or 0 where
-            unknown; None or nowhere known: the image alone.
+        sparse_m: (H, W) known depth for a model with sparse input, metres, NaN or 0 for unknown;
+            None or all unknown: the image alone.
     """
 
     image: NDArray[np.uint8]

@@ -83,7 +83,7 @@ class ScoringJob:
         """Refuse options that do not fit each other, before anything is opened.
 
         Args:
-            write_bag: where a bag is to be written; None for none.
+            write_bag: path of the bag to write; None for none.
 
         Raises:
             ConfigError: they do not.

@@ -1,7 +1,7 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The `calibrate` command: fit sigma to ground truth, report on it, and save it if it helps.
 
-A model's map goes into its folder, that of a recorded depth into a file.
+A model's map goes into its folder, a recorded depth's map into a file.
 """
 
 from __future__ import annotations

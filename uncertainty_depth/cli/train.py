@@ -61,7 +61,7 @@ def train(arguments: argparse.Namespace) -> None:
 def _open_source(
     notations: list[str], options: SourceConfig, before: OriginalRun | None
 ) -> Source:
-    """Return the sources as one; with --resume and no source those of the original run."""
+    """Return the sources as one; with --resume and no source, the original run's sources."""
     from uncertainty_depth.frames.source import NAME_SEPARATOR, open_sources
 
     notations = notations or (before.source.split(NAME_SEPARATOR) if before else [])
@@ -145,6 +145,6 @@ def _check_not_shipped(model: Path) -> None:
 
 
 def _training_options(recorded: Mapping[str, Any]) -> TrainingConfig:
-    """Return the options of a training by its record, which holds those of the network too."""
+    """Return a training's options from its record, which also holds the network's options."""
     names = [field.name for field in fields(TrainingConfig) if field.name in recorded]
     return from_mapping(TrainingConfig, {name: recorded[name] for name in names})

@@ -26,7 +26,7 @@ from uncertainty_depth.records import Frame, Scan, Skipped
 
 
 def check_scorable(config: HeldOutConfig) -> None:
-    """Raise `ConfigError` where nothing is held out."""
+    """Raise `ConfigError` if nothing is held out."""
     if config.held_out_fraction == 0:
         raise ConfigError(
             "held_out_fraction is 0, so the model would be scored on the depth that it is given; "
@@ -44,7 +44,7 @@ def held_out(
     """Return which pixels of a depth map are held out, (H, W); unknown ones never are.
 
     Args:
-        depth_m: (H, W), metres, NaN where unknown.
+        depth_m: (H, W), metres, NaN for unknown.
         stamp_ns: of the image, nanoseconds.
         config: the fraction, and what decides.
         scan: what the map was projected from; rings are looked up in it.
@@ -67,7 +67,7 @@ def held_out(
 
 
 def random_pixels(depth_m: NDArray[np.floating], stamp_ns: int, count: int) -> NDArray[np.bool_]:
-    """Return `count` known pixels, the same in every run, (H, W); all where there are fewer."""
+    """Return `count` known pixels, the same in every run, (H, W); all if there are fewer."""
     hashes = pixel_hashes(depth_m, stamp_ns)
     if hashes.size <= count:
         return np.isfinite(depth_m)
@@ -117,7 +117,7 @@ class CompletingPredictor(Protocol):
 
     @property
     def sparse_input(self) -> SparseInput | None:
-        """The sparse depth that the model takes; None where it takes the image alone."""
+        """The sparse depth that the model takes; None if it takes the image alone."""
 
 
 def for_model(source: Source, predictor: CompletingPredictor, config: HeldOutConfig) -> Source:
@@ -133,7 +133,7 @@ def for_model(source: Source, predictor: CompletingPredictor, config: HeldOutCon
 
 
 class CompletionSource:
-    """The frames of a source, with `sparse_m`, and ground truth only where it was not given.
+    """A source's frames, with `sparse_m`, and ground truth only in pixels that were not given.
 
     Raises:
         ConfigError: nothing is held out.

@@ -25,7 +25,7 @@ class SparseInput(NamedTuple):
 
 
 def parse(text: str) -> SparseInput | None:
-    """Return the parsed option; None where it is empty, for the image alone.
+    """Return the parsed option; None if it is empty, for the image alone.
 
     Raises:
         ConfigError: it is neither empty, nor lidar, nor random:N.
@@ -49,7 +49,7 @@ def check_sparse_depth(
     """Refuse sparse depth of another size, type or unit than the network takes.
 
     Args:
-        sparse_m: metres, NaN or 0 where unknown.
+        sparse_m: metres, NaN or 0 for unknown.
         shape: (H, W) of the image.
         depth_range: min and max depth of the network, metres.
 

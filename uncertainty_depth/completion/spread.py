@@ -49,7 +49,7 @@ def spread(prediction: DepthPrediction, sparse_m: NDArray[np.floating]) -> Depth
 
     Args:
         prediction: a model's, (H, W).
-        sparse_m: (H, W), metres, NaN or 0 where unknown.
+        sparse_m: (H, W), metres, NaN or 0 for unknown.
 
     Returns:
         Depth and sigma at every pixel of the prediction; the prediction itself if fewer than

@@ -38,9 +38,9 @@ class GraphPair(NamedTuple):
 
     Attributes:
         trunk: image, (1, 3, h, w) float32 RGB in [0, 1], to `shared_0` ...; with sparse input a
-            fourth channel holds the depth in metres, 0 where unknown.
-        branches: `shared_0` ..., and `noise_0` ... where there is dropout, to `depth_m` and, with
-            a variance head, `scale_m`, (M, 1, h, w) metres.
+            fourth channel holds the depth in metres, 0 for unknown.
+        branches: `shared_0` ..., and `noise_0` ... if there is dropout, to `depth_m` and, with a
+            variance head, `scale_m`, (M, 1, h, w) metres.
         noise_shapes: (C, h, w) of the maps that each dropout acts on; none without dropout.
     """
 
@@ -170,6 +170,6 @@ def _export(
 
 
 def output_of(maps: Sequence[Any]) -> NetworkOutput:
-    """Return the maps that an engine computed as those of a network."""
+    """Return an engine's maps in the form of a network's maps."""
     tensors = [torch.from_numpy(values) for values in maps]
     return NetworkOutput(tensors[0], tensors[1] if len(tensors) > 1 else None)

@@ -170,7 +170,7 @@ def load(model: ModelFolder, method: str, engine: str, precision: str, device: s
 
 
 def check_method(method: str, engine: str) -> None:
-    """Raise `ConfigError` where an engine other than torch cannot run a method.
+    """Raise `ConfigError` if an engine other than torch cannot run a method.
 
     A graph has the size of one image, and the network's own dropouts at their rates.
     """

@@ -41,7 +41,7 @@ class Engine(Protocol):
 
 
 class OpenVino:
-    """OpenVINO on the CPU; bfloat16 by default where the processor computes in it.
+    """OpenVINO on the CPU; bfloat16 by default if the processor supports it.
 
     Raises:
         ConfigError: it is not installed, or the processor lacks the precision.
@@ -92,7 +92,7 @@ class OpenVino:
 
 
 class OnnxRuntime:
-    """ONNX Runtime: TensorRT or CUDA where the machine has them, otherwise the CPU in float32.
+    """ONNX Runtime: TensorRT or CUDA if the machine has them, otherwise the CPU in float32.
 
     Raises:
         ConfigError: it is not installed, or has no such device or precision.
@@ -155,13 +155,13 @@ def is_installed(name: str) -> bool:
 
 
 def require(name: str) -> None:
-    """Raise `ConfigError` where an engine is not installed, with the command that installs it."""
+    """Raise `ConfigError` if an engine is not installed, with the command that installs it."""
     if not is_installed(name):
         raise ConfigError(f"engine is {name!r}: {missing(name)}")
 
 
 def require_onnx() -> None:
-    """Raise `ConfigError` where the package that writes ONNX files is not installed."""
+    """Raise `ConfigError` if the package that writes ONNX files is not installed."""
     if importlib.util.find_spec("onnx") is None:
         raise ConfigError(missing("onnx"))
 

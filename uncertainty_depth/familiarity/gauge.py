@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The unfamiliarity of the frames that a network sees, and a warning where most are unfamiliar.
+"""The unfamiliarity of a network's frames, and a warning if most are unfamiliar.
 
 It is the Mahalanobis distance of a frame's features to the training's (Lee et al. 2018), for one
 Gaussian instead of one per class, as depth has no classes.
@@ -93,7 +93,7 @@ class Gauge:
     def take(self) -> Tensor | None:
         """Return the features of this thread's latest frames once, (B, D), on their device.
 
-        None where there are none, or no familiarity to score them by.
+        None if there are none, or no familiarity to score them by.
         """
         features = getattr(self._encoded, "features", None)
         self._encoded.features = None
@@ -102,7 +102,7 @@ class Gauge:
     def scores(self, features: NDArray[np.float32] | None, frames: int) -> list[float | None]:
         """Return the unfamiliarity of each of the latest frames; None if not known.
 
-        Warns once, where the median of the last `WARNING_FRAMES` is unfamiliar.
+        Warns once if the median of the last `WARNING_FRAMES` is unfamiliar.
 
         Args:
             features: what `take` returned, downloaded.

@@ -33,7 +33,7 @@ FAILED = "failed"
 
 @dataclass(frozen=True)
 class FleetSource:
-    """One source, and where its report and its outcome are kept.
+    """One source, and the location of its report and outcome.
 
     Attributes:
         notation: of the source.
@@ -231,7 +231,7 @@ def _badness(row: Mapping[str, Any]) -> tuple[float, ...]:
 
 
 def _number(value: Any) -> float | None:
-    """Return a number of `summary.json`, where NaN is null and infinities are text."""
+    """Return a number from `summary.json`, in which NaN is null and infinities are text."""
     return None if value is None else float(value)
 
 

@@ -45,8 +45,9 @@ def run(
     Args:
         work: what to do for each source.
         processes: at a time.
-        interrupt: once requested, no source is begun, and those under way end after their frame.
-        tell: called with each source that ended.
+        interrupt: once requested, no source is started, and running ones end after their current
+            frame.
+        tell: called with each finished source.
     """
     workers: set[int] = set()
     with _one_thread(), ThreadPoolExecutor(processes) as threads:

@@ -1,8 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Score sources on a Ray cluster: one task per source, repeated where its node dies.
+"""Score sources on a Ray cluster: one task per source, repeated if its node dies.
 
-Nodes read sources and model from where the driver does, a file system that they share, and send
-the files of the report back; they write nothing that is kept.
+Nodes read sources and model from a file system that they share with the driver, and send the
+report's files back. They write nothing permanent.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _connected(address: str) -> Any:
 
 
 def go_to(folder: str) -> None:
-    """Work in the driver's folder where a node has it, so that relative paths are the same."""
+    """Work in the driver's folder if the node has it, so that relative paths are the same."""
     if Path(folder).is_dir():
         os.chdir(folder)
 
@@ -90,9 +90,9 @@ def run(
     Args:
         work: what to do for each source.
         address: of the cluster; "local" starts one on this machine.
-        gpus: whether each task takes a GPU where the cluster has any.
+        gpus: whether each task takes a GPU if the cluster has any.
         interrupt: once requested, tasks are cancelled.
-        tell: called with each source that ended.
+        tell: called with each finished source.
 
     Raises:
         ConfigError: Ray is not installed, or no cluster answers at the address.

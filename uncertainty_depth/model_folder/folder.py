@@ -95,7 +95,7 @@ class ModelFolder:
 
     @property
     def name(self) -> str:
-        """The model's name in reports: that of its folder, or ORG/NAME of one from the Hub."""
+        """The model's name in reports: its folder's name, or ORG/NAME if it is from the Hub."""
         return name_of(self.path)
 
     def build(self, member: str) -> DepthNetwork:

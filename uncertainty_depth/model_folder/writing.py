@@ -114,7 +114,7 @@ def set_members(
 
     Args:
         folder: the model folder.
-        names: the members; the last one is used where a single network is asked for.
+        names: the members; the last one is used if a single network is needed.
         method: the method that the members were trained for.
         training: replaces the training record.
 

@@ -1,8 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """What each type of confidence means: its range, and its monotone map to an uncertainty.
 
-An uncertainty is larger where the depth is less certain. Of the types with a unit it is the
-standard deviation in the unit of the depth; of the others it only ranks, until a map is fitted.
+An uncertainty is larger if the depth is less certain. For types with a unit, it is the standard
+deviation in the depth's unit. For other types, it only ranks until a map is fitted.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class ConfidenceType:
         return RECORDED_SIGMA if self.has_unit else RECORDED_RANK
 
     def read(self, values: Floats, depth: Floats) -> Floats:
-        """Return the uncertainty, (H, W) float32, NaN where a value is not finite.
+        """Return the uncertainty, (H, W) float32, NaN for values that are not finite.
 
         Args:
             values: (H, W) as they were recorded.
@@ -166,7 +166,7 @@ class ConfidenceWatch:
 
     Args:
         confidence_type: the type that it is read as.
-        is_assumed: whether nobody has named the type.
+        is_assumed: whether the type was not given.
         ranks: whether only the order of its values counts.
     """
 

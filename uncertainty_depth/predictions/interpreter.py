@@ -30,10 +30,10 @@ class Interpreter:
     """Converts recorded values to depth and sigma by their types, and aligns them to ground truth.
 
     Attributes:
-        config: the options; the type of confidence is that of the map, where there is one.
+        config: the options; the confidence type is the map's, if there is one.
         sigma_map: the map to metres; None without one.
-        without_size: why sigma has no size; empty where it is in metres.
-        alignment: of the whole source; None where each frame has its own.
+        without_size: why sigma has no size; empty if it is in metres.
+        alignment: the whole source's alignment; None if each frame has its own.
     """
 
     def __init__(self, config: PredictionConfig, limits: EvaluationConfig = NO_LIMITS) -> None:
@@ -75,10 +75,10 @@ class Interpreter:
         return prediction
 
     def metric(self, depth: Floats, confidence: Floats) -> DepthPrediction:
-        """Return depth and sigma, metres, where there is no ground truth to align to.
+        """Return depth and sigma, metres, when there is no ground truth to align to.
 
         Args:
-            depth: (H, W) depth in metres or inverse depth in 1/m, NaN where there is no value.
+            depth: (H, W) depth in metres or inverse depth in 1/m, NaN for no value.
             confidence: (H, W) as recorded.
 
         Raises:
@@ -100,7 +100,7 @@ class Interpreter:
         return DepthPrediction(depth_m, sigma, aligned_by=alignment.depth_scale)
 
     def points(self, depth: Floats, ground_truth_m: Floats) -> tuple[Points, Points]:
-        """Return prediction and ground truth, (N,), where there are both and they can be aligned.
+        """Return prediction and ground truth, (N,), in pixels that have both and can be aligned.
 
         Args:
             depth: (H, W) depth or inverse depth.

@@ -27,7 +27,7 @@ EXPECTED = (
 
 @dataclass(frozen=True)
 class SavedMap:
-    """A map with where it comes from, as its file holds it.
+    """A map and its origin, as stored in its file.
 
     Attributes:
         sigma_map: the map.
@@ -108,5 +108,5 @@ def _parsed(content: Mapping[str, Any]) -> SavedMap:
         {key: value for key, value in content.items() if key not in fields},
         DepthHead.from_mapping(content["head"]) if "head" in content else None,
     )
-    _ = saved.half_widths, saved.guarantee  # a damaged record is told here, and not on a frame
+    _ = saved.half_widths, saved.guarantee  # report a damaged record here, not at a frame
     return saved

@@ -175,7 +175,7 @@ def _try(furnishing: Furnishing, piece: Piece, places: list[tuple[float, float, 
 
 
 def _stand_round_objects(rng: Random, furnishing: Furnishing) -> None:
-    """Place cones, barrels and columns beside the path, where the camera sees them."""
+    """Place cones, barrels and columns beside the path, in the camera's view."""
     standing = 0
     for _ in range(200):
         piece = round_object(rng)

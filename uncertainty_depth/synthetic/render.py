@@ -71,11 +71,11 @@ class Scene:
 
 @dataclass(frozen=True, eq=False)
 class Hits:
-    """Where N rays end.
+    """End points of N rays.
 
     Attributes:
-        t: (N,) ray parameter, inf where nothing is hit.
-        solid: (N,) int16 index of the solid, `NOTHING` where nothing is hit.
+        t: (N,) ray parameter, inf if nothing is hit.
+        solid: (N,) int16 index of the solid, `NOTHING` if nothing is hit.
     """
 
     t: Floats
@@ -188,7 +188,7 @@ class Renderer:
         self._lamps = [(lamp, lamp.shadows(scene)) for lamp in scene.lamps]
 
     def radiance(self, origin: Floats, directions: Floats, hits: Hits, pixel: float) -> Floats:
-        """Return linear RGB light along each ray, (3, N); the sky where a ray hits nothing.
+        """Return linear RGB light along each ray, (3, N); the sky if a ray hits nothing.
 
         Args:
             origin: (3,) of all rays.
@@ -263,7 +263,7 @@ def _add_lamp(
 
 
 def _corner_darkening(points: Floats, normals: Floats, extent: NDArray[np.float32]) -> Floats:
-    """Return the fraction of light left near corners, where walls, floor and ceiling shade."""
+    """Return the fraction of light left near corners, shaded by walls, floor and ceiling."""
     transmitted = np.ones(points.shape[1], np.float32)
     for axis in range(3):
         grazing = np.float32(0.45) * (1 - np.abs(normals[axis]))

@@ -305,7 +305,7 @@ class Drive:
     start: float
 
     def pose(self, time_s: float) -> tuple[float, float, float]:
-        """Return (x, y, yaw) at a time, metres and radians; the robot looks where it drives."""
+        """Return (x, y, yaw) at a time, metres and radians; the robot looks straight ahead."""
         closed = np.vstack([self.path, self.path[:1]])
         steps = np.diff(closed, axis=0)
         along = np.concatenate([[0.0], np.cumsum(np.hypot(*steps.T))])

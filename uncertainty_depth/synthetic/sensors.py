@@ -27,7 +27,7 @@ LOSS = 0.02
 MIDDLE_GREY = 0.2  # mean linear brightness the automatic exposure aims at
 SAMPLES = np.array(
     [(0.375, 0.125), (-0.125, 0.375), (-0.375, -0.125), (0.125, -0.375)]
-)  # where in a pixel edges are sampled, from its middle
+)  # positions in a pixel at which edges are sampled, from its middle
 
 
 def make_camera(width: int, height: int, field_of_view: float = FIELD_OF_VIEW) -> Camera:

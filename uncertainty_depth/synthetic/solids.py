@@ -56,9 +56,9 @@ class Solid(Protocol):
         """Return the radius of its bounding sphere, metres."""
 
     def intersect(self, origin: Floats, directions: Floats) -> Floats:
-        """Return t > 0 where `origin + t * directions` enters the solid, (N,).
+        """Return t > 0 at which `origin + t * directions` enters the solid, (N,).
 
-        It is inf where a ray misses the solid or starts inside it.
+        It is inf if a ray misses the solid or starts inside it.
         """
 
     def surface(self, points: Floats, directions: Floats) -> Surface:
@@ -178,7 +178,7 @@ class Frustum:
         return np.full_like(nearest, np.inf) if inside else nearest
 
     def _side(self, ox: float, oy: float, oz: float, directions: Floats, sign: int) -> Floats:
-        """Return one root of x^2 + y^2 = radius(z)^2, where z is between foot and top."""
+        """Return one root of x^2 + y^2 = radius(z)^2 with z between foot and top."""
         dx, dy, dz = directions.astype(np.float64)
         radius = self.base_radius + self.taper * oz
         a = dx * dx + dy * dy - (self.taper * dz) ** 2

@@ -1,7 +1,7 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Procedural textures in metres.
 
-Each is filtered over the footprint of a pixel: it fades to its mean where it gets too fine.
+Each is filtered over the footprint of a pixel: it fades to its mean when it gets too fine.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def noise(u: Floats, v: Floats) -> Floats:
 
 
 def fade(feature: float, width: Floats) -> Floats:
-    """Return 1 where the footprint is much finer than the feature, 0 where it is coarser."""
+    """Return 1 if the footprint is much finer than the feature, 0 if it is coarser."""
     return np.clip(np.float32(1.5) - width / np.float32(feature), 0, 1)
 
 
@@ -242,7 +242,7 @@ def _painted_over(ground: Floats, paint: Colour, weight: Floats) -> Floats:
 
 
 def _above(x: Floats, threshold: float, blur: Floats) -> Floats:
-    """Return 1 where x is above the threshold, 0 below, with an edge as wide as the blur."""
+    """Return 1 if x is above the threshold, 0 below, with an edge as wide as the blur."""
     return np.clip(np.float32(0.5) + (x - np.float32(threshold)) / blur, 0, 1).astype(np.float32)
 
 
