@@ -1,7 +1,7 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Calibration: a monotone map from raw to calibrated sigma, fitted to ground truth.
 
-What is imported here needs NumPy alone, as `predict` does.
+Imports here need only NumPy, as `predict` does.
 """
 
 from uncertainty_depth.calibration.sigma_map import IDENTITY, SigmaMap

@@ -1,8 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """An invertible correction of sigma: a factor that depends on sigma itself.
 
-It strictly increases, so the order of the pixels stays as it is, and with it AUSE, AURG and
-Spearman. It is invertible, so that a model's own sigma follows from a corrected one.
+It strictly increases, so the pixels' order does not change, nor do AUSE, AURG and Spearman. It is
+invertible, so a model's own sigma follows from a corrected one.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class Correction:
     octaves: tuple[float, ...]
 
     def __call__(self, sigma_m: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return corrected sigma, metres, of the model's own; NaN, 0 and the dtype stay."""
+        """Return corrected sigma, metres, from the model's own; NaN, 0 and the dtype stay."""
         return self._scaled(sigma_m, KNOTS, 1.0)
 
     def inverse(self, sigma_m: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return the model's own sigma, metres, of a corrected one."""
+        """Return the model's own sigma, metres, from a corrected one."""
         return self._scaled(sigma_m, KNOTS + self.octaves, -1.0)
 
     def _scaled(
@@ -73,9 +73,9 @@ class Correction:
         return _correction(np.clip(self.octaves, math.log2(min_factor), math.log2(max_factor)))
 
     def towards(self, target: Correction, shrinking: float, growing: float) -> Correction:
-        """Return the correction nearest to `target` that is one step away.
+        """Return the correction one step away that is nearest to `target`.
 
-        Smaller and larger of two increasing functions increase, so it strictly increases too.
+        The minimum and maximum of two increasing functions increase, so it strictly increases too.
 
         Args:
             target: the correction to move to.
@@ -123,7 +123,7 @@ def _refused(values: object, expected: str) -> MessageError:
 
 
 def constant(factor: float) -> Correction:
-    """Return a correction by the same factor for every sigma."""
+    """Return a correction with the same factor for every sigma."""
     return Correction((math.log2(factor),) * len(KNOTS))
 
 

@@ -39,7 +39,7 @@ class InForce:
     Attributes:
         correction: of the model's own sigma.
         source: "own" or "online".
-        reason: the sentence that says why.
+        reason: sentence that says why.
     """
 
     correction: Correction
@@ -54,16 +54,16 @@ OFF = InForce(IDENTITY, "own", "use_online_calibration is false")
 
 
 class CorrectionInForce:
-    """Follows the newest estimate, no faster and no farther than the options allow.
+    """Follows the newest estimate, as fast and as far as the options allow.
 
     It shrinks more slowly than it grows, and by default not below the model's own sigma: depth
-    that is compared with itself, or with a sensor that shares its errors, seems to have none.
-    Without a fresh estimate it returns to no correction, as fast as it may. Any thread may use it.
+    compared with itself, or with a sensor that shares its errors, seems to have no errors. Without
+    a fresh estimate it returns to no correction, as fast as allowed. Any thread may use it.
 
     Attributes:
         config: options; may be replaced at any time.
         last: the correction of the newest frame.
-        warning: says that the estimate has been beyond a limit for `WARNING_S`; else empty.
+        warning: a sentence if the estimate has been beyond a limit for `WARNING_S`, else empty.
     """
 
     def __init__(self, config: OnlineCorrectionConfig | None = None) -> None:
@@ -104,7 +104,7 @@ class CorrectionInForce:
         return self.last
 
     def widening(self, unfamiliarity: float | None) -> float:
-        """Return the factor that widens sigma of the frame that `at` was last called for.
+        """Return the factor that widens sigma for the frame of the last call to `at`.
 
         It is the unfamiliarity if that is above 1. Once an estimate is in force, LiDAR determines
         sigma's size, and the widening ends, no faster than a correction may move: sigma must not
@@ -158,7 +158,7 @@ class CorrectionInForce:
             )
 
     def _seconds(self, stamp_ns: int) -> float:
-        """Return the time since the frame before, 0 ... `MAX_STEP_S`."""
+        """Return the time since the previous frame, 0 ... `MAX_STEP_S`."""
         if self._stamp_ns is None:
             return 0.0
         return min(max((stamp_ns - self._stamp_ns) / 1e9, 0.0), MAX_STEP_S)

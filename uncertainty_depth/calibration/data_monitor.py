@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Compare the raw sigmas that a calibration is used on with those it was fitted to."""
+"""Compare raw sigmas in use with the calibration's."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STEP = 4
 
 
 class DataMonitor:
-    """Warns once when raw sigmas are unlike those a calibration was fitted to.
+    """Warns once when raw sigmas differ from the calibration data.
 
     The verdict checks depths and camera, which need ground truth. Any thread may use it.
 
@@ -56,7 +56,7 @@ class DataMonitor:
             self.notes()
 
     def notes(self) -> list[str]:
-        """Return the warning that raw sigmas are unlike those fitted to, if it was logged."""
+        """Return the warning that raw sigmas differ from the calibration data, if logged."""
         if self.fitted_to is None or self._outside <= MAX_OUTSIDE * self._values:
             return []
         low, high = self.fitted_to.sigma_range_m

@@ -43,7 +43,7 @@ MIN_FRAMES = 8
 
 @dataclass(frozen=True, eq=False)
 class DepthHead:
-    """A network of two hidden layers on features of each pixel; NumPy alone, no torch.
+    """A network with two hidden layers on each pixel's features, in NumPy without torch.
 
     Attributes:
         mean: (F,) of the features, which are put to mean 0 and deviation 1.
@@ -111,7 +111,7 @@ class DepthHead:
 
 
 def features(depth_m: Floats) -> Floats:
-    """Return what is seen of each pixel, (H, W, F) float32, without NaN.
+    """Return each pixel's features, (H, W, F) float32, without NaN.
 
     Log depth, its difference to the image's median, row and column; and in each window the spread
     of the log depth, the difference to its mean, and the share of pixels that have a depth.

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The data a map was fitted to, as the model folder keeps it beside the map."""
+"""The data that a map was fitted to, as stored beside the map in the model folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ QUANTILE_LEVELS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
 @dataclass(frozen=True)
 class FittedData:
-    """Description of the data that a map was fitted to.
+    """Describes the data that a map was fitted to.
 
     Attributes:
         sources: their names.

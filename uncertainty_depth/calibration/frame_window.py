@@ -42,7 +42,7 @@ class FrameRatios(NamedTuple):
         cells: indices into (bands, bins), flat, each once.
         weights: fraction of the frame's pixels in each of them.
         bands: (K,) whether the band of each of `KNOTS` has enough of its pixels.
-        octaves: log2 of the factor that would cover exactly the fraction asked for of this frame.
+        octaves: log2 of the factor that would cover exactly the requested fraction of this frame.
     """
 
     stamp_ns: int
@@ -113,7 +113,7 @@ class FrameWindow:
         return len(self._frames)
 
     def add(self, frame: FrameRatios) -> None:
-        """Add the newest frame, and forget those that are too old or from before a change."""
+        """Add the newest frame, and forget frames that are too old or from before a change."""
         self._frames.append(frame)
         self._sum(frame, 1)
         oldest_ns = frame.stamp_ns - self._duration_ns
@@ -161,7 +161,7 @@ def inflation(residuals: Floats) -> float:
 
 
 def frames_since_change(octaves: Floats) -> int:
-    """Return how many of the newest frames have the level of the newest; all without a change.
+    """Return how many of the newest frames share the newest's level; all without a change.
 
     Compare the newest 5, 10, 20, ... frames with the frames before them. If they differ, try every
     number of frames near the best of these.

@@ -3,11 +3,11 @@
 
 The pixels of a frame share much of their error, so coverage over all pixels promises nothing for
 one frame. Split conformal prediction over frames does (Vovk, Gammerman and Shafer, "Algorithmic
-Learning in a Random World", 2005): each frame that the map was not fitted to has a factor on
-sigma at which 90 % of its pixels are covered, and an order statistic of these factors holds for a
-new frame. Neighbouring frames are alike; of dependent groups of frames the exchangeable unit is
-the group (Lee, Barber and Willett, "Distribution-free inference with hierarchical data", 2023):
-each block weighs the same, and its frames share its weight.
+Learning in a Random World", 2005): each frame that the map was not fitted to has a factor on sigma
+at which 90 % of its pixels are covered, and an order statistic of these factors holds for a new
+frame. Neighbouring frames are similar; for dependent groups of frames the exchangeable unit is the
+group (Lee, Barber and Willett, "Distribution-free inference with hierarchical data", 2023): all
+blocks have the same weight, which each block's frames share.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class FrameGuarantee:
         factor: factor on sigma; infinite if there are too few frames for a guarantee.
         pixels: fraction of the pixels, 1 - beta.
         frames: probability, 1 - alpha.
-        number: of frames that it rests on.
-        blocks: of them that are independent of each other.
+        number: number of frames that it rests on.
+        blocks: number of independent blocks among them.
     """
 
     factor: float
@@ -130,7 +130,7 @@ def guarantee(
         sequences: (n,) factors of the frames of each recording, in the order of time, see
             `frame_factor`.
         pixels: fraction of the pixels that the factors cover.
-        frames: probability with which they shall, in (0, 1).
+        frames: probability of that, in (0, 1).
     """
     series = [np.asarray(sequence, np.float64) for sequence in sequences]
     series = [sequence for sequence in series if len(sequence)]

@@ -3,13 +3,16 @@
 
 Two parts, both of the model's own sigma:
 
-window The factor that covers the fraction over the last frames, which all weigh the same: the
-lambda of n-MeRCI (Moukari et al. 2019) over the half width of a Gaussian interval. Bands of sigma
-with enough frames get their own factor, shrunk towards the overall one. trim Rolling risk control
-(Feldman et al., "Achieving Risk Control in Online Learning Settings", TMLR 2023) on the logarithm
-of the factor: after each frame it rises by `gain (fraction not covered - fraction allowed)`. As in
-adaptive conformal inference (Gibbs and Candes, NeurIPS 2021) the sum of the steps is bounded, so
-whatever the errors do, the mean coverage of T frames is within C / T of the fraction asked for.
+window
+    The factor that covers the fraction over the last frames, which all weigh the same: the
+    lambda of n-MeRCI (Moukari et al. 2019) over the half width of a Gaussian interval. Bands of
+    sigma with enough frames get their own factor, shrunk towards the overall one.
+trim
+    Rolling risk control (Feldman et al., "Achieving Risk Control in Online Learning Settings",
+    TMLR 2023) on the logarithm of the factor: after each frame it rises by
+    `gain (fraction not covered - fraction allowed)`. As in adaptive conformal inference (Gibbs
+    and Candes, NeurIPS 2021) the sum of the steps is bounded, so whatever the errors do, the mean
+    coverage of T frames is within C / T of the requested fraction.
 
 A frame's loss is the loss of the correction estimated before it. The correction in force when the
 frame was published does not matter, so there is no loop through the robot that could oscillate.
@@ -82,7 +85,7 @@ class OnlineEstimate:
     def add(
         self, stamp_ns: int, error: NDArray[np.floating], own_sigma: NDArray[np.floating]
     ) -> float:
-        """Add a frame; return the fraction of its errors that the former estimate left uncovered.
+        """Add a frame; return the fraction of its errors not covered by the previous estimate.
 
         Args:
             stamp_ns: its time, nanoseconds.
@@ -124,12 +127,12 @@ class OnlineEstimate:
 
     @property
     def recent_coverage(self) -> float:
-        """Mean fraction covered, of the last frames, each by the estimate before it."""
+        """Mean fraction of recent frames' errors covered by the estimate before each frame."""
         return float(np.mean(self._covered)) if self._covered else math.nan
 
     @property
     def relative_error(self) -> float:
-        """Standard error of the factor relative to it, by frames; NaN for fewer than two."""
+        """Relative standard error of the factor, over frames; NaN for fewer than two."""
         return float(np.expm1(self._window.standard_error() * math.log(2)))
 
 

@@ -35,7 +35,7 @@ class LoopRow(NamedTuple):
     Attributes:
         stamp_ns: its time, nanoseconds.
         own_coverage: fraction that the model's own sigma covers.
-        coverage: fraction that the sigma published covers.
+        coverage: fraction that the published sigma covers.
         factor: published sigma over the model's own, the mean over the pixels.
         frames: number of frames that the newest estimate rests on.
     """
@@ -51,7 +51,7 @@ class OnlineLoop:
     """Both ends of the online calibration: the evaluator's estimate, the node's correction.
 
     The estimator gets the sigma as published and the correction that was in force, as the
-    evaluator node does, and takes the correction back.
+    evaluator node does, and undoes the correction.
 
     Args:
         estimate: of the correction.
@@ -89,10 +89,10 @@ def replay(
     in_force: CorrectionInForce,
     delay: int = 2,
 ) -> Iterator[LoopRow]:
-    """Yield what each frame's published sigma covers.
+    """Yield each frame's correction and coverage.
 
     Args:
-        frames: in the order of time.
+        frames: in order of time.
         estimate: of the correction.
         in_force: what the depth node does with it.
         delay: see `OnlineLoop`.
