@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Score live topics: the frames of a bag's own functions fill the same `Evaluation`."""
+"""Score live topics: the functions that make a bag's frames fill the same `Evaluation`."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def ground_truth_topics(config: EvaluatorNodeConfig) -> tuple[str, ...]:
 
 
 def meaning_of(config: EvaluatorNodeConfig) -> PredictionConfig:
-    """Return what the maps hold; an alignment is of each frame, as the rest is not known yet."""
+    """Return the meaning of the maps; alignment is per frame, as later frames are unknown."""
     return PredictionConfig(
         confidence_type=config.confidence_type,
         depth_type=config.depth_type,
@@ -62,10 +62,10 @@ def meaning_of(config: EvaluatorNodeConfig) -> PredictionConfig:
 
 @dataclass(frozen=True, eq=False)
 class LiveFrame(Frame):
-    """A frame of live topics.
+    """A frame from live topics.
 
     Attributes:
-        header: of its depth image.
+        header: its depth image's header.
         info: how its prediction was made; None if not published.
     """
 
@@ -74,7 +74,7 @@ class LiveFrame(Frame):
 
 
 class LiveFrames(MapAssembly):
-    """Makes frames of live topics, by their names before remaps."""
+    """Makes frames from live topics, by their names before remaps."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class LiveFrames(MapAssembly):
         )
 
     def add(self, topic: str, message: Any) -> Iterator[Frame | Skipped]:
-        """Take a message, and return an iterator over what is decided now, in order."""
+        """Take a message, and return an iterator over what it decides, in order."""
         if topic == TRUTH_CAMERA_INFO:
             self._truth_cameras.add(message)
             return self.decided()
@@ -125,7 +125,7 @@ class LiveFrames(MapAssembly):
         return self.decided()
 
     def take_cameras_of(self, other: LiveFrames) -> None:
-        """Go on with the camera infos of another run."""
+        """Continue with another run's camera infos."""
         self.cameras = other.cameras
         self._truth_cameras = other._truth_cameras
 
@@ -148,7 +148,7 @@ class LiveFrames(MapAssembly):
         return LiveFrame(**vars(frame), header=reference[0].header, info=info)
 
     def _truth_rectifier(self, time_ns: int) -> Rectifier | None:
-        """Return what rectifies raw ground truth images of rectified maps.
+        """Return the rectifier of raw ground truth images for rectified maps.
 
         Without both camera infos, their pixels are assumed to match the maps' pixels.
         """
@@ -180,14 +180,15 @@ class Scored:
 
 
 class LiveScores:
-    """One run: every prediction that comes ends as `Scored`, or as `Skipped` with its reason.
+    """One run: every received prediction ends as `Scored`, or as `Skipped` with its reason.
 
     Attributes:
-        frames: what waits, and how it was paired.
+        frames: the waiting frames and their pairing.
         evaluation: the scores so far.
-        interpreter: what the maps mean.
-        check: of the geometry.
-        held_out: what a model with sparse input was not given; None for one of the image alone.
+        interpreter: interprets the maps.
+        check: the geometry check.
+        held_out: depth that was not given to a model with sparse input; None for image-only
+            models.
     """
 
     def __init__(
@@ -209,7 +210,7 @@ class LiveScores:
         self.held_out: HeldOutConfig | None = None
 
     def restarted(self) -> LiveScores:
-        """Return a new run of the same options; latched camera infos come but once, and stay."""
+        """Return a new run with the same options and camera infos: latched ones come only once."""
         run = LiveScores(*self._arguments)
         run.frames.take_cameras_of(self.frames)
         run.held_out = self.held_out
@@ -224,7 +225,7 @@ class LiveScores:
         return map(self._score, self.frames.add_info(time_ns, info))
 
     def finish(self) -> Iterator[Scored | Skipped]:
-        """Return an iterator over all frames that wait, scored: nothing comes any more."""
+        """Return an iterator over all waiting frames, scored: no more messages come."""
         return map(self._score, self.frames.finish())
 
     def notes(self) -> list[str]:
@@ -241,7 +242,7 @@ class LiveScores:
         result = self._scored_or_reason(record) if isinstance(record, LiveFrame) else record
         assert isinstance(result, (Scored, Skipped))  # `LiveFrames` makes no other frames
         if isinstance(result, Skipped) and result.reason != "no_valid_pixel":
-            self.evaluation.skip(result)  # else the evaluation has counted it
+            self.evaluation.skip(result)  # otherwise the evaluation has counted it
         return result
 
     def _scored_or_reason(self, frame: LiveFrame) -> Scored | Skipped:

@@ -114,15 +114,15 @@ class Signals:
     """Handles SIGINT and SIGTERM beside rclpy, whose own handler shuts the context down.
 
     While the node starts, a signal raises `KeyboardInterrupt`: there is nothing to lose, and a
-    model loads for long. Once it runs, the first signal only shuts it down: an exception could
-    strike anywhere, in the middle of a frame for example. A Ctrl-C while the node closes ends the
-    process; a SIGTERM does not: launch sends one 5 s after its SIGINT, while plots may still be
-    drawn.
+    model takes long to load. Once it runs, the first signal only shuts it down, because an
+    exception could strike anywhere, for example in the middle of a frame. A Ctrl-C while the node
+    closes ends the process; a SIGTERM does not: launch sends one 5 s after its SIGINT, while plots
+    may still be drawn.
 
     Attributes:
-        name: of the node.
-        is_started: the node runs.
-        is_closing: the node shuts down.
+        name: the node's name.
+        is_started: whether the node runs.
+        is_closing: whether the node shuts down.
     """
 
     def __init__(self, name: str) -> None:
@@ -136,7 +136,7 @@ class Signals:
             raise KeyboardInterrupt
         if self.is_closing and number == signal.SIGINT:
             os.write(sys.stderr.fileno(), f"{self.name}: aborted\n".encode())
-            os._exit(128 + signal.SIGINT)  # threads that still work would be waited for
+            os._exit(128 + signal.SIGINT)  # a normal exit would wait for running threads
 
 
 def initialize(arguments: Sequence[str], signals: Signals) -> None:

@@ -39,7 +39,7 @@ def age_s(node: Node, header: Header) -> float:
 
 
 def check_age(node: Node, header: Header, max_age_s: float) -> None:
-    """Raise `MessageError` if an image is older than `max_frame_age`; 0 takes any age."""
+    """Raise `MessageError` if an image is older than `max_frame_age`; 0 allows any age."""
     age = age_s(node, header)
     if 0 < max_age_s < age:
         is_other_clock = age > CLOCK_MISSING_AGE_S
@@ -63,7 +63,7 @@ def image_message(values: NDArray, header: Header) -> Image:
 
 
 def byte_array(values: NDArray) -> array:
-    """Return a copy as `array.array("B")`, which a message accepts without checking each byte."""
+    """Return a copy as `array.array("B")`, which messages accept without checking each byte."""
     data = array("B")
     data.frombytes(np.ascontiguousarray(values).reshape(-1).view(np.uint8).data)
     return data

@@ -1,8 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The base of the nodes: no callback ends them, every transition and change fails with a reason.
+"""The nodes' base: no callback ends a node, and failed transitions and changes give a reason.
 
-rclpy's executor ends with the first exception of a callback, and the process with it; the
-middleware may hang at the end. Neither loses a frame or a report here.
+rclpy's executor, and with it the process, ends at a callback's first exception; the middleware may
+hang at the end. Here, neither loses a frame or a report.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ THREADS = ("worker", "teardown")
 
 
 class GuardedNode(Node):
-    """Logs and counts what a subscription, timer or service raises; the executor goes on.
+    """Logs and counts what a subscription, timer or service raises; the executor continues.
 
     A service answers that it failed, with the reason if it has a field for it.
 
     Attributes:
-        health: counts what happens in the node, "callback_failed" among it.
+        health: counts events in the node, including "callback_failed".
     """
 
     def __init__(self, name: str, **options: Any) -> None:
@@ -116,9 +116,9 @@ class GuardedNode(Node):
 class ManagedNode(GuardedNode, LifecycleNode, Generic[ConfigT]):
     """A lifecycle node that starts itself; transitions and changes succeed or change nothing.
 
-    A subclass gives what the transitions do. Whatever these raise is logged, answered with
-    FAILURE, and undone; the node lives on. While the node is active, `live` parameters alone may
-    change; what else changes while it is not active holds from the next activation on.
+    A subclass implements the transitions. If one raises, the exception is logged, answered with
+    FAILURE, and undone; the node continues. While the node is active, only `live` parameters may
+    change. Other changes, made while it is inactive, take effect at the next activation.
 
     Attributes:
         state: label of the lifecycle's primary state.
@@ -174,7 +174,7 @@ class ManagedNode(GuardedNode, LifecycleNode, Generic[ConfigT]):
         raise NotImplementedError
 
     def _reconfigure(self, old: ConfigT | None, new: ConfigT) -> None:
-        """Take what was changed while the node was inactive; `old` is None after a failure."""
+        """Take changes made while the node was inactive; `old` is None after a failure."""
         self._free()
         self._configure()
 
@@ -220,7 +220,7 @@ class ManagedNode(GuardedNode, LifecycleNode, Generic[ConfigT]):
         return self._transit(INACTIVE, configure, self._free)
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Activate, by the parameters of now; a failure leaves the node inactive."""
+        """Activate with the current parameters; a failure leaves the node inactive."""
 
         def activate() -> None:
             old = self._configured
@@ -241,7 +241,7 @@ class ManagedNode(GuardedNode, LifecycleNode, Generic[ConfigT]):
         return self._transit(UNCONFIGURED, self._free)
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Deactivate and free: nothing but the end of the process comes after."""
+        """Deactivate and free: only the end of the process comes after."""
         return self._transit(FINALIZED, self._stop)
 
     def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -249,7 +249,7 @@ class ManagedNode(GuardedNode, LifecycleNode, Generic[ConfigT]):
         return self._transit(UNCONFIGURED, self._stop)
 
     def destroy_node(self) -> None:
-        """Destroy the node; what the package logs is no longer its business."""
+        """Destroy the node, and stop passing the package's log to it."""
         logging.getLogger(PACKAGE).removeHandler(self._log_handler)
         super().destroy_node()
 
@@ -314,7 +314,7 @@ class ManagedNode(GuardedNode, LifecycleNode, Generic[ConfigT]):
 
 
 class RosHandler(logging.Handler):
-    """Passes the warnings of the package, a model's for example, on to the node's log: /rosout."""
+    """Passes the package's warnings, for example a model's, on to the node's log: /rosout."""
 
     def __init__(self, node: Node) -> None:
         super().__init__(logging.WARNING)
@@ -392,9 +392,9 @@ def exit_if_stuck(code: int) -> None:
 
 @contextmanager
 def destroyed_on_failure(node: Node) -> Iterator[None]:
-    """Destroy a node that cannot be constructed: whoever holds the exception holds the node.
+    """Destroy a node that cannot be constructed: its exception keeps a reference to it.
 
-    It would stay in the graph, with publishers that others wait for.
+    It would stay in the graph, with publishers that other nodes wait for.
     """
     try:
         yield

@@ -31,7 +31,7 @@ class NodeCamera:
     A camera info is checked when it arrives: nothing else in the node reads its fields.
 
     Attributes:
-        info: the latest camera info that can be used; None before the first.
+        info: the latest usable camera info; None before the first.
     """
 
     def __init__(self, node: Node) -> None:
@@ -46,7 +46,7 @@ class NodeCamera:
         self._rectifier: Rectifier | None = None
 
     def add(self, message: CameraInfo) -> None:
-        """Check a camera info, and take the images that follow with it."""
+        """Check a camera info, and use it for the following images."""
         try:
             key = description_key(message)
             if key != self._key or self._problem is not None:

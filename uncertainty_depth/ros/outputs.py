@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Publishers of depth and sigma, and of what is derived from them while someone subscribes."""
+"""Publishers of depth and sigma, and of maps derived from them while someone subscribes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ QUANTIZATION = {"depth": 100.0, "uncertainty": 10.0}
 
 
 class MapOutputs:
-    """Publishes maps with their camera, and the description of what made them, latched."""
+    """Publishes maps with their camera, and a latched description of their model."""
 
     def __init__(self, node: Node, maps: Sequence[str] = tuple(MAPS)) -> None:
         """Create the publishers of these `MAPS`."""
@@ -92,8 +92,8 @@ class MapOutputs:
 class DerivedOutputs:
     """Publishes gated and bounded depth, clouds, and color and compressed images of the maps.
 
-    Nothing is computed without a subscriber. It needs no network: whatever has depth, sigma and a
-    camera can publish them.
+    Nothing is computed without a subscriber. It needs no network: anything with depth, sigma and a
+    camera can use it.
     """
 
     def __init__(self, node: Node) -> None:

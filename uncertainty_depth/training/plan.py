@@ -41,9 +41,9 @@ FRAMES = 256
 def constant_guess(frames: TrainingFrames) -> tuple[float, float]:
     """Return the median depth, metres, and its median relative error: training starts from both.
 
-    A likelihood is steep if the predicted scale is far too small, and Adam remembers those first,
-    huge gradients for thousands of steps, in which it hardly moves. Of many frames a sample is
-    used.
+    A likelihood is steep if the predicted scale is far too small. Adam remembers those first, huge
+    gradients for thousands of steps, in which it hardly moves. If there are many frames, a sample
+    is used.
     """
     depths = frames.depths_m[:: math.ceil(len(frames) / FRAMES)]
     values = np.concatenate([depth[~np.isnan(depth)] for depth in depths]).astype(np.float32)
@@ -52,9 +52,9 @@ def constant_guess(frames: TrainingFrames) -> tuple[float, float]:
 
 
 def constant_error_guess(frames: TrainingFrames) -> tuple[float, float]:
-    """Return the median error of the median depth, metres, and 1.
+    """Return the median depth's median error, metres, and 1.
 
-    The start of a network that predicts errors, which has no error of its own.
+    A network that predicts errors starts from these; it has no error of its own.
     """
     depth_m, relative_error = constant_guess(frames)
     return depth_m * relative_error, 1.0
@@ -74,12 +74,12 @@ class Member:
         network: its architecture.
         training: how it is trained; `seed` is its own: initial weights, order, augmentation,
             dropout, bootstrap sample.
-        encoder_seed: initial weights of the encoder; members that share a frozen one have the
-            same.
-        objective: what it is trained for.
+        encoder_seed: initial weights of the encoder; members that share a frozen encoder have the
+            same seed.
+        objective: its training objective.
         bootstrap: whether it is trained on a bootstrap sample of the frames instead of all.
         guess: returns the constant prediction that training starts from.
-        targets: returns what it learns; None for the ground truth.
+        targets: returns its targets; None for the ground truth.
         helps: whether it only serves to train another member.
         start: model folder and member whose weights a fine-tuning starts from.
     """
@@ -106,7 +106,7 @@ class Member:
         return sorted(random.choice(indices, len(indices)).tolist())
 
     def objective_in(self, folder: Path, device: torch.device) -> Objective:
-        """Return the objective; members that it learns from must be in the folder."""
+        """Return the objective; the members that it learns from must be in the folder."""
         if self.targets is None:
             return self.objective
         return replace(self.objective, targets=self.targets(folder, device))
@@ -169,7 +169,7 @@ def with_starting_weights(plan: Sequence[Member], from_model: str) -> list[Membe
 
 
 def provenance(plan: Sequence[Member]) -> dict[str, Any]:
-    """Return the record of the model that a training started from; empty if none."""
+    """Return the record of the training's start model; empty if none."""
     starts = {member.name: member.start for member in plan if member.start}
     if not starts:
         return {}
@@ -374,12 +374,12 @@ PLANS = {
 
 
 def member_seed(seed: int, number: int) -> int:
-    """Return a member's seed; members of ensembles of neighbouring seeds differ too."""
+    """Return a member's seed; it also differs between ensembles with neighbouring seeds."""
     return int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
 
 
 def make_member(name: str, network: NetworkConfig, training: TrainingConfig, seed: int) -> Member:
-    """Return a network that learns the ground truth, with a seed of its own."""
+    """Return a network that learns the ground truth, with its own seed."""
     objective = Objective(choose_loss(network, training))
     encoder_seed = training.seed if training.freeze_encoder else seed
     return Member(

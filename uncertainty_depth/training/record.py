@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""What `model.json` says about a training: written at its start, read by --resume; no torch."""
+"""A training's record in `model.json`: written at its start, read by --resume; no torch."""
 
 from __future__ import annotations
 
@@ -93,10 +93,10 @@ class OriginalRun:
     """Record of a training, finished or not.
 
     Attributes:
-        options: of the network and of the training.
-        fingerprint: of the frames.
+        options: network and training options.
+        fingerprint: the frames' fingerprint.
         finished: whether all its networks are trained.
-        source: name of what it is trained on.
+        source: name of the source that it is trained on.
         source_options: how the source was opened.
     """
 
@@ -196,7 +196,7 @@ def start(
 
 
 def _fraction_outside(frames: TrainingFrames, source: str, low: float, high: float) -> float:
-    """Return the fraction of the ground truth that the network cannot predict; warn of it."""
+    """Return the fraction of ground truth that the network cannot predict, and warn of it."""
     outside = frames.fraction_outside(low, high)
     if outside == 1:
         raise ConfigError(
@@ -218,7 +218,7 @@ def _fraction_outside(frames: TrainingFrames, source: str, low: float, high: flo
 def results(
     plan: Sequence[Member], histories: Sequence[Sequence[dict[str, float]]], finished: bool
 ) -> dict[str, Any]:
-    """Return the results of the epochs so far, as plain values, by member if several."""
+    """Return the results of the epochs so far as plain values, by member if there are several."""
     by_member = {
         member.name: _result(member, history)
         for member, history in zip(plan, histories, strict=False)

@@ -44,11 +44,10 @@ def train(
 ) -> Path:
     """Train the networks of a method on a source and write the model folder `output`.
 
-    Killed at any moment, a call with `resume` goes on after the last finished epoch of each
-    network; on the CPU the result is then the same, bit for bit, however many processes train, as
-    long as each has the same number of threads. A script that asks for several processes must have
-    its calls under `if __name__ == "__main__":`, as everywhere with multiprocessing: each process
-    imports it.
+    After a kill at any moment, a call with `resume` continues after each network's last finished
+    epoch. On the CPU the result is bit for bit the same for any number of processes with the same
+    number of threads each. A script that uses several processes must call this under `if __name__
+    == "__main__":`, as always with multiprocessing: each process imports it.
 
     Args:
         source: read once; frames without any depth are counted and left out.
@@ -65,9 +64,9 @@ def train(
         ConfigError: options contradict each other or differ from the resumed training's, or
             `output` exists.
         SourceError: the source cannot be read, has fewer than two frames with depth, or is not the
-            one the training to resume was started with.
+            resumed training's source.
         ModelError: a backbone or the model to distill cannot be used, a checkpoint is damaged, or
-            `output` holds something else than a training.
+            `output` holds something other than a training.
         TrainingError: a process of several ended before its network was trained; the other
             networks are.
     """

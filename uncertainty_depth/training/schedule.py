@@ -4,8 +4,8 @@
 All are pure functions of the options and the validation errors so far.
 
 By default the learning rate is never changed. Once the validation error has stopped improving, a
-constant rate keeps the weights moving among solutions that are about as good; multi_epochs takes
-one snapshot of each epoch from there on. A single network gains by a rate that falls.
+constant rate keeps the weights moving among about equally good solutions; from then on
+multi_epochs takes one snapshot per epoch. A single network gains from a falling rate.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from uncertainty_depth.config import TrainingConfig
 
 
 def validation_errors(history: Sequence[Mapping[str, float]]) -> list[float]:
-    """Return rmse_log of each epoch: it weighs too far and too near alike.
+    """Return rmse_log of each epoch, which weighs too far and too near alike.
 
-    abs_rel would fall when all depth shrinks.
+    abs_rel would fall if all depths shrank.
     """
     return [row["rmse_log"] for row in history]
 
 
 def plateau(errors: Sequence[float], patience: int) -> int | None:
-    """Return the epoch at which `patience` epochs in a row were no better; None if none."""
+    """Return the epoch after which `patience` epochs in a row were no better; None if none."""
     best = np.inf
     stale = 0
     for epoch, error in enumerate(errors, 1):

@@ -1,9 +1,9 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Train networks of a model in parallel, each in its own process.
+"""Train a model's networks in parallel, each in its own process.
 
-A process that fails leaves the others at work: they train what can be trained, then one error says
-what is missing, and a resumed training goes on with that alone. An interrupt ends them all at
-once; each has its checkpoint, so a resumed training repeats at most one epoch of each.
+If a process fails, the others train what can be trained; then one error says what is missing, and
+a resumed training trains only that. An interrupt ends all processes at once. Each has its
+checkpoint, so a resumed training repeats at most one epoch per network.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def processes_for(model: ModelRun, numbers: Sequence[int], requested: int) -> in
 def train_side_by_side(model: ModelRun, numbers: Sequence[int], processes: int) -> None:
     """Train these members, at most `processes` at a time.
 
-    A member that learns from others waits for all before it. Progress bars are in the members'
-    logs.
+    A member that learns from others waits for all earlier members. Progress bars are in the
+    members' logs.
 
     Raises:
         TrainingError: a process failed.
@@ -98,10 +98,10 @@ def train_side_by_side(model: ModelRun, numbers: Sequence[int], processes: int) 
 
 
 class MemberProcess:
-    """Parent's side of a process that trains one network.
+    """The parent's side of a process that trains one network.
 
     Attributes:
-        slot: which of the processes at work this is, from 0: chooses the GPU.
+        slot: index among the running processes, from 0; chooses the GPU.
         connection: brings log records, and at last a sentence if the network is not trained.
     """
 
@@ -122,7 +122,7 @@ class MemberProcess:
         """Handle one message; return False if the process has ended."""
         try:
             message = self.connection.recv()
-        except (EOFError, OSError):  # OSError: it ended in the middle of a message
+        except (EOFError, OSError):  # OSError: the process ended in the middle of a message
             return False
         if isinstance(message, str):
             self.sentence = message
@@ -163,9 +163,9 @@ def work(model: ModelRun, number: int, slot: int, threads: int, parent: Connecti
 
     Args:
         model: without frames.
-        number: place of the member in the plan, from 0.
+        number: the member's place in the plan, from 0.
         slot: see `MemberProcess`.
-        threads: for torch's operators.
+        threads: number of threads for torch's operators.
         parent: gets log records, and the sentence that says why the network is not trained.
     """
     threading.Thread(target=_end_with_parent, daemon=True).start()
