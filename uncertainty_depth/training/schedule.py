@@ -27,7 +27,7 @@ def validation_errors(history: Sequence[Mapping[str, float]]) -> list[float]:
 
 
 def plateau(errors: Sequence[float], patience: int) -> int | None:
-    """Return the epoch after which `patience` epochs in a row were no better; None if none."""
+    """Return the epoch at which `patience` epochs in a row were no better; None if none."""
     best = np.inf
     stale = 0
     for epoch, error in enumerate(errors, 1):
