@@ -313,11 +313,11 @@ def test_what_is_set_while_inactive_holds_from_the_next_activation_on(graph, sta
     assert graph.set_parameters(NODE, method="deterministic").successful
     node.trigger_activate()
     assert (FakePredictor.loads, node._predictor.method) == (loads + 1, "deterministic")
+    node.trigger_deactivate()
     for values, reason in (
         ({"method": "multi_epochs"}, "fake has no snapshots"),
         ({"method": "tta", "samples": 13}, "MemoryError: no room for a network"),
     ):
-        node.trigger_deactivate()
         assert graph.set_parameters(NODE, **values).successful
         node.trigger_activate()
         assert node.standing() == (b"\x02", f"inactive: {reason}")
