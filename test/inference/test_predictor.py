@@ -365,7 +365,8 @@ def test_a_calibration_at_another_strength_of_the_noise_is_refused(
     assert predictor.describe()["calibration"] == "affine"
     other = replace(config, **{option: now})
     words = (
-        f"{option} is {now}, but the calibration of {method} .* fitted at {then}, .* calibrated"
+        f"{option} is {now}, but the calibration of {method} .* fitted at {then}, .*calibrate` "
+        f"with {option} {now}"
     )
     with pytest.raises(ConfigError, match=words):
         predictor.config = other
