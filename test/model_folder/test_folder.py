@@ -160,6 +160,17 @@ def network_with(**changes):
     return damage
 
 
+def network_without(name):
+    """Damage: an option of the network that model.json does not name."""
+
+    def damage(content):
+        description = json.loads(content)
+        del description["network"][name]
+        return json.dumps(description).encode()
+
+    return damage
+
+
 def backbone_with(**changes):
     """Damage: other values in the backbone's config, or another model."""
 
@@ -224,6 +235,7 @@ FAULTS = [
     ("model.json", json_with(members=["a", "b", "a"]), "names member 'a' twice"),
     ("model.json", json_with(members=["a"] * 100_000), "names 100000 members; expected at most"),
     ("model.json", network_with(colour="red"), "no network: unknown option 'colour'"),
+    ("model.json", network_without("sparse_residual"), "no network: it has no sparse_residual"),
     ("model.json", json_with(network=[]), "has network = []; expected a dict"),
     ("model.json", network_with(dropout="much"), "dropout is 'much'; expected float"),
     ("model.json", network_with(decoder_width=10**9), "decoder_width is 1000000000; expected at"),

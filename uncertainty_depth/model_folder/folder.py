@@ -258,15 +258,24 @@ def _check_members(folder: Path, members: Sequence[str], shared_encoder: bool) -
 
 def _read_network(folder: Path, values: Any) -> NetworkConfig:
     try:
-        return from_mapping(NetworkConfig, values)
+        network = from_mapping(NetworkConfig, values)
     except ConfigError as error:
         raise ModelError(f"{folder / 'model.json'} describes no network: {error}") from error
+    missing = [field.name for field in fields(NetworkConfig) if field.name not in values]
+    if missing:  # a default might be another network than the one that was trained
+        raise ModelError(
+            f"{folder / 'model.json'} describes no network: it has no {', '.join(missing)}; "
+            "expected all options of this version"
+        )
+    return network
 
 
 def _read_architectures(folder: Path, values: Any) -> dict[str, Architecture]:
     try:
         return {
-            name: Architecture(_read_network(folder, entry["network"]), dict(entry["backbone"]))
+            name: Architecture(
+                backbone=dict(entry["backbone"]), network=_read_network(folder, entry["network"])
+            )
             for name, entry in values.items()
         }
     except (AttributeError, KeyError, TypeError, ValueError) as error:
