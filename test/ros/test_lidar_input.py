@@ -27,6 +27,7 @@ from uncertainty_depth.ros.model_description import held_out_rule
 WIDTH = 32
 HEIGHT = 24
 IDENTITY = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
+BEHIND = [0.0, 0.0, -9.0, 0.0, 0.0, 0.0, 1.0]
 MS = 1_000_000
 
 
@@ -55,10 +56,11 @@ def decoded(message):
     return values.reshape(message.height, message.width)
 
 
+@pytest.mark.parametrize("others", [[], BEHIND], ids=["one LiDAR", "the first of two"])
 def test_the_newest_cloud_reaches_the_model_and_without_one_the_image_does_alone(
-    graph, start, make
+    graph, start, make, others
 ):
-    node = start(max_cloud_age=0.15)
+    node = start(max_cloud_age=0.15, lidar_to_camera=[*IDENTITY, *others])
     depths = graph.inbox(Image, "depth/image_rect")
     images = graph.publisher(Image, "image")
     clouds = graph.publisher(PointCloud2, "lidar/points")

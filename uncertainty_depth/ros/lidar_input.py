@@ -15,6 +15,7 @@ from uncertainty_depth.config.prediction import HeldOutConfig
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.frames.extrinsics import Extrinsics, Viewpoint
 from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
+from uncertainty_depth.geometry.transforms import POSE_NUMBERS
 from uncertainty_depth.messages.clouds import lidar_points
 from uncertainty_depth.messages.stamps import SECOND_NS, stamp_ns
 from uncertainty_depth.records import Scan
@@ -60,7 +61,8 @@ class LidarInput:
         self._depth_range = depth_range
         self._health = health
         self._cloud: PointCloud2 | None = None
-        self.extrinsics: Extrinsics = live_extrinsics(node, config, timeout_s=TF_TIMEOUT_S)
+        poses = max(1, len(config.lidar_to_camera) // POSE_NUMBERS)  # the first LiDAR is read
+        self.extrinsics: Extrinsics = live_extrinsics(node, config, poses, TF_TIMEOUT_S)
         self.watched = WatchedInput(
             node,
             health,
