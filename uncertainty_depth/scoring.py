@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uncertainty_depth.config import EvaluationConfig, PredictorConfig, SourceConfig
 from uncertainty_depth.config.prediction import HeldOutConfig, PredictionConfig, PredictionTopics
 from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.frames.geometry_check import GeometryCheck
 from uncertainty_depth.frames.predicted import Predict, Predicted, predict_frame
 from uncertainty_depth.frames.source import (
     RECORDED,
@@ -23,7 +24,6 @@ from uncertainty_depth.frames.source import (
     open_source,
     trained_on,
 )
-from uncertainty_depth.geometry.check import GeometryCheck
 from uncertainty_depth.model_location import check_location, is_hugging_face, model_path
 from uncertainty_depth.options import to_mapping
 

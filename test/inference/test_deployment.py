@@ -11,7 +11,7 @@ import torch
 
 from uncertainty_depth.config import NetworkConfig
 from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.inference.deployment import (
+from uncertainty_depth.network.deployment import (
     check_precision,
     choose_device,
     has_bfloat16,

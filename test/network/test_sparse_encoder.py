@@ -7,9 +7,9 @@ from torch import nn
 
 from uncertainty_depth.config import NetworkConfig
 from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.inference.deployment import prepare
 from uncertainty_depth.network.architectures import make_network
 from uncertainty_depth.network.backbone import backbone_from_mapping, make_backbone
+from uncertainty_depth.network.deployment import prepare
 from uncertainty_depth.network.sparse import SparseEncoder
 
 

@@ -30,7 +30,7 @@ from transformers import (
 
 from uncertainty_depth.config import NetworkConfig
 from uncertainty_depth.network.architectures import make_network
-from uncertainty_depth.pretrained.network import PretrainedDepth
+from uncertainty_depth.network.pretrained import PretrainedDepth
 from uncertainty_depth.records import Frame, Skipped
 
 METRIC = (

@@ -27,10 +27,11 @@ from uncertainty_depth.model_folder import folder as model_folder
 from uncertainty_depth.model_folder import writing
 from uncertainty_depth.network.architectures import make_network
 from uncertainty_depth.network.backbone import make_backbone
-from uncertainty_depth.pretrained.own_options import own_options, own_options_of
-from uncertainty_depth.pretrained.preprocessing import (
+from uncertainty_depth.network.families import (
     input_size,
     normalisation,
+    own_options,
+    own_options_of,
     read_preprocessing,
 )
 

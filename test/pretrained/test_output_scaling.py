@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from uncertainty_depth.inference.deployment import prepare
-from uncertainty_depth.pretrained.output_scaling import InverseDepth, InverseMetric, Metric
+from uncertainty_depth.network.deployment import prepare
+from uncertainty_depth.network.pretrained_heads import InverseDepth, InverseMetric, Metric
 
 OUTPUT = torch.linspace(0.0, 9.0, 50)
 

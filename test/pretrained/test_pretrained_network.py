@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from uncertainty_depth.config import PredictorConfig
-from uncertainty_depth.inference.deployment import prepare
-from uncertainty_depth.pretrained.families import metric_range
-from uncertainty_depth.pretrained.output_scaling import InverseDepth
+from uncertainty_depth.network.deployment import prepare
+from uncertainty_depth.network.families import metric_range
+from uncertainty_depth.network.pretrained_heads import InverseDepth
 from uncertainty_depth.uncertainty.mc_dropout import McDropout
 
 SIZES = {"dpt": (64, 64), "depth_pro": (256, 256)}

@@ -17,9 +17,9 @@ from uncertainty_depth.config.prediction import HeldOutConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.inference.predictor import Predictor
+from uncertainty_depth.model_folder.pretrained import wrap
+from uncertainty_depth.network.families import own_options
 from uncertainty_depth.network.sparse import fill
-from uncertainty_depth.pretrained.own_options import own_options
-from uncertainty_depth.pretrained.wrap import wrap
 from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.training.run import train
 

@@ -17,7 +17,7 @@ from uncertainty_depth.config import (
 )
 from uncertainty_depth.errors import ConfigError, ModelError
 from uncertainty_depth.inference.predictor import Predictor
-from uncertainty_depth.pretrained.wrap import wrap
+from uncertainty_depth.model_folder.pretrained import wrap
 
 PLAIN = NetworkConfig(input_size=(64, 64), depth_range=(1e-3, 1e4), head="none")
 

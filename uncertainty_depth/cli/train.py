@@ -75,7 +75,7 @@ def _open_source(
 def _default_options(arguments: argparse.Namespace, before: OriginalRun | None) -> dict[str, Any]:
     """Return defaults of the options: of the resumed run, the model to fine-tune, or the usual."""
     from uncertainty_depth.model_folder.folder import read
-    from uncertainty_depth.pretrained.own_options import own_options_of
+    from uncertainty_depth.network.families import own_options_of
     from uncertainty_depth.training.plan import defaults_of
 
     recorded = before.options if before else {}
@@ -91,8 +91,8 @@ def _default_options(arguments: argparse.Namespace, before: OriginalRun | None) 
 
 def wrap(arguments: argparse.Namespace) -> None:
     """Write a pretrained metric depth model to a model folder, untrained."""
-    from uncertainty_depth.pretrained.own_options import own_options
-    from uncertainty_depth.pretrained.wrap import wrap as wrap_model
+    from uncertainty_depth.model_folder.pretrained import wrap as wrap_model
+    from uncertainty_depth.network.families import own_options
 
     backbone = from_arguments(NetworkConfig, arguments).backbone
     defaults = {**own_options(backbone), "head": "none"}

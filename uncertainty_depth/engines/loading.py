@@ -17,8 +17,8 @@ from uncertainty_depth.config import TRAINING_FREE_METHODS
 from uncertainty_depth.engines.graphs import GraphPair, input_channels, output_of, trace
 from uncertainty_depth.engines.runtimes import Compiled, Engine, make_engine
 from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.inference.deployment import check_precision, choose_device, prepare
 from uncertainty_depth.model_folder.folder import ModelFolder
+from uncertainty_depth.network.deployment import check_precision, choose_device, prepare
 from uncertainty_depth.network.depth_network import DepthNetwork, NetworkOutput
 from uncertainty_depth.uncertainty import ESTIMATORS, Estimator
 from uncertainty_depth.uncertainty.mc_dropout import seeded

@@ -28,7 +28,7 @@ class Engine(Protocol):
     """Runs graphs in one precision on one device.
 
     Attributes:
-        precision: one of `inference.deployment.DTYPES`, in which most of it computes.
+        precision: one of `network.deployment.DTYPES`, in which most of it computes.
         description: name, version, device and precision, for a person.
     """
 

@@ -265,7 +265,7 @@ class CheckedSource:
     """A `Source` that passes each frame to a `GeometryCheck` before yielding it."""
 
     def __init__(self, source: Source) -> None:
-        from uncertainty_depth.geometry.check import GeometryCheck  # needs OpenCV
+        from uncertainty_depth.frames.geometry_check import GeometryCheck  # needs OpenCV
 
         self.name = source.name
         self.check = GeometryCheck()

@@ -28,38 +28,23 @@ from torch import Tensor
 from uncertainty_depth.calibration.fitted_data import FittedData
 from uncertainty_depth.calibration.half_widths import HalfWidths, from_record
 from uncertainty_depth.calibration.sigma_map import SigmaMap
-from uncertainty_depth.config import MAX_DEPTH_M, METHODS, NetworkConfig
+from uncertainty_depth.config import METHODS, NetworkConfig
 from uncertainty_depth.errors import ConfigError, ModelError
 from uncertainty_depth.model_folder.files import check_tensors, read_json, read_tensors
 from uncertainty_depth.model_folder.limits import MAX_MEMBERS, check_backbone, not_larger_than
 from uncertainty_depth.model_location import from_hub, is_hugging_face, model_path, name_of
 from uncertainty_depth.network.architectures import (
     ARCHITECTURES,
-    make_network,
     network_from_mapping,
 )
-from uncertainty_depth.network.backbone import config_of, make_backbone
 from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.options import from_mapping
-from uncertainty_depth.pretrained.families import (
-    FAMILIES,
-    MIN_DEPTH_M,
-    is_depth_model,
-    metric_range,
-)
-from uncertainty_depth.pretrained.network import PretrainedDepth
-from uncertainty_depth.pretrained.output_scaling import Unaligned
-from uncertainty_depth.pretrained.own_options import own_options
 
 logger = logging.getLogger(__name__)
 
 ENCODER = "encoder"
 FAMILIARITY = "familiarity.safetensors"
 RESERVED = (ENCODER, "familiarity")
-PRETRAINED = "pretrained"
-"""The one member of a depth model that was wrapped."""
-RELATIVE_RANGE = (MIN_DEPTH_M, MAX_DEPTH_M)
-"""Of inverse depth without a unit: wide enough that nothing but 0 is cut off."""
 
 
 @dataclass(frozen=True)
@@ -203,6 +188,8 @@ def read(folder: Path | str, relative: bool = False) -> ModelFolder:
     """
     path = from_hub(model_path(folder))
     if is_hugging_face(path):
+        from uncertainty_depth.model_folder.pretrained import pretrained_model  # a rare model
+
         return pretrained_model(path, relative)
     content = read_json(path)
     network = _read_network(path, content["network"])
@@ -316,99 +303,3 @@ def _read_half_widths(folder: Path, calibration: dict[str, Any]) -> dict[str, Ha
 def with_prefix(state: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
     """Return the entries whose names begin with `prefix`."""
     return {key: value for key, value in state.items() if key.startswith(prefix)}
-
-
-@dataclass(frozen=True)
-class PretrainedModel(ModelFolder):
-    """What `wrap` would write of a depth model, in memory; its weights are read by `load`.
-
-    Attributes:
-        is_relative: its depth is inverse depth up to scale and shift, and has no unit.
-    """
-
-    is_relative: bool = False
-
-    @property
-    def name(self) -> str:
-        """The hub id, or the folder's name."""
-        return self.path.resolve().name if self.path.is_dir() else str(self.path)
-
-    def load(self, member: str) -> DepthNetwork:
-        """See `ModelFolder`; there is one member.
-
-        Raises:
-            ModelError: the weights are missing, pickled or damaged.
-        """
-        network = make_network(self.network, make_backbone(str(self.path)))
-        size = "{} x {}".format(*self.network.input_size)
-        if self.is_relative:
-            assert isinstance(network, PretrainedDepth)
-            network.decoder.units = Unaligned()
-            logger.info(
-                "%s is wrapped in memory: inverse depth without a unit at %s", self.name, size
-            )
-        else:
-            logger.info(
-                "%s is wrapped in memory: depth from %g to %g m at %s, sigma uncalibrated; "
-                "`uncertainty-depth wrap %s --output MODEL` makes a folder to calibrate",
-                self.name,
-                *self.network.depth_range,
-                size,
-                self.path,
-            )
-        return network.eval()
-
-    def load_all(self, members: Sequence[str]) -> list[DepthNetwork]:
-        """See `ModelFolder`."""
-        return [self.load(member) for member in members]
-
-
-def pretrained_model(path: Path, relative: bool) -> PretrainedModel:
-    """Return a depth model of Hugging Face as `wrap` would write it with its defaults.
-
-    Args:
-        path: a hub id, looked up in the local cache first, or a folder of `save_pretrained`.
-        relative: take a model that gives inverse depth up to scale and shift too.
-
-    Raises:
-        ModelError: the model is unknown, not a depth model, or gives no metres.
-    """
-    name = str(path)
-    config = config_of(name)
-    if not is_depth_model(config):
-        raise ModelError(
-            f"{name} is a {config.model_type!r} model; expected a depth model of "
-            f"{', '.join(FAMILIES)}, or train --backbone {name}"
-        )
-    is_relative = metric_range(config) is None
-    if is_relative and not relative:
-        raise ModelError(
-            f"{name} does not give depth in metres; expected a metric depth model, evaluate, "
-            f"which aligns it to the ground truth, or train --backbone {name}"
-        )
-    names = {field.name for field in fields(NetworkConfig)}
-    own = {option: value for option, value in own_options(name).items() if option in names}
-    if is_relative:
-        own["depth_range"] = RELATIVE_RANGE
-    network = from_mapping(NetworkConfig, {**own, "backbone": name, "head": "none"})
-    return PretrainedModel(
-        path=path,
-        network=network,
-        backbone={},
-        method=default_method(network),
-        members=(PRETRAINED,),
-        shared_encoder=False,
-        training=training_record(),
-        architecture="pretrained",
-        is_relative=is_relative,
-    )
-
-
-def default_method(config: NetworkConfig) -> str:
-    """Return the method that predicts by default without training."""
-    return "mc_dropout" if config.dropout else "deterministic"
-
-
-def training_record() -> dict[str, str]:
-    """Return what a report says that the model was trained on."""
-    return {"source": "none: wrapped as it is"}

@@ -11,11 +11,11 @@ from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.network.backbone import backbone_from_mapping, make_backbone
 from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.network.encoder import TransformersModel
+from uncertainty_depth.network.families import PROMPTED, is_depth_model
 from uncertainty_depth.network.hourglass import Hourglass
-from uncertainty_depth.pretrained.families import PROMPTED, is_depth_model
-from uncertainty_depth.pretrained.network import PretrainedDepth
 
-ARCHITECTURES = (Hourglass.architecture, PretrainedDepth.architecture)
+PRETRAINED = "pretrained"
+ARCHITECTURES = (Hourglass.architecture, PRETRAINED)
 """What `model.json` may name."""
 NETWORKS: dict[str, Callable[[NetworkConfig], DepthNetwork]] = {}
 """Networks that bring their own encoder, by the name that stands in place of a backbone's.
@@ -40,6 +40,8 @@ def make_network(config: NetworkConfig, backbone: TransformersModel | None = Non
     backbone = make_backbone(config.backbone) if backbone is None else backbone
     if is_depth_model(backbone.config):
         _check_sparse_input(config, backbone.config.model_type)
+        from uncertainty_depth.network.pretrained import PretrainedDepth  # a rare architecture
+
         return PretrainedDepth(config, backbone)
     return Hourglass(config, backbone)
 

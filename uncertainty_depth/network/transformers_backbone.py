@@ -22,8 +22,12 @@ from transformers import (
 
 from uncertainty_depth.errors import ModelError
 from uncertainty_depth.network.encoder import TransformersModel
-from uncertainty_depth.pretrained.families import FAMILIES, is_depth_model
-from uncertainty_depth.pretrained.preprocessing import normalisation, read_preprocessing
+from uncertainty_depth.network.families import (
+    FAMILIES,
+    is_depth_model,
+    normalisation,
+    read_preprocessing,
+)
 
 logger = logging.getLogger(__name__)
 

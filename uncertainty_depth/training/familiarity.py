@@ -15,8 +15,8 @@ from uncertainty_depth.errors import ModelError, SourceError
 from uncertainty_depth.familiarity import file
 from uncertainty_depth.familiarity.fit import fit
 from uncertainty_depth.familiarity.gauge import Familiarity, pooled
-from uncertainty_depth.inference.deployment import choose_device
 from uncertainty_depth.model_folder.folder import read
+from uncertainty_depth.network.deployment import choose_device
 from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.training.frames import TrainingFrames
 from uncertainty_depth.uncertainty.estimator import download

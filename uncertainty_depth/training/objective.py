@@ -18,8 +18,8 @@ from torch import Tensor, nn
 
 from uncertainty_depth.config import NetworkConfig, PredictorConfig, TrainingConfig
 from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.inference.deployment import has_bfloat16, prepare
 from uncertainty_depth.model_folder.folder import read
+from uncertainty_depth.network.deployment import has_bfloat16, prepare
 from uncertainty_depth.network.depth_network import RELATIVE_SCALE, DepthNetwork
 from uncertainty_depth.uncertainty import ESTIMATORS
 from uncertainty_depth.uncertainty.estimator import Estimator

@@ -17,9 +17,9 @@ import torch
 from uncertainty_depth.config import NetworkConfig, TrainingConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.model_folder.folder import ModelFolder, read
+from uncertainty_depth.network.architectures import PRETRAINED
+from uncertainty_depth.network.families import options_of_architecture
 from uncertainty_depth.options import to_mapping
-from uncertainty_depth.pretrained.network import PretrainedDepth
-from uncertainty_depth.pretrained.own_options import options_of_architecture
 from uncertainty_depth.training import schedule
 from uncertainty_depth.training.frames import TrainingFrames
 from uncertainty_depth.training.objective import (
@@ -133,7 +133,7 @@ def defaults_of(model: ModelFolder, user_options: Container[str] = ()) -> dict[s
     """
     recorded = model.training.get("options", {})
     defaults: dict[str, Any] = {}
-    if model.architecture == PretrainedDepth.architecture:
+    if model.architecture == PRETRAINED:
         defaults |= options_of_architecture(model.backbone)
     defaults |= {name: recorded[name] for name in INHERITED if name in recorded}
     defaults |= to_mapping(model.network)

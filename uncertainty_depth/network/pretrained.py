@@ -15,9 +15,9 @@ from uncertainty_depth.network.backbone import backbone_mapping
 from uncertainty_depth.network.decoder import raw_value
 from uncertainty_depth.network.depth_network import RELATIVE_SCALE, DepthNetwork
 from uncertainty_depth.network.encoder import Encoder, TransformersModel, resize_maps
+from uncertainty_depth.network.families import PROMPTED, encoder_of, patch_size
+from uncertainty_depth.network.pretrained_heads import HEADS, Features, PretrainedHead
 from uncertainty_depth.network.sparse import fill
-from uncertainty_depth.pretrained.families import PROMPTED, encoder_of, patch_size
-from uncertainty_depth.pretrained.heads import HEADS, Features, PretrainedHead
 
 START_WEIGHT = 0.1
 MIN_SPAN_M = 1e-6

@@ -1,0 +1,314 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Hugging Face depth model families: their encoders, depth ranges, preprocessing and options."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Container, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from uncertainty_depth import strict_json
+from uncertainty_depth.config import NetworkConfig, TrainingConfig
+from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.network.backbone import config_of
+from uncertainty_depth.network.encoder import (
+    IMAGENET_MEAN,
+    IMAGENET_STD,
+    TransformersModel,
+    resize_maps,
+)
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig
+
+logger = logging.getLogger(__name__)
+
+
+def working_size(config: PretrainedConfig) -> int:
+    """Return height and width of every image that DepthPro sees, pixels.
+
+    The image at the smallest scale is one patch.
+    """
+    return round(config.patch_size / min(config.scaled_images_ratios))
+
+
+class DepthProBackbone(nn.Module):
+    """DepthPro's encoder: patches, the whole image and its field of view, to the fusion's inputs.
+
+    Images are resized to the working size, as in DepthPro.
+    """
+
+    def __init__(self, model: TransformersModel) -> None:
+        super().__init__()
+        self.depth_pro: TransformersModel = model.depth_pro
+        self.fov_model: TransformersModel = model.fov_model
+        self.size = working_size(model.config)
+
+    def forward(self, pixels: Tensor) -> list[Tensor]:
+        """Return the (B, C, h, w) maps of (B, 3, h, w) images, finest first, and a factor.
+
+        The factor, (B, 1, 1), turns canonical inverse depth into inverse metres.
+        """
+        pixels = resize_maps(pixels, (self.size, self.size))
+        maps = self.depth_pro(pixels).features
+        return [*maps[::-1], self._width_by_focal_length(pixels, maps[0].detach())]
+
+    def _width_by_focal_length(self, pixels: Tensor, coarsest: Tensor) -> Tensor:
+        """Return the image's width divided by its focal length (equation 1 in the paper).
+
+        It is 1, the canonical value, without a field-of-view model.
+        """
+        if self.fov_model is None:
+            return pixels.new_ones(len(pixels), 1, 1)
+        field_of_view_deg = self.fov_model(pixels, coarsest).float()
+        return 2.0 * torch.tan(0.5 * torch.deg2rad(field_of_view_deg))[:, None, None]
+
+
+MIN_DEPTH_M = 1e-3
+DPT_MAX_DEPTH_M = 80.0
+DEPTH_PRO_MAX_DEPTH_M = 1e4
+PROMPTED = "prompt_depth_anything"
+"""Lin et al. 2025, "Prompting Depth Anything": it takes sparse depth, and gives its units."""
+PROMPTED_MAX_DEPTH_M = 80.0
+FAMILIES = ("depth_anything", "depth_pro", "dpt", "glpn", PROMPTED, "tipsv2_dpt", "zoedepth")
+STRIDE = {"depth_pro": 1, "glpn": 32, "swinv2": 32}
+"""Input pixels per pixel of the deepest map, for encoders without a patch size; 1 for any size."""
+
+States = Callable[[TransformersModel, Tensor], Sequence[Tensor]]
+
+
+def is_depth_model(config: PretrainedConfig) -> bool:
+    """Return whether this config's depth model can be wrapped.
+
+    A DPT-hybrid cannot, because it takes images of only one size.
+    """
+    return config.model_type in FAMILIES and not getattr(config, "is_hybrid", False)
+
+
+def encoder_of(model: TransformersModel) -> tuple[TransformersModel, States]:
+    """Return a depth model's encoder, and the function from encoder and pixels to states.
+
+    The states are the inputs of the model's head, shallowest first.
+    """
+    if model.config.model_type == "glpn":
+        return model.glpn, _all_states
+    if model.config.model_type == "depth_pro":
+        return DepthProBackbone(model), _outputs
+    if getattr(model, "backbone", None) is None:
+        return model.dpt, _selected_states
+    return model.backbone, _feature_maps
+
+
+def patch_size(config: PretrainedConfig) -> int:
+    """Return the pixels that an image's height and width must be a multiple of."""
+    encoder = _encoder_config(config)
+    return STRIDE.get(encoder.model_type) or int(encoder.patch_size)
+
+
+def image_size(config: PretrainedConfig) -> int:
+    """Return the encoder's training image size; the larger side if they differ."""
+    if config.model_type == "depth_pro":
+        return working_size(config)
+    sides = getattr(_encoder_config(config), "image_size", 384)
+    return int(max(sides) if isinstance(sides, Sequence) else sides)
+
+
+def metric_range(config: PretrainedConfig) -> tuple[float, float] | None:
+    """Return the output's min and max depth, metres; None if the output is not in metres.
+
+    DPT (Ranftl et al. 2021) and relative Depth Anything (Yang et al. 2024) give inverse depth up
+    to an unknown scale and shift. DPT with DINOv2's head (Oquab et al. 2024), recognised by its
+    projection, gives metres, up to 10 indoors and 80 outdoors; its config does not say so.
+    DepthPro (Bochkovskii et al. 2024) gives inverse depth up to a factor from the field of view,
+    which it may come with a model for. Prompt Depth Anything gives its prompt's units, here
+    metres.
+    """
+    is_metric_depth_anything = (
+        config.model_type == "depth_anything" and config.depth_estimation_type == "metric"
+    )
+    if config.model_type == PROMPTED:
+        return MIN_DEPTH_M, PROMPTED_MAX_DEPTH_M
+    if config.model_type in ("glpn", "tipsv2_dpt") or is_metric_depth_anything:
+        return MIN_DEPTH_M, float(config.max_depth)
+    if config.model_type == "zoedepth":
+        return MIN_DEPTH_M, float(max(bins["max_depth"] for bins in config.bin_configurations))
+    if config.model_type == "dpt" and config.add_projection:
+        is_dinov2 = _encoder_config(config).model_type == "dinov2"
+        return (MIN_DEPTH_M, DPT_MAX_DEPTH_M) if is_dinov2 else None
+    if config.model_type == "depth_pro" and config.use_fov_model:
+        return MIN_DEPTH_M, DEPTH_PRO_MAX_DEPTH_M
+    return None
+
+
+def _encoder_config(config: PretrainedConfig) -> PretrainedConfig:
+    return getattr(config, "backbone_config", None) or config
+
+
+def _outputs(backbone: TransformersModel, pixels: Tensor) -> Sequence[Tensor]:
+    return backbone(pixels)
+
+
+def _feature_maps(backbone: TransformersModel, pixels: Tensor) -> Sequence[Tensor]:
+    return backbone(pixels).feature_maps
+
+
+def _all_states(model: TransformersModel, pixels: Tensor) -> Sequence[Tensor]:
+    return model(pixels, output_hidden_states=True).hidden_states
+
+
+def _selected_states(model: TransformersModel, pixels: Tensor) -> Sequence[Tensor]:
+    """Return the states that the config names; state 0 is the patch embedding."""
+    states = model(pixels, output_hidden_states=True).hidden_states[1:]
+    return [states[index] for index in sorted(model.config.backbone_out_indices)]
+
+
+SETTINGS = "preprocessor_config.json"
+MAX_SETTINGS_BYTES = 2**20
+MAX_PIXEL = 255.0
+ASPECT = 4 / 3
+"""Width to height of most cameras' images, for a model that keeps the images' own."""
+CAMERA_SIZE = (640, 480)
+"""Width and height of NYU Depth v2, on which the models were trained that do not resize images."""
+
+
+def read_preprocessing(name: str) -> dict[str, Any]:
+    """Return the settings of the folder or hub id `name`, from the local cache if possible.
+
+    Without settings the result is empty, with a warning.
+    """
+    from transformers.utils import cached_file
+
+    for local_files_only in (True, False):
+        try:
+            path = str(cached_file(name, SETTINGS, local_files_only=local_files_only))
+            return dict(strict_json.read_file(Path(path), MAX_SETTINGS_BYTES))
+        except (OSError, ValueError, TypeError, strict_json.JsonError):
+            continue
+    logger.warning(
+        "%s has no readable %s: its images are normalised with ImageNet's mean and standard "
+        "deviation",
+        name,
+        SETTINGS,
+    )
+    return {}
+
+
+def normalisation(settings: Mapping[str, Any]) -> tuple[list[float], list[float]]:
+    """Return each channel's mean and standard deviation, for images in [0, 1].
+
+    They are 0 and 1 for a model without normalisation. The settings' own values are for images
+    with a max of 255 times `rescale_factor`, usually 1, or of 255 if images are not rescaled.
+    """
+    max_value = MAX_PIXEL
+    if settings.get("do_rescale", True):
+        max_value *= settings.get("rescale_factor", 1 / MAX_PIXEL)
+    if settings and not settings.get("do_normalize", "image_mean" in settings):
+        return [0.0] * 3, [1 / max_value] * 3
+    mean = settings.get("image_mean", IMAGENET_MEAN)
+    std = settings.get("image_std", IMAGENET_STD)
+    return _per_channel(mean, max_value), _per_channel(std, max_value)
+
+
+def _per_channel(values: float | Sequence[float], max_value: float) -> list[float]:
+    """Return one value per channel, for images in [0, 1]; a single value applies to all."""
+    channels = values if isinstance(values, Sequence) else [values] * 3
+    return [value / max_value for value in channels]
+
+
+def input_size(settings: Mapping[str, Any], image_size: int, patch: int) -> tuple[int, int]:
+    """Return the width and height of the model's training images, in whole patches.
+
+    A model that keeps the aspect ratio names the shorter side's length. A model that does not
+    resize images gets `CAMERA_SIZE`.
+
+    Args:
+        settings: result of `read_preprocessing`.
+        image_size: side of a square image, pixels, used if the settings name no size.
+        patch: pixels that width and height must be a multiple of.
+    """
+    size: Any = settings.get("size")
+    has_size = isinstance(size, Mapping) and "height" in size
+    is_resized = has_size and settings.get("do_resize", True)
+    width: float = size["width"] if has_size else image_size
+    height: float = size["height"] if has_size else image_size
+    if settings.get("size_divisor") and not is_resized:
+        width, height = CAMERA_SIZE
+    if settings.get("keep_aspect_ratio") and width == height:
+        width = height * ASPECT
+    return max(round(width / patch), 1) * patch, max(round(height / patch), 1) * patch
+
+
+LEARNING_RATE = 1e-4
+"""A tenth of the hourglass's: the head has been trained already."""
+
+
+def own_options(backbone: str) -> dict[str, Any]:
+    """Return the option defaults that follow from a depth model.
+
+    The encoder is frozen; input size and depth range are the model's training values.
+
+    Returns:
+        Option names with plain values; empty for a backbone that is not a depth model.
+
+    Raises:
+        ModelError: the backbone is unknown.
+    """
+    config = config_of(backbone)
+    if not is_depth_model(config):
+        return {}
+    options = options_of_architecture(config.to_dict())
+    preprocessing = read_preprocessing(backbone)
+    options["input_size"] = input_size(preprocessing, image_size(config), patch_size(config))
+    if config.model_type == PROMPTED:
+        options["sparse_input"] = "lidar"
+    depth_range = metric_range(config)
+    if depth_range is not None:
+        options["depth_range"] = depth_range
+    return options
+
+
+def options_of_architecture(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the training options that suit this config's depth model, as plain values."""
+    options: dict[str, Any] = {"freeze_encoder": True, "learning_rate": LEARNING_RATE}
+    if config.get("use_fov_model", False):
+        # A zoomed image counts as nearer, but a narrower field of view does not change the depth.
+        options["augment"] = False
+    return options
+
+
+def own_options_of(
+    network: NetworkConfig, training: TrainingConfig, user_options: Container[str]
+) -> dict[str, Any]:
+    """Return defaults for the options not in `user_options`.
+
+    They come from the depth model, or, for multi_networks, are shared by its depth models.
+
+    Raises:
+        ConfigError: the depth models contradict each other.
+        ModelError: the backbone is unknown.
+    """
+    if training.method != "multi_networks":
+        return own_options(network.backbone)
+    options = {backbone: own_options(backbone) for backbone in training.backbones}
+    names: set[str] = set()
+    names.update(*options.values())
+    names.discard("freeze_encoder")  # the members share no encoder
+    return {
+        name: _common_value(name, options) for name in sorted(names) if name not in user_options
+    }
+
+
+def _common_value(name: str, options: Mapping[str, Mapping[str, Any]]) -> Any:
+    """Return an option's value, which all backbones that set it must share."""
+    values = {backbone: own[name] for backbone, own in options.items() if name in own}
+    if len(set(values.values())) > 1:
+        listed = ", ".join(f"{value} of {backbone}" for backbone, value in values.items())
+        raise ConfigError(
+            f"{name} is not given, and the depth models of backbones have different ones: "
+            f"{listed}; expected the one to use"
+        )
+    return next(iter(values.values()))
