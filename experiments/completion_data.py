@@ -18,14 +18,14 @@ from experiments.completion_models import (
 )
 from experiments.completion_sets import MAX_DEPTH_M, MIN_DEPTH_M
 from experiments.data_folders import KITTI, NYU, first_frames, spread_frames
-from uncertainty_depth.completion.held_out import CompletionSource
-from uncertainty_depth.completion.sparse_input import SparseInput
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.config.prediction import BY_RING, HeldOutConfig
+from uncertainty_depth.frames.held_out import split
 from uncertainty_depth.frames.source import Source, open_source
 from uncertainty_depth.metrics import depth_errors
 from uncertainty_depth.metrics.depth import scorable
 from uncertainty_depth.records import Frame
+from uncertainty_depth.sparse_depth import SparseInput
 
 NYU_CROP = 214 * 281 / (240 * 320)
 """Fraction of an NYU image with known depth: the usual evaluation crop."""
@@ -56,14 +56,14 @@ def test_sources(data: Path | None, settings: Settings) -> dict[str, Source]:
     if kitti is not None and (drives := sorted(kitti.glob("*/*_sync"))):
         drive = open_source(f"kitti:{drives[0]}", SourceConfig())
         held_out = HeldOutConfig(HELD_OUT_RINGS, BY_RING)
-        sources["KITTI"] = CompletionSource(
+        sources["KITTI"] = split(
             first_frames(drive, settings.kitti_frames), SparseInput(0), held_out
         )
     return sources
 
 
 def _with_random_input(source: Source, pixels: int) -> Source:
-    return CompletionSource(source, SparseInput(pixels), HeldOutConfig())
+    return split(source, SparseInput(pixels), HeldOutConfig())
 
 
 def interpolation_errors(source: Source, label: str) -> dict[str, float]:

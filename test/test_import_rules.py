@@ -12,8 +12,6 @@ ROS = re.compile(
     r"rclpy|rcl_interfaces|builtin_interfaces|\w+_msgs|tf2_\w+|cv_bridge|rosbag2_py"
     r"|ament_index_python|launch|launch_ros|message_filters"
 )
-OPTIONAL = {("messages/images.py", "cv_bridge")}
-"""Used where it is installed, instead of rosbags-image; imported inside a function alone."""
 
 
 def imported_packages(tree: ast.AST) -> set[str]:
@@ -35,14 +33,7 @@ def test_only_the_room_of_the_nodes_imports_ros() -> None:
             for name in imported_packages(ast.parse(path.read_text(encoding="utf-8"))):
                 if ROS.fullmatch(name):
                     imports.add((place.as_posix(), name))
-    assert imports == OPTIONAL
-
-
-def test_an_optional_ros_package_is_imported_in_a_function_alone() -> None:
-    for place, name in OPTIONAL:
-        module = ast.parse((PACKAGE / place).read_text(encoding="utf-8"))
-        outside = [node for node in module.body if not isinstance(node, ast.FunctionDef)]
-        assert name not in imported_packages(ast.Module(outside, []))
+    assert not imports
 
 
 def test_the_package_imports_neither_experiments_nor_benchmarks() -> None:

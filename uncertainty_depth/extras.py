@@ -5,7 +5,6 @@ from __future__ import annotations
 
 EXTRAS = {
     "cv2": "bags",
-    "mcap": "bags",
     "rosbags": "bags",
     "safetensors": "network",
     "torch": "network",

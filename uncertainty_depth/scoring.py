@@ -17,9 +17,9 @@ from uncertainty_depth.frames.geometry_check import GeometryCheck
 from uncertainty_depth.frames.predicted import Predict, Predicted, predict_frame
 from uncertainty_depth.frames.source import (
     RECORDED,
-    CheckedSource,
     EvenlySpread,
     calibrated_on,
+    checked,
     has_recorded,
     open_source,
     trained_on,
@@ -163,12 +163,13 @@ def open_frames(job: ScoringJob) -> Opened:
 
 
 def _open_predicted(job: ScoringJob) -> Opened:
-    from uncertainty_depth.completion.held_out import for_model
     from uncertainty_depth.frames.corruption import corrupted, parse
+    from uncertainty_depth.frames.held_out import for_model
     from uncertainty_depth.report.model_facts import part_of
 
-    checked = CheckedSource(EvenlySpread(open_source(job.source, job.sources), job.max_frames))
-    images = corrupted(checked, [parse(text) for text in job.corrupt])
+    spread = EvenlySpread(open_source(job.source, job.sources), job.max_frames)
+    source, check = checked(spread)
+    images = corrupted(source, [parse(text) for text in job.corrupt])
     check_location(model_path(job.model))
 
     # Imported after the paths are checked: torch takes seconds to import.
@@ -204,7 +205,7 @@ def _open_predicted(job: ScoringJob) -> Opened:
 
     return Opened(
         frames,
-        checked.check,
+        check,
         describe,
         notes,
         tuple(trained_on(predictor.model.name, predictor.model.training, [frames.name])),
@@ -225,16 +226,17 @@ def _open_recorded(job: ScoringJob) -> Opened:
     interpreter = Interpreter(job.meaning, job.evaluation)
     meaning = interpreter.config
     recorded = open_source(job.source, job.sources, job.topics, meaning)
-    checked = CheckedSource(EvenlySpread(recorded, job.max_frames))
-    interpreter.fit_to(checked.name, checked.source)
-    frames = Predicted(checked, interpreter.predict)
+    spread = EvenlySpread(recorded, job.max_frames)
+    source, check = checked(spread)
+    interpreter.fit_to(source.name, spread)
+    frames = Predicted(source, interpreter.predict)
     topics = [name for name in (job.topics.depth_topic, job.topics.confidence_topic) if name]
     folder = job.source.removeprefix(RECORDED).partition(",per_metre=")[0]
     facts = interpreter.describe(" with ".join(topics) or f"{folder}/depth")
     fitted = facts.get("fitted_to")
     return Opened(
         frames,
-        checked.check,
+        check,
         lambda: facts,
         lambda: [*interpreter.notes(), *frames.notes],
         None,

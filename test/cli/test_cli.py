@@ -260,7 +260,7 @@ def test_resume_alone_reads_the_source_with_the_options_of_the_start(monkeypatch
         "uncertainty_depth.frames.source.open_source",
         lambda notation, options: opened.append((notation, options)) or [],
     )
-    monkeypatch.setattr("uncertainty_depth.frames.source.CheckedSource", lambda it: it)
+    monkeypatch.setattr("uncertainty_depth.frames.source.checked", lambda it: (it, None))
     assert main(["train", "--output", str(tmp_path), "--resume"]) == 0
     assert main(["train", "--output", str(tmp_path), "--resume", "--image-topic", "/right"]) == 0
     (_, first), (_, second) = opened

@@ -11,30 +11,32 @@ import pytest
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.frames.kitti import KittiSource
 from uncertainty_depth.frames.nyu import NyuSource
-from uncertainty_depth.frames.source import CheckedSource
+from uncertainty_depth.frames.source import checked
 from uncertainty_depth.geometry.transforms import transform_from
 
 FRAMES = 8
 
 
-def warnings_over(source) -> list[str]:
+def first_frames(source):
+    """The source and its check, which has seen its first frames."""
+    source, check = checked(source)
     for _ in itertools.islice(source, FRAMES):
         pass
-    return source.check.warnings()
+    return source, check
 
 
 def test_a_kitti_drive_is_confirmed(kitti_drive):
-    source = CheckedSource(KittiSource(kitti_drive, SourceConfig()))
-    assert warnings_over(source) == []
-    assert source.check.summary()["edge_fit"] > 4
-    assert source.check.fraction_in_view == pytest.approx(0.14, abs=0.03)
+    _, check = first_frames(KittiSource(kitti_drive, SourceConfig()))
+    assert check.warnings() == []
+    assert check.summary()["edge_fit"] > 4
+    assert check.fraction_in_view == pytest.approx(0.14, abs=0.03)
 
 
 def test_a_kitti_drive_with_swapped_extrinsics_says_so_in_its_notes(kitti_drive):
     kitti = KittiSource(kitti_drive, SourceConfig())
     kitti._drive.lidar_to_camera = np.linalg.inv(kitti._drive.lidar_to_camera)
-    source = CheckedSource(kitti)
-    (warning,) = warnings_over(source)
+    source, check = first_frames(kitti)
+    (warning,) = check.warnings()
     assert "the inverse of lidar_to_camera fits clearly better" in warning
     assert source.notes[-1] == warning
 
@@ -42,12 +44,12 @@ def test_a_kitti_drive_with_swapped_extrinsics_says_so_in_its_notes(kitti_drive)
 def test_a_kitti_cloud_in_its_body_frame_is_reported_though_no_point_is_in_view(kitti_drive):
     kitti = KittiSource(kitti_drive, SourceConfig())
     kitti._drive.lidar_to_camera = transform_from(0.01, 0, 0, 0, 0, 0, 1)
-    (view, edges) = warnings_over(CheckedSource(kitti))
+    (view, edges) = first_frames(kitti)[1].warnings()
     assert "of the LiDAR's points fall into the image" in view
     assert "followed by body frame (x forward) to optical frame (z forward)" in edges
 
 
 def test_dense_depth_of_rooms_is_confirmed(nyu_folder):
-    source = CheckedSource(NyuSource(nyu_folder, "test"))
-    assert warnings_over(source) == []
-    assert source.check.summary()["edge_fit"] > 4
+    _, check = first_frames(NyuSource(nyu_folder, "test"))
+    assert check.warnings() == []
+    assert check.summary()["edge_fit"] > 4

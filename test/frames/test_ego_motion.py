@@ -17,7 +17,7 @@ from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.geometry.transforms import parameters_from, transform_from
 from uncertainty_depth.messages import bag_writer
 from uncertainty_depth.messages.bag_writer import BagWriter
-from uncertainty_depth.messages.stamps import SECOND_NS
+from uncertainty_depth.messages.decoding import SECOND_NS
 from uncertainty_depth.records import Frame, Skipped
 
 START_NS = 1_700_000_000 * SECOND_NS

@@ -18,7 +18,7 @@ from uncertainty_depth.frames.transforms import BUFFER_NS, MovingPose, Transform
 from uncertainty_depth.geometry.transforms import interpolated, parameters_from, transform_from
 from uncertainty_depth.messages import bag_writer
 from uncertainty_depth.messages.bag_writer import BagWriter
-from uncertainty_depth.messages.stamps import SECOND_NS
+from uncertainty_depth.messages.decoding import SECOND_NS
 from uncertainty_depth.records import Frame, Skipped
 
 FRAMES = 10

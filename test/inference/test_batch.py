@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 
+from uncertainty_depth import familiarity
 from uncertainty_depth.config import NetworkConfig, PredictorConfig
 from uncertainty_depth.errors import MessageError
-from uncertainty_depth.familiarity import file
-from uncertainty_depth.familiarity.gauge import Familiarity
+from uncertainty_depth.familiarity import Familiarity
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.model_folder.writing import create, set_members, write_member
@@ -43,7 +43,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write_member(path, name, network)
     set_members(path, ["a", "b"], "multi_epochs")
     features = 2 * sum(network.encoder.backbone.channels)
-    file.write(path, Familiarity(np.zeros(features, np.float32), np.eye(features) + 0.0, 10.0))
+    familiarity.write(
+        path, Familiarity(np.zeros(features, np.float32), np.eye(features) + 0.0, 10.0)
+    )
     return path
 
 

@@ -17,16 +17,16 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from uncertainty_depth.completion.sparse_input import parse
+from uncertainty_depth import familiarity
 from uncertainty_depth.config import NetworkConfig, PredictorConfig
 from uncertainty_depth.engines.loading import Loaded
-from uncertainty_depth.familiarity import file as familiarity
 from uncertainty_depth.inference import predictor as predictor_module
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.model_location import SHIPPED_MODEL
 from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.records import Observation
+from uncertainty_depth.sparse_depth import parse
 from uncertainty_depth.training.frames import TrainingFrames, augment, with_sparse_input
 from uncertainty_depth.training.objective import Objective, laplace_nll
 from uncertainty_depth.uncertainty import Ensemble, McDropout

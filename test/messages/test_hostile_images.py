@@ -17,8 +17,8 @@ from uncertainty_depth.config.choices import MAX_PIXELS
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.messages import compressed
 from uncertainty_depth.messages.compressed import JPEG_MAGIC, PNG_MAGIC, image_size
+from uncertainty_depth.messages.decoding import total
 from uncertainty_depth.messages.depth_images import decode_depth, ground_truth_from_depth_image
-from uncertainty_depth.messages.guard import total
 from uncertainty_depth.messages.images import decode_image
 
 IMAGE = np.random.default_rng(0).integers(0, 256, (24, 32, 3), np.uint8)

@@ -17,24 +17,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from uncertainty_depth.errors import MessageError
-from uncertainty_depth.messages import images
 from uncertainty_depth.messages.depth_images import decode_depth
 from uncertainty_depth.messages.images import COLOR_ENCODINGS, decode_image
 
 HEIGHT = 6
 WIDTH = 8
-
-
-@pytest.fixture(params=["rosbags-image", "cv_bridge"])
-def back_end(request, monkeypatch):
-    """Every test that uses it runs once per way to convert colours that is installed."""
-    if request.param == "cv_bridge":
-        pytest.importorskip(
-            "cv_bridge.boost.cv_bridge_boost",
-            reason="cv_bridge comes with a ROS distribution only",
-        )
-    convert = images.cv_bridge_to_rgb if request.param == "cv_bridge" else images.rosbags_to_rgb
-    monkeypatch.setattr(images, "to_rgb", lambda: convert)
 
 
 def message(
@@ -88,7 +75,6 @@ def expected_rgb(pixels: np.ndarray, encoding: str) -> np.ndarray:
     return np.atleast_3d(pixels)[..., order]
 
 
-@pytest.mark.usefixtures("back_end")
 @pytest.mark.parametrize("padding", [0, 5])
 @pytest.mark.parametrize("encoding", COLOR_ENCODINGS)
 def test_every_encoding_padded_or_not_gives_rgb(encoding, padding):
@@ -98,7 +84,6 @@ def test_every_encoding_padded_or_not_gives_rgb(encoding, padding):
     assert_array_equal(rgb, expected_rgb(pixels, encoding))
 
 
-@pytest.mark.usefixtures("back_end")
 @pytest.mark.parametrize(
     "encoding", [name for name, (size, _, _) in COLOR_ENCODINGS.items() if size == 2]
 )
@@ -110,7 +95,6 @@ def test_big_endian_gives_the_same_pixels(encoding):
     )
 
 
-@pytest.mark.usefixtures("back_end")
 @pytest.mark.parametrize(
     "kind",
     [lambda data: array("B", data), bytes, bytearray, lambda data: np.frombuffer(data, np.uint8)],
@@ -120,7 +104,6 @@ def test_data_of_rclpy_and_rosbags_are_read_alike(kind):
     assert_array_equal(decode_image(message(pixels, "bgr8", kind=kind)), pixels[..., ::-1])
 
 
-@pytest.mark.usefixtures("back_end")
 def test_all_values_of_mono16_round_to_the_nearest_of_8_bits():
     values = np.arange(65536, dtype=np.uint16).reshape(256, 256)
     assert_array_equal(decode_image(message(values, "mono16"))[..., 1], np.rint(values / 257.0))
@@ -158,7 +141,6 @@ def test_messages_that_contradict_themselves_are_refused(decode, changes, reason
     assert error.value.reason == reason
 
 
-@pytest.mark.usefixtures("back_end")
 def test_an_odd_number_of_yuv422_columns_is_refused_whatever_opencv_makes_of_it():
     odd = message(np.zeros((4, 5, 2), np.uint8), "yuv422")
     with pytest.raises(MessageError, match="has width 5; expected an even number") as error:
@@ -237,41 +219,6 @@ def test_depth_images_are_metres_with_nan_for_none(big_endian, padding):
     millimetres = np.array([[500, 0], [65535, 80]], np.uint16)
     expected = np.array([[0.5, np.nan], [65.535, 0.08]], np.float32)
     assert_array_equal(decode_depth(message(millimetres, "16UC1", padding, big_endian)), expected)
-
-
-BROKEN_BRIDGE = """
-import ctypes
-
-
-class CvBridge:
-    def imgmsg_to_cv2(self, message, encoding):
-        ctypes.string_at(0)
-"""
-
-
-def test_a_cv_bridge_that_ends_the_process_is_not_taken(tmp_path, monkeypatch):
-    """One built for another NumPy: it is imported, and the first image is a segmentation fault."""
-    pytest.importorskip("sensor_msgs", reason="ROS 2 is not installed")
-    (tmp_path / "cv_bridge" / "boost").mkdir(parents=True)
-    (tmp_path / "cv_bridge" / "__init__.py").write_text(BROKEN_BRIDGE)
-    (tmp_path / "cv_bridge" / "boost" / "cv_bridge_boost.py").touch()
-    monkeypatch.syspath_prepend(tmp_path)
-    assert not images.cv_bridge_works()
-    images.to_rgb.cache_clear()
-    assert images.to_rgb() is images.rosbags_to_rgb
-    images.to_rgb.cache_clear()
-
-
-def test_a_cv_bridge_that_works_is_taken(tmp_path, monkeypatch):
-    pytest.importorskip("sensor_msgs", reason="ROS 2 is not installed")
-    text = "import numpy as np\n\n\n" + BROKEN_BRIDGE.replace(
-        "ctypes.string_at(0)", "return np.array([[message.data[::-1]]])"
-    )
-    (tmp_path / "cv_bridge" / "boost").mkdir(parents=True)
-    (tmp_path / "cv_bridge" / "__init__.py").write_text(text)
-    (tmp_path / "cv_bridge" / "boost" / "cv_bridge_boost.py").touch()
-    monkeypatch.syspath_prepend(tmp_path)
-    assert images.cv_bridge_works()
 
 
 @pytest.mark.parametrize("encoding", ["nv12", "nv21"])

@@ -6,7 +6,7 @@ import torch
 
 from uncertainty_depth.config import NetworkConfig, PredictorConfig
 from uncertainty_depth.engines.graphs import trace
-from uncertainty_depth.familiarity.gauge import pooled
+from uncertainty_depth.familiarity import pooled
 from uncertainty_depth.model_folder import writing
 from uncertainty_depth.model_folder.folder import read as read_model
 from uncertainty_depth.network.architectures import make_network

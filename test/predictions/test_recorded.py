@@ -14,7 +14,7 @@ from uncertainty_depth.config import EvaluationConfig, SourceConfig
 from uncertainty_depth.config.prediction import PredictionConfig, PredictionTopics
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.frames.predicted import Predicted
-from uncertainty_depth.frames.source import CheckedSource, open_source
+from uncertainty_depth.frames.source import checked, open_source
 from uncertainty_depth.predictions.interpreter import Interpreter
 from uncertainty_depth.report.evaluation import evaluate
 
@@ -30,10 +30,9 @@ def run(source, topics=TOPICS, config=None, **meaning):
     limits = EvaluationConfig()
     options = config or SourceConfig()
     interpreter = Interpreter(meaning, limits)
-    opened = CheckedSource(
-        open_source(str(source), options, PredictionTopics(*topics), interpreter.config)
-    )
-    interpreter.fit_to(opened.name, opened.source)
+    plain = open_source(str(source), options, PredictionTopics(*topics), interpreter.config)
+    opened, _ = checked(plain)
+    interpreter.fit_to(plain.name, plain)
     frames = Predicted(opened, interpreter.predict)
     evaluation = evaluate(frames, limits, progress=False, without_size=interpreter.without_size)
     return evaluation, opened, interpreter

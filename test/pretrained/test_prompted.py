@@ -11,10 +11,10 @@ import torch
 from torch.nn import functional
 
 from uncertainty_depth.cli.main import main
-from uncertainty_depth.completion.held_out import for_model
 from uncertainty_depth.config import NetworkConfig, PredictorConfig, TrainingConfig
 from uncertainty_depth.config.prediction import HeldOutConfig
 from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.frames.held_out import for_model
 from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.model_folder.pretrained import wrap

@@ -19,9 +19,9 @@ from test.ros.conftest import FakePredictor, facts, numbers, red
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.errors import ConfigError, ModelError, UncertaintyDepthError
 from uncertainty_depth.inference.predictor import Predictor
+from uncertainty_depth.messages.decoding import stamp_ns
 from uncertainty_depth.messages.depth_images import decode_depth
 from uncertainty_depth.messages.images import decode_image
-from uncertainty_depth.messages.stamps import stamp_ns
 from uncertainty_depth.ros.depth_node import DepthNode
 
 WIDTH = 16

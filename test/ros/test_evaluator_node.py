@@ -25,8 +25,8 @@ from uncertainty_depth.config import EvaluationConfig, LidarConfig
 from uncertainty_depth.errors import ConfigError, MessageError, SourceError
 from uncertainty_depth.geometry.camera import ground_truth_from_cloud
 from uncertainty_depth.messages.camera_info import camera_from_info
+from uncertainty_depth.messages.decoding import stamp_ns
 from uncertainty_depth.messages.images import decode_image
-from uncertainty_depth.messages.stamps import stamp_ns
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.records import DepthPrediction, Frame
 from uncertainty_depth.report import report

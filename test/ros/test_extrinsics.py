@@ -16,7 +16,7 @@ from uncertainty_depth.errors import ConfigError, MessageError, SourceError
 from uncertainty_depth.frames.extrinsics import TreeExtrinsics, Viewpoint
 from uncertainty_depth.frames.transforms import TransformTree
 from uncertainty_depth.geometry.transforms import parameters_from, transform_from
-from uncertainty_depth.messages.stamps import SECOND_NS
+from uncertainty_depth.messages.decoding import SECOND_NS
 from uncertainty_depth.ros.extrinsics import close, live_extrinsics
 from uncertainty_depth.ros.live_scores import MAX_LATE, LiveScores
 

@@ -16,13 +16,13 @@ from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from std_msgs.msg import String
 
 from test.ros.conftest import FakePredictor, red
-from uncertainty_depth.completion.sparse_input import SparseInput
 from uncertainty_depth.config import EvaluatorNodeConfig, ProjectionConfig
 from uncertainty_depth.config.prediction import HeldOutConfig
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.frames.extrinsics import FixedExtrinsics
 from uncertainty_depth.ros.live_scores import LiveScores, Scored
 from uncertainty_depth.ros.model_description import held_out_rule
+from uncertainty_depth.sparse_depth import SparseInput
 
 WIDTH = 32
 HEIGHT = 24

@@ -19,7 +19,7 @@ from uncertainty_depth.frames.extrinsics import FixedExtrinsics
 from uncertainty_depth.geometry.camera import ground_truth_from_cloud
 from uncertainty_depth.geometry.rectification import Rectifier
 from uncertainty_depth.messages.camera_info import calibration_from_info, camera_from_info
-from uncertainty_depth.messages.stamps import frame_name
+from uncertainty_depth.messages.decoding import frame_name
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.records import Frame, SampleRange
 from uncertainty_depth.report import saved_state

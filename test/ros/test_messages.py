@@ -17,9 +17,9 @@ from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.point_cloud import organised_points
 from uncertainty_depth.messages.camera_info import camera_from_info
 from uncertainty_depth.messages.clouds import cloud_points
+from uncertainty_depth.messages.decoding import stamp_ns
 from uncertainty_depth.messages.depth_images import decode_depth
 from uncertainty_depth.messages.images import decode_image
-from uncertainty_depth.messages.stamps import stamp_ns
 from uncertainty_depth.ros.messages import (
     byte_array,
     camera_info_message,

@@ -15,8 +15,8 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 
 from test.ros.conftest import FakePredictor
+from uncertainty_depth.messages.decoding import stamp_ns
 from uncertainty_depth.messages.depth_images import decode_depth
-from uncertainty_depth.messages.stamps import stamp_ns
 from uncertainty_depth.records import DepthPrediction, SampleRange
 from uncertainty_depth.ros.evaluator_node import EvaluatorNode
 from uncertainty_depth.ros.sigma_messages import (

@@ -25,8 +25,8 @@ from uncertainty_depth.errors import SourceError
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.messages.bag_writer import BagWriter
 from uncertainty_depth.messages.clouds import cloud_points
+from uncertainty_depth.messages.decoding import stamp_ns
 from uncertainty_depth.messages.images import decode_image
-from uncertainty_depth.messages.stamps import stamp_ns
 from uncertainty_depth.ros import bag_publisher
 from uncertainty_depth.ros.bag_publisher import header_stamp_ns, message_class
 from uncertainty_depth.ros.messages import image_message

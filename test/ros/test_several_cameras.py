@@ -18,8 +18,8 @@ from std_msgs.msg import String
 from test.ros.conftest import red
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.inference.predictor import Predictor
+from uncertainty_depth.messages.decoding import stamp_ns
 from uncertainty_depth.messages.depth_images import decode_depth
-from uncertainty_depth.messages.stamps import stamp_ns
 from uncertainty_depth.ros import node_camera
 from uncertainty_depth.ros.depth_node import DepthNode
 

@@ -16,9 +16,9 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image, PointCloud2
 from uncertainty_depth.config import OutputConfig
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.messages.clouds import cloud_points
+from uncertainty_depth.messages.decoding import stamp_ns
 from uncertainty_depth.messages.depth_images import decode_depth
 from uncertainty_depth.messages.images import decode_image
-from uncertainty_depth.messages.stamps import stamp_ns
 from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.ros import outputs
 from uncertainty_depth.ros.outputs import DerivedOutputs

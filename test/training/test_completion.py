@@ -13,15 +13,15 @@ import pytest
 import torch
 
 from uncertainty_depth.cli.main import main
-from uncertainty_depth.completion.held_out import for_model
-from uncertainty_depth.completion.sparse_input import SparseInput
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.config.prediction import HeldOutConfig
 from uncertainty_depth.errors import ConfigError, MessageError
+from uncertainty_depth.frames.held_out import for_model
 from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.records import Frame
 from uncertainty_depth.report.evaluation import evaluate
+from uncertainty_depth.sparse_depth import SparseInput
 from uncertainty_depth.training.frames import (
     EMPTY_FRACTION,
     warn_of_sparse_ground_truth,

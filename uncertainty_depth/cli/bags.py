@@ -116,16 +116,16 @@ def _print_transform(lidar_to_camera: NDArray[np.float64]) -> None:
 
 def _check_geometry(source: Source, plot: Path) -> None:
     """Plot the depth on the image, and print the geometry check of the first frames."""
-    from uncertainty_depth.frames.source import CheckedSource
+    from uncertainty_depth.frames.source import checked
     from uncertainty_depth.records import Frame
     from uncertainty_depth.report.frame_plots import write_overlay
 
-    checked = CheckedSource(source)
+    seen, check = checked(source)
     frame = None
-    for record in islice(checked, INFO_FRAMES):
+    for record in islice(seen, INFO_FRAMES):
         if frame is None and isinstance(record, Frame):
             frame = record
-    print(f"geometry of the first frames: {checked.check.description()}")
+    print(f"geometry of the first frames: {check.description()}")
     if frame is not None and frame.camera is not None:
         f = frame.camera.intrinsics
         size = f"{frame.camera.width}x{frame.camera.height}"
@@ -137,9 +137,9 @@ def _check_geometry(source: Source, plot: Path) -> None:
     else:
         write_overlay(plot, frame.image, frame.need_ground_truth())
         print(f"depth on the image: {plot}")
-    for note in checked.source.notes:
+    for note in source.notes:
         print(note)
-    for warning in checked.check.warnings():
+    for warning in check.warnings():
         print(f"WARNING: {warning}")
 
 

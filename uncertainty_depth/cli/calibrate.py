@@ -114,11 +114,11 @@ def _check_model(arguments: argparse.Namespace) -> None:
 
 def _opened(arguments: argparse.Namespace) -> tuple[Predictor, Sequence[Source]]:
     """Return the uncalibrated predictor, and the sources with its sparse input split off."""
-    from uncertainty_depth.completion.held_out import for_model
-    from uncertainty_depth.frames.source import CheckedSource, open_source
+    from uncertainty_depth.frames.held_out import for_model
+    from uncertainty_depth.frames.source import checked, open_source
 
     options = from_arguments(SourceConfig, arguments)
-    checked = [CheckedSource(open_source(notation, options)) for notation in arguments.source]
+    sources = [checked(open_source(notation, options))[0] for notation in arguments.source]
     check_location(model_path(arguments.model))
 
     # Imported here, after the paths are checked: torch takes seconds to import.
@@ -127,7 +127,7 @@ def _opened(arguments: argparse.Namespace) -> tuple[Predictor, Sequence[Source]]
     raw = replace(from_arguments(PredictorConfig, arguments), calibrated=False)
     predictor = Predictor(arguments.model, raw)
     held_out = from_arguments(HeldOutConfig, arguments)
-    return predictor, [for_model(source, predictor, held_out) for source in checked]
+    return predictor, [for_model(source, predictor, held_out) for source in sources]
 
 
 def _keep_in_model(

@@ -23,11 +23,6 @@ from uncertainty_depth.config.choices import (
     TRAINING_FREE_METHODS,
     UNTRAINED_METHODS,
 )
-from uncertainty_depth.config.evaluation import (
-    CalibrationConfig,
-    EvaluationConfig,
-    RequirementConfig,
-)
 from uncertainty_depth.config.nodes import (
     DepthNodeConfig,
     EvaluatorNodeConfig,
@@ -42,9 +37,12 @@ from uncertainty_depth.config.prediction import (
     RawPredictorConfig,
 )
 from uncertainty_depth.config.sources import (
+    CalibrationConfig,
     CameraConfig,
+    EvaluationConfig,
     LidarConfig,
     ProjectionConfig,
+    RequirementConfig,
     SourceConfig,
     SynthesisConfig,
 )

@@ -6,7 +6,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from uncertainty_depth.config.choices import MAX_DURATION_S
-from uncertainty_depth.config.evaluation import EvaluationConfig, RequirementConfig
 from uncertainty_depth.config.prediction import (
     AlignConfig,
     MapTypeConfig,
@@ -15,7 +14,13 @@ from uncertainty_depth.config.prediction import (
     PredictorConfig,
     SparseInputConfig,
 )
-from uncertainty_depth.config.sources import CameraConfig, LidarConfig, ProjectionConfig
+from uncertainty_depth.config.sources import (
+    CameraConfig,
+    EvaluationConfig,
+    LidarConfig,
+    ProjectionConfig,
+    RequirementConfig,
+)
 from uncertainty_depth.options import option
 
 MAX_LIDARS = 4

@@ -18,8 +18,8 @@ from uncertainty_depth.frames.ground_truth import GroundTruth
 from uncertainty_depth.frames.pairing import NearestClouds, Outcome
 from uncertainty_depth.frames.topics import Topics
 from uncertainty_depth.geometry.camera import Camera
+from uncertainty_depth.messages.decoding import frame_name, stamp_ns
 from uncertainty_depth.messages.images import decode_image
-from uncertainty_depth.messages.stamps import frame_name, stamp_ns
 from uncertainty_depth.records import UNWANTED, Frame, Scan, Skipped, in_view
 
 QUEUE_SIZE = 64

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.geometry.rectification import KEEP, Rectifier
 from uncertainty_depth.messages.camera_info import calibration_from_info, description_key
-from uncertainty_depth.messages.stamps import stamp_ns
+from uncertainty_depth.messages.decoding import stamp_ns
 
 MAX_CHANGES = 64
 """Calibrations kept: images wait for ground truth for seconds, zoom lenses change slowly."""

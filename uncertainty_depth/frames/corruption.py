@@ -11,7 +11,7 @@ requiring a second OpenCV or torchvision.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.config.choices import CORRUPTIONS, SEVERITIES
 from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.frames.source import Source
+from uncertainty_depth.frames.source import Mapped, Source
 from uncertainty_depth.records import Frame, Skipped
 
 Floats = NDArray[np.float32]
@@ -289,39 +289,20 @@ def notation(corruptions: Sequence[Corruption]) -> str:
 
 
 def corrupted(source: Source, corruptions: Sequence[Corruption]) -> Source:
-    """Return the source with its images corrupted in this order, or itself without corruptions."""
-    return CorruptedSource(source, corruptions) if corruptions else source
+    """Return the source with its images corrupted in this order, or itself without corruptions.
 
-
-class CorruptedSource:
-    """Frames of another source, their images corrupted one after another.
-
-    Ground truth, camera and stamps do not change; fog follows the ground truth.
-
-    Attributes:
-        name: of the other source: the same frames, and the same training.
+    Ground truth, camera, stamps and the source's name do not change; fog follows the ground truth.
     """
+    if not corruptions:
+        return source
 
-    def __init__(self, source: Source, corruptions: Sequence[Corruption]) -> None:
-        self.name = source.name
-        self._source = source
-        self._corruptions = corruptions
+    def step(record: Frame | Skipped) -> Frame | Skipped:
+        if isinstance(record, Skipped):
+            return record
+        image = record.need_image()
+        for corruption in corruptions:
+            image = corruption(image, record.stamp_ns, record.need_ground_truth())
+        return replace(record, image=image)
 
-    @property
-    def notes(self) -> list[str]:
-        """See `Source`; the first says how the images are corrupted."""
-        how = f"the images are corrupted by {notation(self._corruptions)}"
-        return [how, *self._source.notes]
-
-    def __len__(self) -> int:
-        return len(self._source)
-
-    def __iter__(self) -> Iterator[Frame | Skipped]:
-        for record in self._source:
-            yield record if isinstance(record, Skipped) else self._corrupted(record)
-
-    def _corrupted(self, frame: Frame) -> Frame:
-        image = frame.need_image()
-        for corruption in self._corruptions:
-            image = corruption(image, frame.stamp_ns, frame.need_ground_truth())
-        return replace(frame, image=image)
+    how = f"the images are corrupted by {notation(corruptions)}"
+    return Mapped(source, step, lambda: [how])

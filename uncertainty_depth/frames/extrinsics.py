@@ -25,7 +25,7 @@ from uncertainty_depth.geometry.transforms import (
     transforms_from_option,
 )
 from uncertainty_depth.messages.clouds import lidar_points
-from uncertainty_depth.messages.stamps import stamp_ns
+from uncertainty_depth.messages.decoding import stamp_ns
 
 MOVING = 1000  # first messages of /tf, searched for a connection
 

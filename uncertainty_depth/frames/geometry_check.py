@@ -130,12 +130,13 @@ class GeometryCheck:
         self._fractions_in_view: dict[str, list[float]] = {}
         self._edges: dict[str, EdgeFit] = {CONFIGURED_POSE: EdgeFit()}
 
-    def see(self, record: Frame | Skipped) -> None:
-        """Check a frame with ground truth, even if none of it is in view."""
+    def see(self, record: Frame | Skipped) -> Frame | Skipped:
+        """Check a frame with ground truth, even if none of it is in view; return the record."""
         frame = record.frame if isinstance(record, Skipped) else record
         if frame is not None:
             image = frame.image if frame.is_registered else None
             self.update(image, frame.need_ground_truth(), frame.camera, frame.scan)
+        return record
 
     def update(
         self,

@@ -22,7 +22,7 @@ from uncertainty_depth.geometry.distortion import Distortion
 from uncertainty_depth.geometry.rectification import RECTIFY, Calibration, Rectifier
 from uncertainty_depth.geometry.transforms import parameters_from, transform_from
 from uncertainty_depth.messages.bag_writer import BagWriter
-from uncertainty_depth.messages.stamps import SECOND_NS
+from uncertainty_depth.messages.decoding import SECOND_NS
 from uncertainty_depth.records import Frame, Scan, Skipped, in_view
 
 

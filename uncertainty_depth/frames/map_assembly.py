@@ -17,9 +17,9 @@ from uncertainty_depth.errors import MessageError
 from uncertainty_depth.frames.assembly import Assembly
 from uncertainty_depth.frames.pairing import ExactPairs, Outcome, Unmatched
 from uncertainty_depth.geometry.camera import Camera
+from uncertainty_depth.messages.decoding import SECOND_NS, frame_name, stamp_ns
 from uncertainty_depth.messages.depth_images import UNMATCHED_REASONS, decode_maps, has_aspect
 from uncertainty_depth.messages.images import decode_image
-from uncertainty_depth.messages.stamps import SECOND_NS, frame_name, stamp_ns
 from uncertainty_depth.records import Frame, RecordedMaps, Skipped, in_view
 
 

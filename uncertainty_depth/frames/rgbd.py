@@ -23,8 +23,8 @@ from uncertainty_depth.errors import ConfigError, MessageError, SourceError
 from uncertainty_depth.frames.notation import folder_and_options, numbers, per_metre
 from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
 from uncertainty_depth.geometry.transforms import interpolated, parameters_from, transform_from
+from uncertainty_depth.messages.decoding import SECOND_NS
 from uncertainty_depth.messages.depth_images import as_ground_truth
-from uncertainty_depth.messages.stamps import SECOND_NS
 from uncertainty_depth.records import Frame, Skipped
 
 NANOSECOND_DIGITS = 16

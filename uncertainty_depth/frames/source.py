@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from uncertainty_depth.config import SourceConfig, SynthesisConfig
 from uncertainty_depth.config.prediction import PredictionConfig, PredictionTopics
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.options import from_mapping, from_text
 from uncertainty_depth.records import UNWANTED, Frame, Skipped
+
+if TYPE_CHECKING:
+    from uncertainty_depth.frames.geometry_check import GeometryCheck
 
 PERHAPS = "if they are one"
 """In a sentence of `trained_on` or `calibrated_on` that is no more than a hint."""
@@ -261,28 +264,39 @@ def synthesis_config(text: str) -> SynthesisConfig:
 _OPENERS = {"nyu": _nyu, "kitti": _kitti, "rgbd": _rgbd, "synthetic": _synthetic}
 
 
-class CheckedSource:
-    """A `Source` that passes each frame to a `GeometryCheck` before yielding it."""
+class Mapped:
+    """The records of a source, each through a function. A `Source`."""
 
-    def __init__(self, source: Source) -> None:
-        from uncertainty_depth.frames.geometry_check import GeometryCheck  # needs OpenCV
-
+    def __init__(
+        self,
+        source: Source,
+        step: Callable[[Frame | Skipped], Frame | Skipped],
+        notes: Callable[[], list[str]],
+    ) -> None:
+        """Take a source, what is done with each record, and sentences that follow its notes."""
         self.name = source.name
-        self.check = GeometryCheck()
-        self.source = source
+        self._source = source
+        self._step = step
+        self._notes = notes
 
     @property
     def notes(self) -> list[str]:
-        """The source's notes and the check's warnings."""
-        return [*self.source.notes, *self.check.warnings()]
+        """The source's notes and those of what is done with its records."""
+        return [*self._source.notes, *self._notes()]
 
     def __len__(self) -> int:
-        return len(self.source)
+        return len(self._source)
 
     def __iter__(self) -> Iterator[Frame | Skipped]:
-        for record in self.source:
-            self.check.see(record)
-            yield record
+        return map(self._step, self._source)
+
+
+def checked(source: Source) -> tuple[Source, GeometryCheck]:
+    """Return the source with the warnings of a geometry check, and the check of its frames."""
+    from uncertainty_depth.frames.geometry_check import GeometryCheck  # needs OpenCV
+
+    check = GeometryCheck()
+    return Mapped(source, check.see, check.warnings), check
 
 
 class JoinedSource:
@@ -397,5 +411,5 @@ def evenly_spread(count: int, max_count: int) -> set[int] | None:
 
 def open_sources(notations: Sequence[str], options: SourceConfig) -> Source:
     """Return the sources as one, with each one's geometry checked."""
-    sources = [CheckedSource(open_source(notation, options)) for notation in notations]
+    sources = [checked(open_source(notation, options))[0] for notation in notations]
     return sources[0] if len(sources) == 1 else JoinedSource(sources)

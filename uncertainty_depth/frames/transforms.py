@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.geometry.transforms import interpolated, transform_from
-from uncertainty_depth.messages.stamps import SECOND_NS, frame_name, stamp_ns
+from uncertainty_depth.messages.decoding import SECOND_NS, frame_name, stamp_ns
 
 BUFFER_NS = 10 * SECOND_NS  # as tf2's buffer
 JUMP_NS = SECOND_NS  # a larger step back is a time jump: the bag loops

@@ -16,15 +16,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from uncertainty_depth import familiarity
 from uncertainty_depth.calibration.data_monitor import DataMonitor
 from uncertainty_depth.calibration.half_widths import HalfWidths
-from uncertainty_depth.completion.sparse_input import SparseInput, check_sparse_depth, parse
-from uncertainty_depth.completion.spread import spread
 from uncertainty_depth.config import UNTRAINED_METHODS, PredictorConfig
 from uncertainty_depth.engines.loading import Loaded, load
 from uncertainty_depth.errors import ConfigError, MessageError
-from uncertainty_depth.familiarity import file as familiarity
-from uncertainty_depth.familiarity.gauge import Gauge
+from uncertainty_depth.familiarity import Gauge
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.focal_length import TrainingLens
 from uncertainty_depth.geometry.resampling import resample_depth
@@ -39,6 +37,7 @@ from uncertainty_depth.model_folder.folder import ModelFolder, read
 from uncertainty_depth.network.encoder import image_tensor, resize_image
 from uncertainty_depth.options import changed, check, takes_options
 from uncertainty_depth.records import DepthPrediction, Observation, SampleRange
+from uncertainty_depth.sparse_depth import SparseInput, check_sparse_depth, parse, spread
 from uncertainty_depth.uncertainty import Estimator
 from uncertainty_depth.uncertainty.estimator import Estimate, download
 

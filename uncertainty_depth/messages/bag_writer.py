@@ -8,35 +8,44 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import yaml
-from mcap.writer import Writer
 from numpy.typing import NDArray
+from rosbags.interfaces import (
+    Connection,
+    Qos,
+    QosDurability,
+    QosHistory,
+    QosLiveliness,
+    QosReliability,
+)
+from rosbags.interfaces import (
+    QosTime as Time,
+)
+from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
-from uncertainty_depth import atomic
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.transforms import parameters_from
 from uncertainty_depth.messages.camera_info import fields_from_camera
-from uncertainty_depth.messages.stamps import SECOND_NS
+from uncertainty_depth.messages.decoding import SECOND_NS
 
-METADATA_VERSION = 8  # understood by ROS 2 Iron and later
-FOREVER = {"sec": 9223372036, "nsec": 854775807}
-LATCHED = {
-    "history": 1,  # keep last
-    "depth": 1,
-    "reliability": 1,  # reliable
-    "durability": 1,  # transient local: late subscribers receive it too
-    "deadline": FOREVER,
-    "lifespan": FOREVER,
-    "liveliness": 1,  # automatic
-    "liveliness_lease_duration": FOREVER,
-    "avoid_ros_namespace_conventions": False,
-}
-"""Quality of service of /tf_static, as rosbag2 stores it."""
+VERSION = 8  # of rosbag2's metadata, understood by ROS 2 Iron and later
+FOREVER = Time(9223372036, 854775807)
+LATCHED = Qos(
+    QosHistory.KEEP_LAST,
+    1,
+    QosReliability.RELIABLE,
+    QosDurability.TRANSIENT_LOCAL,  # late subscribers receive it too
+    FOREVER,
+    FOREVER,
+    QosLiveliness.AUTOMATIC,
+    FOREVER,
+    False,
+)
+"""Quality of service of /tf_static."""
 _IMAGE_ENCODINGS = {("u1", 3): "rgb8", ("u1", 1): "mono8", ("u2", 1): "16UC1", ("f4", 1): "32FC1"}
 _INTENSITY_POINT = np.dtype([(name, np.float32) for name in ("x", "y", "z", "intensity")])
 
@@ -58,19 +67,10 @@ def _header(stamp_ns: int, frame_id: str) -> Any:
     )
 
 
-class _Topic(NamedTuple):
-    """A topic of the bag: its channel in the MCAP, and its entry in the metadata."""
-
-    channel: int
-    metadata: dict[str, Any]
-
-
 class BagWriter:
-    """Context manager that writes a new rosbag2 folder.
+    """Context manager that writes a new rosbag2 folder: one MCAP file with zstd chunks.
 
-    Its chunks are compressed (zstd). Chunks and index carry checksums; rosbags' writer leaves them
-    out, so that a flipped bit goes unnoticed. If left with an exception, it removes the unfinished
-    folder.
+    If left with an exception, it removes the unfinished folder.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -78,16 +78,13 @@ class BagWriter:
         self.path = Path(path)
         if self.path.exists():
             raise SourceError(f"{self.path} exists already; a bag is never overwritten")
-        self._topics: dict[str, _Topic] = {}
-        self._counts: dict[str, int] = {}
-        self._times_ns: list[int] = []
+        self._writer = Writer(self.path, version=VERSION, storage_plugin=StoragePlugin.MCAP)
+        self._writer.set_compression(CompressionMode.STORAGE, CompressionFormat.ZSTD)
+        self._topics: dict[str, Connection] = {}
         self._static_transforms: list[Any] = []
 
     def __enter__(self) -> BagWriter:
-        self.path.mkdir(parents=True)
-        self._file = (self.path / f"{self.path.name}.mcap").open("xb")
-        self._writer = Writer(self._file)
-        self._writer.start("ros2", "uncertainty_depth")
+        self._writer.open()
         return self
 
     def __exit__(
@@ -96,46 +93,12 @@ class BagWriter:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        try:
-            if error_type is None:
-                self._finish()
-                return
-        finally:
-            self._file.close()
-        shutil.rmtree(self.path, ignore_errors=True)
-
-    def _finish(self) -> None:
-        self._write_static_transforms(0)
-        information = self._information()
-        self._writer.add_metadata("rosbag2", {"serialized_metadata": _yaml(information)})
-        self._writer.finish()
-        metadata = _yaml({"rosbag2_bagfile_information": information})
-        atomic.write_text(self.path / "metadata.yaml", metadata)
-
-    def _information(self) -> dict[str, Any]:
-        """Return the content of metadata.yaml."""
-        start_ns, end_ns = self._times_ns or (0, 0)
-        span = {
-            "starting_time": {"nanoseconds_since_epoch": start_ns},
-            "duration": {"nanoseconds": end_ns - start_ns},
-            "message_count": sum(self._counts.values()),
-        }
-        file_name = f"{self.path.name}.mcap"
-        return {
-            "version": METADATA_VERSION,
-            "storage_identifier": "mcap",
-            "relative_file_paths": [file_name],
-            **span,
-            "topics_with_message_count": [
-                {"topic_metadata": topic.metadata, "message_count": self._counts[name]}
-                for name, topic in self._topics.items()
-            ],
-            "compression_format": "",
-            "compression_mode": "",
-            "files": [{"path": file_name, **span}],
-            "custom_data": None,
-            "ros_distro": "unknown",
-        }
+        if error_type is None:
+            self._write_static_transforms(0)
+            self._writer.close()
+        else:
+            self._writer.abort()
+            shutil.rmtree(self.path, ignore_errors=True)
 
     def image(self, topic: str, stamp_ns: int, frame_id: str, image: NDArray[Any]) -> None:
         """Write an image.
@@ -213,28 +176,13 @@ class BagWriter:
         """Write the bytes of a message (CDR), recorded at `stamp_ns`."""
         self._write_static_transforms(stamp_ns)
         if topic not in self._topics:
-            self._topics[topic] = self._connect(topic, message_type, latched)
-        self._writer.add_message(self._topics[topic].channel, stamp_ns, data, stamp_ns)
-        self._counts[topic] = self._counts.get(topic, 0) + 1
-        times_ns = (*self._times_ns, stamp_ns)
-        self._times_ns = [min(times_ns), max(times_ns)]
-
-    def _connect(self, topic: str, message_type: str, latched: bool) -> _Topic:
-        definition, _ = _types().generate_msgdef(message_type, ros_version=2)
-        qos = _yaml([LATCHED]) if latched else ""
-        type_hash = _types().hash_rihs01(message_type)
-        metadata = {"offered_qos_profiles": qos, "topic_type_hash": type_hash}
-        # One schema per topic: the format allows it, and no type numbers need to be stored.
-        schema = self._writer.register_schema(message_type, "ros2msg", definition.encode())
-        channel = self._writer.register_channel(topic, "cdr", schema, metadata)
-        entry = {
-            "name": topic,
-            "type": message_type,
-            "serialization_format": "cdr",
-            "offered_qos_profiles": qos,
-            "type_description_hash": type_hash,
-        }
-        return _Topic(channel, entry)
+            self._topics[topic] = self._writer.add_connection(
+                topic,
+                message_type,
+                typestore=_types(),
+                offered_qos_profiles=[LATCHED] if latched else [],
+            )
+        self._writer.write(self._topics[topic], stamp_ns, data)
 
     def _write_static_transforms(self, stamp_ns: int) -> None:
         waiting = self._static_transforms
@@ -246,17 +194,6 @@ class BagWriter:
             ]
             transforms_message = _new("tf2_msgs/msg/TFMessage", stamped)
             self.message("/tf_static", stamp_ns, transforms_message, latched=True)
-
-
-class _PlainDumper(yaml.SafeDumper):
-    """Repeats equal parts instead of referring to them: not every reader supports YAML aliases."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-
-def _yaml(value: Any) -> str:
-    return yaml.dump(value, Dumper=_PlainDumper, sort_keys=False)
 
 
 def _field_offsets(dtype: np.dtype[np.void]) -> dict[str, int]:

@@ -18,7 +18,7 @@ from uncertainty_depth.errors import MessageError
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.distortion import COEFFICIENT_COUNTS, EQUIDISTANT, Distortion
 from uncertainty_depth.geometry.rectification import Calibration
-from uncertainty_depth.messages.guard import total
+from uncertainty_depth.messages.decoding import total
 
 MATRICES = {"k": (3, 3), "r": (3, 3), "p": (3, 4)}
 POSE_DIGITS = 12  # a message changes a pose's last bits, which must have no effect

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.errors import MessageError
-from uncertainty_depth.messages.guard import total
+from uncertainty_depth.messages.decoding import total
 
 _FORMATS = {7: "f4", 8: "f8"}  # sensor_msgs/PointField FLOAT32, FLOAT64
 _SIZES = {7: 4, 8: 8}  # bytes

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.config.choices import MAX_PIXELS
 from uncertainty_depth.errors import MessageError
-from uncertainty_depth.messages.guard import check_pixels
+from uncertainty_depth.messages.decoding import check_pixels
 
 PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
 JPEG_MAGIC = b"\xff\xd8\xff"

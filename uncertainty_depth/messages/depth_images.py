@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from uncertainty_depth.config.prediction import PredictionConfig
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.messages.compressed import decode_compressed
-from uncertainty_depth.messages.guard import total
+from uncertainty_depth.messages.decoding import total
 from uncertainty_depth.messages.images import image_rows
 
 DEPTH_ENCODINGS: dict[str, tuple[int, int, str]] = {

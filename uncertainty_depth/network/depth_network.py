@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from uncertainty_depth.completion.sparse_input import parse
 from uncertainty_depth.config import NetworkConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.network.decoder import DropoutDecoder, geometric
 from uncertainty_depth.network.encoder import resize_maps
 from uncertainty_depth.options import check
+from uncertainty_depth.sparse_depth import parse
 
 RELATIVE_SCALE = (1e-3, 2.0)
 """Min and max predicted scale of the error, as a fraction of the predicted depth."""

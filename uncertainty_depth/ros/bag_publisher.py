@@ -33,7 +33,7 @@ from sensor_msgs.msg import Image
 
 from uncertainty_depth.config import PlayerConfig
 from uncertainty_depth.frames.recording import Topic
-from uncertainty_depth.messages.stamps import SECOND_NS
+from uncertainty_depth.messages.decoding import SECOND_NS
 
 CLOCK_PERIOD_S = 0.025
 IMAGE_TYPES = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage")

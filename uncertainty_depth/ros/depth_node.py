@@ -16,8 +16,8 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 
 from uncertainty_depth.config import DepthNodeConfig, PredictorConfig
 from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.messages.images import decode_image, to_rgb
-from uncertainty_depth.messages.stamps import stamp_ns
+from uncertainty_depth.messages.decoding import stamp_ns
+from uncertainty_depth.messages.images import decode_image
 from uncertainty_depth.model_location import check_location, model_path
 from uncertainty_depth.options import parameters_of
 from uncertainty_depth.records import DepthPrediction, Observation, SampleRange
@@ -127,7 +127,6 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
             free_memory()
             raise
         check_budget(predictor.method, config.frame_budget_ms)
-        to_rgb()  # before the first image: it tries cv_bridge in a child process
         self._predictor = predictor
         self._batches = Batches(predictor)
         self._worker = Worker(self._predict, leave_early, sources=len(self.cameras))

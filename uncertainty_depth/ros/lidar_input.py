@@ -8,21 +8,21 @@ from numpy.typing import NDArray
 from sensor_msgs.msg import PointCloud2
 from std_msgs.msg import Header
 
-from uncertainty_depth.completion.held_out import held_out
-from uncertainty_depth.completion.sparse_input import check_sparse_depth
 from uncertainty_depth.config import DepthNodeConfig
 from uncertainty_depth.config.prediction import HeldOutConfig
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.frames.extrinsics import Extrinsics, Viewpoint
+from uncertainty_depth.frames.held_out import held_out
 from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
 from uncertainty_depth.geometry.transforms import POSE_NUMBERS
 from uncertainty_depth.messages.clouds import lidar_points
-from uncertainty_depth.messages.stamps import SECOND_NS, stamp_ns
+from uncertainty_depth.messages.decoding import SECOND_NS, stamp_ns
 from uncertainty_depth.records import Scan
 from uncertainty_depth.ros.diagnostics import LOG_EVERY_S, Health
 from uncertainty_depth.ros.extrinsics import live_extrinsics
 from uncertainty_depth.ros.inputs import WatchedInput
 from uncertainty_depth.ros.node import GuardedNode
+from uncertainty_depth.sparse_depth import check_sparse_depth
 
 TOPIC = "lidar/points"
 TF_TIMEOUT_S = 0.2

@@ -15,7 +15,7 @@ from std_msgs.msg import Header
 from uncertainty_depth.calibration.correction import Correction
 from uncertainty_depth.calibration.online import RECENT_FRAMES, OnlineEstimate
 from uncertainty_depth.config import EvaluatorNodeConfig
-from uncertainty_depth.messages.stamps import stamp_ns
+from uncertainty_depth.messages.decoding import stamp_ns
 from uncertainty_depth.metrics import valid_pixels
 from uncertainty_depth.ros.live_scores import Scored
 from uncertainty_depth.ros.messages import CALIBRATION_TOPIC, status_message

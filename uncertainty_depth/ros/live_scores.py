@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from uncertainty_depth.completion.held_out import held_out
 from uncertainty_depth.config import EvaluatorNodeConfig
 from uncertainty_depth.config.nodes import MAX_LIDARS
 from uncertainty_depth.config.prediction import HeldOutConfig, PredictionConfig
@@ -24,6 +23,7 @@ from uncertainty_depth.frames.ground_truth import (
     GroundTruth,
     LidarGroundTruth,
 )
+from uncertainty_depth.frames.held_out import held_out
 from uncertainty_depth.frames.map_assembly import MapAssembly
 from uncertainty_depth.frames.pairing import Outcome
 from uncertainty_depth.frames.topics import Topics

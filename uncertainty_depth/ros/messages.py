@@ -20,7 +20,7 @@ from std_msgs.msg import Header
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.messages.camera_info import fields_from_camera
-from uncertainty_depth.messages.stamps import stamp_ns
+from uncertainty_depth.messages.decoding import stamp_ns
 
 if TYPE_CHECKING:
     from rclpy.node import Node

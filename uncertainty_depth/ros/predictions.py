@@ -14,7 +14,7 @@ from std_msgs.msg import Header
 from uncertainty_depth.calibration.correction_in_force import CorrectionInForce
 from uncertainty_depth.config import DepthNodeConfig
 from uncertainty_depth.errors import MessageError
-from uncertainty_depth.messages.stamps import stamp_ns
+from uncertainty_depth.messages.decoding import stamp_ns
 from uncertainty_depth.records import DepthPrediction, SampleRange
 from uncertainty_depth.ros.diagnostics import LOG_EVERY_S
 from uncertainty_depth.ros.messages import CALIBRATION_TOPIC, INFO_TOPIC, status_message

@@ -16,8 +16,8 @@ from uncertainty_depth.config.prediction import PredictionConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.frames.cameras import Cameras
 from uncertainty_depth.frames.pairing import ExactPairs
+from uncertainty_depth.messages.decoding import stamp_ns
 from uncertainty_depth.messages.depth_images import UNMATCHED_REASONS, decode_maps
-from uncertainty_depth.messages.stamps import stamp_ns
 from uncertainty_depth.predictions.confidence import NONE
 from uncertainty_depth.predictions.interpreter import Interpreter
 from uncertainty_depth.records import DepthPrediction

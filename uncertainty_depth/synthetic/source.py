@@ -17,7 +17,7 @@ from uncertainty_depth.config import LidarConfig, SynthesisConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
 from uncertainty_depth.messages.bag_writer import BagWriter
-from uncertainty_depth.messages.stamps import SECOND_NS
+from uncertainty_depth.messages.decoding import SECOND_NS
 from uncertainty_depth.options import to_mapping
 from uncertainty_depth.records import Frame, Scan
 from uncertainty_depth.synthetic import furnishing, sensors

@@ -11,10 +11,10 @@ import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from uncertainty_depth.completion.sparse_input import parse
 from uncertainty_depth.config import TrainingConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.network.depth_network import DepthNetwork
+from uncertainty_depth.sparse_depth import parse
 from uncertainty_depth.training.frames import (
     VALIDATION_SEED,
     TrainingFrames,

@@ -18,7 +18,6 @@ from torch import Tensor
 from torch.nn import functional
 from tqdm import tqdm
 
-from uncertainty_depth.completion.sparse_input import SparseInput
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.frames.source import Source, evenly_spread
 from uncertainty_depth.geometry.camera import Camera
@@ -26,6 +25,7 @@ from uncertainty_depth.geometry.focal_length import depth_factor
 from uncertainty_depth.geometry.resampling import resample_depth
 from uncertainty_depth.network.encoder import image_tensor, resize_image, upload
 from uncertainty_depth.records import Frame, Skipped
+from uncertainty_depth.sparse_depth import SparseInput
 
 logger = logging.getLogger(__name__)
 

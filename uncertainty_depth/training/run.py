@@ -10,13 +10,13 @@ from typing import Any
 
 import torch
 
-from uncertainty_depth.completion.sparse_input import parse
 from uncertainty_depth.config import NetworkConfig, SourceConfig, TrainingConfig
 from uncertainty_depth.errors import ConfigError, ModelError, SourceError
 from uncertainty_depth.frames.source import Source
 from uncertainty_depth.network.deployment import choose_device
 from uncertainty_depth.network.depth_network import check_network
 from uncertainty_depth.options import check, to_mapping
+from uncertainty_depth.sparse_depth import parse
 from uncertainty_depth.training import record
 from uncertainty_depth.training.familiarity import try_to_add
 from uncertainty_depth.training.frames import read_frames, split, warn_of_sparse_ground_truth

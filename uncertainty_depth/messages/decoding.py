@@ -1,17 +1,30 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Decoder guards: for any bytes, decoders return a value or raise `MessageError`."""
+"""What all decoders share: the stamp, the largest image, one exception for whatever fails."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from uncertainty_depth.config.choices import MAX_PIXELS
 from uncertainty_depth.errors import MessageError
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
+
+
+SECOND_NS = 1_000_000_000
+
+
+def stamp_ns(header: Any) -> int:
+    """Return a message's time, nanoseconds, from its `std_msgs/Header`."""
+    return header.stamp.sec * SECOND_NS + header.stamp.nanosec
+
+
+def frame_name(time_ns: int) -> str:
+    """Return a frame's name: its stamp in seconds with all nine digits."""
+    return f"{time_ns // SECOND_NS}.{time_ns % SECOND_NS:09d}"
 
 
 def total(

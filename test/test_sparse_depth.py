@@ -6,10 +6,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from uncertainty_depth.completion.spread import spread
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.records import DepthPrediction
+from uncertainty_depth.sparse_depth import spread
 
 
 def scene(height: int = 120, width: int = 160) -> tuple[np.ndarray, DepthPrediction]:

@@ -4,21 +4,21 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from uncertainty_depth.completion.held_out import (
-    CompletionSource,
+from uncertainty_depth.config import LidarConfig
+from uncertainty_depth.config.prediction import HeldOutConfig
+from uncertainty_depth.errors import ConfigError, MessageError
+from uncertainty_depth.frames.held_out import (
     check_scorable,
     for_model,
     held_out,
     pixel_hashes,
     random_pixels,
     ring_hashes,
+    split,
 )
-from uncertainty_depth.completion.sparse_input import SparseInput, check_sparse_depth, parse
-from uncertainty_depth.config import LidarConfig
-from uncertainty_depth.config.prediction import HeldOutConfig
-from uncertainty_depth.errors import ConfigError, MessageError
 from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
 from uncertainty_depth.records import Frame, Scan, Skipped
+from uncertainty_depth.sparse_depth import SparseInput, check_sparse_depth, parse
 
 CAMERA = Camera(160, 120, np.array([[100.0, 0, 79.5], [0, 100, 59.5], [0, 0, 1]]))
 LIDAR_TO_CAMERA = np.array([[0.0, -1, 0, 0], [0, 0, -1, -0.1], [1, 0, 0, 0], [0, 0, 0, 1]])
@@ -61,7 +61,7 @@ class Frames(list):
 
 
 def completed(record, count, **options):
-    source = CompletionSource(Frames([record]), SparseInput(count), HeldOutConfig(**options))
+    source = split(Frames([record]), SparseInput(count), HeldOutConfig(**options))
     return source, next(iter(source))
 
 

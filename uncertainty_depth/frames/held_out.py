@@ -10,19 +10,18 @@ the elevation of a point above the LiDAR's horizon.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.completion.sparse_input import SparseInput
 from uncertainty_depth.config.prediction import BY_PIXEL, RING_BAND_DEG, HeldOutConfig
 from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.frames.source import Source
+from uncertainty_depth.frames.source import Mapped, Source
 from uncertainty_depth.geometry.camera import Camera, project
 from uncertainty_depth.records import Frame, Scan, Skipped
+from uncertainty_depth.sparse_depth import SparseInput
 
 
 def check_scorable(config: HeldOutConfig) -> None:
@@ -121,7 +120,11 @@ class CompletingPredictor(Protocol):
 
 
 def for_model(source: Source, predictor: CompletingPredictor, config: HeldOutConfig) -> Source:
-    """Return the source as the model may see it, with a part of its known depth or without."""
+    """Return the source as the model may see it, with a part of its known depth or without.
+
+    Raises:
+        ConfigError: nothing is held out.
+    """
     if predictor.sparse_input is None:
         if config != HeldOutConfig():
             logger.warning(
@@ -129,54 +132,48 @@ def for_model(source: Source, predictor: CompletingPredictor, config: HeldOutCon
                 "alone, and is scored on all known depth"
             )
         return source
-    return CompletionSource(source, predictor.sparse_input, config)
+    return split(source, predictor.sparse_input, config)
 
 
-class CompletionSource:
-    """A source's frames, with `sparse_m`, and ground truth only in pixels that were not given.
+def split(source: Source, sparse_input: SparseInput, config: HeldOutConfig) -> Source:
+    """Return the source with `sparse_m`, and ground truth only in pixels that were not given.
 
     Raises:
         ConfigError: nothing is held out.
     """
+    check_scorable(config)
+    step = _Split(sparse_input, config)
+    return Mapped(source, step, step.notes)
 
-    def __init__(self, source: Source, sparse_input: SparseInput, config: HeldOutConfig) -> None:
-        """Split each frame's depth into sparse input and held-out ground truth."""
-        check_scorable(config)
-        self.name = source.name
-        self._source = source
+
+class _Split:
+    """Splits the known depth of each frame, and counts."""
+
+    def __init__(self, sparse_input: SparseInput, config: HeldOutConfig) -> None:
         self._sparse_input = sparse_input
         self._config = config
         self._frames = 0
         self._input_pixels = 0
         self._scored = 0
 
-    @property
     def notes(self) -> list[str]:
-        """The notes of the source, and how much depth was given and held out."""
+        """Return how much depth was given and held out."""
         if not self._frames:
-            return self._source.notes
+            return []
         pixels = self._input_pixels / self._frames
         scored = self._scored / self._frames
+        rule = "all that were not drawn"
+        if not self._sparse_input.pixels:
+            unit = "pixels" if self._config.held_out_by == "pixel" else "LiDAR rings"
+            rule = f"{100 * self._config.held_out_fraction:g} % of the {unit}"
         return [
-            *self._source.notes,
             f"the model was given {pixels:.0f} pixels of known depth per image; it is scored on "
-            f"{scored:.0f} others, {self._rule()}",
+            f"{scored:.0f} others, {rule}",
         ]
 
-    def _rule(self) -> str:
-        if self._sparse_input.pixels:
-            return "all that were not drawn"
-        unit = "pixels" if self._config.held_out_by == "pixel" else "LiDAR rings"
-        return f"{100 * self._config.held_out_fraction:g} % of the {unit}"
-
-    def __len__(self) -> int:
-        return len(self._source)
-
-    def __iter__(self) -> Iterator[Frame | Skipped]:
-        for record in self._source:
-            yield self._split(record) if isinstance(record, Frame) else record
-
-    def _split(self, frame: Frame) -> Frame | Skipped:
+    def __call__(self, frame: Frame | Skipped) -> Frame | Skipped:
+        if isinstance(frame, Skipped):
+            return frame
         depth_m = frame.need_ground_truth()
         if self._sparse_input.pixels:
             input_mask = random_pixels(depth_m, frame.stamp_ns, self._sparse_input.pixels)

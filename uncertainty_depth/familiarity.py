@@ -11,6 +11,7 @@ import logging
 import threading
 from collections import deque
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from uncertainty_depth.errors import ModelError
+from uncertainty_depth.model_folder.files import read_tensors, write_tensors
+from uncertainty_depth.model_folder.folder import FAMILIARITY
 from uncertainty_depth.network.depth_network import DepthNetwork
 
 logger = logging.getLogger(__name__)
@@ -55,6 +58,45 @@ class Familiarity:
             centred @ self.whitening.T.astype(np.float64), axis=1
         )
         return distances / self.threshold
+
+
+def write(folder: Path, familiarity: Familiarity) -> Path:
+    """Write it to the model folder, whole or not at all; returns the path of its file.
+
+    The matrix is stored in half precision: 0.5 MB for 480 features.
+    """
+    tensors = {
+        "mean": torch.from_numpy(familiarity.mean),
+        "whitening": torch.from_numpy(familiarity.whitening).half(),
+        "threshold": torch.tensor([familiarity.threshold]),
+    }
+    return write_tensors(folder / FAMILIARITY, tensors)
+
+
+def read(folder: Path) -> Familiarity | None:
+    """Return the folder's familiarity; None for a model that has none.
+
+    Raises:
+        ModelError: the file is damaged.
+    """
+    path = folder / FAMILIARITY
+    if not path.exists():
+        return None
+    tensors = read_tensors(path)
+    try:
+        mean = tensors["mean"].float().numpy()
+        whitening = tensors["whitening"].float().numpy()
+        (threshold,) = tensors["threshold"].tolist()
+    except (KeyError, ValueError) as error:
+        raise ModelError(
+            f"{path} lacks the tensors of a familiarity; expected mean, whitening and threshold"
+        ) from error
+    if whitening.shape != (len(mean), len(mean)) or not threshold > 0:
+        raise ModelError(
+            f"{path} has a mean of {len(mean)} features, a matrix {whitening.shape} and threshold "
+            f"{threshold}; expected a square matrix of as many features and a positive threshold"
+        )
+    return Familiarity(mean, whitening, threshold)
 
 
 def pooled(features: Any) -> Tensor:

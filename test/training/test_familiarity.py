@@ -13,12 +13,11 @@ import numpy as np
 import pytest
 import torch
 
+from uncertainty_depth import familiarity
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import NetworkConfig, PredictorConfig
 from uncertainty_depth.errors import ConfigError, ModelError, SourceError
-from uncertainty_depth.familiarity import file
-from uncertainty_depth.familiarity.fit import fit
-from uncertainty_depth.familiarity.gauge import WARNING_FRAMES, Familiarity, pooled
+from uncertainty_depth.familiarity import WARNING_FRAMES, Familiarity, pooled
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.model_folder.writing import create, export_half, set_members, write_member
 from uncertainty_depth.network.hourglass import Hourglass
@@ -26,7 +25,7 @@ from uncertainty_depth.records import DepthPrediction, Frame
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.judgement import GREEN, GREY, RED, Check
 from uncertainty_depth.report.verdict import judge
-from uncertainty_depth.training.familiarity import add_familiarity
+from uncertainty_depth.training.familiarity import add_familiarity, fit
 from uncertainty_depth.training.frames import TrainingFrames
 
 
@@ -45,10 +44,10 @@ def test_features_that_are_equal_in_all_frames_tell_nothing():
 
 
 def test_one_in_a_hundred_held_out_frames_is_above_one() -> None:
-    familiarity = fit(gaussian(2000, 1), gaussian(1000, 2))
-    assert (familiarity.scores(gaussian(1000, 2)) > 1).mean() == pytest.approx(0.01, abs=0.001)
-    assert (familiarity.scores(gaussian(4000, 3)) > 1).mean() == pytest.approx(0.01, abs=0.008)
-    assert (familiarity.scores(gaussian(100, 4, shift=300.0)) > 1).all()
+    fitted = fit(gaussian(2000, 1), gaussian(1000, 2))
+    assert (fitted.scores(gaussian(1000, 2)) > 1).mean() == pytest.approx(0.01, abs=0.001)
+    assert (fitted.scores(gaussian(4000, 3)) > 1).mean() == pytest.approx(0.01, abs=0.008)
+    assert (fitted.scores(gaussian(100, 4, shift=300.0)) > 1).all()
 
 
 def test_a_few_odd_frames_held_out_do_not_make_all_frames_familiar() -> None:
@@ -61,13 +60,13 @@ def test_a_few_odd_frames_held_out_do_not_make_all_frames_familiar() -> None:
 
 def test_the_distance_is_mahalanobis_of_the_shrunk_covariance() -> None:
     training = gaussian(500, 1)
-    familiarity = fit(training, gaussian(100, 2))
+    fitted = fit(training, gaussian(100, 2))
     mean = training.mean(axis=0)
     deviation = training.std(axis=0)
     covariance = 0.9 * np.cov(((training - mean) / deviation).T) + 0.1 * np.eye(12)
     others = (gaussian(5, 3) - mean) / deviation
     expected = np.sqrt(np.einsum("ni,ij,nj->n", others, np.linalg.inv(covariance), others))
-    distances = familiarity.scores(gaussian(5, 3)) * familiarity.threshold
+    distances = fitted.scores(gaussian(5, 3)) * fitted.threshold
     np.testing.assert_allclose(distances, expected, rtol=1e-3)
 
 
@@ -185,7 +184,7 @@ def test_a_model_without_it_says_nothing(folder: Path, tmp_path: Path) -> None:
 
 def test_the_familiarity_of_another_network_is_refused(folder: Path, tmp_path: Path) -> None:
     copy = export_half(folder, tmp_path / "half")
-    file.write(copy, Familiarity(np.zeros(3, np.float32), np.eye(3, dtype=np.float32), 1.0))
+    familiarity.write(copy, Familiarity(np.zeros(3, np.float32), np.eye(3, dtype=np.float32), 1.0))
     with pytest.raises(ModelError, match="the model's familiarity 3"):
         Predictor(copy, PredictorConfig(device="cpu"))
     (copy / "familiarity.safetensors").write_bytes(b"damaged")
