@@ -11,7 +11,6 @@ from uncertainty_depth.config.choices import CORRUPTIONS, SEVERITIES
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.frames.corruption import (
     SEEDED,
-    CorruptedSource,
     Corruption,
     corrupted,
     notation,
@@ -125,7 +124,7 @@ class Frames:
 
 
 def test_a_corrupted_source_changes_images_alone() -> None:
-    source = CorruptedSource(Frames(), [parse("overexposed:2"), parse("noise:1")])
+    source = corrupted(Frames(), [parse("overexposed:2"), parse("noise:1")])
     first, lost, last = source
     expected = parse("noise:1")(parse("overexposed:2")(photo(), STAMP), STAMP)
     np.testing.assert_array_equal(first.image, expected)
@@ -134,7 +133,7 @@ def test_a_corrupted_source_changes_images_alone() -> None:
     assert lost is Frames.records[1]
     assert (len(source), source.name) == (3, "frames")
     assert source.notes == [
-        "the images are corrupted by overexposed:2 + noise:1",
         "one was lost",
+        "the images are corrupted by overexposed:2 + noise:1",
     ]
     assert corrupted(source, []) is source
