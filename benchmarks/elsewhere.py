@@ -35,7 +35,7 @@ from uncertainty_depth.config import (
 from uncertainty_depth.frames.predicted import predict_frame, predicted
 from uncertainty_depth.frames.source import Source, open_source
 from uncertainty_depth.inference.predictor import Predictor
-from uncertainty_depth.metrics.distributions import distribution_of
+from uncertainty_depth.metrics.calibration import distribution_of
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.model_folder.writing import set_calibration

@@ -37,14 +37,13 @@ from experiments.tables import markdown, mean_and_deviation
 from uncertainty_depth import atomic
 from uncertainty_depth.calibration.fit import SHAPES, SIZES, STRENGTHS
 from uncertainty_depth.calibration.report import text
-from uncertainty_depth.calibration.run import Calibration, calibrate
-from uncertainty_depth.calibration.scores import LABELS
+from uncertainty_depth.calibration.run import LABELS, Calibration, calibrate
 from uncertainty_depth.config import CalibrationConfig, PredictorConfig, SourceConfig
 from uncertainty_depth.frames.predicted import predict_frame
 from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics import OnlineMetrics
-from uncertainty_depth.metrics.distributions import distribution_of
+from uncertainty_depth.metrics.calibration import distribution_of
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.records import Frame
 

@@ -20,9 +20,8 @@ from uncertainty_depth.frames.predicted import predict_frame
 from uncertainty_depth.frames.source import Source
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics import coverage, sparsification
-from uncertainty_depth.metrics.calibration import area_of_miscoverage
+from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS, area_of_miscoverage
 from uncertainty_depth.metrics.depth import scorable
-from uncertainty_depth.metrics.distributions import CONFIDENCE_LEVELS
 from uncertainty_depth.records import Frame, SampleRange
 
 MIN_DEPTH_M = 0.1

@@ -28,7 +28,7 @@ from uncertainty_depth.frames.corruption import Corruption, corrupted
 from uncertainty_depth.frames.source import Source, open_source
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics import coverage, sparsification, valid_pixels
-from uncertainty_depth.metrics.distributions import distribution_of
+from uncertainty_depth.metrics.calibration import distribution_of
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.records import Frame
 

@@ -18,8 +18,7 @@ from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.metrics.registry import METRICS, flatten
 from uncertainty_depth.model_folder.writing import create, set_members, write_member
 from uncertainty_depth.network.hourglass import Hourglass
-from uncertainty_depth.report.merging import merge
-from uncertainty_depth.report.saved_state import read_report
+from uncertainty_depth.report.saved_state import merge, read_report
 
 # The fixtures draw theirs: they are set up before the plots are left out.
 pytestmark = pytest.mark.usefixtures("without_plots")

@@ -6,8 +6,7 @@ import logging
 import numpy as np
 import pytest
 
-from uncertainty_depth.calibration.data_monitor import WARNING_FRAMES, DataMonitor
-from uncertainty_depth.calibration.fitted_data import FittedData
+from uncertainty_depth.calibration.fitted_data import WARNING_FRAMES, DataMonitor, FittedData
 from uncertainty_depth.calibration.sample import Sample, fitted_data
 from uncertainty_depth.errors import ModelError
 from uncertainty_depth.geometry.camera import Camera

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from uncertainty_depth.calibration.guarantee import (
+from uncertainty_depth.calibration.half_widths import (
     FrameGuarantee,
     blocks_needed,
     frame_factor,

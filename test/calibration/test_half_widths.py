@@ -22,7 +22,7 @@ from uncertainty_depth.calibration.sample import Sample
 from uncertainty_depth.config import CalibrationConfig, PredictorConfig
 from uncertainty_depth.errors import ModelError
 from uncertainty_depth.inference.predictor import Predictor
-from uncertainty_depth.metrics.distributions import CONFIDENCE_LEVELS
+from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.model_folder.writing import set_calibration
 

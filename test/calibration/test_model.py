@@ -14,7 +14,7 @@ from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import PredictorConfig, SynthesisConfig
 from uncertainty_depth.errors import ModelError
 from uncertainty_depth.inference.predictor import Predictor
-from uncertainty_depth.metrics.distributions import distribution_of
+from uncertainty_depth.metrics.calibration import distribution_of
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.model_folder.writing import export_half, set_calibration, set_members
 from uncertainty_depth.synthetic.source import synthesize

@@ -9,8 +9,7 @@ import sys
 
 import numpy as np
 
-from uncertainty_depth.cli.main import main
-from uncertainty_depth.cli.terminal import PrintableFormatter
+from uncertainty_depth.cli.main import PrintableFormatter, main
 from uncertainty_depth.messages.bag_writer import BagWriter
 
 TITLE = "\x1b]0;owned\x07"

@@ -5,8 +5,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from uncertainty_depth.report.color_scales import BAR, MARGIN, ROW, WIDTH, color_scales
-from uncertainty_depth.report.images import DEPTH_COLORS, MISSING_RGB, SIGMA_COLORS, colorize
+from uncertainty_depth.report.images import (
+    BAR,
+    DEPTH_COLORS,
+    MARGIN,
+    MISSING_RGB,
+    ROW,
+    SIGMA_COLORS,
+    WIDTH,
+    color_scales,
+    colorize,
+)
 
 
 def test_the_bars_have_the_colors_of_the_images():

@@ -15,14 +15,13 @@ from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.metrics.registry import BY_VALUE, METRICS, flatten
 from uncertainty_depth.records import DepthPrediction, Frame
-from uncertainty_depth.report import comparison_page, report, saved_state
+from uncertainty_depth.report import comparison, report, saved_state
 from uncertainty_depth.report.bootstrap import Resampled
 from uncertainty_depth.report.comparison import compare
 from uncertainty_depth.report.evaluation import Evaluation
-from uncertainty_depth.report.merging import merge
 from uncertainty_depth.report.page import Images
 from uncertainty_depth.report.requirements import outcome, parse
-from uncertainty_depth.report.saved_state import read_report
+from uncertainty_depth.report.saved_state import merge, read_report
 
 FRAMES = 48
 CONTEXT = report.Context("drive", {"method": "mc_dropout", "head": "laplace"})
@@ -81,7 +80,7 @@ def test_every_metric_is_that_of_the_reports_and_of_their_verdicts_bit_for_bit(c
 
 
 def test_the_columns_on_the_terminal_do_not_run_together(compared):
-    lines = comparison_page.headline(compared)
+    lines = comparison.headline(compared)
     start = next(index for index, line in enumerate(lines) if "good" in line and "double" in line)
     table = [re.split(r"  +", line.strip()) for line in lines[start:]]
     assert table[0] == ["good", "double", "shuffled"]
@@ -121,7 +120,7 @@ def test_worst_frames_are_listed_for_each_report(compared):
 
 
 def test_the_page_needs_no_other_file(compared, tmp_path):
-    page = comparison_page.write(compared, tmp_path, "compare a b").read_text()
+    page = comparison.write(compared, tmp_path, "compare a b").read_text()
     assert not re.findall(r"(?:src|href)=\"(?!data:)", page)
     assert page.count("data:image/png;base64,") == 4
     assert "compare a b" in page
@@ -132,7 +131,7 @@ def test_the_page_needs_no_other_file(compared, tmp_path):
 
 def test_sparsification_curves_end_before_nothing_is_left(compared):
     """The point (1, 0) belongs to the area; drawn, it is a vertical stroke."""
-    for axes in comparison_page.figures(compared)["sparsification"].axes:
+    for axes in comparison.figures(compared)["sparsification"].axes:
         assert len(axes.lines) == 2 * len(compared.names)
         for line in axes.lines:
             assert max(line.get_xdata()) < 100

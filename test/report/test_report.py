@@ -15,7 +15,7 @@ from uncertainty_depth.errors import SourceError
 from uncertainty_depth.records import DepthPrediction, Frame, Skipped
 from uncertainty_depth.report import report, saved_state
 from uncertainty_depth.report.evaluation import Evaluation
-from uncertainty_depth.report.summary import scored_sigma, table
+from uncertainty_depth.report.page import scored_sigma, table
 
 CONTEXT = report.Context("a test", {"method": "mc_dropout"}, ("one note <b>",))
 

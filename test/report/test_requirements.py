@@ -9,9 +9,9 @@ from uncertainty_depth.config import RequirementConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.records import Skipped
-from uncertainty_depth.report import junit, report
+from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation
-from uncertainty_depth.report.requirements import metric_names, parse, requirements_of
+from uncertainty_depth.report.requirements import metric_names, parse, requirements_of, write_junit
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +152,7 @@ def test_a_bad_file_is_one_sentence(tmp_path, content, words):
 
 def test_junit_holds_a_case_for_each_requirement(evaluation, tmp_path):
     summary = summary_of(evaluation, "auce_laplace<=0.05", "rmse<=0.001")
-    junit.write(tmp_path / "junit.xml", summary)
+    write_junit(tmp_path / "junit.xml", summary)
     (suite,) = ElementTree.parse(tmp_path / "junit.xml").getroot()
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("2", "1", "0")
     cases = {case.get("name"): case for case in suite.findall("testcase")}
@@ -164,7 +164,7 @@ def test_junit_holds_a_case_for_each_requirement(evaluation, tmp_path):
 
 def test_junit_without_requirements_holds_the_verdict(evaluation, tmp_path):
     summary = summary_of(evaluation)
-    junit.write(tmp_path / "junit.xml", summary)
+    write_junit(tmp_path / "junit.xml", summary)
     (suite,) = ElementTree.parse(tmp_path / "junit.xml").getroot()
     colors = {line["name"]: line["color"] for line in summary["verdict"]["lines"]}
     for case in suite.findall("testcase"):
@@ -172,6 +172,6 @@ def test_junit_without_requirements_holds_the_verdict(evaluation, tmp_path):
         assert (case.find("failure") is not None) == (color == "red")
         assert (case.find("skipped") is not None) == (color == "grey")
     assert not colors
-    junit.write(tmp_path / "none.xml", summary_of(Evaluation()))
+    write_junit(tmp_path / "none.xml", summary_of(Evaluation()))
     (suite,) = ElementTree.parse(tmp_path / "none.xml").getroot()
     assert suite.find("testcase").get("name") == "scored"

@@ -13,8 +13,8 @@ from uncertainty_depth.records import DepthPrediction, Frame
 from uncertainty_depth.report import report, saved_state
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.frame_table import FrameTable
+from uncertainty_depth.report.page import table
 from uncertainty_depth.report.requirements import parse
-from uncertainty_depth.report.summary import table
 from uncertainty_depth.report.verdict import judge
 
 SCALES = (1.0, 1.1, 0.9, 1.0, 1.3)

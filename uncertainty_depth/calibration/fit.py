@@ -27,8 +27,12 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.calibration.sigma_map import IDENTITY, SigmaMap, affine, flat
 from uncertainty_depth.errors import SourceError
-from uncertainty_depth.metrics.calibration import area_of_miscoverage
-from uncertainty_depth.metrics.distributions import CONFIDENCE_LEVELS, HALF_WIDTHS, named
+from uncertainty_depth.metrics.calibration import (
+    CONFIDENCE_LEVELS,
+    HALF_WIDTHS,
+    area_of_miscoverage,
+    named,
+)
 from uncertainty_depth.metrics.merci import error_ratio
 
 Floats = NDArray[np.float64]

@@ -1,13 +1,24 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The data that a map was fitted to, as stored beside the map in the model folder."""
+"""When a map applies: the data and options that it was fitted to, stored beside it.
+
+The options are the strength of the training-free methods' perturbation, and the relation between
+samples' noise: a few stratified samples have a larger variance than independent samples, closer to
+the variance of many.
+"""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from threading import Lock
 from typing import Any
 
-from uncertainty_depth.errors import ModelError
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.config import PredictorConfig
+from uncertainty_depth.errors import ConfigError, ModelError
 
 QUANTILE_LEVELS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 """Of the raw sigmas' quantiles. Between the first and the last are 98 % of the pixels."""
@@ -69,3 +80,137 @@ class FittedData:
                 f"{len(fitted.sigma_quantiles_m)} quantiles; expected 2 and {len(QUANTILE_LEVELS)}"
             )
         return fitted
+
+
+logger = logging.getLogger(__name__)
+
+MAX_OUTSIDE = 0.1
+"""Fraction of the raw sigmas that may be outside the range that held 98 % of those fitted to."""
+WARNING_FRAMES = 8
+"""Frames seen before a warning is logged: the first ones of a run may be of the floor."""
+STEP = 4
+"""Step between the rows and columns of a sigma map that are checked."""
+
+
+class DataMonitor:
+    """Warns once when raw sigmas differ from the calibration data.
+
+    The verdict checks depths and camera, which need ground truth. Any thread may use it.
+
+    Args:
+        map_name: name of the map.
+        fitted_to: what the map was fitted to; None never warns.
+    """
+
+    def __init__(self, map_name: str, fitted_to: FittedData | None) -> None:
+        self.fitted_to = fitted_to
+        self._map_name = map_name
+        self._values = 0
+        self._outside = 0
+        self._frames = 0
+        self._has_warned = False
+        self._lock = Lock()
+
+    def add_sigma(self, raw_sigma_m: NDArray[np.floating]) -> None:
+        """Add a raw sigma map, (H, W) metres; warns once after enough frames."""
+        if self.fitted_to is None:
+            return
+        sigma = raw_sigma_m[::STEP, ::STEP]
+        sigma = sigma[np.isfinite(sigma)]
+        low, high = self.fitted_to.sigma_range_m
+        with self._lock:
+            self._values += sigma.size
+            self._outside += int(((sigma < low) | (sigma > high)).sum())
+            self._frames += 1
+            is_due = self._frames >= WARNING_FRAMES
+        if is_due:
+            self.notes()
+
+    def notes(self) -> list[str]:
+        """Return the warning that raw sigmas differ from the calibration data, if logged."""
+        if self.fitted_to is None or self._outside <= MAX_OUTSIDE * self._values:
+            return []
+        low, high = self.fitted_to.sigma_range_m
+        note = (
+            f"{self._outside / self._values:.0%} of the raw sigmas are outside {low:.3g} to "
+            f"{high:.3g} m, which held 98 % of those that the calibration ({self._map_name}) was "
+            f"fitted to, {', '.join(self.fitted_to.sources)}: calibrate on data like these, or "
+            "take --no-calibrated"
+        )
+        with self._lock:
+            is_new = not self._has_warned
+            self._has_warned = True
+        if is_new:
+            logger.warning("%s", note)
+        return [note]
+
+
+STRENGTHS = {
+    "tta": "samples",
+    "inference_dropout": "inference_dropout_rate",
+    "feature_noise": "feature_noise_ratio",
+}
+"""Method to the option that decides the size of its sigma; `samples` are the views of tta."""
+SAMPLING = "sampling"
+SAMPLED_METHODS = ("mc_dropout", "inference_dropout", "feature_noise")
+"""Methods whose samples draw noise."""
+RECORDED = (*STRENGTHS.values(), SAMPLING)
+"""What a calibration keeps, where its method has it."""
+
+
+def strength_of(method: str, config: PredictorConfig, passes: int) -> dict[str, float | str]:
+    """Return the values in use of the options that sigma's size depends on; empty without any.
+
+    Args:
+        method: that predicts.
+        config: its options.
+        passes: samples that are used, at most as many as the method has.
+    """
+    strength: dict[str, float | str] = {}
+    name = STRENGTHS.get(method)
+    if name is not None:
+        strength[name] = passes if name == "samples" else getattr(config, name)
+    if method in SAMPLED_METHODS:
+        strength[SAMPLING] = config.sampling
+    return strength
+
+
+def check_strength(
+    method: str, strength: Mapping[str, float | str], fitted: Mapping[str, Any], model: str
+) -> None:
+    """Raise `ConfigError` if a calibration was fitted to sigma of another strength or sampling.
+
+    Warns if the sampling is not recorded: earlier versions sampled independently.
+
+    Args:
+        method: that predicts.
+        strength: in use, see `strength_of`.
+        fitted: what `model.json` keeps beside the map; without a strength nothing is checked.
+        model: its folder.
+    """
+    for name, value in strength.items():
+        fitted_value = fitted.get(name, value)
+        if fitted_value != value:
+            value_text = _text(value)
+            fitted_text = _text(fitted_value)
+            raise ConfigError(
+                f"{name} is {value_text}, but the calibration of {method} in {model} was fitted "
+                f"at {fitted_text}, and sigma depends on it; expected {name} {fitted_text}, "
+                f"or `uncertainty-depth calibrate` with {name} {value_text}"
+            )
+    if (
+        fitted
+        and SAMPLING not in fitted
+        and strength.get(SAMPLING, "independent") != "independent"
+    ):
+        logger.warning(
+            "the calibration of %s in %s does not say how samples were related; before, they were "
+            "independent, and the spread of few was smaller: expected sampling 'independent', or "
+            "`uncertainty-depth calibrate` again",
+            method,
+            model,
+        )
+
+
+def _text(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:g}"

@@ -1,18 +1,29 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""How many sigmas to each side of the depth enclose a fraction of the true depths."""
+"""How many sigmas to each side of the depth enclose a fraction of the true depths.
+
+Of all pixels together, and of a guarantee by frame: the pixels of a frame share much of their
+error, so coverage over all pixels promises nothing for one frame. Split conformal prediction over
+frames does (Vovk, Gammerman and Shafer, "Algorithmic Learning in a Random World", 2005): each
+frame that the map was not fitted to has a factor on sigma at which 90 % of its pixels are covered,
+and an order statistic of these factors holds for a new frame. Neighbouring frames are similar; for
+dependent groups of frames the exchangeable unit is the group (Lee, Barber and Willett,
+"Distribution-free inference with hierarchical data", 2023): all blocks have the same weight, which
+each block's frames share.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from uncertainty_depth.errors import ModelError
-from uncertainty_depth.metrics.distributions import CONFIDENCE_LEVELS, HALF_WIDTHS
-from uncertainty_depth.metrics.merci import error_ratio
+from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS, HALF_WIDTHS
+from uncertainty_depth.metrics.merci import error_ratio, order_number
 
 KEY = "half_widths"
 """In the record of a calibration in `model.json`."""
@@ -82,3 +93,167 @@ def from_record(record: Mapping[str, Any]) -> HalfWidths | None:
         return HalfWidths(MEASURED, tuple(map(float, values)))
     except (TypeError, ValueError) as error:
         raise ModelError(f"calibration has {KEY} = {values!r}; expected numbers") from error
+
+
+Floats = NDArray[np.float64]
+PIXELS = 0.9
+"""Fraction of a frame's pixels to be covered, 1 - beta."""
+FRAMES = 0.9
+"""Probability with which they are, 1 - alpha."""
+MIN_FRAME_PIXELS = 50
+
+
+@dataclass(frozen=True)
+class FrameGuarantee:
+    """`depth +- factor sigma` covers `pixels` of a new frame's pixels with probability `frames`.
+
+    Attributes:
+        factor: factor on sigma; infinite if there are too few frames for a guarantee.
+        pixels: fraction of the pixels, 1 - beta.
+        frames: probability, 1 - alpha.
+        number: number of frames that it rests on.
+        blocks: number of independent blocks among them.
+    """
+
+    factor: float
+    pixels: float
+    frames: float
+    number: int
+    blocks: int
+
+    @property
+    def holds(self) -> bool:
+        """Whether there are enough frames for a guarantee."""
+        return math.isfinite(self.factor)
+
+    def sentence(self) -> str:
+        """Return the guarantee with what it rests on, what it assumes and what voids it."""
+        claim = (
+            f"at least {self.pixels:.0%} of a frame's pixels, in at least {self.frames:.0%} of "
+            "new frames"
+        )
+        basis = f"{self.number} frames not used, {self.blocks} independent blocks"
+        if not self.holds:
+            needed = blocks_needed(self.frames)
+            return (
+                f"no guarantee by frame: {basis}; expected at least {needed} blocks for "
+                f"{self.frames:.0%} of the frames: longer or more recordings"
+            )
+        return (
+            f"depth +- {self.factor:.2f} sigma covers {claim} ({basis}), if new frames are "
+            "exchangeable with these: another place, light or camera voids it"
+        )
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return plain values for JSON; `from_mapping` is the inverse."""
+        return {
+            "factor": self.factor if self.holds else None,
+            "pixels": self.pixels,
+            "frames": self.frames,
+            "number": self.number,
+            "blocks": self.blocks,
+            "sentence": self.sentence(),
+        }
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[str, Any]) -> FrameGuarantee:
+        """Read what `to_mapping` returned.
+
+        Raises:
+            ModelError: a value is missing or of another type.
+        """
+        try:
+            factor = math.inf if values["factor"] is None else float(values["factor"])
+            return cls(
+                factor,
+                float(values["pixels"]),
+                float(values["frames"]),
+                int(values["number"]),
+                int(values["blocks"]),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise ModelError(
+                f"frame_guarantee is {values!r}; expected factor, pixels, frames, number and "
+                "blocks"
+            ) from error
+
+
+def frame_factor(error: Floats, sigma: NDArray[np.floating], pixels: float = PIXELS) -> float:
+    """Return the smallest factor on sigma that covers a fraction of one frame's errors.
+
+    Args:
+        error: (N,) absolute errors, metres, N at least 1.
+        sigma: (N,) standard deviations, metres.
+        pixels: the fraction.
+    """
+    ratios = error_ratio(error, np.asarray(sigma, np.float64))
+    index = order_number(pixels, len(ratios)) - 1
+    return float(np.partition(ratios, index)[index])
+
+
+def guarantee(
+    sequences: Sequence[ArrayLike], pixels: float = PIXELS, frames: float = FRAMES
+) -> FrameGuarantee:
+    """Return the guarantee from the factors of frames that the map was not fitted to.
+
+    With blocks of single frames the factor is the order statistic `ceil((n + 1) frames)`.
+
+    Args:
+        sequences: (n,) factors of the frames of each recording, in the order of time, see
+            `frame_factor`.
+        pixels: fraction of the pixels that the factors cover.
+        frames: probability of that, in (0, 1).
+    """
+    series = [np.asarray(sequence, np.float64) for sequence in sequences]
+    series = [sequence for sequence in series if len(sequence)]
+    length = correlation_length(series)
+    cut = [block for sequence in series for block in _blocks(sequence, length)]
+    number = sum(len(sequence) for sequence in series)
+    if len(cut) < blocks_needed(frames):
+        return FrameGuarantee(math.inf, pixels, frames, number, len(cut))
+    factors = np.concatenate(cut)
+    weights = np.concatenate([np.full(len(block), 1 / len(block)) for block in cut])
+    order = np.argsort(factors, kind="stable")
+    mass = np.cumsum(weights[order]) / (len(cut) + 1)
+    index = int(np.searchsorted(mass, frames - 1e-9))
+    factor = float(factors[order][index]) if index < len(factors) else math.inf
+    return FrameGuarantee(factor, pixels, frames, number, len(cut))
+
+
+def blocks_needed(frames: float) -> int:
+    """Return the smallest number of independent blocks that allow a guarantee."""
+    return math.ceil(frames / (1 - frames) - 1e-9)
+
+
+def _blocks(factors: Floats, length: int) -> list[Floats]:
+    """Cut a series into blocks of at least this length, or into one."""
+    return np.array_split(factors, max(len(factors) // length, 1))
+
+
+def correlation_length(series: Sequence[Floats]) -> int:
+    """Return the number of frames of a block that hardly depends on the next: 1 or more.
+
+    With the integrated autocorrelation t of log factors, `1 + 2 sum r_k`, summed until the first
+    correlation within two standard errors of none (Sokal, "Monte Carlo Methods in Statistical
+    Mechanics", 1997), it is `2 t - 1`: a short series shows less than its correlation. What
+    recordings have in common in all their frames counts as correlation.
+
+    Args:
+        series: (n,) positive factors of each recording, in the order of time.
+    """
+    logs = [np.log(np.clip(factors, 1e-9, 1e9)) for factors in series]
+    longest = max(map(len, logs), default=1)
+    everything = np.concatenate(logs) if logs else np.zeros(1)
+    variance = float(everything.var())
+    if not variance:
+        return longest
+    centred = [values - everything.mean() for values in logs]
+    total = 1.0
+    for lag in range(1, longest):
+        pairs = sum(max(len(values) - lag, 0) for values in centred)
+        products = sum(float(values[lag:] @ values[:-lag]) for values in centred)
+        correlation = products / pairs / variance
+        if correlation < 2 / math.sqrt(pairs):
+            break
+        total += 2 * correlation
+    return min(math.ceil(2 * total - 1 - 1e-9), longest)

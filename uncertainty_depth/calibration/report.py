@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from uncertainty_depth import atomic, strict_json
+from uncertainty_depth.calibration.fitted_data import RECORDED
 from uncertainty_depth.calibration.half_widths import KEY
-from uncertainty_depth.calibration.run import Calibration, Trial
-from uncertainty_depth.calibration.scores import LABELS, Scores
+from uncertainty_depth.calibration.run import LABELS, Calibration, Scores, Trial
 from uncertainty_depth.calibration.sigma_map import SigmaMap
-from uncertainty_depth.calibration.strength import RECORDED
 from uncertainty_depth.config import CalibrationConfig
-from uncertainty_depth.metrics.distributions import CONFIDENCE_LEVELS
+from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS
 from uncertainty_depth.options import to_mapping
 
 if TYPE_CHECKING:

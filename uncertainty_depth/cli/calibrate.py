@@ -57,7 +57,7 @@ def _calibrate_model(arguments: argparse.Namespace) -> None:
     from uncertainty_depth.calibration.run import calibrate as fit
     from uncertainty_depth.frames.predicted import predict_frame
     from uncertainty_depth.frames.source import trained_on
-    from uncertainty_depth.metrics.distributions import distribution_of
+    from uncertainty_depth.metrics.calibration import distribution_of
 
     _check_model(arguments)
     predictor, sources = _opened(arguments)

@@ -1,7 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The `evaluate` command: score a model, or predictions that were recorded, and report on it.
+"""The commands that score and read reports back: `evaluate`, `compare`, `merge` and `view`.
 
-One source is scored in this process. Several are scored in workers of their own and merged.
+`evaluate` scores one source in this process. Several are scored in workers of their own, and
+merged.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import argparse
 import logging
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from tqdm import tqdm
 
 from uncertainty_depth.config import (
+    ColorConfig,
     EvaluationConfig,
     PredictorConfig,
     RequirementConfig,
@@ -29,6 +32,7 @@ from uncertainty_depth.config.prediction import (
 )
 from uncertainty_depth.errors import ConfigError, RequirementError, SourceError
 from uncertainty_depth.interrupt import Interrupt, deferred_interrupt
+from uncertainty_depth.notes import warn
 from uncertainty_depth.options import from_arguments
 
 if TYPE_CHECKING:
@@ -82,13 +86,13 @@ def job_of(arguments: argparse.Namespace, source: str) -> ScoringJob:
 def _evaluate_one(
     job: ScoringJob, arguments: argparse.Namespace, requirements: tuple[Requirement, ...]
 ) -> None:
-    from uncertainty_depth.report import summary
+    from uncertainty_depth.report.page import scored_sigma
     from uncertainty_depth.scoring import score
 
     with deferred_interrupt():  # also while the report is written
         evaluation, context = score(job, arguments.command_line, arguments.write_bag)
         context = replace(context, requirements=requirements)
-        print(f"scored: {context.model['method']}, {summary.scored_sigma(context.model)}")
+        print(f"scored: {context.model['method']}, {scored_sigma(context.model)}")
         scores = write_and_print(evaluation, arguments.output, context)
     check_requirements(scores, arguments.junit)
     if evaluation.interrupted:
@@ -112,13 +116,13 @@ def write_and_print(evaluation: Evaluation, folder: Path, context: Context) -> d
     Raises:
         SourceError: the report cannot be written.
     """
-    from uncertainty_depth.report import report, summary, verdict
+    from uncertainty_depth.report import page, report, verdict
 
-    page = report.write(evaluation, folder, context)
+    path = report.write(evaluation, folder, context)
     scores = report.summarize(evaluation, context)
-    print(summary.table(scores, context.model))
+    print(page.table(scores, context.model))
     print("\n".join(["", *verdict.sentences(scores["verdict"])]))
-    print(f"report: {page}")
+    print(f"report: {path}")
     return scores
 
 
@@ -132,9 +136,9 @@ def check_requirements(summary: Mapping[str, Any], junit_path: Path | None) -> N
     for outcome in outcomes:
         print(outcome["text"])
     if junit_path:
-        from uncertainty_depth.report import junit
+        from uncertainty_depth.report.requirements import write_junit
 
-        junit.write(junit_path, summary)
+        write_junit(junit_path, summary)
     failed = [outcome["requirement"] for outcome in outcomes if not outcome["passed"]]
     if failed:
         raise RequirementError(
@@ -212,8 +216,7 @@ def _report_on_all(
 ) -> None:
     """Write the table of the sources, and the report over those that were scored."""
     from uncertainty_depth.fleet.folder import DONE, rows_of, table_lines, write_table
-    from uncertainty_depth.report.merging import merge
-    from uncertainty_depth.report.saved_state import read_report
+    from uncertainty_depth.report.saved_state import merge, read_report
 
     output: Path = arguments.output
     rows = rows_of(sources, output)
@@ -247,3 +250,63 @@ def _report_on_all(
         raise SourceError(
             f"{len(failed)} of {len(sources)} sources could not be scored: {sentences}"
         )
+
+
+def compare(arguments: argparse.Namespace) -> None:
+    """Compare reports frame by frame: one table, curves over each other, one HTML page."""
+    from uncertainty_depth.report import comparison, report
+    from uncertainty_depth.report.saved_state import read_report
+
+    report.check_folder(arguments.output)
+    compared = comparison.compare([read_report(folder) for folder in arguments.reports])
+    page = comparison.write(compared, arguments.output, arguments.command_line)
+    print("\n".join(comparison.headline(compared)))
+    print(f"page: {page}")
+
+
+def merge(arguments: argparse.Namespace) -> None:
+    """Fold reports of one model into one report over all their frames, exactly."""
+    from uncertainty_depth.report import report
+    from uncertainty_depth.report.requirements import requirements_of
+    from uncertainty_depth.report.saved_state import merge as merge_reports
+    from uncertainty_depth.report.saved_state import read_report
+
+    requirements = requirements_of(from_arguments(RequirementConfig, arguments))
+    report.check_folder(arguments.output)
+    if not arguments.overwrite:
+        report.refuse_existing(arguments.output)
+    evaluation, context = merge_reports(map(read_report, arguments.reports))
+    context = replace(context, command=arguments.command_line, requirements=requirements)
+    scores = write_and_print(evaluation, arguments.output, context)
+    check_requirements(scores, arguments.junit)
+
+
+def view(arguments: argparse.Namespace) -> None:
+    """Show the frames of a source with depth, sigma, errors and scores in the viewer rerun."""
+    from uncertainty_depth.records import Skipped
+    from uncertainty_depth.report.evaluation import Evaluation
+    from uncertainty_depth.report.model_facts import law_of
+    from uncertainty_depth.scoring import open_frames
+    from uncertainty_depth.viewing import Recorder, scores_of
+
+    job = job_of(arguments, arguments.source)
+    job.check()
+    evaluation = Evaluation(job.evaluation)
+    count = 0
+    with (
+        closing(Recorder(from_arguments(ColorConfig, arguments), arguments.save)) as recorder,
+        deferred_interrupt() as interrupt,
+    ):
+        opened = open_frames(job)
+        law = law_of(opened.describe())
+        for record in opened.frames:
+            if isinstance(record, Skipped):
+                evaluation.skip(record)
+            else:
+                recorder.add(record, scores_of(evaluation.add(record) or {}, law))
+                count += 1
+            if interrupt.requested:
+                break
+    for reason, skipped in evaluation.skipped.most_common():
+        warn([f"{skipped} frames not scored ({reason}): {evaluation.first_skips[reason]}"])
+    print(f"{count} frames shown{f'; {arguments.save}' if arguments.save else ''}")

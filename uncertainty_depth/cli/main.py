@@ -5,9 +5,12 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from typing import Any, TextIO, cast
 
 from tqdm.contrib.logging import logging_redirect_tqdm
 
@@ -15,12 +18,9 @@ from uncertainty_depth.blas import wait_passively
 from uncertainty_depth.cli.arguments import build_parser
 from uncertainty_depth.cli.bags import convert, demo, info, play
 from uncertainty_depth.cli.calibrate import calibrate
-from uncertainty_depth.cli.compare import compare, merge
-from uncertainty_depth.cli.evaluate import evaluate
+from uncertainty_depth.cli.evaluate import compare, evaluate, merge, view
 from uncertainty_depth.cli.predict import export, predict
-from uncertainty_depth.cli.terminal import PrintableFormatter, printable, printable_stdout
 from uncertainty_depth.cli.train import familiarity, train, wrap
-from uncertainty_depth.cli.view import view
 from uncertainty_depth.errors import UncertaintyDepthError
 from uncertainty_depth.extras import missing_in
 
@@ -87,3 +87,65 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 if __name__ == "__main__":
     sys.exit(main())
+
+
+BROKEN_PIPE = 141  # as a shell reports a command that SIGPIPE ended
+_KEPT = "\n\t"
+_DIRECTIONS = [*range(0x202A, 0x202F), *range(0x2066, 0x206A)]  # reorder what is read
+_CONTROLS = [*range(0x20), *range(0x7F, 0xA0)]
+_ESCAPED = {
+    code: chr(code).encode("unicode_escape").decode()
+    for code in (*_CONTROLS, *_DIRECTIONS)
+    if chr(code) not in _KEPT
+}
+
+
+def printable(text: str, encoding: str = "utf-8") -> str:
+    r"""Return the text with control characters, and what `encoding` lacks, as `\x1b`."""
+    escaped = text.translate(_ESCAPED)
+    return escaped.encode(encoding, "backslashreplace").decode(encoding)
+
+
+class PrintableFormatter(logging.Formatter):
+    """Formats log records so that a terminal shows all of their characters."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the record's text, see `printable`."""
+        return printable(super().format(record))
+
+
+@contextmanager
+def printable_stdout() -> Iterator[None]:
+    """Make everything printed `printable`; end quietly if the reader, say `head`, has left."""
+    with redirect_stdout(cast(TextIO, _Printable(sys.stdout))):
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+
+
+class _Printable:
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with _ending_without_reader(self._stream):
+            self._stream.write(printable(text, self._stream.encoding or "utf-8"))
+        return len(text)
+
+    def flush(self) -> None:
+        with _ending_without_reader(self._stream):
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+@contextmanager
+def _ending_without_reader(stream: TextIO) -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        # What is buffered still goes somewhere: the interpreter flushes when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        raise SystemExit(BROKEN_PIPE) from None

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from uncertainty_depth import familiarity
-from uncertainty_depth.calibration.data_monitor import DataMonitor
+from uncertainty_depth.calibration.fitted_data import DataMonitor
 from uncertainty_depth.calibration.half_widths import HalfWidths
 from uncertainty_depth.config import UNTRAINED_METHODS, PredictorConfig
 from uncertainty_depth.engines.loading import Loaded, load

@@ -6,13 +6,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from uncertainty_depth.calibration import IDENTITY
-from uncertainty_depth.calibration.data_monitor import DataMonitor
+from uncertainty_depth.calibration.fitted_data import DataMonitor, check_strength, strength_of
 from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION, HalfWidths
 from uncertainty_depth.calibration.sigma_map import SigmaMap
-from uncertainty_depth.calibration.strength import check_strength, strength_of
 from uncertainty_depth.config import UNTRAINED_METHODS, PredictorConfig
 from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.metrics.distributions import distribution_of
+from uncertainty_depth.metrics.calibration import distribution_of
 from uncertainty_depth.model_folder.folder import ModelFolder
 from uncertainty_depth.uncertainty import Estimator
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from uncertainty_depth.metrics.arrays import Floats
-from uncertainty_depth.metrics.distributions import CONFIDENCE_LEVELS
+from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS
 from uncertainty_depth.metrics.merci import ALPHAS
 from uncertainty_depth.metrics.registry import (
     BY_NAME,

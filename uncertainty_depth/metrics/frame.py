@@ -20,6 +20,10 @@ from uncertainty_depth.metrics.arrays import (
 )
 from uncertainty_depth.metrics.bins import Bins
 from uncertainty_depth.metrics.calibration import (
+    DISTRIBUTIONS,
+    GAUSSIAN,
+    HALF_WIDTHS,
+    NOMINAL_WIDTHS,
     covered_pixels,
     crps_sum,
     excess_sum,
@@ -32,12 +36,6 @@ from uncertainty_depth.metrics.depth import (
     flat_maps,
     has_prediction,
     scorable,
-)
-from uncertainty_depth.metrics.distributions import (
-    DISTRIBUTIONS,
-    GAUSSIAN,
-    HALF_WIDTHS,
-    NOMINAL_WIDTHS,
 )
 from uncertainty_depth.metrics.merci import error_ratio
 from uncertainty_depth.metrics.sparsification import (

@@ -20,13 +20,15 @@ import numpy as np
 from uncertainty_depth.metrics.arrays import Floats
 from uncertainty_depth.metrics.bins import Bins, first_bin_sums
 from uncertainty_depth.metrics.calibration import (
+    DISTRIBUTIONS,
+    HALF_WIDTHS,
+    NOMINAL_WIDTHS,
     area_of_miscoverage,
     crps_sum,
     excess_sum,
     mean_interval_score,
 )
 from uncertainty_depth.metrics.depth import PER_KM
-from uncertainty_depth.metrics.distributions import DISTRIBUTIONS, HALF_WIDTHS, NOMINAL_WIDTHS
 from uncertainty_depth.metrics.merci import error_ratio, normalised, rescaled_mean
 from uncertainty_depth.metrics.sparsification import POGGI
 from uncertainty_depth.metrics.state import (

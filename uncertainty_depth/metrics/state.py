@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.metrics.arrays import Floats
 from uncertainty_depth.metrics.bins import Bins
-from uncertainty_depth.metrics.distributions import CONFIDENCE_LEVELS, DISTRIBUTIONS
+from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS, DISTRIBUTIONS
 from uncertainty_depth.metrics.sparsification import POGGI
 
 MAX_BLOCKS = 128

@@ -10,11 +10,15 @@ from typing import Any
 
 from uncertainty_depth import strict_json
 from uncertainty_depth.calibration.depth_head import DepthHead
-from uncertainty_depth.calibration.guarantee import FrameGuarantee
-from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION, HalfWidths, from_record
+from uncertainty_depth.calibration.half_widths import (
+    BY_DISTRIBUTION,
+    FrameGuarantee,
+    HalfWidths,
+    from_record,
+)
 from uncertainty_depth.calibration.sigma_map import SigmaMap
 from uncertainty_depth.errors import ConfigError, ModelError
-from uncertainty_depth.metrics.distributions import DISTRIBUTIONS
+from uncertainty_depth.metrics.calibration import DISTRIBUTIONS
 from uncertainty_depth.predictions.confidence import TYPES
 
 FORMAT = 2

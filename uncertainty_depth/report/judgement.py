@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.metrics.distributions import DISTRIBUTIONS
+from uncertainty_depth.metrics.calibration import DISTRIBUTIONS
 from uncertainty_depth.metrics.registry import (
     BASELINES,
     BY_NAME,

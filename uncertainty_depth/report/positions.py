@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.metrics.arrays import Floats
-from uncertainty_depth.metrics.distributions import DISTRIBUTIONS
+from uncertainty_depth.metrics.calibration import DISTRIBUTIONS
 from uncertainty_depth.metrics.frame import CELLS, GRID, ScoredPixels
 
 MIN_PIXELS = 20

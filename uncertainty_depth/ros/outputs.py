@@ -21,8 +21,7 @@ from uncertainty_depth.gating import SigmaProducts
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.messages.compressed import FORMAT, encode_compressed_depth
 from uncertainty_depth.records import DepthPrediction
-from uncertainty_depth.report.color_scales import color_scales
-from uncertainty_depth.report.images import DEPTH_COLORS, SIGMA_COLORS, colorize
+from uncertainty_depth.report.images import DEPTH_COLORS, SIGMA_COLORS, color_scales, colorize
 from uncertainty_depth.ros.messages import camera_info_message, image_message, points_message
 from uncertainty_depth.ros.qos import LATCHED_QOS, OUTPUT_QOS
 
