@@ -16,13 +16,21 @@ import torch
 from torch import Tensor
 
 from experiments import deep_dropout
-from uncertainty_depth.config import METHODS, TRAINED_METHODS, NetworkConfig, TrainingConfig
+from experiments.perturbed_features import FeatureNoise, InferenceDropout
+from uncertainty_depth.config import (
+    METHODS,
+    TRAINED_METHODS,
+    TRAINING_FREE_METHODS,
+    UNTRAINED_METHODS,
+    NetworkConfig,
+    TrainingConfig,
+)
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.network.architectures import NETWORKS
 from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.training.plan import HEADS_NEEDED, PLANS, Member, make_member, member_seed
 from uncertainty_depth.uncertainty import ESTIMATORS
-from uncertainty_depth.uncertainty.deterministic import Deterministic
+from uncertainty_depth.uncertainty.members import Deterministic
 
 SELF_TEACHING = "self_teaching"
 
@@ -68,3 +76,7 @@ METHODS.append(SELF_TEACHING)
 HEADS_NEEDED[SELF_TEACHING] = "laplace"
 PLANS[SELF_TEACHING] = self_teaching
 ESTIMATORS[SELF_TEACHING] = Deterministic
+TRAINING_FREE = {"inference_dropout": InferenceDropout, "feature_noise": FeatureNoise}
+for names in (METHODS, TRAINING_FREE_METHODS, UNTRAINED_METHODS):
+    names.extend(TRAINING_FREE)
+ESTIMATORS.update(TRAINING_FREE)

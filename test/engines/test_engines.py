@@ -20,7 +20,7 @@ from uncertainty_depth.uncertainty.mc_dropout import SeededDropout
 from uncertainty_depth.uncertainty.noise import CPU, frame_streams
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-CONFIG = PredictorConfig(samples=5, chunk=3, seed=3, device="cpu")
+CONFIG = PredictorConfig(samples=5, seed=3, device="cpu")
 IMAGE = np.random.default_rng(0).integers(0, 256, (64, 80, 3), dtype=np.uint8)
 STAMP = 1_700_000_000_123_456_789
 TOLERANCES = {"fp32": (1e-4, 1e-4), "bf16": (0.03, 0.01)}
@@ -78,7 +78,6 @@ def engine_config(engine, precision="auto", **options):
     return PredictorConfig(
         **{
             "samples": 5,
-            "chunk": 3,
             "seed": 3,
             "device": "cpu",
             "engine": engine,

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import logging
-
 import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
@@ -19,20 +17,16 @@ CPU = RuntimeError("[enforce fail at alloc_cpu.cpp:75] DefaultCPUAllocator: can'
 GPU = RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB.\nGPU 0 has ...")
 
 
-class Small:
-    """Takes only so many samples at a time."""
+class Failing:
+    """Raises the same error for every batch."""
 
-    def __init__(self, error, fits, **options):
-        self.config = PredictorConfig(**options)
+    def __init__(self, error):
         self.error = error
-        self.fits = fits
-        self.tried = []
+        self.tried = 0
 
     def predict_batch(self, observations, samples, widen):
-        self.tried.append(min(self.config.chunk, self.config.samples))
-        if self.tried[-1] > self.fits:
-            raise self.error
-        return ["maps"]
+        self.tried += 1
+        raise self.error
 
 
 def predict(predictor):
@@ -41,27 +35,17 @@ def predict(predictor):
 
 
 @pytest.mark.parametrize("error", [CPU, GPU, MemoryError()])
-@pytest.mark.parametrize(("fits", "expected"), [(8, [6]), (4, [6, 3]), (1, [6, 3, 1])])
-def test_samples_at_a_time_are_halved_until_they_fit(error, fits, expected, caplog):
-    predictor = Small(error, fits, samples=6, chunk=100)
-    with caplog.at_level(logging.WARNING):
-        assert predict(predictor) == predict(predictor) == "maps"  # the lower chunk is kept
-    assert predictor.tried == [*expected, expected[-1]]
-    assert predictor.config.samples == 6
-    assert len(caplog.records) == len(expected) - 1
-
-
-def test_a_sample_that_does_not_fit_is_one_reason():
-    error = predict(Small(GPU, 0, samples=8, chunk=8))
-    assert isinstance(error, MessageError)
-    assert error.reason == "out_of_memory"
-    assert str(error).endswith("2.00 GiB.")
+def test_an_image_that_does_not_fit_is_one_reason(error):
+    result = predict(Failing(error))
+    assert isinstance(result, MessageError)
+    assert result.reason == "out_of_memory"
+    assert str(result).endswith("; expected fewer samples")
 
 
 def test_other_failures_are_not_tried_again():
-    predictor = Small(RuntimeError("shapes do not match"), 0)
+    predictor = Failing(RuntimeError("shapes do not match"))
     assert predict(predictor) is predictor.error
-    assert len(predictor.tried) == 1
+    assert predictor.tried == 1
 
 
 def test_a_budget_is_refused_where_fewer_passes_are_another_sigma():
@@ -72,7 +56,7 @@ def test_a_budget_is_refused_where_fewer_passes_are_another_sigma():
 
 
 def test_a_budget_is_for_the_batch_and_memory_that_runs_out_halves_it():
-    batches = Batches(FakePredictor(PredictorConfig(samples=8, chunk=1)))
+    batches = Batches(FakePredictor(PredictorConfig(samples=8)))
     for _ in range(12):
         count = batches.choose(40.0, 4).count
         batches.finished(SampleRange(0, count), 4, 4.0 * (1 + count))

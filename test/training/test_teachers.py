@@ -19,7 +19,7 @@ from uncertainty_depth.training.objective import (
 )
 from uncertainty_depth.training.plan import settle
 from uncertainty_depth.training.run import train
-from uncertainty_depth.uncertainty.learned_error import LearnedError
+from uncertainty_depth.uncertainty.members import LearnedError
 
 IMAGE = np.random.default_rng(0).integers(0, 256, (48, 64, 3), dtype=np.uint8)
 

@@ -13,15 +13,15 @@ SHAPES = st.tuples(st.integers(1, 12), st.just(1), st.integers(1, 4), st.integer
 DEPTHS = hnp.arrays(np.float32, SHAPES, elements=st.floats(0.125, 100.0, width=32))
 
 
-def moments_of(depths, variances=None, cuts=()):
+def moments_of(depths, variances=None):
+    """The moments of one frame, whose samples come one after the other."""
     moments = Moments()
-    for part in np.split(np.arange(len(depths)), sorted(cuts)):
-        if len(part):
-            moments.add(
-                torch.from_numpy(depths[part]),
-                None if variances is None else torch.from_numpy(variances[part]),
-            )
-    return moments.estimate()
+    for index in range(len(depths)):
+        one = slice(index, index + 1)
+        variance = None if variances is None else torch.from_numpy(variances[one])
+        moments.add(torch.from_numpy(depths[one]), variance)
+    (estimate,) = moments.estimates()
+    return estimate
 
 
 @given(depths=DEPTHS)
@@ -33,11 +33,14 @@ def test_mean_and_variance_are_those_of_numpy(depths):
     assert estimate.depth_m.dtype == torch.float32
 
 
-@given(depths=DEPTHS, cuts=st.lists(st.integers(0, 12), max_size=4))
-def test_chunks_do_not_change_a_bit(depths, cuts):
-    whole = moments_of(depths, depths)
-    parts = moments_of(depths, depths, cuts)
-    assert all(torch.equal(a, b) for a, b in zip(whole, parts, strict=True))
+@given(depths=DEPTHS)
+def test_frames_of_a_batch_do_not_change_each_other(depths):
+    moments = Moments()
+    for depth in depths:
+        moments.add(torch.from_numpy(np.stack([depth, 2 * depth])), None)
+    alone = (moments_of(depths), moments_of(2 * depths))
+    for one, other in zip(moments.estimates(), alone, strict=True):
+        assert all(map(torch.equal, one, other))
 
 
 def test_a_spread_far_smaller_than_the_depth_survives_float32():

@@ -75,7 +75,7 @@ def test_depth_is_the_mean_of_the_views(network):
 def test_nothing_is_random_and_more_samples_than_views_are_all_views(network):
     estimator = TestTimeAugmentation(network)
     reference = estimator.estimate(IMAGE, STAMP, ALL)
-    other = estimator.estimate(IMAGE, STAMP + 1, replace(ALL, samples=99, chunk=3, seed=5))
+    other = estimator.estimate(IMAGE, STAMP + 1, replace(ALL, samples=99, seed=5))
     assert all(map(torch.equal, other, reference))
     assert estimator.passes(replace(ALL, samples=99)) == len(VIEWS)
     assert estimator.components(replace(ALL, samples=1)) == ("total", "aleatoric")

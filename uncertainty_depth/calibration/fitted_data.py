@@ -1,9 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """When a map applies: the data and options that it was fitted to, stored beside it.
 
-The options are the strength of the training-free methods' perturbation, and the relation between
-samples' noise: a few stratified samples have a larger variance than independent samples, closer to
-the variance of many.
+The options are the number of tta's views, and the relation between samples' noise: a few
+stratified samples have a larger variance than independent samples, closer to the variance of many.
 """
 
 from __future__ import annotations
@@ -145,16 +144,9 @@ class DataMonitor:
         return [note]
 
 
-STRENGTHS = {
-    "tta": "samples",
-    "inference_dropout": "inference_dropout_rate",
-    "feature_noise": "feature_noise_ratio",
-}
-"""Method to the option that decides the size of its sigma; `samples` are the views of tta."""
+SAMPLES = "samples"
 SAMPLING = "sampling"
-SAMPLED_METHODS = ("mc_dropout", "inference_dropout", "feature_noise")
-"""Methods whose samples draw noise."""
-RECORDED = (*STRENGTHS.values(), SAMPLING)
+RECORDED = (SAMPLES, SAMPLING)
 """What a calibration keeps, where its method has it."""
 
 
@@ -166,13 +158,9 @@ def strength_of(method: str, config: PredictorConfig, passes: int) -> dict[str, 
         config: its options.
         passes: samples that are used, at most as many as the method has.
     """
-    strength: dict[str, float | str] = {}
-    name = STRENGTHS.get(method)
-    if name is not None:
-        strength[name] = passes if name == "samples" else getattr(config, name)
-    if method in SAMPLED_METHODS:
-        strength[SAMPLING] = config.sampling
-    return strength
+    if method == "tta":
+        return {SAMPLES: passes}  # the views
+    return {SAMPLING: config.sampling} if method == "mc_dropout" else {}
 
 
 def check_strength(

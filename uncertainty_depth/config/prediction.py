@@ -214,16 +214,8 @@ class RawPredictorConfig:
     sampling: str = option(
         "stratified",
         "how the noise of a frame's samples is related: stratified, each unit is dropped its "
-        "expected number of times to within one; antithetic, in mirrored pairs; independent",
+        "expected number of times to within one; independent",
         choices=SAMPLINGS,
-        expert=True,
-        on_robot=False,
-    )
-    chunk: int = option(
-        8,
-        "samples computed in one batch; limits memory, does not change the result",
-        minimum=1,
-        maximum=1024,
         expert=True,
         on_robot=False,
     )
@@ -232,22 +224,6 @@ class RawPredictorConfig:
         "random seed of the dropout masks, combined with the image's stamp",
         minimum=0,
         maximum=MAX_SEED,
-        expert=True,
-        on_robot=False,
-    )
-    inference_dropout_rate: float = option(
-        0.2,
-        "fraction of the units that inference_dropout drops",
-        minimum=0.0,
-        maximum=0.9,
-        expert=True,
-        on_robot=False,
-    )
-    feature_noise_ratio: float = option(
-        0.5,
-        "standard deviation of feature_noise, as a fraction of each feature map's",
-        minimum=0.0,
-        maximum=10.0,
         expert=True,
         on_robot=False,
     )

@@ -19,8 +19,8 @@ from uncertainty_depth.model_folder.folder import ModelFolder, read
 from uncertainty_depth.network.deployment import prepare
 from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.uncertainty import ESTIMATORS, LearnedError, McDropout
-from uncertainty_depth.uncertainty.learned_error import DEPTH, ERROR
 from uncertainty_depth.uncertainty.mc_dropout import SeededDropout, seeded
+from uncertainty_depth.uncertainty.members import DEPTH, ERROR
 
 FILE = "graphs.json"
 FORMAT = 1

@@ -155,7 +155,7 @@ def warn_of_missing_uncertainty(
 class Predictor:
     """Depth and sigma of images, by the model in a folder.
 
-    `config` may be replaced at any time by one with other `samples`, `chunk`, `seed`, `component`
+    `config` may be replaced at any time by one with other `samples`, `seed`, `component`
     or `calibrated`; the change applies from the next `predict` on. Any thread may call `predict`.
 
     Args:

@@ -7,7 +7,6 @@ import gc
 import logging
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from uncertainty_depth.errors import ConfigError, MessageError
@@ -62,53 +61,20 @@ class Batches:
     def _together(
         self, observations: Sequence[Observation], samples: SampleRange
     ) -> list[DepthPrediction | Exception]:
-        if len(observations) == 1:
-            try:
-                return [self.within_memory(observations[0], samples)]
-            except Exception as error:
-                return [error]
         half = len(observations) // 2
         try:
             return [*self._predictor.predict_batch(observations, samples, widen=False)]
         except Exception as error:
-            is_too_large = is_out_of_memory(error)
-            sentence = f"{type(error).__name__}: {error}"
-        logger.warning("a batch of %d images failed (%s)", len(observations), sentence)
-        if is_too_large:
-            self._max_images = half
-            free_memory()  # outside the handler: the exception's traceback holds the tensors
+            failure: Exception = error.with_traceback(None)  # which holds the tensors
+        if is_out_of_memory(failure):
+            self._max_images = max(half, 1)
+            free_memory()
+            failure = MessageError("out_of_memory", f"{failure}; expected fewer samples")
+        if not half:
+            return [failure]
+        logger.warning("a batch of %d images failed (%s)", len(observations), failure)
         first = self._together(observations[:half], samples)
         return first + self._together(observations[half:], samples)
-
-    def within_memory(self, observation: Observation, samples: SampleRange) -> DepthPrediction:
-        """Return the prediction of an image; if memory runs out, halve `chunk` and retry.
-
-        `chunk` is the number of samples computed at a time: it does not change the result. The
-        predictor keeps the lower one until its options are set anew.
-
-        Raises:
-            MessageError: "out_of_memory", one sample at a time does not fit either.
-        """
-        predictor = self._predictor
-        while True:
-            try:
-                (prediction,) = predictor.predict_batch([observation], samples, widen=False)
-                return prediction
-            except Exception as error:
-                if not is_out_of_memory(error):
-                    raise
-                sentence = str(error).splitlines()[0] if str(error) else type(error).__name__
-            free_memory()  # outside the handler: the exception's traceback holds the tensors
-            config = predictor.config
-            at_once = min(config.chunk, config.samples)
-            if at_once <= 1:
-                raise MessageError(
-                    "out_of_memory", f"one sample at a time does not fit into memory: {sentence}"
-                )
-            predictor.config = replace(config, chunk=at_once // 2)
-            logger.warning(
-                "out of memory (%s): from now on %d samples at a time", sentence, at_once // 2
-            )
 
 
 def is_out_of_memory(error: Exception) -> bool:

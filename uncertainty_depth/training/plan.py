@@ -31,7 +31,7 @@ from uncertainty_depth.training.objective import (
     error_of,
     prediction_of,
 )
-from uncertainty_depth.uncertainty.learned_error import DEPTH, ERROR
+from uncertainty_depth.uncertainty.members import DEPTH, ERROR
 
 logger = logging.getLogger(__name__)
 

@@ -1,11 +1,14 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Uncertainty methods, one file each, behind one interface, `Estimator`."""
 
-from uncertainty_depth.uncertainty.deterministic import Deterministic, Distilled
-from uncertainty_depth.uncertainty.ensemble import Ensemble
 from uncertainty_depth.uncertainty.estimator import Estimator
-from uncertainty_depth.uncertainty.learned_error import LearnedError
-from uncertainty_depth.uncertainty.mc_dropout import FeatureNoise, InferenceDropout, McDropout
+from uncertainty_depth.uncertainty.mc_dropout import McDropout
+from uncertainty_depth.uncertainty.members import (
+    Deterministic,
+    Distilled,
+    Ensemble,
+    LearnedError,
+)
 from uncertainty_depth.uncertainty.test_time_augmentation import TestTimeAugmentation
 
 ESTIMATORS: dict[str, type[Estimator]] = {
@@ -19,6 +22,4 @@ ESTIMATORS: dict[str, type[Estimator]] = {
     "learned_error": LearnedError,
     "distilled": Distilled,
     "tta": TestTimeAugmentation,
-    "inference_dropout": InferenceDropout,
-    "feature_noise": FeatureNoise,
 }

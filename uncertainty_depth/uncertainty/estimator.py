@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -68,56 +67,34 @@ def download(values: Sequence[Tensor]) -> list[NDArray[np.float32]]:
     return [part.view(value.shape).numpy() for part, value in zip(parts, values, strict=True)]
 
 
-@dataclass
 class Moments:
-    """Running mean and variance (Welford 1962), one sample at a time, whatever the chunks.
+    """Running mean and variance of B frames (Welford 1962), one pass at a time.
 
     Depths are accumulated in float32: Welford's update has no cancellation that needs more.
-
-    Attributes:
-        count: number of samples.
-        mean: (h, w) mean depth, metres; 0 before the first sample.
-        squares: (h, w) sum of squared distances to the mean.
-        aleatoric: (h, w) mean of the predicted variances; 0 without a head.
     """
 
-    count: int = 0
-    mean: Tensor | float = 0.0
-    squares: Tensor | float = 0.0
-    aleatoric: Tensor | float = 0.0
+    def __init__(self) -> None:
+        self._count = 0
+        self._mean: Tensor | float = 0.0
+        self._squares: Tensor | float = 0.0  # distances to the mean
+        self._aleatoric: Tensor | float = 0.0
 
-    def add(self, depths: Tensor, variances: Tensor | None) -> None:
-        """Add (M, 1, h, w) depths in metres, and a head's variances in square metres."""
-        for index, depth in enumerate(depths[:, 0]):
-            self.count += 1
-            difference = depth - self.mean
-            self.mean += difference / self.count
-            self.squares += difference * (depth - self.mean)
-            if variances is not None:
-                self.aleatoric += (variances[index, 0] - self.aleatoric) / self.count
-
-    def estimate(self) -> Estimate:
-        """Return the moments of the samples so far; at least one."""
-        mean = torch.as_tensor(self.mean)
-        epistemic = torch.as_tensor(self.squares / self.count).clamp_min(0.0)
-        return Estimate(mean, epistemic, torch.zeros_like(mean) + self.aleatoric)
-
-
-class FrameMoments:
-    """Moments of each frame in a batch whose passes come one after the other."""
-
-    def __init__(self, frames: int) -> None:
-        self._frames = [Moments() for _ in range(frames)]
-
-    def add(self, depths: Tensor, variances: Tensor | None) -> None:
+    def add(self, depths_m: Tensor, variances: Tensor | None) -> None:
         """Add a pass: (B, 1, h, w) depths in metres, and a head's variances in square metres."""
-        for index, moments in enumerate(self._frames):
-            frame = slice(index, index + 1)
-            moments.add(depths[frame], None if variances is None else variances[frame])
+        depth = depths_m[:, 0]
+        self._count += 1
+        difference = depth - self._mean
+        self._mean = self._mean + difference / self._count
+        self._squares = self._squares + difference * (depth - self._mean)
+        if variances is not None:
+            self._aleatoric = self._aleatoric + (variances[:, 0] - self._aleatoric) / self._count
 
     def estimates(self) -> list[Estimate]:
         """Return the moments of each frame; there was at least one pass."""
-        return [moments.estimate() for moments in self._frames]
+        mean = torch.as_tensor(self._mean)
+        epistemic = torch.as_tensor(self._squares / self._count).clamp_min(0.0)
+        aleatoric = torch.zeros_like(mean) + self._aleatoric
+        return [Estimate(*maps) for maps in zip(mean, epistemic, aleatoric, strict=True)]
 
 
 Place = Callable[[DepthNetwork], DepthNetwork]
@@ -127,20 +104,25 @@ Place = Callable[[DepthNetwork], DepthNetwork]
 class Estimator(ABC):
     """Estimates depth and variance from images. Any thread may call it, one at a time.
 
+    By default one network, the model's last member, in one pass.
+
     Attributes:
         networks: the networks in use, the main one last; they may share an encoder.
     """
 
     networks: list[DepthNetwork]
 
+    def __init__(self, network: DepthNetwork) -> None:
+        self.networks = [network]
+
     @classmethod
-    @abstractmethod
     def load(cls, model: ModelFolder, place: Place) -> Estimator:
         """Load the members that the method needs.
 
         Raises:
             ModelError: the model has no such members.
         """
+        return cls(place(model.load(model.members[-1])))
 
     @abstractmethod
     def estimate_batch(
@@ -160,7 +142,7 @@ class Estimator(ABC):
             images: (B, 3, h, w) float32 RGB in [0, 1], on the networks' device.
             stamps_ns: frame times, nanoseconds; with `config.seed` they determine every random
                 number.
-            config: `samples`, `chunk` and `seed` are used; they may differ from call to call.
+            config: `samples` and `seed` are used; they may differ from call to call.
             samples: which of the `passes` to use; None uses all. Single-pass methods ignore it.
         """
 
@@ -174,20 +156,18 @@ class Estimator(ABC):
         """Return one frame's maps, from (1, 3, h, w); see `estimate_batch`."""
         return self.estimate_batch(image, [stamp_ns], config, samples)[0]
 
-    @abstractmethod
     def passes(self, config: PredictorConfig) -> int:
         """Return the number of samples in one estimate."""
+        return 1
 
-    @abstractmethod
     def components(self, config: PredictorConfig) -> tuple[str, ...]:
-        """Return the sigma components of an estimate, from `config.COMPONENTS`."""
+        """Return the sigma components of an estimate, from `config.COMPONENTS`.
 
-
-def components_of(networks: Sequence[DepthNetwork], passes: int) -> tuple[str, ...]:
-    """Return the sigma components: several passes give epistemic, a head gives aleatoric."""
-    components = ["total"]
-    if passes > 1:
-        components.append("epistemic")
-    if any(network.config.head != "none" for network in networks):
-        components.append("aleatoric")
-    return tuple(components)
+        Several passes give epistemic, a head gives aleatoric.
+        """
+        components = ["total"]
+        if self.passes(config) > 1:
+            components.append("epistemic")
+        if any(network.config.head != "none" for network in self.networks):
+            components.append("aleatoric")
+        return tuple(components)

@@ -12,14 +12,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from uncertainty_depth.config import RawPredictorConfig
+from uncertainty_depth.config import PredictorConfig
 
 CPU = torch.device("cpu")
 KEY_MODULUS = 2**64
@@ -31,16 +31,7 @@ PERMUTATIONS = 2**10
 FRAME = 2**32
 """In place of a sample's number: what all samples of a frame draw together."""
 
-Plain = np.random.Philox | torch.Generator
-
-
-class Mirrored(NamedTuple):
-    """A stream that uses 1 - u for each uniform number u."""
-
-    stream: Plain
-
-
-Stream = Plain | Mirrored
+Stream = np.random.Philox | torch.Generator
 
 
 class Streams(Protocol):
@@ -56,7 +47,7 @@ class Streams(Protocol):
 
 
 def frame_streams(
-    config: RawPredictorConfig, stamp_ns: int, numbers: Sequence[int], device: torch.device
+    config: PredictorConfig, stamp_ns: int, numbers: Sequence[int], device: torch.device
 ) -> Streams:
     """Return the random numbers of some of a frame's samples, related by `config.sampling`.
 
@@ -69,21 +60,12 @@ def frame_streams(
     if config.sampling == "stratified":
         stream = random_stream(config.seed, stamp_ns, FRAME, device)
         return StratifiedStreams(stream, numbers, config.samples)
-    if config.sampling == "antithetic":
-        pairs = [_one_of_pair(config.seed, stamp_ns, number, device) for number in numbers]
-        return IndependentStreams(pairs)
     return IndependentStreams(
         [random_stream(config.seed, stamp_ns, number, device) for number in numbers]
     )
 
 
-def _one_of_pair(seed: int, stamp_ns: int, number: int, device: torch.device) -> Stream:
-    """Return an even sample's stream; an odd sample gets the previous sample's, mirrored."""
-    stream = random_stream(seed, stamp_ns, number - number % 2, device)
-    return Mirrored(stream) if number % 2 else stream
-
-
-def random_stream(seed: int, stamp_ns: int, sample: int, device: torch.device = CPU) -> Plain:
+def random_stream(seed: int, stamp_ns: int, sample: int, device: torch.device = CPU) -> Stream:
     """Return the random numbers of one sample in one frame, for the device that uses them.
 
     Philox (Salmon et al. 2011) is a function of key and counter. The key is (seed, stamp); the
@@ -121,20 +103,16 @@ def keep_mask(stream: Stream, shape: Sequence[int], rate: float) -> Tensor:
 
     On the CPU (uint8), 16 random bits are compared with a threshold.
     """
-    plain = stream.stream if isinstance(stream, Mirrored) else stream
-    if isinstance(plain, torch.Generator):
-        uniform = torch.empty(tuple(shape), device=plain.device).uniform_(generator=plain)
-        return (1.0 - uniform if isinstance(stream, Mirrored) else uniform).ge_(rate)
+    if isinstance(stream, torch.Generator):
+        return torch.empty(tuple(shape), device=stream.device).uniform_(generator=stream).ge_(rate)
     count = math.prod(shape)
-    words = np.asarray(plain.random_raw(-(-count // 4))).view(np.uint16)[:count]
-    mask = (~words if isinstance(stream, Mirrored) else words) >= round(rate * UNIFORM_LEVELS)
+    words = np.asarray(stream.random_raw(-(-count // 4))).view(np.uint16)[:count]
+    mask = words >= round(rate * UNIFORM_LEVELS)
     return torch.from_numpy(mask.view(np.uint8)).view(*shape)
 
 
 def normal_noise(stream: Stream, shape: Sequence[int]) -> Tensor:
     """Return float32 samples of N(0, 1)."""
-    if isinstance(stream, Mirrored):
-        return -normal_noise(stream.stream, shape)
     if isinstance(stream, torch.Generator):
         return torch.empty(tuple(shape), device=stream.device).normal_(generator=stream)
     generator = np.random.Generator(stream)
@@ -160,7 +138,7 @@ class StratifiedStreams:
         samples: M, the number of all samples.
     """
 
-    stream: Plain
+    stream: Stream
     numbers: Sequence[int]
     samples: int
 
@@ -211,10 +189,6 @@ class GivenNoise:
 
     def keep_masks(self, shape: Sequence[int], rate: float) -> Tensor:
         """Return the noise, (m, h, w, C) masks."""
-        return self.noise
-
-    def normal_noise(self, shape: Sequence[int]) -> Tensor:
-        """Return the noise, (m, h, w, C) samples of N(0, 1)."""
         return self.noise
 
 

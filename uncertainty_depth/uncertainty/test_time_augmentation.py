@@ -16,16 +16,13 @@ from torch import Tensor
 from torch.nn import functional
 
 from uncertainty_depth.config import PredictorConfig
-from uncertainty_depth.model_folder.folder import ModelFolder
 from uncertainty_depth.network.depth_network import DepthNetwork, NetworkOutput
 from uncertainty_depth.network.encoder import resize_maps
 from uncertainty_depth.records import SampleRange
 from uncertainty_depth.uncertainty.estimator import (
     Estimate,
     Estimator,
-    FrameMoments,
-    Place,
-    components_of,
+    Moments,
 )
 
 COLORS = 3
@@ -66,21 +63,9 @@ class TestTimeAugmentation(Estimator):
 
     __test__ = False  # no test class of pytest
 
-    def __init__(self, network: DepthNetwork) -> None:
-        self.networks = [network]
-
-    @classmethod
-    def load(cls, model: ModelFolder, place: Place) -> TestTimeAugmentation:
-        """Load the model's last member."""
-        return cls(place(model.load(model.members[-1])))
-
     def passes(self, config: PredictorConfig) -> int:
         """See `Estimator`; at most the number of views."""
         return min(config.samples, len(VIEWS))
-
-    def components(self, config: PredictorConfig) -> tuple[str, ...]:
-        """See `Estimator`."""
-        return components_of(self.networks, self.passes(config))
 
     @torch.inference_mode()
     def estimate_batch(
@@ -94,12 +79,12 @@ class TestTimeAugmentation(Estimator):
 
         Only the length of a range of samples counts: the views are not exchangeable, and different
         views for each frame would make sigma flicker. The image itself comes last, so that the
-        encoder's latest features belong to it. Memory is bounded by one pass, whatever the chunk.
+        encoder's latest features belong to it. Memory is bounded by one pass.
         """
         network = self.networks[0]
         passes = self.passes(config)
         count = passes if samples is None else min(samples.count, passes)
-        moments = FrameMoments(len(stamps_ns))
+        moments = Moments()
         for view in reversed(VIEWS[:count]):
             output = predict_view(network, images, view)
             moments.add(output.depth_m, network.variance(output))

@@ -9,13 +9,20 @@ import numpy as np
 import pytest
 import torch
 
+from experiments import perturbed_features
+from experiments.perturbed_features import (
+    DROPOUT_RATE,
+    NOISE_RATIO,
+    FeatureNoise,
+    InferenceDropout,
+)
 from uncertainty_depth.config import NetworkConfig, PredictorConfig
 from uncertainty_depth.network.hourglass import Hourglass
-from uncertainty_depth.uncertainty import FeatureNoise, InferenceDropout, McDropout
+from uncertainty_depth.uncertainty import McDropout
 from uncertainty_depth.uncertainty.noise import keep_mask, normal_noise, random_stream
 
 STAMP = 1_700_000_000_123_456_789
-CONFIG = PredictorConfig(samples=5, chunk=2, seed=3, sampling="independent")
+CONFIG = PredictorConfig(samples=5, seed=3, sampling="independent")
 IMAGE = torch.rand(1, 3, 50, 70, generator=torch.Generator().manual_seed(0))
 BOTH = pytest.mark.parametrize("method", [InferenceDropout, FeatureNoise])
 
@@ -33,11 +40,11 @@ def by_hand(method, x, sample):
     values = x[0].permute(1, 2, 0).double().numpy()
     bits = random_stream(CONFIG.seed, STAMP, sample)
     if method is InferenceDropout:
-        rate = CONFIG.inference_dropout_rate
+        rate = DROPOUT_RATE
         changed = values * keep_mask(bits, values.shape, rate).numpy() / (1 - rate)
     else:
         noise = normal_noise(bits, values.shape).numpy()
-        changed = values + CONFIG.feature_noise_ratio * values.std((0, 1)) * noise
+        changed = values + NOISE_RATIO * values.std((0, 1)) * noise
     return torch.from_numpy(changed).float().permute(2, 0, 1)[None]
 
 
@@ -58,23 +65,22 @@ def test_it_is_m_whole_passes_with_the_first_map_changed(method, network):
 
 
 @BOTH
-def test_the_noise_follows_from_seed_and_stamp_whatever_the_chunk(method, network):
+def test_the_noise_follows_from_seed_and_stamp(method, network):
     estimator = method(network)
     reference = estimator.estimate(IMAGE, STAMP, CONFIG)
     torch.manual_seed(99)
     assert all(map(torch.equal, estimator.estimate(IMAGE, STAMP, CONFIG), reference))
-    chunked = estimator.estimate(IMAGE, STAMP, replace(CONFIG, chunk=5))
-    torch.testing.assert_close(chunked.epistemic, reference.epistemic, rtol=1e-3, atol=1e-8)
     for stamp, seed in ((STAMP + 1, CONFIG.seed), (STAMP, CONFIG.seed + 1)):
         other = estimator.estimate(IMAGE, stamp, replace(CONFIG, seed=seed))
         assert not torch.equal(other.epistemic, reference.epistemic)
 
 
-def test_the_networks_own_dropouts_are_off():
+def test_the_networks_own_dropouts_are_off(monkeypatch):
+    monkeypatch.setattr(perturbed_features, "NOISE_RATIO", 0.0)
     torch.manual_seed(0)
     made = Hourglass(NetworkConfig(backbone="tiny", decoder_width=16, dropout=0.4)).eval()
-    off = replace(CONFIG, feature_noise_ratio=0.0)
     torch.testing.assert_close(
-        FeatureNoise(made).estimate(IMAGE, STAMP, off).depth_m, made(IMAGE).depth_m[0, 0].detach()
+        FeatureNoise(made).estimate(IMAGE, STAMP, CONFIG).depth_m,
+        made(IMAGE).depth_m[0, 0].detach(),
     )
-    assert McDropout(made).estimate(IMAGE, STAMP, off).epistemic.max() > 1e-6
+    assert McDropout(made).estimate(IMAGE, STAMP, CONFIG).epistemic.max() > 1e-6
