@@ -14,6 +14,7 @@ from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import PredictorConfig, SynthesisConfig
 from uncertainty_depth.errors import ModelError
 from uncertainty_depth.inference.predictor import Predictor
+from uncertainty_depth.inference.settings import calibrations_of
 from uncertainty_depth.metrics.calibration import distribution_of
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.model_folder.writing import export_half, set_calibration, set_members
@@ -28,6 +29,11 @@ def model(model_template, tmp_path):
     return shutil.copytree(model_template, tmp_path / "model")
 
 
+def maps(model):
+    """The maps of all calibrations in a folder, by key."""
+    return {key: found.sigma_map for key, found in calibrations_of(read(model)).items()}
+
+
 def picture(seed=0):
     """Return an image of the network's size."""
     return np.random.default_rng(seed).integers(0, 256, (64, 64, 3), dtype=np.uint8)
@@ -35,10 +41,10 @@ def picture(seed=0):
 
 def test_the_folder_gives_the_map_back_and_keeps_the_rest(model):
     before = json.loads((model / "model.json").read_text())
-    assert read(model).calibration == {}
+    assert maps(model) == {}
     set_calibration(model, "mc_dropout", MAP, {"sources": ["bag"]})
     set_calibration(model, "multi_epochs", IDENTITY, {})
-    assert read(model).calibration == {"mc_dropout": MAP, "multi_epochs": IDENTITY}
+    assert maps(model) == {"mc_dropout": MAP, "multi_epochs": IDENTITY}
     after = json.loads((model / "model.json").read_text())
     assert after.pop("calibration")["mc_dropout"]["sources"] == ["bag"]
     assert after == before
@@ -86,17 +92,17 @@ def test_a_calibration_holds_for_its_method_alone(model):
 def test_members_that_are_trained_further_drop_the_calibration(model):
     set_calibration(model, "mc_dropout", MAP, {})
     set_members(model, ["m0", "m1"], "mc_dropout", {"epochs": 4})
-    assert read(model).calibration == {}
+    assert maps(model) == {}
 
 
 def test_other_members_drop_the_calibration_and_a_copy_in_half_keeps_it(model, tmp_path):
     set_calibration(model, "mc_dropout", MAP, {})
     export_half(model, tmp_path / "half")
-    assert read(tmp_path / "half").calibration == {"mc_dropout": MAP}
+    assert maps(tmp_path / "half") == {"mc_dropout": MAP}
     set_members(model, ["m0", "m1"], "multi_epochs")
-    assert read(model).calibration == {"mc_dropout": MAP}, "the same members"
+    assert maps(model) == {"mc_dropout": MAP}, "the same members"
     set_members(model, ["m1"], "mc_dropout")
-    assert read(model).calibration == {}
+    assert maps(model) == {}
 
 
 @pytest.mark.parametrize(
@@ -111,7 +117,7 @@ def test_a_damaged_calibration_is_named(model, damage):
     content = json.loads((model / "model.json").read_text())
     (model / "model.json").write_text(json.dumps({**content, "calibration": damage}))
     with pytest.raises(ModelError, match=r"model\.json cannot be used: "):
-        read(model)
+        calibrations_of(read(model))
 
 
 @pytest.fixture(scope="module")
@@ -128,17 +134,17 @@ def command(*arguments):
 def test_a_model_is_calibrated_on_a_bag_from_the_command_line(model, bag, tmp_path, capsys):
     assert command(model, bag, "--dry-run") == 0
     assert "before" in capsys.readouterr().out
-    assert read(model).calibration == {}
+    assert maps(model) == {}
     assert not (model / "calibration.json").exists()
     assert command(model, bag, "--dry-run", "--output", tmp_path / "out") == 0
     assert (tmp_path / "out" / "calibration.json").exists()
-    assert read(model).calibration == {}
+    assert maps(model) == {}
     assert command(model, bag) == 0
     assert "written to" in capsys.readouterr().out
     assert (model / "calibration.png").exists()
     content = json.loads((model / "calibration.json").read_text())
     assert content["not_used"]["after"]["auce"] < content["not_used"]["before"]["auce"]
-    (found,) = read(model).calibration.values()
+    (found,) = maps(model).values()
     assert found == SigmaMap.from_mapping(content["map"])
 
 
@@ -181,9 +187,9 @@ def test_evaluate_says_whether_sigma_was_calibrated(model, bag, tmp_path, capsys
 
 def test_calibrating_again_starts_from_raw_sigma(model, bag):
     assert command(model, bag) == 0
-    first = read(model).calibration
+    first = maps(model)
     assert command(model, bag) == 0
-    assert read(model).calibration == first
+    assert maps(model) == first
 
 
 def test_refusals_are_one_sentence_and_leave_the_model_alone(model, bag, capsys):
@@ -200,7 +206,8 @@ def test_refusals_are_one_sentence_and_leave_the_model_alone(model, bag, capsys)
 
 def test_the_folder_keeps_what_the_map_was_fitted_to(model, bag):
     assert command(model, bag) == 0
-    (fitted,) = read(model).fitted_to.values()
+    (found,) = calibrations_of(read(model)).values()
+    fitted = found.fitted_to
     assert fitted.sources == (str(bag),)
     assert fitted.frames == 7, "the first of ten, without the third reported on"
     assert 0.1 <= fitted.depth_range_m[0] < fitted.depth_range_m[1] <= 80

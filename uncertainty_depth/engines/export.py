@@ -15,12 +15,11 @@ from uncertainty_depth.engines.graphs import GraphPair, input_channels, trace
 from uncertainty_depth.engines.loading import check_method
 from uncertainty_depth.engines.runtimes import require_onnx
 from uncertainty_depth.model_folder.files import read_json
-from uncertainty_depth.model_folder.folder import ModelFolder, read
+from uncertainty_depth.model_folder.folder import DEPTH, ERROR, ModelFolder, read
 from uncertainty_depth.network.deployment import prepare
 from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.uncertainty import ESTIMATORS, LearnedError, McDropout
 from uncertainty_depth.uncertainty.mc_dropout import SeededDropout, seeded
-from uncertainty_depth.uncertainty.members import DEPTH, ERROR
 
 FILE = "graphs.json"
 FORMAT = 1

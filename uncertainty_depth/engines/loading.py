@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -18,7 +18,7 @@ from uncertainty_depth.engines.graphs import GraphPair, input_channels, output_o
 from uncertainty_depth.engines.runtimes import Compiled, Engine, make_engine
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.model_folder.folder import ModelFolder
-from uncertainty_depth.network.deployment import check_precision, choose_device, prepare
+from uncertainty_depth.network.deployment import prepare
 from uncertainty_depth.network.depth_network import DepthNetwork, NetworkOutput
 from uncertainty_depth.uncertainty import ESTIMATORS, Estimator
 from uncertainty_depth.uncertainty.mc_dropout import seeded
@@ -108,55 +108,10 @@ class EngineNetwork:
 CPU = torch.device("cpu")
 
 
-class Loaded(NamedTuple):
-    """An estimator that an engine runs.
-
-    Attributes:
-        estimator: of the method.
-        engine: what runs it, as an option names it.
-        precision: in which it computes.
-        device: of the images it takes.
-        compiler: the engine, if it is not torch.
-    """
-
-    estimator: Estimator
-    engine: str
-    precision: str
-    device: torch.device
-    compiler: Engine | None = None
-
-    @property
-    def description(self) -> str:
-        """Readable name of engine, device and precision; complete after the first run."""
-        if self.compiler is not None:
-            return self.compiler.description
-        return f"torch {torch.__version__} on {self.device} in {self.precision}"
-
-
-def load(model: ModelFolder, method: str, engine: str, precision: str, device: str) -> Loaded:
-    """Return the estimator of a method for one engine.
-
-    Args:
-        model: the folder.
-        method: a name of `ESTIMATORS`.
-        engine: torch, openvino or onnxruntime.
-        precision: auto takes the engine's own.
-        device: auto, cpu, cuda or cuda:0, cuda:1, ...
-
-    Raises:
-        ConfigError: the engine is not installed, cannot run the method, or has no such device or
-            precision.
-        ModelError: the model cannot be run with the method.
-    """
-    if engine == "torch":
-        torch_device = choose_device(device)
-        precision = "fp32" if precision == "auto" else precision
-        check_precision(torch_device, precision)
-
-        def place(network: DepthNetwork) -> DepthNetwork:
-            return prepare(network, torch_device, precision)
-
-        return Loaded(ESTIMATORS[method].load(model, place), engine, precision, torch_device)
+def load_compiled(
+    model: ModelFolder, method: str, engine: str, precision: str, device: str
+) -> tuple[Estimator, Engine]:
+    """Return the estimator of a method, compiled, and the engine; see `inference.settings.load`."""
     check_method(method, engine)
     compiler = make_engine(engine, precision, device)
     encoders: dict[int, Compiled] = {}
@@ -165,8 +120,7 @@ def load(model: ModelFolder, method: str, engine: str, precision: str, device: s
         prepared = prepare(network, CPU, "fp32")
         return cast(DepthNetwork, EngineNetwork(prepared, compiler, encoders))
 
-    estimator: Any = ESTIMATORS[method].load(model, compile_network)
-    return Loaded(estimator, engine, compiler.precision, CPU, compiler)
+    return ESTIMATORS[method].load(model, compile_network), compiler
 
 
 def check_method(method: str, engine: str) -> None:

@@ -20,7 +20,6 @@ from uncertainty_depth import familiarity
 from uncertainty_depth.calibration.fitted_data import DataMonitor
 from uncertainty_depth.calibration.half_widths import HalfWidths
 from uncertainty_depth.config import UNTRAINED_METHODS, PredictorConfig
-from uncertainty_depth.engines.loading import Loaded, load
 from uncertainty_depth.errors import ConfigError, MessageError
 from uncertainty_depth.familiarity import Gauge
 from uncertainty_depth.geometry.camera import Camera
@@ -28,18 +27,20 @@ from uncertainty_depth.geometry.focal_length import TrainingLens
 from uncertainty_depth.geometry.resampling import resample_depth
 from uncertainty_depth.images import ImageLike, as_rgb
 from uncertainty_depth.inference.settings import (
+    Loaded,
     ModelOptions,
     Settings,
     check_widening,
     choose_method,
+    load,
 )
 from uncertainty_depth.model_folder.folder import ModelFolder, read
-from uncertainty_depth.network.encoder import image_tensor, resize_image
+from uncertainty_depth.network.encoder import download, image_tensor, resize_image
 from uncertainty_depth.options import changed, check, takes_options
 from uncertainty_depth.records import DepthPrediction, Observation, SampleRange
 from uncertainty_depth.sparse_depth import SparseInput, check_sparse_depth, parse, spread
 from uncertainty_depth.uncertainty import Estimator
-from uncertainty_depth.uncertainty.estimator import Estimate, download
+from uncertainty_depth.uncertainty.estimator import Estimate
 
 logger = logging.getLogger(__name__)
 

@@ -1,19 +1,67 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The options of a predictor, checked against its model, and the calibration that they select."""
+"""What a predictor makes of its options: method, estimator and engine, calibration."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
 
 from uncertainty_depth.calibration import IDENTITY
-from uncertainty_depth.calibration.fitted_data import DataMonitor, check_strength, strength_of
-from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION, HalfWidths
+from uncertainty_depth.calibration.fitted_data import (
+    DataMonitor,
+    FittedData,
+    check_strength,
+    strength_of,
+)
+from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION, HalfWidths, from_record
 from uncertainty_depth.calibration.sigma_map import SigmaMap
 from uncertainty_depth.config import UNTRAINED_METHODS, PredictorConfig
-from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.errors import ConfigError, ModelError
 from uncertainty_depth.metrics.calibration import distribution_of
 from uncertainty_depth.model_folder.folder import ModelFolder
-from uncertainty_depth.uncertainty import Estimator
+from uncertainty_depth.network.deployment import check_precision, choose_device, prepare
+from uncertainty_depth.uncertainty import ESTIMATORS, Estimator
+
+if TYPE_CHECKING:
+    from uncertainty_depth.engines.runtimes import Engine
+
+
+class Calibration(NamedTuple):
+    """A calibration of sigma in the model folder.
+
+    Attributes:
+        sigma_map: maps raw to calibrated sigma.
+        fitted_to: the data it was fitted to; None if the record does not say.
+        half_widths: measured half widths of intervals, in sigmas; None if not measured.
+        record: all of its entry in `model.json`.
+    """
+
+    sigma_map: SigmaMap
+    fitted_to: FittedData | None
+    half_widths: HalfWidths | None
+    record: Mapping[str, Any]
+
+
+def calibrations_of(model: ModelFolder) -> dict[str, Calibration]:
+    """Return the model's calibrations by key: method, and component if any.
+
+    Raises:
+        ModelError: a record is damaged.
+    """
+    try:
+        return {key: _calibration(record) for key, record in model.calibration.items()}
+    except (ModelError, AttributeError, TypeError) as error:
+        raise ModelError(f"{model.path / 'model.json'} cannot be used: {error}") from error
+
+
+def _calibration(record: Mapping[str, Any]) -> Calibration:
+    sigma_map = SigmaMap.from_mapping(record)
+    fitted = record.get("fitted_to")
+    fitted_to = None if fitted is None else FittedData.from_mapping(fitted)
+    return Calibration(sigma_map, fitted_to, from_record(record), record)
 
 
 class Settings(NamedTuple):
@@ -49,10 +97,11 @@ class ModelOptions:
         self._method = method
         self._estimator = estimator
         self._head = estimator.networks[-1].config.head
+        self._calibrations = calibrations_of(model)
         self._monitors = {
-            key: DataMonitor(sigma_map.name, model.fitted_to.get(key))
-            for key, sigma_map in model.calibration.items()
-            if sigma_map.name != IDENTITY.name
+            key: DataMonitor(found.sigma_map.name, found.fitted_to)
+            for key, found in self._calibrations.items()
+            if found.sigma_map.name != IDENTITY.name
         }
 
     def settings(self, config: PredictorConfig) -> Settings:
@@ -64,15 +113,11 @@ class ModelOptions:
         self.check(config)
         key = self._calibration_key(config)
         uncalibrated = BY_DISTRIBUTION[distribution_of(self._head)]
-        if not config.calibrated:
+        found = self._calibrations.get(key)
+        if found is None or not config.calibrated:
             return Settings(config, key, IDENTITY, None, uncalibrated)
-        return Settings(
-            config,
-            key,
-            self._model.calibration.get(key, IDENTITY),
-            self._monitors.get(key),
-            self._model.half_widths.get(key) or uncalibrated,
-        )
+        half_widths = found.half_widths or uncalibrated
+        return Settings(config, key, found.sigma_map, self._monitors.get(key), half_widths)
 
     def check(self, config: PredictorConfig) -> None:
         """Raise `ConfigError` unless the model has the sigma that these options ask for.
@@ -95,7 +140,7 @@ class ModelOptions:
                 f"{' or '.join(map(repr, components))}"
             )
         if config.calibrated:
-            record = self._model.calibration_records.get(self._calibration_key(config), {})
+            record = self._model.calibration.get(self._calibration_key(config), {})
             strength = self.strength(config)
             check_strength(self._method, strength, record, str(self._model.path))
 
@@ -137,3 +182,55 @@ def choose_method(requested: str, model: ModelFolder) -> str:
             f"expected {' or '.join(dict.fromkeys(choices))}"
         )
     return requested or model.method
+
+
+class Loaded(NamedTuple):
+    """An estimator that an engine runs.
+
+    Attributes:
+        estimator: of the method.
+        engine: what runs it, as an option names it.
+        precision: in which it computes.
+        device: of the images it takes.
+        compiler: the engine, if it is not torch.
+    """
+
+    estimator: Estimator
+    engine: str
+    precision: str
+    device: torch.device
+    compiler: Engine | None = None
+
+    @property
+    def description(self) -> str:
+        """Readable name of engine, device and precision; complete after the first run."""
+        if self.compiler is not None:
+            return self.compiler.description
+        return f"torch {torch.__version__} on {self.device} in {self.precision}"
+
+
+def load(model: ModelFolder, method: str, engine: str, precision: str, device: str) -> Loaded:
+    """Return the estimator of a method for one engine.
+
+    Args:
+        model: the folder.
+        method: a name of `ESTIMATORS`.
+        engine: torch, openvino or onnxruntime.
+        precision: auto takes the engine's own.
+        device: auto, cpu, cuda or cuda:0, cuda:1, ...
+
+    Raises:
+        ConfigError: the engine is not installed, cannot run the method, or has no such device or
+            precision.
+        ModelError: the model cannot be run with the method.
+    """
+    if engine != "torch":
+        from uncertainty_depth.engines.loading import load_compiled  # and its libraries
+
+        estimator, compiler = load_compiled(model, method, engine, precision, device)
+        return Loaded(estimator, engine, compiler.precision, torch.device("cpu"), compiler)
+    torch_device = choose_device(device)
+    precision = "fp32" if precision == "auto" else precision
+    check_precision(torch_device, precision)
+    place = partial(prepare, device=torch_device, precision=precision)
+    return Loaded(ESTIMATORS[method].load(model, place), engine, precision, torch_device)

@@ -25,9 +25,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from uncertainty_depth.calibration.fitted_data import FittedData
-from uncertainty_depth.calibration.half_widths import HalfWidths, from_record
-from uncertainty_depth.calibration.sigma_map import SigmaMap
 from uncertainty_depth.config import METHODS, NetworkConfig
 from uncertainty_depth.errors import ConfigError, ModelError
 from uncertainty_depth.model_folder.files import check_tensors, read_json, read_tensors
@@ -45,6 +42,9 @@ logger = logging.getLogger(__name__)
 ENCODER = "encoder"
 FAMILIARITY = "familiarity.safetensors"
 RESERVED = (ENCODER, "familiarity")
+DEPTH = "depth"
+ERROR = "error"
+"""The two members of learned_error."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,10 @@ class Architecture:
 
 @dataclass(frozen=True)
 class ModelFolder:
-    """The checked content of `model.json`; `load` and `load_all` read the weights."""
+    """The checked content of `model.json`; `load` and `load_all` read the weights.
+
+    `calibration` holds the record of each calibrated sigma, see `inference.settings`.
+    """
 
     path: Path
     network: NetworkConfig
@@ -66,12 +69,9 @@ class ModelFolder:
     members: tuple[str, ...]
     shared_encoder: bool
     training: dict[str, Any]
-    calibration: dict[str, SigmaMap] = field(default_factory=dict)
+    calibration: dict[str, Any] = field(default_factory=dict)
     architectures: dict[str, Architecture] = field(default_factory=dict)
     architecture: str = ARCHITECTURES[0]
-    fitted_to: dict[str, FittedData] = field(default_factory=dict)
-    half_widths: dict[str, HalfWidths] = field(default_factory=dict)
-    calibration_records: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
     def is_relative(self) -> bool:
@@ -208,12 +208,9 @@ def read(folder: Path | str, relative: bool = False) -> ModelFolder:
         members,
         content["shared_encoder"],
         content["training"],
-        _read_maps(path, content.get("calibration", {})),
+        content.get("calibration", {}),
         _read_architectures(path, content.get("architectures", {})),
         content["architecture"],
-        _read_fitted_data(path, content.get("calibration", {})),
-        _read_half_widths(path, content.get("calibration", {})),
-        content.get("calibration", {}),
     )
 
 
@@ -270,34 +267,6 @@ def _read_architectures(folder: Path, values: Any) -> dict[str, Architecture]:
             f"{folder / 'model.json'} has architectures that cannot be used; "
             "expected network and backbone of each member in it"
         ) from error
-
-
-def _read_maps(folder: Path, calibration: Any) -> dict[str, SigmaMap]:
-    try:
-        return {method: SigmaMap.from_mapping(values) for method, values in calibration.items()}
-    except (ModelError, AttributeError) as error:
-        raise ModelError(f"{folder / 'model.json'} cannot be used: {error}") from error
-
-
-def _read_fitted_data(folder: Path, calibration: dict[str, Any]) -> dict[str, FittedData]:
-    """Return the data that each map was fitted to; earlier versions did not record it."""
-    try:
-        return {
-            method: FittedData.from_mapping(values["fitted_to"])
-            for method, values in calibration.items()
-            if "fitted_to" in values
-        }
-    except ModelError as error:
-        raise ModelError(f"{folder / 'model.json'} cannot be used: {error}") from error
-
-
-def _read_half_widths(folder: Path, calibration: dict[str, Any]) -> dict[str, HalfWidths]:
-    """Return the measured half widths of intervals; earlier versions did not record them."""
-    try:
-        half_widths = {method: from_record(values) for method, values in calibration.items()}
-    except ModelError as error:
-        raise ModelError(f"{folder / 'model.json'} cannot be used: {error}") from error
-    return {method: widths for method, widths in half_widths.items() if widths is not None}
 
 
 def with_prefix(state: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:

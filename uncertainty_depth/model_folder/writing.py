@@ -6,13 +6,12 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from uncertainty_depth import strict_json
-from uncertainty_depth.calibration.sigma_map import SigmaMap
 from uncertainty_depth.errors import ModelError
 from uncertainty_depth.model_folder.files import read_json, read_tensors, write_json, write_tensors
 from uncertainty_depth.model_folder.folder import (
@@ -24,6 +23,9 @@ from uncertainty_depth.model_folder.folder import (
 )
 from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.options import to_mapping
+
+if TYPE_CHECKING:
+    from uncertainty_depth.calibration.sigma_map import SigmaMap
 
 
 def create(folder: Path | str, network: DepthNetwork, training: Mapping[str, Any]) -> None:

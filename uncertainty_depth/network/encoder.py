@@ -60,6 +60,22 @@ def upload(values: Tensor, device: torch.device | str) -> Tensor:
     return values.to(device)
 
 
+def download(values: Sequence[Tensor]) -> list[NDArray[np.float32]]:
+    """Return float32 tensors on one device as arrays.
+
+    GPU tensors are copied to pinned memory together, with one synchronisation.
+    """
+    device = values[0].device
+    if device.type != "cuda":
+        return [value.numpy() for value in values]
+    together = torch.cat([value.flatten() for value in values])
+    pinned = torch.empty(together.shape, pin_memory=True)
+    pinned.copy_(together, non_blocking=True)
+    torch.cuda.current_stream(device).synchronize()
+    parts = pinned.split([value.numel() for value in values])
+    return [part.view(value.shape).numpy() for part, value in zip(parts, values, strict=True)]
+
+
 def resize_maps(maps: Tensor, size: Sequence[int], align_corners: bool = False) -> Tensor:
     """Return (B, C, h, w) maps resized bilinearly to `size` = (height, width)."""
     if maps.shape[-2:] == tuple(size):

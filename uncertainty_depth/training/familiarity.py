@@ -17,8 +17,8 @@ from uncertainty_depth.familiarity import Familiarity, pooled
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.network.deployment import choose_device
 from uncertainty_depth.network.depth_network import DepthNetwork
+from uncertainty_depth.network.encoder import download
 from uncertainty_depth.training.frames import TrainingFrames
-from uncertainty_depth.uncertainty.estimator import download
 
 logger = logging.getLogger(__name__)
 

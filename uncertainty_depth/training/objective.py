@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -21,8 +22,9 @@ from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.network.deployment import has_bfloat16, prepare
 from uncertainty_depth.network.depth_network import RELATIVE_SCALE, DepthNetwork
-from uncertainty_depth.uncertainty import ESTIMATORS
-from uncertainty_depth.uncertainty.estimator import Estimator
+
+if TYPE_CHECKING:
+    from uncertainty_depth.uncertainty import Estimator
 
 Loss = Callable[[Tensor, Tensor | None, Tensor], Tensor]
 
@@ -217,6 +219,8 @@ def error_of(member: str, folder: Path, device: torch.device) -> ErrorOf:
 
 def prediction_of(teacher: Path | str, folder: Path, device: torch.device) -> PredictionOf:
     """Return the targets of another model: its own method and all members, uncalibrated."""
+    from uncertainty_depth.uncertainty import ESTIMATORS  # which only a distillation needs
+
     model = read(teacher)
     estimator = ESTIMATORS[model.method].load(
         model, partial(prepare, device=device, precision="fp32")

@@ -16,7 +16,7 @@ import torch
 
 from uncertainty_depth.config import NetworkConfig, TrainingConfig
 from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.model_folder.folder import ModelFolder, read
+from uncertainty_depth.model_folder.folder import DEPTH, ERROR, ModelFolder, read
 from uncertainty_depth.network.architectures import PRETRAINED
 from uncertainty_depth.network.families import options_of_architecture
 from uncertainty_depth.options import to_mapping
@@ -31,7 +31,6 @@ from uncertainty_depth.training.objective import (
     error_of,
     prediction_of,
 )
-from uncertainty_depth.uncertainty.members import DEPTH, ERROR
 
 logger = logging.getLogger(__name__)
 

@@ -15,6 +15,7 @@ from torch import Tensor
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.model_folder.folder import ModelFolder
 from uncertainty_depth.network.depth_network import DepthNetwork
+from uncertainty_depth.network.encoder import download
 from uncertainty_depth.records import SampleRange
 
 
@@ -49,22 +50,6 @@ class Estimate(NamedTuple):
         else:
             variance = getattr(self, component)
         return torch.stack([self.depth_m, variance.sqrt()])
-
-
-def download(values: Sequence[Tensor]) -> list[NDArray[np.float32]]:
-    """Return float32 tensors on one device as arrays.
-
-    GPU tensors are copied to pinned memory together, with one synchronisation.
-    """
-    device = values[0].device
-    if device.type != "cuda":
-        return [value.numpy() for value in values]
-    together = torch.cat([value.flatten() for value in values])
-    pinned = torch.empty(together.shape, pin_memory=True)
-    pinned.copy_(together, non_blocking=True)
-    torch.cuda.current_stream(device).synchronize()
-    parts = pinned.split([value.numel() for value in values])
-    return [part.view(value.shape).numpy() for part, value in zip(parts, values, strict=True)]
 
 
 class Moments:

@@ -28,13 +28,10 @@ from torch import Tensor
 
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.errors import ModelError
-from uncertainty_depth.model_folder.folder import ModelFolder
+from uncertainty_depth.model_folder.folder import DEPTH, ERROR, ModelFolder
 from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.records import SampleRange
 from uncertainty_depth.uncertainty.estimator import Estimate, Estimator, Moments, Place
-
-ERROR = "error"
-DEPTH = "depth"
 
 
 class Ensemble(Estimator):
