@@ -111,7 +111,7 @@ CPU = torch.device("cpu")
 def load_compiled(
     model: ModelFolder, method: str, engine: str, precision: str, device: str
 ) -> tuple[Estimator, Engine]:
-    """Return the estimator of a method, compiled, and the engine; see `inference.settings.load`."""
+    """Return the compiled estimator of a method and its engine; see `inference.settings.load`."""
     check_method(method, engine)
     compiler = make_engine(engine, precision, device)
     encoders: dict[int, Compiled] = {}
