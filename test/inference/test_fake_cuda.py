@@ -19,9 +19,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from uncertainty_depth import familiarity
 from uncertainty_depth.config import NetworkConfig, PredictorConfig
-from uncertainty_depth.engines.loading import Loaded
 from uncertainty_depth.inference import predictor as predictor_module
 from uncertainty_depth.inference.predictor import Predictor
+from uncertainty_depth.inference.settings import Loaded
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.model_location import SHIPPED_MODEL
 from uncertainty_depth.network.hourglass import Hourglass
