@@ -28,26 +28,8 @@ POLL_S = 0.5
 
 
 @contextmanager
-def cluster_at(address: str) -> Iterator[Any]:
-    """Connect to a cluster and yield the module `ray`; None for an empty address.
-
-    Args:
-        address: of the cluster; "local" starts one on this machine.
-
-    Raises:
-        ConfigError: Ray is not installed, or no cluster answers at the address.
-    """
-    if not address:
-        yield None
-        return
-    ray = _connected(address)
-    try:
-        yield ray
-    finally:
-        ray.shutdown()
-
-
-def _connected(address: str) -> Any:
+def _cluster(address: str) -> Iterator[Any]:
+    """Connect to a cluster, see `run`, and yield the module `ray`."""
     try:
         import ray
     except ImportError as error:
@@ -63,19 +45,10 @@ def _connected(address: str) -> Any:
             f"no Ray cluster answers at {address}; expected its address, as `ray start --head` "
             "prints it, or local"
         ) from error
-    return ray
-
-
-def go_to(folder: str) -> None:
-    """Work in the driver's folder if the node has it, so that relative paths are the same."""
-    if Path(folder).is_dir():
-        os.chdir(folder)
-
-
-def last_line(error: Exception) -> str:
-    """Return what an error of Ray says last, which is its reason."""
-    lines = str(error).strip().splitlines()
-    return lines[-1] if lines else repr(error)
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
 
 
 def run(
@@ -97,7 +70,7 @@ def run(
     Raises:
         ConfigError: Ray is not installed, or no cluster answers at the address.
     """
-    with cluster_at(address) as ray:
+    with _cluster(address) as ray:
         options: dict[str, Any] = {"num_cpus": 1, "max_retries": RETRIES}
         if gpus and ray.cluster_resources().get("GPU"):
             options["num_gpus"] = 1
@@ -116,7 +89,8 @@ def run(
 
 def _score_remotely(work: Work, folder: str) -> tuple[str, dict[str, bytes]]:
     """Return why scoring failed, empty if it did not, and the files of the report."""
-    go_to(folder)
+    if Path(folder).is_dir():  # relative paths are then the same as the driver's
+        os.chdir(folder)
     with tempfile.TemporaryDirectory() as parent:
         report = Path(parent) / "report"
         failure = score(work, report)
@@ -129,7 +103,8 @@ def _take(ray: Any, reference: Any, source: FleetSource) -> None:
     try:
         failure, files = ray.get(reference)
     except ray.exceptions.RayError as error:
-        source.finish(f"its task failed {RETRIES + 1} times: {last_line(error)}")
+        reason = (str(error).strip() or repr(error)).splitlines()[-1]
+        source.finish(f"its task failed {RETRIES + 1} times: {reason}")
         return
     if files:
         with atomic.replacing_folder(source.folder) as staging:

@@ -10,35 +10,43 @@ counts are equal and sums agree to rounding.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from uncertainty_depth import atomic, strict_npz
 from uncertainty_depth.config import EvaluationConfig
-from uncertainty_depth.errors import SourceError
 from uncertainty_depth.interrupt import held_interrupt
 from uncertainty_depth.metrics import checks, registry
-from uncertainty_depth.metrics.curves import curves
+from uncertainty_depth.metrics.arrays import Floats
+from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS
 from uncertainty_depth.metrics.frame import ScoredPixels, frame_block
-from uncertainty_depth.metrics.state import KINDS, MAX_BLOCKS, Block, Blocks, Sums
+from uncertainty_depth.metrics.merci import ALPHAS
+from uncertainty_depth.metrics.registry import (
+    BY_NAME,
+    METRICS,
+    covered_shares,
+    max_error_at,
+    n_merci_at,
+)
+from uncertainty_depth.metrics.sparsification import POGGI
+from uncertainty_depth.metrics.state import (
+    CANDIDATES,
+    DISTANCE,
+    KINDS,
+    PLOTTED_FRACTIONS,
+    Block,
+    Blocks,
+    Sums,
+)
 from uncertainty_depth.options import changed, from_mapping, takes_options, to_mapping
 
-FORMAT = 7
 HEAP_RESERVE_BYTES = 24 << 20
 """glibc returns freed memory beyond twice the largest block it was ever asked to free. It would
 do so after every frame, and page faults would take a third of the time: one block of this size,
 never touched, makes it keep what a frame needs."""
-LAYOUT = {
-    f"blocks/{name}": strict_npz.Expected(kind.dtype, (kind.size,), MAX_BLOCKS)
-    for name, kind in KINDS.items()
-}
-"""Arrays of a saved state."""
 
 
 class OnlineMetrics:
@@ -201,46 +209,13 @@ class OnlineMetrics:
         return registry.nested(registry.flat_values(self.total()))
 
     def curves(self) -> dict[str, Any]:
-        """Return the plain arrays behind the plots, see `curves.curves`."""
+        """Return the plain arrays behind the plots, see `curves`."""
         return curves(self.total())
-
-    def reset(self) -> None:
-        """Discard all frames."""
-        self.blocks = Blocks()
-        self._last_log_scale = math.nan
-
-    def save(self, path: str | os.PathLike) -> None:
-        """Write the state, to continue later or to merge partial evaluations, in one step."""
-        with atomic.replacing(os.fspath(path)) as temporary:
-            strict_npz.write(temporary, self.header(), self.arrays())
-
-    @classmethod
-    def load(cls, path: str | os.PathLike) -> OnlineMetrics:
-        """Read a saved state; nothing in the file is executed.
-
-        Raises:
-            SourceError: the file is missing, damaged or of another format.
-        """
-        try:
-            header = strict_npz.read_header(path)
-            check_format(path, header.get("format"))
-            return cls.from_arrays(header, strict_npz.read(path, LAYOUT))
-        except FileNotFoundError as error:
-            raise SourceError(f"{path} does not exist; expected a saved metrics state") from error
-        except SourceError:
-            raise
-        # Whatever the zip, deflate, npy and JSON parsers raise for damaged bytes.
-        except Exception as error:
-            raise SourceError(
-                f"{path} is not a complete metrics state ({error}); expected a file written by "
-                "OnlineMetrics.save"
-            ) from error
 
     def header(self) -> dict[str, Any]:
         """Return what is saved beside the arrays."""
         options = to_mapping(self.config)  # of a node: more than the evaluation's own
         return {
-            "format": FORMAT,
             "config": {item.name: options[item.name] for item in fields(EvaluationConfig)},
             "frames_per_block": self.blocks.frames_per_block,
             "frames_in_last_block": self.blocks.frames_in_last,
@@ -248,7 +223,7 @@ class OnlineMetrics:
         }
 
     def arrays(self) -> dict[str, NDArray]:
-        """Return the state as named arrays, see `LAYOUT`."""
+        """Return the state as named arrays."""
         return {f"blocks/{name}": table for name, table in self.blocks.vectors().items()}
 
     @classmethod
@@ -274,14 +249,76 @@ class OnlineMetrics:
         return metrics
 
 
-def check_format(path: str | os.PathLike | Path, number: Any) -> None:
-    """Raise `SourceError` unless a saved state has this version's format."""
-    if number == FORMAT:
-        return
-    is_newer = isinstance(number, int) and number > FORMAT
-    reason = (
-        "it was written by a newer version"
-        if is_newer
-        else "an older version wrote it, evaluate again"
-    )
-    raise SourceError(f"{path} has format {str(number)[:20]}; expected {FORMAT}: {reason}")
+def curves(sums: Sums) -> dict[str, Any]:
+    """Return the curves of the plots, for the predicted sigma and each trivial baseline.
+
+    Args:
+        sums: of all frames, one row.
+
+    Returns:
+        "alpha", "pixels", "variant", and by name of the plot
+
+        - "sparsification": statistic -> {"fractions", "oracle", "random", candidate -> curve,
+          "ause": candidate -> area}, means over the images;
+        - "n_merci": {"alphas", "tail", candidate -> curve}; "tail" is the part in which the
+          largest covered error exceeds the mean error;
+        - "reliability" and "reliability_laplace": {"levels", candidate -> fraction covered};
+        - "by_distance": {"edges", metric -> values}, see the registry.
+
+        Only "pixels" and "variant" when no pixel was seen.
+    """
+    pixels = int(sums["pixels"][0])
+    if not pixels:
+        return {"pixels": 0, "variant": POGGI.title}
+    of = {name: sums.of(name) for name in CANDIDATES}
+    with np.errstate(all="ignore"):
+        max_error = np.array([max_error_at(alpha, sums)[0] for alpha in ALPHAS])
+        n_merci = {
+            name: np.array([n_merci_at(alpha, own)[0] for alpha in ALPHAS])
+            for name, own in of.items()
+        }
+    reliability = {
+        law: {
+            "levels": CONFIDENCE_LEVELS,
+            **{name: covered_shares(law, own)[0] for name, own in of.items()},
+        }
+        for law in ("gaussian", "laplace")
+    }
+    by_distance = {
+        metric.name.removeprefix("by_distance."): metric.values(sums)[0]
+        for metric in METRICS
+        if metric.name.startswith("by_distance.")
+    }
+    return {
+        "pixels": pixels,
+        "alpha": sums.alpha,
+        "variant": POGGI.title,
+        "sparsification": {name: _sparsification(of, name) for name in POGGI.errors},
+        "n_merci": {
+            "alphas": ALPHAS,
+            "tail": max_error > sums["error"][0] / pixels,
+            **n_merci,
+        },
+        "reliability": reliability["gaussian"],
+        "reliability_laplace": reliability["laplace"],
+        "by_distance": {"edges": DISTANCE.edges, **by_distance},
+    }
+
+
+def _sparsification(of: dict[str, Sums], statistic: str) -> dict[str, Any]:
+    sums = of["method"]
+    row = POGGI.errors.index(statistic)
+    frames = sums["frames"][0]
+    oracle: Floats = sums["oracle"][0, row] / frames
+    method, by_depth = sums["removal"][0, :, row] / frames
+    random = np.full_like(oracle, oracle[0])
+    ause = BY_NAME[f"uncertainty.ause.{statistic}"]
+    return {
+        "fractions": POGGI.fractions[PLOTTED_FRACTIONS],
+        "oracle": oracle,
+        "random": random,
+        "method": method,
+        "constant": random,
+        "proportional_to_depth": by_depth,
+        "ause": {name: float(ause.values(own)[0]) for name, own in of.items()},
+    }

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from uncertainty_depth.report.verdict import Verdict
 
 STATE_FILE = "state.npz"
+FORMAT = 7
+"""Of the state."""
 Sink = Callable[[Frame], None]
 
 
@@ -273,6 +275,7 @@ class Evaluation:
             with path.open("rb") as file:
                 os.fsync(file.fileno())
         header = {
+            "format": FORMAT,
             **self.metrics.header(),
             "evaluated": self.evaluated,
             "skipped": dict(self.skipped),

@@ -16,10 +16,9 @@ import numpy as np
 from uncertainty_depth import strict_json, strict_npz
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.errors import ConfigError, SourceError
-from uncertainty_depth.metrics import online
-from uncertainty_depth.metrics.state import BLOCK_CELLS
+from uncertainty_depth.metrics.state import BLOCK_CELLS, KINDS, MAX_BLOCKS
 from uncertainty_depth.options import to_mapping
-from uncertainty_depth.report.evaluation import STATE_FILE, Evaluation
+from uncertainty_depth.report.evaluation import FORMAT, STATE_FILE, Evaluation
 from uncertainty_depth.report.frame_table import FrameRows, FrameTable
 from uncertainty_depth.report.judgement import GREEN, GREY, RED
 from uncertainty_depth.report.positions import Positions
@@ -43,7 +42,10 @@ SUMMARY_LAYOUT: dict[str, Any] = {
 }
 """What is read of a summary; it holds more."""
 LAYOUT = {
-    **online.LAYOUT,
+    **{
+        f"blocks/{name}": Expected(kind.dtype, (kind.size,), MAX_BLOCKS)
+        for name, kind in KINDS.items()
+    },
     **{
         name: Expected(array.dtype.type, array.shape)
         for name, array in Positions().arrays().items()
@@ -117,7 +119,7 @@ def _read(folder: Path, table_of: Callable[[Path, int, int], Any]) -> SavedState
     path = folder / STATE_FILE
     try:
         header = strict_npz.read_header(path)
-        online.check_format(path, header.get("format"))
+        _check_format(path, header.get("format"))
         arrays = strict_npz.read(path, LAYOUT)
         table = header["table"]
         sizes = int(table["size"]), int(table["sums_size"])
@@ -133,6 +135,19 @@ def _read(folder: Path, table_of: Callable[[Path, int, int], Any]) -> SavedState
             f"{path} is not a complete state of an evaluation ({error}); expected another folder, "
             "or a new run with overwrite"
         ) from error
+
+
+def _check_format(path: Path, number: Any) -> None:
+    """Raise `SourceError` unless a saved state has this version's format."""
+    if number == FORMAT:
+        return
+    is_newer = isinstance(number, int) and number > FORMAT
+    reason = (
+        "it was written by a newer version"
+        if is_newer
+        else "an older version wrote it, evaluate again"
+    )
+    raise SourceError(f"{path} has format {str(number)[:20]}; expected {FORMAT}: {reason}")
 
 
 def check_same_options(
