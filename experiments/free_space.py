@@ -4,23 +4,27 @@
 For each frame the distance to the nearest obstacle in the robot's corridor is estimated from the
 lower bound of the predicted depth: depth - m (constant), depth (1 - m) (relative), depth - m
 sigma, and the same with the sigma that the robot's LiDAR corrects as it drives. A frame is
-dangerous if this overestimates the true distance by more than `DANGER_M`. What each margin
-gives away at `DANGEROUS` dangerous frames is the one number. Two attacks on our own sigma are
+dangerous if this overestimates the true distance by more than `DANGER_M`. What each margin gives
+away at `ALLOWED` fractions of dangerous frames is its score. Two attacks on our own sigma are
 scored like it: shuffled over the pixels, and replaced by its mean over the frame.
+
+Which pixels are obstacles is decided by the depth itself, by depth - sigma / 2 in a wider
+corridor, or by the same bound as the distance, as in a costmap that is fed with the points of the
+lower bound.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments import figures
+from experiments import figures, mapping_drives
 from experiments.robot_worlds import (
     View,
     drive,
@@ -43,17 +47,69 @@ from uncertainty_depth.synthetic.sensors import CAMERA_HEIGHT
 Floats = NDArray[np.float64]
 DANGER_M = 0.2
 """A frame is dangerous if the free distance is overestimated by more than this."""
-DANGEROUS = 0.01
-"""Fraction of dangerous frames that the one number allows."""
-MARGINS: dict[str, NDArray[np.floating]] = {
-    "constant": np.linspace(0.0, 3.0, 61),
-    "relative": np.linspace(0.0, 0.95, 61),
-    "sigma": np.concatenate([[0.0], np.geomspace(0.1, 20.0, 60)]),
-    "sigma calibrated online": np.concatenate([[0.0], np.geomspace(0.1, 20.0, 60)]),
-    "sigma, shuffled": np.concatenate([[0.0], np.geomspace(0.1, 20.0, 60)]),
-    "sigma, mean of the frame": np.concatenate([[0.0], np.geomspace(0.1, 20.0, 60)]),
+ALLOWED = (0.01, 0.02)
+"""Fractions of dangerous frames at which margins are compared."""
+WIDER_M = 0.1
+"""Added to the width of the wider corridor."""
+_FRACTIONS = np.linspace(0.0, 0.95, 61)
+_SIGMAS = np.concatenate([[0.0], np.geomspace(0.1, 20.0, 60)])
+
+
+@dataclass(frozen=True, eq=False)
+class Margin:
+    """A way to be careful.
+
+    Attributes:
+        unit: what the margin is a multiple of: constant, depth, or one of the sigmas.
+        sizes: (S,) multiples, from none upwards.
+        obstacles: what decides which pixels are obstacles: the depth, depth - sigma / 2, or the
+            bound itself.
+        wider: whether the corridor is `WIDER_M` wider.
+    """
+
+    unit: str
+    sizes: Floats
+    obstacles: Literal["depth", "half a sigma", "bound"] = "depth"
+    wider: bool = False
+
+
+MARGINS: dict[str, Margin] = {
+    "constant": Margin("constant", np.linspace(0.0, 3.0, 61)),
+    "relative": Margin("depth", _FRACTIONS),
+    "sigma": Margin("sigma", _SIGMAS),
+    "sigma calibrated online": Margin("online sigma", _SIGMAS),
+    "sigma, shuffled": Margin("shuffled sigma", _SIGMAS),
+    "sigma, mean of the frame": Margin("mean sigma", _SIGMAS),
+    "relative, wider corridor": Margin("depth", _FRACTIONS, wider=True),
+    "sigma, wider corridor": Margin("sigma", _SIGMAS, wider=True),
+    "sigma, wider, obstacles at d - sigma / 2": Margin("sigma", _SIGMAS, "half a sigma", True),
+    "relative, one bound": Margin("depth", _FRACTIONS, "bound"),
+    "sigma, one bound": Margin("sigma", _SIGMAS, "bound"),
+    "sigma, one bound, shuffled": Margin("shuffled sigma", _SIGMAS, "bound"),
 }
-"""Sizes of each margin: metres, fraction of the depth, and multiples of sigma."""
+
+
+REAL_MARGINS = (
+    "constant",
+    "relative",
+    "sigma",
+    "sigma, shuffled",
+    "sigma, mean of the frame",
+    "relative, one bound",
+    "sigma, one bound",
+    "sigma, one bound, shuffled",
+)
+"""Of real drives, which have no LiDAR to correct sigma and no floor to tell obstacles from."""
+SCALED_MARGINS = ("relative", "sigma", "relative, one bound", "sigma, one bound")
+"""Of real drives, by the depth at the followed scale."""
+DRAWN = (
+    "constant",
+    "relative",
+    "sigma",
+    "sigma, shuffled",
+    "relative, one bound",
+    "sigma, one bound",
+)
 
 
 @dataclass(frozen=True)
@@ -64,49 +120,50 @@ class Settings:
         worlds: per repetition.
         frames: per world.
         half_width_m: of the corridor.
-        floor_m: height above the floor from which a point is an obstacle.
-        height_m: of the robot; anything higher is not an obstacle.
+        low_m: height from which a point is an obstacle, above the camera.
+        high_m: height above which it is none, above the camera.
         horizon_m: largest distance reported.
         pixels: min number of an obstacle's pixels; its distance is that of this many nearest ones.
     """
 
-    worlds: int = 10
+    worlds: int = 20
     frames: int = 24
     half_width_m: float = 0.3
-    floor_m: float = 0.1
-    height_m: float = 1.2
+    low_m: float = 0.1 - CAMERA_HEIGHT
+    high_m: float = 1.2 - CAMERA_HEIGHT
     horizon_m: float = 5.0
     pixels: int = 20
 
 
-class Corridor:
-    """The pixels of a frame that a depth map places on obstacles in the robot's corridor."""
+TUBE = replace(Settings(), low_m=-0.3, high_m=0.3)
+"""Of a real drive, whose floor is not known: a square tube along the optical axis."""
 
-    def __init__(self, rays: Floats, depth_m: Floats, settings: Settings) -> None:
-        points = rays * depth_m[:, None]
-        height = points[:, 2] + CAMERA_HEIGHT
-        is_ahead = (points[:, 0] > 0) & (np.abs(points[:, 1]) < settings.half_width_m)
-        is_obstacle = (height > settings.floor_m) & (height < settings.height_m)
-        self._settings = settings
-        self._pixels = np.flatnonzero(is_ahead & is_obstacle)
-        self._ahead_per_depth = rays[self._pixels, 0]
-        self._depth_m = depth_m[self._pixels]
 
-    def free_m(self, margin_m: Floats | None = None) -> float:
-        """Return the free distance ahead, by the lower bound depth - margin of each pixel.
+def obstacle_pixels(
+    rays: Floats, depth_m: Floats, settings: Settings, wider_m: float = 0.0
+) -> NDArray[np.intp]:
+    """Return the pixels that a depth places on obstacles in the corridor.
 
-        Args:
-            margin_m: (P,) of all pixels of the frame, metres; None for none.
-        """
-        count = self._settings.pixels
-        horizon = self._settings.horizon_m
-        if len(self._pixels) < count:
-            return horizon
-        bound = self._depth_m
-        if margin_m is not None:
-            bound = np.maximum(bound - margin_m[self._pixels], 0.0)
-        nearest = np.partition(self._ahead_per_depth * bound, count - 1)[count - 1]
-        return min(float(nearest), horizon)
+    A depth of zero, behind which nothing is known, is an obstacle at the camera.
+
+    Args:
+        rays: (P, 3) of the pixels, x ahead and z up, 1 m of depth long.
+        depth_m: (P,) metres.
+        settings: the corridor.
+        wider_m: added to its width, metres.
+    """
+    points = rays * depth_m[:, None]
+    is_ahead = (rays[:, 0] > 0) & (np.abs(points[:, 1]) < settings.half_width_m + wider_m / 2)
+    is_obstacle = (points[:, 2] > settings.low_m) & (points[:, 2] < settings.high_m)
+    return np.flatnonzero(is_ahead & is_obstacle)
+
+
+def free_m(ahead_m: Floats, settings: Settings) -> float:
+    """Return the free distance to the obstacle whose pixels are this far ahead, (N,) metres."""
+    if len(ahead_m) < settings.pixels:
+        return settings.horizon_m
+    nearest = np.partition(ahead_m, settings.pixels - 1)[settings.pixels - 1]
+    return min(float(nearest), settings.horizon_m)
 
 
 class OnlineSigma:
@@ -131,23 +188,77 @@ class OnlineSigma:
 
 
 def distances(
-    view: View, online_sigma_m: Floats, settings: Settings, rng: np.random.Generator
+    view: View,
+    online_sigma_m: Floats,
+    settings: Settings,
+    rng: np.random.Generator,
+    names: Sequence[str] = tuple(MARGINS),
 ) -> dict[str, Any]:
     """Return the true free distance of a frame, and those of each margin at its sizes."""
-    true_m = Corridor(view.rays, view.truth_m, settings).free_m()
-    predicted = Corridor(view.rays, view.depth_m, settings)
     units: Mapping[str, Floats] = {
         "constant": np.ones_like(view.depth_m),
-        "relative": view.depth_m,
+        "depth": view.depth_m,
         "sigma": view.sigma_m,
-        "sigma calibrated online": online_sigma_m,
-        "sigma, shuffled": rng.permutation(view.sigma_m),
-        "sigma, mean of the frame": np.full_like(view.sigma_m, view.sigma_m.mean()),
+        "online sigma": online_sigma_m,
+        "shuffled sigma": rng.permutation(view.sigma_m),
+        "mean sigma": np.full_like(view.sigma_m, np.nanmean(view.sigma_m)),
     }
-    estimates = {}
-    for name, unit in units.items():
-        estimates[name] = [predicted.free_m(size * unit) for size in MARGINS[name]]
-    return {"true": true_m, **estimates}
+    known = np.isfinite(view.truth_m) & np.isfinite(view.depth_m)
+    rays = view.rays[known]
+    depth_m = view.depth_m[known]
+    true_m = view.truth_m[known]
+    pixels = obstacle_pixels(rays, true_m, settings)
+    result: dict[str, Any] = {"true": free_m(rays[pixels, 0] * true_m[pixels], settings)}
+    for name in names:
+        margin = MARGINS[name]
+        unit = units[margin.unit][known]
+        wider_m = WIDER_M if margin.wider else 0.0
+        by_depth = depth_m
+        if margin.obstacles == "half a sigma":
+            by_depth = np.maximum(depth_m - 0.5 * view.sigma_m[known], 0.0)
+        pixels = obstacle_pixels(rays, by_depth, settings, wider_m)
+        estimates = []
+        for size in margin.sizes:
+            bound_m = np.maximum(depth_m - size * unit, 0.0)
+            if margin.obstacles == "bound":
+                pixels = obstacle_pixels(rays, bound_m, settings, wider_m)
+            estimates.append(free_m(rays[pixels, 0] * bound_m[pixels], settings))
+        result[name] = estimates
+    return result
+
+
+def score_drive(folder: Path, drives: mapping_drives.Drives) -> list[list[dict[str, Any]]]:
+    """Return the distances of each frame of each part of a real drive, by scale and margin.
+
+    Margins of the depth at the followed scale are named "online scale, ...".
+    """
+    rng = np.random.default_rng(0)
+    parts = []
+    for moments in mapping_drives.parts(folder, drives):
+        frames = []
+        for _, views in moments:
+            own = _thinned(views[""])
+            scaled = _thinned(views["online scale, "])
+            frame = distances(own, own.sigma_m, TUBE, rng, REAL_MARGINS)
+            by_scaled = distances(scaled, scaled.sigma_m, TUBE, rng, SCALED_MARGINS)
+            frame |= {f"online scale, {name}": by_scaled[name] for name in SCALED_MARGINS}
+            frames.append(frame)
+        parts.append(frames)
+    return parts
+
+
+def _thinned(view: View) -> View:
+    """Return every second row and column of a view."""
+    kept = np.zeros((view.camera.height, view.camera.width), bool)
+    kept[::2, ::2] = True
+    pixels = np.flatnonzero(kept)
+    return replace(
+        view,
+        rays=view.rays[pixels],
+        truth_m=view.truth_m[pixels],
+        depth_m=view.depth_m[pixels],
+        sigma_m=view.sigma_m[pixels],
+    )
 
 
 def score(seed: int, settings: Settings) -> list[list[dict[str, Any]]]:
@@ -165,104 +276,146 @@ def score(seed: int, settings: Settings) -> list[list[dict[str, Any]]]:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Danger and waste of one margin over its sizes; row 0 is the sample, the rest replicates.
+    """Danger and waste of one margin over its sizes, of each world.
 
     Attributes:
         sizes: (S,) of the margin.
-        dangerous: (1 + R, S) fraction of frames.
-        given_away_m: (1 + R, S) mean free distance given away.
+        frames: (W,) number of frames of each world.
+        dangerous: (W, S) number of dangerous frames.
+        given_away_m: (W, S) sum of the free distance given away.
     """
 
-    sizes: NDArray[np.floating]
+    sizes: Floats
+    frames: Floats
     dangerous: Floats
     given_away_m: Floats
 
     def given_away_at(self, allowed: float) -> Floats:
-        """Return the distance given away at this fraction of dangerous frames, (1 + R,).
+        """Return the mean distance given away at this fraction of dangerous frames, (1 + R,).
 
-        By the smallest margin that is at most as dangerous; NaN without such a margin.
+        By the smallest margin that is at most as dangerous; NaN without such a margin. Row 0 is
+        the sample, the others are replicates: worlds are resampled whole, as their frames are
+        alike.
         """
-        values = np.full(len(self.dangerous), np.nan)
-        for row, dangerous in enumerate(self.dangerous):
-            safe = np.flatnonzero(dangerous <= allowed)
-            if safe.size:
-                values[row] = self.given_away_m[row, safe[0]]
+        weights = replicate_weights(len(self.frames))
+        frames = (weights @ self.frames)[:, None]
+        safe = weights @ self.dangerous / frames <= allowed
+        given_away_m = weights @ self.given_away_m / frames
+        first = np.argmax(safe, axis=1)
+        values: Floats = np.where(
+            safe.any(axis=1), given_away_m[np.arange(len(safe)), first], np.nan
+        )
         return values
 
-    def interval(self, allowed: float) -> tuple[float, float, float]:
-        """Return value, and 95 % interval, of the distance given away."""
-        values = self.given_away_at(allowed)
-        low, high = (
-            np.nanpercentile(values, (2.5, 97.5))
-            if np.isfinite(values).any()
-            else (
-                np.nan,
-                np.nan,
-            )
+    def chosen_elsewhere(self, allowed: float) -> tuple[float, float]:
+        """Return dangerous fraction and mean distance given away, each world's size by the others.
+
+        The size is the smallest at which the frames of all other worlds, and one dangerous frame
+        more, are at most as dangerous: the conformal factor of a robot that has driven there.
+        The largest size is taken if none is.
+        """
+        others = self.frames.sum() - self.frames
+        dangerous = self.dangerous.sum(axis=0) - self.dangerous
+        safe = (dangerous + 1) / (others[:, None] + 1) <= allowed
+        chosen = np.where(safe.any(axis=1), np.argmax(safe, axis=1), len(self.sizes) - 1)
+        worlds = np.arange(len(self.frames))
+        total = self.frames.sum()
+        return (
+            float(self.dangerous[worlds, chosen].sum() / total),
+            float(self.given_away_m[worlds, chosen].sum() / total),
         )
-        return float(values[0]), float(low), float(high)
 
     def summary(self) -> dict[str, Any]:
-        """Return the curve and its one number as plain values."""
-        value, low, high = self.interval(DANGEROUS)
+        """Return the curve over all worlds and its scores as plain values."""
+        total = self.frames.sum()
+        scores = {}
+        for allowed in ALLOWED:
+            values = self.given_away_at(allowed)
+            scores[f"{allowed:g}"] = {
+                "given_away_m": [float(values[0]), *_bounds(values)],
+                "chosen_elsewhere": self.chosen_elsewhere(allowed),
+            }
         return {
             "sizes": self.sizes.tolist(),
-            "dangerous": self.dangerous[0].tolist(),
-            "given_away_m": self.given_away_m[0].tolist(),
-            "given_away_at_1_percent_m": [value, low, high],
+            "dangerous": (self.dangerous.sum(axis=0) / total).tolist(),
+            "given_away_m": (self.given_away_m.sum(axis=0) / total).tolist(),
+            "at_dangerous_fraction": scores,
         }
 
 
+def _bounds(values: Floats) -> tuple[float, float]:
+    """Return the 95 % interval of replicates, NaN if no replicate has a value."""
+    if not np.isfinite(values[1:]).any():
+        return np.nan, np.nan
+    low, high = np.nanpercentile(values[1:], (2.5, 97.5))
+    return float(low), float(high)
+
+
 def curves(worlds: Sequence[Sequence[dict[str, Any]]]) -> dict[str, Curve]:
-    """Return the curve of each margin; worlds are resampled whole, as their frames are alike."""
-    weights = replicate_weights(len(worlds))
-    frames = weights @ np.array([len(world) for world in worlds], float)
+    """Return the curve of each margin that the worlds were scored by."""
+    frames = np.array([len(world) for world in worlds], float)
     result = {}
-    for name, sizes in MARGINS.items():
+    for name in worlds[0][0]:
+        if name == "true":
+            continue
+        sizes = MARGINS[name.removeprefix("online scale, ")].sizes
         dangerous = np.zeros((len(worlds), len(sizes)))
-        given_away = np.zeros((len(worlds), len(sizes)))
+        given_away_m = np.zeros((len(worlds), len(sizes)))
         for number, world in enumerate(worlds):
             true_m = np.array([frame["true"] for frame in world])[:, None]
             estimate_m = np.array([frame[name] for frame in world])
             dangerous[number] = (estimate_m - true_m > DANGER_M).sum(axis=0)
-            given_away[number] = np.maximum(true_m - estimate_m, 0.0).sum(axis=0)
-        result[name] = Curve(
-            sizes, weights @ dangerous / frames[:, None], weights @ given_away / frames[:, None]
-        )
+            given_away_m[number] = np.maximum(true_m - estimate_m, 0.0).sum(axis=0)
+        result[name] = Curve(sizes, frames, dangerous, given_away_m)
     return result
 
 
 def table(curves: dict[str, Curve]) -> tuple[list[str], list[list[str]]]:
-    """Return header and rows: danger without a margin, and the distance given away with it."""
-    header = [
-        "margin",
-        "dangerous frames at 0.5 m given away",
-        "given away at 1 % dangerous frames, m",
-        "against a relative margin, m",
-    ]
-    relative = curves["relative"].given_away_at(DANGEROUS)
+    """Return header and rows: the distance given away at the allowed fractions."""
+    header = ["margin"]
+    for allowed in ALLOWED:
+        header += [
+            f"given away at {allowed:.0%} dangerous frames, m",
+            "against a relative margin, m",
+            "size by the other worlds: dangerous, m given away",
+        ]
     rows = []
     for name, curve in curves.items():
-        value, low, high = curve.interval(DANGEROUS)
-        difference = curve.given_away_at(DANGEROUS) - relative
-        text = "–"
-        if name != "relative" and np.isfinite(difference[0]):
-            bounds = np.nanpercentile(difference[1:], (2.5, 97.5))
-            text = f"{difference[0]:+.2f} ({bounds[0]:+.2f} to {bounds[1]:+.2f})"
-        dangerous = np.interp(0.5, curve.given_away_m[0], curve.dangerous[0])
-        interval = f"{value:.2f} ({low:.2f} to {high:.2f})"
-        rows.append([name, f"{dangerous:.1%}", interval, text])
+        row = [name]
+        for allowed in ALLOWED:
+            values = curve.given_away_at(allowed)
+            low, high = _bounds(values)
+            difference = values - curves["relative"].given_away_at(allowed)
+            text = "–"
+            if name != "relative" and np.isfinite(difference[0]):
+                bounds = _bounds(difference)
+                text = f"{difference[0]:+.2f} ({bounds[0]:+.2f} to {bounds[1]:+.2f})"
+            dangerous, given_away_m = curve.chosen_elsewhere(allowed)
+            value = f"{values[0]:.2f} ({low:.2f} to {high:.2f})"
+            if not np.isfinite(values[0]):
+                value = "not reached"
+            row += [value, text, f"{dangerous:.1%}, {given_away_m:.2f}"]
+        rows.append(row)
     return header, rows
 
 
 def plot(curves: dict[str, Curve], path: Path) -> None:
-    """Plot dangerous frames against the free distance given away."""
+    """Plot dangerous frames against the free distance given away, of margins without a comma."""
     figure, panels = figures.panels(1, 1, width=6.0, height=4.0)
     axes = panels[0, 0]
-    for (name, curve), color in zip(curves.items(), figures.COLORS, strict=False):
-        style = "--" if "," in name else "-"
-        axes.plot(curve.given_away_m[0], 100 * curve.dangerous[0], style, color=color, label=name)
-    axes.axhline(100 * DANGEROUS, color="grey", linewidth=0.8)
+    drawn = {name: curve for name, curve in curves.items() if name in DRAWN}
+    for (name, curve), color in zip(drawn.items(), figures.COLORS, strict=False):
+        style = "--" if "shuffled" in name or "mean" in name else "-"
+        total = curve.frames.sum()
+        axes.plot(
+            curve.given_away_m.sum(axis=0) / total,
+            100 * curve.dangerous.sum(axis=0) / total,
+            style,
+            color=color,
+            label=name,
+        )
+    for allowed in ALLOWED:
+        axes.axhline(100 * allowed, color="grey", linewidth=0.8)
     axes.set_xlim(0.0, 2.5)
     axes.set_yscale("symlog", linthresh=1.0)
     axes.set_ylim(0.0, 30.0)
@@ -272,24 +425,23 @@ def plot(curves: dict[str, Curve], path: Path) -> None:
     figures.save(figure, path)
 
 
-def run(output: Path, seeds: int, quick: bool) -> None:
-    """Drive through `seeds` sets of worlds and write table.md, summary.json and free_space.png."""
+def run(output: Path, seeds: int, quick: bool, data: Path | None = None) -> None:
+    """Drive through `seeds` sets of worlds and write table.md, summary.json and free_space.png.
+
+    The real drives in `rgbd/` of the data sets are scored too, if there are any.
+    """
     settings = Settings(worlds=2, frames=6) if quick else Settings()
+    margins = {name: asdict(margin) for name, margin in MARGINS.items()}
     results = resume(
         output / "results",
         [f"seed_{seed:03d}" for seed in range(seeds)],
-        {
-            **asdict(settings),
-            "model": model_digest(),
-            "margins": {name: sizes.tolist() for name, sizes in MARGINS.items()},
-        },
+        {**asdict(settings), "model": model_digest(), "margins": margins},
         lambda name: score(int(name.removeprefix("seed_")), settings),
         "free-space",
     )
     worlds = [world for world in chain.from_iterable(results) if world]
     by_margin = curves(worlds)
-    header, rows = table(by_margin)
-    atomic.write_text(output / "table.md", markdown(header, rows))
+    tables = [markdown(*table(by_margin))]
     summary = {
         "settings": asdict(settings),
         "seeds": seeds,
@@ -298,5 +450,13 @@ def run(output: Path, seeds: int, quick: bool) -> None:
         "frames": sum(map(len, worlds)),
         "margins": {name: curve.summary() for name, curve in by_margin.items()},
     }
+    real = mapping_drives.resumed(
+        output, quick, data, {"tube": asdict(TUBE), "margins": margins}, score_drive
+    )
+    for name, parts in real.items():
+        by_margin_there = curves([part for part in parts if part])
+        tables.append(f"{name}\n\n{markdown(*table(by_margin_there))}")
+        summary[name] = {margin: curve.summary() for margin, curve in by_margin_there.items()}
+    atomic.write_text(output / "table.md", "\n".join(tables))
     strict_json.write(output / "summary.json", summary)
     plot(by_margin, output / "free_space.png")

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments import data_folders, mapping_drives, mapping_report
+from experiments import mapping_drives, mapping_report
 from experiments.mapping_grids import Area, DistanceGrid, HeightMap, Measurement, weights
 from experiments.robot_worlds import (
     View,
@@ -28,7 +28,6 @@ from experiments.robot_worlds import (
 from experiments.runner import resume
 from experiments.tables import markdown
 from uncertainty_depth import atomic, strict_json
-from uncertainty_depth.model_location import MODELS
 from uncertainty_depth.synthetic import furnishing
 
 
@@ -125,25 +124,13 @@ def run(output: Path, seeds: int, quick: bool, data: Path | None = None) -> None
 
 def _real(output: Path, settings: Settings, quick: bool, data: Path | None) -> dict[str, Any]:
     """Return drive, way and metric to its value and replicates."""
-    folder = data_folders.RGBD.existing(data)
-    names = [name for name in mapping_drives.DRIVES if folder and (folder / name).is_dir()]
-    if not folder or not names:
-        return {}
-    drives = mapping_drives.Drives(2, 3) if quick else mapping_drives.Drives()
-    results = resume(
-        output / "results_real",
-        names,
-        {
-            **asdict(settings),
-            **asdict(drives),
-            "model": model_digest(MODELS / mapping_drives.MODEL),
-        },
-        lambda name: mapping_drives.score(
-            folder / name, drives, settings.cell_m, settings.kept_fraction
+    results = mapping_drives.resumed(
+        output,
+        quick,
+        data,
+        asdict(settings),
+        lambda folder, drives: mapping_drives.score(
+            folder, drives, settings.cell_m, settings.kept_fraction
         ),
-        "mapping: real drives",
     )
-    return {
-        name: mapping_report.metrics(parts)["distance"]
-        for name, parts in zip(names, results, strict=True)
-    }
+    return {name: mapping_report.metrics(parts)["distance"] for name, parts in results.items()}

@@ -9,8 +9,8 @@ with the true one of each frame.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -18,14 +18,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments import mapping_report
+from experiments import data_folders, mapping_report
 from experiments.followed_scale import FollowedScale, frame_log_scale
 from experiments.mapping_grids import Area, DistanceGrid, Measurement, weights
-from experiments.robot_worlds import View
+from experiments.robot_worlds import View, model_digest
+from experiments.runner import resume
 from uncertainty_depth.config import PredictorConfig, SourceConfig
 from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.inference.predictor import Predictor
+from uncertainty_depth.model_location import MODELS
 from uncertainty_depth.records import DepthPrediction, Frame
+from uncertainty_depth.synthetic.sensors import OPTICAL_TO_CAMERA_LINK
 
 Floats = NDArray[np.float64]
 MODEL = "indoor"
@@ -54,22 +57,58 @@ class Drives:
     frames: int = 25
 
 
-def score(folder: Path, settings: Drives, cell_m: float, kept_fraction: float) -> list[Any]:
-    """Return the sums of each part of a drive, by grid and way to fuse."""
+def resumed(
+    output: Path,
+    quick: bool,
+    data: Path | None,
+    settings: dict[str, Any],
+    score: Callable[[Path, Drives], list[Any]],
+) -> dict[str, list[Any]]:
+    """Return the score of each part of each real drive in the data sets, by drive.
+
+    Args:
+        output: folder of the experiment.
+        quick: for two short parts.
+        data: folder of the data sets; None takes the one that the environment names.
+        settings: all that a score depends on besides the drives and the model.
+        score: returns the scores of the parts of a drive's folder.
+    """
+    folder = data_folders.RGBD.existing(data)
+    names = [name for name in DRIVES if folder and (folder / name).is_dir()]
+    if not folder or not names:
+        return {}
+    drives = Drives(2, 3) if quick else Drives()
+    results = resume(
+        output / "results_real",
+        names,
+        {**settings, **asdict(drives), "model": model_digest(MODELS / MODEL)},
+        lambda name: score(folder / name, drives),
+        f"{output.name}: real drives",
+    )
+    return dict(zip(names, results, strict=True))
+
+
+def parts(folder: Path, drives: Drives) -> Iterator[list[tuple[Frame, dict[str, View]]]]:
+    """Yield the frames of each part of a drive, with their views by scale."""
     source = open_source(f"rgbd:{folder}{DRIVES[folder.name]}", SourceConfig())
-    wanted = settings.parts * settings.frames
+    wanted = drives.parts * drives.frames
     step = min(max(len(source) // wanted, 1), MAX_STEP)
     records = (record for index, record in enumerate(source) if index % step == 0)
     frames = (
         record for record in records if isinstance(record, Frame) and record.pose is not None
     )
     moments = _moments(islice(frames, wanted))
-    parts = []
-    for number in range(settings.parts):
-        part = list(islice(moments, settings.frames))
-        if part:
-            parts.append(_score_part(part, cell_m, kept_fraction, number))
-    return parts
+    for _ in range(drives.parts):
+        if part := list(islice(moments, drives.frames)):
+            yield part
+
+
+def score(folder: Path, drives: Drives, cell_m: float, kept_fraction: float) -> list[Any]:
+    """Return the sums of each part of a drive, by grid and way to fuse."""
+    return [
+        _score_part(part, cell_m, kept_fraction, number)
+        for number, part in enumerate(parts(folder, drives))
+    ]
 
 
 def _moments(frames: Iterator[Frame]) -> Iterator[tuple[Frame, dict[str, View]]]:
@@ -103,7 +142,7 @@ def _view(frame: Frame, prediction: DepthPrediction, scale: float) -> View:
     assert frame.camera is not None
     assert frame.pose is not None
     truth_m = frame.need_ground_truth().ravel().astype(np.float64)
-    rays = np.empty((0, 3))  # those of a height map, which needs to know what is up
+    rays = frame.camera.rays().reshape(-1, 3) @ OPTICAL_TO_CAMERA_LINK[:3, :3].T
     depth_m = np.where(np.isfinite(truth_m), scale * prediction.depth_m.ravel(), np.nan)
     sigma_m = scale * prediction.sigma_m.ravel().astype(np.float64)
     return View(frame.camera, rays, frame.pose, truth_m, depth_m, sigma_m, frame.stamp_ns)

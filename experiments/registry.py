@@ -123,7 +123,8 @@ EXPERIMENTS: dict[str, Experiment] = {
         "free_space",
         5,
         2,
-        "four minutes of processor time, extrapolated from one seed",
+        "half an hour of processor time, extrapolated from a quick run",
+        reads_data=True,
     ),
     "mapping": Experiment(
         "maps fused from predicted depth, weighed and gated by sigma or by range",
