@@ -7,6 +7,7 @@ python -m benchmarks.acting_rates
 from __future__ import annotations
 
 import argparse
+from itertools import islice
 
 import numpy as np
 
@@ -25,12 +26,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("source", nargs="?", default="synthetic:worlds=4,frames=5,seed=900")
     parser.add_argument("--model", default="demo")
+    parser.add_argument("--every", type=int, default=1, help="take every so many frames")
     arguments = parser.parse_args()
     predictor = Predictor(arguments.model, PredictorConfig())
     pixels = []
-    for frame in open_source(arguments.source, SourceConfig()):
+    source = open_source(arguments.source, SourceConfig())
+    for frame in islice(source, 0, None, arguments.every):
         if isinstance(frame, Frame):
-            maps = predictor.predict(frame.image, frame.stamp_ns)
+            maps = predictor.predict(frame.image, frame.stamp_ns, frame.camera)
             known = np.isfinite(frame.ground_truth_m) & np.isfinite(maps.depth_m)
             pixels.append([values[known] for values in (*maps_of(maps), frame.ground_truth_m)])
     depth, sigma, truth = np.concatenate(pixels, axis=1)
@@ -61,13 +64,22 @@ def print_gate(depth, sigma, truth) -> None:
 
 
 def print_clearing(depth, sigma, truth) -> None:
-    """Print how often the end of the cleared ray lies behind the surface, and how short it is."""
-    print("\n| `clearing_sigmas` | rays cleared through a surface | cleared of the true depth |")
-    print("| --- | --- | --- |")
+    """Print how often the end of the cleared ray lies behind the surface, and how short it is.
+
+    Beside it stands the depth times the factor that clears as much, at the median.
+    """
+    print(
+        "\n| `clearing_sigmas` | rays cleared through a surface | cleared of the true depth |"
+        " depth times | rays cleared through a surface |"
+    )
+    print("| --- | --- | --- | --- | --- |")
     for sigmas in SIGMAS:
         bound = lower_bound(depth, sigma, sigmas)
         fraction = np.median(bound / truth)
-        print(f"| {sigmas:g} | {(bound > truth).mean():.1%} | {fraction:.0%} |")
+        factor = fraction / np.median(depth / truth)
+        through = (factor * depth > truth).mean()
+        row = f"| {sigmas:g} | {(bound > truth).mean():.1%} | {fraction:.0%} |"
+        print(f"{row} {factor:.2f} | {through:.1%} |")
 
 
 if __name__ == "__main__":
