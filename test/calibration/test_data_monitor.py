@@ -88,7 +88,7 @@ def test_raw_sigmas_outside_are_said_once_and_noted(fitted, caplog):
     assert note == warning
     assert "90% of the raw sigmas are outside 0.105 to 0.496 m" in note
     assert "(affine 50%) was fitted to, rooms" in note
-    assert "--no-calibrated" in note
+    assert "with --no-calibrated, and the depth node corrects sigma by a LiDAR" in note
 
 
 def test_few_frames_are_noted_too(fitted):

@@ -37,6 +37,11 @@ def without_most(moment):
     return np.where(hard, np.nan, moment.depth), moment.sigma
 
 
+def mostly_anywhere(moment):
+    wrong = moment.random.random(moment.truth.shape) < 0.4
+    return np.where(wrong, moment.random.uniform(0.3, 80, wrong.shape), moment.depth), moment.sigma
+
+
 ATTACKS = {
     # name: (depth and sigma, colours of depth, order, size)
     "the right sigma": (lambda it: (it.depth, it.sigma), "green green green"),
@@ -56,6 +61,7 @@ ATTACKS = {
     "NaN on a third": (without_most, "red grey grey"),
     # Sigma grows with the true depth here, and so does the error of a constant.
     "a constant depth": (lambda it: (0 * it.depth + 3.0, it.sigma), "red grey red"),
+    "a third anywhere": (mostly_anywhere, "red red red"),
     "half the depth": (lambda it: (0.5 * it.depth, it.sigma), "red red red"),
 }
 
@@ -71,6 +77,15 @@ def test_each_attack_has_its_expected_colors(name, evaluate_moments, model):
     assert found["domain"] == "green"
     worst = "red" if "red" in expected else "grey" if "grey" in expected else "green"
     assert verdict.color == worst
+
+
+def test_a_camera_is_green_without_a_training_and_with_honest_holes(evaluate_moments):
+    evaluation = evaluate_moments(without_most, frames=96)
+    verdict = judge(evaluation, {"method": "recorded", "head": "laplace"}, None)
+    assert colors(verdict) == {"depth": "green", "order": "green", "size": "green"}
+    assert "can be trusted here" in verdict.text
+    assert re.search(r"; 70\.[0-9]% of the ground truth has a depth$", verdict.text)
+    assert "trained" not in " ".join(verdict.notes)
 
 
 @pytest.mark.parametrize("frames", [1, 2, 5, 9])
@@ -183,7 +198,7 @@ def test_depth_must_beat_the_median_depth_of_the_training(moments_of, model):
     """A depth equal to the median map is no better than it, though better than a constant."""
     truths = np.stack([moment.truth for moment in moments_of(64)])
     slope = np.linspace(0.3, 3.0, 24)[:, None]
-    rows = np.arange(16) * 24 // 16 + 1
+    rows = np.arange(16) // 2 * 3 + 1  # the verdict merges four cells
     median_m = np.repeat(np.median(truths) * slope[rows], 20, axis=1)
     evaluation = Evaluation()
     for index, truth in enumerate(truths * slope):
@@ -284,6 +299,10 @@ def test_mismatches_in_one_pixel_of_a_hundred_do_not_decide(
         return depth, shuffled(moment) if is_shuffled else moment.sigma
 
     lines = {line.name: line for line in judge(evaluate_moments(mismatched, 96), model, []).lines}
+    assert lines["depth"].color == "green"
+    assert re.search(
+        r"[12]\.[0-9]% of the depths are off by more than a factor of 1\.95", lines["depth"].text
+    )
     if is_shuffled:
         assert lines["order"].color == "red"
         return

@@ -91,6 +91,17 @@ STEP = 4
 """Step between the rows and columns of a sigma map that are checked."""
 
 
+def advice(is_recorded: bool = False) -> str:
+    """Return what a user can do whose data differ from the calibration data."""
+    words = "calibrate on data like these"
+    if is_recorded:
+        return words
+    return (
+        f"{words}; until then evaluate and predict give raw sigma with --no-calibrated, and the "
+        "depth node corrects sigma by a LiDAR with use_online_calibration"
+    )
+
+
 class DataMonitor:
     """Warns once when raw sigmas differ from the calibration data.
 
@@ -133,8 +144,7 @@ class DataMonitor:
         note = (
             f"{self._outside / self._values:.0%} of the raw sigmas are outside {low:.3g} to "
             f"{high:.3g} m, which held 98 % of those that the calibration ({self._map_name}) was "
-            f"fitted to, {', '.join(self.fitted_to.sources)}: calibrate on data like these, or "
-            "take --no-calibrated"
+            f"fitted to, {', '.join(self.fitted_to.sources)}: {advice()}"
         )
         with self._lock:
             is_new = not self._has_warned

@@ -59,6 +59,7 @@ from uncertainty_depth.metrics.state import (
     DISTANCE_SUMS,
     ERROR,
     LAWS,
+    MAX_LOG_ERROR,
     PLOTTED_FRACTIONS,
     RATIO,
     SIGMA,
@@ -187,8 +188,6 @@ def frame_block(pixels: ScoredPixels) -> Block:
 
 
 def _add_depth(block: Block, errors: PixelErrors, signed_error: Floats, truth: Floats) -> None:
-    block["truth"] = truth.sum()
-    block["squared_truth"] = inner(truth, truth)
     block["signed_error"] = signed_error.sum()
     block["error"] = errors.absolute.sum()
     block["squared_error"] = errors.squared.sum()
@@ -206,6 +205,8 @@ def _add_depth(block: Block, errors: PixelErrors, signed_error: Floats, truth: F
     block["log_depth"] = log_sum(depth)
     block["log"] = log.sum()
     block["squared_log"] = inner(log, log)
+    bounded = np.clip(log, -MAX_LOG_ERROR, MAX_LOG_ERROR)
+    block["bounded_log"] = inner(bounded, bounded) + block["no_depth"] * MAX_LOG_ERROR**2
     if len(log):
         centred = log - log.mean()
         block["log_within_frame"] = inner(centred, centred)
@@ -306,6 +307,6 @@ def _add_at_distance(table: NDArray, place: Integers, index: Integers) -> None:
 
 def _add_cells(block: Block, cells: Integers, truth: Floats) -> None:
     log = np.log(truth)
-    values = (None, truth, truth * truth, log, log * log)
+    values = (None, log, log * log)
     for name, weights in zip(CELL_SUMS, values, strict=True):
         block[f"cell.{name}"] = np.bincount(cells, weights, len(block[f"cell.{name}"]))

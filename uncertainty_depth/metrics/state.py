@@ -38,6 +38,8 @@ DISTANCE = Bins(-1, 7, 1)
 """Intervals of ground truth: 0.5, 0.75, 1, 1.5, 2, 3, 4, 6 ... 96, 128 m, open at both ends."""
 DISTANCE_ERROR = Bins(-7, 7, 3)
 DISTANCE_RATIO = Bins(-5, 6, 3)
+MAX_LOG_ERROR = math.log(4)
+"""A depth wrong by a factor of 4 is as wrong as can be: a few mismatched pixels decide nothing."""
 BLOCK_GRID = (8, 10)
 """Rows and columns of cells of the image, for a depth that is the same for every frame."""
 BLOCK_CELLS = math.prod(BLOCK_GRID)
@@ -48,9 +50,7 @@ _SCALARS = (
     "frames",  # with a scored pixel
     "known_pixels",  # pixels with ground truth within the limits of the evaluation
     "pixels",  # those that also have a prediction: the scored ones
-    "truth",  # sums over the scored pixels: of the ground truth and its square, m and m^2
-    "squared_truth",
-    "depth",  # of the predicted depth if it is positive, as a sigma
+    "depth",  # over the scored pixels: of the predicted depth if it is positive, as a sigma
     "log_depth",
     "no_depth",  # pixels without positive depth: they have no logarithm and no inverse
     "signed_error",
@@ -60,6 +60,7 @@ _SCALARS = (
     "sq_rel",
     "log",
     "squared_log",
+    "bounded_log",  # the same of all pixels, each at most `MAX_LOG_ERROR` squared
     "log_within_frame",  # squared deviations from the mean of each frame
     "inverse",
     "squared_inverse",
@@ -85,7 +86,7 @@ _SCALARS = (
     "unfamiliar",  # frames above 1
 )
 DISTANCE_SUMS = ("pixels", "signed_error", "error", "sigma", "covered", "covered_laplace")
-CELL_SUMS = ("pixels", "truth", "squared_truth", "log_truth", "squared_log_truth")
+CELL_SUMS = ("pixels", "log_truth", "squared_log_truth")
 _AREAS = (len(CANDIDATES), len(POGGI.errors))
 _CURVE = (len(POGGI.errors), len(POGGI.fractions[PLOTTED_FRACTIONS]))
 SUMS: dict[str, tuple[int, ...]] = {

@@ -18,6 +18,11 @@ def law_of(model: Mapping[str, Any]) -> str:
     return "laplace" if model.get("head") == "laplace" else "gaussian"
 
 
+def is_recorded(model: Mapping[str, Any]) -> bool:
+    """Return whether the depth is a camera's or was recorded: nothing is known of a training."""
+    return model.get("method") == "recorded"
+
+
 def part_of(description: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """Return the named part of a description, e.g. "training"; empty if there is none."""
     part = description.get(name)

@@ -10,16 +10,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.metrics.arrays import Floats
+from uncertainty_depth.metrics.calibration import NORMAL_LIMIT, folded_normal
 from uncertainty_depth.metrics.depth import A1_FACTOR
-from uncertainty_depth.metrics.state import BLOCK_GRID, TRUTH, Sums
+from uncertainty_depth.metrics.state import BLOCK_GRID, MAX_LOG_ERROR, TRUTH, Sums
 
 Compute = Callable[[Sums], Floats]
 
 
-def constant_rmse(sums: Sums) -> Floats:
-    """Return the lowest rmse of a constant depth, metres: the deviation of the ground truth."""
-    mean = sums["truth"] / sums["pixels"]
-    return np.sqrt(np.maximum(sums["squared_truth"] / sums["pixels"] - mean**2, 0.0))
+def bounded_rmse_log(sums: Sums) -> Floats:
+    """Return rmse_log with errors of at most `MAX_LOG_ERROR`, which a depth of 0 has too."""
+    return np.sqrt(sums["bounded_log"] / sums["pixels"])
+
+
+def constant_bounded_rmse_log(sums: Sums) -> Floats:
+    """Return the lowest `bounded_rmse_log` of a constant depth, among the edges of `TRUTH`."""
+    log_truth = np.log(TRUTH.centres[1:-1])
+    log_error = np.abs(np.log(TRUTH.edges[1:-1]) - log_truth[:, None])
+    squared = np.minimum(log_error, MAX_LOG_ERROR) ** 2
+    counts = sums["truths"][:, 1:-1]
+    return np.sqrt((counts @ squared).min(axis=-1) / counts.sum(axis=-1))
 
 
 def constant_a1(sums: Sums) -> Floats:
@@ -28,11 +37,6 @@ def constant_a1(sums: Sums) -> Floats:
     counts = sums["truths"]
     within = TRUTH.below(counts, A1_FACTOR * edges) - TRUTH.below(counts, edges / A1_FACTOR)
     return within.max(axis=-1) / counts.sum(axis=-1)
-
-
-def finite_rmse_log(sums: Sums) -> Floats:
-    """Return rmse_log of pixels with positive depth: a single other pixel must not decide it."""
-    return np.sqrt(sums["squared_log"] / (sums["pixels"] - sums["no_depth"]))
 
 
 def outside(low: float, high: float) -> Compute:
@@ -47,8 +51,11 @@ def outside(low: float, high: float) -> Compute:
     return compute
 
 
-def median_map(median_m: NDArray[np.float64]) -> tuple[Compute, Compute]:
-    """Return what computes rmse_log and rmse, metres, of a depth that is the same in every frame.
+def median_map(median_m: NDArray[np.float64]) -> Compute:
+    """Return what computes `bounded_rmse_log` of a depth that is the same in every frame.
+
+    Its log errors are taken for normally distributed: their mean square follows from sums by cell,
+    and from it the mean of the bounded squares.
 
     Args:
         median_m: depth by cell of `pixels.GRID`, metres, NaN for unknown; four cells are merged
@@ -58,17 +65,18 @@ def median_map(median_m: NDArray[np.float64]) -> tuple[Compute, Compute]:
     cells = np.where(median_m > 0, median_m, np.nan).reshape(rows, 2, columns, 2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a cell without any depth is NaN
-        depth = np.nanmedian(cells, axis=(1, 3)).reshape(-1)
-    known = np.isfinite(depth)
+        log_depth = np.log(np.nanmedian(cells, axis=(1, 3)).reshape(-1))
+    known = np.isfinite(log_depth)
+    log_depth = log_depth[known]
 
-    def root_mean(value: Floats, name: str) -> Compute:
-        def compute(sums: Sums) -> Floats:
-            pixels = sums["cell.pixels"][:, known]
-            total = sums[f"cell.squared_{name}"][:, known] + pixels * value[known] ** 2
-            total = total - 2 * value[known] * sums[f"cell.{name}"][:, known]
-            return np.sqrt(total.sum(axis=1) / pixels.sum(axis=1))
+    def compute(sums: Sums) -> Floats:
+        pixels = sums["cell.pixels"][:, known]
+        total = sums["cell.squared_log_truth"][:, known] + pixels * log_depth**2
+        total = total - 2 * log_depth * sums["cell.log_truth"][:, known]
+        deviation = np.sqrt(np.maximum(total.sum(axis=1) / pixels.sum(axis=1), 0.0))
+        with np.errstate(divide="ignore"):
+            bound = np.clip(np.nan_to_num(MAX_LOG_ERROR / deviation), 0.0, NORMAL_LIMIT)
+        density, within = folded_normal(bound)
+        return deviation * np.sqrt(within - bound * density + bound**2 * (1 - within))
 
-        return compute
-
-    with np.errstate(invalid="ignore"):
-        return root_mean(np.log(depth), "log_truth"), root_mean(depth, "truth")
+    return compute

@@ -21,6 +21,7 @@ from uncertainty_depth.options import to_mapping
 from uncertainty_depth.report.evaluation import FORMAT, STATE_FILE, Evaluation
 from uncertainty_depth.report.frame_table import FrameRows, FrameTable
 from uncertainty_depth.report.judgement import GREEN, GREY, RED
+from uncertainty_depth.report.model_facts import is_recorded
 from uncertainty_depth.report.positions import Positions
 from uncertainty_depth.report.report import Context
 from uncertainty_depth.report.views import MAX_FRAMES, MAX_PATTERNS
@@ -301,7 +302,7 @@ def _repeats_note(merged: Evaluation, report: SavedReport, repeats: int) -> str:
 def _model_of(report: SavedReport) -> dict[str, Any]:
     """Return the description of a model; recorded predictions are called by their folder."""
     model = dict(report.summary["model"])
-    if model.get("method") == "recorded":
+    if is_recorded(model):
         model.pop("model")
     return model
 

@@ -4,7 +4,7 @@
 depth   is the depth better than a depth that ignores the image?
 order   does sigma rank the errors better than a constant, or than depth itself?
 size    do the intervals of sigma cover as many errors as they claim?
-domain  are these data like those the model was trained on?
+domain  are these data like those the model was trained on? left out of a recorded depth
 
 Any red line makes the verdict red. A metric counts as better or worse only if its difference's 95
 % interval, by a block bootstrap over frames, excludes zero.
@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from uncertainty_depth.calibration.fitted_data import advice
 from uncertainty_depth.frames.source import PERHAPS
 from uncertainty_depth.metrics.registry import BASELINES, BY_NAME, SHARE
 from uncertainty_depth.report import judgement, references
@@ -27,9 +28,10 @@ from uncertainty_depth.report.judgement import (
     GREY,
     MIN_BLOCKS,
     RED,
+    SCORED_ENOUGH,
     Check,
 )
-from uncertainty_depth.report.model_facts import law_of, limits_of, part_of
+from uncertainty_depth.report.model_facts import is_recorded, limits_of, part_of
 from uncertainty_depth.report.page import unfamiliarity_text
 
 if TYPE_CHECKING:
@@ -76,7 +78,8 @@ class Verdict:
     Attributes:
         color: red if any line is, green if all are, else grey.
         text: the headline.
-        lines: depth, order, size, domain; empty if no frame was scored.
+        lines: depth, order, size, domain, the last not for a recorded depth; empty if no frame was
+            scored.
         blocks: number of blocks of frames that the intervals are based on.
         notes: limits of the verdict.
     """
@@ -118,10 +121,11 @@ def judge(
     sample = sample or Resampled(evaluation.metrics)
     checks = {
         "depth": judgement.depth_checks(sample, model),
-        "order": judgement.order_checks(sample),
-        "size": judgement.size_checks(sample, law_of(model)),
-        "domain": domain_checks(sample, evaluation.cameras, model, trained_on),
+        "order": judgement.order_checks(sample, model),
+        "size": judgement.size_checks(sample, model),
     }
+    if not is_recorded(model):
+        checks["domain"] = domain_checks(sample, evaluation.cameras, model, trained_on)
     doubt = _doubt(evaluation, sample)
     few = "too few frames for a green line" if sample.blocks < MIN_BLOCKS else ""
     size_doubt = "; ".join(calibrated_on) or doubt
@@ -214,7 +218,9 @@ def _numbers(sample: Resampled) -> str:
         if math.isfinite(errors[group])
     ]
     near = f"mean error {', '.join(parts)}; " if parts else ""
-    return f"{near}{known:.0%} of the pixels are known to 10 %"
+    filled = float(BY_NAME["scored_fraction"].values(sample.total)[0])
+    holes = f"; {filled:.1%} of the ground truth has a depth" if filled < SCORED_ENOUGH else ""
+    return f"{near}{known:.0%} of the pixels are known to 10 %{holes}"
 
 
 def _notes(
@@ -245,7 +251,7 @@ def _notes(
         )
     if "head" not in model:
         notes.append("the model has no description: sigma is judged as that of a Gaussian")
-    if trained_on is None:
+    if trained_on is None and not is_recorded(model):
         notes.append("unknown whether the model was trained on these frames")
     return notes + calibration_notes(sample, evaluation.cameras, model)
 
@@ -290,10 +296,8 @@ def calibration_notes(
     names = [str(name) for name in sources] if isinstance(sources, (list, tuple)) else ["unknown"]
     origin = (
         f"the data that the calibration ({model.get('calibration')}) was fitted to, "
-        f"{', '.join(names)}: calibrate on data like these"
+        f"{', '.join(names)}: {advice(is_recorded(model))}"
     )
-    if model.get("method") != "recorded":
-        origin += ", or take --no-calibrated"
     notes = []
     depths = limits_of(fitted.get("depth_range_m"))
     outside = float(references.outside(*depths)(sample.total)[0]) if depths else 0.0
