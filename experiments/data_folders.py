@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from uncertainty_depth.errors import SourceError
-from uncertainty_depth.frames.source import Source, evenly_spread
+from uncertainty_depth.frames.source import Source
 from uncertainty_depth.records import Frame, Skipped
 
 VARIABLE = "UNCERTAINTY_DEPTH_DATA"
@@ -98,6 +98,8 @@ def first_frames(source: Source, number: int) -> Subset:
 
 def spread_frames(source: Source, number: int) -> Subset:
     """Return `number` frames of a source, evenly spread; all of them for 0."""
-    indices = evenly_spread(len(source), number)
-    indices = set(range(len(source))) if indices is None else indices
-    return Subset(source, indices, f"{number} evenly spread")
+    count = len(source)
+    used = min(number or count, count)
+    return Subset(
+        source, [index * count // used for index in range(used)], f"{number} evenly spread"
+    )

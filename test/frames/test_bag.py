@@ -157,10 +157,10 @@ def test_files_side_by_side_are_merged_by_time(
 
 
 @pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
-def test_a_split_rosbag2_is_merged_by_time_and_says_which_files_it_does_not_list(
+def test_a_split_rosbag2_is_read_file_by_file_as_its_metadata_lists_them(
     storage, tmp_path, write_frame, write_bag, image_at, points_at, lidar_to_camera, camera
 ):
-    parts = {"b_camera": ("cloud", range(80)), "a_lidar": ("image info", range(80))}
+    parts = {"b_first": ("", range(40)), "a_second": ("", range(40, 80))}
     folder = write_parts(tmp_path / "log", parts, write_frame, lidar_to_camera)
     whole = write_bag("whole", frames=80)
     suffix = "mcap"
@@ -179,8 +179,7 @@ def test_a_split_rosbag2_is_merged_by_time_and_says_which_files_it_does_not_list
     shutil.copy(folder / names[0], folder / f"copy.{suffix}")
     source = BagSource(folder, CONFIG)
     check_frames(source, range(80), image_at, points_at, lidar_to_camera, camera)
-    (note,) = source.notes
-    assert note.startswith(f"copy.{suffix}: not read, for ")
+    assert source.notes == []
 
 
 def test_a_jump_back_in_time_is_noted(

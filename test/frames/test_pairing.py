@@ -9,24 +9,32 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from uncertainty_depth.frames.pairing import Pairer
+from uncertainty_depth.frames.pairing import NearestClouds
 
 MS = 1_000_000
 stamps = st.lists(st.integers(0, 2000), max_size=40).map(sorted)
 
 
-def run(pairer: Pairer, events) -> dict:
+def one_stream(tolerance_s: float, queue_size: int) -> NearestClouds:
+    return NearestClouds(["lidar"], tolerance_s, queue_size)
+
+
+def run(pairer: NearestClouds, events) -> dict:
     """Feed ("reference" | "cloud", stamp in ms) and return the outcomes in order of decision.
 
     An outcome is a reference stamp and its cloud stamp.
     """
     outcomes = []
     for kind, stamp in events:
-        outcomes += (pairer.add_reference if kind == "reference" else pairer.add_cloud)(
-            stamp * MS, stamp
-        )
+        if kind == "reference":
+            outcomes += pairer.add_reference(stamp * MS, stamp)
+        else:
+            outcomes += pairer.add_cloud("lidar", stamp * MS, stamp)
     outcomes += pairer.flush()
-    return [(outcome.reference, outcome.cloud) for outcome in outcomes]
+    return [
+        (outcome.reference, None if outcome.cloud is None else outcome.cloud[0])
+        for outcome in outcomes
+    ]
 
 
 def nearest_within(stamp, clouds, tolerance):
@@ -43,7 +51,7 @@ def test_any_interleaving_pairs_each_reference_with_the_nearest_cloud_of_all(
 ):
     order = data.draw(st.permutations(["reference"] * len(references) + ["cloud"] * len(clouds)))
     streams = {"reference": iter(references), "cloud": iter(clouds)}
-    pairer = Pairer(tolerance / 1000, queue_size=100)
+    pairer = one_stream(tolerance / 1000, queue_size=100)
     outcomes = run(pairer, [(kind, next(streams[kind])) for kind in order])
     assert outcomes == [(stamp, nearest_within(stamp, clouds, tolerance)) for stamp in references]
     paired = sum(cloud is not None for _, cloud in outcomes)
@@ -60,15 +68,15 @@ def test_any_interleaving_pairs_each_reference_with_the_nearest_cloud_of_all(
 
 
 def test_a_reference_is_decided_as_soon_as_a_cloud_at_or_after_it_has_come():
-    pairer = Pairer(0.05, 10)
-    assert pairer.add_cloud(0, "a") == []
+    pairer = one_stream(0.05, 10)
+    assert pairer.add_cloud("lidar", 0, "a") == []
     assert pairer.add_reference(20 * MS, 1) == []
-    assert pairer.add_cloud(100 * MS, "b") == [(20 * MS, 1, "a", -20 * MS)]
-    assert pairer.add_reference(100 * MS, 2) == [(100 * MS, 2, "b", 0)]
+    assert pairer.add_cloud("lidar", 100 * MS, "b") == [(20 * MS, 1, ("a",), -20 * MS)]
+    assert pairer.add_reference(100 * MS, 2) == [(100 * MS, 2, ("b",), 0)]
 
 
 def test_a_full_queue_pushes_the_oldest_reference_out_counted():
-    pairer = Pairer(0.05, 3)
+    pairer = one_stream(0.05, 3)
     outcomes = run(pairer, [("reference", stamp) for stamp in range(0, 1000, 100)])
     assert [reference for reference, _ in outcomes] == list(range(0, 1000, 100))
     assert pairer.counts["pushed_out"] == 7
@@ -76,13 +84,13 @@ def test_a_full_queue_pushes_the_oldest_reference_out_counted():
 
 
 def test_clouds_without_references_are_bounded_and_counted():
-    pairer = Pairer(0.05, 3)
+    pairer = one_stream(0.05, 3)
     run(pairer, [("cloud", stamp) for stamp in range(0, 1000, 100)])
     assert pairer.counts["clouds_unmatched"] == 10
 
 
 def test_one_cloud_may_serve_several_references():
-    pairer = Pairer(0.05, 10)
+    pairer = one_stream(0.05, 10)
     assert run(
         pairer, [("reference", 70), ("cloud", 100), ("reference", 101), ("reference", 130)]
     ) == [(70, 100), (101, 100), (130, 100)]
@@ -94,7 +102,7 @@ def test_a_looped_bag_loses_nothing_whichever_stream_jumps_first():
     expected = [(stamp, stamp) for stamp in range(0, 500, 100)]
     swapped = [(kind, stamp) for stamp in range(0, 500, 100) for kind in ("reference", "cloud")]
     for events in (loop * 3, swapped * 3, loop + swapped + loop):
-        pairer = Pairer(0.05, 10)
+        pairer = one_stream(0.05, 10)
         assert run(pairer, events) == expected * 3
         assert pairer.counts["unmatched"] == 0
         assert pairer.counts["reference_time_jumps"] == 2
@@ -102,7 +110,7 @@ def test_a_looped_bag_loses_nothing_whichever_stream_jumps_first():
 
 def test_references_that_come_after_the_clouds_have_jumped_still_find_theirs():
     """Predictions lag: the last of one loop come when the clouds of the next have begun."""
-    pairer = Pairer(0.05, 10)
+    pairer = one_stream(0.05, 10)
     events = [
         ("cloud", 0),
         ("cloud", 100),
@@ -128,7 +136,7 @@ def test_references_that_come_after_the_clouds_have_jumped_still_find_theirs():
 def test_in_whatever_disorder_each_reference_is_decided_once_and_never_beyond_the_tolerance(
     events, tolerance, queue_size
 ):
-    pairer = Pairer(tolerance / 1000, queue_size)
+    pairer = one_stream(tolerance / 1000, queue_size)
     outcomes = run(pairer, events)
     assert [reference for reference, _ in outcomes] == [
         stamp for kind, stamp in events if kind == "reference"

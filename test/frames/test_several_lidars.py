@@ -17,7 +17,7 @@ from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.frames.ground_truth import merged_scan
-from uncertainty_depth.frames.pairing import NearestClouds, Pairer
+from uncertainty_depth.frames.pairing import NearestClouds
 from uncertainty_depth.geometry.camera import ground_truth_from_cloud
 from uncertainty_depth.geometry.transforms import parameters_from, transform_from
 from uncertainty_depth.messages.bag_writer import BagWriter
@@ -144,7 +144,7 @@ def test_each_stream_is_paired_as_it_would_be_alone(stamps, data):
     order = data.draw(st.permutations(np.repeat(names, counts).tolist()))
     streams = {name: iter(of_stream) for name, of_stream in zip(names, stamps, strict=True)}
     several = NearestClouds((FRONT, REAR), 0.05, 100)
-    alone = {name: Pairer(0.05, 100) for name in (FRONT, REAR)}
+    alone = {name: NearestClouds([name], 0.05, 100) for name in (FRONT, REAR)}
     outcomes = []
     expected = {name: [] for name in alone}
     for name in order:
@@ -155,13 +155,13 @@ def test_each_stream_is_paired_as_it_would_be_alone(stamps, data):
                 expected[stream] += pairer.add_reference(stamp * MS, stamp)
         else:
             outcomes += several.add_cloud(name, stamp * MS, (name, stamp))
-            expected[name] += alone[name].add_cloud(stamp * MS, (name, stamp))
+            expected[name] += alone[name].add_cloud(name, stamp * MS, (name, stamp))
     outcomes += several.flush()
     for stream, pairer in alone.items():
         expected[stream] += pairer.flush()
     assert [outcome.reference for outcome in outcomes] == stamps[0]
     together = zip(*expected.values(), strict=True)
-    clouds = [tuple(item.cloud for item in pair) for pair in together]
+    clouds = [tuple(item.cloud and item.cloud[0] for item in pair) for pair in together]
     assert [outcome.cloud or (None, None) for outcome in outcomes] == clouds
     assert several.counts["paired"] == sum(map(any, clouds))
     assert several.counts["unmatched"] == len(clouds) - several.counts["paired"]

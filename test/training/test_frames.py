@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from uncertainty_depth.errors import SourceError
-from uncertainty_depth.frames.source import evenly_spread
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.network.encoder import resize_image
 from uncertainty_depth.records import Frame, Skipped
@@ -96,7 +95,6 @@ def test_max_frames_spreads_evenly() -> None:
         Records([frame(1.0 + index) for index in range(10)]), (32, 32), max_frames=4
     )
     assert [float(depth[0, 0]) for depth in frames.depths_m] == [1, 3, 6, 8]
-    assert evenly_spread(10, 0) is evenly_spread(10, 10) is None
 
 
 def test_the_fingerprint_sees_one_pixel() -> None:

@@ -74,26 +74,34 @@ class _Cloud:
     is_paired: bool = False
 
 
-class Pairer:
-    """Pairs references (camera images or predictions) with the cloud of the nearest stamp.
+class NearestClouds:
+    """Pairs references (camera images or predictions) with each stream's cloud of nearest stamp.
 
-    A reference is decided once a cloud at or after it has come, so the outcome does not depend on
-    how the streams interleave, as long as each is in order. If a stream's time jumps back (a
-    looping bag), waiting references are decided with what is there, and pairing starts anew.
+    A reference is decided once every stream has a cloud at or after it, so the outcome does not
+    depend on how the streams interleave, as long as each is in order. If a stream's time jumps
+    back (a looping bag), waiting references are decided with what is there, and pairing starts
+    anew. The outcome's `cloud` is a tuple of one cloud per stream, in their order, with None for a
+    stream that has none near enough; it is None if no stream has one.
 
     Attributes:
         counts: references `paired` and `unmatched` (every reference is one of them once flushed),
-            those `pushed_out` of a full queue before a later cloud came, `clouds_unmatched`, and
-            the backward jumps in time of each stream.
+            those `pushed_out` of a full queue before later clouds came, `clouds_unmatched`, and
+            the backward jumps in time of the references and of all clouds.
+        incomplete: by stream, references that are paired without a cloud of it.
     """
 
-    def __init__(self, max_time_difference_s: float, queue_size: int) -> None:
+    def __init__(
+        self, streams: Iterable[str], max_time_difference_s: float, queue_size: int
+    ) -> None:
         self._tolerance_ns = round(max_time_difference_s * 1e9)
         self._queue_size = queue_size
         self._references: deque[tuple[int, Any]] = deque()
-        self._clouds: deque[_Cloud] = deque()  # in order of arrival
+        self._clouds: dict[str, deque[_Cloud]] = {
+            name: deque() for name in streams
+        }  # as they came
         self._newest_reference: int | None = None
-        self._newest_cloud: int | None = None
+        self._newest_cloud: dict[str, int | None] = dict.fromkeys(self._clouds)
+        self.incomplete: Counter[str] = Counter()
         names = (
             "paired",
             "unmatched",
@@ -112,7 +120,7 @@ class Pairer:
             outcomes = self._decide(len(self._references))
             # clouds before the jump say nothing about clouds after it
             self._newest_reference = None
-            self._newest_cloud = None
+            self._newest_cloud = dict.fromkeys(self._clouds)
         self._newest_reference = max(stamp_ns, self._newest_reference or stamp_ns)
         self._references.append((stamp_ns, item))
         outcomes += self._decide_complete()
@@ -120,26 +128,29 @@ class Pairer:
         self.counts["pushed_out"] += overflow
         return outcomes + self._decide(overflow)
 
-    def add_cloud(self, stamp_ns: int, item: Any) -> list[Outcome]:
-        """Add a cloud; return the references decided by it."""
+    def add_cloud(self, stream: str, stamp_ns: int, item: Any) -> list[Outcome]:
+        """Add a cloud of a stream; return the references decided by it."""
         outcomes = []
-        if self._jumped(self._newest_cloud, stamp_ns):
+        newest_ns = self._newest_cloud[stream]
+        if self._jumped(newest_ns, stamp_ns):
             self.counts["cloud_time_jumps"] += 1
             outcomes = self._decide(len(self._references))
-            self._newest_cloud = None
-        self._newest_cloud = max(stamp_ns, self._newest_cloud or stamp_ns)
-        self._clouds.append(_Cloud(stamp_ns, item))
-        while len(self._clouds) > self._queue_size:
-            self._forget_cloud()
+            newest_ns = None
+        self._newest_cloud[stream] = max(stamp_ns, newest_ns or stamp_ns)
+        clouds = self._clouds[stream]
+        clouds.append(_Cloud(stamp_ns, item))
+        while len(clouds) > self._queue_size:
+            self._forget_first(clouds)
         return outcomes + self._decide_complete()
 
     def flush(self) -> list[Outcome]:
         """Decide all waiting references and forget the clouds: the end of the streams."""
         outcomes = self._decide(len(self._references))
-        while self._clouds:
-            self._forget_cloud()
+        for clouds in self._clouds.values():
+            while clouds:
+                self._forget_first(clouds)
         self._newest_reference = None
-        self._newest_cloud = None
+        self._newest_cloud = dict.fromkeys(self._clouds)
         return outcomes
 
     def __len__(self) -> int:
@@ -151,9 +162,11 @@ class Pairer:
         return newest_ns is not None and stamp_ns < newest_ns - self._tolerance_ns
 
     def _decide_complete(self) -> list[Outcome]:
+        """Return the first references that no later cloud of any stream can be nearer to."""
         count = 0
+        newest_ns = list(self._newest_cloud.values())
         for stamp_ns, _ in self._references:
-            if self._newest_cloud is None or stamp_ns > self._newest_cloud:
+            if any(newest is None or stamp_ns > newest for newest in newest_ns):
                 break
             count += 1
         return self._decide(count)
@@ -162,91 +175,36 @@ class Pairer:
         return [self._outcome(*self._references.popleft()) for _ in range(count)]
 
     def _outcome(self, stamp_ns: int, item: Any) -> Outcome:
-        # The earlier of two stamps equally near; of equal stamps the cloud that came last.
-        nearest = min(
-            reversed(self._clouds),
-            key=lambda cloud: (abs(cloud.stamp_ns - stamp_ns), cloud.stamp_ns),
-            default=None,
-        )
-        apart_ns = None if nearest is None else nearest.stamp_ns - stamp_ns
-        if apart_ns is None or abs(apart_ns) > self._tolerance_ns:
-            nearest = None
-        elif nearest is not None:
-            nearest.is_paired = True
-        self.counts["unmatched" if nearest is None else "paired"] += 1
-        while self._clouds and self._clouds[0].stamp_ns < stamp_ns - self._tolerance_ns:
-            self._forget_cloud()  # too old for every later reference
-        return Outcome(stamp_ns, item, nearest and nearest.item, apart_ns)
-
-    def _forget_cloud(self) -> None:
-        self.counts["clouds_unmatched"] += not self._clouds.popleft().is_paired
-
-
-class NearestClouds:
-    """Pairs references with the nearest cloud of each stream, as `Pairer` does with one stream.
-
-    A reference is decided once every stream has decided it. The outcome's `cloud` is a tuple of
-    one cloud per stream, in their order, with None for a stream that has none near enough; it is
-    None if no stream has one.
-
-    Attributes:
-        incomplete: by stream, references that are paired without a cloud of it.
-    """
-
-    def __init__(
-        self, streams: Iterable[str], max_time_difference_s: float, queue_size: int
-    ) -> None:
-        self._pairers = {name: Pairer(max_time_difference_s, queue_size) for name in streams}
-        self._decided: dict[str, deque[Outcome]] = {name: deque() for name in self._pairers}
-        self._paired = Counter({"paired": 0, "unmatched": 0})
-        self.incomplete: Counter[str] = Counter()
-
-    def __len__(self) -> int:
-        """Return the number of references that some stream has not decided."""
-        name, pairer = next(iter(self._pairers.items()))
-        return len(pairer) + len(self._decided[name])
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """Counts over all streams, see `Pairer`; cloud counts are sums over the streams."""
-        counts: Counter[str] = Counter()
-        for pairer in self._pairers.values():
-            counts.update(pairer.counts)
-        jumps = max(pairer.counts["reference_time_jumps"] for pairer in self._pairers.values())
-        return {**counts, "reference_time_jumps": jumps, **self._paired}
-
-    def add_reference(self, stamp_ns: int, item: Any) -> list[Outcome]:
-        """Add a reference; return the references decided by it, perhaps itself."""
-        for name, pairer in self._pairers.items():
-            self._decided[name].extend(pairer.add_reference(stamp_ns, item))
-        return self._complete()
-
-    def add_cloud(self, stream: str, stamp_ns: int, item: Any) -> list[Outcome]:
-        """Add a cloud of a stream; return the references decided by it."""
-        self._decided[stream].extend(self._pairers[stream].add_cloud(stamp_ns, item))
-        return self._complete()
-
-    def flush(self) -> list[Outcome]:
-        """Decide all waiting references and forget the clouds: the end of the streams."""
-        for name, pairer in self._pairers.items():
-            self._decided[name].extend(pairer.flush())
-        return self._complete()
-
-    def _complete(self) -> list[Outcome]:
-        """Return the references that all streams have decided: each does so in their order."""
-        count = min(len(decided) for decided in self._decided.values())
-        return [self._outcome() for _ in range(count)]
-
-    def _outcome(self) -> Outcome:
-        by_stream = {name: decided.popleft() for name, decided in self._decided.items()}
-        outcomes = list(by_stream.values())
-        apart_ns = [item.apart_ns for item in outcomes if item.apart_ns is not None]
-        clouds = tuple(item.cloud for item in outcomes)
-        lacking = [name for name, item in by_stream.items() if item.cloud is None]
-        is_paired = len(lacking) < len(clouds)
-        self._paired["paired" if is_paired else "unmatched"] += 1
+        found: list[Any | None] = []
+        apart_ns: list[int] = []
+        lacking = []
+        for name, clouds in self._clouds.items():
+            # The earlier of two stamps equally near; of equal stamps the cloud that came last.
+            nearest = min(
+                reversed(clouds),
+                key=lambda cloud: (abs(cloud.stamp_ns - stamp_ns), cloud.stamp_ns),
+                default=None,
+            )
+            if nearest is not None:
+                apart_ns.append(nearest.stamp_ns - stamp_ns)
+            if nearest is None or abs(nearest.stamp_ns - stamp_ns) > self._tolerance_ns:
+                found.append(None)
+                lacking.append(name)
+            else:
+                nearest.is_paired = True
+                found.append(nearest.item)
+            while clouds and clouds[0].stamp_ns < stamp_ns - self._tolerance_ns:
+                self._forget_first(clouds)  # too old for every later reference
+        is_paired = len(lacking) < len(found)
+        self.counts["paired" if is_paired else "unmatched"] += 1
         if is_paired:
             self.incomplete.update(lacking)
-        return outcomes[0]._replace(
-            cloud=clouds if is_paired else None, apart_ns=min(apart_ns, key=abs, default=None)
+        return Outcome(
+            stamp_ns,
+            item,
+            tuple(found) if is_paired else None,
+            min(apart_ns, key=abs, default=None),
         )
+
+    def _forget_first(self, clouds: deque[_Cloud]) -> None:
+        self.counts["clouds_unmatched"] += not clouds.popleft().is_paired

@@ -356,7 +356,9 @@ class EvenlySpread:
     def __init__(self, source: Source, max_frames: int) -> None:
         self.name = source.name
         self.source = source
-        self._places = sorted(evenly_spread(len(source), max_frames) or range(len(source)))
+        count = len(source)
+        used = count if max_frames == 0 else min(max_frames, count)
+        self._places = [index * count // used for index in range(used)]
         self._used: int | None = None
 
     @property
@@ -400,13 +402,6 @@ class EvenlySpread:
     def _is_due(self, index: int) -> bool:
         used = self._used or 0
         return used < len(self._places) and index >= self._places[used]
-
-
-def evenly_spread(count: int, max_count: int) -> set[int] | None:
-    """Return the indices of at most `max_count` of `count` frames, evenly spread; None for all."""
-    if max_count == 0 or max_count >= count:
-        return None
-    return {index * count // max_count for index in range(max_count)}
 
 
 def open_sources(notations: Sequence[str], options: SourceConfig) -> Source:

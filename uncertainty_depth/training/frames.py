@@ -19,7 +19,7 @@ from torch.nn import functional
 from tqdm import tqdm
 
 from uncertainty_depth.errors import SourceError
-from uncertainty_depth.frames.source import Source, evenly_spread
+from uncertainty_depth.frames.source import EvenlySpread, Source
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.focal_length import depth_factor
 from uncertainty_depth.geometry.resampling import resample_depth
@@ -134,15 +134,13 @@ def read_frames(
     """
     frames = TrainingFrames(canonical=canonical)
     width, height = size
-    selected = evenly_spread(len(source), max_frames)
-    for index, record in enumerate(
-        tqdm(source, f"reading {source.name}", len(source), unit="frame")
-    ):
+    selected = EvenlySpread(source, max_frames)
+    for record in tqdm(selected, f"reading {source.name}", len(selected), unit="frame"):
         if isinstance(record, Skipped):
             frames.skipped[record.reason] += 1
-        elif selected is None or index in selected:
+        else:
             frames.add(record, width, height)
-    _report(source, frames)
+    _report(selected, frames)
     return frames
 
 
