@@ -47,7 +47,8 @@ def option(
         help: one line, shown by `--help` and as the description of the ROS parameter.
         minimum: smallest value allowed, of each element of a tuple.
         maximum: largest value allowed, of each element of a tuple.
-        choices: the only values allowed; one that ends in `:N` allows any number there.
+        choices: the only values allowed beside the default; one that ends in `:N` allows any
+            number there.
         aliases: other spellings of choices on the command line, each with the choice it means.
         live: a node takes it while it is active.
         on_robot: a parameter of the nodes; false: nodes use the default.
@@ -96,7 +97,7 @@ def _check_element(field: dataclasses.Field[Any], value: Any, expected: type) ->
     choices = field.metadata["choices"]
     minimum = field.metadata["minimum"]
     maximum = field.metadata["maximum"]
-    if choices is not None and not _is_choice(value, choices):
+    if choices is not None and value != field.default and not _is_choice(value, choices):
         expected_values = ", ".join(repr(choice) for choice in choices)
         raise ConfigError(f"{field.name} is {value!r}; expected one of {expected_values}")
     if minimum is not None and not value >= minimum:

@@ -60,7 +60,7 @@ def test_a_frame_is_waited_for_by_its_download_alone(method, network):
         "multi_epochs": lambda: Ensemble([network, network]),
     }[method]()
     with Waits() as waits:
-        estimator.estimate(torch.rand(1, 3, 64, 64), 0, PredictorConfig(samples=4, chunk=2))
+        estimator.estimate(torch.rand(1, 3, 64, 64), 0, PredictorConfig(samples=4))
     assert waits.counts == {}
 
 

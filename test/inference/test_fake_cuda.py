@@ -177,7 +177,7 @@ def predictor(request, monkeypatch, known, fake_cuda):
     monkeypatch.setattr(predictor_module, "read", lambda *arguments: model)
     monkeypatch.setattr(familiarity, "read", lambda folder: familiar)
     with WithoutCuda():
-        return Predictor(SHIPPED_MODEL, PredictorConfig(samples=4, chunk=2, engine="torch"))
+        return Predictor(SHIPPED_MODEL, PredictorConfig(samples=4, engine="torch"))
 
 
 def test_a_frame_is_one_upload_and_one_download(predictor, fake_cuda):

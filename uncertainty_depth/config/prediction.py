@@ -194,7 +194,7 @@ class RawPredictorConfig:
     method: str = option(
         "",
         "uncertainty method; empty: what the model was trained for",
-        choices=("", *METHODS),
+        choices=METHODS,
         aliases=METHOD_ALIASES,
     )
     component: str = option(
