@@ -27,8 +27,7 @@ from uncertainty_depth.config import LidarConfig, SourceConfig, SynthesisConfig
 from uncertainty_depth.frames.geometry_check import CANNOT_TELL, DOES_NOT_FIT, FITS, GeometryCheck
 from uncertainty_depth.frames.source import Source, open_source
 from uncertainty_depth.geometry.camera import ground_truth_from_cloud
-from uncertainty_depth.geometry.candidate_poses import BODY_TO_OPTICAL
-from uncertainty_depth.geometry.transforms import parameters_from, transform_from
+from uncertainty_depth.geometry.transforms import BODY_TO_OPTICAL, parameters_from, transform_from
 from uncertainty_depth.records import Frame, Scan
 from uncertainty_depth.synthetic.source import SyntheticSource
 

@@ -6,10 +6,9 @@ from __future__ import annotations
 import numpy as np
 
 from uncertainty_depth.synthetic import materials
-from uncertainty_depth.synthetic.furniture import Maker, Piece, block
-from uncertainty_depth.synthetic.materials import Random
+from uncertainty_depth.synthetic.furnishing import Maker, Piece, block
+from uncertainty_depth.synthetic.materials import Blocks, Material, Random
 from uncertainty_depth.synthetic.solids import Solid, Sphere
-from uncertainty_depth.synthetic.texture import Blocks, Material
 
 
 def person(rng: Random) -> Piece:

@@ -17,7 +17,7 @@ from experiments.worlds.people import HOME, person
 from experiments.worlds.street import street
 from uncertainty_depth.config import SynthesisConfig
 from uncertainty_depth.synthetic import furnishing, materials, sensors
-from uncertainty_depth.synthetic.furniture import ALONG_WALLS, IN_THE_OPEN
+from uncertainty_depth.synthetic.furnishing import ALONG_WALLS, IN_THE_OPEN
 from uncertainty_depth.synthetic.materials import Random
 from uncertainty_depth.synthetic.render import Lamp, Scene
 from uncertainty_depth.synthetic.rooms import Plan, Room, plan, smooth_loop

@@ -14,8 +14,7 @@ from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import SourceConfig, SynthesisConfig
 from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.frames.source import open_source
-from uncertainty_depth.geometry.camera import Camera, image_coordinates
-from uncertainty_depth.geometry.distortion import Distortion
+from uncertainty_depth.geometry.camera import Camera, Distortion, image_coordinates
 from uncertainty_depth.messages.bag_writer import BagWriter
 from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.report.evaluation import evaluate

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from uncertainty_depth.geometry.candidate_poses import (
+from uncertainty_depth.geometry.transforms import (
     BODY_TO_OPTICAL,
     BODY_TO_OPTICAL_OPTION,
     candidate_poses,
     looks_like_body_frame,
+    transform_from,
 )
-from uncertainty_depth.geometry.transforms import transform_from
 
 TRUE = transform_from(0.06, -0.25, -0.1, 0.48, -0.52, 0.5, -0.5)  # a LiDAR above a camera
 

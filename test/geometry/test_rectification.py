@@ -9,8 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from uncertainty_depth.errors import MessageError
-from uncertainty_depth.geometry.camera import Camera, image_coordinates
-from uncertainty_depth.geometry.distortion import Distortion
+from uncertainty_depth.geometry.camera import Camera, Distortion, image_coordinates
 from uncertainty_depth.geometry.point_cloud import positions
 from uncertainty_depth.geometry.rectification import Calibration, Rectifier
 

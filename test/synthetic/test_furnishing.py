@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from uncertainty_depth.synthetic import furnishing
-from uncertainty_depth.synthetic.furniture import ROUND
+from uncertainty_depth.synthetic.furnishing import ROUND
 from uncertainty_depth.synthetic.rooms import Drive, smooth_loop
 from uncertainty_depth.synthetic.solids import Box, Frustum, Sphere
 

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from uncertainty_depth.synthetic import furnishing, sensors
+from uncertainty_depth.synthetic.materials import Material, Plain
 from uncertainty_depth.synthetic.render import NOTHING, cast
 from uncertainty_depth.synthetic.solids import Box, Frustum, Sphere
-from uncertainty_depth.synthetic.texture import Material, Plain
 
 GREY = Material(Plain((0.5, 0.5, 0.5)))
 BOX = Box((5.0, 0.0, 1.0), (1.0, 2.0, 1.0), GREY, "box")

@@ -14,7 +14,7 @@ from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.records import Frame
-from uncertainty_depth.synthetic.furniture import ROUND
+from uncertainty_depth.synthetic.furnishing import ROUND
 from uncertainty_depth.synthetic.source import PAUSE_NS, SyntheticSource, World, synthesize
 
 CONFIG = SynthesisConfig(worlds=2, frames=3, seed=4, width=80, height=60, rings=16)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uncertainty_depth.synthetic.texture import (
+from uncertainty_depth.synthetic.materials import (
     Blocks,
     Checker,
     Dots,

@@ -15,11 +15,9 @@ from uncertainty_depth.errors import MessageError, SourceError
 from uncertainty_depth.frames.recording import OpenRecording, Recording
 from uncertainty_depth.frames.topics import transform_topics
 from uncertainty_depth.frames.transforms import TransformTree
-from uncertainty_depth.geometry.candidate_poses import (
+from uncertainty_depth.geometry.transforms import (
     BODY_TO_OPTICAL_OPTION,
     looks_like_body_frame,
-)
-from uncertainty_depth.geometry.transforms import (
     option_from,
     refuse_pose_and_fixed_frame,
     transforms_from_option,

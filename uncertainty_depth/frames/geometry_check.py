@@ -23,7 +23,7 @@ from uncertainty_depth.geometry.camera import (
     ground_truth_from_cloud,
     image_coordinates,
 )
-from uncertainty_depth.geometry.candidate_poses import candidate_poses
+from uncertainty_depth.geometry.transforms import candidate_poses
 from uncertainty_depth.records import Frame, Scan, Skipped
 
 FRAMES = 8  # frames checked, then as many at twice the distance, and so on

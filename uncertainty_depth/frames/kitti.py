@@ -17,8 +17,7 @@ from tqdm import tqdm
 
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.errors import MessageError, SourceError
-from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
-from uncertainty_depth.geometry.distortion import Distortion
+from uncertainty_depth.geometry.camera import Camera, Distortion, ground_truth_from_cloud
 from uncertainty_depth.geometry.rectification import RECTIFY, Calibration, Rectifier
 from uncertainty_depth.geometry.transforms import parameters_from, transform_from
 from uncertainty_depth.messages.bag_writer import BagWriter

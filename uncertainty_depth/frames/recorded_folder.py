@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from uncertainty_depth.config.prediction import PredictionConfig
 from uncertainty_depth.errors import MessageError, SourceError
 from uncertainty_depth.frames.map_assembly import ReportImage, fitted
-from uncertainty_depth.frames.notation import folder_and_options, per_metre
+from uncertainty_depth.frames.source import folder_and_options, per_metre
 from uncertainty_depth.messages.depth_images import UNMATCHED_REASONS, as_ground_truth, check_sizes
 from uncertainty_depth.records import Frame, RecordedMaps, Skipped
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.errors import ConfigError, MessageError, SourceError
-from uncertainty_depth.frames.notation import folder_and_options, numbers, per_metre
+from uncertainty_depth.frames.source import folder_and_options, numbers, per_metre
 from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
 from uncertainty_depth.geometry.transforms import interpolated, parameters_from, transform_from
 from uncertainty_depth.messages.decoding import SECOND_NS

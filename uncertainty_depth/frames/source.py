@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
@@ -58,7 +59,6 @@ def has_confidence(notation: str, topics: PredictionTopics) -> bool:
     """Return whether a source of recorded predictions has confidence beside the depth."""
     if not notation.startswith(RECORDED):
         return bool(topics.confidence_topic)
-    from uncertainty_depth.frames.notation import folder_and_options
     from uncertainty_depth.frames.recorded_folder import CONFIDENCE
 
     return (folder_and_options(notation, ("per_metre",))[0] / CONFIDENCE).is_dir()
@@ -166,7 +166,6 @@ def _identity(name: str) -> tuple[str, Path, set[object]]:
         worlds = {"rooms", options.get("scenes", "rooms")}  # other worlds may include these
         return prefix, Path(), {(*seed, scenes) for scenes in worlds}
     if prefix == "rgbd":
-        from uncertainty_depth.frames.notation import folder_and_options
         from uncertainty_depth.frames.rgbd import OPTIONS
 
         folder, _ = folder_and_options(name, OPTIONS)
@@ -408,3 +407,65 @@ def open_sources(notations: Sequence[str], options: SourceConfig) -> Source:
     """Return the sources as one, with each one's geometry checked."""
     sources = [checked(open_source(notation, options))[0] for notation in notations]
     return sources[0] if len(sources) == 1 else JoinedSource(sources)
+
+
+def folder_and_options(notation: str, known: tuple[str, ...]) -> tuple[Path, dict[str, str]]:
+    """Return the folder, which may have commas in its name, and the options behind it.
+
+    Args:
+        notation: with its prefix, e.g. `rgbd:DIR,per_metre=5000`.
+        known: names of the options that the source has.
+
+    Raises:
+        SourceError: an option is unknown or stands there twice.
+    """
+    folder, *parts = re.split(r",(?=\w+=)", notation.partition(":")[2])
+    options: dict[str, str] = {}
+    for part in parts:
+        name, _, value = part.partition("=")
+        if name not in known:
+            raise SourceError(f"{notation} has {name}={value}; expected {', '.join(known)}")
+        if name in options:
+            raise SourceError(f"{notation} has {name} twice; expected it once")
+        options[name] = value
+    return Path(folder), options
+
+
+def numbers(notation: str, option: str, text: str, names: str) -> tuple[float, ...]:
+    """Return the numbers of an option such as `k=525/525/319.5/239.5`.
+
+    Args:
+        notation: of the source, for the sentence.
+        option: its name.
+        text: its value.
+        names: what the numbers are, separated by slashes, e.g. `fx/fy/cx/cy`.
+
+    Raises:
+        SourceError: they are not as many numbers.
+    """
+    try:
+        values = tuple(float(part) for part in text.split("/"))
+    except ValueError:
+        values = ()
+    if len(values) != len(names.split("/")):
+        raise SourceError(f"{notation} has {option}={text}; expected {option}={names}, numbers")
+    return values
+
+
+def per_metre(notation: str, options: dict[str, str]) -> float:
+    """Return the option `per_metre`: how many units of a 16-bit depth image are a metre.
+
+    Raises:
+        SourceError: it is no positive number.
+    """
+    text = options.get("per_metre", "1000")
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise SourceError(
+            f"{notation} has per_metre={text}; expected a positive number, e.g. 1000 for "
+            "millimetres, 256 for the depth of KITTI, 5000 for that of TUM"
+        )
+    return value

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.errors import MessageError
-from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.geometry.distortion import COEFFICIENT_COUNTS, EQUIDISTANT, Distortion
+from uncertainty_depth.geometry.camera import COEFFICIENT_COUNTS, EQUIDISTANT, Camera, Distortion
 from uncertainty_depth.geometry.rectification import Calibration
 from uncertainty_depth.messages.decoding import total
 

@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.synthetic import materials
-from uncertainty_depth.synthetic.materials import Random
+from uncertainty_depth.synthetic.materials import Material, Random
 from uncertainty_depth.synthetic.solids import Box, Solid, Sphere
-from uncertainty_depth.synthetic.texture import Material
 
 THICKNESS = 0.15  # walls, metres
 SLOT = 1.7  # metres of wall per door, window or poster
