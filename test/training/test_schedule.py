@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from uncertainty_depth.config import TrainingConfig
 from uncertainty_depth.training import schedule
-from uncertainty_depth.training.epoch import is_finished, member_name, plateau, saved_epochs
+from uncertainty_depth.training.schedule import is_finished, member_name, plateau, saved_epochs
 
 ERRORS = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=40)
 
