@@ -19,9 +19,10 @@ from experiments.completion_models import (
 from experiments.completion_sets import MAX_DEPTH_M, MIN_DEPTH_M
 from experiments.data_folders import KITTI, NYU, first_frames, spread_frames
 from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.config.prediction import BY_RING, HeldOutConfig
-from uncertainty_depth.frames.held_out import split
+from uncertainty_depth.config.prediction import HeldOutConfig
+from uncertainty_depth.frames.held_out import split, unit_hashes
 from uncertainty_depth.frames.source import Source, open_source
+from uncertainty_depth.geometry.camera import project
 from uncertainty_depth.metrics import depth_errors
 from uncertainty_depth.metrics.depth import scorable
 from uncertainty_depth.records import Frame
@@ -31,6 +32,8 @@ NYU_CROP = 214 * 281 / (240 * 320)
 """Fraction of an NYU image with known depth: the usual evaluation crop."""
 HELD_OUT_RINGS = 0.9
 """Of KITTI's: the rest falls into 8 % of the network's pixels, near the 5 % of the training."""
+RING_BAND_DEG = 0.5
+"""Height of a band of elevation: it holds one ring or two of a LiDAR with 64 or 128."""
 FEWEST_POINTS = 4  # of a triangulation
 
 
@@ -55,11 +58,27 @@ def test_sources(data: Path | None, settings: Settings) -> dict[str, Source]:
     kitti = KITTI.existing(data)
     if kitti is not None and (drives := sorted(kitti.glob("*/*_sync"))):
         drive = open_source(f"kitti:{drives[0]}", SourceConfig())
-        held_out = HeldOutConfig(HELD_OUT_RINGS, BY_RING)
-        sources["KITTI"] = split(
-            first_frames(drive, settings.kitti_frames), SparseInput(0), held_out
-        )
+        first = first_frames(drive, settings.kitti_frames)
+        config = HeldOutConfig(HELD_OUT_RINGS)
+        sources["KITTI"] = split(first, SparseInput(0), config, rings_held_out)
     return sources
+
+
+def rings_held_out(frame: Frame) -> NDArray[np.bool_]:
+    """Return the pixels of whole rings of the LiDAR, (H, W), which asks how well a gap is filled.
+
+    Hashed by bands of elevation, not alternating: rings 2 degrees apart would all fall into bands
+    of one parity.
+    """
+    assert frame.scan is not None
+    assert frame.camera is not None
+    points = frame.scan.points[:, :3]
+    elevation = np.degrees(np.arctan2(points[:, 2], np.hypot(points[:, 0], points[:, 1])))
+    bands = np.floor(np.nan_to_num(elevation) / RING_BAND_DEG).astype(np.int64)
+    of_rings = points[unit_hashes(bands.view(np.uint64)) < HELD_OUT_RINGS]
+    # The same rounding as in `ground_truth_from_cloud`, so that equal points are equal depths.
+    nearest = project(of_rings, frame.scan.lidar_to_camera.round(12), frame.camera)
+    return np.asarray(nearest == frame.need_ground_truth())
 
 
 def _with_random_input(source: Source, pixels: int) -> Source:

@@ -4,7 +4,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from uncertainty_depth.config import LidarConfig
 from uncertainty_depth.config.prediction import HeldOutConfig
 from uncertainty_depth.errors import ConfigError, MessageError
 from uncertainty_depth.frames.held_out import (
@@ -13,10 +12,9 @@ from uncertainty_depth.frames.held_out import (
     held_out,
     pixel_hashes,
     random_pixels,
-    ring_hashes,
     split,
 )
-from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
+from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.records import Frame, Scan, Skipped
 from uncertainty_depth.sparse_depth import SparseInput, check_sparse_depth, parse
 
@@ -92,24 +90,6 @@ def test_hashes_are_uniform_and_the_same_on_every_machine():
     key = splitmix(1_700_000_000_000_000_000)
     for index in (0, 1, 39_999):
         assert hashes[index] == (splitmix(index ^ key) >> 11) / 2**53
-
-
-def test_whole_rings_are_held_out():
-    cloud = scan()
-    depth_m = ground_truth_from_cloud(cloud.points, cloud.lidar_to_camera, CAMERA, LidarConfig())
-    config = HeldOutConfig(held_out_by="ring")
-    mask = held_out(depth_m, 7, config, cloud, CAMERA)
-    known = np.isfinite(depth_m)
-    assert 0.2 < mask[known].mean() < 0.8
-    hashes = ring_hashes(cloud.points).reshape(32, 400)
-    assert (hashes == hashes[:, :1]).all(axis=1).sum() >= 30  # a ring on the edge of a band
-    other_stamp = held_out(depth_m, 8, config, cloud, CAMERA)
-    np.testing.assert_array_equal(mask, other_stamp)
-
-
-def test_rings_of_a_depth_image_are_one_clear_sentence():
-    with pytest.raises(ConfigError, match="'ring', but the known depth is not from a LiDAR"):
-        held_out(sparse_map(), 7, HeldOutConfig(held_out_by="ring"))
 
 
 def test_random_pixels_are_as_many_as_asked():
@@ -189,4 +169,4 @@ def test_a_model_of_the_image_alone_is_scored_on_everything_and_says_so(caplog):
     assert not caplog.messages
     assert for_model(source, predictor, HeldOutConfig(held_out_fraction=0.25)) is source
     (message,) = caplog.messages
-    assert message.startswith("held_out_fraction and held_out_by have no effect")
+    assert message.startswith("held_out_fraction has no effect")

@@ -91,7 +91,7 @@ def test_what_is_held_out_is_not_given_and_the_evaluator_is_told(graph, start, m
     latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
     description = json.loads(graph.inbox(String, "depth/model", latched).wait()[0].data)
     rule = held_out_rule(description)
-    assert rule == HeldOutConfig(0.5, "pixel")
+    assert rule == HeldOutConfig(0.5)
 
     header = make.header(1100 * MS)
     camera = _camera(make)
@@ -148,7 +148,7 @@ def _camera(make):
 def test_the_description_says_what_is_held_out():
     assert held_out_rule({"method": "mc_dropout"}) is None
     assert held_out_rule({"sparse_input": "lidar"}) == HeldOutConfig(0.0)
-    both = {"sparse_input": "lidar", "held_out_fraction": 0.2, "held_out_by": "ring"}
-    assert held_out_rule(both) == HeldOutConfig(0.2, "ring")
-    with pytest.raises(MessageError, match="held_out_by is 'moon'"):
-        held_out_rule({"sparse_input": "lidar", "held_out_by": "moon"})
+    both = {"sparse_input": "lidar", "held_out_fraction": 0.2}
+    assert held_out_rule(both) == HeldOutConfig(0.2)
+    with pytest.raises(MessageError, match="held_out_fraction is 'moon'"):
+        held_out_rule({"sparse_input": "lidar", "held_out_fraction": "moon"})

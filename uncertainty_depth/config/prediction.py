@@ -142,16 +142,6 @@ class PredictionTopics:
     )
 
 
-BY_PIXEL = "pixel"
-BY_RING = "ring"
-RING_BAND_DEG = 0.5
-"""Height of a band of elevation: it holds one ring or two of a LiDAR with 64 or 128."""
-BY_HELP = (
-    "what is held out: pixels, by a hash of pixel and stamp, or whole LiDAR rings (bands of "
-    f"elevation of {RING_BAND_DEG} degrees)"
-)
-
-
 @dataclass(frozen=True)
 class HeldOutConfig:
     """The known depth that a model with sparse input is scored on instead of given."""
@@ -163,7 +153,6 @@ class HeldOutConfig:
         maximum=1.0,
         expert=True,
     )
-    held_out_by: str = option(BY_PIXEL, BY_HELP, choices=(BY_PIXEL, BY_RING), expert=True)
 
 
 @dataclass(frozen=True)
@@ -184,7 +173,6 @@ class SparseInputConfig:
         minimum=0.0,
         maximum=1.0,
     )
-    held_out_by: str = option(BY_PIXEL, BY_HELP, choices=(BY_PIXEL, BY_RING), on_robot=False)
 
 
 @dataclass(frozen=True)

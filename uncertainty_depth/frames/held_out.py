@@ -3,24 +3,23 @@
 
 A model must not be scored on what it was given. Live, two processes decide that apart from each
 other, the depth node what it gives and the evaluator node what it scores, perhaps from different
-clouds. So the decision is a function of what both know: of pixel and stamp of the image, or of
-the elevation of a point above the LiDAR's horizon.
+clouds. So the decision is a function of what both know: of pixel and stamp of the image.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.config.prediction import BY_PIXEL, RING_BAND_DEG, HeldOutConfig
+from uncertainty_depth.config.prediction import HeldOutConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.frames.source import Mapped, Source
-from uncertainty_depth.geometry.camera import Camera, project
-from uncertainty_depth.records import Frame, Scan, Skipped
+from uncertainty_depth.records import Frame, Skipped
 from uncertainty_depth.sparse_depth import SparseInput
 
 
@@ -34,35 +33,16 @@ def check_scorable(config: HeldOutConfig) -> None:
 
 
 def held_out(
-    depth_m: NDArray[np.floating],
-    stamp_ns: int,
-    config: HeldOutConfig,
-    scan: Scan | None = None,
-    camera: Camera | None = None,
+    depth_m: NDArray[np.floating], stamp_ns: int, config: HeldOutConfig
 ) -> NDArray[np.bool_]:
     """Return which pixels of a depth map are held out, (H, W); unknown ones never are.
 
     Args:
         depth_m: (H, W), metres, NaN for unknown.
         stamp_ns: of the image, nanoseconds.
-        config: the fraction, and what decides.
-        scan: what the map was projected from; rings are looked up in it.
-        camera: at the map's size; needed for rings.
-
-    Raises:
-        ConfigError: rings are asked for, and the map was not projected from a LiDAR's scan.
+        config: the fraction.
     """
-    if config.held_out_by == BY_PIXEL:
-        return _selected(depth_m, pixel_hashes(depth_m, stamp_ns) < config.held_out_fraction)
-    if scan is None or camera is None:
-        raise ConfigError(
-            "held_out_by is 'ring', but the known depth is not from a LiDAR; expected 'pixel'"
-        )
-    points = scan.points[:, :3]
-    of_rings = points[ring_hashes(points) < config.held_out_fraction]
-    # The same rounding as in `ground_truth_from_cloud`, so that equal points are equal depths.
-    nearest = project(of_rings, scan.lidar_to_camera.round(12), camera)
-    return np.asarray(nearest == depth_m)
+    return _selected(depth_m, pixel_hashes(depth_m, stamp_ns) < config.held_out_fraction)
 
 
 def random_pixels(depth_m: NDArray[np.floating], stamp_ns: int, count: int) -> NDArray[np.bool_]:
@@ -83,17 +63,12 @@ def pixel_hashes(depth_m: NDArray[np.floating], stamp_ns: int) -> NDArray[np.flo
     """Return a number in [0, 1) for each known pixel, from its index and the stamp alone, (n,)."""
     indices = np.flatnonzero(np.isfinite(depth_m)).astype(np.uint64)
     key = _mixed(np.array([stamp_ns % 2**64], dtype=np.uint64))
-    return _unit(_mixed(indices ^ key))
+    return unit_hashes(indices ^ key)
 
 
-def ring_hashes(points: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Return a number in [0, 1) for each (N, 3) point, from its band of elevation alone, (N,).
-
-    Hashed, not alternating: rings 2 degrees apart would all fall into bands of one parity.
-    """
-    elevation = np.degrees(np.arctan2(points[:, 2], np.hypot(points[:, 0], points[:, 1])))
-    bands = np.floor(np.nan_to_num(elevation) / RING_BAND_DEG).astype(np.int64)
-    return _unit(_mixed(bands.view(np.uint64)))
+def unit_hashes(values: NDArray[np.uint64]) -> NDArray[np.float64]:
+    """Return a number in [0, 1) for each value, spread as if by chance."""
+    return (_mixed(values) >> np.uint64(11)).astype(np.float64) / 2**53
 
 
 def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -102,10 +77,6 @@ def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return mixed ^ (mixed >> np.uint64(31))
-
-
-def _unit(hashes: NDArray[np.uint64]) -> NDArray[np.float64]:
-    return (hashes >> np.uint64(11)).astype(np.float64) / 2**53
 
 
 logger = logging.getLogger(__name__)
@@ -128,30 +99,48 @@ def for_model(source: Source, predictor: CompletingPredictor, config: HeldOutCon
     if predictor.sparse_input is None:
         if config != HeldOutConfig():
             logger.warning(
-                "held_out_fraction and held_out_by have no effect: the model takes the image "
-                "alone, and is scored on all known depth"
+                "held_out_fraction has no effect: the model takes the image alone, and is scored "
+                "on all known depth"
             )
         return source
     return split(source, predictor.sparse_input, config)
 
 
-def split(source: Source, sparse_input: SparseInput, config: HeldOutConfig) -> Source:
+Choose = Callable[[Frame], NDArray[np.bool_]]
+"""Returns which pixels of a frame's known depth are held out, (H, W)."""
+
+
+def split(
+    source: Source,
+    sparse_input: SparseInput,
+    config: HeldOutConfig,
+    choose: Choose | None = None,
+) -> Source:
     """Return the source with `sparse_m`, and ground truth only in pixels that were not given.
+
+    Args:
+        source: with dense or sparse ground truth.
+        sparse_input: what the model takes; random:N is drawn, of a LiDAR a fraction is held out.
+        config: the fraction.
+        choose: holds out other pixels of a LiDAR's depth than `held_out` does.
 
     Raises:
         ConfigError: nothing is held out.
     """
     check_scorable(config)
-    step = _Split(sparse_input, config)
+    step = _Split(sparse_input, config, choose)
     return Mapped(source, step, step.notes)
 
 
 class _Split:
     """Splits the known depth of each frame, and counts."""
 
-    def __init__(self, sparse_input: SparseInput, config: HeldOutConfig) -> None:
+    def __init__(
+        self, sparse_input: SparseInput, config: HeldOutConfig, choose: Choose | None
+    ) -> None:
         self._sparse_input = sparse_input
         self._config = config
+        self._choose = choose
         self._frames = 0
         self._input_pixels = 0
         self._scored = 0
@@ -164,8 +153,7 @@ class _Split:
         scored = self._scored / self._frames
         rule = "all that were not drawn"
         if not self._sparse_input.pixels:
-            unit = "pixels" if self._config.held_out_by == "pixel" else "LiDAR rings"
-            rule = f"{100 * self._config.held_out_fraction:g} % of the {unit}"
+            rule = f"{100 * self._config.held_out_fraction:g} % of the pixels"
         return [
             f"the model was given {pixels:.0f} pixels of known depth per image; it is scored on "
             f"{scored:.0f} others, {rule}",
@@ -177,10 +165,10 @@ class _Split:
         depth_m = frame.need_ground_truth()
         if self._sparse_input.pixels:
             input_mask = random_pixels(depth_m, frame.stamp_ns, self._sparse_input.pixels)
+        elif self._choose is not None:
+            input_mask = np.isfinite(depth_m) & ~self._choose(frame)
         else:
-            input_mask = np.isfinite(depth_m) & ~held_out(
-                depth_m, frame.stamp_ns, self._config, frame.scan, frame.camera
-            )
+            input_mask = np.isfinite(depth_m) & ~held_out(depth_m, frame.stamp_ns, self._config)
         scored = np.isfinite(depth_m) & ~input_mask
         if not scored.any():
             return Skipped(frame.stamp_ns, "no_depth_held_out", _why(frame, int(input_mask.sum())))

@@ -229,8 +229,7 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
             return
         description = predictor.describe()
         if predictor.sparse_input is not None:
-            for name in ("held_out_fraction", "held_out_by"):
-                description[name] = getattr(self.config, name)
+            description["held_out_fraction"] = self.config.held_out_fraction
         for camera in self.cameras:
             camera.maps.publish_model(description)
 

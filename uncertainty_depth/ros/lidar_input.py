@@ -17,7 +17,6 @@ from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
 from uncertainty_depth.geometry.transforms import POSE_NUMBERS
 from uncertainty_depth.messages.clouds import lidar_points
 from uncertainty_depth.messages.decoding import SECOND_NS, stamp_ns
-from uncertainty_depth.records import Scan
 from uncertainty_depth.ros.diagnostics import LOG_EVERY_S, Health
 from uncertainty_depth.ros.extrinsics import live_extrinsics
 from uncertainty_depth.ros.inputs import WatchedInput
@@ -116,12 +115,12 @@ class LidarInput:
             raise MessageError("no_camera_info", "a cloud cannot be projected without camera info")
         viewpoint = Viewpoint(header.frame_id, stamp_ns(header))
         lidar_to_camera = self.extrinsics.lookup(viewpoint, cloud.header)
-        scan = Scan(lidar_points(cloud), lidar_to_camera)
-        depth_m = ground_truth_from_cloud(scan.points, lidar_to_camera, camera, config)
+        points = lidar_points(cloud)
+        depth_m = ground_truth_from_cloud(points, lidar_to_camera, camera, config)
         if np.isnan(depth_m).all():
             raise MessageError("no_lidar_point_in_view", "no point of the cloud is in the image")
         check_sparse_depth(depth_m, (camera.height, camera.width), self._depth_range)
         if config.held_out_fraction > 0:
-            rule = HeldOutConfig(config.held_out_fraction, config.held_out_by)
-            depth_m[held_out(depth_m, stamp_ns(header), rule, scan, camera)] = np.nan
+            rule = HeldOutConfig(config.held_out_fraction)
+            depth_m[held_out(depth_m, stamp_ns(header), rule)] = np.nan
         return depth_m

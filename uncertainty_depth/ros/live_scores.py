@@ -14,7 +14,7 @@ import numpy as np
 from uncertainty_depth.config import EvaluatorNodeConfig
 from uncertainty_depth.config.nodes import MAX_LIDARS
 from uncertainty_depth.config.prediction import HeldOutConfig, PredictionConfig
-from uncertainty_depth.errors import ConfigError, MessageError
+from uncertainty_depth.errors import MessageError
 from uncertainty_depth.frames.cameras import Cameras
 from uncertainty_depth.frames.extrinsics import Extrinsics
 from uncertainty_depth.frames.geometry_check import GeometryCheck
@@ -276,10 +276,7 @@ class LiveScores:
                 "the model was given all of the LiDAR, and would be scored on its input; start "
                 "depth_node with held_out_fraction above 0",
             )
-        try:
-            mask = held_out(depth_m, frame.stamp_ns, rule, frame.scan, frame.camera)
-        except ConfigError as error:
-            raise MessageError("would_score_its_input", str(error)) from error
+        mask = held_out(depth_m, frame.stamp_ns, rule)
         if not mask.any():
             raise MessageError(
                 "no_depth_held_out",

@@ -44,9 +44,8 @@ def held_out_rule(description: dict[str, Any]) -> HeldOutConfig | None:
     """
     if not description.get("sparse_input"):
         return None
-    names = ("held_out_fraction", "held_out_by")
-    options = {name: description[name] for name in names if name in description}
+    fraction = description.get("held_out_fraction", 0.0)
     try:
-        return from_mapping(HeldOutConfig, {"held_out_fraction": 0.0, **options})
+        return from_mapping(HeldOutConfig, {"held_out_fraction": fraction})
     except ConfigError as error:
         raise MessageError("model_description", f"depth/model says {error}") from error
