@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from uncertainty_depth.training import frames
-from uncertainty_depth.training.frames import augment, change_light, zoom
+from uncertainty_depth.training.frames import augment, change_light, change_sensor, zoom
 
 
 def batch(count: int = 64) -> tuple[torch.Tensor, torch.Tensor]:
@@ -82,6 +82,55 @@ def test_zoom_takes_depth_that_was_measured_and_never_blends() -> None:
         near = known.min()
         far = known.max()
         assert (((known - near).abs() < 1e-5) | ((known - far).abs() < 1e-5)).all()
+
+
+def test_a_rolled_frame_turns_about_its_middle_and_knows_no_depth_beyond_its_edge() -> None:
+    """Two ramps of one slope per pixel give the angle: a turn keeps their gradients' length."""
+    count, height, width = 32, 96, 160
+    across = torch.arange(width).expand(count, 1, height, width) / width
+    down = torch.arange(height)[:, None].expand(count, 1, height, width) / width
+    depth = torch.full((count, 1, height, width), 2.0)
+    turned, moved = zoom(
+        torch.cat([across, down, down], dim=1), depth, torch.Generator().manual_seed(0), roll=10.0
+    )
+    middle = turned[:, :2, height // 2 - 1 : height // 2 + 2, width // 2 - 1 : width // 2 + 2]
+    right = (middle[:, :, 1, 2] - middle[:, :, 1, 1]) * width  # of across, of down
+    below = (middle[:, :, 2, 1] - middle[:, :, 1, 1]) * width
+    factor = 2 / moved[:, 0, height // 2, width // 2]
+    angles = torch.atan2(right[:, 1], right[:, 0]).rad2deg()
+    torch.testing.assert_close(right.norm(dim=1) * factor, torch.ones(count), atol=0.01, rtol=0)
+    torch.testing.assert_close(below[:, 0], -right[:, 1], atol=0.01, rtol=0)
+    torch.testing.assert_close(below[:, 1], right[:, 0], atol=0.01, rtol=0)
+    assert angles.min() < -7
+    assert angles.max() > 7
+    assert angles.abs().max() < 10.1
+    torch.testing.assert_close(
+        moved[moved.isfinite()], (2 / factor).repeat_interleave(moved.isfinite().sum((1, 2, 3)))
+    )
+    unknown = moved.isnan().float().mean((1, 2, 3))
+    assert unknown.max() > 0.02
+    assert unknown.max() < 0.3
+
+
+def test_a_sensor_changes_sharpness_and_noise_but_keeps_grey_grey() -> None:
+    edge = torch.cat([torch.full((100, 3, 16, 16), 0.3), torch.full((100, 3, 16, 16), 0.6)], -1)
+    changed = change_sensor(edge, torch.Generator().manual_seed(0))
+    assert changed.min() >= 0
+    assert changed.max() <= 1
+    levels = changed[..., 2:10].mean((2, 3))
+    torch.testing.assert_close(
+        levels, levels.mean(1, keepdim=True).expand(-1, 3), atol=0.02, rtol=0
+    )
+    assert levels.mean(1).min() < 0.22
+    assert levels.mean(1).max() > 0.4
+    noise = changed[..., 2:10].std((2, 3)).mean(1)
+    assert noise.min() < 0.005
+    assert 0.03 < noise.max() < 0.05
+    steps = (changed[..., 16] - changed[..., 15]).mean((1, 2)) / (
+        changed[..., 22:30].mean((1, 2, 3)) - levels.mean(1)
+    )
+    assert steps.min() < 0.4
+    assert steps.max() > 1.2
 
 
 def test_light_changes_each_frame_in_its_own_way_within_bounds() -> None:

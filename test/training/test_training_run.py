@@ -145,6 +145,23 @@ def test_the_seed_alone_decides(
     assert other["epoch_0003.safetensors"] != first["epoch_0003.safetensors"]
 
 
+def test_the_saved_weights_are_the_running_average(
+    source, network: NetworkConfig, training: TrainingConfig, tmp_path: Path
+) -> None:
+    """One batch per epoch: the average after two is 0.7 of the first and 0.3 of the second."""
+    two = dataclasses.replace(training, epochs=2, snapshots=2, batch_size=16)
+    last = train(source, tmp_path / "last", network, two)
+    averaging = dataclasses.replace(two, average_decay=0.7)
+    averaged = load_file(
+        train(source, tmp_path / "averaged", network, averaging) / "epoch_0002.safetensors"
+    )
+    first, second = (load_file(last / f"epoch_000{epoch}.safetensors") for epoch in (1, 2))
+    for name, value in averaged.items():
+        if value.is_floating_point():
+            torch.testing.assert_close(value, 0.7 * first[name] + 0.3 * second[name])
+    assert not torch.allclose(averaged["decoder.final.weight"], second["decoder.final.weight"])
+
+
 @pytest.fixture
 def small(source, network: NetworkConfig, training: TrainingConfig):
     """Two short epochs of a network with head: the runs differ only in when they are killed."""
@@ -175,7 +192,7 @@ def test_dying_while_any_file_is_written_loses_nothing(
 def test_a_killed_process_resumes_to_the_same_bits(
     source, network: NetworkConfig, training: TrainingConfig, tmp_path: Path
 ) -> None:
-    longer = dataclasses.replace(training, epochs=5, snapshots=3)
+    longer = dataclasses.replace(training, epochs=5, snapshots=3, average_decay=0.5)
     whole = content(train(source, tmp_path / "whole", network, longer))
     options = json.dumps([dataclasses.asdict(network), dataclasses.asdict(longer)])
     arguments = [

@@ -129,6 +129,14 @@ class TrainingConfig:
     weight_decay: float = option(
         1e-4, "decoupled weight decay (AdamW)", minimum=0.0, maximum=10.0, expert=True
     )
+    average_decay: float = option(
+        0.0,
+        "validate and save a running average of the weights, whose past counts for this much less "
+        "with every batch, say 0.995; 0 saves the weights themselves",
+        minimum=0.0,
+        maximum=0.99999,
+        expert=True,
+    )
     snapshots: int = option(
         8,
         "number of snapshots of multi_epochs: one per epoch, once the validation error has "

@@ -20,6 +20,7 @@ from matplotlib.ticker import MaxNLocator
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
+from torch.optim.swa_utils import AveragedModel
 
 from uncertainty_depth import atomic, strict_json
 from uncertainty_depth.errors import ModelError
@@ -47,7 +48,11 @@ class State:
 
 
 def write(
-    path: Path, network: DepthNetwork, optimizer: torch.optim.Optimizer, history: History
+    path: Path,
+    network: DepthNetwork,
+    optimizer: torch.optim.Optimizer,
+    history: History,
+    average: AveragedModel | None = None,
 ) -> None:
     """Replace the checkpoint atomically."""
     frozen = _frozen(network)
@@ -56,6 +61,11 @@ def write(
         for name, value in network.state_dict().items()
         if name not in frozen
     }
+    if average is not None:
+        tensors |= {
+            f"average.{name}": value.detach().cpu().contiguous()
+            for name, value in average.state_dict().items()
+        }
     for index, state in optimizer.state_dict()["state"].items():
         tensors |= {
             f"optimizer.{index}.{key}": value.detach().cpu().contiguous()
@@ -92,8 +102,15 @@ def read(path: Path) -> State:
         return State(_history(file.metadata()), not file.keys())
 
 
-def restore(path: Path, network: DepthNetwork, optimizer: torch.optim.Optimizer) -> None:
+def restore(
+    path: Path,
+    network: DepthNetwork,
+    optimizer: torch.optim.Optimizer,
+    average: AveragedModel | None = None,
+) -> None:
     """Load weights and optimizer state of the checkpoint into `network` and `optimizer`.
+
+    The weights' running average goes into `average`.
 
     Raises:
         ModelError: the checkpoint is damaged.
@@ -110,6 +127,15 @@ def restore(path: Path, network: DepthNetwork, optimizer: torch.optim.Optimizer)
             if name.startswith("network.")
         }
         network.load_state_dict({**_frozen(network), **weights})
+        if average is not None:
+            prefix = "average."
+            average.load_state_dict(
+                {
+                    name.removeprefix(prefix): value
+                    for name, value in tensors.items()
+                    if name.startswith(prefix)
+                }
+            )
         state: dict[int, dict[str, Tensor]] = {}
         for name, value in tensors.items():
             if name.startswith("optimizer."):

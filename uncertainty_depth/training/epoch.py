@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.optim.swa_utils import AveragedModel
 from tqdm import tqdm
 
 from uncertainty_depth.config import TrainingConfig
@@ -33,8 +34,11 @@ def train_epoch(
     training: TrainingConfig,
     epoch: int,
     progress: tqdm,
+    average: AveragedModel | None = None,
 ) -> float:
     """Train on each frame of `indices` once, in random order, and return the mean loss.
+
+    `average` follows the network's weights.
 
     All randomness comes from `training.seed` and `epoch`, so a resumed training draws the same
     numbers. No step waits for a GPU, so the next batch is read while the GPU computes.
@@ -60,6 +64,8 @@ def train_epoch(
         if sparse_input is not None:
             images, depth_m = with_sparse_input(images, depth_m, sparse_input, generator)
         total += _step(network, optimizer, objective, images, depth_m) * len(batch)
+        if average is not None:
+            average.update_parameters(network)
         progress.update()
     mean_loss = total.item() / len(indices)  # the epoch's only value that is waited for
     if not math.isfinite(mean_loss):

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import zlib
 from collections import Counter
 from collections.abc import Sequence
@@ -185,7 +186,12 @@ COLOUR = 0.1
 STRETCH = 1.15
 """Largest ratio of the two zooms for other cameras: a 16:9 image squeezed to 4:3 has 1.33, 3:2 has
 1.125."""
-GAMMA = 0.4
+ROLL = 6.0  # degrees, either way: a hand or a head tilts the camera
+GAMMA = 0.6  # octaves of the exponent
+EXPOSURE = 0.5  # octaves of the gain
+SATURATION = 0.5
+BLUR = (-0.5, 1.0)  # fraction of the way to a 5x5 mean; below 0 it sharpens
+NOISE = 0.04  # largest standard deviation, of pixels in [0, 1]
 
 
 def augment(
@@ -199,34 +205,40 @@ def augment(
         images: (B, 3, h, w) float32 in [0, 1].
         depth_m: (B, 1, h, w) float32, metres, NaN for unknown.
         generator: source of all randomness, on the CPU.
-        other_cameras: also stretch the frames and bend their brightness, for a network that will
-            serve cameras with another aspect or tone curve than the training cameras.
+        other_cameras: also stretch and roll the frames, and change their tone curve, saturation,
+            sharpness and noise, for a network that will serve other cameras than the training's.
     """
     flipped = upload(torch.rand(len(images), 1, 1, 1, generator=generator) < 0.5, images.device)
     images = torch.where(flipped, images.flip(-1), images)
     depth_m = torch.where(flipped, depth_m.flip(-1), depth_m)
-    images, depth_m = zoom(images, depth_m, generator, STRETCH if other_cameras else 1.0)
-    if other_cameras:
-        exponent = 2.0 ** (_factors((len(images), 1, 1, 1), GAMMA, generator) - 1)
-        images = images.clamp_min(1e-3) ** upload(exponent, images.device)
-    return change_light(images, generator), depth_m
+    if not other_cameras:
+        images, depth_m = zoom(images, depth_m, generator)
+        return change_light(images, generator), depth_m
+    images, depth_m = zoom(images, depth_m, generator, STRETCH, ROLL)
+    return change_light(change_sensor(images, generator), generator), depth_m
 
 
 def zoom(
-    images: Tensor, depth_m: Tensor, generator: torch.Generator, stretch: float = 1.0
+    images: Tensor,
+    depth_m: Tensor,
+    generator: torch.Generator,
+    stretch: float = 1.0,
+    roll: float = 0.0,
 ) -> tuple[Tensor, Tensor]:
     """Crop and enlarge each frame by up to `ZOOM`, and divide its depth by the factor.
 
     What looks larger is nearer. If the two zooms differ, the factor is their geometric mean, as in
     `depth_factor`.
 
-    Depth is sampled at the nearest pixel, never blended.
+    Depth is sampled at the nearest pixel, never blended, and unknown outside the frame, where the
+    image is mirrored.
 
     Args:
         images: (B, 3, h, w).
         depth_m: (B, 1, h, w), metres.
-        generator: draws zooms and crop positions.
+        generator: draws zooms, crop positions and rolls.
         stretch: largest ratio of the zooms of width and height, either way; neither goes below 1.
+        roll: largest rotation about the optical axis, either way, degrees.
     """
     factor = 1 + (ZOOM - 1) * torch.rand(len(images), generator=generator)
     factors = factor[:, None].repeat(1, 2)
@@ -237,13 +249,38 @@ def zoom(
         factor = factors.prod(1).sqrt()
     shift = (2 * torch.rand(len(images), 2, generator=generator) - 1) * (1 - 1 / factors)
     part = torch.cat([torch.diag_embed(1 / factors), shift[:, :, None]], dim=2)
+    if roll > 0:
+        angle = math.radians(roll) * (2 * torch.rand(len(images), generator=generator) - 1)
+        height, width = images.shape[-2:]
+        part[:, 0, 1] = -angle.sin() * height / width / factors[:, 0]
+        part[:, 1, 0] = angle.sin() * width / height / factors[:, 1]
+        part[:, [0, 1], [0, 1]] *= angle.cos()[:, None]
     part = upload(part, images.device)
     grid = functional.affine_grid(part, list(images.shape), align_corners=False)
-    enlarged = functional.grid_sample(images, grid, padding_mode="border", align_corners=False)
+    enlarged = functional.grid_sample(images, grid, padding_mode="reflection", align_corners=False)
     nearest = functional.grid_sample(
         depth_m, grid, mode="nearest", padding_mode="border", align_corners=False
     )
+    nearest = torch.where((grid.abs() > 1).any(-1)[:, None], torch.nan, nearest)
     return enlarged, nearest / upload(factor[:, None, None, None], depth_m.device)
+
+
+def change_sensor(images: Tensor, generator: torch.Generator) -> Tensor:
+    """Change each frame's exposure, tone curve, saturation, sharpness and noise, within [0, 1]."""
+    each = (len(images), 1, 1, 1)
+
+    def draw(low: float, high: float) -> Tensor:
+        chance = torch.rand(each, generator=generator)
+        return upload(low + (high - low) * chance, images.device)
+
+    exposed = (images * 2.0 ** draw(-EXPOSURE, EXPOSURE)).clamp(1e-3, 1)
+    bent = exposed ** (2.0 ** draw(-GAMMA, GAMMA))
+    grey = bent.mean(1, keepdim=True)
+    coloured = torch.lerp(grey, bent, draw(1 - SATURATION, 1 + SATURATION))
+    mean = functional.avg_pool2d(coloured, 5, 1, 2, count_include_pad=False)
+    focused = torch.lerp(coloured, mean, draw(*BLUR))
+    noise = upload(torch.randn(images.shape, generator=generator), images.device)
+    return (focused + noise * draw(0, NOISE)).clamp(0, 1)
 
 
 def change_light(images: Tensor, generator: torch.Generator) -> Tensor:
