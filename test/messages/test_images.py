@@ -62,7 +62,10 @@ def expected_rgb(pixels: np.ndarray, encoding: str) -> np.ndarray:
         "yuv422": cv2.COLOR_YUV2RGB_UYVY,
         "yuv422_yuy2": cv2.COLOR_YUV2RGB_YUYV,
     }
-    name = COLOR_ENCODINGS[encoding][2]
+    eight_bits = encoding.replace("16", "8")
+    same = {"8UC1": "mono8", "8UC3": "bgr8", "8UC4": "bgra8"}
+    same |= {"uyvy": "yuv422", "yuyv": "yuv422_yuy2"}
+    name = same.get(encoding, eight_bits)
     if name in codes:
         return cv2.cvtColor(pixels, codes[name])
     order = {

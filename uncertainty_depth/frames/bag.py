@@ -25,7 +25,6 @@ from uncertainty_depth.frames.ground_truth import (
     GroundTruth,
     LidarGroundTruth,
 )
-from uncertainty_depth.frames.map_assembly import MapAssembly
 from uncertainty_depth.frames.recording import OpenRecording, Recording
 from uncertainty_depth.frames.topics import NO_PREDICTIONS, TopicChooser, Topics
 from uncertainty_depth.frames.transforms import TransformTree
@@ -161,6 +160,8 @@ class BagSource:
         camera_frame = self.layout.camera_frame
         if not self._predictions.depth_topic:
             return ImageAssembly(*parts, camera_frame=camera_frame, max_pixels=config.max_pixels)
+        from uncertainty_depth.frames.map_assembly import MapAssembly  # of recorded depth alone
+
         return MapAssembly(
             *parts,
             camera_frame=camera_frame,

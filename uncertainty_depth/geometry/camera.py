@@ -16,6 +16,7 @@ from numpy.polynomial import Polynomial
 from numpy.typing import NDArray
 
 from uncertainty_depth.errors import MessageError
+from uncertainty_depth.geometry.resampling import pixel_at_centre
 
 if TYPE_CHECKING:
     from uncertainty_depth.config import ProjectionConfig
@@ -186,9 +187,8 @@ class Camera:
         resizing = np.array([[sx, 0, (sx - 1) / 2], [0, sy, (sy - 1) / 2], [0, 0, 1]])
         seen = self.seen
         if seen is not None:
-            rows = (2 * np.arange(height) + 1) * self.height // (2 * height)  # nearest
-            columns = (2 * np.arange(width) + 1) * self.width // (2 * width)
-            seen = seen[rows[:, None], columns]
+            rows = pixel_at_centre(height, self.height)
+            seen = seen[np.ix_(rows, pixel_at_centre(width, self.width))]
         intrinsics = resizing @ self.intrinsics
         return replace(self, width=width, height=height, intrinsics=intrinsics, seen=seen)
 

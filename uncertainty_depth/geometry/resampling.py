@@ -28,7 +28,7 @@ def resample_depth(depth_m: NDArray[np.floating], width: int, height: int) -> ND
     depths_m = np.where(np.isfinite(depth_m) & (depth_m > 0), depth_m, np.nan)
     result = depths_m[
         np.ix_(
-            _pixel_at_centre(height, depths_m.shape[0]), _pixel_at_centre(width, depths_m.shape[1])
+            pixel_at_centre(height, depths_m.shape[0]), pixel_at_centre(width, depths_m.shape[1])
         )
     ].astype(np.float32)
     empty = np.isnan(result)
@@ -37,7 +37,7 @@ def resample_depth(depth_m: NDArray[np.floating], width: int, height: int) -> ND
     return result
 
 
-def _pixel_at_centre(cells: int, pixels: int) -> NDArray[np.intp]:
+def pixel_at_centre(cells: int, pixels: int) -> NDArray[np.intp]:
     """Return the index of the pixel that contains each cell's centre."""
     return ((2 * np.arange(cells) + 1) * pixels) // (2 * cells)
 

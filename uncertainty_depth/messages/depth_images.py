@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.config.prediction import PredictionConfig
 from uncertainty_depth.errors import MessageError
+from uncertainty_depth.geometry.resampling import pixel_at_centre
 from uncertainty_depth.messages.compressed import decode_compressed
 from uncertainty_depth.messages.decoding import total
 from uncertainty_depth.messages.images import image_rows
@@ -102,9 +103,8 @@ def as_ground_truth(depth_m: NDArray[np.float32], shape: tuple[int, int]) -> NDA
     """
     _check_aspect(depth_m.shape, shape)
     if depth_m.shape != shape:
-        rows = _nearest(depth_m.shape[0], shape[0])
-        columns = _nearest(depth_m.shape[1], shape[1])
-        depth_m = depth_m[rows[:, None], columns]
+        rows = pixel_at_centre(shape[0], depth_m.shape[0])
+        depth_m = depth_m[np.ix_(rows, pixel_at_centre(shape[1], depth_m.shape[1]))]
     with np.errstate(invalid="ignore"):
         valid = np.isfinite(depth_m) & (depth_m > 0)
     if not valid.any():
@@ -112,11 +112,6 @@ def as_ground_truth(depth_m: NDArray[np.float32], shape: tuple[int, int]) -> NDA
             "ground_truth_image_empty", "the depth image has no pixel with a finite depth above 0"
         )
     return np.where(valid, depth_m, np.float32(np.nan))
-
-
-def _nearest(source_size: int, target_size: int) -> NDArray[np.intp]:
-    """Return the index of the source pixel that contains the centre of each target pixel."""
-    return ((2 * np.arange(target_size) + 1) * source_size) // (2 * target_size)
 
 
 def has_aspect(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:

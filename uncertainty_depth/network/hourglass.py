@@ -7,7 +7,7 @@ A pretrained encoder, and the up-projection decoder of Laina et al. 2016, with d
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
@@ -21,7 +21,9 @@ from uncertainty_depth.network.decoder import (
 )
 from uncertainty_depth.network.depth_network import RELATIVE_SCALE, DepthNetwork
 from uncertainty_depth.network.encoder import Encoder, TransformersModel
-from uncertainty_depth.network.sparse import ResidualDecoder, SparseEncoder
+
+if TYPE_CHECKING:
+    from uncertainty_depth.network.sparse import ResidualDecoder
 
 START_WEIGHT = 0.1
 DROPOUTS = 3
@@ -47,13 +49,16 @@ class Hourglass(DepthNetwork):
     def __init__(self, config: NetworkConfig, backbone: TransformersModel | None = None) -> None:
         super().__init__(config)
         backbone = make_backbone(config.backbone) if backbone is None else backbone
+        self._is_residual = bool(config.sparse_input) and config.sparse_residual
         if config.sparse_input:
+            from uncertainty_depth.network.sparse import ResidualDecoder, SparseEncoder
+
             self.encoder = SparseEncoder(backbone, config.depth_range, config.sparse_residual)
+            decoder = self.make_decoder()
+            self.decoder = ResidualDecoder(decoder) if self._is_residual else decoder
         else:
             self.encoder = Encoder(backbone)
-        decoder = self.make_decoder()
-        is_residual = bool(config.sparse_input) and config.sparse_residual
-        self.decoder = ResidualDecoder(decoder) if is_residual else decoder
+            self.decoder = self.make_decoder()
         low, high = config.depth_range
         self.depth_of = partial(geometric, low=low, high=high)
 
@@ -84,7 +89,7 @@ class Hourglass(DepthNetwork):
     def start_from_constant(self, depth_m: float, relative_error: float) -> None:
         """See `DepthNetwork`: this sets the last layer."""
         raw_depth = raw_value(depth_m, *self.config.depth_range)
-        if isinstance(self.decoder, ResidualDecoder):  # it begins with the interpolated depth
+        if self._is_residual:  # it begins with the interpolated depth
             raw_depth = 0.0
         raw_scale = raw_value(relative_error, *RELATIVE_SCALE)
         weight, bias = self.decoder.final.parameters()
