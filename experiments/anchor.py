@@ -31,7 +31,7 @@ from experiments.anchor_problems import (
     bayesian_linear_regression,
 )
 from experiments.runner import resume
-from uncertainty_depth import atomic, strict_json
+from uncertainty_depth import atomic, strict
 
 TITLES = {"anchor": "anchor (BLR)", **METHOD_TITLES}
 ANCHOR_REPETITIONS = 500
@@ -286,7 +286,7 @@ def _write_tables(
     values: dict[str, dict[str, Any]] = {}
     for (problem_name, method), piece in results.items():
         values.setdefault(problem_name, {})[method] = piece
-    strict_json.write(
+    strict.write_json(
         output / "summary.json",
         {"settings": asdict(settings), "sizes": counts, "quick": quick, "results": values},
     )

@@ -36,7 +36,7 @@ from experiments.completion_sets import (
     score_sets,
 )
 from experiments.runner import resume
-from uncertainty_depth import strict_json
+from uncertainty_depth import strict
 from uncertainty_depth.frames.predicted import predict_frame
 from uncertainty_depth.frames.source import Source
 from uncertainty_depth.model_folder.folder import read
@@ -68,7 +68,7 @@ def run(output: Path, seeds: int, quick: bool, data: Path | None = None) -> None
     sources = test_sources(data, settings)
     train_models(models, worlds, shifted_trainings(settings), "completion: trainings")
     shifted = shifted_scores(output, sources, settings)
-    strict_json.write(
+    strict.write_json(
         output / "summary.json",
         {"quick": quick, "settings": asdict(settings), "shifted": shifted},
     )

@@ -35,7 +35,7 @@ from experiments.robot_worlds import (
 )
 from experiments.runner import resume
 from experiments.tables import markdown
-from uncertainty_depth import atomic, strict_json
+from uncertainty_depth import atomic, strict
 from uncertainty_depth.calibration.correction_in_force import CorrectionInForce
 from uncertainty_depth.calibration.online import OnlineEstimate
 from uncertainty_depth.calibration.online_loop import LoopFrame, OnlineLoop
@@ -458,5 +458,5 @@ def run(output: Path, seeds: int, quick: bool, data: Path | None = None) -> None
         tables.append(f"{name}\n\n{markdown(*table(by_margin_there))}")
         summary[name] = {margin: curve.summary() for margin, curve in by_margin_there.items()}
     atomic.write_text(output / "table.md", "\n".join(tables))
-    strict_json.write(output / "summary.json", summary)
+    strict.write_json(output / "summary.json", summary)
     plot(by_margin, output / "free_space.png")

@@ -27,7 +27,7 @@ from experiments.robot_worlds import (
 )
 from experiments.runner import resume
 from experiments.tables import markdown
-from uncertainty_depth import atomic, strict_json
+from uncertainty_depth import atomic, strict
 from uncertainty_depth.synthetic import furnishing
 
 
@@ -118,7 +118,7 @@ def run(output: Path, seeds: int, quick: bool, data: Path | None = None) -> None
         "metrics": mapping_report.plain(metrics),
         "real": mapping_report.plain(real),
     }
-    strict_json.write(output / "summary.json", summary)
+    strict.write_json(output / "summary.json", summary)
     mapping_report.plot(worlds, output / "mapping.png")
 
 

@@ -28,7 +28,7 @@ from experiments.nyu_methods import (
     train_models,
 )
 from experiments.nyu_scores import CONFIG, INTERVAL_M, THINNED, Scores, score_rows, time_rows
-from uncertainty_depth import atomic, strict_json
+from uncertainty_depth import atomic, strict
 from uncertainty_depth.frames.source import Source
 from uncertainty_depth.records import Frame
 
@@ -65,7 +65,7 @@ def run(output: Path, seeds: int, quick: bool, data: Path | None = None) -> None
     summaries = {}
     for name, of_seeds in scores.items():
         summaries[name] = [score["summary"] for score in of_seeds]
-    strict_json.write(
+    strict.write_json(
         output / "summary.json",
         {
             "quick": quick,

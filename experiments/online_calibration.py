@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from experiments import figures, tables
 from experiments.runner import resume
-from uncertainty_depth import strict_json
+from uncertainty_depth import strict
 from uncertainty_depth.calibration.correction_in_force import CorrectionInForce
 from uncertainty_depth.calibration.online import OnlineEstimate
 from uncertainty_depth.calibration.online_loop import LoopFrame, LoopRow, replay
@@ -229,6 +229,6 @@ def run(output: Path, seeds: int, quick: bool) -> None:
     summaries = [summary(rows) for rows in results]
     text = table(summaries)
     (output / "table.md").write_text(text)
-    strict_json.write(output / "summary.json", summaries)
+    strict.write_json(output / "summary.json", summaries)
     plot(results[0], output / "online_calibration.png")
     print(text)

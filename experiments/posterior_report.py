@@ -21,7 +21,7 @@ from experiments.posterior_toys import (
     Comparison,
     Distances,
 )
-from uncertainty_depth import atomic, strict_json
+from uncertainty_depth import atomic, strict
 
 Draw = Callable[[Axes, Any, str], object]
 """Draws a prediction into a panel, in a colour."""
@@ -57,7 +57,7 @@ def report(
     )
     atomic.write_text(output / "table.md", f"{intro}\n\n{tables.markdown(header, rows)}")
     tables.write_table(output / "table.csv", header, rows)
-    strict_json.write(
+    strict.write_json(
         output / "summary.json",
         {
             "settings": asdict(schedule),

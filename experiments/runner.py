@@ -10,7 +10,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from uncertainty_depth import strict_json
+from uncertainty_depth import strict
 from uncertainty_depth.interrupt import deferred_interrupt
 
 FORMAT = 1
@@ -46,7 +46,7 @@ def resume(
     with deferred_interrupt() as interrupt, tqdm(names, desc=label, unit="piece") as progress:
         for name in progress:
             piece_settings = settings(name) if callable(settings) else settings
-            settings_now = strict_json.plain({"format": FORMAT, **piece_settings})
+            settings_now = strict.plain({"format": FORMAT, **piece_settings})
             results.append(_piece(folder / f"{name}.json", name, settings_now, compute))
             if interrupt.requested:
                 raise KeyboardInterrupt
@@ -56,8 +56,8 @@ def resume(
 def _piece(path: Path, name: str, settings: Any, compute: Callable[[str], Any]) -> Any:
     stored = _read(path)
     if stored.get("settings") != settings:
-        stored = {"settings": settings, "result": strict_json.plain(compute(name))}
-        strict_json.write(path, stored)
+        stored = {"settings": settings, "result": strict.plain(compute(name))}
+        strict.write_json(path, stored)
     return stored["result"]
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from experiments import figures, tables
 from experiments.segmentation_data import CLASSES, VOID
-from uncertainty_depth import atomic, strict_json
+from uncertainty_depth import atomic, strict
 
 Scores = Mapping[str, Mapping[str, Mapping[int, Sequence[Mapping[str, Any]]]]]
 """Domain, method, M, set."""
@@ -45,7 +45,7 @@ def write(output: Path, scores: Scores, settings: Mapping[str, Any], members: in
     atomic.write_text(output / "table.md", f"{intro}\n\n{tables.markdown(header, rows)}")
     tables.write_table(output / "table.csv", header, rows)
     summary = {"settings": settings, "members": members, "dropout_models": models}
-    strict_json.write(output / "summary.json", {**summary, "scores": scores})
+    strict.write_json(output / "summary.json", {**summary, "scores": scores})
     figures.save(plot_metrics(scores), output / "metrics.png")
     figures.save(plot_reliability(scores), output / "reliability.png")
     figures.save(plot_sparsification(scores), output / "sparsification.png")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from experiments import figures, tables
 from experiments.classification_metrics import auroc
 from experiments.shift_methods import DROPOUT, of_network
-from uncertainty_depth import atomic, strict_json
+from uncertainty_depth import atomic, strict
 
 Frames = Mapping[str, Sequence[float | None]]
 """Score, frame."""
@@ -51,7 +51,7 @@ def write(
             clean[title] = _means(conditions["clean"])
             corrupted[title] = _scores_by_corruption(conditions, corruptions, severities)
     content = {"severities": list(severities), "clean": clean, "corrupted": corrupted}
-    strict_json.write(output / "summary.json", content)
+    strict.write_json(output / "summary.json", content)
     means = {
         title: _mean_over_corruptions(by_corruption) for title, by_corruption in corrupted.items()
     }

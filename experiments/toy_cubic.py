@@ -34,7 +34,7 @@ from experiments.toy_cubic_report import (
     METHOD_TITLES,
     READINGS,
 )
-from uncertainty_depth import strict_json
+from uncertainty_depth import strict
 
 BIASES = (10.0, 20.0, 40.0, 80.0)
 BIASED = (-2.3, -1.3)
@@ -238,7 +238,7 @@ def run(output: Path, seeds: int, quick: bool) -> None:
     curves = toy_cubic_report.gather(results)
     in_doubt = toy_cubic_report.gather(results, "in_doubt")
     toy_cubic_report.write_tables(output, curves, in_doubt, seeds, quick)
-    strict_json.write(
+    strict.write_json(
         output / "summary.json",
         {
             "settings": asdict(settings),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from uncertainty_depth import atomic, strict_json
+from uncertainty_depth import atomic, strict
 from uncertainty_depth.calibration.fitted_data import RECORDED
 from uncertainty_depth.calibration.half_widths import KEY
 from uncertainty_depth.calibration.run import LABELS, Calibration, Scores, Trial
@@ -58,7 +58,7 @@ def record(calibration: Calibration, provenance: Provenance) -> dict[str, Any]:
         **{name: provenance.model[name] for name in RECORDED if name in provenance.model},
         "distribution": calibration.distribution,
         "fitted_to": calibration.fitted.to_mapping(),
-        "not_used": strict_json.plain(
+        "not_used": strict.plain(
             {"reference": calibration.choice.reference, "before": before, "after": after}
         ),
         "frame_guarantee": calibration.guarantee().to_mapping(),
@@ -105,7 +105,7 @@ def write(calibration: Calibration, folder: Path, provenance: Provenance) -> Non
     """Write `calibration.json` and `calibration.png`, each whole or not at all."""
     from uncertainty_depth.figure_bytes import encoded
 
-    strict_json.write(folder / "calibration.json", as_mapping(calibration, provenance))
+    strict.write_json(folder / "calibration.json", as_mapping(calibration, provenance))
     atomic.write_bytes(folder / "calibration.png", encoded(plot(calibration), 110))
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from uncertainty_depth import atomic, strict_json
+from uncertainty_depth import atomic, strict
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.report.model_facts import law_of
 from uncertainty_depth.report.saved_state import read_summary
@@ -61,13 +61,13 @@ class FleetSource:
             "sentence": failure,
             "files": files_of(self.notation),
         }
-        strict_json.write(self.outcome_file, outcome)
+        strict.write_json(self.outcome_file, outcome)
 
     def outcome(self) -> Mapping[str, Any]:
         """Return the outcome; empty while there is none."""
         try:
-            outcome = strict_json.read_file(self.outcome_file, MAX_BYTES)
-        except (OSError, strict_json.JsonError):
+            outcome = strict.read_json_file(self.outcome_file, MAX_BYTES)
+        except (OSError, strict.FormatError):
             return {}
         return outcome if isinstance(outcome, dict) else {}
 
@@ -111,14 +111,14 @@ def open_fleet(
             f"{folder} holds a report already; expected another folder, or the option overwrite"
         )
     (folder / SOURCES).mkdir(parents=True, exist_ok=True)
-    strict_json.write(path, {"format": FORMAT, "options": options})
+    strict.write_json(path, {"format": FORMAT, "options": options})
     return [FleetSource(source, folder / SOURCES / _name(source)) for source in sources]
 
 
 def _check_options(path: Path, options: Mapping[str, Any]) -> None:
     try:
-        content = strict_json.read_file(path, MAX_BYTES)
-    except (OSError, strict_json.JsonError) as error:
+        content = strict.read_json_file(path, MAX_BYTES)
+    except (OSError, strict.FormatError) as error:
         raise SourceError(f"{path} cannot be read: {error}; expected overwrite") from error
     saved = content.get("options") if isinstance(content, dict) else None
     if not isinstance(saved, dict):

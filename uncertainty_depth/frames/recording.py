@@ -19,7 +19,7 @@ from rosbags import rosbag1, rosbag2
 from rosbags.interfaces import ConnectionExtRosbag1, QosDurability
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
-from uncertainty_depth import strict_yaml
+from uncertainty_depth import strict
 from uncertainty_depth.errors import SourceError
 
 SUFFIXES = (".mcap", ".db3", ".bag")
@@ -92,8 +92,8 @@ def _parts(path: Path) -> list[Path]:
     metadata = path / METADATA
     if metadata.exists():
         try:  # rosbags' YAML parser has no limits
-            strict_yaml.read_file(metadata, MAX_METADATA_BYTES)
-        except strict_yaml.YamlError as error:
+            strict.read_yaml_file(metadata, MAX_METADATA_BYTES)
+        except strict.FormatError as error:
             raise SourceError(f"{metadata} cannot be read: {error}") from error
         return [path]
     if path.is_dir():

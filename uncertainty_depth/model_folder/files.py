@@ -13,7 +13,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import Tensor
 
-from uncertainty_depth import atomic, strict_json
+from uncertainty_depth import atomic, strict
 from uncertainty_depth.errors import ModelError
 from uncertainty_depth.model_location import MAX_BYTES, check_location
 from uncertainty_depth.network.architectures import ARCHITECTURES
@@ -46,8 +46,8 @@ def read_json(folder: Path) -> dict[str, Any]:
     check_location(folder)
     path = folder / "model.json"
     try:
-        content = strict_json.read_file(path, MAX_BYTES)
-    except (strict_json.JsonError, OSError) as error:
+        content = strict.read_json_file(path, MAX_BYTES)
+    except (strict.FormatError, OSError) as error:
         raise ModelError(f"{path} cannot be read: {error}") from error
     _check_json(path, content)
     return content

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from uncertainty_depth import strict_json
+from uncertainty_depth import strict
 from uncertainty_depth.errors import ModelError
 from uncertainty_depth.model_folder.files import read_json, read_tensors, write_json, write_tensors
 from uncertainty_depth.model_folder.folder import (
@@ -81,7 +81,7 @@ def write_member(folder: Path | str, name: str, network: DepthNetwork) -> Path:
 def _add_architecture(folder: Path, name: str, network: DepthNetwork) -> None:
     content = read_json(folder)
     architecture = {"network": to_mapping(network.config), "backbone": network.backbone_config}
-    own = strict_json.plain(architecture)
+    own = strict.plain(architecture)
     architectures = content.get("architectures", {})
     recorded = architectures.get(name, {key: content[key] for key in own})
     if own != recorded:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from uncertainty_depth import strict_json
+from uncertainty_depth import strict
 from uncertainty_depth.config import NetworkConfig, TrainingConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.network.backbone import config_of
@@ -185,8 +185,8 @@ def read_preprocessing(name: str) -> dict[str, Any]:
     for local_files_only in (True, False):
         try:
             path = str(cached_file(name, SETTINGS, local_files_only=local_files_only))
-            return dict(strict_json.read_file(Path(path), MAX_SETTINGS_BYTES))
-        except (OSError, ValueError, TypeError, strict_json.JsonError):
+            return dict(strict.read_json_file(Path(path), MAX_SETTINGS_BYTES))
+        except (OSError, ValueError, TypeError, strict.FormatError):
             continue
     logger.warning(
         "%s has no readable %s: its images are normalised with ImageNet's mean and standard "

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from uncertainty_depth import strict_json
+from uncertainty_depth import strict
 from uncertainty_depth.calibration.depth_head import DepthHead
 from uncertainty_depth.calibration.half_widths import (
     BY_DISTRIBUTION,
@@ -72,7 +72,7 @@ class SavedMap:
             **self.provenance,
         }
         path.parent.mkdir(parents=True, exist_ok=True)
-        strict_json.write(path, content)
+        strict.write_json(path, content)
 
 
 def read_map(path: str | Path) -> SavedMap:
@@ -82,8 +82,8 @@ def read_map(path: str | Path) -> SavedMap:
         ConfigError: the file is missing, or is not a sigma map.
     """
     try:
-        content = strict_json.read_file(Path(path), MAX_BYTES)
-    except (OSError, strict_json.JsonError) as error:
+        content = strict.read_json_file(Path(path), MAX_BYTES)
+    except (OSError, strict.FormatError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise ConfigError(f"sigma_map {str(path)!r} cannot be read ({reason}); {EXPECTED}") from (
             error

@@ -21,7 +21,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from uncertainty_depth import atomic, strict_json
+from uncertainty_depth import atomic, strict
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.figure_bytes import encoded
 from uncertainty_depth.metrics import OnlineMetrics
@@ -254,7 +254,7 @@ ORACLE_ALPHA = 0.45
 def write(comparison: Comparison, folder: Path, command: str) -> Path:
     """Write `compare.html` (self-contained) and `compare.json`; return the path of the page."""
     folder.mkdir(parents=True, exist_ok=True)
-    strict_json.write(folder / TABLE, _table(comparison))
+    strict.write_json(folder / TABLE, _table(comparison))
     plots = {
         name: base64_text(encoded(figure, PLOT_DPI))
         for name, figure in figures(comparison).items()

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from tqdm import tqdm
 
-from uncertainty_depth import atomic, strict_npz
+from uncertainty_depth import atomic, strict
 from uncertainty_depth.blas import single_threaded_blas
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.frames.predicted import Behind
@@ -296,7 +296,7 @@ class Evaluation:
             **self.views.arrays(),
         }
         with atomic.replacing(folder / STATE_FILE) as temporary:
-            strict_npz.write(temporary, header, arrays)
+            strict.write_arrays(temporary, header, arrays)
 
     @classmethod
     def restored(

@@ -14,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from uncertainty_depth import __version__, atomic, strict_json
+from uncertainty_depth import __version__, atomic, strict
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.options import to_mapping
 from uncertainty_depth.report.bootstrap import Resampled
@@ -124,7 +124,7 @@ def page(evaluation: Evaluation, context: Context) -> str:
 
 def _write_files(evaluation: Evaluation, folder: Path, context: Context, images: bool) -> None:
     summary = summarize(evaluation, context)
-    strict_json.write(folder / "summary.json", summary)
+    strict.write_json(folder / "summary.json", summary)
     evaluation.table.write(folder / "frames.csv")
     details = {
         "options": dict(context.options),

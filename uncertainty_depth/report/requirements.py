@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from uncertainty_depth import atomic, strict_yaml
+from uncertainty_depth import atomic, strict
 from uncertainty_depth.config import RequirementConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.metrics.registry import (
@@ -198,10 +198,10 @@ def _number(text: str) -> float:
 
 def _texts_of(path: Path) -> list[str]:
     try:
-        content = strict_yaml.read_file(path, MAX_FILE_BYTES)
+        content = strict.read_yaml_file(path, MAX_FILE_BYTES)
     except OSError as error:
         raise ConfigError(f"{path}, of require, cannot be read: {error.strerror}") from error
-    except strict_yaml.YamlError as error:
+    except strict.FormatError as error:
         raise ConfigError(f"{path}, of require, cannot be read: {error}") from error
     if not isinstance(content, list) or not all(isinstance(text, str) for text in content):
         raise ConfigError(

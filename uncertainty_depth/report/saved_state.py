@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from uncertainty_depth import strict_json, strict_npz
+from uncertainty_depth import strict
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.metrics.state import BLOCK_CELLS, KINDS, MAX_BLOCKS
@@ -25,7 +25,7 @@ from uncertainty_depth.report.model_facts import is_recorded
 from uncertainty_depth.report.positions import Positions
 from uncertainty_depth.report.report import Context
 from uncertainty_depth.report.views import MAX_FRAMES, MAX_PATTERNS
-from uncertainty_depth.strict_npz import Expected
+from uncertainty_depth.strict import Expected
 
 logger = logging.getLogger(__name__)
 
@@ -119,9 +119,9 @@ def read(folder: Path) -> SavedState:
 def _read(folder: Path, table_of: Callable[[Path, int, int], Any]) -> SavedState:
     path = folder / STATE_FILE
     try:
-        header = strict_npz.read_header(path)
+        header = strict.read_header(path)
         _check_format(path, header.get("format"))
-        arrays = strict_npz.read(path, LAYOUT)
+        arrays = strict.read_arrays(path, LAYOUT)
         table = header["table"]
         sizes = int(table["size"]), int(table["sums_size"])
         if min(sizes) < 0:
@@ -190,8 +190,8 @@ def read_summary(folder: Path) -> dict[str, Any]:
     """
     path = folder / SUMMARY_FILE
     try:
-        summary: dict[str, Any] = strict_json.read_file(path, MAX_SUMMARY_BYTES)
-    except (OSError, strict_json.JsonError) as error:
+        summary: dict[str, Any] = strict.read_json_file(path, MAX_SUMMARY_BYTES)
+    except (OSError, strict.FormatError) as error:
         raise SourceError(
             f"{folder} holds no report ({error}); expected a folder that `evaluate` or the "
             "evaluator node wrote"

@@ -6,11 +6,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from uncertainty_depth import strict_json
+from uncertainty_depth import strict
 from uncertainty_depth.config.prediction import HeldOutConfig
 from uncertainty_depth.errors import ConfigError, MessageError
 from uncertainty_depth.options import from_mapping
-from uncertainty_depth.strict_json import JsonError
+from uncertainty_depth.strict import FormatError
 
 MAX_CHARACTERS = 100_000
 MAX_DEPTH = 8
@@ -23,8 +23,8 @@ def model_description(text: str) -> dict[str, Any]:
         MessageError: "model_description", the text is not a JSON object, too long or too deep.
     """
     try:
-        content = strict_json.read(text, MAX_CHARACTERS, MAX_DEPTH)
-    except JsonError as error:
+        content = strict.read_json(text, MAX_CHARACTERS, MAX_DEPTH)
+    except FormatError as error:
         raise MessageError("model_description", f"depth/model says {error}") from error
     if not isinstance(content, dict):
         raise MessageError(

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from uncertainty_depth import strict_json
+from uncertainty_depth import strict
 from uncertainty_depth.calibration.correction import Correction
 from uncertainty_depth.calibration.correction_in_force import InForce, ReceivedEstimate
 from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION, HalfWidths
@@ -17,7 +17,7 @@ from uncertainty_depth.calibration.online import OnlineEstimate
 from uncertainty_depth.config.choices import MAX_COUNT
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.records import SampleRange
-from uncertainty_depth.strict_json import JsonError
+from uncertainty_depth.strict import FormatError
 
 MAX_CHARACTERS = 10_000
 ESTIMATE = "online_calibration"
@@ -90,7 +90,7 @@ def read_info(values: Mapping[str, str]) -> PredictionInfo:
             _number(values["unfamiliarity"], 0.0) if values["unfamiliarity"] else None,
             _number(values["widened_by"], 1.0),
         )
-    except (KeyError, ValueError, JsonError) as error:
+    except (KeyError, ValueError, FormatError) as error:
         raise MessageError(
             "prediction_info",
             f"depth/prediction_info says {_shortened(values)}; expected sigma, samples, "
@@ -135,7 +135,7 @@ def read_estimate(stamp_ns: int, values: Mapping[str, str]) -> ReceivedEstimate:
     """
     try:
         return ReceivedEstimate(stamp_ns, values["sigma"], _correction(values))
-    except (KeyError, ValueError, JsonError) as error:
+    except (KeyError, ValueError, FormatError) as error:
         raise MessageError(
             "online_calibration",
             f"uncertainty/calibration says {_shortened(values)}; expected sigma and correction",
@@ -160,7 +160,7 @@ def status_values(statuses: Iterable[Any], name: str) -> dict[str, str]:
 
 
 def _correction(values: Mapping[str, str]) -> Correction:
-    return Correction.from_mapping(strict_json.read(values["correction"], MAX_CHARACTERS, 3))
+    return Correction.from_mapping(strict.read_json(values["correction"], MAX_CHARACTERS, 3))
 
 
 def _whole(text: str) -> int:

@@ -22,11 +22,11 @@ from safetensors.torch import save
 from torch import Tensor
 from torch.optim.swa_utils import AveragedModel
 
-from uncertainty_depth import atomic, strict_json
+from uncertainty_depth import atomic, strict
 from uncertainty_depth.errors import ModelError
 from uncertainty_depth.figure_bytes import encoded
 from uncertainty_depth.network.depth_network import DepthNetwork
-from uncertainty_depth.strict_json import JsonError
+from uncertainty_depth.strict import FormatError
 
 NAME = "checkpoint"
 MAX_HISTORY_BYTES = 2**26
@@ -147,7 +147,7 @@ def restore(
 
 
 def _history(metadata: dict[str, str]) -> History:
-    history = strict_json.read(metadata["history"], MAX_HISTORY_BYTES, allow_nan=True)
+    history = strict.read_json(metadata["history"], MAX_HISTORY_BYTES, allow_nan=True)
     if not isinstance(history, list) or not all(isinstance(epoch, dict) for epoch in history):
         raise ValueError("its history is not one of epochs")
     return history
@@ -158,7 +158,7 @@ def _opened(path: Path) -> Iterator[safe_open]:
     try:
         with safe_open(path, "pt") as file:
             yield file
-    except (SafetensorError, JsonError, OSError, KeyError, TypeError, ValueError) as error:
+    except (SafetensorError, FormatError, OSError, KeyError, TypeError, ValueError) as error:
         raise _unusable(path, str(error)) from error
     except RuntimeError as error:  # torch's, if the tensors do not fit the network
         raise _unusable(path, str(error).splitlines()[-1].strip()) from error

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth import strict_json
+from uncertainty_depth import strict
 from uncertainty_depth.config import NetworkConfig, TrainingConfig
 from uncertainty_depth.errors import ConfigError, ModelError
 from uncertainty_depth.geometry.camera import Camera
@@ -123,7 +123,7 @@ def read_original(folder: Path) -> OriginalRun:
         ModelError: `model.json` is damaged or names no options.
     """
     try:
-        content = strict_json.read_file(folder / "model.json", MAX_BYTES)
+        content = strict.read_json_file(folder / "model.json", MAX_BYTES)
         training = content["training"]
         return OriginalRun(
             {**content["network"], **training["options"]},
@@ -132,7 +132,7 @@ def read_original(folder: Path) -> OriginalRun:
             training.get("source", ""),
             training.get("source_options", {}),
         )
-    except (OSError, strict_json.JsonError, KeyError, TypeError) as error:
+    except (OSError, strict.FormatError, KeyError, TypeError) as error:
         raise ModelError(
             f"{folder / 'model.json'} does not say how the model was trained; expected the folder "
             "of a training"

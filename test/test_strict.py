@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uncertainty_depth import strict_json
-from uncertainty_depth.strict_json import JsonError
+from uncertainty_depth import strict
+from uncertainty_depth.strict import FormatError
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
@@ -24,7 +24,7 @@ VALUES = st.recursive(
 
 
 def test_json_is_strict(tmp_path):
-    strict_json.write(
+    strict.write_json(
         tmp_path / "x.json",
         {"a": np.float32(0.5), "b": np.inf, "c": np.arange(2), 3: (True, None)},
     )
@@ -38,8 +38,8 @@ def test_json_is_strict(tmp_path):
 
 @given(VALUES)
 def test_what_json_writes_is_read_back(value):
-    assert strict_json.read(json.dumps(value), 10**6, 100) == value
-    assert strict_json.read(json.dumps(value).encode(), 10**6, 100) == value
+    assert strict.read_json(json.dumps(value), 10**6, 100) == value
+    assert strict.read_json(json.dumps(value).encode(), 10**6, 100) == value
 
 
 @pytest.mark.parametrize(
@@ -62,34 +62,34 @@ def test_what_json_writes_is_read_back(value):
     ids=range(13),
 )
 def test_what_is_beyond_the_limits_is_one_exception(text, sentence):
-    with pytest.raises(JsonError, match=sentence):
-        strict_json.read(text, 200_000, 4)
+    with pytest.raises(FormatError, match=sentence):
+        strict.read_json(text, 200_000, 4)
 
 
 def test_brackets_in_strings_are_no_levels():
-    assert strict_json.read('["[[[[[[", "\\"{{{{{"]', 100, 1) == ["[[[[[[", '"{{{{{']
+    assert strict.read_json('["[[[[[[", "\\"{{{{{"]', 100, 1) == ["[[[[[[", '"{{{{{']
 
 
 def test_every_string_can_be_written_to_a_file():
-    assert strict_json.read(r'{"a\udc80": ["\ud800"]}', 100) == {"a?": ["?"]}
-    assert strict_json.read(r'"\ud83d\ude00"', 100) == "😀"
+    assert strict.read_json(r'{"a\udc80": ["\ud800"]}', 100) == {"a?": ["?"]}
+    assert strict.read_json(r'"\ud83d\ude00"', 100) == "😀"
 
 
 def test_a_file_is_read_no_further_than_its_limit(tmp_path):
     path = tmp_path / "x.json"
     path.write_text('{"a": [1, 2]}' + " " * 100)
-    assert strict_json.read_file(path, 113) == {"a": [1, 2]}
-    with pytest.raises(JsonError, match="JSON of 101 bytes; expected at most 100"):
-        strict_json.read_file(path, 100)
+    assert strict.read_json_file(path, 113) == {"a": [1, 2]}
+    with pytest.raises(FormatError, match="JSON of 101 bytes; expected at most 100"):
+        strict.read_json_file(path, 100)
 
 
 def test_nan_is_read_only_if_asked_for():
-    with pytest.raises(JsonError, match="JSON has NaN"):
-        strict_json.read("[NaN]", 100)
-    assert math.isnan(strict_json.read("[NaN]", 100, allow_nan=True)[0])
+    with pytest.raises(FormatError, match="JSON has NaN"):
+        strict.read_json("[NaN]", 100)
+    assert math.isnan(strict.read_json("[NaN]", 100, allow_nan=True)[0])
 
 
 @given(st.text(alphabet='[]{}",:\\ud8 10eE-+.NaInfty\n', max_size=60) | st.text())
 def test_any_text_is_a_value_or_that_exception(text):
-    with suppress(JsonError):
-        strict_json.read(text, 1000, 8)
+    with suppress(FormatError):
+        strict.read_json(text, 1000, 8)
