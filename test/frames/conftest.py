@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rosbags.typesys import Stores, get_typestore
 
 from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.geometry.transforms import transform_from
+from uncertainty_depth.geometry.transforms import parameters_from, transform_from
 from uncertainty_depth.messages.bag_writer import BagWriter
 
 START_NS = 1_700_000_000_000_000_000
@@ -88,6 +89,25 @@ def write_bag(tmp_path, write_frame) -> Callable[..., Path]:
         return tmp_path / name
 
     return write
+
+
+@pytest.fixture(scope="session")
+def transform_message() -> Callable[..., object]:
+    """Make a TFMessage of one transform: the pose of `child` in `parent` at `stamp_ns`."""
+    types = get_typestore(Stores.ROS2_JAZZY).types
+
+    def make(stamp_ns: int, parent: str, child: str, pose: np.ndarray) -> object:
+        x, y, z, *quaternion = parameters_from(pose)
+        time = types["builtin_interfaces/msg/Time"](*divmod(stamp_ns, 10**9))
+        transform = types["geometry_msgs/msg/Transform"](
+            types["geometry_msgs/msg/Vector3"](x, y, z),
+            types["geometry_msgs/msg/Quaternion"](*quaternion),
+        )
+        header = types["std_msgs/msg/Header"](time, parent)
+        stamped = types["geometry_msgs/msg/TransformStamped"](header, child, transform)
+        return types["tf2_msgs/msg/TFMessage"]([stamped])
+
+    return make
 
 
 @pytest.fixture(scope="session")

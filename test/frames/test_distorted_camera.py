@@ -10,19 +10,18 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import SourceConfig, SynthesisConfig
 from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.frames.source import open_source
-from uncertainty_depth.geometry.camera import Camera, Distortion, image_coordinates
+from uncertainty_depth.geometry.camera import Camera, Distortion
 from uncertainty_depth.messages.bag_writer import BagWriter
 from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.synthetic import sensors
 from uncertainty_depth.synthetic.source import World
 
-WIDTH = 640
-HEIGHT = 480
+WIDTH = 320
+HEIGHT = 240
 COEFFICIENTS = np.array([-0.28, 0.07, 0.0, 0.0, 0.0])
 """An ordinary wide lens: k1, k2, p1, p2, k3."""
 
@@ -84,23 +83,11 @@ def abs_rel(bag: Path, depth_m: np.ndarray, **options: str) -> float:
     return evaluation.summary()["depth"]["abs_rel"]
 
 
-def test_without_its_distortion_points_land_ten_pixels_beside(world, raw):
-    points = world.cloud(0)[:, :3].astype(np.float64)
-    ideal = sensors.make_camera(WIDTH, HEIGHT)
-    in_camera = points @ sensors.LIDAR_TO_CAMERA[:3, :3].T + sensors.LIDAR_TO_CAMERA[:3, 3]
-    in_camera = in_camera[in_camera[:, 2] > 0.1]
-    pixels = raw.pixels(in_camera)
-    inside = ((pixels > -0.5) & (pixels < [WIDTH - 0.5, HEIGHT - 0.5])).all(axis=1)
-    offsets = np.linalg.norm(pixels - ideal.pixels(in_camera), axis=1)[inside]
-    print(f"{np.median(offsets):.1f} px beside in the median")
-    assert 5 < np.median(offsets) < 30
-
-
 def test_a_raw_image_is_rectified_into_that_of_the_ideal_camera(bag, world, view):
     source = open_source(str(bag), SourceConfig())
     (frame,) = source
     ideal = world.photograph(0, view).astype(int)
-    middle = np.s_[100:-100, 100:-100]
+    middle = np.s_[50:-50, 50:-50]
     assert np.abs(frame.image[middle] - ideal[middle]).mean() < 2
     assert frame.camera.distortion is None
     assert_allclose(frame.camera.intrinsics, sensors.make_camera(WIDTH, HEIGHT).intrinsics)
@@ -136,25 +123,3 @@ def test_kept_images_are_untouched(bag, raw_image):
         (frame,) = open_source(str(bag), SourceConfig(distorted_images=option))
         np.testing.assert_array_equal(frame.image, raw_image)
         assert (frame.camera.distortion is None) == (option == "already_rectified")
-
-
-def test_kept_points_land_where_opencv_projects_them(world, raw):
-    points = world.cloud(0)[:, :3].astype(np.float64)
-    in_camera = points @ sensors.LIDAR_TO_CAMERA[:3, :3].T + sensors.LIDAR_TO_CAMERA[:3, 3]
-    in_view = np.abs(in_camera[:, :2] / in_camera[:, 2:]).max(axis=1) < 0.8
-    in_camera = in_camera[in_view & (in_camera[:, 2] > 0.1)]
-    expected, _ = cv2.projectPoints(
-        in_camera, np.zeros(3), np.zeros(3), raw.intrinsics, COEFFICIENTS
-    )
-    expected = expected.reshape(-1, 2)
-    inside = (np.rint(expected) >= 0) & (np.rint(expected) < [WIDTH, HEIGHT])
-    expected = np.rint(expected[inside.all(axis=1)])
-    columns, rows, _ = image_coordinates(in_camera, np.eye(4), raw)
-    assert len(expected) > 1000
-    np.testing.assert_array_equal(np.stack([columns, rows], axis=1), expected)
-
-
-def test_info_says_that_a_camera_is_distorted_and_what_is_done(bag, capsys, tmp_path):
-    assert main(["info", str(bag), "--output", str(tmp_path / "overlay.png")]) == 0
-    said = capsys.readouterr().out
-    assert "/camera/direct/camera_info is distorted (plumb_bob): images are rectified" in said

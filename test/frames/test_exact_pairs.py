@@ -9,15 +9,6 @@ from hypothesis import strategies as st
 from uncertainty_depth.frames.pairing import ExactPairs, Unmatched
 
 
-def test_pairs_in_either_order():
-    pairs = ExactPairs(5)
-    assert pairs.add(0, 1, "depth 1") == (None, [])
-    assert pairs.add(1, 1, "sigma 1") == (("depth 1", "sigma 1"), [])
-    assert pairs.add(1, 2, "sigma 2") == (None, [])
-    assert pairs.add(0, 2, "depth 2") == (("depth 2", "sigma 2"), [])
-    assert pairs.flush() == []
-
-
 def test_oldest_is_given_up_when_full_and_repeated_stamps_replace():
     pairs = ExactPairs(2)
     assert pairs.add(0, 1, "a") == (None, [])

@@ -8,7 +8,7 @@ import numpy as np
 
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.frames.source import NAME_SEPARATOR, JoinedSource, open_source, trained_on
+from uncertainty_depth.frames.source import NAME_SEPARATOR, JoinedSource, open_source
 
 NAMES = ["synthetic:worlds=1,frames=2,seed=3", "synthetic:worlds=1,frames=3,seed=4"]
 
@@ -23,23 +23,6 @@ def test_frames_come_in_the_order_of_the_sources():
     assert [record.name for record in together] == [record.name for record in alone]
     assert (together[3].image == alone[3].image).all()
     assert len(list(joined)) == 5
-
-
-def test_notes_are_told_by_source():
-    class Noted:
-        def __init__(self, name, notes):
-            self.name = name
-            self.notes = notes
-
-    joined = JoinedSource([Noted("a", ["lost 1 cloud"]), Noted("b", [])])
-    assert joined.notes == ["a: lost 1 cloud"]
-
-
-def test_each_source_of_a_training_is_recognised():
-    record = {"source": NAME_SEPARATOR.join(NAMES)}
-    for name in NAMES:
-        assert len(trained_on("model", record, [name])) == 1
-    assert not trained_on("model", record, ["synthetic:worlds=1,frames=2,seed=5"])
 
 
 def test_at_most_so_many_frames_are_scored_evenly_spread(tmp_path: Path, without_plots: None):

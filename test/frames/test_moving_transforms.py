@@ -14,9 +14,8 @@ from scipy.spatial.transform import Rotation
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.frames.bag import BagSource
-from uncertainty_depth.frames.transforms import BUFFER_NS, MovingPose, TransformTree
+from uncertainty_depth.frames.transforms import BUFFER_NS, MovingPose
 from uncertainty_depth.geometry.transforms import interpolated, parameters_from, transform_from
-from uncertainty_depth.messages import bag_writer
 from uncertainty_depth.messages.bag_writer import BagWriter
 from uncertainty_depth.messages.decoding import SECOND_NS
 from uncertainty_depth.records import Frame, Skipped
@@ -36,35 +35,27 @@ def mast_pose(time_ns: int) -> np.ndarray:
     return pose
 
 
-def transform_message(time_ns: int, parent: str, child: str, pose: np.ndarray) -> object:
-    x, y, z, *quaternion = parameters_from(pose)
-    transform = bag_writer._new(
-        "geometry_msgs/msg/Transform",
-        bag_writer._new("geometry_msgs/msg/Vector3", x, y, z),
-        bag_writer._new("geometry_msgs/msg/Quaternion", *quaternion),
-    )
-    header = bag_writer._header(START_NS + time_ns, parent)
-    stamped = bag_writer._new("geometry_msgs/msg/TransformStamped", header, child, transform)
-    return bag_writer._new("tf2_msgs/msg/TFMessage", [stamped])
-
-
 @pytest.fixture
-def moving_bag(tmp_path, write_frame, lidar_to_camera) -> Callable[[Iterable[int]], Path]:
+def moving_bag(
+    tmp_path, write_frame, lidar_to_camera, transform_message
+) -> Callable[[Iterable[int]], Path]:
     """Write a bag whose camera is on a moving mast; `times_ns` are those of its transforms."""
 
     def write(times_ns: Iterable[int]) -> Path:
         with BagWriter(tmp_path / "bag") as writer:
             writer.static_transforms([("mast", "camera", np.linalg.inv(lidar_to_camera))])
             writer.static_transforms([("base", "lidar", np.eye(4))])
-            transforms = [(time_ns, "base", "mast", mast_pose(time_ns)) for time_ns in times_ns]
+            transforms = [
+                (START_NS + time_ns, "base", "mast", mast_pose(time_ns)) for time_ns in times_ns
+            ]
             for index in range(FRAMES):
-                until_ns = index * PERIOD_NS
+                until_ns = START_NS + index * PERIOD_NS
                 while transforms and transforms[0][0] <= until_ns:
                     message = transform_message(*transforms.pop(0))
-                    writer.message("/tf", START_NS + until_ns, message)
+                    writer.message("/tf", until_ns, message)
                 write_frame(writer, index)
             for transform in transforms:
-                writer.message("/tf", START_NS + transform[0], transform_message(*transform))
+                writer.message("/tf", transform[0], transform_message(*transform))
         return tmp_path / "bag"
 
     return write
@@ -91,15 +82,6 @@ def test_frames_outside_the_recorded_transforms_are_skipped_with_the_times(movin
         assert record.reason == "no_extrinsics"
         assert "'lidar' to 'camera' at" in record.message
     assert "1700000000.200000000 s to 1700000000.500000000 s" in records[-1].message
-
-
-def test_lidar_to_camera_comes_before_moving_transforms(moving_bag, lidar_to_camera):
-    option = SourceConfig(lidar_to_camera=parameters_from(lidar_to_camera))
-    source = BagSource(moving_bag(ALL_TIMES), option)
-    assert source.lidar_to_camera is not None
-    assert source.notes == []
-    for frame in source:
-        assert_allclose(frame.scan.lidar_to_camera, lidar_to_camera, atol=1e-12)
 
 
 def test_the_note_of_a_moving_transform_holds_its_first_pose_to_be_pasted(
@@ -143,14 +125,3 @@ def test_poses_that_come_out_of_order_are_sorted_and_a_repeated_stamp_replaced()
     pose.add(SECOND_NS // 2, mast_pose(SECOND_NS // 2))
     assert len(pose) == 3
     assert_allclose(pose.at(SECOND_NS // 4), mast_pose(SECOND_NS // 4), atol=1e-12)
-
-
-def test_a_fixed_transform_is_not_replaced_by_a_moving_one_nor_a_copy_changed_by_it():
-    fixed = TransformTree()
-    fixed.add("base", "mast", np.eye(4))
-    tree = fixed.copy()
-    for time_ns in (0, SECOND_NS):
-        tree.add_message(transform_message(time_ns, "base", "mast", mast_pose(SECOND_NS)), True)
-        tree.add_message(transform_message(time_ns, "mast", "lidar", mast_pose(0)), True)
-    assert_allclose(tree.lookup("base", "lidar", START_NS), np.eye(4), atol=1e-12)
-    assert fixed.frames == ["base", "mast"]

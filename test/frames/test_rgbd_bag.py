@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import cv2
 import numpy as np
 import pytest
@@ -15,7 +13,6 @@ from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.messages.bag_writer import BagWriter
-from uncertainty_depth.messages.depth_images import ground_truth_from_depth_image
 from uncertainty_depth.records import Frame, Skipped
 
 START_NS = 1_700_000_000_000_000_000
@@ -86,21 +83,6 @@ def test_a_depth_image_of_another_size_takes_the_nearest_pixel(write_rgbd):
     assert_array_equal(list(small)[1].ground_truth_m, expected)
 
 
-@pytest.mark.parametrize("factor", [3, 5])
-def test_a_larger_depth_image_gives_the_pixel_in_the_middle(factor):
-    values = millimetres_at(0, (6 * factor, 8 * factor)) + np.uint16(1)
-    message = SimpleNamespace(
-        height=6 * factor,
-        width=8 * factor,
-        encoding="16UC1",
-        is_bigendian=0,
-        step=16 * factor,
-        data=values.tobytes(),
-    )
-    middle = values[factor // 2 :: factor, factor // 2 :: factor]
-    assert_array_equal(ground_truth_from_depth_image(message, (6, 8)), metres_of(middle))
-
-
 def test_depth_images_that_give_no_ground_truth_are_counted(write_rgbd):
     def depth_at(index):
         if index == 1:
@@ -147,26 +129,6 @@ def test_images_without_a_depth_image_near_in_time_are_counted(tmp_path, write_f
                 writer.image(DEPTH, stamp_ns, "camera", millimetres_at(index))
     records = list(BagSource(tmp_path / "rgbd", CONFIG))
     assert records[2].reason == "no_ground_truth_image_within_max_time_difference"
-
-
-def test_two_depth_images_are_named(write_rgbd, tmp_path, write_frame):
-    with BagWriter(tmp_path / "two") as writer:
-        write_frame(writer, 0, "cloud")
-        for topic in ("/depth/a", "/depth/b"):
-            writer.image(topic, START_NS, "camera", millimetres_at(0))
-    with pytest.raises(
-        SourceError,
-        match="2 depth image topics, /depth/a, /depth/b; choose one with --ground-truth-topic",
-    ):
-        BagSource(tmp_path / "two", CONFIG)
-
-
-def test_a_depth_image_is_no_camera(tmp_path, write_frame):
-    with BagWriter(tmp_path / "bag") as writer:
-        write_frame(writer, 0, "image")
-        writer.image(DEPTH, START_NS, "camera", millimetres_at(0))
-    with pytest.raises(SourceError, match="no messages on any camera image topic"):
-        BagSource(tmp_path / "bag", CONFIG)
 
 
 @pytest.mark.parametrize(

@@ -12,30 +12,8 @@ from uncertainty_depth.frames.source import calibrated_on, open_source, trained_
 CONFIG = SourceConfig()
 
 
-def test_a_path_is_a_bag(write_bag):
-    bag = write_bag()
-    assert open_source(str(bag), CONFIG).name == str(bag)
-
-
 def test_a_bag_whose_name_has_a_colon_is_a_bag(write_bag):
     assert len(open_source(str(write_bag("run:3")), CONFIG)) == 5
-
-
-@pytest.mark.parametrize(
-    "notation",
-    [
-        "nyu:",
-        "nyu:/nowhere",
-        "nyu:/nowhere:test",
-        "kitti:/nowhere",
-        "/nowhere",
-        "other:/nowhere",
-        "",
-    ],
-)
-def test_a_missing_source_raises_source_error(notation):
-    with pytest.raises(SourceError):
-        open_source(notation, CONFIG)
 
 
 @pytest.mark.parametrize("notation", ["synthetic", "nuy:/nowhere", "/nowhere"])
@@ -46,11 +24,6 @@ def test_an_error_for_a_missing_path_lists_the_other_notations(notation):
         r"expected a bag's path, nyu:DIR, kitti:DRIVE_DIR, rgbd:DIR or synthetic:$",
     ):
         open_source(notation, CONFIG)
-
-
-def test_the_synthetic_world_takes_its_options():
-    source = open_source("synthetic:worlds=2,frames=3,noise=0.5,test_objects=true", CONFIG)
-    assert len(source) == 6
 
 
 @pytest.mark.parametrize(
@@ -116,7 +89,3 @@ def test_a_source_that_sigma_was_calibrated_on_is_recognised_by_its_name():
     assert len(calibrated_on(fitted_to, ["nyu:/nyu", "/b/run"])) == 2
     assert calibrated_on(fitted_to, ["nyu:/nyu:test", "/b/other"]) == []
     assert calibrated_on({}, ["/a/run"]) == []
-
-
-def test_a_model_that_does_not_say_what_it_was_trained_on_is_no_reason_to_warn():
-    assert trained_on("my_model", {}, ["/a/run"]) == []

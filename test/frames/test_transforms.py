@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from uncertainty_depth.errors import SourceError
 from uncertainty_depth.frames.transforms import TransformTree
 from uncertainty_depth.geometry.transforms import parameters_from, transform_from
 
@@ -45,20 +44,6 @@ def test_a_frame_with_two_parents_is_reached_from_either():
     tree.add("calibration", "camera", shift)
     assert_allclose(tree.lookup("camera", "lidar"), np.eye(4), atol=1e-12)
     assert_allclose(tree.lookup("mast", "camera"), shift, atol=1e-12)
-
-
-def test_frames_that_are_not_connected_are_named_with_those_that_are_known():
-    tree = TransformTree()
-    tree.add("base", "lidar", np.eye(4))
-    tree.add("body", "camera", np.eye(4))
-    with pytest.raises(
-        SourceError,
-        match="LiDAR frame 'lidar' with the camera frame 'camera'; "
-        "/tf_static knows base, body, camera, lidar;",
-    ):
-        tree.lookup("camera", "lidar")
-    with pytest.raises(SourceError, match="knows none"):
-        TransformTree().lookup("camera", "lidar")
 
 
 def stamped(parent, child, parameters):
