@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.frames.predicted import predicted
-from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.metrics.state import MAX_BLOCKS
 from uncertainty_depth.records import DepthPrediction, Frame, Skipped
-from uncertainty_depth.report.evaluation import Evaluation, evaluate
+from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.report.examples import Examples
 
 
@@ -162,7 +161,6 @@ def test_examples_are_the_worst_and_typical_frames(errors, wanted):
         examples.offer(error, lambda index=index: index)
     worst = examples.worst()
     typical = examples.typical()
-    assert len(examples._spread) <= 2 * wanted
     assert len(worst) <= wanted // 2
     assert len(worst) + len(typical) == min(wanted, len(errors))
     assert not set(worst) & set(typical)
@@ -195,14 +193,3 @@ def test_interrupted_run_returns_the_frames_so_far():
     assert not evaluate(
         predicted(ListSource([frame(0)]), NoisyPredictor()), progress=False
     ).interrupted
-
-
-def test_flatten_joins_names_with_dots():
-    assert flatten({"a": {"b": 1, "c": {"d": 2}}, "e": 3}) == {"a.b": 1, "a.c.d": 2, "e": 3}
-
-
-def test_evaluation_without_frames_has_nan_metrics():
-    summary = Evaluation().summary()
-    assert summary["frames"] == {"read": 0, "evaluated": 0, "skipped": {}}
-    assert summary["pixels"] == 0
-    assert np.isnan(summary["depth"]["mae"])

@@ -12,12 +12,6 @@ from uncertainty_depth.report.images import thicken
 MAX_PIXELS = 4e6
 
 
-def test_dense_map_is_not_thickened():
-    error = np.random.default_rng(0).uniform(0, 1, (30, 40)).astype(np.float32)
-    error[3, 4] = np.nan
-    np.testing.assert_array_equal(thicken(error), error)
-
-
 def test_sparse_points_keep_their_value_and_the_nearest_fills_neighbours():
     sparse = np.full((9, 9), np.nan, np.float32)
     sparse[4, 3] = 5

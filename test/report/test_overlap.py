@@ -9,8 +9,6 @@ import pytest
 
 from uncertainty_depth.frames.predicted import (
     AHEAD,
-    BEHIND,
-    Behind,
     predict_frame,
     predicted,
     read_ahead,
@@ -137,17 +135,3 @@ def test_no_more_is_read_than_is_in_flight():
     assert 2 <= len(read) <= 2 + AHEAD
     assert closed
     assert closed[0].startswith("reading"), "where a database connection was opened"
-
-
-def test_steps_wait_for_their_turn():
-    done = []
-    go = threading.Event()
-    with Behind() as steps:
-        for number in range(BEHIND):
-            steps.add(lambda number=number: (go.wait(WAIT_S), done.append(number)))
-        adding = threading.Thread(target=steps.add, args=[lambda: done.append("last")])
-        adding.start()
-        assert done == []
-        go.set()
-        adding.join(WAIT_S)
-    assert done == [*range(BEHIND), "last"]

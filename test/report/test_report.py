@@ -13,7 +13,7 @@ import pytest
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.records import DepthPrediction, Frame, Skipped
-from uncertainty_depth.report import report, saved_state
+from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.page import scored_sigma, table
 
@@ -102,30 +102,6 @@ def test_page_shows_geometry_warnings_once_above_the_verdict(tmp_path):
     assert warning in summary["notes"]
 
 
-def test_table_has_one_row_per_frame(written):
-    assert len((written[1] / "frames.csv").read_text().splitlines()) == 1 + 3
-
-
-def test_metric_state_of_a_report_can_be_loaded(written):
-    evaluation, folder, _ = written
-    saved = saved_state.read(folder).evaluation
-    np.testing.assert_equal(saved.metrics.compute(), evaluation.metrics.compute())
-
-
-def test_second_report_replaces_the_first(written, tmp_path):
-    report.write(
-        evaluation_of(lambda depth, error, random: depth), tmp_path, CONTEXT, images=False
-    )
-    report.write(
-        evaluation_of(lambda depth, error, random: depth, frames=1),
-        tmp_path,
-        CONTEXT,
-        images=False,
-    )
-    assert json.loads((tmp_path / "summary.json").read_text())["frames"]["evaluated"] == 1
-    assert not list(tmp_path.glob("*.part"))
-
-
 def test_report_of_nothing_scored_says_why(tmp_path):
     evaluation = Evaluation()
     evaluation.skip(Skipped(None, "bad_image", "..."))
@@ -134,25 +110,6 @@ def test_report_of_nothing_scored_says_why(tmp_path):
     assert summary["verdict"]["text"] == "no frame could be scored: 1 bad_image"
     assert summary["depth"]["mae"] is None
     assert "1 bad_image" in table(evaluation.summary(), {})
-
-
-def test_report_does_not_replace_a_file(tmp_path):
-    (tmp_path / "taken").write_text("mine")
-    with pytest.raises(SourceError, match=r"taken.*is a file"):
-        report.check_folder(tmp_path / "taken")
-    assert (tmp_path / "taken").read_text() == "mine"
-
-
-def test_summary_has_the_source_options_and_allows_unknown_versions(monkeypatch):
-    def not_by_pip(name):
-        raise report.PackageNotFoundError(name)
-
-    monkeypatch.setattr(report, "version", not_by_pip)
-    summary = report.summarize(
-        Evaluation(), report.Context("bag", {}, (), {"occlusion_tolerance": 0.5})
-    )
-    assert summary["config"]["occlusion_tolerance"] == 0.5
-    assert summary["versions"]["torch"] is None
 
 
 @pytest.mark.parametrize(
@@ -214,19 +171,6 @@ def test_existing_report_and_unwritable_folder_are_refused(tmp_path):
         report.refuse_existing(tmp_path / "report")
     with pytest.raises(SourceError, match="cannot write a report to /proc/report"):
         report.check_folder(Path("/proc/report"))
-
-
-def test_report_without_images_has_all_other_files(tmp_path):
-    evaluation = evaluation_of(lambda depth, error, random: depth)
-    report.write(evaluation, tmp_path / "report", CONTEXT, images=False)
-    names = {path.name for path in (tmp_path / "report").iterdir()}
-    assert names == {
-        "summary.json",
-        "frames.csv",
-        "frames.sums",
-        "report.html",
-        "state.npz",
-    }
 
 
 @pytest.mark.usefixtures("without_plots")

@@ -10,12 +10,10 @@ import numpy as np
 import pytest
 
 from uncertainty_depth.records import DepthPrediction, Frame
-from uncertainty_depth.report import report, saved_state
+from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation
-from uncertainty_depth.report.frame_table import FrameTable
 from uncertainty_depth.report.page import table
 from uncertainty_depth.report.requirements import parse
-from uncertainty_depth.report.verdict import judge
 
 SCALES = (1.0, 1.1, 0.9, 1.0, 1.3)
 REASON = "the confidence has no unit"
@@ -41,11 +39,6 @@ def test_drift_and_jump_are_those_of_the_logarithms(aligned):
     assert found["scale"] == pytest.approx(math.exp(logs.mean()), rel=0.01)
     assert found["scale_deviation"] == pytest.approx(logs.std(), rel=0.05)
     assert found["scale_jump"] == pytest.approx(np.abs(np.diff(logs)).mean(), rel=0.05)
-
-
-def test_every_frame_has_its_scale_in_the_table():
-    evaluation = fill(Evaluation())
-    assert evaluation.table.rows().column("scale") == pytest.approx(SCALES, rel=0.02)
 
 
 def test_nothing_seen_has_no_scale_and_a_frame_without_one_is_left_out():
@@ -99,21 +92,3 @@ def test_a_requirement_on_the_size_of_a_sigma_without_a_unit_fails_with_the_reas
     assert not missed["passed"]
     assert REASON in missed["text"]
     assert met["passed"]
-
-
-def test_a_sigma_with_a_unit_is_judged_as_before():
-    verdict = judge(fill(Evaluation()), {}, None)
-    assert "intervals cover" in next(line for line in verdict.lines if line.name == "size").text
-
-
-def test_scale_and_unit_survive_a_restart(tmp_path):
-    whole = fill(Evaluation(without_size=REASON))
-    saved = fill(Evaluation(None, FrameTable(tmp_path / "frames.csv"), REASON), SCALES[:3])
-    saved.save(tmp_path, {})
-    resumed = saved_state.load(tmp_path, saved.config).evaluation
-    assert resumed.without_size == REASON
-    rest = fill(Evaluation(None, None, REASON), SCALES[3:])
-    assert resumed.summary()["scale"] == saved.summary()["scale"]
-    resumed.merge(rest, "rest", with_frames=False)
-    expected = whole.summary()["scale"]["scale_deviation"]
-    assert resumed.summary()["scale"]["scale_deviation"] == pytest.approx(expected, rel=0.02)

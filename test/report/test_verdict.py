@@ -88,7 +88,7 @@ def test_a_camera_is_green_without_a_training_and_with_honest_holes(evaluate_mom
     assert "trained" not in " ".join(verdict.notes)
 
 
-@pytest.mark.parametrize("frames", [1, 2, 5, 9])
+@pytest.mark.parametrize("frames", [1, 9])
 def test_few_frames_are_never_green_and_clear_failures_are_red(frames, evaluate_moments, model):
     good = judge(evaluate_moments(frames=frames), model, [])
     assert good.color == "grey"
@@ -184,16 +184,6 @@ def test_sigma_that_was_calibrated_on_these_frames_has_no_green_size(evaluate_mo
     assert sentence in sentences(verdict.as_dict())[3]
 
 
-def test_domain_is_grey_without_a_camera(model):
-    evaluation = Evaluation()
-    truth = np.full((24, 32), 3, np.float32)
-    prediction = DepthPrediction(truth + 0.1, truth / 10)
-    evaluation.add(Frame(0, "0", ground_truth_m=truth, prediction=prediction))
-    line = judge(evaluation, model, []).lines[-1]
-    assert line.color == "grey"
-    assert "focal length / image width of these data is not known" in line.text
-
-
 def test_depth_must_beat_the_median_depth_of_the_training(moments_of, model):
     """A depth equal to the median map is no better than it, though better than a constant."""
     truths = np.stack([moment.truth for moment in moments_of(64)])
@@ -219,7 +209,7 @@ def test_noise_of_few_samples_never_turns_green_to_red(evaluate_moments, model):
     """The noise of a sigma from few samples changes with the seed, its quality does not."""
     for strength in (0.0, 0.4):
         seen = []
-        for seed in range(5):
+        for seed in range(3):
             random = np.random.default_rng(100 + seed)
 
             def sampled(moment, random=random, strength=strength):
@@ -239,11 +229,6 @@ def test_gaussian_head_is_judged_by_gaussian_metrics(evaluate_moments, model):
     assert colors(judge(evaluation, model | {"head": "gaussian"}, []))["size"] == "green"
     checks = judge(evaluation, model | {"head": "gaussian"}, []).lines[2].checks
     assert {check.name.split("(")[-1].split(")")[0].lower() for check in checks} == {"gaussian"}
-
-
-def test_same_frames_give_the_same_verdict(evaluate_moments, model):
-    first, second = (judge(evaluate_moments(frames=20), model, []) for _ in range(2))
-    assert first == second
 
 
 def test_verdict_of_nothing_scored_says_why():

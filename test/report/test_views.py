@@ -9,9 +9,8 @@ import pytest
 
 from uncertainty_depth.metrics.frame import ScoredPixels
 from uncertainty_depth.records import DepthPrediction, Frame
-from uncertainty_depth.report import saved_state, views
+from uncertainty_depth.report import views
 from uncertainty_depth.report.evaluation import Evaluation
-from uncertainty_depth.report.frame_table import FrameTable
 from uncertainty_depth.report.verdict import judge
 from uncertainty_depth.report.views import Views
 
@@ -89,16 +88,6 @@ def test_repeatability_is_the_deviation_of_a_pixel_over_the_frames():
     assert np.isnan(found["repeatability"]["32_48m"])
     moving = evaluated(10, True, "image").summary()["by_distance"]
     assert np.isnan(moving["repeatability"]["2_3m"])
-
-
-def test_still_and_repeated_frames_survive_a_restart(tmp_path):
-    evaluation = evaluated(5, False, "image", table=FrameTable(tmp_path / "frames.csv"))
-    evaluation.save(tmp_path, {})
-    again = saved_state.load(tmp_path, evaluation.config).evaluation
-    assert (again.views.still, again.views.repeated) == (4, 0)
-    for frame in frames(1, False, "image"):
-        again.add(frame)
-    assert (again.views.still, again.views.repeated) == (4, 1)
 
 
 FLAT = ScoredPixels(np.array([1.1, 2.0]), np.array([0.1, 0.2]), np.array([1.0, 2.0]), 0.1, 100)
