@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from uncertainty_depth.calibration import IDENTITY, SigmaMap, report
-from uncertainty_depth.calibration.fit import NETWORK, NO_CONFIDENCE, RECORDED_RANK, RECORDED_SIGMA
+from uncertainty_depth.calibration.fit import NO_CONFIDENCE, RECORDED_RANK, RECORDED_SIGMA
 from uncertainty_depth.calibration.run import calibrate, calibrate_samples, check
-from uncertainty_depth.calibration.sample import PIXELS_PER_FRAME, Sample, collect
+from uncertainty_depth.calibration.sample import Sample, collect
 from uncertainty_depth.config import CalibrationConfig
 from uncertainty_depth.errors import CalibrationError, MessageError, SourceError
 from uncertainty_depth.metrics import coverage
@@ -68,7 +68,7 @@ def rank_sample(uncertainty_of, frames=12, pixels=300, seed=0, power=2, mismatch
     return Sample(f"drive {seed}", tuple(parts))
 
 
-@pytest.mark.parametrize("mismatched", [0.0, 0.001, 0.01])
+@pytest.mark.parametrize("mismatched", [0.0, 0.01])
 def test_a_few_mismatched_pixels_do_not_decide_the_map_of_a_stereo_camera(mismatched):
     """NYU seen by a simulated stereo camera; judged on frames that took no part."""
     data = os.environ.get("UNCERTAINTY_DEPTH_DATA")
@@ -102,7 +102,7 @@ def test_a_few_mismatched_pixels_do_not_decide_the_map_of_a_stereo_camera(mismat
     assert covered == pytest.approx(0.95, abs=0.025)
 
 
-@pytest.mark.parametrize("mismatched", [0.0, 0.01, 0.03])
+@pytest.mark.parametrize("mismatched", [0.0, 0.03])
 def test_the_confidence_is_used_and_covers_whatever_the_share_of_mismatches(mismatched):
     calibration = calibrate_samples(
         [rank_sample(lambda v: v**3, frames=24, mismatched=mismatched)],
@@ -119,20 +119,6 @@ def test_the_confidence_is_used_and_covers_whatever_the_share_of_mismatches(mism
     assert "rejected: " in report.table(calibration)
 
 
-def test_a_confidence_that_says_nothing_is_ignored_aloud():
-    random = np.random.default_rng(9)
-    calibration = calibrate_samples(
-        [rank_sample(lambda v: random.uniform(0, 1, len(v)), frames=40)],
-        CalibrationConfig(),
-        RECORDED_RANK,
-    )
-    if calibration.choice.sigma_map.ignores_uncertainty:
-        assert "ignores the confidence" in calibration.notes()[0]
-    flat = rank_sample(np.ones_like, frames=40)
-    ignoring = calibrate_samples([flat], CalibrationConfig(), RECORDED_RANK)
-    assert ignoring.scores()[1]["coverage_95"] == pytest.approx(0.95, abs=0.03)
-
-
 def test_without_a_confidence_sigma_is_a_power_of_the_depth_beside_a_constant():
     depth_alone = rank_sample(np.ones_like, frames=30, power=1.5)
     calibration = calibrate_samples([depth_alone], CalibrationConfig(), NO_CONFIDENCE)
@@ -146,11 +132,10 @@ def test_without_a_confidence_sigma_is_a_power_of_the_depth_beside_a_constant():
     assert kept.depth_power < 0.1
 
 
-@pytest.mark.parametrize("mismatched", [0.0, 0.002])
-def test_a_right_sigma_stays_and_one_of_the_wrong_size_is_mended(draw, mismatched):
+def test_a_right_sigma_stays_and_one_of_the_wrong_size_is_mended(draw):
     parts = []
     for frame in draw(lambda raw: raw, frames=24).frames:
-        wrong = np.random.default_rng(len(parts)).random(frame.shape[1]) < mismatched
+        wrong = np.random.default_rng(len(parts)).random(frame.shape[1]) < 0.002
         parts.append(np.where([wrong, wrong & False, wrong & False], 40, frame).astype(np.float32))
     right = calibrate_samples([Sample("right", tuple(parts))], GAUSSIAN)
     raw = np.linspace(0.05, 0.5, 10)
@@ -212,9 +197,8 @@ def test_each_of_several_sources_is_reported_on_by_the_map_of_the_others():
     assert "list 100" in report.table(made)
 
 
-@pytest.mark.parametrize("number", [1, 3])
-def test_every_score_gets_better_for_any_number_of_sources(number, tmp_path):
-    sources = [drawn(24, 100 * index) for index in range(number)]
+def test_every_score_gets_better_for_several_sources(tmp_path):
+    sources = [drawn(24, 100 * index) for index in range(3)]
     made = calibrate(sources, predict, GAUSSIAN, progress=False)
     before, after = made.scores()
     assert before["auce"] > 0.2
@@ -225,7 +209,7 @@ def test_every_score_gets_better_for_any_number_of_sources(number, tmp_path):
     content = json.loads((tmp_path / "calibration.json").read_text())
     assert SigmaMap.from_mapping(content["map"]) == made.choice.sigma_map
     assert content["not_used"]["after"]["auce"] < content["not_used"]["before"]["auce"]
-    assert len(content["trials"]) == number
+    assert len(content["trials"]) == 3
     assert (tmp_path / "calibration.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -237,15 +221,6 @@ def test_a_sample_is_bounded_repeatable_and_spread_over_the_source():
     assert len(one.frames) == 11
     for mine, same in zip(one.frames, again.frames, strict=True):
         np.testing.assert_array_equal(mine, same)
-
-
-def test_of_a_large_frame_only_some_pixels_are_kept():
-    depth = np.full((40, 60), 5, np.float32)
-    frames = ListSource([Frame(index, str(index), ground_truth_m=depth) for index in range(8)])
-    sample = collect(
-        frames, lambda frame: DepthPrediction(depth, depth), CalibrationConfig(), False
-    )
-    assert [part.shape for part in sample.frames] == [(3, PIXELS_PER_FRAME)] * 8
 
 
 @pytest.mark.parametrize(
@@ -280,20 +255,3 @@ def test_a_sigma_of_zero_is_one_sentence_and_a_constant_one_gets_the_right_size(
         calibrate([drawn(20)], predictor(0.0), GAUSSIAN, progress=False)
     before, after = calibrate([drawn(20)], predictor(0.25), GAUSSIAN, progress=False).scores()
     assert after["auce"] < 0.1 < before["auce"]
-
-
-def test_blocks_are_contiguous_complete_and_in_order(draw):
-    sample = draw(lambda raw: raw, frames=11, pixels=3)
-    for number in range(1, 12):
-        blocks = sample.blocks(number)
-        frames = [frame for block in blocks for frame in block.frames]
-        assert [id(frame) for frame in frames] == [id(frame) for frame in sample.frames]
-    with pytest.raises(SourceError, match=r"11 frames.*at least 12"):
-        sample.blocks(12)
-
-
-def test_a_network_s_map_keeps_the_order_of_its_sigma(draw):
-    made = calibrate_samples([draw(lambda raw: np.sqrt(0.01 + 0.3 * raw))], GAUSSIAN, NETWORK)
-    assert all(name.partition(",")[0] != "constant" for name in made.choice.held_out)
-    raw = np.linspace(0, 3, 500)
-    assert (np.diff(made.choice.sigma_map(raw)) > 0).all()

@@ -32,12 +32,6 @@ def test_a_correction_strictly_increases_and_has_an_inverse(correction: Correcti
     assert_allclose(correction.inverse(corrected), SIGMA, rtol=1e-9)
 
 
-@given(wanted=octaves)
-def test_factors_that_keep_the_order_are_taken_as_they_are(wanted: np.ndarray) -> None:
-    mild = wanted / 20  # at most 0.6 octaves between neighbours: it increases
-    assert_allclose(increasing(mild).octaves, mild, atol=1e-12)
-
-
 @given(first=corrections, second=corrections, max_factor=st.floats(1.01, 10))
 def test_a_step_towards_another_correction_keeps_the_order_and_the_limit(
     first: Correction, second: Correction, max_factor: float

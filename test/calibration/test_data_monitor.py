@@ -48,10 +48,6 @@ def test_what_a_map_was_fitted_to_is_described(fitted):
     assert fitted_data([sample()]).camera is None
 
 
-def test_it_survives_json(fitted):
-    assert FittedData.from_mapping(fitted.to_mapping()) == fitted
-
-
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -64,14 +60,6 @@ def test_a_damaged_description_is_one_sentence(fitted, change, words):
     with pytest.raises(ModelError, match=words) as caught:
         FittedData.from_mapping({**fitted.to_mapping(), **change})
     assert "\n" not in str(caught.value)
-
-
-def test_data_like_those_fitted_to_are_not_noted(fitted, caplog):
-    monitor = DataMonitor("scale", fitted)
-    for _ in range(20):
-        monitor.add_sigma(sigma_map(0.11, 0.49))
-    assert monitor.notes() == []
-    assert not caplog.messages
 
 
 def test_raw_sigmas_outside_are_said_once_and_noted(fitted, caplog):
@@ -89,15 +77,3 @@ def test_raw_sigmas_outside_are_said_once_and_noted(fitted, caplog):
     assert "90% of the raw sigmas are outside 0.105 to 0.496 m" in note
     assert "(affine 50%) was fitted to, rooms" in note
     assert "with --no-calibrated, and the depth node corrects sigma by a LiDAR" in note
-
-
-def test_few_frames_are_noted_too(fitted):
-    monitor = DataMonitor("scale", fitted)
-    monitor.add_sigma(sigma_map(0.6, 0.9))
-    assert len(monitor.notes()) == 1
-
-
-def test_a_map_of_an_earlier_version_is_never_unlike():
-    monitor = DataMonitor("scale", None)
-    monitor.add_sigma(sigma_map(5, 9))
-    assert monitor.notes() == []

@@ -53,35 +53,12 @@ def test_the_sigma_that_the_errors_were_drawn_with_is_recovered(draw, kind, name
     np.testing.assert_allclose(maps_of(sigma, error)[name](raw), TRUE[kind](raw), rtol=0.06)
 
 
-def test_affine_coefficients_are_recovered(draw):
-    found = maps_of(*sigma_and_error([draw(TRUE["affine"], frames=100)]))["affine 100%"]
-    assert found(np.array([0.0]))[0] == pytest.approx(0.2, rel=0.04)
-    assert np.diff(found(np.array([0.0, 1.0])))[0] == pytest.approx(0.5, rel=0.04)
-
-
 @pytest.mark.parametrize("tail", [None, 3])
 def test_no_factor_gives_a_smaller_auce_than_the_fitted_one(draw, tail):
     sigma, error = sigma_and_error([draw(lambda raw: 0.1 + raw, tail=tail)])
     found = coverage_scale(sigma, error)
     least = min(auce(error, factor * sigma) for factor in found * np.linspace(0.5, 2.0, 301))
     assert auce(error, found * sigma) <= least + 5e-4
-
-
-def test_heavy_tails_are_covered_better_than_by_their_second_moment(draw):
-    sigma, error = sigma_and_error([draw(lambda raw: raw, tail=3)])
-    by_moment = np.sqrt(np.mean((error / sigma) ** 2))
-    assert auce(error, coverage_scale(sigma, error) * sigma) < 0.5 * auce(error, by_moment * sigma)
-
-
-def test_every_candidate_covers_what_it_was_fitted_to(draw):
-    sigma, error = sigma_and_error([draw(lambda raw: 0.2 + 2 * raw)])
-    maps = maps_of(sigma, error)
-    areas = {kind: auce(error, fitted(sigma)) for kind, fitted in maps.items()}
-    raw = areas.pop("identity")
-    assert raw > 0.1
-    assert max(areas.values()) < 0.06
-    assert areas["affine 100%"] < 0.005
-    assert areas["affine 100%, 95 %"] < 0.01
 
 
 @pytest.mark.parametrize("distribution", ["gaussian", "laplace"])
@@ -97,8 +74,7 @@ def test_the_size_at_95_percent_covers_tails_that_the_distribution_lacks(draw):
     assert coverage(error, scaled, 0.95) == pytest.approx(0.95, abs=1e-4)
 
 
-@pytest.mark.parametrize("mismatched", [0.0, 0.02])
-@pytest.mark.parametrize("power", [0.0, 1.3, 2.0])
+@pytest.mark.parametrize(("power", "mismatched"), [(0.0, 0.02), (1.3, 0.02), (2.0, 0.0)])
 def test_the_power_of_the_depth_is_found_beside_mismatched_pixels(power, mismatched):
     random = np.random.default_rng(0)
     depth = random.uniform(0.5, 8, 20_000)

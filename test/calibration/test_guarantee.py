@@ -61,7 +61,7 @@ def test_the_sentence_says_what_it_rests_on_and_what_voids_it():
         FrameGuarantee.from_mapping({"factor": "x"})
 
 
-@pytest.mark.parametrize("correlation", [0.0, 0.5, 0.9, 0.97])
+@pytest.mark.parametrize("correlation", [0.0, 0.97])
 def test_nine_in_ten_new_frames_are_covered_however_the_frames_are_correlated(correlation):
     """Frames of several recordings share errors: log factors are autoregressive, and so new ones.
 
@@ -83,13 +83,12 @@ def test_nine_in_ten_new_frames_are_covered_however_the_frames_are_correlated(co
         assert np.mean(covered) < 0.94, "no more than the promise costs"
 
 
-@pytest.mark.parametrize("folder", ["hololens", "kitchen"])
-def test_it_holds_for_parts_of_a_real_sequence_that_it_does_not_know(folder):
+def test_it_holds_for_parts_of_a_real_sequence_that_it_does_not_know():
     """A guess as poor as can be, the mean of each row: errors of rooms last for seconds."""
     data = os.environ.get("UNCERTAINTY_DEPTH_DATA")
     if not data:
         pytest.skip("UNCERTAINTY_DEPTH_DATA is not set")
-    paths = sorted((Path(data) / "rgbd" / folder / "depth").glob("*.png"))
+    paths = sorted((Path(data) / "rgbd" / "hololens" / "depth").glob("*.png"))
     depths = np.stack([cv2.imread(str(path), cv2.IMREAD_UNCHANGED)[::8, ::8] for path in paths])
     depths = np.where(depths == 0, np.nan, depths / 1000)
     guess = np.nanmean(depths, axis=(0, 2))[:, None]

@@ -57,10 +57,6 @@ def test_numbers_that_are_no_half_widths_are_refused(values):
         from_record({"half_widths": values})
 
 
-def test_a_record_of_an_earlier_version_has_none():
-    assert from_record({"samples": 8}) is None
-
-
 @pytest.fixture
 def model(model_template, tmp_path):
     return shutil.copytree(model_template, tmp_path / "model")

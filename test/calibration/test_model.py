@@ -78,23 +78,6 @@ def test_sigma_is_calibrated_at_the_network_s_size_and_then_resized(model):
     np.testing.assert_allclose(calibrated_m, expected_m, rtol=1e-5)
 
 
-def test_a_calibration_holds_for_its_method_alone(model):
-    raw = Predictor(model, PredictorConfig(method="multi_epochs", device="cpu")).predict(picture())
-    set_calibration(model, "mc_dropout", MAP, {})
-    np.testing.assert_array_equal(
-        Predictor(model, PredictorConfig(method="multi_epochs", device="cpu"))
-        .predict(picture())
-        .sigma_m,
-        raw.sigma_m,
-    )
-
-
-def test_members_that_are_trained_further_drop_the_calibration(model):
-    set_calibration(model, "mc_dropout", MAP, {})
-    set_members(model, ["m0", "m1"], "mc_dropout", {"epochs": 4})
-    assert maps(model) == {}
-
-
 def test_other_members_drop_the_calibration_and_a_copy_in_half_keeps_it(model, tmp_path):
     set_calibration(model, "mc_dropout", MAP, {})
     export_half(model, tmp_path / "half")
@@ -159,30 +142,6 @@ def test_calibrating_on_frames_that_the_model_was_trained_on_is_said(model, bag,
         f"was trained on frames of {bag}: its errors are smaller there than on new frames"
     )
     assert note in caplog.messages
-
-
-@pytest.mark.usefixtures("without_plots")
-def test_evaluate_says_whether_sigma_was_calibrated(model, bag, tmp_path, capsys):
-    set_calibration(model, "mc_dropout", MAP, {})
-    arguments = [
-        "evaluate",
-        str(bag),
-        "--model",
-        str(model),
-        "--output",
-        str(tmp_path / "report"),
-        "--samples",
-        "2",
-        "--device",
-        "cpu",
-        "--overwrite",
-    ]
-    for option, said in (
-        ([], "calibrated sigma (isotonic 50%)"),
-        (["--no-calibrated"], "raw sigma (calibration is off)"),
-    ):
-        assert main([*arguments, *option]) == 0
-        assert f"scored: mc_dropout, {said}\n" in capsys.readouterr().out
 
 
 def test_calibrating_again_starts_from_raw_sigma(model, bag):

@@ -62,12 +62,6 @@ def test_maps_keep_shape_type_and_unknown_pixels(sigma_map):
     np.testing.assert_array_equal(np.isnan(calibrated), np.isnan(sigma))
 
 
-def test_identity_and_affine_are_what_they_say():
-    sigma = np.array([0.0, 0.3, 7.0])
-    np.testing.assert_array_equal(IDENTITY(sigma), sigma)
-    np.testing.assert_allclose(affine(0.1, 2.0)(sigma), 0.1 + 2.0 * sigma, rtol=1e-15)
-
-
 @pytest.mark.parametrize("power", [0.0, 1.0, 1.83, 2.0])
 def test_a_map_rises_with_the_uncertainty_and_keeps_what_is_unknown(power):
     one = SigmaMap("isotonic", (0.0, 1.0, 2.0), (0.1, 0.2, 0.9), power, 0.01)
