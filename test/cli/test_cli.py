@@ -8,11 +8,13 @@ import sys
 import pytest
 
 from uncertainty_depth import __version__
+from uncertainty_depth.calibration import run as calibration_run
 from uncertainty_depth.cli.arguments import SIGNATURES, build_parser
-from uncertainty_depth.cli.demo import MODEL
 from uncertainty_depth.cli.main import COMMANDS, main
 from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.frames import source as frames_source
 from uncertainty_depth.frames.source import NAME_SEPARATOR
+from uncertainty_depth.training import run as training_run
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -97,29 +99,6 @@ def test_a_command_that_fails_leaves_no_empty_folder(tmp_path, command):
         assert not (tmp_path / "report").exists(), arguments
 
 
-def test_a_folder_of_images_is_not_called_missing(tmp_path, command):
-    done = command("predict", tmp_path, "--model", MODEL, "--output", tmp_path / "maps")
-    assert done.returncode == 1
-    assert f"{tmp_path} is a folder; expected image files" in done.stderr
-
-
-def test_messages_stand_on_lines_of_their_own_beside_a_bar():
-    code = """
-import logging, sys
-from tqdm import tqdm
-from uncertainty_depth.cli import main as cli
-def warn(arguments):
-    for _ in tqdm(range(3)):
-        logging.getLogger("uncertainty_depth").warning("one frame is lost")
-cli.COMMANDS["demo"] = warn
-sys.exit(cli.main(["demo"]))
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert [line for line in done.stderr.splitlines() if "lost" in line] == [
-        "one frame is lost"
-    ] * 3
-
-
 def test_an_interrupted_training_says_how_to_go_on(monkeypatch, capsys):
     def interrupted(arguments):
         raise KeyboardInterrupt
@@ -137,9 +116,7 @@ def test_an_interrupted_training_says_how_to_go_on(monkeypatch, capsys):
     ("options", "said"), [(["--members", "2", "--set", "backbones=tiny"], True), ([], False)]
 )
 def test_options_without_effect_on_the_method_are_reported(options, said, monkeypatch, caplog):
-    monkeypatch.setattr(
-        "uncertainty_depth.training.run.train", lambda *arguments, **options: "my_model"
-    )
+    monkeypatch.setattr(training_run, "train", lambda *arguments, **options: "my_model")
     assert (
         main(
             [
@@ -157,26 +134,6 @@ def test_options_without_effect_on_the_method_are_reported(options, said, monkey
     assert (
         "mc_dropout has no use for members, backbones: without effect" in caplog.messages
     ) == said
-
-
-def test_every_command_has_a_signature():
-    assert COMMANDS.keys() == SIGNATURES.keys()
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_output_has_its_usual_short_form(command, capsys):
-    with pytest.raises(SystemExit):
-        build_parser(COMMANDS).parse_args([command, "--help"])
-    text = capsys.readouterr().out
-    assert (" -o" in text) == ("--output" in text)
-
-
-def test_an_unknown_option_names_itself(capsys):
-    with pytest.raises(SystemExit) as ended:
-        main(["evaluate", "bag", "--modle", "m"])
-    assert ended.value.code == 2
-    told = capsys.readouterr().err
-    assert "--modle" in told or "--model" in told
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["train", "--help"], ["evaluate", "--help"]])
@@ -221,63 +178,54 @@ def test_a_shipped_model_has_a_name_unless_a_model_lies_there(
     assert "shipped with the package" in done.stderr
 
 
-def test_resume_alone_goes_on_with_what_the_training_was_started_with(monkeypatch, tmp_path):
+@pytest.fixture
+def trainings(monkeypatch):
+    """What the command hands to a training, instead of running it."""
+    calls = []
+    monkeypatch.setattr(training_run, "train", lambda *given, **options: calls.append(given))
+    return calls
+
+
+def test_resume_alone_goes_on_with_what_the_training_was_started_with(
+    trainings, monkeypatch, tmp_path
+):
+    options = {"method": "mc_dropout", "epochs": 3, "loss": "l1"}
     begun = {
         "network": {"backbone": "tiny", "input_size": [64, 48]},
         "training": {
             "source": "synthetic:worlds=1,frames=2",
-            "options": {"method": "mc_dropout", "epochs": 3, "loss": "l1"},
-        },
-    }
-    (tmp_path / "model.json").write_text(json.dumps(begun))
-    calls = []
-    monkeypatch.setattr(
-        "uncertainty_depth.training.run.train", lambda *given, **options: calls.append(given)
-    )
-    assert main(["train", "--output", str(tmp_path), "--resume"]) == 0
-    source, _, network, training = calls[0]
-    assert source.name.startswith("synthetic:worlds=1,frames=2")
-    assert (network.backbone, network.input_size) == ("tiny", (64, 48))
-    assert (training.method, training.epochs, training.loss) == ("mc_dropout", 3, "l1")
-    assert main(["train", "--output", str(tmp_path), "--resume", "--epochs", "5"]) == 0
-    assert calls[1][3].epochs == 5
-    assert main(["train", "--output", str(tmp_path / "new"), "--resume"]) == 1
-
-
-def test_resume_alone_reads_the_source_with_the_options_of_the_start(monkeypatch, tmp_path):
-    begun = {
-        "network": {"backbone": "tiny"},
-        "training": {
-            "source": "synthetic:worlds=1,frames=2",
             "source_options": {"image_topic": "/left/image", "max_time_difference": 0.2},
-            "options": {"method": "mc_dropout"},
+            "options": options,
         },
     }
     (tmp_path / "model.json").write_text(json.dumps(begun))
     opened = []
-    monkeypatch.setattr("uncertainty_depth.training.run.train", lambda *given, **options: None)
-    monkeypatch.setattr(
-        "uncertainty_depth.frames.source.open_source",
-        lambda notation, options: opened.append((notation, options)) or [],
-    )
-    monkeypatch.setattr("uncertainty_depth.frames.source.checked", lambda it: (it, None))
-    assert main(["train", "--output", str(tmp_path), "--resume"]) == 0
-    assert main(["train", "--output", str(tmp_path), "--resume", "--image-topic", "/right"]) == 0
-    (_, first), (_, second) = opened
-    assert (first.image_topic, first.max_time_difference) == ("/left/image", 0.2)
-    assert (second.image_topic, second.max_time_difference) == ("/right", 0.2)
+    open_source = frames_source.open_source
+
+    def noting(notation, options, *others):
+        opened.append((notation, options.image_topic, options.max_time_difference))
+        return open_source(notation, options, *others)
+
+    monkeypatch.setattr(frames_source, "open_source", noting)
+    again = ["train", "--output", str(tmp_path), "--resume"]
+    assert main(again) == 0
+    assert main([*again, "--epochs", "5", "--image-topic", "/right"]) == 0
+    assert opened == [
+        (begun["training"]["source"], topic, 0.2) for topic in ("/left/image", "/right")
+    ]
+    (_, _, network, training), (*_, changed) = trainings
+    assert (network.backbone, network.input_size) == ("tiny", (64, 48))
+    assert {name: getattr(training, name) for name in options} == options
+    assert (changed.epochs, changed.loss) == (5, "l1")
+    assert main(["train", "--output", str(tmp_path / "new"), "--resume"]) == 1
 
 
 WORLDS = ["synthetic:worlds=1,frames=2,seed=1", "synthetic:worlds=1,frames=3,seed=2"]
 
 
-def test_train_reads_several_sources_as_one(monkeypatch, tmp_path):
-    calls = []
-    monkeypatch.setattr(
-        "uncertainty_depth.training.run.train", lambda *given, **options: calls.append(given)
-    )
+def test_train_reads_several_sources_as_one(trainings, tmp_path):
     assert main(["train", *WORLDS, "--output", str(tmp_path / "model")]) == 0
-    source = calls[0][0]
+    ((source, *_),) = trainings
     assert len(source) == 5
     assert [part.name for part in source.sources] == source.name.split(NAME_SEPARATOR)
     assert [len(part) for part in source.sources] == [2, 3]
@@ -287,17 +235,9 @@ def test_calibrate_leaves_several_sources_apart(monkeypatch, capsys):
     def fit(sources, predictor, config):
         raise ConfigError(f"sources of {[len(source) for source in sources]} frames")
 
-    monkeypatch.setattr("uncertainty_depth.calibration.run.calibrate", fit)
+    monkeypatch.setattr(calibration_run, "calibrate", fit)
     assert main(["calibrate", "demo", *WORLDS, "--dry-run"]) == 1
     assert "sources of [2, 3] frames" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("command", ["train", "calibrate", "evaluate"])
-def test_help_says_that_several_sources_are_taken(command, capsys):
-    with pytest.raises(SystemExit):
-        main([command, "--help"])
-    usage = capsys.readouterr().out
-    assert "several" in usage or "one or more" in usage
 
 
 MISSING = "missing_input"

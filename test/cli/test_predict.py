@@ -8,9 +8,6 @@ import numpy as np
 import pytest
 
 from uncertainty_depth.cli.demo import MODEL
-from uncertainty_depth.config import ColorConfig
-from uncertainty_depth.inference.predict_files import prediction_figure
-from uncertainty_depth.records import DepthPrediction
 
 
 @pytest.fixture
@@ -68,15 +65,3 @@ def test_ctrl_c_finishes_the_image(strike, photos, tmp_path):
     done = strike(predict(photos, maps), call=2)
     assert done.returncode == 130
     assert sorted(path.name for path in maps.glob("*.png")) == ["a_plot.png", "b_plot.png"]
-
-
-def test_images_have_a_colour_bar_a_unit_and_the_scale_that_is_asked_for():
-    depth = np.full((30, 40), 3, np.float32)
-    colors = ColorConfig(color_max_depth=20.0, color_max_sigma=0.5)
-    figure = prediction_figure(
-        np.zeros((30, 40, 3), np.uint8), DepthPrediction(depth, depth / 10), colors
-    )
-    shown = {axes.get_title(): axes.images[0] for axes in figure.axes if axes.get_title()}
-    assert shown["depth (m)"].get_clim() == (0, 20)
-    assert shown["standard deviation (m)"].get_clim() == (0, 0.5)
-    assert all(shown[name].colorbar for name in ("depth (m)", "standard deviation (m)"))
