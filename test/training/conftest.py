@@ -1,6 +1,7 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -86,14 +87,25 @@ def small(source: ListSource, network: NetworkConfig, training: TrainingConfig) 
     return source, replace(network, input_size=(32, 32)), quick
 
 
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory) -> dict[object, Path]:
+    """What `make` has trained, for the tests that need the same model."""
+    return {}
+
+
 @pytest.fixture
-def make() -> Callable[..., Path]:
+def make(trained, tmp_path_factory) -> Callable[..., Path]:
     """Trains a method in miniature; what is distilled is a deep ensemble beside."""
 
     def making(small: Small, folder: Path, method: str, **options: object) -> Path:
         source, network, training = small
         if method == "distilled":
             options["distill"] = str(making(small, folder.with_name("teacher"), "multi_inits"))
-        return train(source, folder, network, replace(training, method=method, **options))
+        training = replace(training, method=method, **options)
+        key = repr((network, training))
+        if key not in trained:
+            first = tmp_path_factory.mktemp("trained") / "model"
+            trained[key] = train(source, first, network, training)
+        return Path(shutil.copytree(trained[key], folder))
 
     return making

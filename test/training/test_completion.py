@@ -60,12 +60,6 @@ def test_what_is_given_is_no_target_and_one_frame_in_ten_gets_nothing(count: int
         assert fractions.max() > 0.8
 
 
-def test_at_most_half_of_what_is_known_is_given() -> None:
-    images, depth_m = batch()
-    inputs, _ = with_sparse_input(images, depth_m, SparseInput(10_000), torch.Generator())
-    assert (inputs[:, 3] > 0).sum() / torch.isfinite(depth_m).sum() < 0.5
-
-
 def test_more_than_the_ground_truth_has_is_one_clear_sentence(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -85,11 +79,8 @@ def completing(small):
     return source, replace(network, sparse_input="lidar", head="laplace"), training
 
 
-@pytest.mark.parametrize("method", ["mc_dropout", "learned_error"])
-def test_a_method_learns_and_serves_with_sparse_depth(
-    method: str, completing, make, tmp_path: Path
-) -> None:
-    folder = make(completing, tmp_path / "model", method, epochs=1, members=2)
+def test_a_method_learns_and_serves_with_sparse_depth(completing, make, tmp_path: Path) -> None:
+    folder = make(completing, tmp_path / "model", "learned_error", epochs=1)
     predictor = Predictor(folder, CPU)
     assert predictor.describe()["sparse_input"] == "lidar"
     frame = next(iter(for_model(completing[0], predictor, HeldOutConfig())))

@@ -1,7 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import torch
 from tqdm import tqdm
@@ -69,35 +68,3 @@ def test_every_frame_is_shown_once_in_another_order_each_epoch(
         orders.append([index for part in shown for index in part])
         assert sorted(orders[-1]) == indices
     assert orders[0] != orders[1]
-
-
-def test_the_mean_loss_weighs_frames_alike(frames: TrainingFrames, network) -> None:
-    hourglass = Hourglass(network)
-    still = torch.optim.SGD(hourglass.parameters(), lr=0.0)
-    training = TrainingConfig(batch_size=2, augment=False)
-
-    def count_frames(depth_m, scale_m, truth):
-        return depth_m.sum() * 0 + len(truth)
-
-    assert train_epoch(
-        hourglass,
-        still,
-        Objective(count_frames),
-        frames,
-        [0, 1, 2],
-        training,
-        0,
-        tqdm(disable=True),
-    ) == pytest.approx((2 * 2 + 1) / 3)
-    assert np.isfinite(
-        train_epoch(
-            hourglass,
-            still,
-            Objective(objective.l1),
-            frames,
-            [0, 1, 2],
-            training,
-            0,
-            tqdm(disable=True),
-        )
-    )

@@ -114,9 +114,3 @@ def test_the_split_is_whole_disjoint_and_as_large_as_asked(
     assert sorted(training + validation) == list(range(count))
     assert len(validation) == min(max(round(share * count), 1), count - 1)
     assert (training, validation) == split(count, share, seed)
-
-
-@pytest.mark.parametrize("share", [0.1, 0.2, 0.5])
-def test_validation_frames_come_in_few_blocks(share: float) -> None:
-    _, validation = split(1000, share, 1)
-    assert np.count_nonzero(np.diff(validation) > 1) + 1 <= 6

@@ -3,23 +3,18 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import stat
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
-from tqdm import tqdm
 
 from uncertainty_depth.config import TrainingConfig
 from uncertainty_depth.model_folder import folder as model_folder
-from uncertainty_depth.training.member_run import MemberRun, ModelRun
+from uncertainty_depth.training.member_run import MemberRun
 from uncertainty_depth.training.run import train
-
-IMAGE = np.random.default_rng(0).integers(0, 256, (48, 64, 3), dtype=np.uint8)
 
 
 def content(folder: Path) -> dict[str, bytes]:
@@ -99,53 +94,6 @@ def test_dying_at_any_write_of_two_members_loses_nothing(
             with pytest.raises(Killed):
                 train(source, folder, network, training)
         assert content(train(source, folder, network, training, resume=True)) == whole, write
-
-
-@pytest.mark.parametrize("method", ["learned_error", "multi_networks"])
-def test_killed_in_the_second_network_it_goes_on_there(
-    method: str, small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source, network, training = small
-    training = replace(training, method=method)
-    whole = content(train(source, tmp_path / "whole", network, training))
-    one_epoch = MemberRun.one_epoch
-    epochs = itertools.count(1)
-
-    def dying(run: MemberRun, bar) -> None:
-        if next(epochs) == 4:
-            raise Killed
-        one_epoch(run, bar)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(MemberRun, "one_epoch", dying)
-        with pytest.raises(Killed):
-            train(source, tmp_path / "killed", network, training)
-    assert content(train(source, tmp_path / "killed", network, training, resume=True)) == whole
-
-
-def test_each_member_resumes_from_its_own_checkpoint(
-    small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source, network, training = small
-    training = replace(training, method="multi_inits")
-    whole = content(train(source, tmp_path / "whole", network, training))
-    one_epoch = MemberRun.one_epoch
-    trained = []
-    with monkeypatch.context() as patch:
-        patch.setattr(MemberRun, "run", lambda run: one_epoch(run, tqdm(disable=True)))
-        patch.setattr(ModelRun, "finish", killed)
-        with pytest.raises(Killed):
-            train(source, tmp_path / "killed", network, training)
-    assert sorted(path.name for path in (tmp_path / "killed").glob("checkpoint*")) == [
-        f"checkpoint_member_0{n}.safetensors" for n in (1, 2, 3)
-    ]
-    monkeypatch.setattr(
-        MemberRun,
-        "one_epoch",
-        lambda run, bar: (trained.append(run.member.name), one_epoch(run, bar)),
-    )
-    assert content(train(source, tmp_path / "killed", network, training, resume=True)) == whole
-    assert trained == ["member_01", "member_02", "member_03"]
 
 
 def test_a_training_may_be_resumed_by_another_number_of_processes(

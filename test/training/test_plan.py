@@ -24,31 +24,6 @@ def plan(network: NetworkConfig, method: str, **options):
     return make_plan(*settle(network, training))
 
 
-def test_members_of_an_ensemble_differ_in_their_seed_alone(network) -> None:
-    members = plan(network, "multi_inits", members=4, seed=7)
-    assert [member.name for member in members] == [
-        "member_01",
-        "member_02",
-        "member_03",
-        "member_04",
-    ]
-    assert len({member.training.seed for member in members}) == 4
-    assert (
-        len(
-            {
-                (
-                    member.network,
-                    replace(member.training, seed=0),
-                    member.objective,
-                    member.bootstrap,
-                )
-                for member in members
-            }
-        )
-        == 1
-    )
-
-
 def test_ensembles_of_neighbouring_seeds_have_no_member_in_common() -> None:
     assert len({member_seed(seed, number) for seed in range(20) for number in range(1, 21)}) == 400
 
@@ -62,11 +37,6 @@ def test_bootstrap_samples_differ_and_leave_out_about_a_third(network) -> None:
         assert set(sample) <= set(indices)
         assert len(set(sample)) / 1000 == pytest.approx(1 - 1 / np.e, abs=0.05)
     assert samples == [member.frames(indices) for member in plan(network, "bagging", members=5)]
-
-
-def test_log_likelihood_has_a_head(network) -> None:
-    assert plan(network, "log_likelihood")[0].network.head == "laplace"
-    assert plan(replace(network, head="gaussian"), "log_likelihood")[0].network.head == "gaussian"
 
 
 def test_the_learned_error_is_that_of_a_network_with_any_head(network) -> None:
@@ -84,15 +54,6 @@ def test_distilling_and_the_method_must_agree(method: str, distill: str, network
         "expected 'distilled' with --distill MODEL",
     ):
         plan(network, method, distill=distill)
-
-
-def test_a_frozen_encoder_starts_alike_in_all_members(network) -> None:
-    members = plan(network, "multi_inits", members=3, seed=7, freeze_encoder=True)
-    assert {member.encoder_seed for member in members} == {7}
-    assert all(
-        member.encoder_seed == member.training.seed
-        for member in plan(network, "multi_inits", members=3)
-    )
 
 
 @pytest.mark.parametrize(

@@ -24,31 +24,12 @@ def run(errors: list[float], training: TrainingConfig) -> list[float]:
     return seen
 
 
-@pytest.mark.parametrize(
-    ("errors", "patience", "reached"),
-    [
-        ([3, 2, 1], 1, None),
-        ([3, 2, 2], 1, 3),
-        ([3, 2, 2.5, 2.4, 1, 0], 2, 4),
-        ([3, 2, 2.5, 1.9, 2, 2, 2], 3, 7),
-        ([], 1, None),
-    ],
-)
-def test_plateau(errors: list[float], patience: int, reached: int | None) -> None:
-    assert plateau(errors, patience) == reached
-
-
 def test_snapshots_follow_the_plateau_and_then_training_ends() -> None:
     training = TrainingConfig(epochs=40, snapshots=3, patience=2)
     seen = run([5, 4, 3, 3, 3, 2, 1, 9, 9], training)
     assert len(seen) == 8
     assert saved_epochs(seen, training) == [5, 6, 7]
     assert member_name(7, training, "best") == "epoch_0008"
-
-
-def test_without_a_plateau_the_last_epochs_are_kept() -> None:
-    training = TrainingConfig(epochs=6, snapshots=4, patience=2)
-    assert saved_epochs(run([9, 8, 7, 6, 5, 4, 3], training), training) == [2, 3, 4, 5]
 
 
 @pytest.mark.parametrize("method", ["mc_dropout", "deterministic"])

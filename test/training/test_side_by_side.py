@@ -15,18 +15,12 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
-import torch
 
-from uncertainty_depth.config import TrainingConfig
 from uncertainty_depth.errors import TrainingError
 from uncertainty_depth.model_folder import folder as model_folder
 from uncertainty_depth.model_folder import writing
 from uncertainty_depth.training import run
-from uncertainty_depth.training.frames import TrainingFrames, read_frames
-from uncertainty_depth.training.member_run import ModelRun
-from uncertainty_depth.training.plan import make_plan, settle
 from uncertainty_depth.training.run import train
-from uncertainty_depth.training.side_by_side import processes_for
 
 HERE = Path(__file__).parent
 CHILD = """
@@ -162,51 +156,8 @@ def test_ctrl_c_stops_all_and_all_go_on(small, tmp_path: Path) -> None:
     assert set(model_folder.read(folder).members) == {"member_01", "member_02"}
 
 
-def test_what_learns_from_a_network_that_failed_is_not_begun(
-    small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Two networks, and one that learns from the first: it waits for both, then is not begun."""
-    source, network, training = small
-    monkeypatch.syspath_prepend(HERE)
-    import broken_losses
-
-    def plan(network, training):
-        first, second = broken_losses.plan_with({0: broken_losses.refused})(network, training)
-        learned = replace(first, name="learned", targets=broken_losses.refused)
-        return [first, second, learned]
-
-    monkeypatch.setattr(run, "make_plan", plan)
-    training = replace(training, method="multi_inits", members=2, processes=2)
-    with pytest.raises(
-        TrainingError,
-        match=r"member_01 was not trained: the loss has had enough; see .* "
-        r"\(1 more failed or were not started\)",
-    ):
-        train(source, tmp_path / "model", network, training)
-    assert set(model_folder.read(tmp_path / "model").members) == {"member_02"}
-    assert not (tmp_path / "model" / "learned.log").exists()
-
-
-@pytest.mark.parametrize(
-    ("method", "wanted", "expected"),
-    [
-        ("multi_inits", 2, 2),
-        ("multi_inits", 9, 3),
-        ("multi_inits", 0, 1),
-        ("learned_error", 2, 1),
-        ("multi_epochs", 4, 1),
-    ],
-)
-def test_no_more_processes_than_there_is_work_for(
-    method: str, wanted: int, expected: int, network, tmp_path: Path
-) -> None:
-    plan = make_plan(*settle(network, TrainingConfig(method=method, members=3)))
-    model = ModelRun(tmp_path, plan, TrainingFrames(), [], [], torch.device("cpu"), {})
-    assert processes_for(model, range(len(plan)), wanted) == expected
-
-
 def test_one_process_at_a_time_changes_the_model(
-    small, make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_members = writing.set_members
     held = []
@@ -220,17 +171,7 @@ def test_one_process_at_a_time_changes_the_model(
         set_members(folder, names, method, training)
 
     monkeypatch.setattr(writing, "set_members", watched)
-    make(small, tmp_path / "model", "multi_inits", members=2, epochs=1)
+    source, network, training = small
+    training = replace(training, method="multi_inits", members=2, epochs=1)
+    train(source, tmp_path / "model", network, training)
     assert held == [False, False]  # once it is finished there is but one process
-
-
-def test_frames_are_shared_through_files(source, tmp_path: Path) -> None:
-    frames = read_frames(source, (64, 64))
-    frames.save(tmp_path)
-    mapped = TrainingFrames.mapped(tmp_path)
-    assert mapped.fingerprint() == frames.fingerprint()
-    assert not mapped.images.flags.writeable
-    assert all(
-        torch.equal(*pair)
-        for pair in zip(mapped.batch([3, 1])[:1], frames.batch([3, 1])[:1], strict=True)
-    )

@@ -10,16 +10,14 @@ import numpy as np
 import pytest
 import torch
 
-from uncertainty_depth.config import HEADS, NetworkConfig, PredictorConfig, TrainingConfig
-from uncertainty_depth.errors import ConfigError, ModelError
+from uncertainty_depth.config import PredictorConfig
+from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.model_folder import folder as model_folder
 from uncertainty_depth.training.objective import (
     prediction_of,
 )
-from uncertainty_depth.training.plan import settle
 from uncertainty_depth.training.run import train
-from uncertainty_depth.uncertainty.members import LearnedError
 
 IMAGE = np.random.default_rng(0).integers(0, 256, (48, 64, 3), dtype=np.uint8)
 
@@ -55,18 +53,6 @@ def test_sigma_is_the_learned_error_and_depth_the_first_network_s(
             "expected 'total'$",
         ):
             Predictor(folder, PredictorConfig(component=component, device="cpu"))
-
-
-def test_a_folder_without_an_error_network_has_no_learned_error(
-    small, make, tmp_path: Path
-) -> None:
-    folder = make(small, tmp_path / "model", "deterministic")
-    with pytest.raises(
-        ModelError,
-        match=r"learned_error needs members 'error' and 'depth', .* has best; "
-        r"expected another method",
-    ):
-        LearnedError.load(model_folder.read(folder), lambda network: network)
 
 
 def test_a_network_is_taught_an_ensemble_s_mean_and_total_sigma(
@@ -115,9 +101,3 @@ def test_what_cannot_be_distilled_is_refused(small, make, tmp_path: Path) -> Non
                 replace(small[1], **network),
                 replace(small[2], distill=teacher, **training),
             )
-
-
-@pytest.mark.parametrize("head", HEADS)
-def test_a_standard_deviation_is_distilled_whatever_head_is_asked_for(head: str) -> None:
-    network, _ = settle(NetworkConfig(head=head), TrainingConfig(distill="teacher"))
-    assert network.head == "gaussian"
