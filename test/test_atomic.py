@@ -46,12 +46,6 @@ def test_a_file_is_replaced_and_missing_folders_are_created(tmp_path):
     assert [each.name for each in path.parent.iterdir()] == ["file.txt"]
 
 
-def test_the_temporary_name_has_the_same_ending(tmp_path):
-    with atomic.replacing(tmp_path / "map.tiff") as temporary:
-        assert temporary.suffix == ".tiff"
-        temporary.write_bytes(b"x")
-
-
 def test_an_exception_leaves_the_old_file_and_nothing_else(tmp_path):
     path = tmp_path / "file.txt"
     atomic.write_text(path, "old")

@@ -49,18 +49,6 @@ def test_every_number_has_both_ends(kind):
         assert item.metadata["maximum"] is not None, item.name
 
 
-def test_flags_reach_the_config():
-    parser = argparse.ArgumentParser()
-    add_arguments(parser, config.NetworkConfig)
-    add_arguments(parser, config.PredictorConfig)
-    arguments = parser.parse_args(
-        ["--input-size", "32", "64", "--no-calibrated", "--samples", "3"]
-    )
-    assert from_arguments(config.NetworkConfig, arguments).input_size == (32, 64)
-    assert from_arguments(config.PredictorConfig, arguments).calibrated is False
-    assert from_arguments(config.PredictorConfig, arguments).samples == 3
-
-
 @pytest.mark.parametrize(
     ("values", "words"),
     [

@@ -6,7 +6,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.sparse_depth import spread
@@ -77,8 +76,3 @@ def test_a_predictor_spreads_what_it_is_given() -> None:
     alone = Predictor("demo", samples=1).predict(image)
     np.testing.assert_array_equal(predictor.predict(image).depth_m, alone.depth_m)
     assert predictor.describe()["spread_sparse"] == "lidar"
-
-
-def test_sparse_depth_is_parsed() -> None:
-    with pytest.raises(ConfigError, match="expected 'lidar', or 'random:N'"):
-        Predictor("demo", spread_sparse="radar")

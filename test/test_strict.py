@@ -66,10 +66,6 @@ def test_what_is_beyond_the_limits_is_one_exception(text, sentence):
         strict.read_json(text, 200_000, 4)
 
 
-def test_brackets_in_strings_are_no_levels():
-    assert strict.read_json('["[[[[[[", "\\"{{{{{"]', 100, 1) == ["[[[[[[", '"{{{{{']
-
-
 def test_every_string_can_be_written_to_a_file():
     assert strict.read_json(r'{"a\udc80": ["\ud800"]}', 100) == {"a?": ["?"]}
     assert strict.read_json(r'"\ud83d\ude00"', 100) == "😀"

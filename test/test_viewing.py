@@ -17,7 +17,7 @@ pytest.importorskip("rerun", reason="rerun-sdk is not installed")
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import ColorConfig
 from uncertainty_depth.records import DepthPrediction, Frame
-from uncertainty_depth.viewing import Recorder, scores_of
+from uncertainty_depth.viewing import Recorder
 
 CHUNK = re.compile(r"with (\d+) rows .*? - (/\S+)")
 MAPS = ("image", "depth", "sigma", "error")
@@ -56,16 +56,6 @@ def test_what_a_frame_lacks_is_not_in_the_file(tmp_path):
     rows = rows_of(path)
     assert rows["/scores/rmse"] == rows["/maps/depth"] == 1
     assert not {"/maps/image", "/maps/error", "/scores/auce", "/world/camera"} & rows.keys()
-
-
-def test_coverage_is_that_of_the_heads_distribution():
-    row = {
-        "depth.abs_rel": 0.1,
-        "uncertainty.coverage_95": 0.9,
-        "uncertainty.coverage_95_laplace": 0.93,
-    }
-    assert scores_of(row, "gaussian")["coverage_95"] == 0.9
-    assert scores_of(row, "laplace") == {"abs_rel": 0.1, "coverage_95": 0.93}
 
 
 def test_a_missing_model_is_named(tmp_path, capsys):

@@ -10,10 +10,8 @@ import pytest
 from uncertainty_depth.config.choices import CORRUPTIONS, SEVERITIES
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.frames.corruption import (
-    SEEDED,
     Corruption,
     corrupted,
-    notation,
     parse,
 )
 from uncertainty_depth.records import Frame, Skipped
@@ -28,10 +26,6 @@ def photo() -> np.ndarray:
     rng = np.random.default_rng(3)
     blocks = rng.integers(30, 200, (19, 23, 3), dtype=np.uint8)
     return cv2.resize(blocks, (128, 96), interpolation=cv2.INTER_NEAREST)
-
-
-def test_every_corruption_has_its_function() -> None:
-    assert set(CORRUPTIONS) == {"fog", *SEEDED}
 
 
 @pytest.mark.parametrize("kind", CORRUPTIONS)
@@ -97,12 +91,6 @@ def test_tiny_images_are_corrupted_too() -> None:
 def test_a_wrong_notation_is_one_clear_sentence(text: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         parse(text)
-
-
-def test_notations_are_read_and_written() -> None:
-    corruptions = [parse("night:2"), parse("noise:5")]
-    assert corruptions == [Corruption("night", 2), Corruption("noise", 5)]
-    assert notation(corruptions) == "night:2 + noise:5"
 
 
 class Frames:

@@ -158,10 +158,6 @@ def test_unusable_sparse_depth_is_one_clear_sentence(sparse, sentence):
         check_sparse_depth(sparse, (120, 160), (0.3, 12.0))
 
 
-def test_empty_sparse_depth_is_accepted():
-    check_sparse_depth(np.full((120, 160), np.nan), (120, 160), (0.3, 12.0))
-
-
 def test_a_model_of_the_image_alone_is_scored_on_everything_and_says_so(caplog):
     source = object()
     predictor = SimpleNamespace(sparse_input=None)

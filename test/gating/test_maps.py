@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from uncertainty_depth.config.prediction import GatingConfig
-from uncertainty_depth.gating import confident_pixels, lower_bound, upper_bound
+from uncertainty_depth.gating import confident_pixels, lower_bound
 
 
 def maps(pairs):
@@ -46,15 +46,6 @@ def test_depth_beyond_range_is_judged_by_its_sigma_alone():
     ]
     without = GatingConfig(max_sigma=0.0, max_relative_sigma=0.0)
     assert not confident_pixels(depth, sigma, without)[0, 3]
-
-
-def test_bounds_lie_sigmas_from_the_depth_and_never_behind_the_camera():
-    depth, sigma = maps([(4, 0.5), (1, 0.75), (math.nan, math.nan), (math.inf, 1)])
-    lower = lower_bound(depth, sigma, 2.0)
-    upper = upper_bound(depth, sigma, 2.0)
-    assert lower.dtype == upper.dtype == np.float32
-    assert_array_equal(lower[0], np.array([3, 0, math.nan, math.inf]))
-    assert_array_equal(upper[0], np.array([5, 2.5, math.nan, math.inf]))
 
 
 def test_nothing_warns_of_missing_depth(recwarn):

@@ -53,13 +53,6 @@ def test_confident_depth_is_depth_where_trusted_and_nan_elsewhere(maps):
     assert np.isnan(made.confident_depth_m[~expected]).all()
 
 
-def test_the_interval_is_as_wide_as_asked_for(maps):
-    depth, sigma = maps
-    made = products(maps)
-    assert_array_equal(made.upper_m, depth + np.float32(1.5) * sigma)
-    assert_array_equal(made.lower_m, np.maximum(depth - np.float32(1.5) * sigma, 0))
-
-
 @pytest.mark.parametrize("pose", [np.eye(4), TURNED])
 @pytest.mark.parametrize("stride", [1, 2, 3])
 def test_points_lie_on_the_rays_of_their_pixels(maps, stride, pose):

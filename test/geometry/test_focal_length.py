@@ -46,8 +46,3 @@ def test_ranges_are_min_and_max_of_focal_length_per_width_and_of_aspect() -> Non
         "focal_length_per_width": [0.4, 1.25],
         "aspect": [1.333333, 2.666667],
     }
-
-
-def test_without_a_camera_there_is_no_range() -> None:
-    assert camera_ranges([]) is None
-    assert camera_ranges([None, None]) is None

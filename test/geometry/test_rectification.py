@@ -73,21 +73,6 @@ def test_an_image_is_rectified_as_opencv_does_it(model):
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_a_point_is_on_the_same_spot_of_the_raw_and_the_rectified_image(model):
-    """What the two cameras of a calibration say agrees: a dot drawn raw is where P puts it."""
-    cameras = calibration(model)
-    point = np.array([[0.4, -0.3, 2.0]])
-    (column,), (row,), _ = image_coordinates(point, np.eye(4), cameras.raw)
-    image = np.zeros((*SIZE[::-1], 3), np.uint8)
-    image[row, column] = 255
-    rectified, camera = Rectifier(cameras).image(image)
-    rows, columns = np.mgrid[: SIZE[1], : SIZE[0]]
-    weights = rectified[..., 0].astype(float)
-    spot = np.average(columns, weights=weights), np.average(rows, weights=weights)
-    assert_allclose(spot, camera.pixels(point)[0], atol=1.0)
-
-
-@pytest.mark.parametrize("model", MODELS)
 def test_pixels_and_their_depth_go_back_to_their_points(model):
     cameras = calibration(model)
     beside = np.eye(4)
@@ -189,12 +174,6 @@ def test_pixels_that_the_lens_does_not_see_are_those_that_stay_black(model):
     assert abs(camera.seen.mean() - (gray == 255).mean()) < 0.01
     by_opencv = cv2.remap(white, *opencv_map(model), cv2.INTER_LINEAR)[..., 0]
     assert ((by_opencv > 230) == camera.seen).mean() > 0.99
-
-
-def test_a_camera_without_a_border_says_nothing_of_it():
-    camera = Camera(*SIZE, K)
-    image = np.zeros((*SIZE[::-1], 3), np.uint8)
-    assert Rectifier(Calibration(camera, camera)).image(image)[1].seen is None
 
 
 def test_what_is_seen_follows_the_size():

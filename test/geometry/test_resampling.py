@@ -54,26 +54,6 @@ def test_each_cell_takes_the_known_pixel_nearest_to_its_centre(
     )
 
 
-def test_depth_is_not_blended_across_an_edge() -> None:
-    depth = np.where(np.arange(33)[None] < 16, 1.0, 9.0).repeat(24, axis=0)
-    assert set(np.unique(resample_depth(depth, 10, 10))) == {1.0, 9.0}
-
-
-def test_a_cell_with_a_single_lidar_point_is_not_lost() -> None:
-    depth = np.full((375, 1242), np.nan, np.float32)
-    depth[3, 5] = 7.0
-    small = resample_depth(depth, 160, 128)
-    assert small[1, 0] == 7.0
-    assert np.isfinite(small).sum() == 1
-
-
 @pytest.mark.parametrize("unknown", [np.nan, np.inf, -np.inf, 0.0, -1.0])
 def test_what_is_no_depth_is_unknown(unknown: float) -> None:
     assert np.isnan(resample_depth(np.full((8, 8), unknown), 4, 4)).all()
-
-
-def test_enlarging_repeats_pixels() -> None:
-    depth = np.array([[1.0, np.nan], [3.0, 4.0]])
-    np.testing.assert_array_equal(
-        resample_depth(depth, 4, 4), depth.repeat(2, axis=0).repeat(2, axis=1)
-    )

@@ -162,11 +162,3 @@ def test_predicted_points_are_no_lidars():
     with pytest.raises(MessageError, match="it is no ground truth") as caught:
         lidar_points(cloud)
     assert caught.value.reason == "cloud_of_prediction"
-
-
-def test_the_points_where_free_space_ends_are_no_lidars():
-    cloud = message(np.zeros((3, 3)))
-    cloud.fields.append(SimpleNamespace(name="clearing_sigmas"))
-    with pytest.raises(MessageError, match="clearing_sigmas") as error:
-        lidar_points(cloud)
-    assert error.value.reason == "cloud_of_prediction"

@@ -61,12 +61,6 @@ def test_the_size_in_the_header_is_the_size_that_is_decoded(name, width, height)
     assert decode_image(message(data)).shape == (height, width, 3)
 
 
-def test_segments_and_fill_bytes_before_the_frame_header_are_passed_over():
-    data = encoded("jpeg")
-    exif = b"\xff\xe1" + struct.pack(">H", 2 + 400) + b"\xff\xc0" * 200  # a thumbnail's, say
-    assert image_size(data[:2] + exif + b"\xff\xff\xff" + data[3:]) == (32, 24)
-
-
 @pytest.mark.parametrize("size", [(30_000, 30_000), (1, 2**31 - 1), (2**32 - 1, 2**32 - 1)])
 def test_a_png_that_claims_too_many_pixels_never_reaches_the_decoder(size, monkeypatch):
     monkeypatch.setattr(compressed.cv2, "imdecode", None)

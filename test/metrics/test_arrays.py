@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from uncertainty_depth.metrics.arrays import (
-    average_ranks,
-    first_sums,
     sorted_order,
     sorted_values,
 )
@@ -31,20 +29,6 @@ def test_values_are_sorted_and_equals_stay_in_their_order(values):
     np.testing.assert_array_equal(order, np.argsort(values, kind="stable"))
     np.testing.assert_array_equal(ascending, np.sort(values))
     np.testing.assert_array_equal(sorted_values(values), np.sort(values))
-
-
-@given(VALUES)
-def test_average_ranks_are_scipys(values):
-    ordered = np.sort(values)
-    expected = scipy.stats.rankdata(ordered) - (len(values) + 1) / 2
-    np.testing.assert_array_equal(average_ranks(ordered), expected)
-
-
-@given(arrays(np.float64, st.integers(1, 40), elements=st.floats(0, 10)), st.data())
-def test_sums_of_the_first_values_for_counts_in_any_order_with_repeats(values, data):
-    counts = np.array(data.draw(st.lists(st.integers(0, len(values)), min_size=1, max_size=9)))
-    expected = [values[:count].sum() for count in counts]
-    np.testing.assert_allclose(first_sums(values, counts), expected, rtol=1e-12, atol=1e-300)
 
 
 @given(VALUES, st.sampled_from([Bins(-4, 3, 0), Bins(-10, 10, 5), Bins(0, 2, 9)]))

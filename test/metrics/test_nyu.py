@@ -88,14 +88,3 @@ def test_sums_are_exact_and_n_merci_within_a_thousandth(scored):
     for name in ("abs_rel", "rmse", "a1"):
         mean = np.mean([frame["uncertainty"]["ause"][name] for frame in figures])
         assert found["uncertainty"]["ause"][name] == pytest.approx(mean, rel=1e-12)
-
-
-def test_n_merci_by_distance_is_within_a_tenth(scored):
-    metrics, _, (depth, sigma, truth) = scored
-    curve = metrics.curves()["by_distance"]
-    for place in np.flatnonzero(curve["pixels"] >= 1000):
-        low, high = curve["edges"][place : place + 2]
-        inside = (truth >= low) & (truth < high)
-        assert curve["pixels"][place] == inside.sum()
-        exact = n_merci(np.abs(depth - truth)[inside], sigma[inside])
-        assert curve["n_merci"][place] == pytest.approx(exact, rel=0.1)

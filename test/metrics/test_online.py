@@ -2,7 +2,6 @@
 """What the accumulator takes and refuses."""
 
 import dataclasses
-import inspect
 import tracemalloc
 
 import numpy as np
@@ -20,10 +19,6 @@ def filled(make_pixels, frames=3):
     for seed in range(frames):
         metrics.update(*make_pixels(500, seed))
     return metrics
-
-
-def same(first, second):
-    np.testing.assert_equal(first.compute(), second.compute())
 
 
 def test_an_update_needs_the_documented_memory_for_each_pixel(make_pixels):
@@ -81,21 +76,6 @@ def test_tensors_are_arrays(pixels):
 def test_limits_that_cannot_be_kept_are_refused(limits, sentence):
     with pytest.raises(ConfigError, match=sentence):
         OnlineMetrics(EvaluationConfig(**limits))
-
-
-def test_options_are_keywords_of_the_same_config():
-    assert OnlineMetrics(max_depth=10).config == EvaluationConfig(max_depth=10.0)
-    assert OnlineMetrics(EvaluationConfig(alpha=0.9), min_depth=1).config.alpha == 0.9
-    assert "max_depth" in inspect.signature(OnlineMetrics).parameters
-    with pytest.raises(ConfigError, match="unknown option 'max_dept'"):
-        OnlineMetrics(max_dept=10)
-    with pytest.raises(ConfigError, match=r"max_depth is -1\.0"):
-        OnlineMetrics(max_depth=-1)
-
-
-def test_alpha_is_checked_when_the_accumulator_is_made():
-    with pytest.raises(ValueError, match="alpha is 0"):
-        OnlineMetrics(EvaluationConfig(alpha=0))
 
 
 def test_states_that_score_something_else_do_not_merge(make_pixels):

@@ -8,7 +8,7 @@ import pickle
 
 import pytest
 import torch
-from safetensors.torch import load, load_file, save
+from safetensors.torch import load, save
 from transformers import AutoBackbone, ResNetConfig
 
 from uncertainty_depth.config import NetworkConfig
@@ -69,20 +69,6 @@ def test_what_is_read_predicts_what_was_written(tmp_path, frozen):
             assert not loaded.training
             assert torch.equal(loaded(image).depth_m, expected(image).depth_m)
             assert torch.equal(loaded(image).scale_m, expected(image).scale_m)
-
-
-def test_a_shared_encoder_is_stored_once_and_loaded_once(tmp_path):
-    path = write(tmp_path / "model", snapshots(True))
-    assert sorted(p.name for p in path.iterdir()) == [
-        "a.safetensors",
-        "b.safetensors",
-        "encoder.safetensors",
-        "model.json",
-    ]
-    assert all(name.startswith("decoder.") for name in load_file(path / "a.safetensors"))
-    one, other = read(path).load_all(["a", "b"])
-    assert one.encoder is other.encoder
-    assert one.decoder is not other.decoder
 
 
 def test_another_encoder_beside_the_shared_one_is_refused(tmp_path):
@@ -319,13 +305,6 @@ def test_a_damaged_folder_is_refused_in_one_sentence(model, file, damage, senten
 def test_a_folder_that_is_no_model(tmp_path, name, sentence):
     with pytest.raises(ModelError, match=sentence.format(tmp_path / name)):
         read(tmp_path / name)
-
-
-def test_a_shared_encoder_that_is_damaged(tmp_path):
-    path = write(tmp_path / "model", snapshots(True))
-    (path / "encoder.safetensors").write_bytes(b"\x00" * 100)
-    with pytest.raises(ModelError, match=r"encoder\.safetensors is truncated or damaged"):
-        read(path).load("a")
 
 
 def test_members_of_other_architectures_keep_theirs(tmp_path):

@@ -16,7 +16,6 @@ from transformers import (
 
 from uncertainty_depth.config import NetworkConfig
 from uncertainty_depth.errors import ModelError
-from uncertainty_depth.network import transformers_backbone as module
 from uncertainty_depth.network.backbone import (
     PRESETS,
     backbone_from_mapping,
@@ -151,25 +150,3 @@ def test_weights_of_something_else_are_refused(tmp_path):
 def test_an_invalid_mapping_is_refused(values):
     with pytest.raises(ModelError):
         backbone_from_mapping(values)
-
-
-def test_an_unreachable_hub_is_one_sentence_and_no_wait(monkeypatch):
-    import huggingface_hub
-
-    asked = []
-
-    def unreachable(self, name, timeout):
-        asked.append((name, timeout))
-        raise OSError("Name or service not known")
-
-    monkeypatch.setattr(huggingface_hub.HfApi, "model_info", unreachable)
-    monkeypatch.setattr(
-        module, "_read_config", lambda name: pytest.fail("went on to the slow way")
-    )
-    with pytest.raises(ModelError) as caught:
-        make_backbone("nobody/no-such-backbone")
-    assert asked == [("nobody/no-such-backbone", module.HUB_TIMEOUT_S)]
-    assert str(caught.value) == (
-        "backbone 'nobody/no-such-backbone' is neither a folder nor in the local cache, "
-        "and the hub did not give it: OSError, Name or service not known"
-    )

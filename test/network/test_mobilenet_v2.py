@@ -106,11 +106,6 @@ def test_weights_of_another_kind_are_refused(change, sentence: str, tmp_path: Pa
         start(path)
 
 
-def test_encoder_weights_and_a_model_to_start_from_exclude_each_other() -> None:
-    with pytest.raises(ConfigError, match="expected one of the two"):
-        start(Path("weights.safetensors"), from_model="demo")
-
-
 @pytest.mark.skipif(not WEIGHTS.exists(), reason="the ImageNet weights are not there")
 def test_imagenet_weights_recognise_rooms() -> None:
     """NYU bathrooms, kitchens and studies are full of ImageNet's classes."""

@@ -8,7 +8,6 @@ import pytest
 import torch
 import transformers
 
-from uncertainty_depth.network.backbone import backbone_from_mapping, backbone_mapping
 from uncertainty_depth.network.resnet import ResNet, ResNetConfig, read_config
 
 CONFIGS = [
@@ -55,15 +54,6 @@ def test_a_seed_gives_the_weights_that_transformers_draws():
     found = [*ResNet(CONFIGS[0]).state_dict().values(), torch.rand(1)]
     pairs = zip(found, expected, strict=True)
     assert all(torch.equal(ours, theirs) for ours, theirs in pairs)
-
-
-@pytest.mark.parametrize("config", CONFIGS)
-def test_it_is_made_again_from_its_mapping_and_from_that_of_transformers(config):
-    theirs = reference(config)
-    for backbone in (ResNet(config), theirs):
-        again = backbone_from_mapping(backbone_mapping(backbone))
-        assert isinstance(again, ResNet)
-        assert again.config == config
 
 
 @pytest.mark.parametrize(

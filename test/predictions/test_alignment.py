@@ -66,14 +66,6 @@ def test_outliers_do_not_move_the_fit(seed, scale, shift, fraction, mode):
     assert found.shift == pytest.approx(shift, abs=0.15)
 
 
-def test_a_noisy_prediction_is_fitted_as_well_as_by_least_squares():
-    truth = truth_of(0, 4000)
-    noise = np.random.default_rng(1).normal(0, 0.3, truth.shape)
-    found = fit("scale_shift", (truth + noise - 2) / 3, truth, False)
-    assert found.scale == pytest.approx(3, rel=0.02)
-    assert found.shift == pytest.approx(2, abs=0.3)
-
-
 @pytest.mark.parametrize("mode", ["median", "scale", "scale_shift"])
 def test_too_few_points_are_told(mode):
     truth = truth_of(0, MIN_POINTS - 1)
@@ -111,19 +103,3 @@ def test_sigma_of_an_inverse_depth_follows_its_derivative():
     nearer, _ = line.depth_and_sigma(inverse + np.float32(1e-3), inverse, 80.0)
     assert aligned[0, 0] == pytest.approx(4.0)
     assert sigma[0, 0] == pytest.approx(aligned[0, 0] - nearer[0, 0], rel=0.01)
-
-
-def test_what_is_aligned_beyond_infinity_is_as_far_as_the_depth_range():
-    inverse = np.array([[0.0, -1.0, np.nan]], np.float32)
-    aligned, _ = Alignment(1.0, 0.0, True).depth_and_sigma(inverse, inverse, 80.0)
-    np.testing.assert_allclose(aligned, [[80.0, 80.0, np.nan]])
-
-
-def test_no_alignment_changes_no_bit():
-    random = np.random.default_rng(0)
-    depth = random.uniform(0.1, 80, (8, 8)).astype(np.float32)
-    depth[0] = (np.nan, np.inf, 0, -1, 1e-30, 1e30, 1, 2)
-    sigma = random.uniform(0, 3, (8, 8)).astype(np.float32)
-    aligned, scaled = Alignment().depth_and_sigma(depth, sigma, 80.0)
-    np.testing.assert_array_equal(aligned, depth)
-    np.testing.assert_array_equal(scaled, sigma)

@@ -98,8 +98,3 @@ def test_a_damaged_head_is_one_sentence(key, value, words, learned, tmp_path):
     path.write_text(json.dumps(content))
     with pytest.raises(ConfigError, match=words):
         read_map(path)
-
-
-def test_a_source_without_depth_is_one_sentence(tmp_path, capfd):
-    assert main(["train", "predictions:nowhere", "--output", str(tmp_path / "s.json")]) == 1
-    assert "no such folder" in capfd.readouterr().err

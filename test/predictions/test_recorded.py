@@ -193,14 +193,6 @@ def test_sparse_ground_truth_is_not_aligned_to(write_camera):
     assert whole.evaluated == FRAMES, "all frames together have enough"
 
 
-def test_a_source_without_points_to_align_to_says_what_to_change(write_camera):
-    bag = write_camera(
-        TOPICS, depth=lambda s: np.where(np.arange(64) < 1, s.depth, np.nan), frames=1
-    )
-    with pytest.raises(SourceError, match=r"24 pixels .* at least 30: another --depth-topic"):
-        run(bag, align="scale", align_per="source")
-
-
 SCALES = (0.5, 0.6, 0.4, 0.5)
 
 
@@ -334,16 +326,3 @@ def test_contradictory_options_are_refused_in_one_sentence(options, words, bag, 
     ]
     for word in words:
         assert word in line
-
-
-@pytest.mark.parametrize(
-    ("notation", "words"),
-    [
-        ("predictions:{folder}/none", "no such folder"),
-        ("predictions:{folder},per_metre=0", "expected a positive number"),
-    ],
-)
-def test_a_missing_folder_is_refused_with_the_expected_layout(notation, words, tmp_path, capsys):
-    code, _ = command(notation.format(folder=tmp_path), tmp_path)
-    assert code == 1
-    assert words in capsys.readouterr().err

@@ -39,7 +39,7 @@ def examples(evaluation):
     return [*evaluation.examples.worst(), *evaluation.examples.typical()]
 
 
-@pytest.mark.parametrize("delay_ns", [0, LATE_NS, -LATE_NS])
+@pytest.mark.parametrize("delay_ns", [0, -LATE_NS])
 def test_the_nearest_image_is_shown_and_changes_no_score(delay_ns, write_camera, shown_camera):
     camera = shown_camera(delay_ns=delay_ns)
     bag = write_camera(TOPICS, frames=FRAMES, image=camera)
@@ -69,21 +69,13 @@ def test_an_image_of_another_camera_has_no_lidar_drawn_on_it(write_camera, shown
     assert "no LiDAR is drawn" in note
 
 
-def test_predictions_without_an_image_are_counted(write_camera, shown_camera):
-    camera = shown_camera(delay_ns=10**9)
-    evaluation, source = run(write_camera(TOPICS, frames=FRAMES, image=camera), camera.topic)
-    assert evaluation.evaluated == FRAMES
-    (note,) = [note for note in source.notes if camera.topic in note]
-    assert "3 predictions are shown without a camera image" in note
-
-
 @pytest.mark.parametrize("topic", TOPICS)
 def test_depth_and_confidence_are_no_camera_image(topic, write_camera):
     with pytest.raises(SourceError, match="expected the camera image"):
         run(write_camera(TOPICS, frames=1), topic)
 
 
-@pytest.mark.parametrize("size", [(64, 48), (128, 96), (70, 30)])
+@pytest.mark.parametrize("size", [(128, 96), (70, 30)])
 def test_an_image_of_a_folder_may_have_any_size(size, tmp_path, scene_at):
     width, height = size
     now = scene_at(0)

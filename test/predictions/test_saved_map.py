@@ -57,15 +57,6 @@ def test_a_damaged_file_is_one_sentence(key, value, tmp_path):
         read_map(path)
 
 
-@pytest.mark.parametrize("content", ["", "[1]", "{}", None])
-def test_an_invalid_map_file_is_refused_in_one_sentence(content, tmp_path):
-    path = tmp_path / "map.json"
-    if content is not None:
-        path.write_text(content)
-    with pytest.raises(ConfigError, match="expected the file that `calibrate"):
-        read_map(path)
-
-
 @pytest.mark.parametrize(
     ("options", "words"),
     [

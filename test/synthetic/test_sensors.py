@@ -53,12 +53,6 @@ def test_depth_of_a_sphere_follows_from_its_equation():
     assert np.isfinite(view.depth_m[clear]).sum() > 50
 
 
-def test_what_is_nowhere_has_no_depth_and_is_black():
-    view = looking_ahead([Box((-5.0, 0.0, 0.0), (1.0, 1.0, 1.0), GREY, "box")])
-    assert np.isnan(view.depth_m).all()
-    assert (view.radiance == 0).all()
-
-
 def test_light_falls_off_with_the_square_of_the_distance_and_the_cosine():
     floor = Box((0.0, 0.0, -0.5), (20.0, 20.0, 0.5), GREY, "floor")
     lamp = Lamp((0.0, 0.0, 2.0), (1.0, 1.0, 1.0), 3.0)
@@ -135,10 +129,6 @@ def _box_around(distance: float) -> list[Box]:
         for s in (-1, 1)
         for x, y, z in ((1, 0, 0), (0, 1, 0), (0, 0, 1))
     ]
-
-
-def test_lidar_sees_nothing_beyond_its_range():
-    assert len(sensors.scan(render(_box_around(13.0)), 8, 0.0, np.eye(4), random(0))) == 0
 
 
 def test_only_noisy_images_depend_on_the_generator(

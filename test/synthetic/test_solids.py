@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from uncertainty_depth.synthetic import furnishing, sensors
 from uncertainty_depth.synthetic.materials import Material, Plain
-from uncertainty_depth.synthetic.render import NOTHING, cast
 from uncertainty_depth.synthetic.solids import Box, Frustum, Sphere
 
 GREY = Material(Plain((0.5, 0.5, 0.5)))
@@ -120,18 +118,3 @@ def test_normals_are_unit_point_out_and_face_the_viewer(solid):
     assert (
         contains(solid, points - 0.003 * normals).mean() > 0.98
     )  # near an edge a step inwards can come out of another face
-
-
-@pytest.mark.parametrize("number", range(3))
-def test_casting_finds_the_nearest_solid_of_all(number):
-    world = furnishing.build(5, number, test_objects=True)
-    to_world = sensors.base_to_world(*world.drive.pose(2.0)) @ sensors.LIDAR_TO_BASE
-    origin = to_world[:3, 3].astype(np.float32)
-    directions = (to_world[:3, :3] @ sensors.lidar_rays(8)).astype(np.float32)
-    every = np.array([solid.intersect(origin, directions) for solid in world.solids])
-    hits = cast(world, origin, directions)
-    # a ray that only grazes the bounding sphere may be told apart by rounding
-    agrees = np.isclose(hits.t, every.min(axis=0), rtol=1e-5)
-    assert agrees.mean() > 0.9999
-    assert (hits.solid != NOTHING).all()
-    np.testing.assert_array_equal(every[hits.solid, np.arange(len(hits.t))], hits.t)

@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from uncertainty_depth.config import SourceConfig, SynthesisConfig
-from uncertainty_depth.errors import ConfigError, SourceError
+from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.records import Frame
-from uncertainty_depth.synthetic.furnishing import ROUND
 from uncertainty_depth.synthetic.source import PAUSE_NS, SyntheticSource, World, synthesize
 
 CONFIG = SynthesisConfig(worlds=2, frames=3, seed=4, width=80, height=60, rings=16)
@@ -70,20 +69,6 @@ def test_a_source_can_be_read_again_and_again(frames):
         assert_same(first, third)
 
 
-def test_a_world_does_not_depend_on_how_many_there_are_or_on_what_was_read_before(frames):
-    world = World(with_(worlds=9), 1)
-    view = world.view(2)
-    np.testing.assert_array_equal(world.photograph(2, view), frames[5].image)
-
-
-@pytest.mark.parametrize("changes", [{"seed": 5}, {"test_objects": True}, {"noise": 0.0}])
-def test_other_options_give_other_images(frames, changes):
-    changed = list(SyntheticSource(with_(**changes)))
-    assert all(
-        (first.image != second.image).any() for first, second in zip(frames, changed, strict=True)
-    )
-
-
 def test_dense_ground_truth_covers_every_pixel_and_agrees_with_the_lidar(frames):
     for sparse, dense in zip(frames, SyntheticSource(with_(dense=True)), strict=True):
         np.testing.assert_array_equal(sparse.image, dense.image)
@@ -95,18 +80,6 @@ def test_dense_ground_truth_covers_every_pixel_and_agrees_with_the_lidar(frames)
         )
         assert known.sum() > 300
         assert np.median(relative) < 0.015
-
-
-def test_the_camera_sees_round_objects_in_test_worlds_alone():
-    shares = {}
-    for test_objects in (False, True):
-        world = World(with_(test_objects=test_objects, rate=0.2), 0)
-        round_ones = [k for k, solid in enumerate(world.solids) if solid.label == ROUND]
-        shares[test_objects] = np.mean(
-            [np.isin(world.view(frame).solid, round_ones) for frame in range(8)]
-        )
-    assert shares[False] == 0
-    assert shares[True] > 0.01
 
 
 def test_the_bag_holds_the_same_frames_as_the_source(frames, tmp_path):
@@ -143,12 +116,6 @@ def test_a_dense_bag_has_the_exact_depth_as_an_image(tmp_path):
     )
 
 
-def test_a_bag_is_never_overwritten(tmp_path):
-    (tmp_path / "bag").mkdir()
-    with pytest.raises(SourceError, match="bag"):
-        synthesize(tmp_path / "bag", CONFIG, progress=False)
-
-
 def test_the_notation_names_the_options():
     source = open_source(
         "synthetic:worlds=1,frames=1,seed=4,width=80,height=60,rings=16,dense=true", SourceConfig()
@@ -159,16 +126,6 @@ def test_the_notation_names_the_options():
     (frame,) = source
     np.testing.assert_array_equal(frame.image, next(iter(SyntheticSource(CONFIG))).image)
     assert np.isfinite(frame.ground_truth_m).all()
-
-
-def test_options_of_the_lidar_reach_the_source(frames):
-    notation = "synthetic:worlds=2,frames=3,seed=4,width=80,height=60,rings=16"
-    unfiltered = list(open_source(notation, SourceConfig(occlusion_tolerance=0.0)))
-    known = [
-        sum(np.isfinite(frame.ground_truth_m).sum() for frame in each)
-        for each in (frames, unfiltered)
-    ]
-    assert known[0] < known[1]
 
 
 def sha256(array: np.ndarray) -> str:

@@ -15,7 +15,7 @@ from uncertainty_depth.uncertainty.noise import CPU, StratifiedStreams, frame_st
 SHAPE = (20, 50, 60)
 UNITS = 60_000
 CONFIG = PredictorConfig(samples=8, seed=1)
-RATES = (0.05, 0.2, 0.5, 0.9)
+RATES = (0.05, 0.2, 0.9)
 
 
 def masks(sampling, rate=0.2, samples=8, stamp=5):
@@ -36,7 +36,7 @@ def test_each_sample_alone_drops_units_at_the_rate_and_independently(samples, ra
 
 
 @pytest.mark.parametrize("rate", RATES)
-@pytest.mark.parametrize("samples", [2, 5, 8, 64])
+@pytest.mark.parametrize("samples", [2, 8])
 def test_stratified_samples_drop_each_unit_its_expected_number_of_times(rate, samples):
     dropped = (1 - masks("stratified", rate, samples).astype(int)).sum(0)
     expected = rate * samples

@@ -13,7 +13,6 @@ import torch
 from uncertainty_depth.config import NetworkConfig, PredictorConfig
 from uncertainty_depth.network.depth_network import NetworkOutput
 from uncertainty_depth.network.hourglass import Hourglass
-from uncertainty_depth.records import SampleRange
 from uncertainty_depth.uncertainty.test_time_augmentation import (
     VIEWS,
     TestTimeAugmentation,
@@ -79,14 +78,6 @@ def test_nothing_is_random_and_more_samples_than_views_are_all_views(network):
     assert all(map(torch.equal, other, reference))
     assert estimator.passes(replace(ALL, samples=99)) == len(VIEWS)
     assert estimator.components(replace(ALL, samples=1)) == ("total", "aleatoric")
-
-
-def test_a_range_of_samples_is_the_first_views_and_the_image_comes_last():
-    network = Brightness()
-    estimator = TestTimeAugmentation(network)
-    found = estimator.estimate(IMAGE, STAMP, ALL, SampleRange(5, 2))
-    assert all(map(torch.equal, found, estimator.estimate(IMAGE, STAMP, POST)))
-    assert torch.equal(network.inputs[-1], IMAGE)
 
 
 @pytest.mark.parametrize("view", VIEWS[2:])
