@@ -211,15 +211,3 @@ def test_raw_images_of_a_drive_may_be_kept_and_points_are_projected_with_their_l
     landed = set(map(tuple, np.rint(pixels.reshape(-1, 2)).astype(int)))
     assert len(columns) > 50
     assert set(zip(columns, rows, strict=True)) <= landed
-
-
-def test_a_raw_drive_converts_to_a_rectified_bag(raw_drive, tmp_path):
-    write_kitti_bag(raw_drive, tmp_path / "bag", progress=False)
-    for one, other in zip(
-        open_source(f"kitti:{raw_drive}", CONFIG),
-        open_source(str(tmp_path / "bag"), CONFIG),
-        strict=True,
-    ):
-        if isinstance(one, Frame):
-            assert_array_equal(one.image, other.image)
-            assert_array_equal(one.ground_truth_m, other.ground_truth_m)

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.frames.source import open_source
@@ -186,15 +185,6 @@ def test_other_folders_are_refused(tmp_path):
     cv2.imwrite(str(tmp_path / "rgb" / "room.png"), np.zeros((2, 2, 3), np.uint8))
     with pytest.raises(SourceError, match="no number in its name"):
         opened(tmp_path)
-
-
-def test_info_describes_a_folder(make, tmp_path, capsys):
-    folder = make(["0", "1"])
-    assert main(["info", f"rgbd:{folder}", "--output", str(tmp_path / "plot.png")]) == 0
-    shown = capsys.readouterr().out
-    assert "2 images" in shown
-    assert "camera 40x30, fx 30, fy 31, cx 19.5, cy 14.5" in shown
-    assert (tmp_path / "plot.png").is_file()
 
 
 @pytest.mark.parametrize(

@@ -9,15 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.frames.ground_truth import merged_scan
-from uncertainty_depth.frames.pairing import NearestClouds
 from uncertainty_depth.geometry.camera import ground_truth_from_cloud
 from uncertainty_depth.geometry.transforms import parameters_from, transform_from
 from uncertainty_depth.messages.bag_writer import BagWriter
@@ -131,40 +128,3 @@ def test_what_one_lidar_sees_past_an_edge_is_hidden_by_the_other(camera):
     assert np.nanmax(merged) == pytest.approx(4)
     assert np.isfinite(merged).sum() == len(near.points)
     assert merged_scan([near]) is near
-
-
-@settings(max_examples=100, deadline=None)
-@given(
-    stamps=st.tuples(*[st.lists(st.integers(0, 2000), max_size=20).map(sorted)] * 3),
-    data=st.data(),
-)
-def test_each_stream_is_paired_as_it_would_be_alone(stamps, data):
-    names = ("image", FRONT, REAR)
-    counts = [len(of_stream) for of_stream in stamps]
-    order = data.draw(st.permutations(np.repeat(names, counts).tolist()))
-    streams = {name: iter(of_stream) for name, of_stream in zip(names, stamps, strict=True)}
-    several = NearestClouds((FRONT, REAR), 0.05, 100)
-    alone = {name: NearestClouds([name], 0.05, 100) for name in (FRONT, REAR)}
-    outcomes = []
-    expected = {name: [] for name in alone}
-    for name in order:
-        stamp = next(streams[name])
-        if name == "image":
-            outcomes += several.add_reference(stamp * MS, stamp)
-            for stream, pairer in alone.items():
-                expected[stream] += pairer.add_reference(stamp * MS, stamp)
-        else:
-            outcomes += several.add_cloud(name, stamp * MS, (name, stamp))
-            expected[name] += alone[name].add_cloud(name, stamp * MS, (name, stamp))
-    outcomes += several.flush()
-    for stream, pairer in alone.items():
-        expected[stream] += pairer.flush()
-    assert [outcome.reference for outcome in outcomes] == stamps[0]
-    together = zip(*expected.values(), strict=True)
-    clouds = [tuple(item.cloud and item.cloud[0] for item in pair) for pair in together]
-    assert [outcome.cloud or (None, None) for outcome in outcomes] == clouds
-    assert several.counts["paired"] == sum(map(any, clouds))
-    assert several.counts["unmatched"] == len(clouds) - several.counts["paired"]
-    for lidar, name in enumerate(alone):
-        lacking = [pair for pair in clouds if pair[lidar] is None and any(pair)]
-        assert several.incomplete[name] == len(lacking)

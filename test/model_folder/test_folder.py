@@ -325,17 +325,3 @@ def test_members_of_other_architectures_keep_theirs(tmp_path):
     torch.testing.assert_close(
         half.load("b")(image).depth_m, networks[1](image).depth_m, rtol=5e-3, atol=0.0
     )
-
-
-def test_decoders_of_two_architectures_may_share_one_encoder(tmp_path):
-    first = network(frozen=True)
-    torch.manual_seed(5)
-    second = Hourglass(
-        NetworkConfig(backbone="tiny", decoder_width=32, input_size=(64, 48)),
-        first.encoder.backbone,
-    )
-    second.freeze_encoder()
-    path = write(tmp_path / "model", [first, second.eval()])
-    one, other = read(path).load_all(["a", "b"])
-    assert one.encoder is other.encoder
-    assert other.config.decoder_width == 32

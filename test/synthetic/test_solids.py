@@ -95,26 +95,3 @@ def test_the_first_point_inside_found_by_marching_is_the_hit(solid, seed):
         assert hit == pytest.approx(steps[inside[0]], abs=2e-3)
     elif np.isfinite(hit):  # a graze shorter than a step
         assert not contains(solid, (origin + direction * (hit + 1e-3))[:, None])[0]
-
-
-@pytest.mark.parametrize("solid", [BOX, TURNED, BALL, CONE, COLUMN])
-def test_normals_are_unit_point_out_and_face_the_viewer(solid):
-    rng = np.random.default_rng(0)
-    origin = np.asarray(solid.centre, np.float32) + np.array([3, -4, 2], np.float32)
-    directions = (
-        np.asarray(solid.centre)[:, None]
-        - origin[:, None]
-        + rng.uniform(-0.4, 0.4, (3, 500)) * solid.bound
-    ).astype(np.float32)
-    t = solid.intersect(origin, directions)
-    directions = directions[:, np.isfinite(t)]
-    t = t[np.isfinite(t)]
-    points = origin[:, None] + t * directions
-    normals = solid.surface(points, directions).normals
-    assert len(t) > 100
-    np.testing.assert_allclose(np.linalg.norm(normals, axis=0), 1, atol=1e-4)
-    assert (np.einsum("ij,ij->j", normals, directions) < 0).all()
-    assert not contains(solid, points + 0.003 * normals).any()
-    assert (
-        contains(solid, points - 0.003 * normals).mean() > 0.98
-    )  # near an edge a step inwards can come out of another face

@@ -116,18 +116,6 @@ def test_a_dense_bag_has_the_exact_depth_as_an_image(tmp_path):
     )
 
 
-def test_the_notation_names_the_options():
-    source = open_source(
-        "synthetic:worlds=1,frames=1,seed=4,width=80,height=60,rings=16,dense=true", SourceConfig()
-    )
-    assert (
-        source.name == "synthetic:worlds=1,frames=1,seed=4,width=80,height=60,rings=16,dense=true"
-    )
-    (frame,) = source
-    np.testing.assert_array_equal(frame.image, next(iter(SyntheticSource(CONFIG))).image)
-    assert np.isfinite(frame.ground_truth_m).all()
-
-
 def sha256(array: np.ndarray) -> str:
     """Return the first 16 hexadecimal digits of the SHA-256 of an array's bytes."""
     return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()[:16]

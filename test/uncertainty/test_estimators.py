@@ -13,7 +13,7 @@ from uncertainty_depth.errors import ModelError
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.model_folder.writing import create, set_members, write_member
 from uncertainty_depth.network.hourglass import Hourglass
-from uncertainty_depth.uncertainty import ESTIMATORS, Deterministic, Ensemble, McDropout
+from uncertainty_depth.uncertainty import Deterministic, Ensemble, McDropout
 from uncertainty_depth.uncertainty.mc_dropout import SeededDropout
 from uncertainty_depth.uncertainty.noise import CPU, Streams, frame_streams
 
@@ -157,26 +157,6 @@ def test_deterministic_is_the_network_alone():
         assert torch.equal(estimate.epistemic, torch.zeros_like(depth[0, 0]))
         expected = torch.zeros_like(depth[0, 0]) if scale is None else factor * scale[0, 0] ** 2
         torch.testing.assert_close(estimate.epistemic + estimate.aleatoric, expected)
-
-
-@pytest.mark.parametrize(
-    ("method", "passes"), [("deterministic", 1), ("mc_dropout", 5), ("multi_epochs", 2)]
-)
-def test_every_method_loads_from_one_folder(tmp_path, method, passes):
-    create(tmp_path, network(), {})
-    for name, seed in (("a", 0), ("b", 1)):
-        write_member(tmp_path, name, network(seed=seed))
-    set_members(tmp_path, ["a", "b"], "multi_epochs")
-    placed = []
-    estimator = ESTIMATORS[method].load(
-        read(tmp_path), lambda loaded: placed.append(loaded) or loaded
-    )
-    assert estimator.networks == placed
-    assert estimator.passes(CONFIG) == passes
-    estimate = estimator.estimate(IMAGE, STAMP, CONFIG)
-    assert [m.shape for m in estimate] == [IMAGE.shape[-2:]] * 3
-    last = Deterministic(network(seed=1)).estimate(IMAGE, STAMP, CONFIG)
-    assert torch.equal(estimate.depth_m, last.depth_m) == (method == "deterministic")
 
 
 def test_every_component_obeys_the_law_of_total_variance():

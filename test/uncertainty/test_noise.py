@@ -26,13 +26,6 @@ def test_streams_of_samples_do_not_overlap():
     assert len(np.unique(np.concatenate(words))) == 8 * 4096
 
 
-@pytest.mark.parametrize("rate", [0.05, 0.2, 0.5, 0.9])
-def test_masks_drop_at_the_given_rate(rate):
-    count = 400_000
-    dropped = count - int(keep_mask(random_stream(3, 4, 5), [count], rate).sum())
-    assert abs(dropped - rate * count) < 5 * np.sqrt(count * rate * (1 - rate))
-
-
 def test_samples_frames_and_seeds_are_uncorrelated():
     masks = [
         keep_mask(random_stream(*key), [100_000], 0.2).numpy()
