@@ -190,13 +190,29 @@ OWN = {
 }
 
 
-@pytest.mark.parametrize("launch_file", ["depth", "sigma", "evaluate", "robot"])
+@pytest.mark.parametrize("launch_file", ["depth", "sigma", "evaluate", "robot", "nav2_depth"])
 def test_launch_arguments_are_what_a_launch_needs_and_say_their_defaults(description, launch_file):
     arguments = {item.name: item for item in description(launch_file).get_launch_arguments()}
-    nodes = ["depth", "evaluate"] if launch_file == "robot" else [launch_file]
+    nodes = {"robot": ["depth", "evaluate"], "nav2_depth": ["sigma"]}.get(
+        launch_file, [launch_file]
+    )
     assert sorted(arguments) == sorted(COMMON.union(*(OWN[node] for node in nodes)))
     if "samples" in arguments:
         assert arguments["samples"].description.endswith("default: as in params_file, else 8")
+
+
+def test_the_launch_file_for_nav2_reads_the_topics_of_its_depth_pipeline(description):
+    from launch import LaunchContext
+
+    context = LaunchContext()
+    for argument in description("nav2_depth").get_launch_arguments():
+        if argument.name in ("depth", "depth_camera_info", "confidence"):
+            argument.execute(context)
+    assert context.launch_configurations == {
+        "depth": "/depth_image",
+        "depth_camera_info": "/resize/camera_info",
+        "confidence": "confidence/image",
+    }
 
 
 def test_nodes_share_the_arguments_of_their_inputs_alone():

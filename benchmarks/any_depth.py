@@ -1,0 +1,96 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Print how well a sigma learned from depth images ranks the errors of others' depth.
+
+python -m benchmarks.any_depth kitti:DRIVE_DIR rgbd:hololens
+
+Two shipped networks and a simulated stereo camera make the depth; the first 60 % of the frames
+teach `calibration.depth_head`, the rest are scored. A sigma of a d^k, k > 0, ranks as depth does.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from docs.stereo_confidence import stereo
+from uncertainty_depth.calibration.depth_head import learn
+from uncertainty_depth.config import CalibrationConfig, PredictorConfig, SourceConfig
+from uncertainty_depth.frames.source import EvenlySpread, Part, open_source
+from uncertainty_depth.inference.predictor import Predictor
+from uncertainty_depth.metrics import OnlineMetrics
+from uncertainty_depth.records import DepthPrediction, Frame
+
+FRAMES = 50
+LEARNED_FROM = 0.6
+MODELS = ("indoor", "demo")
+MAX_DEPTH_M = 80.0
+STATISTICS = ("abs_rel", "rmse", "a1")
+Predict = Callable[[Frame], DepthPrediction]
+
+
+class Predicted(list[Frame]):
+    """Frames with the depth of one source."""
+
+    def __init__(self, name: str, frames: list[Frame], predict: Predict) -> None:
+        self.name = name
+        self.notes: list[str] = []
+        super().__init__(replace(frame, prediction=predict(frame)) for frame in frames)
+
+
+def stereo_camera() -> Predict:
+    """Return what a stereo camera measures where the ground truth is dense; its sigma is none."""
+    random = np.random.default_rng(0)
+
+    def predict(frame: Frame) -> DepthPrediction:
+        depth_m, _ = stereo(frame, frame.need_ground_truth(), random)
+        return DepthPrediction(depth_m, np.ones_like(depth_m))
+
+    return predict
+
+
+def network(model: str) -> Predict:
+    """Return a network's depth and its own sigma."""
+    predictor = Predictor(model, PredictorConfig())
+    return lambda frame: predictor.predict(frame.image, frame.stamp_ns, frame.camera)
+
+
+def row(name: str, frames: list[Frame], predict: Predict) -> None:
+    """Learn a head, and print the AUSE of all sigmas on the rest of the frames."""
+    predicted = Predicted(name, frames, predict)
+    rest = Part(predicted, LEARNED_FROM, 1)
+    head = learn([Part(predicted, 0, LEARNED_FROM)], Frame.need_prediction, CalibrationConfig())
+    scores = {"own": OnlineMetrics(), "learned": OnlineMetrics()}
+    for frame in rest:
+        depth_m, own_m = frame.prediction.depth_m, frame.prediction.sigma_m
+        truth_m = frame.need_ground_truth()
+        scores["own"].update(depth_m, own_m, truth_m)
+        scores["learned"].update(depth_m, head(depth_m), truth_m)
+    values = {key: metrics.compute() for key, metrics in scores.items()}
+    cells = []
+    for statistic in STATISTICS:
+        baselines = values["own"]["baselines"]
+        ause = [baselines[key]["ause"][statistic] for key in ("constant", "proportional_to_depth")]
+        ause += [values[key]["uncertainty"]["ause"][statistic] for key in ("own", "learned")]
+        cells.append(" / ".join(f"{value:.3f}" for value in ause))
+    print(f"| {name} | {len(rest)} | {' | '.join(cells)} |", flush=True)
+
+
+def main(notations: list[str]) -> None:
+    """Print a row for each data set and source of depth."""
+    print("| depth | frames | AUSE abs_rel | AUSE rmse (m) | AUSE 1 - a1 |")
+    print("| --- | --- | --- | --- | --- |")
+    for notation in notations:
+        source = EvenlySpread(open_source(notation, SourceConfig()), FRAMES)
+        frames = [frame for frame in source if isinstance(frame, Frame)]
+        label = notation.partition(",")[0].rsplit("/", 1)[-1]
+        for model in MODELS:
+            row(f"{label}, {model}", frames, network(model))
+        if np.isfinite(frames[0].need_ground_truth()).mean() > 0.3:  # a LiDAR is too sparse
+            row(f"{label}, stereo", frames, stereo_camera())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
