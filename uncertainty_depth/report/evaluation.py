@@ -21,13 +21,13 @@ from uncertainty_depth.blas import single_threaded_blas
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.frames.predicted import Behind
 from uncertainty_depth.frames.source import Source
+from uncertainty_depth.geometry.focal_length import CameraRange
 from uncertainty_depth.images import ImageLike, as_rgb
 from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.metrics import OnlineMetrics, checks, registry
 from uncertainty_depth.metrics.frame import ScoredPixels
 from uncertainty_depth.options import changed, takes_options
 from uncertainty_depth.records import DepthPrediction, Frame, Skipped
-from uncertainty_depth.report.cameras import CameraRange
 from uncertainty_depth.report.examples import Example, Examples
 from uncertainty_depth.report.frame_table import FrameTable, sums_path
 from uncertainty_depth.report.positions import Positions

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 from uncertainty_depth.calibration.fitted_data import advice
 from uncertainty_depth.frames.source import PERHAPS
+from uncertainty_depth.geometry.focal_length import CameraRange
 from uncertainty_depth.metrics.registry import BASELINES, BY_NAME, SHARE
-from uncertainty_depth.report import judgement, references
+from uncertainty_depth.report import judgement
 from uncertainty_depth.report.bootstrap import ENOUGH_BLOCKS, Resampled
-from uncertainty_depth.report.cameras import CameraRange
 from uncertainty_depth.report.judgement import (
     GREEN,
     GREY,
@@ -300,7 +300,7 @@ def calibration_notes(
     )
     notes = []
     depths = limits_of(fitted.get("depth_range_m"))
-    outside = float(references.outside(*depths)(sample.total)[0]) if depths else 0.0
+    outside = float(judgement.outside(*depths)(sample.total)[0]) if depths else 0.0
     if depths and outside > CALIBRATED_DEPTH_TOLERANCE:
         notes.append(
             f"{outside:.0%} of the ground truth lies outside {depths[0]:.3g} to "
@@ -374,7 +374,7 @@ def _depth_range_check(sample: Resampled, depth_range: Sequence[float] | None) -
     if not depth_range:
         return Check(name, GREY, "the depth range of the model is not known")
     low, high = depth_range
-    rows = sample.rows(references.outside(low, high))
+    rows = sample.rows(judgement.outside(low, high))
     outside = sample.interval(rows, float(rows[0]), SHARE)
     if outside.low > OUTSIDE_TOLERANCE:
         color = RED
