@@ -23,7 +23,6 @@ from rclpy.context import Context
 from rclpy.duration import Duration
 from rclpy.exceptions import InvalidTopicNameException
 from rclpy.executors import SingleThreadedExecutor
-from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
@@ -175,7 +174,7 @@ class BagPublisher:
         self._wait_until_due(log_ns)
         try:
             self._publishers[topic].publish(data)
-        except rclpy_implementation.RCLError:
+        except RuntimeError:  # of rcl, e.g. damaged bytes: rclpy has no public name for it
             self.played.unsendable[topic] += 1
             return
         self.played.sent[topic] += 1
