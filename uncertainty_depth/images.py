@@ -4,17 +4,21 @@
 from __future__ import annotations
 
 import os
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.errors import SourceError
+from uncertainty_depth.config.choices import MAX_PIXELS
+from uncertainty_depth.errors import MessageError, SourceError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+MAX_PHOTO_PIXELS = 8 * MAX_PIXELS
+"""Of a file that a user names: telephones take up to 108 million."""
 ImageLike = Union[NDArray[np.uint8], "Image", "os.PathLike[str]", str]
 
 
@@ -42,12 +46,48 @@ def read_rgb(path: Path) -> NDArray[np.uint8]:
         raise SourceError(f"{path} is a folder; expected image files")
     if not path.is_file():
         raise SourceError(f"no such image: {path}")
+    try:
+        image = read_pixels(path, MAX_PHOTO_PIXELS)
+    except MessageError as error:
+        raise SourceError(str(error)) from error
+    return np.asarray(image, np.uint8)
+
+
+def read_pixels(path: Path, max_pixels: int = MAX_PIXELS, color: bool = True) -> NDArray[Any]:
+    """Read an image file, after its header has told its size.
+
+    Args:
+        path: of the file.
+        max_pixels: maximum size to decode.
+        color: convert to (H, W, 3) uint8 RGB; else the values stay as they are.
+
+    Raises:
+        MessageError: image_undecodable, image_zero_size or image_too_large.
+    """
     import cv2
 
+    from uncertainty_depth.messages.compressed import decode_bytes, image_size
+
     try:
-        image = cv2.imread(str(path), cv2.IMREAD_COLOR)
-    except cv2.error as error:  # more pixels than OpenCV decodes
-        raise SourceError(f"{path} cannot be decoded: {error.err}") from error
-    if image is None:
-        raise SourceError(f"{path} is not an image that OpenCV can read")
-    return cv2.cvtColor(image, cv2.COLOR_BGR2RGB).astype(np.uint8, copy=False)
+        data = path.read_bytes()
+    except OSError as error:
+        raise MessageError(
+            "image_undecodable", f"{path} cannot be read: {error.strerror}"
+        ) from error
+    size = image_size(data) or _size_of_other_formats(data)
+    if size is None:
+        raise MessageError("image_undecodable", f"{path} does not begin as an image")
+    flags = cv2.IMREAD_COLOR if color else cv2.IMREAD_UNCHANGED
+    pixels = decode_bytes(data, str(path), size, flags, max_pixels)
+    return cv2.cvtColor(pixels, cv2.COLOR_BGR2RGB, dst=pixels) if color else pixels
+
+
+def _size_of_other_formats(data: bytes) -> tuple[int, int] | None:
+    """Return width and height by Pillow, which reads the header alone; None if it cannot."""
+    from PIL import Image
+
+    try:
+        with Image.open(BytesIO(data)) as image:
+            return image.size
+    except Exception:  # Pillow's parsers raise of everything
+        return None

@@ -119,7 +119,7 @@ def test_an_image_that_cannot_be_read_or_sees_no_point_is_counted(drive):
     (scans / "0000000001.bin").write_bytes(bytes(17))
     reasons = [record.reason for record in open_source(f"kitti:{drive}", CONFIG)]
     assert reasons == ["image_undecodable", "cloud_wrong_size", "no_lidar_point_in_view"]
-    with pytest.raises(MessageError, match="cannot be read as an image"):
+    with pytest.raises(MessageError, match="does not begin as an image"):
         write_kitti_bag(drive, drive.parent / "bag", progress=False)
     assert not (drive.parent / "bag").exists()
 

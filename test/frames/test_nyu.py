@@ -96,7 +96,7 @@ def test_files_that_are_missing_or_damaged_are_counted(folder):
     records = list(open_source(f"nyu:{folder}", CONFIG))
     assert [record.reason for record in records] == [
         "image_undecodable",
-        "depth_undecodable",
+        "image_undecodable",
         "depth_undecodable",
     ]
     assert "is uint8 (240, 320); expected uint16" in records[2].message

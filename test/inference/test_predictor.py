@@ -105,6 +105,17 @@ def test_images_are_arrays_files_or_pil_s_and_options_keywords(model, tmp_path):
         np.testing.assert_array_equal(prediction.sigma_m, expected.sigma_m)
 
 
+@pytest.mark.parametrize("camera", ["x", "front", -1.0, 0, float("nan"), [30, 30]])
+def test_a_camera_that_is_none_is_refused_in_one_sentence(camera, predictor):
+    with pytest.raises(ValueError, match="expected a positive number of pixels"):
+        predictor.predict(random_image(), camera=camera)
+
+
+def test_a_numpy_number_is_a_focal_length(predictor):
+    one, other = (predictor.predict(random_image(), 1, f) for f in (30, np.float32(30)))
+    np.testing.assert_array_equal(one.depth_m, other.depth_m)
+
+
 def test_the_prediction_is_the_resized_network_output(model):
     image = random_image()
     found = Predictor(model, PredictorConfig(method="deterministic", device="cpu")).predict(

@@ -10,16 +10,17 @@ from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
 from uncertainty_depth.config import SourceConfig
+from uncertainty_depth.config.choices import MAX_PIXELS
 from uncertainty_depth.errors import MessageError, SourceError
 from uncertainty_depth.geometry.camera import Camera, Distortion, ground_truth_from_cloud
 from uncertainty_depth.geometry.rectification import RECTIFY, Calibration, Rectifier
 from uncertainty_depth.geometry.transforms import parameters_from, transform_from
+from uncertainty_depth.images import read_pixels
 from uncertainty_depth.messages.bag_writer import BagWriter
 from uncertainty_depth.messages.decoding import SECOND_NS
 from uncertainty_depth.records import Frame, Scan, Skipped, in_view
@@ -38,17 +39,21 @@ class KittiDrive:
         lidar_to_camera: (4, 4), Velodyne to the optical frame of camera 2.
     """
 
-    def __init__(self, folder: Path, distorted_images: str = RECTIFY) -> None:
+    def __init__(
+        self, folder: Path, distorted_images: str = RECTIFY, max_pixels: int = MAX_PIXELS
+    ) -> None:
         """Read the calibration and the time stamps.
 
         Args:
             folder: of the drive.
             distorted_images: the option.
+            max_pixels: maximum size of an image.
 
         Raises:
             SourceError: a file is missing or malformed.
         """
         self.folder = folder
+        self._max_pixels = max_pixels
         if not folder.is_dir():
             raise SourceError(f"no such KITTI drive: {folder}")
         self.names = [file.stem for file in sorted((folder / "image_02" / "data").glob("*.png"))]
@@ -65,18 +70,16 @@ class KittiDrive:
         """Return the rectified image, (H, W, 3) uint8 RGB, and its camera.
 
         Raises:
-            MessageError: for a file that is not an image.
+            MessageError: image_undecodable, image_zero_size or image_too_large.
         """
         path = self.folder / "image_02" / "data" / f"{self.names[index]}.png"
-        image = cv2.imread(str(path), cv2.IMREAD_COLOR)
-        if image is None:
-            raise MessageError("image_undecodable", f"{path} cannot be read as an image")
+        image = read_pixels(path, self._max_pixels)
         size = (image.shape[1], image.shape[0])
         if size not in self._rectifiers:
             self._rectifiers[size] = Rectifier(
                 self._camera_calibration(*size), self._distorted_images
             )
-        return self._rectifiers[size].image(cv2.cvtColor(image, cv2.COLOR_BGR2RGB))
+        return self._rectifiers[size].image(image)
 
     def _camera_calibration(self, width: int, height: int) -> Calibration:
         """Return the calibration of images of this size: the sensor's, or rectified ones.
@@ -121,7 +124,7 @@ class KittiSource:
         """Raises `SourceError` unless `folder` is a KITTI raw drive."""
         self.name = f"kitti:{folder}"
         self.notes: list[str] = []
-        self._drive = KittiDrive(folder, config.distorted_images)
+        self._drive = KittiDrive(folder, config.distorted_images, config.max_pixels)
         self._config = config
 
     def __len__(self) -> int:

@@ -15,8 +15,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.errors import SourceError
+from uncertainty_depth.errors import MessageError, SourceError
 from uncertainty_depth.geometry.camera import Camera
+from uncertainty_depth.images import read_pixels
 from uncertainty_depth.records import Frame, Skipped
 
 PARTS = {
@@ -83,24 +84,21 @@ class NyuSource:
         """Return the record of image `index` of the split; no other file is read."""
         name = self._names[index]
         stamp_ns = int(name) * FRAME_PERIOD_NS
-        image = cv2.imread(str(self._folder / "rgb" / f"{name}.jpg"), cv2.IMREAD_COLOR)
-        depth_mm = cv2.imread(str(self._folder / "depth" / f"{name}.png"), cv2.IMREAD_UNCHANGED)
-        if image is None:
-            return Skipped(
-                stamp_ns, "image_undecodable", f"{self._folder}/rgb/{name}.jpg cannot be read"
-            )
-        if depth_mm is None or depth_mm.dtype != np.uint16 or depth_mm.shape != image.shape[:2]:
-            problem = (
-                "cannot be read" if depth_mm is None else f"is {depth_mm.dtype} {depth_mm.shape}"
-            )
+        try:
+            image = read_pixels(self._folder / "rgb" / f"{name}.jpg")
+            depth_mm = read_pixels(self._folder / "depth" / f"{name}.png", color=False)
+        except MessageError as error:
+            return Skipped(stamp_ns, error.reason, str(error))
+        if depth_mm.dtype != np.uint16 or depth_mm.shape != image.shape[:2]:
             return Skipped(
                 stamp_ns,
                 "depth_undecodable",
-                f"{self._folder}/depth/{name}.png {problem}; expected uint16 {image.shape[:2]}",
+                f"{self._folder}/depth/{name}.png is {depth_mm.dtype} {depth_mm.shape}; "
+                f"expected uint16 {image.shape[:2]}",
             )
         height, width = image.shape[:2]
         camera = Camera(*_SIZE, _INTRINSICS).scaled(width, height)
-        rgb = np.asarray(cv2.cvtColor(without_border(image), cv2.COLOR_BGR2RGB), np.uint8)
+        rgb = without_border(image)
         return Frame(stamp_ns, name, camera, rgb, ground_truth_m=ground_truth(depth_mm))
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,6 +14,7 @@ from uncertainty_depth.config.prediction import PredictionConfig
 from uncertainty_depth.errors import MessageError, SourceError
 from uncertainty_depth.frames.map_assembly import ReportImage, fitted
 from uncertainty_depth.frames.source import folder_and_options, per_metre
+from uncertainty_depth.images import read_pixels
 from uncertainty_depth.messages.depth_images import UNMATCHED_REASONS, as_ground_truth, check_sizes
 from uncertainty_depth.records import Frame, RecordedMaps, Skipped
 
@@ -109,11 +109,13 @@ class RecordedFolder:
         return frame if image is None else replace(frame, **image._asdict())
 
     def _image(self, name: str, shape: tuple[int, int]) -> ReportImage | None:
-        pixels = cv2.imread(str(self._images[name])) if name in self._images else None
-        if pixels is None:
+        if name not in self._images:
             return None
-        rgb = np.asarray(cv2.cvtColor(pixels, cv2.COLOR_BGR2RGB), np.uint8)
-        return fitted(rgb, shape, same_camera=True)
+        try:
+            pixels = read_pixels(self._images[name])
+        except MessageError:  # it is shown in the report, and in no score
+            return None
+        return fitted(pixels, shape, same_camera=True)
 
 
 def _files(folder: Path, suffixes: tuple[str, ...] = MAP_SUFFIXES) -> dict[str, Path]:
@@ -147,17 +149,18 @@ def _read(path: Path, per_metre: float | None) -> Floats:
         per_metre: 16-bit values to the metre, 0 being none; None takes values as they are.
 
     Raises:
-        MessageError: "file_unreadable", it holds no numbers of one channel.
+        MessageError: file_unreadable, it holds no numbers of one channel; or, of an image,
+            image_undecodable, image_zero_size or image_too_large.
     """
     try:
         if path.suffix == ".npy":
             values = np.load(path, allow_pickle=False)
         else:
-            values = cv2.imread(str(path), cv2.IMREAD_UNCHANGED)
-    except Exception as error:  # damaged bytes: whatever NumPy's or OpenCV's parser raises
+            values = read_pixels(path, color=False)
+    except MessageError:
+        raise
+    except Exception as error:  # damaged bytes: whatever NumPy's parser raises
         raise MessageError("file_unreadable", f"{path} cannot be read: {error}") from error
-    if values is None:
-        raise MessageError("file_unreadable", f"{path} cannot be read as an image")
     values = np.squeeze(values)
     if values.ndim != 2 or values.dtype.kind not in "fiub" or not values.size:
         raise MessageError(

@@ -14,7 +14,6 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,6 +22,7 @@ from uncertainty_depth.errors import ConfigError, MessageError, SourceError
 from uncertainty_depth.frames.source import folder_and_options, numbers, per_metre
 from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
 from uncertainty_depth.geometry.transforms import interpolated, parameters_from, transform_from
+from uncertainty_depth.images import read_pixels
 from uncertainty_depth.messages.decoding import SECOND_NS
 from uncertainty_depth.messages.depth_images import as_ground_truth
 from uncertainty_depth.records import Frame, Skipped
@@ -232,16 +232,14 @@ class RgbdSource:
             return Skipped(_stamp_ns(item.key), error.reason, str(error))
 
     def _frame(self, index: int, item: _Item) -> Frame:
-        image = cv2.imread(str(item.image), cv2.IMREAD_COLOR)
-        if image is None:
-            raise MessageError("image_undecodable", f"{item.image} cannot be read as an image")
+        image = read_pixels(item.image, self._config.max_pixels)
         height, width = image.shape[:2]
         camera = None if self._k is None else Camera(width, height, self._k)
         return Frame(
             _stamp_ns(item.key),
             item.image.stem,
             camera,
-            np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2RGB), np.uint8),
+            image,
             ground_truth_m=self._ground_truth(item, camera, (height, width)),
             pose=self._pose(index, item.key),
         )
@@ -251,11 +249,11 @@ class RgbdSource:
     ) -> NDArray[np.float32]:
         if item.depth is None:
             raise MessageError("no_depth_image", f"{item.image} has no depth image")
-        values = cv2.imread(str(item.depth), cv2.IMREAD_UNCHANGED)
-        if values is None or values.dtype != np.uint16 or values.ndim != 2:
-            what = "cannot be read" if values is None else f"is {values.dtype} {values.shape}"
+        values = read_pixels(item.depth, self._config.max_pixels, color=False)
+        if values.dtype != np.uint16 or values.ndim != 2:
             raise MessageError(
-                "depth_undecodable", f"{item.depth} {what}; expected 16 bits and one channel"
+                "depth_undecodable",
+                f"{item.depth} is {values.dtype} {values.shape}; expected 16 bits and one channel",
             )
         known = (values > 0) & (values < SATURATED)
         depth_m = np.where(known, values / np.float32(self._per_metre), np.float32(np.nan))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from numbers import Real
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -165,7 +166,7 @@ class Camera:
             >>> Camera.pinhole(525.0, width=640, height=480).intrinsics[0]
             array([525. ,   0. , 319.5])
         """
-        if not 0 < focal_length < np.inf:
+        if not isinstance(focal_length, Real) or not 0 < focal_length < np.inf:
             raise ValueError(
                 f"focal_length is {focal_length!r}; expected a positive number of pixels"
             )

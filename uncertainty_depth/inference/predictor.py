@@ -247,10 +247,10 @@ class Predictor:
         Raises:
             MessageError: see `predict_batch`.
             SourceError: the file is missing or not an image.
-            ValueError: the focal length is not positive.
+            ValueError: the camera is neither a Camera nor a positive focal length.
         """
         rgb = as_rgb(image)
-        if isinstance(camera, (int, float)):
+        if camera is not None and not isinstance(camera, Camera):
             camera = Camera.pinhole(camera, width=rgb.shape[1], height=rgb.shape[0])
         return self.predict_batch([Observation(rgb, stamp_ns, camera, sparse_m)], samples)[0]
 

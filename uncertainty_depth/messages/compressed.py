@@ -26,8 +26,9 @@ from uncertainty_depth.messages.decoding import check_pixels
 
 PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
 JPEG_MAGIC = b"\xff\xd8\xff"
-MAX_JPEG_SCANS = 100
-"""Each scan passes over the whole image, whatever its few bytes hold; encoders write about 10."""
+MAX_JPEG_SCANS = 16
+"""Of an image of the maximum size, and more of a smaller one: each scan passes over all pixels,
+whatever its few bytes hold. Encoders write about 10."""
 _JPEG_SCAN = b"\xff\xda"  # SOS; image data never have it, for their 0xff is followed by 0
 _PNG_SIZE = struct.Struct(">8s4x4sII")  # magic, length, IHDR, width, height
 _JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {
@@ -54,16 +55,38 @@ def decode_compressed(
         MessageError: image_undecodable, image_zero_size or image_too_large.
     """
     data = bytes(memoryview(message.data)[skip:])
+    subject = f"a compressed image of {len(message.data)} bytes, format {message.format!r},"
     size = image_size(data)
     if size is None:
-        raise _undecodable(message, "it does not begin as a JPEG or PNG")
-    check_pixels(*size, max_pixels)
+        raise _undecodable(subject, "it does not begin as a JPEG or PNG")
+    return decode_bytes(data, subject, size, flags, max_pixels)
+
+
+def decode_bytes(
+    data: bytes, subject: str, size: tuple[int, int], flags: int, max_pixels: int
+) -> NDArray[Any]:
+    """Decode an image whose header gives an allowed size.
+
+    Args:
+        data: the image.
+        subject: what it is, for the error's sentence.
+        size: width and height by the header.
+        flags: `cv2.IMREAD_...`.
+        max_pixels: maximum size to decode.
+
+    Raises:
+        MessageError: image_undecodable, image_zero_size or image_too_large.
+    """
+    check_pixels(*size, max_pixels, subject)
     scans = data.count(_JPEG_SCAN) if data.startswith(JPEG_MAGIC) else 0
-    if scans > MAX_JPEG_SCANS:
-        raise _undecodable(message, f"it has {scans} scans; expected at most {MAX_JPEG_SCANS}")
-    image = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
+    if scans > (allowed := MAX_JPEG_SCANS * max_pixels // (size[0] * size[1])):
+        raise _undecodable(subject, f"it has {scans} scans; expected at most {allowed}")
+    try:
+        image = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
+    except cv2.error as error:
+        raise _undecodable(subject, error.err) from error
     if image is None:
-        raise _undecodable(message, "its data are damaged")
+        raise _undecodable(subject, "its data are damaged")
     return image
 
 
@@ -105,9 +128,8 @@ def _jpeg_frame_size(data: bytes, position: int) -> tuple[int, int] | None:
     return width, height
 
 
-def _undecodable(message: Any, cause: str) -> MessageError:
-    subject = f"a compressed image of {len(message.data)} bytes, format {message.format!r}"
-    return MessageError("image_undecodable", f"{subject}, cannot be decoded: {cause}")
+def _undecodable(subject: str, cause: str) -> MessageError:
+    return MessageError("image_undecodable", f"{subject} cannot be decoded: {cause}")
 
 
 FORMAT = "32FC1; compressedDepth png"

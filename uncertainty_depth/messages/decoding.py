@@ -53,14 +53,16 @@ def total(
     return decorate
 
 
-def check_pixels(width: int, height: int, max_pixels: int = MAX_PIXELS) -> None:
+def check_pixels(
+    width: int, height: int, max_pixels: int = MAX_PIXELS, subject: str = "an image"
+) -> None:
     """Raise `MessageError` image_zero_size or image_too_large, before anything is decoded."""
     if width <= 0 or height <= 0:
         raise MessageError(
-            "image_zero_size", f"an image is {width}x{height} pixels; expected at least 1x1"
+            "image_zero_size", f"{subject} is {width}x{height} pixels; expected at least 1x1"
         )
     if width * height > max_pixels:
         raise MessageError(
             "image_too_large",
-            f"an image is {width}x{height} pixels; expected at most max_pixels, {max_pixels}",
+            f"{subject} is {width}x{height} pixels; expected at most max_pixels, {max_pixels}",
         )
