@@ -36,12 +36,9 @@ from experiments.robot_worlds import (
 from experiments.runner import resume
 from experiments.tables import markdown
 from uncertainty_depth import atomic, strict
-from uncertainty_depth.calibration.correction_in_force import CorrectionInForce
-from uncertainty_depth.calibration.online import OnlineEstimate
-from uncertainty_depth.calibration.online_loop import LoopFrame, OnlineLoop
-from uncertainty_depth.config import EvaluationConfig
+from uncertainty_depth.calibration.online_loop import AsPublished
 from uncertainty_depth.config.nodes import OnlineCorrectionConfig
-from uncertainty_depth.metrics import valid_pixels
+from uncertainty_depth.records import DepthPrediction, Frame
 from uncertainty_depth.synthetic.sensors import CAMERA_HEIGHT
 
 Floats = NDArray[np.float64]
@@ -171,20 +168,13 @@ class OnlineSigma:
 
     def __init__(self) -> None:
         config = OnlineCorrectionConfig(use_online_calibration=True)
-        self._loop = OnlineLoop(OnlineEstimate(), CorrectionInForce(config))
+        self._publish = AsPublished(Frame.need_prediction, config, delay=3)
 
     def __call__(self, view: View) -> Floats:
         """Return corrected sigma, (P,) metres, and learn from the frame for those after it."""
-        correction = self._loop.correction(view.stamp_ns)
-        if view.lidar_m is not None:
-            limits = EvaluationConfig()
-            depth_m, sigma_m, lidar_m = valid_pixels(
-                view.depth_m, view.sigma_m, view.lidar_m, limits.min_depth, limits.max_depth
-            )
-            if len(depth_m):
-                error_m = np.abs(depth_m - lidar_m)
-                self._loop.add(LoopFrame(view.stamp_ns, error_m, sigma_m), correction)
-        return np.asarray(correction(view.sigma_m), dtype=np.float64)
+        prediction = DepthPrediction(view.depth_m, view.sigma_m)
+        frame = Frame(view.stamp_ns, "", ground_truth_m=view.lidar_m, prediction=prediction)
+        return np.asarray(self._publish(frame).sigma_m, dtype=np.float64)
 
 
 def distances(

@@ -19,11 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments import data_folders, mapping_report
-from experiments.followed_scale import FollowedScale, frame_log_scale
 from experiments.mapping_grids import Area, DistanceGrid, Measurement, weights
 from experiments.robot_worlds import View, model_digest
 from experiments.runner import resume
+from uncertainty_depth.calibration.depth_scale import frame_log_scale
+from uncertainty_depth.calibration.online_loop import AsPublished
 from uncertainty_depth.config import PredictorConfig, SourceConfig
+from uncertainty_depth.config.nodes import OnlineCorrectionConfig
 from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.model_location import MODELS
@@ -120,7 +122,7 @@ def _moments(frames: Iterator[Frame]) -> Iterator[tuple[Frame, dict[str, View]]]
         own[:] = [predictor.predict(frame.need_image(), frame.stamp_ns, frame.camera)]
         return own[0]
 
-    publish = FollowedScale(predict)
+    publish = AsPublished(predict, OnlineCorrectionConfig(use_depth_scale=True))
     for frame in frames:
         published = publish(frame)
         truth_m = frame.need_ground_truth()

@@ -9,7 +9,7 @@ and a delay between an image and the first sigma that it changes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,7 @@ from numpy.typing import NDArray
 from experiments import figures, tables
 from experiments.runner import resume
 from uncertainty_depth import strict
-from uncertainty_depth.calibration.correction_in_force import CorrectionInForce
-from uncertainty_depth.calibration.online import OnlineEstimate
-from uncertainty_depth.calibration.online_loop import LoopFrame, LoopRow, replay
+from uncertainty_depth.calibration.online_loop import AsPublished
 from uncertainty_depth.config import (
     EvaluationConfig,
     LidarConfig,
@@ -50,7 +48,8 @@ FRAMES = 15
 RATE_HZ = 2.0
 """Of camera and LiDAR. At more, neighbouring frames are nearly the same."""
 FIRST_SEED = 41_000
-DELAY_FRAMES = 2
+DELAY_FRAMES = 3
+"""From an image to the first whose sigma its estimate changes."""
 NIGHT_LIGHT = 0.1
 """Of the day's light, on the sensor."""
 NIGHT_NOISE = 0.01
@@ -93,27 +92,37 @@ def write_bag(path: Path, config: SynthesisConfig) -> None:
                 )
 
 
-def loop_frames(bag: Path) -> Iterator[LoopFrame]:
-    """Yield errors and sigma of the demo's model on the LiDAR points of each frame."""
+def loop_rows(bag: Path) -> Iterator[dict[str, float]]:
+    """Yield what the demo's own sigma and the corrected one cover on each frame's LiDAR."""
     predictor = Predictor(model_path("demo"), PredictorConfig(device="cpu"))
+    nodes = AsPublished(Frame.need_prediction, CORRECTION, delay=DELAY_FRAMES)
+    half_width = nodes.estimator.of_sigma.half_width
     limits = EvaluationConfig()
     for record in open_source(str(bag), SourceConfig()):
         if isinstance(record, Frame):
-            prediction = predictor.predict(record.need_image(), record.stamp_ns, record.camera)
-            maps = (prediction.depth_m, prediction.sigma_m, record.need_ground_truth())
-            depth, sigma, truth = valid_pixels(*maps, limits.min_depth, limits.max_depth)
-            if len(depth):
-                yield LoopFrame(record.stamp_ns, np.abs(depth - truth), sigma)
+            own = predictor.predict(record.need_image(), record.stamp_ns, record.camera)
+            published = nodes(replace(record, prediction=own))
+            row: dict[str, float] = {"stamp_ns": record.stamp_ns}
+            sigma_m = {}
+            for name, maps in {"own_coverage": own, "coverage": published}.items():
+                depth, sigma_m[name], truth = valid_pixels(
+                    maps.depth_m,
+                    maps.sigma_m,
+                    record.need_ground_truth(),
+                    limits.min_depth,
+                    limits.max_depth,
+                )
+                covered = np.abs(depth - truth) <= half_width * sigma_m[name]
+                row[name] = float(covered.mean())
+            row["factor"] = float(sigma_m["coverage"].mean() / sigma_m["own_coverage"].mean())
+            yield row
 
 
 def replayed(bag: Path, config: SynthesisConfig) -> list[dict[str, float]]:
     """Return the rows of the loop on the bag, which is written if it is missing."""
     if not bag.exists():
         write_bag(bag, config)
-    rows = replay(
-        loop_frames(bag), OnlineEstimate(ESTIMATE), CorrectionInForce(CORRECTION), DELAY_FRAMES
-    )
-    return [LoopRow._asdict(row) for row in rows]
+    return list(loop_rows(bag))
 
 
 def frames_until_covered(coverage: NDArray[np.float64], target: float) -> int | None:

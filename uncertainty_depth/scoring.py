@@ -19,6 +19,7 @@ from uncertainty_depth.config import (
     PredictorConfig,
     SourceConfig,
 )
+from uncertainty_depth.config.nodes import DepthScaleConfig, OnlineCorrectionConfig
 from uncertainty_depth.config.prediction import HeldOutConfig, PredictionConfig, PredictionTopics
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.frames.geometry_check import GeometryCheck
@@ -58,6 +59,7 @@ class ScoringJob:
         held_out: the known depth that a model with sparse input is scored on.
         topics: of recorded predictions.
         meaning: of recorded predictions.
+        scale: whether depth follows the scale of the frames before.
     """
 
     source: str
@@ -70,6 +72,7 @@ class ScoringJob:
     held_out: HeldOutConfig = field(default_factory=HeldOutConfig)
     topics: PredictionTopics = field(default_factory=PredictionTopics)
     meaning: PredictionConfig = field(default_factory=PredictionConfig)
+    scale: DepthScaleConfig = field(default_factory=DepthScaleConfig)
 
     @property
     def is_recorded(self) -> bool:
@@ -112,6 +115,11 @@ class ScoringJob:
             raise ConfigError(
                 f"model is {self.model!r}, but {self.source} has its own predictions; expected "
                 "--model, or a depth topic or predictions:DIR, not both"
+            )
+        if self.scale.use_depth_scale:
+            raise ConfigError(
+                f"use_depth_scale is true, but {self.source} has its own predictions, whose depth "
+                "no node corrects; expected --model, or false"
             )
         if self.corrupt:
             raise ConfigError(
@@ -172,6 +180,8 @@ def open_frames(job: ScoringJob) -> Opened:
 
 
 def _open_predicted(job: ScoringJob) -> Opened:
+    from uncertainty_depth.calibration.correction_in_force import FOLLOWED
+    from uncertainty_depth.calibration.online_loop import AsPublished
     from uncertainty_depth.frames.corruption import corrupted, parse
     from uncertainty_depth.frames.held_out import for_model
     from uncertainty_depth.report.model_facts import part_of
@@ -193,6 +203,7 @@ def _open_predicted(job: ScoringJob) -> Opened:
     source = for_model(images, predictor, job.held_out)
     predict: Predict = partial(predict_frame, predictor)
     aligned: Interpreter | None = None
+    followed: AsPublished | None = None
     if predictor.model.is_relative:
         aligned = Interpreter(meaning_of_relative(job.meaning), job.evaluation)
         predict = relative = RelativePredictor(predictor, aligned)
@@ -202,15 +213,25 @@ def _open_predicted(job: ScoringJob) -> Opened:
             f"align is {job.meaning.align!r}, but {job.model} gives metres; expected no --align, "
             "which is for recorded predictions and relative networks"
         )
+    if job.scale.use_depth_scale:
+        if aligned:
+            raise ConfigError(
+                f"use_depth_scale is true, but the depth of {job.model} has no unit; expected a "
+                "model that gives metres, or false"
+            )
+        config = OnlineCorrectionConfig(use_depth_scale=True)
+        predict = followed = AsPublished(predict, config, job.evaluation)
     frames = Predicted(source, predict)
 
     def describe() -> Facts:
         alignment = aligned.describe_alignment() if aligned else {}
-        return {**predictor.describe(), **alignment}
+        scale = {"depth_scale": FOLLOWED} if followed else {}
+        return {**predictor.describe(), **alignment, **scale}
 
     def notes() -> list[str]:
         own = aligned.notes() if aligned else []
-        return [*predictor.data_monitor.notes(), *frames.notes, *own]
+        scales = followed.scales.notes() if followed else []
+        return [*predictor.data_monitor.notes(), *frames.notes, *own, *scales]
 
     return Opened(
         frames,

@@ -17,7 +17,6 @@ from uncertainty_depth.calibration.online import (
     OnlineEstimate,
     gaussian_half_width,
 )
-from uncertainty_depth.calibration.online_loop import LoopFrame
 from uncertainty_depth.config.nodes import OnlineEstimateConfig
 
 PERIOD_NS = 100_000_000
@@ -30,17 +29,17 @@ def gaussian_frames(
     seed: int = 0,
     spread: float = 0.0,
     pixels: int = 1000,
-) -> Iterator[LoopFrame]:
+) -> Iterator[tuple]:
     """Yield Gaussian errors of `scale` times sigma, a frame's scale being off by `spread`."""
     random = np.random.default_rng(seed)
     for index in range(number):
         sigma = np.exp(random.normal(math.log(SIGMA), 0.5, pixels))
         common = scale(index) * math.exp(spread * random.normal())
         error = np.abs(random.normal(size=pixels)) * sigma * common
-        yield LoopFrame(index * PERIOD_NS, error, sigma)
+        yield index * PERIOD_NS, error, sigma
 
 
-def estimated(frames: Iterator[LoopFrame], **options: object) -> OnlineEstimate:
+def estimated(frames: Iterator[tuple], **options: object) -> OnlineEstimate:
     estimate = OnlineEstimate(OnlineEstimateConfig(**options))
     for frame in frames:
         estimate.add(*frame)
@@ -87,14 +86,14 @@ def test_a_step_is_tracked(scale: float, frames: int) -> None:
     assert factor(estimate) == pytest.approx(scale, rel=0.2)
 
 
-def repeated(frames: Iterator[LoopFrame], times: int) -> Iterator[LoopFrame]:
+def repeated(frames: Iterator[tuple], times: int) -> Iterator[tuple]:
     for stamp_ns, error, sigma in frames:
-        yield LoopFrame(stamp_ns, np.repeat(error, times), np.repeat(sigma, times))
+        yield stamp_ns, np.repeat(error, times), np.repeat(sigma, times)
 
 
 @pytest.mark.parametrize("number", [25, 330])
 def test_pixels_that_come_twice_make_it_neither_faster_nor_surer(number: int) -> None:
-    def frames() -> Iterator[LoopFrame]:
+    def frames() -> Iterator[tuple]:
         return gaussian_frames(
             number, lambda index: 3.0 if index >= 300 else 1.0, spread=0.3, pixels=200
         )

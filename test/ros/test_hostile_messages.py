@@ -31,7 +31,9 @@ MS = 1_000_000
 
 @pytest.fixture
 def depth_node(graph, tiny_model):
-    return graph.start(DepthNode, model=str(tiny_model), max_frame_age=0.0, samples=2)
+    return graph.start(
+        DepthNode, model=str(tiny_model), max_frame_age=0.0, samples=2, use_depth_scale=True
+    )
 
 
 def gray():
@@ -49,13 +51,32 @@ def not_a_number(make, **_):
     return CameraInfo, "camera_info", message, 10
 
 
-def overflowing_factor(make):
-    factors = f'{{"sigma_m": [{HUGE}], "factor": [{HUGE}]}}'
-    message = status("online_calibration", sigma="raw", correction=factors)
+def estimate(**values):
+    message = status("online_calibration", sigma="raw", **values)
     return DiagnosticArray, "uncertainty/calibration", message, LATCHED
 
 
-@pytest.mark.parametrize("hostile", [not_a_number, overflowing_factor])
+def overflowing_factor(make):
+    factors = f'{{"sigma_m": [{HUGE}], "factor": [{HUGE}]}}'
+    return estimate(correction=factors, depth_scale="", scale_sigma="")
+
+
+def scale_of_nothing(make):
+    return estimate(correction="", depth_scale="nan", scale_sigma="0.1")
+
+
+def overflowing_scale(make):
+    return estimate(correction="", depth_scale=HUGE, scale_sigma=HUGE)
+
+
+def scale_of_another_key(make):
+    return estimate(correction="", scale="1.0", scale_sigma="0.1")
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [not_a_number, overflowing_factor, scale_of_nothing, overflowing_scale, scale_of_another_key],
+)
 def test_the_depth_node_goes_on(graph, depth_node, make, hostile):
     message_type, topic, message, qos = hostile(make)
     images = graph.publisher(Image, "image")
@@ -68,6 +89,9 @@ def test_the_depth_node_goes_on(graph, depth_node, make, hostile):
         good = graph.publisher(CameraInfo, "camera_info")
         good.publish(make.camera_info(1, WIDTH, HEIGHT))
         diagnostics.wait_for(lambda array: "K [nan" not in str(array.status[0].values))
+    else:
+        counts = depth_node.cameras[0].health.counts
+        graph.until(lambda: counts().get(f"refused.{topic}"), "the refusal in the counts")
     images.publish(make.image(1, gray()))
     depths.wait(1)
 
@@ -82,9 +106,11 @@ def test_the_evaluator_goes_on(graph, make):
         status(
             "prediction", sigma="raw", samples=HUGE, first_sample="0", passes="8",
             calibration="own", calibration_reason="", correction=factors, unfamiliarity="",
-            widened_by="1.0",
+            widened_by="1.0", depth_scale="1.0", depth_scale_reason="", scale_sigma="",
         )
     )  # fmt: skip
+    refused = "refused.depth/prediction_info"
+    graph.until(lambda: node.health.counts().get(refused), "the refusal in the counts")
     graph.node.destroy_publisher(info)  # else the frame waits for its word
     graph.until(lambda: node.count_publishers("depth/prediction_info") == 0, "publisher any more")
     publish_frame(graph, make, 100 * MS)

@@ -394,9 +394,7 @@ SCORES = (0.3, 1 / 3, None, 1.7)
 
 
 def info_of(score):
-    info = PredictionInfo(
-        "raw", SampleRange(0, 8), 8, InForce(CORRECTION, "own", "why"), score, 1.0
-    )
+    info = PredictionInfo("raw", SampleRange(0, 8), 8, InForce(CORRECTION, "own", "why"), score)
     return read_info(info_values(info))  # as it comes back from the message
 
 

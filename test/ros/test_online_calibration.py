@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 
 import numpy as np
@@ -11,13 +12,16 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from diagnostic_msgs.msg import DiagnosticArray
+from rcl_interfaces.msg import Log
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
+from std_msgs.msg import String
 
 from test.ros.conftest import FakePredictor
+from uncertainty_depth.calibration.online_loop import AsPublished
 from uncertainty_depth.messages.decoding import stamp_ns
 from uncertainty_depth.messages.depth_images import decode_depth
-from uncertainty_depth.records import DepthPrediction, SampleRange
+from uncertainty_depth.records import DepthPrediction, Frame, SampleRange
 from uncertainty_depth.ros.evaluator_node import EvaluatorNode
 from uncertainty_depth.ros.sigma_messages import (
     ESTIMATE,
@@ -58,6 +62,7 @@ class Robot:
 
     def __init__(self, graph, make):
         self._make = make
+        self.depths = graph.inbox(Image, "depth/image_rect", 100)
         self.sigmas = graph.inbox(Image, "uncertainty/image_rect", 100)
         self.infos = graph.inbox(DiagnosticArray, "depth/prediction_info", 100)
         self._camera = graph.publisher(CameraInfo, "camera_info")
@@ -77,8 +82,12 @@ class Robot:
         info = read_info(status_values(message.status, PREDICTION))
         return float(decode_depth(sigma)[0, 0]), info
 
-    def cloud(self, time_s: float) -> None:
-        points = self._make.points_on_plane()
+    def depth_m(self) -> float:
+        """Return the newest image's depth, metres."""
+        return float(decode_depth(self.depths.wait(self._sent)[-1])[0, 0])
+
+    def cloud(self, time_s: float, points: np.ndarray | None = None) -> None:
+        points = self._make.points_on_plane() if points is None else points
         self._clouds.publish(self._make.cloud(points, round(time_s * SECOND_NS)))
 
 
@@ -96,7 +105,7 @@ def wait_for_estimate(graph, node, time_s: int) -> None:
     correction = node.cameras[0]._predictions._correction
 
     def is_there() -> bool:
-        estimate = correction._estimate
+        estimate = correction._of_sigma
         return estimate is not None and estimate.stamp_ns >= time_s * SECOND_NS
 
     graph.until(is_there, "the estimate in the depth node")
@@ -125,7 +134,7 @@ def test_sigma_is_corrected_without_running_away_and_returns_when_lidar_is_gone(
     assert sigmas[:2] == pytest.approx([UNFAMILIARITY * OWN_SIGMA_M] * 2)
     assert sigmas[-1] == pytest.approx(OWN_SIGMA_M * FACTOR, rel=0.15)
     assert info.in_force.source == "online"
-    assert (info.unfamiliarity, info.widened_by) == (UNFAMILIARITY, 1.0)
+    assert (info.unfamiliarity, info.in_force.widened_by) == (UNFAMILIARITY, 1.0)
     assert info.half_widths.at(0.95) == pytest.approx(1.96, abs=0.001)
     facts = node.cameras[0]._facts()
     assert facts["calibration"] == "online"
@@ -153,6 +162,48 @@ def test_by_default_sigma_is_the_model_s_own_and_all_samples_are_used(graph, sta
     assert info.half_widths is None
 
 
+def test_depth_follows_the_scale_as_a_recorded_run_scores_it_and_warns_at_its_limit(
+    graph, start, make
+):
+    node = start(use_depth_scale=True)
+    graph.start(EvaluatorNode, lidar_to_camera=IDENTITY)
+    diagnostics = graph.inbox(DiagnosticArray, "/diagnostics", 50)
+    estimates = graph.inbox(DiagnosticArray, "uncertainty/calibration", LATCHED)
+    logs = graph.inbox(Log, "/rosout", 100)
+    graph.until(lambda: graph.node.count_subscribers("lidar/points"), "the evaluator's input")
+    robot = Robot(graph, make)
+    truth_m = np.full((HEIGHT, WIDTH), 4.0, np.float32)
+    own_m = truth_m + np.float32(ERROR_M)
+    own = DepthPrediction(own_m, np.full_like(own_m, OWN_SIGMA_M), UNFAMILIARITY)
+    recorded = AsPublished(lambda frame: own, node.config, delay=1)
+    for index, plane_m in enumerate((4.0, 3.0, 5.0, 20.0, 4.0)):
+        stamp = (100 + index) * SECOND_NS
+        sigma, info = robot.image(100 + index)
+        offline = recorded(Frame(stamp, "", ground_truth_m=np.full_like(truth_m, plane_m)))
+        in_force = info.in_force
+        assert in_force == recorded.in_force.last
+        assert (robot.depth_m(), sigma) == (offline.depth_m[0, 0], offline.sigma_m[0, 0])
+        robot.cloud(100 + index, make.points_on_plane() * np.float32(plane_m / 4))
+        estimates.wait_for(lambda message, stamp=stamp: stamp_ns(message.header) == stamp)
+        graph.until(lambda stamp=stamp: has_scale_of(node, stamp), "the estimate in the node")
+    assert in_force.depth_scale == 2.0
+    diagnostics.wait_for(
+        lambda message: "the depth's scale is beyond its limit" in message.status[0].message
+    )
+    logs.wait_for(lambda log: "the depth's scale is beyond its limit" in log.msg)
+    facts = node.cameras[0]._facts()
+    assert (facts["depth_scale"], facts["calibration"]) == ("2.000", "own")
+    told = diagnostics.wait_for(lambda message: "calibration.scale_sigma" in values_of(message))
+    assert float(values_of(told)["calibration.depth_scale"]) > 0
+    models = graph.inbox(String, "depth/model", LATCHED)
+    models.wait_for(lambda message: json.loads(message.data).get("depth_scale") == "followed")
+
+
+def has_scale_of(node, stamp: int) -> bool:
+    estimate = node.cameras[0]._predictions._correction._of_depth
+    return estimate is not None and estimate.stamp_ns == stamp
+
+
 def test_a_budget_limits_the_samples_and_each_prediction_tells_how_many(graph, start, make):
     start(frame_budget_ms=0.001)
     robot = Robot(graph, make)
@@ -171,6 +222,7 @@ def test_an_estimate_that_cannot_be_read_is_ignored(graph, start, make):
     assert sigma == pytest.approx(OWN_SIGMA_M)
     assert info.in_force.reason.startswith("no estimate has come")
     assert node.cameras[0].health.dropped() == {}
+    assert node.cameras[0].health.counts()["refused.uncertainty/calibration"] == 1
 
 
 @pytest.mark.parametrize(("confidence_type", "frames"), [("sigma", 1), ("rank_up", 0)])

@@ -181,7 +181,7 @@ LIDAR_POSE = {"lidar_to_camera", "fixed_frame"}
 OWN = {
     "depth": {"params_file", "respawn", "autostart", *LIDAR_POSE}
     | {"image", "camera_info", "lidar", "model", "samples", "compressed_input"}
-    | {"distorted_images", "use_online_calibration"},
+    | {"distorted_images", "use_online_calibration", "use_depth_scale"},
     "sigma": {"params_file", "respawn", "autostart", "sigma_map", "confidence_type"}
     | {"depth_type", "depth", "confidence", "depth_camera_info"},
     "evaluate": {"evaluator_params_file", "evaluator_respawn", "evaluator_autostart", *LIDAR_POSE}

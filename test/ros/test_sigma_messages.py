@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from uncertainty_depth.calibration.correction import IDENTITY, constant
-from uncertainty_depth.calibration.correction_in_force import InForce
+from uncertainty_depth.calibration.correction_in_force import InForce, ReceivedEstimate
+from uncertainty_depth.calibration.depth_scale import DepthScale
 from uncertainty_depth.calibration.online import OnlineEstimate
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.records import SampleRange
@@ -24,6 +25,7 @@ from uncertainty_depth.ros.sigma_messages import (
     status_values,
 )
 
+HUGE_NUMBER = "9" * 401
 INFO = PredictionInfo("raw", SampleRange(3, 4), 8, InForce(constant(2.0), "online", "why"))
 
 
@@ -36,8 +38,15 @@ def estimate() -> OnlineEstimate:
 
 
 @pytest.mark.parametrize("unfamiliarity", [None, 1 / 3, 0.0])
-def test_how_a_prediction_was_made_is_read_back(unfamiliarity: float | None) -> None:
-    info = replace(INFO, unfamiliarity=unfamiliarity, widened_by=4 / 3)
+@pytest.mark.parametrize("scale_sigma", [None, 1 / 3, 0.0])
+def test_how_a_prediction_was_made_is_read_back(
+    unfamiliarity: float | None, scale_sigma: float | None
+) -> None:
+    in_force = replace(
+        INFO.in_force, widened_by=4 / 3, depth_scale=1 / 3, scale_sigma=scale_sigma,
+        depth_scale_reason="because",
+    )  # fmt: skip
+    info = replace(INFO, unfamiliarity=unfamiliarity, in_force=in_force)
     assert read_info(info_values(info)) == info
     assert read_info(info_values(INFO)) == INFO
 
@@ -52,6 +61,12 @@ def test_how_a_prediction_was_made_is_read_back(unfamiliarity: float | None) -> 
         ("widened_by", "9" * 401),
         ("samples", "9" * 401),
         ("passes", "-1"),
+        ("depth_scale", "nan"),
+        ("depth_scale", "0"),
+        ("depth_scale", ""),
+        ("depth_scale", "1025"),
+        ("scale_sigma", "-0.1"),
+        ("scale_sigma", "inf"),
     ],
 )
 def test_a_number_that_no_node_publishes_is_refused(key: str, text: str) -> None:
@@ -67,17 +82,48 @@ def test_intervals_are_gaussian_where_the_estimate_is_in_force() -> None:
 
 def test_an_estimate_is_read_back_and_says_what_it_rests_on() -> None:
     made = estimate()
-    values = estimate_values(made, made.correction, "raw")
+    scale = DepthScale(1 / 3, 0.1)
+    values = estimate_values(made, ReceivedEstimate(7, "raw", made.correction, scale))
     read = read_estimate(7, values)
     assert read.stamp_ns == 7
     assert read.sigma == "raw"
+    assert read.scale == scale
     assert read.correction.octaves == pytest.approx(made.correction.octaves)
     assert values["frames"] == "30"
     assert values["coverage"] == "0.95"
     assert float(values["max_factor"]) == pytest.approx(made.correction.max_factor, rel=1e-3)
 
 
-@pytest.mark.parametrize("key", ["samples", "correction", "sigma"])
+def test_what_is_not_known_yet_is_sent_as_such() -> None:
+    sent = ReceivedEstimate(7, "raw")
+    assert read_estimate(7, estimate_values(OnlineEstimate(), sent)) == sent
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("depth_scale", "nan"),
+        ("depth_scale", "-1"),
+        ("depth_scale", "0"),
+        ("depth_scale", HUGE_NUMBER),
+        ("depth_scale", "1025"),
+        ("depth_scale", "[1]"),
+        ("scale_sigma", "nan"),
+        ("scale_sigma", ""),
+        ("scale_sigma", HUGE_NUMBER),
+    ],
+)
+def test_a_scale_that_no_evaluator_sends_is_refused(key: str, text: str) -> None:
+    sent = ReceivedEstimate(7, "raw", scale=DepthScale(1.2, 0.1))
+    values = estimate_values(OnlineEstimate(), sent)
+    with pytest.raises(MessageError, match="depth_scale and scale_sigma"):
+        read_estimate(7, values | {key: text})
+    del values[key]
+    with pytest.raises(MessageError, match="depth_scale and scale_sigma"):
+        read_estimate(7, values)
+
+
+@pytest.mark.parametrize("key", ["samples", "correction", "sigma", "depth_scale"])
 def test_a_missing_value_is_named(key: str) -> None:
     values = info_values(INFO)
     del values[key]
@@ -85,13 +131,15 @@ def test_a_missing_value_is_named(key: str) -> None:
         read_info(values)
 
 
-HUGE = '{"factor": [%s]}' % ("9" * 401)
+HUGE_CORRECTION = '{"factor": [%s]}' % ("9" * 401)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"factor": 1}', "[" * 5000, HUGE])
+@pytest.mark.parametrize(
+    "text", [" ", "{", "[]", "3", '{"factor": 1}', "[" * 5000, HUGE_CORRECTION]
+)
 def test_an_invalid_correction_is_refused(text: str) -> None:
     with pytest.raises(MessageError):
-        read_estimate(0, {"sigma": "raw", "correction": text})
+        read_estimate(0, {"sigma": "raw", "correction": text, "depth_scale": ""})
     with pytest.raises(MessageError):
         read_info(info_values(INFO) | {"correction": text})
 

@@ -1,13 +1,19 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Select the correction of sigma to apply: the latest estimate, within limits."""
+"""Select what to correct sigma and depth by: the latest estimate, within limits."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from threading import Lock
 
+import numpy as np
+from numpy.typing import NDArray
+
 from uncertainty_depth.calibration.correction import IDENTITY, Correction
+from uncertainty_depth.calibration.depth_scale import DepthScale
 from uncertainty_depth.config.nodes import OnlineCorrectionConfig
+from uncertainty_depth.records import DepthPrediction
 
 MAX_STEP_S = 1.0
 """Time between two frames that counts towards the limit of the rate, at most."""
@@ -17,53 +23,126 @@ WARNING_S = 10.0
 """Time at a limit after which that is a warning."""
 
 
+FOLLOWED = "followed"
+"""In the description of a model whose depth follows the estimated scale, as `depth_scale`."""
+MAX_DEPTH_SCALE = 2.0
+"""Largest factor between published depth and the model's own, either way."""
+SCALE_TIMEOUT_S = 2.0
+"""Age of the newest scale from which on depth is the model's own: it changes within frames."""
+
+
 @dataclass(frozen=True)
 class ReceivedEstimate:
-    """An estimate of the correction.
+    """What an evaluator sends after a scored frame.
 
     Attributes:
         stamp_ns: time of the newest frame it rests on, nanoseconds.
         sigma: which sigma of the model it corrects, see `Predictor.sigma_name`.
-        correction: of the model's own sigma.
+        correction: of the model's own sigma; None before there are enough frames.
+        scale: of the model's own depth; None if the frame says nothing about it.
     """
 
     stamp_ns: int
     sigma: str
-    correction: Correction
+    correction: Correction | None = None
+    scale: DepthScale | None = None
 
 
 @dataclass(frozen=True)
 class InForce:
-    """The correction of one frame.
+    """What one frame's depth and sigma are corrected by.
 
     Attributes:
         correction: of the model's own sigma.
-        source: "own" or "online".
+        source: of the correction, "own" or "online".
         reason: sentence that says why.
+        widened_by: factor by which sigma is also widened for unfamiliarity.
+        depth_scale: factor on the model's own depth, and on sigma with it.
+        scale_sigma: of the newest `DepthScale`, followed or not; None without a fresh one.
+        depth_scale_reason: sentence that says why depth has this scale.
     """
 
-    correction: Correction
-    source: str
-    reason: str
+    correction: Correction = IDENTITY
+    source: str = "own"
+    reason: str = "use_online_calibration is false"
+    widened_by: float = 1.0
+    depth_scale: float = 1.0
+    scale_sigma: float | None = None
+    depth_scale_reason: str = "use_depth_scale is false"
+
+    @property
+    def is_at_depth_limit(self) -> bool:
+        """Whether the estimated scale of the depth is beyond what is followed."""
+        return self.depth_scale_reason.startswith(SCALE_BEYOND)
+
+    def applied(self, own: DepthPrediction) -> DepthPrediction:
+        """Return the maps to be published, from the model's own."""
+        factor = np.float32(self.widened_by * self.depth_scale)
+        sigma_m = self.correction(own.sigma_m) * factor
+        depth_m = own.depth_m
+        if self.depth_scale != 1:
+            depth_m = depth_m * np.float32(self.depth_scale)
+        return replace(own, depth_m=depth_m, sigma_m=sigma_m)
+
+    def own_sigma(self, sigma_m: NDArray[np.floating]) -> NDArray[np.floating]:
+        """Return the model's own sigma, metres, from a published one."""
+        return self.correction.inverse(sigma_m / np.float32(self.widened_by * self.depth_scale))
 
 
 BEYOND = "the estimate is beyond "
+SCALE_BEYOND = "the depth's scale is beyond its limit, a factor of "
 ONLINE = "online"
 """Source of a correction that follows an estimate."""
-OFF = InForce(IDENTITY, "own", "use_online_calibration is false")
+OFF = InForce()
+
+
+class DepthScales:
+    """What the depth of the frames was multiplied by, for the reader of their scores."""
+
+    def __init__(self) -> None:
+        self._frames = 0
+        self._scaled = 0
+        self._at_limit = 0
+        self._range = (math.inf, 0.0)
+
+    def add(self, in_force: InForce) -> None:
+        """Add what a frame was corrected by."""
+        self._frames += 1
+        factor = in_force.depth_scale
+        if factor != 1:
+            self._scaled += 1
+            self._range = (min(self._range[0], factor), max(self._range[1], factor))
+        self._at_limit += in_force.is_at_depth_limit
+
+    def notes(self) -> list[str]:
+        """Return the range of the factors, as sentences; none if no depth was scaled."""
+        if not self._scaled:
+            return []
+        low, high = self._range
+        sentence = (
+            f"the depth of {self._scaled} of {self._frames} frames was multiplied by {low:.2f} to "
+            f"{high:.2f}, the scale by the LiDAR of frames before (use_depth_scale)"
+        )
+        if self._at_limit:
+            sentence += f"; {self._at_limit} were at the limit, a factor of {MAX_DEPTH_SCALE:g}"
+        return [sentence]
 
 
 class CorrectionInForce:
     """Follows the newest estimate, as fast and as far as the options allow.
 
-    It shrinks more slowly than it grows, and by default not below the model's own sigma: depth
-    compared with itself, or with a sensor that shares its errors, seems to have no errors. Without
-    a fresh estimate it returns to no correction, as fast as allowed. Any thread may use it.
+    The correction of sigma shrinks more slowly than it grows, and by default not below the model's
+    own sigma: depth compared with itself, or with a sensor that shares its errors, seems to have
+    no errors. Without a fresh estimate it returns to no correction, as fast as allowed.
+
+    The scale of the depth moves at once, and without a fresh estimate depth is the model's own at
+    once: what it was seconds ago says little. Any thread may use this object.
 
     Attributes:
         config: options; may be replaced at any time.
         last: the correction of the newest frame.
-        warning: a sentence if the estimate has been beyond a limit for `WARNING_S`, else empty.
+        warning: a sentence if sigma's estimate has been beyond a limit for `WARNING_S`, or the
+            depth's scale is; else empty.
     """
 
     def __init__(self, config: OnlineCorrectionConfig | None = None) -> None:
@@ -73,47 +152,51 @@ class CorrectionInForce:
         self._limited_since_ns: int | None = None
         self._step = 1.0
         self._widened_by = 1.0
-        self._estimate: ReceivedEstimate | None = None
+        self._of_sigma: ReceivedEstimate | None = None
+        self._of_depth: ReceivedEstimate | None = None
         self._stamp_ns: int | None = None
         self._lock = Lock()
 
     def receive(self, estimate: ReceivedEstimate) -> None:
-        """Store the newest estimate."""
+        """Store the newest estimate; one without a correction or scale leaves the last of it."""
         with self._lock:
-            self._estimate = estimate
+            if estimate.correction is not None:
+                self._of_sigma = estimate
+            if estimate.scale is not None:
+                self._of_depth = estimate
 
-    def at(self, stamp_ns: int, sigma: str) -> InForce:
+    def at(self, stamp_ns: int, sigma: str, unfamiliarity: float | None = None) -> InForce:
         """Return the correction of the next frame in time.
 
         Args:
             stamp_ns: time of the frame, nanoseconds.
             sigma: which sigma of the model is corrected.
+            unfamiliarity: the frame's, to widen sigma by; None if it is unknown or nothing is
+                widened.
         """
         with self._lock:
-            estimate = self._estimate
+            of_sigma, of_depth = self._of_sigma, self._of_depth
         config = self.config
         self._step = config.calibration_max_rate ** self._seconds(stamp_ns)
-        if not config.use_online_calibration:
-            self.last = OFF
-        else:
-            problem = _problem(estimate, stamp_ns, sigma, config)
-            followed = estimate if not problem else None
-            self.last = self._followed(followed, problem, config)
-        self._watch_limit(stamp_ns)
+        in_force = OFF
+        if config.use_online_calibration:
+            timeout = ("calibration_timeout", config.calibration_timeout)
+            problem = _problem(of_sigma, stamp_ns, sigma, *timeout)
+            in_force = self._followed(None if problem else of_sigma, problem, config)
+        in_force = replace(in_force, widened_by=self._widening(in_force.source, unfamiliarity))
+        problem = _problem(of_depth, stamp_ns, sigma, "the limit", SCALE_TIMEOUT_S)
+        self.last = _scaled(in_force, None if problem else of_depth, problem, config)
+        self._watch_limits(stamp_ns)
         self._stamp_ns = stamp_ns
         return self.last
 
-    def widening(self, unfamiliarity: float | None) -> float:
-        """Return the factor that widens sigma for the frame of the last call to `at`.
+    def _widening(self, source: str, unfamiliarity: float | None) -> float:
+        """Return the factor that widens sigma: the unfamiliarity if that is above 1.
 
-        It is the unfamiliarity if that is above 1. Once an estimate is in force, LiDAR determines
-        sigma's size, and the widening ends, no faster than a correction may move: sigma must not
-        shrink before the correction has grown.
-
-        Args:
-            unfamiliarity: the frame's unfamiliarity; None if it is unknown or nothing is widened.
+        Once an estimate is in force, LiDAR determines sigma's size, and the widening ends, no
+        faster than a correction may move: sigma must not shrink before the correction has grown.
         """
-        if self.last.source == ONLINE:
+        if source == ONLINE:
             self._widened_by = max(self._widened_by / self._step, 1.0)
         else:
             self._widened_by = max(unfamiliarity or 1.0, 1.0)
@@ -125,7 +208,7 @@ class CorrectionInForce:
         problem: str,
         config: OnlineCorrectionConfig,
     ) -> InForce:
-        target = IDENTITY if estimate is None else estimate.correction
+        target = (estimate.correction if estimate else None) or IDENTITY
         within = target.limited(config.calibration_min_factor, config.calibration_max_factor)
         shrinking = self._step**SHRINKING
         correction = self.last.correction.towards(within, shrinking, self._step)
@@ -142,20 +225,29 @@ class CorrectionInForce:
             return InForce(correction, ONLINE, "moving towards the estimate")
         return InForce(correction, ONLINE, "at the estimate")
 
-    def _watch_limit(self, stamp_ns: int) -> None:
-        """Set the warning from how long the estimate has been beyond a limit."""
+    def _watch_limits(self, stamp_ns: int) -> None:
+        """Set the warning from how long sigma's estimate, and whether depth's, is beyond a limit.
+
+        Sigma moves slowly and may catch up; depth that is wrong by such a factor is wrong now.
+        """
         if not self.last.reason.startswith(BEYOND):
             self._limited_since_ns = None
         elif self._limited_since_ns is None or stamp_ns < self._limited_since_ns:
             self._limited_since_ns = stamp_ns
         since_ns = stamp_ns if self._limited_since_ns is None else self._limited_since_ns
         seconds = (stamp_ns - since_ns) / 1e9
-        self.warning = ""
+        sentences = []
         if seconds >= WARNING_S:
-            self.warning = (
+            sentences.append(
                 f"{self.last.reason} for {seconds:.0f} s; expected a LiDAR that is independent of "
                 "the depth and fits the camera, or `uncertainty-depth calibrate` anew"
             )
+        if self.last.is_at_depth_limit:
+            sentences.append(
+                f"{self.last.depth_scale_reason}; expected a LiDAR that fits the camera, and a "
+                "model of such places"
+            )
+        self.warning = "; ".join(sentences)
 
     def _seconds(self, stamp_ns: int) -> float:
         """Return the time since the previous frame, 0 ... `MAX_STEP_S`."""
@@ -164,17 +256,45 @@ class CorrectionInForce:
         return min(max((stamp_ns - self._stamp_ns) / 1e9, 0.0), MAX_STEP_S)
 
 
+def _scaled(
+    in_force: InForce,
+    estimate: ReceivedEstimate | None,
+    problem: str,
+    config: OnlineCorrectionConfig,
+) -> InForce:
+    """Return what is in force with the scale of the depth, if it is followed."""
+    scale = estimate.scale if estimate else None
+    scale_sigma = scale.scale_sigma if scale else None
+    if not config.use_depth_scale:
+        return replace(in_force, scale_sigma=scale_sigma)
+    if scale is None:
+        return replace(in_force, depth_scale_reason=problem)
+    factor = min(max(scale.factor, 1 / MAX_DEPTH_SCALE), MAX_DEPTH_SCALE)
+    reason = "at the estimate"
+    if factor != scale.factor:
+        reason = f"{SCALE_BEYOND}{MAX_DEPTH_SCALE:g} either way: it is {scale.factor:.2f}"
+    return replace(
+        in_force, depth_scale=factor, scale_sigma=scale_sigma, depth_scale_reason=reason
+    )
+
+
 def _problem(
-    estimate: ReceivedEstimate | None, stamp_ns: int, sigma: str, config: OnlineCorrectionConfig
+    estimate: ReceivedEstimate | None, stamp_ns: int, sigma: str, limit: str, timeout_s: float
 ) -> str:
-    """Return why an estimate is rejected; empty if it is accepted."""
+    """Return why an estimate is rejected; empty if it is accepted.
+
+    Args:
+        estimate: the newest one.
+        stamp_ns: time of the frame, nanoseconds.
+        sigma: which sigma of the model is corrected.
+        limit: name of the timeout.
+        timeout_s: largest age of the estimate, seconds.
+    """
     if estimate is None:
         return "no estimate has come; is an evaluator with LiDAR running?"
     if estimate.sigma != sigma:
         return f"the estimate is of the sigma of {estimate.sigma}; expected {sigma}"
     age_s = (stamp_ns - estimate.stamp_ns) / 1e9
-    if abs(age_s) > config.calibration_timeout:
-        return f"the newest estimate is {age_s:.1f} s old; calibration_timeout is " + (
-            f"{config.calibration_timeout:g} s"
-        )
+    if abs(age_s) > timeout_s:
+        return f"the newest estimate is {age_s:.1f} s old; {limit} is {timeout_s:g} s"
     return ""

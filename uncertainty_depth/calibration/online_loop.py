@@ -1,112 +1,130 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Replay the online calibration on a recording without ROS."""
+"""The loop of the online correction: the evaluator's end, and both ends without ROS."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.calibration.correction import Correction, Floats
-from uncertainty_depth.calibration.correction_in_force import CorrectionInForce, ReceivedEstimate
-from uncertainty_depth.calibration.online import OnlineEstimate
+from uncertainty_depth.calibration.correction_in_force import (
+    CorrectionInForce,
+    DepthScales,
+    InForce,
+    ReceivedEstimate,
+)
+from uncertainty_depth.calibration.depth_scale import ScaleEstimate
+from uncertainty_depth.calibration.online import CLOCK_JUMP_NS, OnlineEstimate
+from uncertainty_depth.config import EvaluationConfig
+from uncertainty_depth.config.nodes import OnlineCorrectionConfig, OnlineEstimateConfig
+from uncertainty_depth.frames.predicted import Predict
+from uncertainty_depth.metrics import valid_pixels
+from uncertainty_depth.records import DepthPrediction, Frame
+
+Pixels: TypeAlias = tuple[NDArray[np.floating], NDArray[np.floating], NDArray[np.floating]]
+"""Depth, sigma and true depth of the scored pixels of a frame, each (N,), metres."""
+DELAY_FRAMES = 2
+"""Frames from one to the first that its estimate corrects: image to depth, to score, to node."""
 
 
-class LoopFrame(NamedTuple):
-    """A frame with ground truth.
+class Estimator:
+    """The evaluator's end: estimates what the model's own sigma and depth must be multiplied by.
+
+    Maps arrive as published. What was in force is undone first, so that both estimates are of the
+    model's own. The correction of sigma is in the model's own units too: of errors divided by the
+    scale of the depth.
 
     Attributes:
-        stamp_ns: its time, nanoseconds.
-        error: (N,) absolute errors, metres.
-        own_sigma: (N,) the model's own sigma, metres.
+        of_sigma: estimates the correction of sigma.
     """
 
-    stamp_ns: int
-    error: Floats
-    own_sigma: NDArray[np.floating]
+    def __init__(self, config: OnlineEstimateConfig | None = None) -> None:
+        self.of_sigma = OnlineEstimate(config)
+        self._of_depth = ScaleEstimate()
+        self._sigma = ""
+
+    def add(
+        self,
+        stamp_ns: int,
+        pixels: Pixels,
+        in_force: InForce,
+        sigma: str,
+    ) -> ReceivedEstimate:
+        """Add a frame; return the estimates.
+
+        Args:
+            stamp_ns: its time, nanoseconds.
+            pixels: with depth and sigma as published; at least one.
+            in_force: what the prediction was corrected by.
+            sigma: which sigma of the model it is; another one starts anew.
+        """
+        newest_ns = self.of_sigma.stamp_ns
+        has_jumped = newest_ns is not None and stamp_ns < newest_ns - CLOCK_JUMP_NS
+        if sigma != self._sigma or has_jumped:
+            self.of_sigma.reset()
+            self._of_depth.reset()
+            self._sigma = sigma
+        depth_m, sigma_m, truth_m = pixels
+        error_m = np.abs(depth_m - truth_m) / np.float32(in_force.depth_scale)
+        self.of_sigma.add(stamp_ns, error_m, in_force.own_sigma(sigma_m))
+        scale = self._of_depth.add(depth_m, truth_m, in_force.depth_scale)
+        return ReceivedEstimate(stamp_ns, sigma, self.of_sigma.correction, scale)
 
 
-class LoopRow(NamedTuple):
-    """The correction and the coverage of a frame.
+class AsPublished:
+    """A mapping from frames, in the order of time, to what both nodes would have published.
+
+    No frame is corrected by its own ground truth, but by the ground truth of frames before. A
+    frame without ground truth is corrected too, and teaches nothing.
 
     Attributes:
-        stamp_ns: its time, nanoseconds.
-        own_coverage: fraction that the model's own sigma covers.
-        coverage: fraction that the published sigma covers.
-        factor: published sigma over the model's own, the mean over the pixels.
-        frames: number of frames that the newest estimate rests on.
-    """
-
-    stamp_ns: int
-    own_coverage: float
-    coverage: float
-    factor: float
-    frames: int
-
-
-class OnlineLoop:
-    """Both ends of the online calibration: the evaluator's estimate, the node's correction.
-
-    The estimator gets the sigma as published and the correction that was in force, as the
-    evaluator node does, and undoes the correction.
-
-    Args:
-        estimate: of the correction.
-        in_force: what the depth node does with it.
-        delay: number of frames between an image and the use of the estimate that it changes.
+        estimator: the evaluator's end.
+        in_force: the depth node's end.
+        scales: what the depth of the frames was multiplied by.
     """
 
     def __init__(
-        self, estimate: OnlineEstimate, in_force: CorrectionInForce, delay: int = 2
+        self,
+        predict: Predict,
+        config: OnlineCorrectionConfig,
+        limits: EvaluationConfig | None = None,
+        delay: int = DELAY_FRAMES,
     ) -> None:
-        self._estimate = estimate
-        self._in_force = in_force
+        """Start without a frame.
+
+        Args:
+            predict: returns a frame's own prediction.
+            config: of the depth node.
+            limits: which pixels the evaluator scores.
+            delay: number of frames from one to the first that its ground truth corrects, at
+                least 1.
+        """
+        self.estimator = Estimator()
+        self.in_force = CorrectionInForce(config)
+        self.scales = DepthScales()
+        self._predict = predict
+        self._limits = limits or EvaluationConfig()
         self._delay = delay
-        self._waiting: deque[LoopFrame] = deque()
+        self._waiting: deque[tuple[int, Pixels | None, InForce]] = deque()
 
-    def correction(self, stamp_ns: int) -> Correction:
-        """Return the correction of the next frame in time, by the frames added before."""
-        if len(self._waiting) > self._delay:
-            frame = self._waiting.popleft()
-            self._estimate.add(*frame)
-            if self._estimate.correction is not None:
-                received = ReceivedEstimate(frame.stamp_ns, "", self._estimate.correction)
-                self._in_force.receive(received)
-        return self._in_force.at(stamp_ns, "").correction
+    def __call__(self, frame: Frame) -> DepthPrediction:
+        """Return the prediction of the next frame as published."""
+        own = self._predict(frame)
+        if len(self._waiting) >= self._delay:
+            stamp_ns, pixels, was_in_force = self._waiting.popleft()
+            if pixels is not None:
+                self.in_force.receive(self.estimator.add(stamp_ns, pixels, was_in_force, ""))
+        in_force = self.in_force.at(frame.stamp_ns, "")
+        self.scales.add(in_force)
+        published = in_force.applied(own)
+        self._waiting.append((frame.stamp_ns, self._pixels(frame, published), in_force))
+        return published
 
-    def add(self, frame: LoopFrame, correction: Correction) -> None:
-        """Add a frame with ground truth, whose sigma was published with this correction."""
-        own_sigma = correction.inverse(correction(frame.own_sigma))
-        self._waiting.append(frame._replace(own_sigma=own_sigma))
-
-
-def replay(
-    frames: Iterable[LoopFrame],
-    estimate: OnlineEstimate,
-    in_force: CorrectionInForce,
-    delay: int = 2,
-) -> Iterator[LoopRow]:
-    """Yield each frame's correction and coverage.
-
-    Args:
-        frames: in order of time.
-        estimate: of the correction.
-        in_force: what the depth node does with it.
-        delay: see `OnlineLoop`.
-    """
-    loop = OnlineLoop(estimate, in_force, delay)
-    for frame in frames:
-        correction = loop.correction(frame.stamp_ns)
-        sigma = correction(frame.own_sigma)
-        loop.add(frame, correction)
-        half_width = estimate.half_width
-        yield LoopRow(
-            frame.stamp_ns,
-            own_coverage=float((frame.error <= half_width * frame.own_sigma).mean()),
-            coverage=float((frame.error <= half_width * sigma).mean()),
-            factor=float(sigma.mean() / np.mean(frame.own_sigma)),
-            frames=estimate.frames,
-        )
+    def _pixels(self, frame: Frame, published: DepthPrediction) -> Pixels | None:
+        if frame.ground_truth_m is None:
+            return None
+        maps = (published.depth_m, published.sigma_m, frame.ground_truth_m)
+        pixels = valid_pixels(*maps, self._limits.min_depth, self._limits.max_depth)
+        return pixels if len(pixels[0]) else None

@@ -27,6 +27,7 @@ from uncertainty_depth.config import (
     SynthesisConfig,
     TrainingConfig,
 )
+from uncertainty_depth.config.nodes import DepthScaleConfig
 from uncertainty_depth.config.prediction import HeldOutConfig, PredictionConfig, PredictionTopics
 from uncertainty_depth.options import add_arguments, add_expert_argument
 
@@ -207,6 +208,7 @@ SIGNATURES: dict[str, Signature] = {
             PredictionTopics,
             PredictionConfig,
             HeldOutConfig,
+            DepthScaleConfig,
             SourceConfig,
         ),
         "my_bag --model my_model --output my_report",

@@ -25,6 +25,7 @@ from uncertainty_depth.config import (
     RequirementConfig,
     SourceConfig,
 )
+from uncertainty_depth.config.nodes import DepthScaleConfig
 from uncertainty_depth.config.prediction import (
     HeldOutConfig,
     PredictionConfig,
@@ -80,19 +81,20 @@ def job_of(arguments: argparse.Namespace, source: str) -> ScoringJob:
         from_arguments(HeldOutConfig, arguments),
         from_arguments(PredictionTopics, arguments),
         from_arguments(PredictionConfig, arguments),
+        from_arguments(DepthScaleConfig, arguments),
     )
 
 
 def _evaluate_one(
     job: ScoringJob, arguments: argparse.Namespace, requirements: tuple[Requirement, ...]
 ) -> None:
-    from uncertainty_depth.report.page import scored_sigma
+    from uncertainty_depth.report.page import scored_maps
     from uncertainty_depth.scoring import score
 
     with deferred_interrupt():  # also while the report is written
         evaluation, context = score(job, arguments.command_line, arguments.write_bag)
         context = replace(context, requirements=requirements)
-        print(f"scored: {context.model['method']}, {scored_sigma(context.model)}")
+        print(f"scored: {context.model['method']}, {scored_maps(context.model)}")
         scores = write_and_print(evaluation, arguments.output, context)
     check_requirements(scores, arguments.junit)
     if evaluation.interrupted:

@@ -64,7 +64,20 @@ class OnlineEstimateConfig:
 
 
 @dataclass(frozen=True)
-class OnlineCorrectionConfig:
+class DepthScaleConfig:
+    """Whether depth follows the scale that an evaluator estimates."""
+
+    use_depth_scale: bool = option(
+        False,
+        "multiply depth and sigma by the scale on uncertainty/calibration; of a recording: by the "
+        "scale of the frames before, as such a node would have",
+        live=True,
+        expert=True,
+    )
+
+
+@dataclass(frozen=True)
+class OnlineCorrectionConfig(DepthScaleConfig):
     """How the depth node uses the estimate of an evaluator."""
 
     use_online_calibration: bool = option(

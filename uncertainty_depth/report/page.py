@@ -143,7 +143,7 @@ def _likeness(unfamiliarity: Mapping[str, Any]) -> str:
 def _model_text(model: Mapping[str, Any]) -> str:
     if not model:
         return "unknown"
-    parts = (model.get("model"), model.get("method", "unknown method"), scored_sigma(model))
+    parts = (model.get("model"), model.get("method", "unknown method"), scored_maps(model))
     return ", ".join(str(part) for part in parts if part)
 
 
@@ -294,11 +294,12 @@ def frame_counts(frames: Mapping[str, Any]) -> str:
     return f"frames: {frames['read']} read, {frames['evaluated']} evaluated{skipped}"
 
 
-def scored_sigma(model: Mapping[str, Any]) -> str:
-    """Return which sigma was scored: raw, calibrated, or just "sigma" if not known."""
+def scored_maps(model: Mapping[str, Any]) -> str:
+    """Return which sigma was scored, raw or calibrated, and whether depth's scale was followed."""
     name = model.get("calibration")
     raw = {None: "sigma", "off": "raw sigma (calibration is off)", "identity": "raw sigma"}
-    return raw.get(name, f"calibrated sigma ({name})")
+    sigma = raw.get(name, f"calibrated sigma ({name})")
+    return sigma if "depth_scale" not in model else f"{sigma}, depth's scale followed from LiDAR"
 
 
 def depth(summary: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 
+from uncertainty_depth.calibration.correction_in_force import FOLLOWED
 from uncertainty_depth.config import DepthNodeConfig, PredictorConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.messages.decoding import stamp_ns
@@ -130,7 +131,7 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         self._predictor = predictor
         self._batches = Batches(predictor)
         self._worker = Worker(self._predict, leave_early, sources=len(self.cameras))
-        self._publish_model()
+        self._publish_model(config)
         self.get_logger().info(f"{predictor.method} on {predictor.device}, model {config.model}")
 
     def _reconfigure(self, old: DepthNodeConfig | None, new: DepthNodeConfig) -> None:
@@ -145,7 +146,7 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         self._predictor.check(new)
         check_budget(self._predictor.method, new.frame_budget_ms)
         self._predictor.config = new
-        self._publish_model()
+        self._publish_model(new)
 
     def _on_change(self, old: DepthNodeConfig, new: DepthNodeConfig) -> None:
         if old.cameras != new.cameras:
@@ -222,14 +223,16 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         for publish_views in filter(None, views):  # only after all cameras' maps
             publish_views()
 
-    def _publish_model(self) -> None:
+    def _publish_model(self, config: DepthNodeConfig) -> None:
         """Publish a description of the model and its input, for the evaluator."""
         predictor = self._predictor
         if predictor is None:
             return
         description = predictor.describe()
+        if config.use_depth_scale:
+            description["depth_scale"] = FOLLOWED
         if predictor.sparse_input is not None:
-            description["held_out_fraction"] = self.config.held_out_fraction
+            description["held_out_fraction"] = config.held_out_fraction
         for camera in self.cameras:
             camera.maps.publish_model(description)
 
@@ -277,7 +280,7 @@ class Camera:
         self.info = NodeCamera(self._scope)
         self.maps = MapOutputs(self._scope)
         self._derived = DerivedOutputs(self._scope)
-        self._predictions = Predictions(self._scope)
+        self._predictions = Predictions(self._scope, self.health)
         self._inputs: list[WatchedInput] = []
         self._lidar: LidarInput | None = None
         self._watch = InputWatch(self._scope, lambda: tuple(self._inputs))
@@ -363,7 +366,7 @@ class Camera:
         Args:
             message: the image.
             observation: the model's input.
-            prediction: its maps, with the model's own sigma.
+            prediction: the model's own maps.
             made_by: the model, and the samples that were used.
             start_s: start of the image's processing, by `time.perf_counter`.
         """

@@ -196,6 +196,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
         try:
             info = read_info(status_values(message.status, PREDICTION))
         except MessageError as error:
+            self.health.count(f"refused.{INFO_TOPIC}")
             self._warn(f"{INFO_TOPIC} is ignored: {error}")
             return
         self._publish(self._scores.add_info(stamp_ns(message.header), info))

@@ -58,6 +58,7 @@ DEPTH = NodeLaunch(
         "compressed_input",
         "distorted_images",
         "use_online_calibration",
+        "use_depth_scale",
         *LIDAR_POSE,
         "autostart",
     ),

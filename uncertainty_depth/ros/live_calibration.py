@@ -1,41 +1,39 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Estimate the online calibration in the evaluator node from scored frames."""
+"""Estimate the online correction in the evaluator node from scored frames."""
 
 from __future__ import annotations
 
 import math
 from collections import deque
+from dataclasses import replace
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
-from numpy.typing import NDArray
 from rclpy.node import Node
 from std_msgs.msg import Header
 
-from uncertainty_depth.calibration.correction import Correction
-from uncertainty_depth.calibration.online import RECENT_FRAMES, OnlineEstimate
+from uncertainty_depth.calibration.correction_in_force import OFF, ReceivedEstimate
+from uncertainty_depth.calibration.depth_scale import DepthScale
+from uncertainty_depth.calibration.online import RECENT_FRAMES
+from uncertainty_depth.calibration.online_loop import Estimator
 from uncertainty_depth.config import EvaluatorNodeConfig
 from uncertainty_depth.messages.decoding import stamp_ns
 from uncertainty_depth.metrics import valid_pixels
 from uncertainty_depth.ros.live_scores import Scored
 from uncertainty_depth.ros.messages import CALIBRATION_TOPIC, status_message
 from uncertainty_depth.ros.qos import LATCHED_QOS
-from uncertainty_depth.ros.sigma_messages import (
-    ESTIMATE,
-    PredictionInfo,
-    estimate_values,
-)
+from uncertainty_depth.ros.sigma_messages import ESTIMATE, estimate_values
 
 FOREIGN = "unknown"
 """Name of a sigma that nobody describes: it is taken to be as its model gave it."""
 
 
 class LiveCalibration:
-    """Estimates how large sigma must be, and publishes it latched after every scored frame.
+    """Estimates how large sigma and depth must be, and publishes it latched after every frame.
 
-    Sigma arrives as published. The estimate is of the model's own sigma, so the correction in
-    force and the widening, published by the depth node for each stamp, are first undone. If a
-    depth node publishes them, frames without them are left out.
+    Maps arrive as published. The estimates are of the model's own, so what was in force, published
+    by the depth node for each stamp, is first undone. If a depth node publishes it, frames without
+    it are left out.
     """
 
     def __init__(self, node: Node, config: EvaluatorNodeConfig) -> None:
@@ -45,8 +43,8 @@ class LiveCalibration:
     def start(self, config: EvaluatorNodeConfig) -> None:
         """Forget all frames, and take the options of a run."""
         self._config = config
-        self._estimate = OnlineEstimate(config)
-        self._sigma = ""
+        self._estimator = Estimator(config)
+        self._scale: DepthScale | None = None
         self._without_info = 0
         self._covered: deque[float] = deque(maxlen=RECENT_FRAMES)
 
@@ -58,46 +56,40 @@ class LiveCalibration:
             is_described: whether a node publishes how its predictions are made.
         """
         frame = scored.frame
+        info = frame.info
         prediction = frame.need_prediction()
         maps = (prediction.depth_m, prediction.sigma_m, frame.need_ground_truth())
-        depth, sigma, truth = valid_pixels(*maps, self._config.min_depth, self._config.max_depth)
-        error = np.abs(depth - truth)
-        self._covered.append(float((error <= self._estimate.half_width * sigma).mean()))
-        if frame.info is None and is_described:
+        pixels = valid_pixels(*maps, self._config.min_depth, self._config.max_depth)
+        depth, sigma, truth = pixels
+        half_width = self._estimator.of_sigma.half_width
+        self._covered.append(float((np.abs(depth - truth) <= half_width * sigma).mean()))
+        if info is None and is_described:
             self._without_info += 1
-        else:
-            self._estimate_from(frame.header, error, sigma, frame.info)
+            return
+        in_force, name = (OFF, FOREIGN) if info is None else (info.in_force, info.sigma)
+        sent = self._estimator.add(stamp_ns(frame.header), pixels, in_force, name)
+        if prediction.aligned_by != 1:  # the scale is that of the ground truth already
+            sent = replace(sent, scale=None)
+        self._scale = sent.scale
+        self._publish(frame.header, sent)
 
-    def _estimate_from(
-        self,
-        header: Header,
-        error: NDArray[np.floating],
-        sigma: NDArray[np.floating],
-        info: PredictionInfo | None,
-    ) -> None:
-        sigma_name = FOREIGN if info is None else info.sigma
-        if sigma_name != self._sigma:
-            self._estimate.reset()
-            self._sigma = sigma_name
-        own_sigma = sigma
-        if info is not None:
-            own_sigma = info.in_force.correction.inverse(sigma / np.float32(info.widened_by))
-        self._estimate.add(stamp_ns(header), error, own_sigma)
-        if self._estimate.correction is not None:
-            self._publish(header, self._estimate.correction)
-
-    def _publish(self, header: Header, correction: Correction) -> None:
-        estimate = self._estimate
-        sentence = (
-            f"sigma times {correction.min_factor:.2f} to {correction.max_factor:.2f} covers "
-            f"{estimate.config.coverage:.0%} of the errors of the last {estimate.frames} frames"
-        )
-        values = estimate_values(estimate, correction, self._sigma)
-        self._publisher.publish(status_message(header, ESTIMATE, sentence, values))
+    def _publish(self, header: Header, sent: ReceivedEstimate) -> None:
+        estimate = self._estimator.of_sigma
+        sentences = []
+        if sent.correction is not None:
+            factors = f"{sent.correction.min_factor:.2f} to {sent.correction.max_factor:.2f}"
+            sentences.append(
+                f"sigma times {factors} covers {estimate.config.coverage:.0%} of the errors of "
+                f"the last {estimate.frames} frames"
+            )
+        if sent.scale is not None:
+            sentences.append(f"true depth is {sent.scale.factor:.2f} times the model's own")
+        values = estimate_values(estimate, sent)
+        self._publisher.publish(status_message(header, ESTIMATE, "; ".join(sentences), values))
 
     def facts(self) -> dict[str, object]:
         """Return facts for the diagnostics."""
-        estimate = self._estimate
+        estimate = self._estimator.of_sigma
         covered = list(self._covered)
         published = float(np.mean(covered)) if covered else math.nan
         facts: dict[str, object] = {
@@ -108,6 +100,9 @@ class LiveCalibration:
         if estimate.correction is not None:
             facts["calibration.min_factor"] = f"{estimate.correction.min_factor:.3f}"
             facts["calibration.max_factor"] = f"{estimate.correction.max_factor:.3f}"
+        if self._scale is not None:
+            facts["calibration.depth_scale"] = f"{self._scale.factor:.3f}"
+            facts["calibration.scale_sigma"] = f"{self._scale.scale_sigma:.3f}"
         if self._without_info:
             facts["calibration.without_prediction_info"] = self._without_info
         return facts

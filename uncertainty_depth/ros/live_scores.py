@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from uncertainty_depth.calibration.correction_in_force import DepthScales
 from uncertainty_depth.config import EvaluatorNodeConfig
 from uncertainty_depth.config.nodes import MAX_LIDARS
 from uncertainty_depth.config.prediction import HeldOutConfig, PredictionConfig
@@ -189,6 +190,7 @@ class LiveScores:
         check: the geometry check.
         held_out: depth that was not given to a model with sparse input; None for image-only
             models.
+        scales: what the depth of the frames was multiplied by.
     """
 
     def __init__(
@@ -208,6 +210,7 @@ class LiveScores:
         self.frames = LiveFrames(config, extrinsics, is_described)
         self.check = GeometryCheck()
         self.held_out: HeldOutConfig | None = None
+        self.scales = DepthScales()
 
     def restarted(self) -> LiveScores:
         """Return a new run with the same options and camera infos: latched ones come only once."""
@@ -233,6 +236,7 @@ class LiveScores:
         return [
             *self.frames.camera_notes,
             *self.interpreter.notes(),
+            *self.scales.notes(),
             *self.check.warnings(),
             *self.frames.losses(),
         ]
@@ -259,6 +263,8 @@ class LiveScores:
             logger.exception("a frame failed")
             sentence = f"frame {frame.name}: {type(error).__name__}: {error}"
             return Skipped(frame.stamp_ns, "failed", sentence)
+        if frame.info is not None:
+            self.scales.add(frame.info.in_force)
         if metrics is None:
             sentence = f"frame {frame.name} has no pixel that can be scored"
             return Skipped(frame.stamp_ns, "no_valid_pixel", sentence)

@@ -1,12 +1,10 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Apply the online calibration in the depth node, and publish how each sigma was made."""
+"""Apply an evaluator's correction in the depth node, and publish how each prediction was made."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 from std_msgs.msg import Header
@@ -16,7 +14,7 @@ from uncertainty_depth.config import DepthNodeConfig
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.messages.decoding import stamp_ns
 from uncertainty_depth.records import DepthPrediction, SampleRange
-from uncertainty_depth.ros.diagnostics import LOG_EVERY_S
+from uncertainty_depth.ros.diagnostics import LOG_EVERY_S, Health
 from uncertainty_depth.ros.messages import CALIBRATION_TOPIC, INFO_TOPIC, status_message
 from uncertainty_depth.ros.qos import LATCHED_QOS, OUTPUT_QOS
 from uncertainty_depth.ros.sigma_messages import (
@@ -33,10 +31,11 @@ if TYPE_CHECKING:
 
 
 class Predictions:
-    """Corrects the sigma of a camera's predictions, and publishes how each was made."""
+    """Corrects a camera's predictions, and publishes how each was made."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, health: Health) -> None:
         self._node = node
+        self._health = health
         self._correction = CorrectionInForce()
         self._last: PredictionInfo | None = None
         self._info = node.create_publisher(DiagnosticArray, INFO_TOPIC, OUTPUT_QOS)
@@ -54,10 +53,10 @@ class Predictions:
     ) -> tuple[DepthPrediction, PredictionInfo]:
         """Return the maps to be published, and how they were made.
 
-        Sigma is corrected by what is in force, or widened without it.
+        Sigma is corrected by what is in force, or widened without it; depth is scaled.
 
         Args:
-            prediction: sigma as the model gives it.
+            prediction: the model's own.
             stamp: of the camera image, nanoseconds.
             predictor: the model.
             samples: those that were used.
@@ -65,17 +64,17 @@ class Predictions:
         """
         self._correction.config = config
         unfamiliarity = prediction.unfamiliarity
-        in_force = self._correction.at(stamp, predictor.sigma_name)
-        widened_by = self._correction.widening(unfamiliarity if config.widen_unfamiliar else None)
-        sigma_m = in_force.correction(prediction.sigma_m) * np.float32(widened_by)
+        in_force = self._correction.at(
+            stamp, predictor.sigma_name, unfamiliarity if config.widen_unfamiliar else None
+        )
         info = PredictionInfo(
-            predictor.sigma_name, samples, predictor.passes, in_force, unfamiliarity, widened_by
+            predictor.sigma_name, samples, predictor.passes, in_force, unfamiliarity
         )
         if self._correction.warning:
             self._node.get_logger().warning(
                 self._correction.warning, throttle_duration_sec=LOG_EVERY_S
             )
-        return replace(prediction, sigma_m=sigma_m), info
+        return in_force.applied(prediction), info
 
     def publish(self, info: PredictionInfo, header: Header) -> None:
         """Publish how the maps of this image were made, before the maps, for the evaluator."""
@@ -87,21 +86,25 @@ class Predictions:
         return [self._correction.warning] if self._correction.warning else []
 
     def facts(self) -> dict[str, object]:
-        """Return facts for the diagnostics: samples used, and the calibration in force."""
+        """Return facts for the diagnostics: samples used, and the correction in force."""
         last = self._last
         if last is None:
             return {}
-        correction = last.in_force.correction
+        in_force = last.in_force
         unfamiliarity = last.unfamiliarity
         extra = {} if unfamiliarity is None else {"unfamiliarity": f"{unfamiliarity:.2f}"}
+        if in_force.scale_sigma is not None:
+            extra["scale_sigma"] = f"{in_force.scale_sigma:.3f}"
         return {
             **extra,
             "samples_used": f"{last.samples.count} of {last.passes}",
-            "calibration": last.in_force.source,
-            "calibration_reason": last.in_force.reason,
-            "calibration_min_factor": f"{correction.min_factor:.3f}",
-            "calibration_max_factor": f"{correction.max_factor:.3f}",
-            "widened_by": f"{last.widened_by:.3f}",
+            "calibration": in_force.source,
+            "calibration_reason": in_force.reason,
+            "calibration_min_factor": f"{in_force.correction.min_factor:.3f}",
+            "calibration_max_factor": f"{in_force.correction.max_factor:.3f}",
+            "widened_by": f"{in_force.widened_by:.3f}",
+            "depth_scale": f"{in_force.depth_scale:.3f}",
+            "depth_scale_reason": in_force.depth_scale_reason,
         }
 
     def _on_estimate(self, message: DiagnosticArray) -> None:
@@ -109,6 +112,7 @@ class Predictions:
             values = status_values(message.status, ESTIMATE)
             self._correction.receive(read_estimate(stamp_ns(message.header), values))
         except MessageError as error:
+            self._health.count(f"refused.{CALIBRATION_TOPIC}")
             self._node.get_logger().warning(
                 f"{CALIBRATION_TOPIC} is ignored: {error}", throttle_duration_sec=LOG_EVERY_S
             )

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The messages between both nodes about sigma, as key-value pairs of a DiagnosticStatus."""
+"""The messages between both nodes on the correction, as key-value pairs of a DiagnosticStatus."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 from uncertainty_depth import strict
 from uncertainty_depth.calibration.correction import Correction
 from uncertainty_depth.calibration.correction_in_force import InForce, ReceivedEstimate
+from uncertainty_depth.calibration.depth_scale import DepthScale
 from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION, HalfWidths
 from uncertainty_depth.calibration.online import OnlineEstimate
 from uncertainty_depth.config.choices import MAX_COUNT
@@ -20,6 +21,8 @@ from uncertainty_depth.records import SampleRange
 from uncertainty_depth.strict import FormatError
 
 MAX_CHARACTERS = 10_000
+MAX_SCALE = 1024.0
+"""Largest scale of the depth that a message may have, either way."""
 ESTIMATE = "online_calibration"
 """Name of the status on `uncertainty/calibration`."""
 PREDICTION = "prediction"
@@ -34,9 +37,8 @@ class PredictionInfo:
         sigma: which sigma of the model it is, see `Predictor.sigma_name`.
         samples: those that were used.
         passes: as many there are.
-        in_force: the correction in the published sigma.
+        in_force: the correction in the published maps.
         unfamiliarity: the image's unfamiliarity, see `DepthPrediction`; None if unknown.
-        widened_by: factor by which sigma was also widened for unfamiliarity.
     """
 
     sigma: str
@@ -44,7 +46,6 @@ class PredictionInfo:
     passes: int
     in_force: InForce
     unfamiliarity: float | None = None
-    widened_by: float = 1.0
 
     @property
     def half_widths(self) -> HalfWidths | None:
@@ -67,7 +68,10 @@ def info_values(info: PredictionInfo) -> dict[str, str]:
         "calibration_reason": in_force.reason,
         "correction": json.dumps(in_force.correction.to_mapping()),
         "unfamiliarity": "" if info.unfamiliarity is None else repr(info.unfamiliarity),
-        "widened_by": repr(info.widened_by),
+        "widened_by": repr(in_force.widened_by),
+        "depth_scale": repr(in_force.depth_scale),
+        "depth_scale_reason": in_force.depth_scale_reason,
+        "scale_sigma": "" if in_force.scale_sigma is None else repr(in_force.scale_sigma),
     }
 
 
@@ -80,46 +84,52 @@ def read_info(values: Mapping[str, str]) -> PredictionInfo:
     try:
         samples = SampleRange(_whole(values["first_sample"]), _whole(values["samples"]))
         in_force = InForce(
-            _correction(values), values["calibration"], values["calibration_reason"]
+            _correction(values),
+            values["calibration"],
+            values["calibration_reason"],
+            _number(values["widened_by"], 1.0),
+            _scale_factor(values),
+            _number(values["scale_sigma"]) if values["scale_sigma"] else None,
+            values["depth_scale_reason"],
         )
         return PredictionInfo(
             values["sigma"],
             samples,
             _whole(values["passes"]),
             in_force,
-            _number(values["unfamiliarity"], 0.0) if values["unfamiliarity"] else None,
-            _number(values["widened_by"], 1.0),
+            _number(values["unfamiliarity"]) if values["unfamiliarity"] else None,
         )
     except (KeyError, ValueError, FormatError) as error:
         raise MessageError(
             "prediction_info",
             f"depth/prediction_info says {_shortened(values)}; expected sigma, samples, "
-            "first_sample, passes, calibration, calibration_reason, correction, unfamiliarity and "
-            "widened_by",
+            "first_sample, passes, calibration, calibration_reason, correction, unfamiliarity, "
+            "widened_by, depth_scale, depth_scale_reason and scale_sigma",
         ) from error
 
 
-def estimate_values(
-    estimate: OnlineEstimate, correction: Correction, sigma: str
-) -> dict[str, str]:
-    """Return keys and values of an estimate.
+def estimate_values(estimate: OnlineEstimate, sent: ReceivedEstimate) -> dict[str, str]:
+    """Return keys and values of an estimate; empty texts stand for what is not known yet.
 
     Args:
-        estimate: of the correction.
-        correction: its estimate.
-        sigma: which sigma of the model it corrects.
+        estimate: of sigma's correction: what it rests on.
+        sent: what is sent.
     """
+    correction = sent.correction
+    scale = sent.scale
     return {
-        "sigma": sigma,
+        "sigma": sent.sigma,
         "coverage": f"{estimate.config.coverage:g}",
         "half_width": f"{estimate.half_width:.6g}",
-        "min_factor": f"{correction.min_factor:.4g}",
-        "max_factor": f"{correction.max_factor:.4g}",
+        "min_factor": "" if correction is None else f"{correction.min_factor:.4g}",
+        "max_factor": "" if correction is None else f"{correction.max_factor:.4g}",
         "relative_error": f"{estimate.relative_error:.3g}",
         "frames": str(estimate.frames),
         "recent_coverage": f"{estimate.recent_coverage:.4f}",
         "changes": str(estimate.changes),
-        "correction": json.dumps(correction.to_mapping()),
+        "correction": "" if correction is None else json.dumps(correction.to_mapping()),
+        "depth_scale": "" if scale is None else repr(scale.factor),
+        "scale_sigma": "" if scale is None else repr(scale.scale_sigma),
     }
 
 
@@ -134,11 +144,16 @@ def read_estimate(stamp_ns: int, values: Mapping[str, str]) -> ReceivedEstimate:
         MessageError: "online_calibration", a value is missing or makes no correction.
     """
     try:
-        return ReceivedEstimate(stamp_ns, values["sigma"], _correction(values))
+        correction = _correction(values) if values["correction"] else None
+        scale = None
+        if values["depth_scale"]:
+            scale = DepthScale(_scale_factor(values), _number(values["scale_sigma"]))
+        return ReceivedEstimate(stamp_ns, values["sigma"], correction, scale)
     except (KeyError, ValueError, FormatError) as error:
         raise MessageError(
             "online_calibration",
-            f"uncertainty/calibration says {_shortened(values)}; expected sigma and correction",
+            f"uncertainty/calibration says {_shortened(values)}; expected sigma, correction, "
+            "depth_scale and scale_sigma",
         ) from error
 
 
@@ -170,7 +185,14 @@ def _whole(text: str) -> int:
     return value
 
 
-def _number(text: str, minimum: float) -> float:
+def _scale_factor(values: Mapping[str, str]) -> float:
+    factor = _number(values["depth_scale"], 1 / MAX_SCALE)
+    if factor > MAX_SCALE:
+        raise ValueError(f"depth_scale is {factor:g}; expected at most {MAX_SCALE:g}")
+    return factor
+
+
+def _number(text: str, minimum: float = 0.0) -> float:
     value = float(text)
     if not (math.isfinite(value) and value >= minimum):
         raise ValueError(f"{text!r} is below {minimum:g} or not finite")
