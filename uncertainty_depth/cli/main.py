@@ -85,10 +85,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-if __name__ == "__main__":
-    sys.exit(main())
-
-
 BROKEN_PIPE = 141  # as a shell reports a command that SIGPIPE ended
 _KEPT = "\n\t"
 _DIRECTIONS = [*range(0x202A, 0x202F), *range(0x2066, 0x206A)]  # reorder what is read
@@ -149,3 +145,7 @@ def _ending_without_reader(stream: TextIO) -> Iterator[None]:
         # What is buffered still goes somewhere: the interpreter flushes when it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         raise SystemExit(BROKEN_PIPE) from None
+
+
+if __name__ == "__main__":
+    sys.exit(main())
