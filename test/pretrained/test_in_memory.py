@@ -23,6 +23,7 @@ SOURCE = "synthetic:worlds=1,frames=2,width=64,height=48"
 QUICK = ["--samples", "2", "--device", "cpu"]
 
 
+@pytest.mark.parametrize("metric", ["depth_pro", "glpn"])
 def test_a_saved_model_predicts_what_it_does_wrapped(metric, saved, tmp_path):
     folder = saved(metric)
     found = Predictor(folder, device="cpu", samples=2)

@@ -39,12 +39,6 @@ def test_the_output_is_the_models_own_bit_for_bit(family, network, by_hand):
     assert torch.equal(found, expected)
 
 
-@torch.no_grad()
-def test_metres_are_the_models_own(metric, network, metres):
-    images = image(metric)
-    assert torch.equal(network(metric)(images).depth_m[:, 0], metres(metric, images))
-
-
 def test_without_a_model_of_the_field_of_view_depth_is_inverse_up_to_what_training_finds(
     network, model, normalisation
 ):
@@ -86,9 +80,10 @@ def test_the_depth_range_is_not_left_and_the_gradient_goes_through(network):
     assert raw.grad.flatten().tolist() == [1.0, 1.0, 1.0]
 
 
-@pytest.mark.parametrize(
-    "family", ["depth_anything_metric", "depth_pro", "dpt", "glpn", "zoedepth"]
-)
+KINDS = ("depth_anything_metric", "depth_pro", "dpt", "glpn", "zoedepth")
+
+
+@pytest.mark.parametrize("family", KINDS)
 def test_trunk_and_branches_are_the_whole_network(family, network):
     """The same noise in the dropouts gives the same maps, whether the trunk is shared or not."""
     wrapped = network(family, head="gaussian")
@@ -104,6 +99,7 @@ def test_trunk_and_branches_are_the_whole_network(family, network):
     assert torch.equal(whole.scale_m, parts.scale_m)
 
 
+@pytest.mark.parametrize("family", KINDS)
 def test_samples_run_the_encoder_once(family, network):
     wrapped = network(family, head="laplace")
     calls = []
@@ -114,6 +110,7 @@ def test_samples_run_the_encoder_once(family, network):
     assert estimate.epistemic.max() > 0
 
 
+@pytest.mark.parametrize("family", KINDS)
 def test_a_frozen_encoder_gets_no_gradient_and_all_of_the_head_that_matters_does(family, network):
     wrapped = network(family, head="laplace")
     wrapped.freeze_encoder()
@@ -133,6 +130,7 @@ def test_a_frozen_encoder_gets_no_gradient_and_all_of_the_head_that_matters_does
     assert all(any(part in name for part in unused) for name in idle)
 
 
+@pytest.mark.parametrize("family", KINDS)
 @pytest.mark.parametrize(("precision", "rtol"), [("fp32", 1e-4), ("bf16", 0.3)])
 def test_a_prepared_network_predicts_the_same(family, precision, rtol, network):
     wrapped = network(family)

@@ -13,7 +13,6 @@ from safetensors.torch import load_file
 
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import (
-    TRAINED_METHODS,
     NetworkConfig,
     PredictorConfig,
     TrainingConfig,
@@ -26,7 +25,8 @@ from uncertainty_depth.training.frames import read_frames
 from uncertainty_depth.training.plan import constant_guess
 from uncertainty_depth.training.run import train
 
-TRAINED = ("depth_anything_metric", "depth_pro", "dpt", "glpn", "zoedepth")
+TRAINED = ("depth_pro", "glpn")
+METHODS = ("multi_inits", "learned_error", "multi_networks", "distilled")
 TRAINING = TrainingConfig(
     epochs=2,
     snapshots=2,
@@ -114,8 +114,8 @@ def test_a_killed_training_goes_on_as_if_nothing_had_been(options, source, tmp_p
         assert path.read_bytes() == (tmp_path / "killed" / path.name).read_bytes()
 
 
-@pytest.mark.parametrize("method", TRAINED_METHODS)
-def test_every_method_is_trained_and_served_at_the_images_size(method, options, source, tmp_path):
+@pytest.mark.parametrize("method", METHODS)
+def test_a_method_is_trained_and_served_at_the_images_size(method, options, source, tmp_path):
     small = options("depth_anything_metric", input_size=(42, 42))
     training = replace(TRAINING, epochs=1, method=method)
     if method == "distilled":
@@ -135,21 +135,16 @@ def test_every_method_is_trained_and_served_at_the_images_size(method, options, 
     found = predictor.predict(source.records[0].image)
     assert found.depth_m.shape == found.sigma_m.shape == (60, 80)
     assert np.isfinite(found.depth_m).all()
-    assert (found.sigma_m > 0).any() == (
-        method not in ("deterministic", "multi_epochs")
-    )  # of one epoch there is one snapshot
+    assert (found.sigma_m > 0).any()
 
 
 @pytest.mark.parametrize(
     "family",
     ["depth_anything_metric", "depth_anything", "depth_pro", "dpt_of_dinov2", "dpt_of_swinv2"],
 )
-@pytest.mark.parametrize("head", ["none", "laplace"])
-def test_before_training_depth_and_error_are_of_the_size_of_the_frames(
-    family, head, options, source
-):
+def test_before_training_depth_and_error_are_of_the_size_of_the_frames(family, options, source):
     frames = read_frames(source, (64, 64))
-    network = make_network(options(family, head=head))
+    network = make_network(options(family, head="laplace"))
     images, depth_m = frames.batch(range(8))
     network.start_from_constant(*constant_guess(frames))
     network.train().align(lambda: (images, depth_m))
@@ -157,9 +152,8 @@ def test_before_training_depth_and_error_are_of_the_size_of_the_frames(
     output = network.eval()(images)
     known = torch.isfinite(depth_m)
     assert 0.5 < (output.depth_m[known] / depth_m[known]).median() < 2
-    if head == "laplace":
-        error = (output.depth_m[known] - depth_m[known]).abs().median()
-        assert 0.3 < output.scale_m[known].median() / error < 3
+    error = (output.depth_m[known] - depth_m[known]).abs().median()
+    assert 0.3 < output.scale_m[known].median() / error < 3
 
 
 def test_on_the_command_line_the_models_own_options_hold_where_none_are_given(saved, tmp_path):
