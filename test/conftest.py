@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -24,6 +24,33 @@ def files_are_not_synced() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda descriptor: None)
         yield
+
+
+@pytest.fixture(scope="session")
+def make_model() -> Callable[..., Path]:
+    """Write a small model of random weights, whose members differ in their seed."""
+    from uncertainty_depth.config import NetworkConfig
+    from uncertainty_depth.model_folder.writing import create, set_members, write_member
+    from uncertainty_depth.network.hourglass import Hourglass
+
+    def make(
+        folder: Path,
+        method: str = "mc_dropout",
+        members: tuple[str, ...] = ("m0", "m1"),
+        training: dict[str, object] | None = None,
+        **options: object,
+    ) -> Path:
+        small = {"backbone": "tiny", "decoder_width": 16, "input_size": (80, 64)}
+        for seed, name in enumerate(members):
+            torch.manual_seed(seed)
+            network = Hourglass(NetworkConfig(**{**small, **options}))
+            if seed == 0:
+                create(folder, network, training or {})
+            write_member(folder, name, network)
+        set_members(folder, list(members), method)
+        return folder
+
+    return make
 
 
 @pytest.fixture

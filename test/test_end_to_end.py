@@ -12,29 +12,21 @@ import numpy as np
 import pytest
 
 from uncertainty_depth.cli.main import main
-from uncertainty_depth.config import NetworkConfig, SourceConfig
+from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.frames.recording import Recording
 from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.metrics.registry import METRICS, flatten
-from uncertainty_depth.model_folder.writing import create, set_members, write_member
-from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.report.saved_state import merge, read_report
 
 # The fixtures draw theirs: they are set up before the plots are left out.
 pytestmark = pytest.mark.usefixtures("without_plots")
 
 WORLD = "synthetic:worlds=2,frames=4,width=80,height=60,rings=16"
-TINY = [
-    "--backbone",
-    "tiny",
-    "--set",
-    "decoder_width=16",
-    "--input-size",
-    "64",
-    "48",
-    "--head",
-    "laplace",
-]
+TINY = "--backbone tiny --set decoder_width=16 --input-size 64 48 --head laplace"
+
+
+def run(command):
+    return main(command.split())
 
 
 def summary_of(folder):
@@ -44,7 +36,7 @@ def summary_of(folder):
 @pytest.fixture(scope="module")
 def bag(tmp_path_factory):
     path = tmp_path_factory.mktemp("bags") / "world"
-    assert main(["convert", WORLD, str(path)]) == 0
+    assert run(f"convert {WORLD} {path}") == 0
     return path
 
 
@@ -52,22 +44,9 @@ def bag(tmp_path_factory):
 def model(bag, tmp_path_factory):
     path = tmp_path_factory.mktemp("models") / "model"
     assert (
-        main(
-            [
-                "train",
-                str(bag),
-                "--output",
-                str(path),
-                *TINY,
-                "--epochs",
-                "3",
-                "--set",
-                "snapshots=2",
-                "--set",
-                "patience=1",
-                "--device",
-                "cpu",
-            ]
+        run(
+            f"train {bag} --output {path} {TINY} --epochs 3 --set snapshots=2 --set "
+            "patience=1 --device cpu"
         )
         == 0
     )
@@ -78,17 +57,8 @@ def model(bag, tmp_path_factory):
 def report(bag, model, tmp_path_factory):
     path = tmp_path_factory.mktemp("reports")
     assert (
-        main(
-            [
-                "evaluate",
-                str(bag),
-                "--model",
-                str(model),
-                "--output",
-                str(path / "report"),
-                "--write-bag",
-                str(path / "predictions"),
-            ]
+        run(
+            f"evaluate {bag} --model {model} --output {path}/report --write-bag {path}/predictions"
         )
         == 0
     )
@@ -106,28 +76,6 @@ def test_every_frame_of_a_bag_is_scored(report):
     # Spearman is undefined for the nearly constant sigma of so short a training.
     assert np.isfinite([values[name] for name in ranked]).all()
     assert (report / "report" / "report.html").stat().st_size > 50_000
-
-
-@pytest.mark.parametrize("method", ["mc_dropout", "deterministic"])
-def test_model_folder_runs_with_other_methods(bag, model, tmp_path, method):
-    assert (
-        main(
-            [
-                "evaluate",
-                str(bag),
-                "--model",
-                str(model),
-                "--output",
-                str(tmp_path),
-                "--method",
-                method,
-                "--samples",
-                "3",
-            ]
-        )
-        == 0
-    )
-    assert summary_of(tmp_path)["model"]["method"] == method
 
 
 def test_prediction_bag_has_the_scored_frames(bag, model, report):
@@ -158,14 +106,6 @@ def test_prediction_bag_has_the_scored_frames(bag, model, report):
     ] == pytest.approx([u, v, 1], abs=1e-3)
 
 
-def test_two_runs_give_the_same_metrics(bag, model, report, tmp_path):
-    assert main(["evaluate", str(bag), "--model", str(model), "--output", str(tmp_path)]) == 0
-    again = summary_of(tmp_path)
-    before = summary_of(report / "report")
-    assert again["depth"] == before["depth"]
-    assert again["uncertainty"] == before["uncertainty"]
-
-
 def test_report_says_that_the_model_was_trained_on_the_source(
     bag, model, report, tmp_path, caplog
 ):
@@ -177,18 +117,9 @@ def test_report_says_that_the_model_was_trained_on_the_source(
     for source, said in ((str(bag), True), ("synthetic:worlds=1,frames=1,seed=9", False)):
         caplog.clear()
         assert (
-            main(
-                [
-                    "evaluate",
-                    source,
-                    "--model",
-                    str(model),
-                    "--output",
-                    str(tmp_path),
-                    "--overwrite",
-                    "--set",
-                    "example_frames=0",
-                ]
+            run(
+                f"evaluate {source} --model {model} --output {tmp_path} --overwrite --set "
+                "example_frames=0"
             )
             == 0
         )
@@ -198,9 +129,9 @@ def test_report_says_that_the_model_was_trained_on_the_source(
 def test_report_says_that_sigma_was_calibrated_on_the_source(bag, model, tmp_path):
     calibrated = tmp_path / "model"
     shutil.copytree(model, calibrated)
-    assert main(["calibrate", str(calibrated), str(bag), "--force"]) == 0
-    output = ["--output", str(tmp_path / "report"), "--set", "example_frames=0"]
-    assert main(["evaluate", str(bag), "--model", str(calibrated), *output]) == 0
+    assert run(f"calibrate {calibrated} {bag} --force") == 0
+    output = f"--output {tmp_path}/report --set example_frames=0"
+    assert run(f"evaluate {bag} --model {calibrated} {output}") == 0
     _, context = merge([read_report(tmp_path / "report")])
     (sentence,) = context.calibrated_on
     assert sentence.startswith(f"sigma was calibrated on frames of {bag}")
@@ -211,16 +142,9 @@ def test_predict_writes_metric_maps_at_image_size(model, tmp_path):
     for name, size in {"wide.png": (90, 40), "tall.jpg": (31, 77)}.items():
         cv2.imwrite(str(tmp_path / name), np.full((size[1], size[0], 3), 128, np.uint8))
     assert (
-        main(
-            [
-                "predict",
-                str(tmp_path / "wide.png"),
-                str(tmp_path / "tall.jpg"),
-                "--model",
-                str(model),
-                "--output",
-                str(tmp_path / "maps"),
-            ]
+        run(
+            f"predict {tmp_path}/wide.png {tmp_path}/tall.jpg --model {model} "
+            f"--output {tmp_path}/maps"
         )
         == 0
     )
@@ -237,61 +161,31 @@ def test_truncated_bag_is_scored_with_a_note(bag, model, tmp_path):
     cut = tmp_path / "cut.mcap"
     whole = next(bag.glob("*.mcap")).read_bytes()
     cut.write_bytes(whole[: len(whole) * 2 // 3])
-    assert (
-        main(["evaluate", str(cut), "--model", str(model), "--output", str(tmp_path / "report")])
-        == 0
-    )
+    assert run(f"evaluate {cut} --model {model} --output {tmp_path}/report") == 0
     summary = summary_of(tmp_path / "report")
     assert 0 < summary["frames"]["evaluated"] < 8
     assert any("is cut off" in note for note in summary["notes"])
     assert "is cut off" in (tmp_path / "report" / "report.html").read_text()
 
 
-def random_model(folder: Path) -> Path:
-    network = Hourglass(
-        NetworkConfig(
-            backbone="tiny",
-            decoder_width=16,
-            input_size=(128, 64),
-            head="laplace",
-            depth_range=(1.0, 80.0),
-        )
-    )
-    create(folder, network, {})
-    write_member(folder, "random", network)
-    set_members(folder, ["random"], "mc_dropout")
-    return folder
-
-
 @pytest.mark.skipif(
     "UNCERTAINTY_DEPTH_DATA" not in os.environ,
     reason="UNCERTAINTY_DEPTH_DATA does not name the folder with kitti_raw",
 )
-def test_kitti_drive_and_its_bag_have_equal_metrics(tmp_path):
+def test_kitti_drive_and_its_bag_have_equal_metrics(make_model, tmp_path):
     drive = (
         Path(os.environ["UNCERTAINTY_DEPTH_DATA"])
         / "kitti_raw"
         / "2011_09_26"
         / "2011_09_26_drive_0000_sync"
     )
-    assert main(["convert", f"kitti:{drive}", str(tmp_path / "bag")]) == 0
-    made = random_model(tmp_path / "model")
+    assert run(f"convert kitti:{drive} {tmp_path}/bag") == 0
+    made = make_model(
+        tmp_path / "model", head="laplace", input_size=(128, 64), depth_range=(1.0, 80.0)
+    )
     for source, name in ((f"kitti:{drive}", "drive"), (str(tmp_path / "bag"), "converted")):
-        options = ["--samples", "2", "--set", "example_frames=1", "--min-depth", "2.5"]
-        assert (
-            main(
-                [
-                    "evaluate",
-                    source,
-                    "--model",
-                    str(made),
-                    "--output",
-                    str(tmp_path / name),
-                    *options,
-                ]
-            )
-            == 0
-        )
+        options = "--samples 2 --set example_frames=1 --min-depth 2.5"
+        assert run(f"evaluate {source} --model {made} --output {tmp_path / name} {options}") == 0
     left = summary_of(tmp_path / "drive")
     right = summary_of(tmp_path / "converted")
     assert left["frames"] == right["frames"] == {"read": 24, "evaluated": 24, "skipped": {}}
@@ -319,35 +213,15 @@ def test_predict_never_overwrites_its_input(model, photo, tmp_path, capsys):
     photo.rename(clash)
     (tmp_path / "photo.png").write_bytes(clash.read_bytes())
     before = clash.read_bytes()
-    assert (
-        main(
-            [
-                "predict",
-                str(clash),
-                str(tmp_path / "photo.png"),
-                "--model",
-                str(model),
-                "--output",
-                str(tmp_path),
-            ]
-        )
-        == 1
-    )
+    assert run(f"predict {clash} {tmp_path}/photo.png --model {model} --output {tmp_path}") == 1
     assert "would be replaced" in last_line(capsys)
     assert clash.read_bytes() == before
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "photo.jpg").write_bytes(before)
     assert (
-        main(
-            [
-                "predict",
-                str(tmp_path / "photo.png"),
-                str(tmp_path / "other" / "photo.jpg"),
-                "--model",
-                str(model),
-                "--output",
-                str(tmp_path),
-            ]
+        run(
+            f"predict {tmp_path}/photo.png {tmp_path}/other/photo.jpg --model {model} "
+            f"--output {tmp_path}"
         )
         == 1
     )
@@ -355,25 +229,16 @@ def test_predict_never_overwrites_its_input(model, photo, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    "command",
     [
-        ["predict", "{photo}", "--model", "{model}", "--output", "{file}"],
-        ["train", "{bag}", "--output", "{file}", *TINY],
-        ["convert", "synthetic:worlds=1,frames=1", "{file}/x"],
-        [
-            "evaluate",
-            "{bag}",
-            "--model",
-            "{model}",
-            "--output",
-            "{new}",
-            "--write-bag",
-            "{file}/x",
-        ],
-        ["train", "{bag}", "--output", "{new}", "--backbone", "tiny", "--input-size", "320"],
+        "predict {photo} --model {model} --output {file}",
+        f"train {{bag}} --output {{file}} {TINY}",
+        "convert synthetic:worlds=1,frames=1 {file}/x",
+        "evaluate {bag} --model {model} --output {new} --write-bag {file}/x",
+        "train {bag} --output {new} --backbone tiny --input-size 320",
     ],
 )
-def test_unwritable_path_is_one_sentence(arguments, bag, model, photo, tmp_path, capsys):
+def test_unwritable_path_is_one_sentence(command, bag, model, photo, tmp_path, capsys):
     (tmp_path / "file").write_text("mine")
     places = {
         "bag": bag,
@@ -382,27 +247,13 @@ def test_unwritable_path_is_one_sentence(arguments, bag, model, photo, tmp_path,
         "file": tmp_path / "file",
         "new": tmp_path / "new",
     }
-    assert main([each.format(**places) for each in arguments]) == 1
+    assert run(command.format(**places)) == 1
     assert last_line(capsys).startswith("uncertainty-depth: ")
     assert (tmp_path / "file").read_text() == "mine"
 
 
 def test_nothing_scored_fails_with_a_report(bag, model, tmp_path, capsys):
-    assert (
-        main(
-            [
-                "evaluate",
-                str(bag),
-                "--model",
-                str(model),
-                "--output",
-                str(tmp_path),
-                "--max-time-difference",
-                "0",
-            ]
-        )
-        == 1
-    )
+    assert run(f"evaluate {bag} --model {model} --output {tmp_path} --max-time-difference 0") == 1
     assert "no frame" in last_line(capsys)
     assert summary_of(tmp_path)["frames"] == {
         "read": 8,
@@ -413,13 +264,13 @@ def test_nothing_scored_fails_with_a_report(bag, model, tmp_path, capsys):
 
 def test_info_describes_a_bag_and_its_transform_can_be_pasted(bag, tmp_path, capsys):
     plot = tmp_path / "plot.png"
-    assert main(["info", str(bag), "--output", str(plot)]) == 0
+    assert run(f"info {bag} --output {plot}") == 0
     told = capsys.readouterr().out
     assert "/camera/image" in told
     assert f"depth on the image: {plot}" in told
     assert plot.read_bytes().startswith(b"\x89PNG")
     pasted = told.split("for a command: ")[1].splitlines()[0].split()
-    assert main(["info", str(bag), "--output", str(plot), *pasted]) == 0
+    assert run(f"info {bag} --output {plot} " + " ".join(pasted)) == 0
     again = capsys.readouterr().out
     values = again.split("lidar_to_camera:=[")[1].split("]")[0].split(", ")
     assert [float(x) for x in values] == pytest.approx([float(x) for x in pasted[1:]], abs=1e-12)
@@ -429,7 +280,7 @@ def test_info_describes_a_bag_and_its_transform_can_be_pasted(bag, tmp_path, cap
 def test_info_warns_about_extrinsics_in_millimetres(bag, tmp_path, capsys):
     pose = ["-0.0000001", "-250.0", "60.0", "0.5", "-0.5", "0.5", "0.5"]
     plot = str(tmp_path / "plot.png")
-    assert main(["info", str(bag), "--output", plot, "--lidar-to-camera", *pose]) == 0
+    assert run(f"info {bag} --output {plot} --lidar-to-camera " + " ".join(pose)) == 0
     told = capsys.readouterr().out
     assert f"--lidar-to-camera {' '.join(pose)}\n" in told  # argparse: -1e-07 were an option
     assert "WARNING: lidar_to_camera puts the LiDAR 257 m from the camera" in told
@@ -448,17 +299,8 @@ def test_interrupted_evaluation_writes_its_report(bag, model, tmp_path, monkeypa
         yield from records
 
     monkeypatch.setattr(BagSource, "__iter__", interrupted)
-    arguments = [
-        "evaluate",
-        str(bag),
-        "--model",
-        str(model),
-        "--output",
-        str(tmp_path / "report"),
-        "--write-bag",
-        str(tmp_path / "bag"),
-    ]
-    assert main(arguments) == 130
+    written = f"--output {tmp_path}/report --write-bag {tmp_path}/bag"
+    assert run(f"evaluate {bag} --model {model} {written}") == 130
     assert "interrupted" in last_line(capsys)
     summary = summary_of(tmp_path / "report")
     assert summary["frames"]["evaluated"] == 1

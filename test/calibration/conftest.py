@@ -3,12 +3,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 
 from uncertainty_depth.calibration.sample import Sample
-from uncertainty_depth.config import NetworkConfig
-from uncertainty_depth.model_folder.writing import create, set_members, write_member
-from uncertainty_depth.network.hourglass import Hourglass
 
 
 def drawn_sample(true_sigma, frames=20, pixels=1000, seed=0, tail=None, law="gaussian"):
@@ -44,15 +40,6 @@ def draw():
 
 
 @pytest.fixture(scope="session")
-def model_template(tmp_path_factory):
+def model_template(tmp_path_factory, make_model):
     path = tmp_path_factory.mktemp("calibration") / "model"
-    for index in range(2):
-        torch.manual_seed(index)
-        made = Hourglass(
-            NetworkConfig(backbone="tiny", decoder_width=16, head="none", input_size=(64, 64))
-        )
-        if index == 0:
-            create(path, made, {"epochs": 3})
-        write_member(path, f"m{index}", made)
-    set_members(path, ["m0", "m1"], "mc_dropout")
-    return path
+    return make_model(path, training={"epochs": 3}, head="none", input_size=(64, 64))

@@ -7,16 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from uncertainty_depth import familiarity
-from uncertainty_depth.config import NetworkConfig, PredictorConfig
+from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.familiarity import Familiarity
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.inference.predictor import Predictor
-from uncertainty_depth.model_folder.writing import create, set_members, write_member
-from uncertainty_depth.network.hourglass import Hourglass
+from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.records import DepthPrediction, Observation, SampleRange
 
 RTOL = 1e-5
@@ -25,24 +23,15 @@ STAMP = 1_700_000_000_123_456_789
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory, make_model) -> Path:
     """Return two members with a canonical focal length and random weights, and a familiarity."""
-    path = tmp_path_factory.mktemp("model")
-    config = NetworkConfig(
-        backbone="tiny",
-        decoder_width=16,
+    path = make_model(
+        tmp_path_factory.mktemp("model"),
+        "multi_epochs",
         head="laplace",
-        input_size=(80, 64),
         canonical_focal_length=0.8,
     )
-    for seed, name in enumerate("ab"):
-        torch.manual_seed(seed)
-        network = Hourglass(config)
-        if seed == 0:
-            create(path, network, {"source": "random weights"})
-        write_member(path, name, network)
-    set_members(path, ["a", "b"], "multi_epochs")
-    features = 2 * sum(network.encoder.backbone.channels)
+    features = 2 * sum(read(path).load("m0").encoder.backbone.channels)
     familiarity.write(
         path, Familiarity(np.zeros(features, np.float32), np.eye(features) + 0.0, 10.0)
     )

@@ -17,7 +17,7 @@ from uncertainty_depth.network.deployment import (
     has_bfloat16,
     prepare,
 )
-from uncertainty_depth.network.encoder import image_tensor, resize_image
+from uncertainty_depth.network.encoder import resize_image
 from uncertainty_depth.network.hourglass import Hourglass
 
 
@@ -107,12 +107,3 @@ def test_images_shrink_by_areas_and_grow_bilinearly():
         resize_image(image, (90, 80)), cv2.resize(image, (90, 80), interpolation=cv2.INTER_LINEAR)
     )
     assert np.array_equal(resize_image(image, (60, 40)), image)
-
-
-def test_images_become_floats_in_0_to_1():
-    images = np.random.default_rng(0).integers(0, 256, (2, 4, 5, 3), dtype=np.uint8)
-    tensor = image_tensor(images[:, :, ::-1])
-    assert tensor.shape == (2, 3, 4, 5)
-    np.testing.assert_allclose(
-        tensor.numpy(), images[:, :, ::-1].transpose(0, 3, 1, 2) / 255.0, rtol=1e-6
-    )

@@ -148,14 +148,11 @@ def fake_cuda(known, monkeypatch):
 def on_cuda(network):
     """Return the network with parameters and buffers that are made on the GPU, not moved."""
     for module in network.modules():
-        for name, values in module._parameters.items():
-            if values is not None:
-                made = torch.empty(values.shape, dtype=values.dtype, device=CUDA)
-                module._parameters[name] = torch.nn.Parameter(made)
-        for name, values in module._buffers.items():
-            if values is not None:
-                made = torch.empty(values.shape, dtype=values.dtype, device=CUDA)
-                module._buffers[name] = made
+        for name, values in list(module.named_parameters(recurse=False)):
+            made = torch.empty(values.shape, dtype=values.dtype, device=CUDA)
+            setattr(module, name, torch.nn.Parameter(made))
+        for name, values in list(module.named_buffers(recurse=False)):
+            setattr(module, name, torch.empty(values.shape, dtype=values.dtype, device=CUDA))
     return network
 
 

@@ -15,12 +15,11 @@ import torch
 
 from uncertainty_depth import familiarity
 from uncertainty_depth.cli.main import main
-from uncertainty_depth.config import NetworkConfig, PredictorConfig
+from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.errors import ConfigError, ModelError, SourceError
 from uncertainty_depth.familiarity import WARNING_FRAMES, Familiarity, pooled
 from uncertainty_depth.inference.predictor import Predictor
-from uncertainty_depth.model_folder.writing import create, export_half, set_members, write_member
-from uncertainty_depth.network.hourglass import Hourglass
+from uncertainty_depth.model_folder.writing import export_half
 from uncertainty_depth.records import DepthPrediction, Frame
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.judgement import GREEN, GREY, RED, Check
@@ -34,13 +33,6 @@ def gaussian(count: int, seed: int, shift: float = 0.0) -> np.ndarray:
     rng = np.random.default_rng(seed)
     mixing = np.random.default_rng(0).normal(size=(12, 12)) * np.logspace(-1, 1, 12)
     return rng.normal(size=(count, 12)) @ mixing + shift
-
-
-def test_features_that_are_equal_in_all_frames_tell_nothing():
-    """Of a network that does not look at the image."""
-    same = np.zeros((40, 2), np.float32)
-    with pytest.raises(SourceError, match="features of all frames are equal"):
-        fit(same, same[:5])
 
 
 def test_one_in_a_hundred_held_out_frames_is_above_one() -> None:
@@ -100,14 +92,10 @@ def flat(count: int, seed: int) -> list[np.ndarray]:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory, make_model) -> Path:
     """Return a model of random weights that is familiar with flat grey images."""
     path = tmp_path_factory.mktemp("model")
-    torch.manual_seed(0)
-    network = Hourglass(NetworkConfig(backbone="tiny", decoder_width=16, input_size=(80, 64)))
-    create(path, network, {"source": "flat"})
-    write_member(path, "best", network)
-    set_members(path, ["best"], "mc_dropout")
+    make_model(path, members=("best",), training={"source": "flat"})
     frames = TrainingFrames(images=flat(90, 1), depths_m=[np.ones((64, 80), np.float16)] * 90)
     add_familiarity(path, frames, range(60), range(60, 90), "cpu")
     return path
@@ -148,13 +136,6 @@ def test_sigma_is_widened_only_where_asked_and_unfamiliar(folder: Path) -> None:
     assert plain.predict(image).unfamiliarity <= 1
     np.testing.assert_array_equal(plain.predict(image).sigma_m, wide.predict(image).sigma_m)
     assert wide.sigma_name != plain.sigma_name
-
-
-def test_sigma_cannot_be_widened_by_an_engine_that_gives_no_unfamiliarity(folder: Path) -> None:
-    config = PredictorConfig(samples=2, device="cpu", engine="onnxruntime")
-    sentence = "widen_unfamiliar is true, but engine is 'onnxruntime'.*expected engine 'torch'"
-    with pytest.raises(ConfigError, match=sentence):
-        Predictor(folder, replace(config, widen_unfamiliar=True))
 
 
 def test_another_engine_gives_no_unfamiliarity(folder: Path) -> None:
