@@ -157,17 +157,6 @@ def test_predict_writes_metric_maps_at_image_size(model, tmp_path):
     assert cv2.imread(str(tmp_path / "maps" / "wide_plot.png")).std() > 10
 
 
-def test_truncated_bag_is_scored_with_a_note(bag, model, tmp_path):
-    cut = tmp_path / "cut.mcap"
-    whole = next(bag.glob("*.mcap")).read_bytes()
-    cut.write_bytes(whole[: len(whole) * 2 // 3])
-    assert run(f"evaluate {cut} --model {model} --output {tmp_path}/report") == 0
-    summary = summary_of(tmp_path / "report")
-    assert 0 < summary["frames"]["evaluated"] < 8
-    assert any("is cut off" in note for note in summary["notes"])
-    assert "is cut off" in (tmp_path / "report" / "report.html").read_text()
-
-
 @pytest.mark.skipif(
     "UNCERTAINTY_DEPTH_DATA" not in os.environ,
     reason="UNCERTAINTY_DEPTH_DATA does not name the folder with kitti_raw",
