@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -124,7 +124,8 @@ def compare(reports: Sequence[SavedReport], worst_frames: int = 5) -> Comparison
     paired = [list(map(table.__getitem__, common)) for table in tables]
     pixels = _column(paired, "pixels")
     series = _column(paired, WORST_BY)
-    scored = [_scored_again(report, common) for report in reports]
+    pairs = zip(reports, tables, strict=True)
+    scored = [_scored_again(report, table, common) for report, table in pairs]
     length = max(map(block_length, scored))
     samples = [Resampled(metrics, length) for metrics in scored]
     rows = tuple(_rows(reports, samples))
@@ -134,33 +135,32 @@ def compare(reports: Sequence[SavedReport], worst_frames: int = 5) -> Comparison
 
 
 def _by_frame(report: SavedReport) -> dict[Frame, dict[str, str]]:
-    keys = FrameKeys()
-    return {keys.next(row): row for row in report.evaluation.table.rows().dicts()}
-
-
-class FrameKeys:
-    """Makes the key of each frame of a report, called with its rows in their order."""
-
-    def __init__(self) -> None:
-        self._repeats: Counter[int] = Counter()
-
-    def next(self, row: Mapping[str, str]) -> Frame:
-        """Return the stamp, and how many earlier frames have it."""
+    """Return the rows of a report's table, in their order."""
+    table: dict[Frame, dict[str, str]] = {}
+    repeats: Counter[int] = Counter()
+    for row in report.evaluation.table.rows().dicts():
         stamp_ns = int(row["stamp_ns"])
-        self._repeats[stamp_ns] += 1
-        return stamp_ns, self._repeats[stamp_ns] - 1
+        table[stamp_ns, repeats[stamp_ns]] = row
+        repeats[stamp_ns] += 1
+    return table
 
 
-def _scored_again(report: SavedReport, common: Sequence[Frame]) -> OnlineMetrics:
-    """Return the metrics of the common frames of a report, in the order of the first report."""
+def _scored_again(
+    report: SavedReport, frames: Iterable[Frame], common: Sequence[Frame]
+) -> OnlineMetrics:
+    """Return the metrics of the common frames of a report, in the order of the first report.
+
+    Args:
+        report: to read the sums of.
+        frames: all of its frames, in their order.
+        common: those to score, in the order of the first report.
+    """
     metrics = OnlineMetrics(report.evaluation.config)
-    keys = FrameKeys()
     waiting: dict[Frame, Block] = {}
     expected = iter(common)
     frame = next(expected)
     wanted = set(common)
-    for row, block in report.evaluation.table.rows().with_sums():
-        key = keys.next(row)
+    for key, (_, block) in zip(frames, report.evaluation.table.rows().with_sums(), strict=True):
         if key in wanted:
             waiting[key] = block
         while frame in waiting:
