@@ -126,7 +126,8 @@ def test_a_model_is_calibrated_on_a_bag_from_the_command_line(model, bag, tmp_pa
     assert "written to" in capsys.readouterr().out
     assert (model / "calibration.png").exists()
     content = json.loads((model / "calibration.json").read_text())
-    assert content["not_used"]["after"]["auce"] < content["not_used"]["before"]["auce"]
+    name = {"gaussian": "auce", "laplace": "auce_laplace"}[content["distribution"]]
+    assert content["not_used"]["after"][name] < content["not_used"]["before"][name]
     (found,) = maps(model).values()
     assert found == SigmaMap.from_mapping(content["map"])
 

@@ -59,7 +59,11 @@ def record(calibration: Calibration, provenance: Provenance) -> dict[str, Any]:
         "distribution": calibration.distribution,
         "fitted_to": calibration.fitted.to_mapping(),
         "not_used": strict.plain(
-            {"reference": calibration.choice.reference, "before": before, "after": after}
+            {
+                "reference": calibration.choice.reference,
+                "before": named(before, calibration.distribution),
+                "after": named(after, calibration.distribution),
+            }
         ),
         "frame_guarantee": calibration.guarantee().to_mapping(),
     }
@@ -82,22 +86,34 @@ def as_mapping(calibration: Calibration, provenance: Provenance) -> dict[str, An
         "law_scores": choice.law_scores,
         "reference": choice.reference,
         "fitted_to": calibration.fitted.to_mapping(),
-        "held_out": choice.held_out,
+        "held_out": {
+            name: named(scores, choice.distribution) for name, scores in choice.held_out.items()
+        },
         "rejected": choice.rejected,
-        "not_used": {"before": before, "after": after, "rejected": calibration.rejected()},
+        "not_used": {
+            "before": named(before, choice.distribution),
+            "after": named(after, choice.distribution),
+            "rejected": calibration.rejected(),
+        },
         "frame_guarantee": calibration.guarantee().to_mapping(),
-        "trials": [_trial_mapping(trial) for trial in calibration.trials],
+        "trials": [_trial_mapping(trial, choice.distribution) for trial in calibration.trials],
     }
 
 
-def _trial_mapping(trial: Trial) -> dict[str, Any]:
+def named(scores: Scores, distribution: str) -> Scores:
+    """Return scores by the names that `evaluate` gives them, e.g. `auce_laplace`."""
+    suffix = "" if distribution == "gaussian" else f"_{distribution}"
+    return {f"{name}{suffix}": value for name, value in scores.items()}
+
+
+def _trial_mapping(trial: Trial, distribution: str) -> dict[str, Any]:
     return {
         "name": trial.name,
         "kind": trial.sigma_map.name,
         "frames": trial.frames,
         "pixels": trial.pixels,
-        "before": trial.before,
-        "after": trial.after,
+        "before": named(trial.before, distribution),
+        "after": named(trial.after, distribution),
     }
 
 
@@ -126,7 +142,11 @@ def table(calibration: Calibration) -> str:
 
 def _laws(calibration: Calibration) -> list[str]:
     choice = calibration.choice
-    lines = [f"sigma is the standard deviation of a {choice.distribution} error"]
+    names = " ".join(named(dict.fromkeys(COLUMNS, 0.0), choice.distribution))
+    lines = [
+        f"sigma is the standard deviation of a {choice.distribution} error; evaluate calls the "
+        f"scores below {names}"
+    ]
     if len(choice.law_scores) > 1:
         tried = ", ".join(f"{name} {crps:.4g} m" for name, crps in choice.law_scores.items())
         lines.append(f"(CRPS of the best map: {tried})")
