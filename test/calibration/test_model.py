@@ -10,6 +10,7 @@ import pytest
 
 from uncertainty_depth.calibration import IDENTITY, SigmaMap
 from uncertainty_depth.calibration.fitted_data import FittedData
+from uncertainty_depth.calibration.half_widths import FrameGuarantee
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import PredictorConfig, SynthesisConfig
 from uncertainty_depth.errors import ModelError
@@ -49,6 +50,14 @@ def test_the_folder_gives_the_map_back_and_keeps_the_rest(model):
     assert after.pop("calibration")["mc_dropout"]["sources"] == ["bag"]
     assert after == before
     assert not [path for path in model.iterdir() if path.name.startswith(".")]
+
+
+def test_a_calibrated_model_tells_its_guarantee_by_frame(model):
+    options = PredictorConfig(samples=3, device="cpu")
+    assert "frame_guarantee" not in Predictor(model, options).describe()
+    given = FrameGuarantee(1.8, 0.9, 0.9, 30, 12)
+    set_calibration(model, "mc_dropout", MAP, {"frame_guarantee": given.to_mapping()})
+    assert Predictor(model, options).describe()["frame_guarantee"] == given.sentence()
 
 
 def test_a_calibrated_model_predicts_the_map_of_its_raw_sigma(model):

@@ -156,6 +156,16 @@ class FrameGuarantee:
         }
 
     @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> FrameGuarantee | None:
+        """Return the guarantee in a calibration's record; None if it has none.
+
+        Raises:
+            ModelError: it is damaged.
+        """
+        values = record.get("frame_guarantee")
+        return None if values is None else cls.from_mapping(values)
+
+    @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> FrameGuarantee:
         """Read what `to_mapping` returned.
 

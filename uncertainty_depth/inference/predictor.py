@@ -371,6 +371,7 @@ class Predictor:
         config = self.config
         network_config = networks[-1].config
         fitted_to = self.data_monitor.fitted_to
+        guarantee = self._settings.guarantee
         return {
             "model": self.model.name,
             "method": self.method,
@@ -385,6 +386,7 @@ class Predictor:
             **({"fitted_to": fitted_to.to_mapping()} if fitted_to else {}),
             **({"widened": "where unfamiliar"} if config.widen_unfamiliar else {}),
             "interval": self._settings.half_widths.origin,
+            **({"frame_guarantee": guarantee.sentence()} if guarantee else {}),
             "parameters": sum(tensor.numel() for tensor in weights),
             "backbone": network_config.backbone,
             "head": network_config.head,

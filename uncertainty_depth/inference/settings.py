@@ -16,7 +16,12 @@ from uncertainty_depth.calibration.fitted_data import (
     check_strength,
     strength_of,
 )
-from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION, HalfWidths, from_record
+from uncertainty_depth.calibration.half_widths import (
+    BY_DISTRIBUTION,
+    FrameGuarantee,
+    HalfWidths,
+    from_record,
+)
 from uncertainty_depth.calibration.sigma_map import SigmaMap
 from uncertainty_depth.config import UNTRAINED_METHODS, PredictorConfig
 from uncertainty_depth.errors import ConfigError, ModelError
@@ -36,12 +41,14 @@ class Calibration(NamedTuple):
         sigma_map: maps raw to calibrated sigma.
         fitted_to: the data it was fitted to; None if the record does not say.
         half_widths: measured half widths of intervals, in sigmas; None if not measured.
+        guarantee: the guarantee by frame; None if the record has none.
         record: all of its entry in `model.json`.
     """
 
     sigma_map: SigmaMap
     fitted_to: FittedData | None
     half_widths: HalfWidths | None
+    guarantee: FrameGuarantee | None
     record: Mapping[str, Any]
 
 
@@ -61,7 +68,8 @@ def _calibration(record: Mapping[str, Any]) -> Calibration:
     sigma_map = SigmaMap.from_mapping(record)
     fitted = record.get("fitted_to")
     fitted_to = None if fitted is None else FittedData.from_mapping(fitted)
-    return Calibration(sigma_map, fitted_to, from_record(record), record)
+    guarantee = FrameGuarantee.from_record(record)
+    return Calibration(sigma_map, fitted_to, from_record(record), guarantee, record)
 
 
 class Settings(NamedTuple):
@@ -73,6 +81,7 @@ class Settings(NamedTuple):
         sigma_map: maps raw to calibrated sigma.
         monitor: compares the data with the calibration data; None without a calibration.
         half_widths: half widths of intervals, in sigmas.
+        guarantee: the calibration's guarantee by frame; None without one.
     """
 
     config: PredictorConfig
@@ -80,6 +89,7 @@ class Settings(NamedTuple):
     sigma_map: SigmaMap
     monitor: DataMonitor | None
     half_widths: HalfWidths
+    guarantee: FrameGuarantee | None
 
 
 class ModelOptions:
@@ -115,9 +125,10 @@ class ModelOptions:
         uncalibrated = BY_DISTRIBUTION[distribution_of(self._head)]
         found = self._calibrations.get(key)
         if found is None or not config.calibrated:
-            return Settings(config, key, IDENTITY, None, uncalibrated)
+            return Settings(config, key, IDENTITY, None, uncalibrated, None)
         half_widths = found.half_widths or uncalibrated
-        return Settings(config, key, found.sigma_map, self._monitors.get(key), half_widths)
+        monitor = self._monitors.get(key)
+        return Settings(config, key, found.sigma_map, monitor, half_widths, found.guarantee)
 
     def check(self, config: PredictorConfig) -> None:
         """Raise `ConfigError` unless the model has the sigma that these options ask for.

@@ -57,8 +57,7 @@ class SavedMap:
     @property
     def guarantee(self) -> FrameGuarantee | None:
         """The guarantee by frame; None if the file has none."""
-        values = self.provenance.get("frame_guarantee")
-        return None if values is None else FrameGuarantee.from_mapping(values)
+        return FrameGuarantee.from_record(self.provenance)
 
     def write(self, path: Path) -> None:
         """Write the file, whole or not at all."""
