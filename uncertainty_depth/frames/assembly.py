@@ -162,15 +162,11 @@ class Assembly(ABC):
         """Return how many images may wait for what this one still needs; 0 if it needs nothing."""
         if isinstance(outcome, Skipped) or outcome.cloud is None:
             return 0
-        if self.cameras.is_awaited(outcome.stamp_ns) or self._awaits_transform(outcome):
+        viewpoint = self._viewpoint(outcome.reference)
+        is_awaited = self.cameras.is_awaited(outcome.stamp_ns)
+        if is_awaited or self._ground_truth.is_awaited(outcome.cloud, viewpoint):
             return self._queue_size
         return 0
-
-    def _awaits_transform(self, outcome: Outcome) -> bool:
-        if outcome.cloud is None:
-            return False
-        viewpoint = self._viewpoint(outcome.reference)
-        return self._ground_truth.is_awaited(outcome.cloud, viewpoint)
 
     def _frame_or_reason(self, outcome: Outcome | Skipped) -> Frame | Skipped:
         index = self._decided

@@ -63,7 +63,9 @@ class Cameras:
             key = description_key(message)
             if self._calibrations and key == self._calibrations[-1].key and not went_back:
                 return
-            rectifier: Rectifier | MessageError = self._known(key) or Rectifier(
+            earlier = (item.rectifier for item in self._calibrations if item.key == key)
+            known = next((one for one in earlier if isinstance(one, Rectifier)), None)  # a loop
+            rectifier: Rectifier | MessageError = known or Rectifier(
                 calibration_from_info(message), self._distorted_images
             )
         except MessageError as error:
@@ -74,13 +76,6 @@ class Cameras:
         self._calibrations.append(_InForce(stamp, key, rectifier))
         if isinstance(rectifier, Rectifier) and not rectifier.calibration.is_rectified:
             self._note(f"{self.topic} is {rectifier.describe()}")
-
-    def _known(self, key: tuple[Any, ...]) -> Rectifier | None:
-        """Return the rectifier of an earlier equal message: a bag may loop."""
-        for item in self._calibrations:
-            if item.key == key and isinstance(item.rectifier, Rectifier):
-                return item.rectifier
-        return None
 
     def at(self, time_ns: int) -> Rectifier | None:
         """Return the rectifier for an image with this stamp; None before the first camera info.

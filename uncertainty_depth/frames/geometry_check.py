@@ -154,17 +154,10 @@ class GeometryCheck:
             scan: the LiDAR scan that the ground truth was made from, if any. Other extrinsics are
                 tried only with a camera and a scan.
         """
-        if self._frames % self._stride == 0:
-            self._look(image, ground_truth_m, camera, scan)
+        is_due = self._frames % self._stride == 0
         self._frames += 1
-
-    def _look(
-        self,
-        image: NDArray[np.uint8] | None,
-        ground_truth_m: NDArray[np.floating],
-        camera: Camera | None,
-        scan: Scan | None,
-    ) -> None:
+        if not is_due:
+            return
         valid = np.isfinite(ground_truth_m)
         if valid.any():
             self._medians_m.append(float(np.median(ground_truth_m[valid])))

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -149,7 +150,7 @@ class OpenRecording:
     def records(self, topics: Collection[str]) -> Iterator[Record]:
         """Yield each message on `topics` as bytes; several files are merged by log time."""
         streams = [self._records_of(reader, topics) for reader in self._readers]
-        yield from heapq.merge(*streams, key=lambda record: record.log_ns)
+        yield from heapq.merge(*streams, key=attrgetter("log_ns"))
 
     def first(self, topic: str) -> Any | None:
         """Return the first readable message on `topic`; None if there is none."""

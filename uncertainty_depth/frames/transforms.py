@@ -19,17 +19,6 @@ JUMP_NS = SECOND_NS  # a larger step back is a time jump: the bag loops
 LOOKAHEAD_NS = 2 * SECOND_NS  # once transforms are this much later, none is expected for a stamp
 
 
-class FixedPose:
-    """The pose of one frame in another, at all times."""
-
-    def __init__(self, pose: NDArray[np.float64]) -> None:
-        self._pose = pose
-
-    def at(self, time_ns: int | None) -> NDArray[np.float64]:
-        """Return the (4, 4) pose."""
-        return self._pose
-
-
 class MovingPose:
     """The poses of one frame in another over the last 10 s, interpolated between their stamps."""
 
@@ -87,13 +76,13 @@ class MovingPose:
 
 
 class _Edge(NamedTuple):
-    """A pose, or the inverse of one."""
+    """A pose, or the inverse of one; a matrix holds at all times."""
 
-    pose: FixedPose | MovingPose
+    pose: NDArray[np.float64] | MovingPose
     is_inverse: bool
 
     def at(self, time_ns: int | None) -> NDArray[np.float64]:
-        pose = self.pose.at(time_ns)
+        pose = self.pose.at(time_ns) if isinstance(self.pose, MovingPose) else self.pose
         return np.linalg.inv(pose).astype(np.float64) if self.is_inverse else pose
 
 
@@ -120,7 +109,7 @@ class TransformTree:
 
     def add(self, parent: str, child: str, child_to_parent: NDArray[np.float64]) -> None:
         """Add or replace one fixed transform, (4, 4): the pose of `child` in `parent`."""
-        self._connect(parent.lstrip("/"), child.lstrip("/"), FixedPose(child_to_parent))
+        self._connect(parent.lstrip("/"), child.lstrip("/"), child_to_parent)
 
     def add_moving(
         self, time_ns: int, parent: str, child: str, child_to_parent: NDArray[np.float64]
@@ -226,7 +215,7 @@ class TransformTree:
         poses = [edge.pose for edge in chain]
         return any(isinstance(pose, MovingPose) and pose.newest_ns < time_ns for pose in poses)
 
-    def _connect(self, parent: str, child: str, pose: FixedPose | MovingPose) -> _Edge:
+    def _connect(self, parent: str, child: str, pose: NDArray[np.float64] | MovingPose) -> _Edge:
         edge = _Edge(pose, is_inverse=False)
         self._neighbours.setdefault(parent, {})[child] = edge
         self._neighbours.setdefault(child, {})[parent] = _Edge(pose, is_inverse=True)

@@ -284,11 +284,9 @@ def image_coordinates(
         & (rows < camera.height - 0.5)
         & np.isfinite(depth)
     )
-    return _nearest_pixel(columns[inside]), _nearest_pixel(rows[inside]), depth[inside]
-
-
-def _nearest_pixel(coordinates: NDArray[np.float64]) -> NDArray[np.intp]:
-    return np.floor(coordinates + 0.5).astype(np.intp)
+    column = np.floor(columns[inside] + 0.5).astype(np.intp)
+    row = np.floor(rows[inside] + 0.5).astype(np.intp)
+    return column, row, depth[inside]
 
 
 def project(

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,8 +18,6 @@ from uncertainty_depth.network.deployment import choose_device
 from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.network.encoder import download
 from uncertainty_depth.training.frames import TrainingFrames
-
-logger = logging.getLogger(__name__)
 
 MAX_FRAMES = 4000
 MAX_FEATURES = 2048
@@ -110,20 +107,6 @@ def add_familiarity(
     fitted = fit(_features(network, frames, selection), _features(network, frames, held_out))
     familiarity.write(model.path, fitted)
     return fitted
-
-
-def try_to_add(
-    folder: Path,
-    frames: TrainingFrames,
-    indices: Sequence[int],
-    held_out: Sequence[int],
-    device: str,
-) -> None:
-    """Add the familiarity to a trained model, or log why it cannot be computed."""
-    try:
-        add_familiarity(folder, frames, indices, held_out, device)
-    except (SourceError, ModelError) as error:
-        logger.warning("the model cannot detect unfamiliar frames: %s", error)
 
 
 @torch.inference_mode()

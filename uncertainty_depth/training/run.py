@@ -18,7 +18,7 @@ from uncertainty_depth.network.depth_network import check_network
 from uncertainty_depth.options import check, to_mapping
 from uncertainty_depth.sparse_depth import parse
 from uncertainty_depth.training import record
-from uncertainty_depth.training.familiarity import try_to_add
+from uncertainty_depth.training.familiarity import add_familiarity
 from uncertainty_depth.training.frames import read_frames, split, warn_of_sparse_ground_truth
 from uncertainty_depth.training.member_run import (
     MemberRun,
@@ -101,7 +101,10 @@ def train(
             for number in numbers:
                 MemberRun(model, number).run()
         model.finish()
-        try_to_add(output, frames, indices, held_out, training.device)
+        try:
+            add_familiarity(output, frames, indices, held_out, training.device)
+        except (SourceError, ModelError) as error:
+            logger.warning("the model cannot detect unfamiliar frames: %s", error)
     return output
 
 
