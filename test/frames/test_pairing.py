@@ -6,10 +6,13 @@ In every interleaving, in disorder and through jumps in time.
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from uncertainty_depth.frames.pairing import NearestClouds
+from uncertainty_depth.frames.pairing import ExactPairs, NearestClouds
 
 MS = 1_000_000
 stamps = st.lists(st.integers(0, 2000), max_size=40).map(sorted)
@@ -133,3 +136,25 @@ def test_in_whatever_disorder_each_reference_is_decided_once_and_never_beyond_th
     assert pairer.counts["paired"] + pairer.counts["unmatched"] == len(outcomes)
     clouds = sum(kind == "cloud" for kind, _ in events)
     assert pairer.counts["clouds_unmatched"] <= clouds
+
+
+def message(megabytes: int) -> SimpleNamespace:
+    return SimpleNamespace(data=np.zeros(megabytes * 2**20, np.uint8))
+
+
+def test_what_waits_is_bounded_by_its_bytes_too():
+    """An attacker, or a camera of 100 megapixels, fills no memory with 30 messages."""
+    pairs = ExactPairs(30)
+    pairer = NearestClouds(["lidar"], 0.05, 30)
+    given_up = [lost for stamp in range(5) for lost in pairs.add(0, stamp, message(100))[1]]
+    assert [lost.stamp_ns for lost in given_up] == [0, 1, 2]
+    pushed_out = [
+        outcome.stamp_ns
+        for stamp in range(5)
+        for outcome in pairer.add_reference(stamp, (message(50), message(50)))
+    ]
+    assert (pushed_out, pairer.counts["pushed_out"]) == ([0, 1, 2], 3)
+    clouds = NearestClouds(["lidar"], 0.05, 30)
+    for stamp in range(5):
+        clouds.add_cloud("lidar", stamp, message(100))
+    assert clouds.counts["clouds_unmatched"] == 3

@@ -26,6 +26,7 @@ from uncertainty_depth.report import saved_state
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.verdict import judge
 from uncertainty_depth.ros.live_scores import MAX_LATE, LiveScores, Scored
+from uncertainty_depth.ros.messages import points_message
 from uncertainty_depth.ros.sigma_messages import PredictionInfo, info_values, read_info
 
 WIDTH = 32
@@ -144,6 +145,16 @@ def unknown_encoding(robot):
     robot.scan(100)
 
 
+def own_cloud(robot):
+    """As `points/clearing` is, remapped to the LiDAR."""
+    robot.predict(100)
+    points = robot.make.points_on_plane()
+    clearing = np.column_stack((points, np.full(len(points), 2.0))).astype(np.float32)
+    layout = [(name, np.float32) for name in ("x", "y", "z", "clearing_sigmas")]
+    message = points_message(clearing.view(layout)[:, 0], robot.make.header(100 * MS))
+    robot.add("lidar/points", message)
+
+
 def short_cloud(robot):
     robot.predict(100)
     cloud = robot.make.cloud(robot.make.points_on_plane(), 100 * MS)
@@ -171,6 +182,7 @@ PLANE = np.column_stack([np.linspace(-1, 1, 200), np.linspace(-1, 1, 200), np.fu
 FAULTS = {
     "uncertainty_wrong_size": wrong_size,
     "image_unknown_encoding": unknown_encoding,
+    "cloud_of_prediction": own_cloud,
     "cloud_wrong_size": short_cloud,
     "cloud_without_xyz": scanned(names="abc"),
     "cloud_without_points": scanned(np.full((30, 3), np.nan)),
@@ -219,6 +231,15 @@ def test_frames_wait_for_a_camera_info_that_comes_late_but_no_more_than_the_queu
     robot.scan(100)
     robot.finish()
     assert robot.skipped == {"no_camera_info": 1}
+
+
+def test_frames_that_wait_are_bounded_by_their_bytes_too(make):
+    robot = Robot(make, info=False)
+    for stamp in range(100, 600, 100):
+        robot.predict(stamp, size=(3000, 4000))  # 96 MB
+        robot.scan(stamp)
+    assert robot.skipped == {"no_camera_info": 3}
+    assert len(robot.run.frames) == 2
 
 
 def test_each_image_has_the_camera_info_of_its_time_whatever_comes_first(make):

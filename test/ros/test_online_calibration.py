@@ -11,18 +11,20 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
-from diagnostic_msgs.msg import DiagnosticArray
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rcl_interfaces.msg import Log
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from std_msgs.msg import String
 
 from test.ros.conftest import FakePredictor
+from uncertainty_depth.calibration.correction import KNOTS, Correction
 from uncertainty_depth.calibration.online_loop import AsPublished
 from uncertainty_depth.messages.decoding import stamp_ns
 from uncertainty_depth.messages.depth_images import decode_depth
 from uncertainty_depth.records import DepthPrediction, Frame, SampleRange
 from uncertainty_depth.ros.evaluator_node import EvaluatorNode
+from uncertainty_depth.ros.messages import status_message
 from uncertainty_depth.ros.sigma_messages import (
     ESTIMATE,
     PREDICTION,
@@ -41,6 +43,10 @@ UNFAMILIARITY = 2.5
 FACTOR = ERROR_M / (1.96 * OWN_SIGMA_M)
 IDENTITY = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+def ns(time_s: float) -> int:
+    return round(time_s * SECOND_NS)
 
 
 class OverconfidentPredictor(FakePredictor):
@@ -72,7 +78,7 @@ class Robot:
 
     def image(self, time_s: float) -> tuple[float, PredictionInfo]:
         """Return sigma and how it was made."""
-        stamp = round(time_s * SECOND_NS)
+        stamp = ns(time_s)
         self._camera.publish(self._make.camera_info(stamp, WIDTH, HEIGHT))
         self._images.publish(self._make.image(stamp, np.zeros((HEIGHT, WIDTH, 3), np.uint8)))
         self._sent += 1
@@ -88,7 +94,11 @@ class Robot:
 
     def cloud(self, time_s: float, points: np.ndarray | None = None) -> None:
         points = self._make.points_on_plane() if points is None else points
-        self._clouds.publish(self._make.cloud(points, round(time_s * SECOND_NS)))
+        self._clouds.publish(self._make.cloud(points, ns(time_s)))
+
+
+def text_of(message):
+    return message.status[0].message
 
 
 def values_of(message):
@@ -100,57 +110,65 @@ def factor_of(message) -> float:
     return read.correction.max_factor
 
 
-def wait_for_estimate(graph, node, time_s: int) -> None:
-    """Wait until the depth node has the estimate of this time."""
-    correction = node.cameras[0]._predictions._correction
-
-    def is_there() -> bool:
-        estimate = correction._of_sigma
-        return estimate is not None and estimate.stamp_ns >= time_s * SECOND_NS
-
-    graph.until(is_there, "the estimate in the depth node")
-
-
 def test_sigma_is_corrected_without_running_away_and_returns_when_lidar_is_gone(
     graph, start, make
 ):
-    node = start(use_online_calibration=True, widen_unfamiliar=True)
+    start(use_online_calibration=True, widen_unfamiliar=True)
     graph.start(EvaluatorNode, lidar_to_camera=IDENTITY, calibration_min_frames=2)
     diagnostics = graph.inbox(DiagnosticArray, "/diagnostics", 50)
     estimates = graph.inbox(DiagnosticArray, "uncertainty/calibration", LATCHED)
     graph.until(lambda: graph.node.count_subscribers("lidar/points"), "the evaluator's input")
     robot = Robot(graph, make)
-    sigmas = []
-    for second in range(8):
-        sigma, info = robot.image(100 + second)
-        sigmas.append(sigma)
-        robot.cloud(100 + second)
-        if second >= 1:
-            estimate = estimates.wait_for(
-                lambda message, second=second: message.header.stamp.sec == 100 + second
-            )
-            assert factor_of(estimate) == pytest.approx(FACTOR, rel=0.15)
-            wait_for_estimate(graph, node, 100 + second)
-    assert sigmas[:2] == pytest.approx([UNFAMILIARITY * OWN_SIGMA_M] * 2)
-    assert sigmas[-1] == pytest.approx(OWN_SIGMA_M * FACTOR, rel=0.15)
+    for second in (100, 101, 102):
+        sigma, info = robot.image(second)
+        robot.cloud(second)
+    assert sigma == pytest.approx(UNFAMILIARITY * OWN_SIGMA_M)
+    assert info.in_force.source == "own"
+    estimate = estimates.wait_for(lambda message: message.header.stamp.sec == 102)
+    assert factor_of(estimate) == pytest.approx(FACTOR, rel=0.15)
+    for time_s in np.arange(102.2, 112.0, 0.2):
+        sigma, info = robot.image(time_s)
+        if info.in_force.reason == "at the estimate" and info.in_force.widened_by == 1:
+            break
+    assert sigma == pytest.approx(OWN_SIGMA_M * FACTOR, rel=0.15)
     assert info.in_force.source == "online"
     assert (info.unfamiliarity, info.in_force.widened_by) == (UNFAMILIARITY, 1.0)
     assert info.half_widths.at(0.95) == pytest.approx(1.96, abs=0.001)
-    facts = node.cameras[0]._facts()
-    assert facts["calibration"] == "online"
-    assert facts["samples_used"] == "8 of 8"
-    diagnostics.wait_for(
-        lambda message: float(values_of(message).get("calibration.recent_coverage", 0)) > 0.5
-    )
+    told = diagnostics.wait_for(lambda message: values_of(message).get("calibration") == "online")
+    assert values_of(told)["samples_used"] == "8 of 8"
+    robot.cloud(time_s)  # of a corrected frame: the estimate is still of the model's own sigma
+    again = estimates.wait_for(lambda message: stamp_ns(message.header) == ns(time_s))
+    assert factor_of(again) == pytest.approx(FACTOR, rel=0.15)
 
     late = graph.inbox(DiagnosticArray, "uncertainty/calibration", LATCHED)  # it is latched
     assert factor_of(late.wait()[0]) == pytest.approx(FACTOR, rel=0.15)
-    for second in range(118, 134):  # more than calibration_timeout after the last cloud
+    for second in range(124, 140):  # more than calibration_timeout after the last cloud
         sigma, info = robot.image(second)
     assert sigma == pytest.approx(UNFAMILIARITY * OWN_SIGMA_M)
     assert info.in_force.source == "own"
-    assert info.in_force.reason.startswith("the newest estimate is 26.0 s old")
-    assert node.cameras[0]._facts()["calibration"] == "own"
+    assert "s old" in info.in_force.reason
+    diagnostics.wait_for(lambda message: values_of(message).get("calibration") == "own")
+
+
+def test_an_estimate_beyond_a_limit_for_ten_seconds_is_a_warning(graph, start, make):
+    start(use_online_calibration=True)
+    diagnostics = graph.inbox(DiagnosticArray, "/diagnostics", 50)
+    estimates = graph.publisher(DiagnosticArray, "uncertainty/calibration", LATCHED)
+    robot = Robot(graph, make)
+    tiny = Correction((-6.0,) * len(KNOTS)).to_mapping()
+    values = {
+        "sigma": FakePredictor.sigma_name,
+        "correction": json.dumps(tiny),
+        "depth_scale": "",
+        "scale_sigma": "",
+    }
+    for second in range(100, 116):
+        estimates.publish(status_message(make.header(ns(second)), ESTIMATE, "", values))
+        sigma, _ = robot.image(second)
+        assert sigma == pytest.approx(OWN_SIGMA_M)  # by default it does not shrink
+    told = diagnostics.wait_for(lambda message: "calibration_min_factor 1 for" in text_of(message))
+    assert told.status[0].level == DiagnosticStatus.WARN
+    assert "a LiDAR that is independent of the depth" in text_of(told)
 
 
 def test_by_default_sigma_is_the_model_s_own_and_all_samples_are_used(graph, start, make):
@@ -206,23 +224,31 @@ def has_scale_of(node, stamp: int) -> bool:
 
 def test_a_budget_limits_the_samples_and_each_prediction_tells_how_many(graph, start, make):
     start(frame_budget_ms=0.001)
+    diagnostics = graph.inbox(DiagnosticArray, "/diagnostics", 50)
     robot = Robot(graph, make)
     ranges = [robot.image(100 + second)[1].samples for second in range(12)]
     counts = [samples.count for samples in ranges]
     assert counts == [2, 4] * 4 + [2] * 4  # learning, then the least
     heard = {number for samples in ranges[-4:] for number in samples.numbers(8)}
     assert heard == set(range(8))
+    told = diagnostics.wait_for(lambda message: "fewest samples take longer" in text_of(message))
+    assert told.status[0].level == DiagnosticStatus.WARN
+    values = values_of(told)
+    assert (values["frame_budget_ms"], values["samples_used"][:1]) == ("0.001", "2")
+    assert 1 <= int(values["over_budget"]) <= 8  # the batches of two
 
 
 def test_an_estimate_that_cannot_be_read_is_ignored(graph, start, make):
-    node = start(use_online_calibration=True)
+    start(use_online_calibration=True)
+    diagnostics = graph.inbox(DiagnosticArray, "/diagnostics", 50)
     broken = graph.publisher(DiagnosticArray, "uncertainty/calibration", LATCHED)
     broken.publish(DiagnosticArray())
     sigma, info = Robot(graph, make).image(100)
     assert sigma == pytest.approx(OWN_SIGMA_M)
     assert info.in_force.reason.startswith("no estimate has come")
-    assert node.cameras[0].health.dropped() == {}
-    assert node.cameras[0].health.counts()["refused.uncertainty/calibration"] == 1
+    told = diagnostics.wait_for(lambda message: values_of(message).get("processed") == "1")
+    assert values_of(told)["refused.uncertainty/calibration"] == "1"
+    assert not any(name.startswith("dropped.") for name in values_of(told))
 
 
 @pytest.mark.parametrize(("confidence_type", "frames"), [("sigma", 1), ("rank_up", 0)])

@@ -6,7 +6,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
-import subprocess
+import signal
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +14,7 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
+from test.ros.conftest import NODE_COMMAND
 from uncertainty_depth.config import (
     DepthNodeConfig,
     EvaluatorNodeConfig,
@@ -346,10 +347,10 @@ sys.exit(service.run())
 
 
 @pytest.fixture
-def launch(description, tmp_path):
-    """Runs a launch file with the package installed, with these programs as its nodes."""
+def launch(description, start_python, tmp_path, monkeypatch):
+    """Starts a launch file with the package installed, with these programs as its nodes."""
 
-    def run(name, *arguments, **programs):
+    def start(name, *arguments, **programs):
         index = tmp_path / "share" / "ament_index" / "resource_index" / "packages"
         scripts = tmp_path / "lib" / "uncertainty_depth"
         share = tmp_path / "share" / "uncertainty_depth"
@@ -361,34 +362,43 @@ def launch(description, tmp_path):
             (scripts / program).write_text(f"#!/bin/sh\n{text}\n")
             (scripts / program).chmod(0o755)
         prefixes = f"{tmp_path}:{os.environ.get('AMENT_PREFIX_PATH', '')}"
-        return subprocess.run(
-            [sys.executable, "-c", LAUNCH, ROOT / "launch" / f"{name}.launch.py", *arguments],
-            env={**os.environ, "AMENT_PREFIX_PATH": prefixes},
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        monkeypatch.setenv("AMENT_PREFIX_PATH", prefixes)
+        return start_python("-c", LAUNCH, str(ROOT / "launch" / f"{name}.launch.py"), *arguments)
 
-    return run
+    return start
 
 
 @pytest.mark.parametrize(("code", "expected"), [(3, 1), (0, 0)])
 def test_launch_ends_with_a_node_and_tells_its_failure(launch, code, expected):
     """The other node is stopped as Ctrl-C does: it writes its report."""
-    ended = launch(
+    process = launch(
         "robot",
         depth_node=f"sleep 1; exit {code}",
         evaluator_node="trap 'echo report; exit 0' INT; while :; do sleep .1; done",
     )
-    assert ended.returncode == expected, ended.stderr
-    assert "report" in ended.stdout + ended.stderr
+    assert process.end() == expected, process.output
+    assert "report" in process.output
     if code:
-        assert "depth_node-1 ended with exit code 3" in ended.stdout + ended.stderr
+        assert "depth_node-1 ended with exit code 3" in process.output
+
+
+def test_one_process_serves_all_cameras_with_the_lidar_that_they_share(launch, tiny_model):
+    """The documented example."""
+    process = launch(
+        "depth",
+        *(f"model:={tiny_model}", "cameras:=front rear", "one_process:=true"),
+        *("image:=/{camera}/image_raw", "camera_info:=/{camera}/camera_info"),
+        "lidar:=/lidar/points",
+        depth_node=f"exec {sys.executable} -c '{NODE_COMMAND.format('depth_node')}' \"$@\"",
+    )
+    process.wait_for_output("mc_dropout on")
+    assert process.end(signal.SIGINT) == 0, process.output
+    assert "process has finished cleanly" in process.output
+    assert "process has died" not in process.output
 
 
 def test_nothing_is_started_where_rviz_is_asked_for_and_missing(launch):
-    ended = launch("depth", "rviz:=true", depth_node="echo started")
-    assert ended.returncode == 1
-    assert "rviz2 is not installed" in ended.stdout + ended.stderr
-    assert "started" not in ended.stdout + ended.stderr
+    process = launch("depth", "rviz:=true", depth_node="echo started")
+    assert process.end() == 1, process.output
+    assert "rviz2 is not installed" in process.output
+    assert "started" not in process.output

@@ -15,7 +15,7 @@ from uncertainty_depth.errors import MessageError
 from uncertainty_depth.frames.cameras import Cameras
 from uncertainty_depth.frames.extrinsics import Viewpoint
 from uncertainty_depth.frames.ground_truth import GroundTruth
-from uncertainty_depth.frames.pairing import NearestClouds, Outcome
+from uncertainty_depth.frames.pairing import NearestClouds, Outcome, surplus
 from uncertainty_depth.frames.topics import Topics
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.messages.decoding import frame_name, stamp_ns
@@ -101,7 +101,7 @@ class Assembly(ABC):
 
     def decided(self) -> Iterator[Frame | Skipped]:
         """Yield each image that waits for nothing more, as a frame or the reason for its loss."""
-        while self._waiting and len(self._waiting) > self._patience(self._waiting[0]):
+        while self._waiting and surplus(self._waiting, self._patience(self._waiting[0])):
             yield self._frame_or_reason(self._waiting.popleft())
 
     def finish(self) -> Iterator[Frame | Skipped]:

@@ -4,9 +4,31 @@
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+MAX_WAITING_BYTES = 256 * 2**20
+"""Data of the messages that wait in one queue: 30 maps of 2 megapixels, or 10 images of 8."""
+
+
+def size_of(item: Any) -> int:
+    """Return the bytes of a message's data, or of several messages' together."""
+    if isinstance(item, tuple):
+        return sum(map(size_of, item))
+    return len(getattr(item, "data", ()))
+
+
+def surplus(items: Sequence[Any], queue_size: int) -> int:
+    """Return how many of the oldest items must leave, so that `queue_size` and the bytes hold."""
+    kept = 0
+    size = 0
+    for item in reversed(items):
+        size += size_of(item)
+        if kept == queue_size or size > MAX_WAITING_BYTES:
+            break
+        kept += 1
+    return len(items) - kept
 
 
 class Unmatched(NamedTuple):
@@ -21,7 +43,7 @@ class ExactPairs:
     """Keeps each message of side 0 or 1 until its partner with the same stamp comes."""
 
     def __init__(self, queue_size: int) -> None:
-        """Start empty; at most `queue_size` messages wait."""
+        """Start empty; at most `queue_size` messages wait, of `MAX_WAITING_BYTES` together."""
         self._queue_size = queue_size
         self._waiting: OrderedDict[tuple[int, int], Any] = OrderedDict()
 
@@ -38,7 +60,7 @@ class ExactPairs:
         if earlier is not None:
             unmatched.append(Unmatched(stamp_ns, side, earlier))
         self._waiting[stamp_ns, side] = item
-        while len(self._waiting) > self._queue_size:
+        for _ in range(surplus([*self._waiting.values()], self._queue_size)):
             key, oldest = self._waiting.popitem(last=False)
             unmatched.append(Unmatched(*key, oldest))
         return None, unmatched
@@ -124,7 +146,7 @@ class NearestClouds:
         self._newest_reference = max(stamp_ns, self._newest_reference or stamp_ns)
         self._references.append((stamp_ns, item))
         outcomes += self._decide_complete()
-        overflow = max(0, len(self._references) - self._queue_size)
+        overflow = surplus([item for _, item in self._references], self._queue_size)
         self.counts["pushed_out"] += overflow
         return outcomes + self._decide(overflow)
 
@@ -139,7 +161,7 @@ class NearestClouds:
         self._newest_cloud[stream] = max(stamp_ns, newest_ns or stamp_ns)
         clouds = self._clouds[stream]
         clouds.append(_Cloud(stamp_ns, item))
-        while len(clouds) > self._queue_size:
+        for _ in range(surplus([cloud.item for cloud in clouds], self._queue_size)):
             self._forget_first(clouds)
         return outcomes + self._decide_complete()
 
