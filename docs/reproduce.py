@@ -3,7 +3,7 @@
 
 A block is what stands between `<!-- made by: NAME -->` and `<!-- end -->` in a Markdown file.
 
-    python docs/reproduce.py demo-model demo-scores demo-calibration
+    python docs/reproduce.py demo-model demo-scores
     python docs/reproduce.py nyu-scores --data NYU_DIR --models MODELS_DIR
     python docs/reproduce.py nyu-larger --reports REPORTS_DIR
 
@@ -20,7 +20,6 @@ import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,21 +35,16 @@ from experiments.nyu_methods import (
 from experiments.tables import markdown, mean_and_deviation
 from uncertainty_depth import atomic
 from uncertainty_depth.calibration.fit import SHAPES, SIZES, STRENGTHS
-from uncertainty_depth.calibration.report import text
-from uncertainty_depth.calibration.run import LABELS, Calibration, calibrate
-from uncertainty_depth.config import CalibrationConfig, PredictorConfig, SourceConfig
-from uncertainty_depth.frames.predicted import predict_frame
+from uncertainty_depth.config import PredictorConfig, SourceConfig
 from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics import OnlineMetrics
-from uncertainty_depth.metrics.calibration import distribution_of
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.records import Frame
 
 DOCS = Path(__file__).resolve().parent
 DEMO = DOCS.parent / "uncertainty_depth" / "models" / "demo"
 UNSEEN = "synthetic:worlds=16,frames=3,rate=0.5,seed=20000,test_objects=true"
-SEQUENCES = [f"synthetic:worlds=2,frames=12,seed={seed}" for seed in (101, 102, 103)]
 BASELINES = {
     "constant": "– constant",
     "proportional_to_depth": "– depth",
@@ -223,38 +217,6 @@ def _change(seeds: Sequence[Mapping[str, float]], key: str) -> str:
     return f"{np.mean(changes):+.0f}{deviation}%"
 
 
-def demo_calibration(_: Inputs) -> str:
-    """Calibrate the demo's model on three sequences, each by the map of the two others."""
-    predictor = Predictor(DEMO, PredictorConfig(device="cpu", calibrated=False))
-    calibration = _calibrated(predictor, SEQUENCES)
-    rows = []
-    for trial in calibration.trials:
-        rows.append([trial.name, "before", *_scores(trial.before)])
-        rows.append([f"map: {trial.sigma_map.name}", "after", *_scores(trial.after)])
-    before, after = calibration.scores()
-    rows.append(["mean", "before", *_scores(before)])
-    rows.append(["", "after", *_scores(after)])
-    return markdown(["", "", *LABELS.values()], rows) + "\n" + _outcome(calibration)
-
-
-def _calibrated(predictor: Predictor, sources: Sequence[str]) -> Calibration:
-    config = CalibrationConfig(distribution=distribution_of(predictor.model.network.head))
-    opened = [open_source(source, SourceConfig()) for source in sources]
-    return calibrate(opened, partial(predict_frame, predictor), config, progress=False)
-
-
-def _scores(scores: Mapping[str, float]) -> list[str]:
-    return [text(name, scores[name]) for name in LABELS]
-
-
-def _outcome(calibration: Calibration) -> str:
-    kind = calibration.choice.sigma_map.name
-    reasons = "; ".join(calibration.rejected().values())
-    return f"The map of all is '{kind}'; " + (
-        f"rejected on frames not used: {reasons}.\n" if reasons else "written.\n"
-    )
-
-
 def nyu_scores(inputs: Inputs) -> str:
     """Score all finished seeds of the NYU experiment's networks on the official test split."""
     scores = _nyu_rows(inputs, NYU_SCORED)
@@ -338,7 +300,6 @@ BLOCKS = {
     "demo-model": Block("models.md", demo_model, is_cheap=True),
     "demo-scores": Block("models.md", demo_scores),
     "calibration-maps": Block("calibration.md", maps, is_cheap=True),
-    "demo-calibration": Block("calibration.md", demo_calibration),
     "nyu-scores": Block("../experiments/docs/nyu.md", nyu_scores, needs_folders=True),
     "nyu-pretrained": Block("../experiments/docs/nyu.md", nyu_pretrained, needs_folders=True),
     "nyu-larger": Block("../experiments/docs/nyu.md", nyu_larger, needs_folders=True),
