@@ -135,8 +135,12 @@ class LiveFrames(MapAssembly):
             return 0
         if not self.cameras and self._topics.lidars:
             return self._queue_size
-        is_late = self.cameras.is_awaited(outcome.stamp_ns) or self._awaits_transform(outcome)
-        is_late = is_late or (outcome.stamp_ns not in self._infos and self._is_described())
+        viewpoint = self._viewpoint(outcome.reference)
+        is_late = (
+            self.cameras.is_awaited(outcome.stamp_ns)
+            or self._ground_truth.is_awaited(outcome.cloud, viewpoint)
+            or (outcome.stamp_ns not in self._infos and self._is_described())
+        )
         return MAX_LATE if is_late else 0
 
     def _frame(
