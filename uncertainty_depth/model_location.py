@@ -21,11 +21,6 @@ def model_path(folder: Path | str) -> Path:
     return MODELS / path if str(path) in NAMES and not is_here else path
 
 
-def is_shipped(folder: Path) -> bool:
-    """Return whether this model folder belongs to the installation."""
-    return folder.resolve().parent == MODELS.resolve()
-
-
 MAX_BYTES = 2**22
 """Of a `model.json`; those of the package have some 10,000."""
 HUB_FILES = ("model.json", "*.safetensors")

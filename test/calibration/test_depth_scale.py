@@ -116,6 +116,29 @@ def test_the_factor_is_limited_and_settles_at_once(true_factor: float, factor: f
     assert ("4 were at the limit" in note) == is_limited
 
 
+def test_frames_too_far_apart_to_follow_are_told() -> None:
+    """An estimate comes into use two frames late, and is too old then."""
+    nodes = AsPublished(Frame.need_prediction, ON)
+    for frame in constant_drive(1.3):
+        nodes(replace(frame, stamp_ns=4 * frame.stamp_ns))
+    (note,) = nodes.scales.notes()
+    assert note.startswith("use_depth_scale: the depth of none of 6 frames was multiplied")
+    assert "the newest estimate is 4.0 s old; the limit is 2 s" in note
+
+
+def test_a_gap_in_time_forgets_the_scale() -> None:
+    estimator = Estimator()
+    depth = np.full(MIN_PIXELS, 2.0)
+
+    def add(second: float, true_factor: float) -> DepthScale | None:
+        pixels = (depth, 0.1 * depth, true_factor * depth)
+        return estimator.add(round(second * SECOND_NS), pixels, InForce(), "").scale
+
+    for second in range(10):
+        add(second, 2.0)
+    assert add(3600, 1.0).factor == pytest.approx(1.0)
+
+
 def test_switched_off_the_maps_are_the_model_s_own() -> None:
     frames = constant_drive(1.3)
     for frame, same in zip(frames, published(frames, use_depth_scale=False), strict=True):

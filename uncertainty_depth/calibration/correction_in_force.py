@@ -91,6 +91,7 @@ class InForce:
 
 BEYOND = "the estimate is beyond "
 SCALE_BEYOND = "the depth's scale is beyond its limit, a factor of "
+AT_ESTIMATE = "at the estimate"
 ONLINE = "online"
 """Source of a correction that follows an estimate."""
 OFF = InForce()
@@ -104,6 +105,7 @@ class DepthScales:
         self._scaled = 0
         self._at_limit = 0
         self._range = (math.inf, 0.0)
+        self._obstacle = ""
 
     def add(self, in_force: InForce) -> None:
         """Add what a frame was corrected by."""
@@ -113,11 +115,18 @@ class DepthScales:
             self._scaled += 1
             self._range = (min(self._range[0], factor), max(self._range[1], factor))
         self._at_limit += in_force.is_at_depth_limit
+        if in_force.depth_scale_reason not in (OFF.depth_scale_reason, AT_ESTIMATE):
+            self._obstacle = in_force.depth_scale_reason
 
     def notes(self) -> list[str]:
-        """Return the range of the factors, as sentences; none if no depth was scaled."""
+        """Return the range of the factors, or why there is none; nothing if none was asked for."""
         if not self._scaled:
-            return []
+            if not self._obstacle:
+                return []
+            return [
+                f"use_depth_scale: the depth of none of {self._frames} frames was multiplied: "
+                f"{self._obstacle}"
+            ]
         low, high = self._range
         sentence = (
             f"the depth of {self._scaled} of {self._frames} frames was multiplied by {low:.2f} to "
@@ -223,7 +232,7 @@ class CorrectionInForce:
             return InForce(correction, ONLINE, f"{BEYOND}{limit}")
         if correction != within:
             return InForce(correction, ONLINE, "moving towards the estimate")
-        return InForce(correction, ONLINE, "at the estimate")
+        return InForce(correction, ONLINE, AT_ESTIMATE)
 
     def _watch_limits(self, stamp_ns: int) -> None:
         """Set the warning from how long sigma's estimate, and whether depth's, is beyond a limit.
@@ -270,7 +279,7 @@ def _scaled(
     if scale is None:
         return replace(in_force, depth_scale_reason=problem)
     factor = min(max(scale.factor, 1 / MAX_DEPTH_SCALE), MAX_DEPTH_SCALE)
-    reason = "at the estimate"
+    reason = AT_ESTIMATE
     if factor != scale.factor:
         reason = f"{SCALE_BEYOND}{MAX_DEPTH_SCALE:g} either way: it is {scale.factor:.2f}"
     return replace(

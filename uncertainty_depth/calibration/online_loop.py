@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.calibration.correction_in_force import (
+    SCALE_TIMEOUT_S,
     CorrectionInForce,
     DepthScales,
     InForce,
@@ -61,11 +62,13 @@ class Estimator:
             sigma: which sigma of the model it is; another one starts anew.
         """
         newest_ns = self.of_sigma.stamp_ns
-        has_jumped = newest_ns is not None and stamp_ns < newest_ns - CLOCK_JUMP_NS
-        if sigma != self._sigma or has_jumped:
+        elapsed_ns = 0 if newest_ns is None else stamp_ns - newest_ns
+        if sigma != self._sigma or elapsed_ns < -CLOCK_JUMP_NS:
             self.of_sigma.reset()
             self._of_depth.reset()
             self._sigma = sigma
+        elif elapsed_ns > SCALE_TIMEOUT_S * 1e9:  # the scale is another one by now
+            self._of_depth.reset()
         depth_m, sigma_m, truth_m = pixels
         error_m = np.abs(depth_m - truth_m) / np.float32(in_force.depth_scale)
         self.of_sigma.add(stamp_ns, error_m, in_force.own_sigma(sigma_m))

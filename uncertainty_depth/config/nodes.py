@@ -95,14 +95,14 @@ class OnlineCorrectionConfig(DepthScaleConfig):
     )
     calibration_min_factor: float = option(
         1.0,
-        "minimum factor of published sigma on the model's own; below 1 sigma may shrink, and does "
-        "if the LiDAR is not independent of the depth",
+        "minimum factor of published sigma on the model's own, before the depth's scale; below 1 "
+        "sigma may shrink, and does if the LiDAR is not independent of the depth",
         minimum=0.01,
         maximum=1.0,
     )
     calibration_max_factor: float = option(
         8.0,
-        "maximum factor of published sigma on the model's own",
+        "maximum factor of published sigma on the model's own, before the depth's scale",
         minimum=1.0,
         maximum=100.0,
         on_robot=False,

@@ -11,7 +11,11 @@ from typing import Any
 
 from uncertainty_depth import strict
 from uncertainty_depth.calibration.correction import Correction
-from uncertainty_depth.calibration.correction_in_force import InForce, ReceivedEstimate
+from uncertainty_depth.calibration.correction_in_force import (
+    MAX_DEPTH_SCALE,
+    InForce,
+    ReceivedEstimate,
+)
 from uncertainty_depth.calibration.depth_scale import DepthScale
 from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION, HalfWidths
 from uncertainty_depth.calibration.online import OnlineEstimate
@@ -22,7 +26,7 @@ from uncertainty_depth.strict import FormatError
 
 MAX_CHARACTERS = 10_000
 MAX_SCALE = 1024.0
-"""Largest scale of the depth that a message may have, either way."""
+"""Largest scale of the depth that an estimate may have, either way."""
 ESTIMATE = "online_calibration"
 """Name of the status on `uncertainty/calibration`."""
 PREDICTION = "prediction"
@@ -88,7 +92,7 @@ def read_info(values: Mapping[str, str]) -> PredictionInfo:
             values["calibration"],
             values["calibration_reason"],
             _number(values["widened_by"], 1.0),
-            _scale_factor(values),
+            _scale_factor(values, MAX_DEPTH_SCALE),
             _number(values["scale_sigma"]) if values["scale_sigma"] else None,
             values["depth_scale_reason"],
         )
@@ -147,7 +151,7 @@ def read_estimate(stamp_ns: int, values: Mapping[str, str]) -> ReceivedEstimate:
         correction = _correction(values) if values["correction"] else None
         scale = None
         if values["depth_scale"]:
-            scale = DepthScale(_scale_factor(values), _number(values["scale_sigma"]))
+            scale = DepthScale(_scale_factor(values, MAX_SCALE), _number(values["scale_sigma"]))
         return ReceivedEstimate(stamp_ns, values["sigma"], correction, scale)
     except (KeyError, ValueError, FormatError) as error:
         raise MessageError(
@@ -185,10 +189,10 @@ def _whole(text: str) -> int:
     return value
 
 
-def _scale_factor(values: Mapping[str, str]) -> float:
-    factor = _number(values["depth_scale"], 1 / MAX_SCALE)
-    if factor > MAX_SCALE:
-        raise ValueError(f"depth_scale is {factor:g}; expected at most {MAX_SCALE:g}")
+def _scale_factor(values: Mapping[str, str], largest: float) -> float:
+    factor = _number(values["depth_scale"], 1 / largest)
+    if factor > largest:
+        raise ValueError(f"depth_scale is {factor:g}; expected at most {largest:g}")
     return factor
 
 
