@@ -274,7 +274,7 @@ def test_png_of_another_unit_and_files_that_lack_a_partner(tmp_path, scene_at):
         "depth_without_uncertainty": 1,
         "no_ground_truth": 1,
         "uncertainty_without_depth": 1,
-        "file_unreadable": 1,
+        "image_undecodable": 1,
     }
     assert len(source) == 4
 

@@ -161,8 +161,11 @@ class NearestClouds:
         self._newest_cloud[stream] = max(stamp_ns, newest_ns or stamp_ns)
         clouds = self._clouds[stream]
         clouds.append(_Cloud(stamp_ns, item))
-        for _ in range(surplus([cloud.item for cloud in clouds], self._queue_size)):
-            self._forget_first(clouds)
+        while surplus([cloud.item for cloud in clouds], self._queue_size):
+            decided = self._decide_for_want_of(clouds, stream)
+            outcomes += decided
+            if not decided:
+                self._forget_first(clouds)
         return outcomes + self._decide_complete()
 
     def flush(self) -> list[Outcome]:
@@ -191,6 +194,20 @@ class NearestClouds:
             if any(newest is None or stamp_ns > newest for newest in newest_ns):
                 break
             count += 1
+        return self._decide(count)
+
+    def _decide_for_want_of(self, clouds: deque[_Cloud], stream: str) -> list[Outcome]:
+        """Return the first references that wait for another stream alone and may need this cloud.
+
+        A LiDAR that falls silent must not cost the clouds of the others.
+        """
+        last_ns = min(clouds[0].stamp_ns + self._tolerance_ns, self._newest_cloud[stream] or 0)
+        count = 0
+        for stamp_ns, _ in self._references:
+            if stamp_ns > last_ns:
+                break
+            count += 1
+        self.counts["pushed_out"] += count
         return self._decide(count)
 
     def _decide(self, count: int) -> list[Outcome]:
