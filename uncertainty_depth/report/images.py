@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from functools import cache, lru_cache
 
-import cv2
 import numpy as np
 from matplotlib import colormaps
 from numpy.typing import NDArray
@@ -84,7 +83,6 @@ ROW = 64
 BAR = 20
 MARGIN = 24
 TICKS = 5
-FONT = cv2.FONT_HERSHEY_SIMPLEX
 FONT_SCALE = 0.42
 WHITE = (255, 255, 255)
 BLACK = (0, 0, 0)
@@ -135,6 +133,9 @@ def _text(
     color: tuple[int, int, int] = BLACK,
 ) -> None:
     """Write a text into an image, centred on a column."""
-    (width, _), _ = cv2.getTextSize(text, FONT, FONT_SCALE, 1)
+    import cv2  # a report of arrays does not need it
+
+    font = cv2.FONT_HERSHEY_SIMPLEX
+    (width, _), _ = cv2.getTextSize(text, font, FONT_SCALE, 1)
     origin = (center - width // 2, baseline)
-    cv2.putText(image, text, origin, FONT, FONT_SCALE, color, 1, cv2.LINE_AA)
+    cv2.putText(image, text, origin, font, FONT_SCALE, color, 1, cv2.LINE_AA)
