@@ -141,8 +141,8 @@ def warn_of_missing_uncertainty(
     is_ensemble = method not in UNTRAINED_METHODS
     if not sigma_m.any():
         logger.warning(
-            "%s predicts zero uncertainty everywhere; "
-            "use samples > 1 or a model with a variance head",
+            "%s predicts zero uncertainty everywhere; expected dropout in the network and "
+            "samples > 1, a variance head, or the method tta",
             method,
         )
     elif is_ensemble and members == 1 and "epistemic" not in components:

@@ -189,7 +189,9 @@ def _rows(reports: Sequence[SavedReport], samples: Sequence[Resampled]) -> Itera
                 sample.interval(column, limits=metric.limits)
                 for sample, column in zip(samples, columns, strict=True)
             )
-            differences = tuple(samples[0].interval(column - columns[0]) for column in columns[1:])
+            with np.errstate(invalid="ignore"):  # infinite in both reports
+                changes = [column - columns[0] for column in columns[1:]]
+            differences = tuple(samples[0].interval(change) for change in changes)
             yield Row(name, values, differences)
 
 
