@@ -32,6 +32,7 @@ TEST = [
     "pytest-timeout>=2.2",
     "pytest-xdist>=3.5",
     "hypothesis>=6.90",
+    "mcap>=1.1",
     "uncertainty-toolbox>=0.1.1",
     "torch-uncertainty>=0.13",
     "torchmetrics>=1.0",

@@ -54,7 +54,7 @@ def stereo_camera() -> Predict:
 def network(model: str) -> Predict:
     """Return a network's depth and its own sigma."""
     predictor = Predictor(model, PredictorConfig())
-    return lambda frame: predictor.predict(frame.image, frame.stamp_ns, frame.camera)
+    return lambda frame: predictor.predict(frame.need_image(), frame.stamp_ns, frame.camera)
 
 
 def row(name: str, frames: list[Frame], predict: Predict) -> None:
@@ -64,7 +64,9 @@ def row(name: str, frames: list[Frame], predict: Predict) -> None:
     head = learn([Part(predicted, 0, LEARNED_FROM)], Frame.need_prediction, CalibrationConfig())
     scores = {"own": OnlineMetrics(), "learned": OnlineMetrics()}
     for frame in rest:
-        depth_m, own_m = frame.prediction.depth_m, frame.prediction.sigma_m
+        assert isinstance(frame, Frame)
+        prediction = frame.need_prediction()
+        depth_m, own_m = prediction.depth_m, prediction.sigma_m
         truth_m = frame.need_ground_truth()
         scores["own"].update(depth_m, own_m, truth_m)
         scores["learned"].update(depth_m, head(depth_m), truth_m)

@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
@@ -41,7 +42,7 @@ MAX_NOISE_PX = 0.8
 
 def frames(seed: int) -> Iterator[tuple[Frame, NDArray[np.float32]]]:
     """Yield frames with a LiDAR scan, and the exact depth of their pixels."""
-    options = {"worlds": 2, "frames": FRAMES // 2, "seed": seed, "rate": 2.0}
+    options: dict[str, Any] = {"worlds": 2, "frames": FRAMES // 2, "seed": seed, "rate": 2.0}
     scans = SyntheticSource(SynthesisConfig(**options), SourceConfig())
     exact = SyntheticSource(SynthesisConfig(**options, dense=True), SourceConfig())
     for scanned, dense in zip(scans, exact, strict=True):
@@ -74,7 +75,7 @@ def write_drive(path: Path, seed: int) -> None:
             assert frame.camera is not None
             assert frame.scan is not None
             if index == 0:
-                pose = np.linalg.inv(frame.scan.lidar_to_camera)
+                pose = np.linalg.inv(frame.scan.lidar_to_camera).astype(np.float64)
                 bag.static_transforms([("lidar", "camera", pose)])
             depth, confidence = stereo(frame, depth_m, random)
             stamp_ns = frame.stamp_ns

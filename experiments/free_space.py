@@ -65,7 +65,7 @@ class Margin:
     """
 
     unit: str
-    sizes: Floats
+    sizes: NDArray[np.floating]
     obstacles: Literal["depth", "half a sigma", "bound"] = "depth"
     wider: bool = False
 
@@ -172,8 +172,10 @@ class OnlineSigma:
 
     def __call__(self, view: View) -> Floats:
         """Return corrected sigma, (P,) metres, and learn from the frame for those after it."""
-        prediction = DepthPrediction(view.depth_m, view.sigma_m)
-        frame = Frame(view.stamp_ns, "", ground_truth_m=view.lidar_m, prediction=prediction)
+        depth_m = view.depth_m.astype(np.float32)
+        prediction = DepthPrediction(depth_m, view.sigma_m.astype(np.float32))
+        lidar_m = None if view.lidar_m is None else view.lidar_m.astype(np.float32)
+        frame = Frame(view.stamp_ns, "", ground_truth_m=lidar_m, prediction=prediction)
         return np.asarray(self._publish(frame).sigma_m, dtype=np.float64)
 
 
@@ -275,7 +277,7 @@ class Curve:
         given_away_m: (W, S) sum of the free distance given away.
     """
 
-    sizes: Floats
+    sizes: NDArray[np.floating]
     frames: Floats
     dangerous: Floats
     given_away_m: Floats

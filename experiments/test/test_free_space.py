@@ -132,5 +132,5 @@ def test_lidar_of_the_frames_before_corrects_a_sigma_that_is_too_small():
         stamp_ns = 10**18 + number * 2 * 10**9
         view = View(CAMERA, RAYS, np.eye(4), depth_m - 0.5, depth_m, sigma_m, stamp_ns, lidar_m)
         factors.append(online_sigma(view)[0] / 0.1)
-    assert factors[0] == 1.0
+    assert factors[0] == pytest.approx(1.0)
     assert factors[-1] == pytest.approx(0.5 / (0.1 * 1.96), rel=0.1)

@@ -43,7 +43,7 @@ def test_how_a_prediction_was_made_is_read_back(
     unfamiliarity: float | None, scale_sigma: float | None
 ) -> None:
     in_force = replace(
-        INFO.in_force, widened_by=4 / 3, depth_scale=1 / 3, scale_sigma=scale_sigma,
+        INFO.in_force, widened_by=4 / 3, depth_scale=2 / 3, scale_sigma=scale_sigma,
         depth_scale_reason="because",
     )  # fmt: skip
     info = replace(INFO, unfamiliarity=unfamiliarity, in_force=in_force)

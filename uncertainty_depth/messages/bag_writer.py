@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,7 @@ from uncertainty_depth.geometry.transforms import parameters_from
 from uncertainty_depth.messages.camera_info import fields_from_camera
 from uncertainty_depth.messages.decoding import SECOND_NS
 
-VERSION = 8  # of rosbag2's metadata, understood by ROS 2 Iron and later
+VERSION: Final = 8  # of rosbag2's metadata, understood by ROS 2 Iron and later
 FOREVER = Time(9223372036, 854775807)
 LATCHED = Qos(
     QosHistory.KEEP_LAST,

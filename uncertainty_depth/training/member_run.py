@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -220,7 +220,7 @@ class MemberRun:
     @property
     def result(self) -> DepthNetwork:
         """The network that is validated and saved: the running average if there is one."""
-        return self.network if self.average is None else self.average.module
+        return self.network if self.average is None else cast("DepthNetwork", self.average.module)
 
     @property
     def errors(self) -> list[float]:
