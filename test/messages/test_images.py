@@ -6,6 +6,7 @@ The messages are those of rosbags and those of rclpy.
 
 from __future__ import annotations
 
+import sys
 from types import SimpleNamespace
 
 import cv2
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from uncertainty_depth.errors import MessageError
+from uncertainty_depth.messages import images
 from uncertainty_depth.messages.depth_images import decode_depth
 from uncertainty_depth.messages.images import COLOR_ENCODINGS, decode_image
 
@@ -200,6 +202,42 @@ def test_depth_images_are_metres_with_nan_for_none(big_endian, padding):
     millimetres = np.array([[500, 0], [65535, 80]], np.uint16)
     expected = np.array([[0.5, np.nan], [65.535, 0.08]], np.float32)
     assert_array_equal(decode_depth(message(millimetres, "16UC1", padding, big_endian)), expected)
+
+
+BRIDGE = """
+import ctypes
+
+import cv2
+
+
+class CvBridge:
+    def imgmsg_to_cv2(self, message, encoding):
+        assert (message.encoding, encoding) == ("bgr8", "rgb8")
+        {}
+        import numpy as np
+        pixels = np.frombuffer(bytes(message.data), np.uint8)
+        return pixels.reshape(message.height, message.width, 3)[..., ::-1]
+"""
+
+
+@pytest.mark.parametrize("works", [True, False])
+def test_a_cv_bridge_is_used_unless_it_ends_the_process(works, tmp_path, monkeypatch):
+    """One built for another NumPy: it is imported, and the first image is a segmentation fault."""
+    pytest.importorskip("sensor_msgs", reason="ROS 2 is not installed")
+    (tmp_path / "cv_bridge" / "boost").mkdir(parents=True)
+    text = BRIDGE.format("" if works else "ctypes.string_at(0)")
+    (tmp_path / "cv_bridge" / "__init__.py").write_text(text)
+    (tmp_path / "cv_bridge" / "boost" / "cv_bridge_boost.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    images.has_cv_bridge.cache_clear()
+    try:
+        assert images.has_cv_bridge() == works
+        pixels = np.arange(2 * 4 * 3, dtype=np.uint8).reshape(2, 4, 3)
+        assert_array_equal(decode_image(message(pixels, "bgr8", 3)), pixels[..., ::-1])
+        assert ("cv_bridge" in sys.modules) == works
+    finally:
+        images.has_cv_bridge.cache_clear()
+        sys.modules.pop("cv_bridge", None)
 
 
 @pytest.mark.parametrize("encoding", ["nv12", "nv21"])

@@ -1,12 +1,19 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Camera images of ROS messages as RGB arrays: fields checked, padding and byte order removed.
 
-OpenCV converts the colours, as in cv_bridge.
+A ROS distribution's cv_bridge converts colours of 8 bits; without it OpenCV does, which cv_bridge
+calls too: both give the same pixels.
 """
 
 from __future__ import annotations
 
+import importlib.util
+import os
+import subprocess
+import sys
 from collections.abc import Collection, Mapping
+from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import cv2
@@ -45,6 +52,14 @@ COLOR_ENCODINGS: dict[str, tuple[int, int, int | None]] = {
 """Bytes per channel, channels, and OpenCV's conversion to RGB."""
 PLANAR_ENCODINGS = {"nv12": cv2.COLOR_YUV2RGB_NV12, "nv21": cv2.COLOR_YUV2RGB_NV21}
 """YUV 4:2:0: rows of brightness, then half as many rows of colour, one for two by two pixels."""
+CV_BRIDGE_TRIAL_S = 30.0
+CV_BRIDGE_TRIAL = """
+from cv_bridge import CvBridge
+from cv_bridge.boost import cv_bridge_boost
+from sensor_msgs.msg import Image
+image = Image(height=1, width=1, encoding="bgr8", step=3, data=b"\\x01\\x02\\x03")
+assert CvBridge().imgmsg_to_cv2(image, "rgb8").tolist() == [[[3, 2, 1]]]
+"""
 
 
 @total("image_undecodable", "an image")
@@ -79,8 +94,53 @@ def decode_image(message: Any, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8
         values = rows.view(">u2" if message.is_bigendian else "<u2").astype(np.uint16, copy=False)
         # 65535 becomes 255, rounded to the nearest as cv_bridge does
         rows = cv2.convertScaleAbs(values, alpha=1 / 257)
+    elif code is not None and (name := _bridge_name(message.encoding)) and has_cv_bridge():
+        return _by_cv_bridge(message, name, rows)
     pixels = rows if channels == 1 else rows.reshape(message.height, message.width, channels)
     return pixels if code is None else cv2.cvtColor(pixels, code)
+
+
+def _bridge_name(encoding: str) -> str:
+    """Return cv_bridge's name of an encoding of 8 bits; empty if it has none."""
+    names = {"8UC1": "mono8", "8UC3": "bgr8", "8UC4": "bgra8"}
+    return names.get(encoding, encoding if encoding.endswith("8") else "")
+
+
+def _by_cv_bridge(message: Any, encoding: str, rows: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    from cv_bridge import CvBridge
+
+    packed = SimpleNamespace(
+        height=message.height,
+        width=message.width,
+        encoding=encoding,
+        step=rows.shape[1],
+        data=rows.reshape(-1),
+        is_bigendian=0,
+    )
+    return np.asarray(CvBridge().imgmsg_to_cv2(packed, "rgb8"), np.uint8)
+
+
+@cache
+def has_cv_bridge() -> bool:
+    """Return whether there is a cv_bridge that converts one pixel, tried in a separate process.
+
+    One that was built for another NumPy imports without complaint, but ends the process at the
+    first image; ROS 1's cannot be imported.
+    """
+    if importlib.util.find_spec("cv_bridge") is None:
+        return False
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    try:
+        trial = subprocess.run(
+            [sys.executable, "-c", CV_BRIDGE_TRIAL],
+            env=environment,
+            capture_output=True,
+            timeout=CV_BRIDGE_TRIAL_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return trial.returncode == 0
 
 
 def _planar_to_rgb(message: Any, max_pixels: int) -> NDArray[np.uint8]:
