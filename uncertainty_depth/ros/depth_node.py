@@ -302,7 +302,9 @@ class Camera:
             worker: queues the images.
             lidar_range: min and max depth of a model that takes the LiDAR, metres; None for none.
         """
-        node, health, config = self._scope, self.health, self._node.config
+        node = self._scope
+        health = self.health
+        config = self._node.config
         if lidar_range is not None:
             self._lidar = LidarInput(node, health, config, lidar_range)
             self._inputs.append(self._lidar.watched)
@@ -317,16 +319,17 @@ class Camera:
             health.enter(message)
             worker.put(Arrival(self, message), self._index)
 
-        message_type, topic = Image, "image"
-        if config.compressed_input:
-            message_type, topic = CompressedImage, "image/compressed"
+        message_type = CompressedImage if config.compressed_input else Image
+        topic = "image/compressed" if config.compressed_input else "image"
         depth = max(QUEUE, config.queue_size)
         self._inputs.append(WatchedInput(node, health, message_type, topic, receive, depth))
 
     def unsubscribe(self) -> None:
         """End all subscriptions."""
-        inputs, self._inputs = self._inputs, []
-        lidar, self._lidar = self._lidar, None
+        inputs = self._inputs
+        lidar = self._lidar
+        self._inputs = []
+        self._lidar = None
         for watched in inputs:
             watched.close()
         if lidar is not None:
@@ -370,8 +373,10 @@ class Camera:
             made_by: the model, and the samples that were used.
             start_s: start of the image's processing, by `time.perf_counter`.
         """
-        health, config = self.health, self._node.config
-        header, camera = message.header, observation.camera
+        health = self.health
+        config = self._node.config
+        header = message.header
+        camera = observation.camera
         try:
             corrected, info = self._predictions.correct(
                 prediction, observation.stamp_ns, *made_by, config
