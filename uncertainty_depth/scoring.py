@@ -200,6 +200,7 @@ def _open_predicted(job: ScoringJob) -> Opened:
     )
 
     predictor = Predictor(Path(job.model), job.predictor, relative=True)
+    _check_unit(job, predictor.model.is_relative)
     source = for_model(images, predictor, job.held_out)
     predict: Predict = partial(predict_frame, predictor)
     aligned: Interpreter | None = None
@@ -208,17 +209,7 @@ def _open_predicted(job: ScoringJob) -> Opened:
         aligned = Interpreter(meaning_of_relative(job.meaning), job.evaluation)
         predict = relative = RelativePredictor(predictor, aligned)
         relative.fit_to(source.name, source)
-    elif job.meaning.align != "none":
-        raise ConfigError(
-            f"align is {job.meaning.align!r}, but {job.model} gives metres; expected no --align, "
-            "which is for recorded predictions and relative networks"
-        )
     if job.scale.use_depth_scale:
-        if aligned:
-            raise ConfigError(
-                f"use_depth_scale is true, but the depth of {job.model} has no unit; expected a "
-                "model that gives metres, or false"
-            )
         config = OnlineCorrectionConfig(use_depth_scale=True)
         predict = followed = AsPublished(predict, config, job.evaluation)
     frames = Predicted(source, predict)
@@ -243,6 +234,20 @@ def _open_predicted(job: ScoringJob) -> Opened:
         "",
         {**_choice_facts(job), **to_mapping(job.sources)},
     )
+
+
+def _check_unit(job: ScoringJob, is_relative: bool) -> None:
+    """Raise `ConfigError` if an option does not go with the unit of the depth."""
+    if job.meaning.align != "none" and not is_relative:
+        raise ConfigError(
+            f"align is {job.meaning.align!r}, but {job.model} gives metres; expected no --align, "
+            "which is for recorded predictions and relative networks"
+        )
+    if job.scale.use_depth_scale and is_relative:
+        raise ConfigError(
+            f"use_depth_scale is true, but the depth of {job.model} has no unit; expected a model "
+            "that gives metres, or false"
+        )
 
 
 def _choice_facts(job: ScoringJob) -> Facts:
