@@ -85,9 +85,17 @@ def read_pixels(path: Path, max_pixels: int = MAX_PIXELS, color: bool = True) ->
 def _size_of_other_formats(data: bytes) -> tuple[int, int] | None:
     """Return width and height by Pillow, which reads the header alone; None if it cannot."""
     from PIL import Image
+    from PIL.TiffImagePlugin import IMAGELENGTH, IMAGEWIDTH, PREFIXES, ImageFileDirectory_v2
 
+    stream = BytesIO(data)
     try:
-        with Image.open(BytesIO(data)) as image:
-            return image.size
+        if not data.startswith(tuple(PREFIXES)):
+            with Image.open(stream) as image:
+                return image.size
+        header = data[: 16 if b"+" in data[2:4] else 8]  # "+": 64-bit offsets
+        directory = ImageFileDirectory_v2(header)  # whatever the pixels are: 64-bit floats too
+        stream.seek(directory.next)
+        directory.load(stream)
+        return int(directory[IMAGEWIDTH]), int(directory[IMAGELENGTH])
     except Exception:  # Pillow's parsers raise of everything
         return None

@@ -265,6 +265,16 @@ def test_folders_of_every_format_give_the_same_scores(suffix, tmp_path, scene_at
     assert summary["depth"]["abs_rel"] == pytest.approx(np.mean(errors), abs=2e-4)
 
 
+def test_tiff_of_doubles_is_read_as_that_of_floats(tmp_path, scene_at):
+    """NumPy's own type, which OpenCV writes and Pillow knows no pixels of."""
+    notation = write_folder(tmp_path, scene_at, ".tiff")
+    for path in tmp_path.rglob("*.tiff"):
+        values = cv2.imread(str(path), cv2.IMREAD_UNCHANGED)
+        cv2.imwrite(str(path), values.astype(np.float64))
+    evaluation, _, _ = run(notation, ("", ""))
+    assert evaluation.frames() == {"read": 3, "evaluated": 3, "skipped": {}}
+
+
 def test_png_of_another_unit_and_files_that_lack_a_partner(tmp_path, scene_at):
     leave_out = {("confidence", 0), ("ground_truth", 1), ("depth", 2)}
     notation = write_folder(tmp_path, scene_at, ".png", 4, leave_out)
