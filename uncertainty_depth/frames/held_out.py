@@ -22,6 +22,8 @@ from uncertainty_depth.frames.source import Mapped, Source
 from uncertainty_depth.records import Frame, Skipped
 from uncertainty_depth.sparse_depth import SparseInput
 
+logger = logging.getLogger(__name__)
+
 
 def check_scorable(config: HeldOutConfig) -> None:
     """Raise `ConfigError` if nothing is held out."""
@@ -77,9 +79,6 @@ def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return mixed ^ (mixed >> np.uint64(31))
-
-
-logger = logging.getLogger(__name__)
 
 
 class CompletingPredictor(Protocol):
