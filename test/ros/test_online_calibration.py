@@ -33,6 +33,7 @@ from uncertainty_depth.ros.sigma_messages import (
     read_info,
     status_values,
 )
+from uncertainty_depth.ros.sigma_node import SigmaNode
 
 SECOND_NS = 1_000_000_000
 WIDTH = 64
@@ -68,19 +69,26 @@ class Robot:
 
     def __init__(self, graph, make):
         self._make = make
-        self.depths = graph.inbox(Image, "depth/image_rect", 100)
+        self._graph = graph
         self.sigmas = graph.inbox(Image, "uncertainty/image_rect", 100)
         self.infos = graph.inbox(DiagnosticArray, "depth/prediction_info", 100)
-        self._camera = graph.publisher(CameraInfo, "camera_info")
-        self._images = graph.publisher(Image, "image")
         self._clouds = graph.publisher(PointCloud2, "lidar/points", matched=0)
         self._sent = 0
+        self._connect()
+
+    def _connect(self) -> None:
+        self.depths = self._graph.inbox(Image, "depth/image_rect", 100)
+        self._camera = self._graph.publisher(CameraInfo, "camera_info")
+        self._images = self._graph.publisher(Image, "image")
+
+    def _send(self, stamp: int) -> None:
+        self._camera.publish(self._make.camera_info(stamp, WIDTH, HEIGHT))
+        self._images.publish(self._make.image(stamp, np.zeros((HEIGHT, WIDTH, 3), np.uint8)))
 
     def image(self, time_s: float) -> tuple[float, PredictionInfo]:
         """Return sigma and how it was made."""
         stamp = ns(time_s)
-        self._camera.publish(self._make.camera_info(stamp, WIDTH, HEIGHT))
-        self._images.publish(self._make.image(stamp, np.zeros((HEIGHT, WIDTH, 3), np.uint8)))
+        self._send(stamp)
         self._sent += 1
         sigma = self.sigmas.wait(self._sent)[-1]
         message = self.infos.wait(self._sent)[-1]
@@ -95,6 +103,20 @@ class Robot:
     def cloud(self, time_s: float, points: np.ndarray | None = None) -> None:
         points = self._make.points_on_plane() if points is None else points
         self._clouds.publish(self._make.cloud(points, ns(time_s)))
+
+
+class DepthCamera(Robot):
+    """Sends the depth and the sigma of a camera instead, both of which are as wrong."""
+
+    def _connect(self) -> None:
+        self._camera = self._graph.publisher(CameraInfo, "depth/camera_info")
+        topics = ("depth/image_rect", "confidence/image")
+        self._maps = [self._graph.publisher(Image, topic) for topic in topics]
+
+    def _send(self, stamp: int) -> None:
+        self._camera.publish(self._make.camera_info(stamp, WIDTH, HEIGHT))
+        for publisher, value in zip(self._maps, (4 + ERROR_M, OWN_SIGMA_M), strict=True):
+            publisher.publish(self._make.image(stamp, np.full((HEIGHT, WIDTH), value, np.float32)))
 
 
 def text_of(message):
@@ -148,6 +170,30 @@ def test_sigma_is_corrected_without_running_away_and_returns_when_lidar_is_gone(
     assert info.in_force.source == "own"
     assert "s old" in info.in_force.reason
     diagnostics.wait_for(lambda message: values_of(message).get("calibration") == "own")
+
+
+def test_the_sigma_of_a_depth_camera_is_corrected_by_the_same_loop(graph, make):
+    graph.start(SigmaNode, use_online_calibration=True)
+    graph.start(EvaluatorNode, lidar_to_camera=IDENTITY, calibration_min_frames=2)
+    diagnostics = graph.inbox(DiagnosticArray, "/diagnostics", 50)
+    estimates = graph.inbox(DiagnosticArray, "uncertainty/calibration", LATCHED)
+    graph.until(lambda: graph.node.count_subscribers("lidar/points"), "the evaluator's input")
+    camera = DepthCamera(graph, make)
+    for second in (100, 101, 102):
+        sigma, info = camera.image(second)
+        camera.cloud(second)
+    assert sigma == pytest.approx(OWN_SIGMA_M)
+    assert info.in_force.source == "own"
+    estimates.wait_for(lambda message: message.header.stamp.sec == 102)
+    for time_s in np.arange(102.2, 112.0, 0.2):
+        sigma, info = camera.image(time_s)
+        if info.in_force.reason == "at the estimate":
+            break
+    assert sigma == pytest.approx(OWN_SIGMA_M * FACTOR, rel=0.15)
+    diagnostics.wait_for(lambda message: values_of(message).get("calibration") == "online")
+    camera.cloud(time_s)  # of a corrected frame: the estimate is still of the camera's own sigma
+    again = estimates.wait_for(lambda message: stamp_ns(message.header) == ns(time_s))
+    assert factor_of(again) == pytest.approx(FACTOR, rel=0.15)
 
 
 def test_an_estimate_beyond_a_limit_for_ten_seconds_is_a_warning(graph, start, make):

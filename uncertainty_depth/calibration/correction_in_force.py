@@ -12,7 +12,11 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.calibration.correction import IDENTITY, Correction
 from uncertainty_depth.calibration.depth_scale import DepthScale
-from uncertainty_depth.config.nodes import OnlineCorrectionConfig
+from uncertainty_depth.config.nodes import (
+    DepthScaleConfig,
+    OnlineCorrectionConfig,
+    SigmaCorrectionConfig,
+)
 from uncertainty_depth.records import DepthPrediction
 
 MAX_STEP_S = 1.0
@@ -154,7 +158,7 @@ class CorrectionInForce:
             depth's scale is; else empty.
     """
 
-    def __init__(self, config: OnlineCorrectionConfig | None = None) -> None:
+    def __init__(self, config: SigmaCorrectionConfig | None = None) -> None:
         self.config = config or OnlineCorrectionConfig()
         self.last = OFF
         self.warning = ""
@@ -215,7 +219,7 @@ class CorrectionInForce:
         self,
         estimate: ReceivedEstimate | None,
         problem: str,
-        config: OnlineCorrectionConfig,
+        config: SigmaCorrectionConfig,
     ) -> InForce:
         target = (estimate.correction if estimate else None) or IDENTITY
         within = target.limited(config.calibration_min_factor, config.calibration_max_factor)
@@ -269,12 +273,12 @@ def _scaled(
     in_force: InForce,
     estimate: ReceivedEstimate | None,
     problem: str,
-    config: OnlineCorrectionConfig,
+    config: SigmaCorrectionConfig,
 ) -> InForce:
     """Return what is in force with the scale of the depth, if it is followed."""
     scale = estimate.scale if estimate else None
     scale_sigma = scale.scale_sigma if scale else None
-    if not config.use_depth_scale:
+    if not (isinstance(config, DepthScaleConfig) and config.use_depth_scale):
         return replace(in_force, scale_sigma=scale_sigma)
     if scale is None:
         return replace(in_force, depth_scale_reason=problem)

@@ -77,8 +77,8 @@ class DepthScaleConfig:
 
 
 @dataclass(frozen=True)
-class OnlineCorrectionConfig(DepthScaleConfig):
-    """How the depth node uses the estimate of an evaluator."""
+class SigmaCorrectionConfig:
+    """How a node corrects sigma by the estimate of an evaluator."""
 
     use_online_calibration: bool = option(
         False,
@@ -115,6 +115,11 @@ class OnlineCorrectionConfig(DepthScaleConfig):
         maximum=100.0,
         on_robot=False,
     )
+
+
+@dataclass(frozen=True)
+class OnlineCorrectionConfig(SigmaCorrectionConfig, DepthScaleConfig):
+    """How the depth node uses the estimate of an evaluator."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +168,7 @@ class DepthNodeConfig(
 
 
 @dataclass(frozen=True)
-class SigmaNodeConfig(OutputConfig, MeaningConfig, LifecycleConfig):
+class SigmaNodeConfig(OutputConfig, MeaningConfig, SigmaCorrectionConfig, LifecycleConfig):
     """Parameters of the sigma node."""
 
     queue_size: int = option(

@@ -139,6 +139,8 @@ subscribed topics:
                                                               millimetres
   confidence/image           sensor_msgs/Image                its confidence, same stamp and size
   depth/camera_info          sensor_msgs/CameraInfo           of the depth: points need it
+  uncertainty/calibration    diagnostic_msgs/DiagnosticArray  the evaluator's estimate of how large
+                                                              sigma must be
 
 published topics:
   uncertainty/image_rect     sensor_msgs/Image                standard deviation of the depth,
@@ -154,6 +156,7 @@ published topics:
   color_scales/image         sensor_msgs/Image                legend of both; on demand
   */compressedDepth          sensor_msgs/CompressedImage      the maps compressed; on demand
   depth/model                std_msgs/String                  description of the sigma, JSON
+  depth/prediction_info      diagnostic_msgs/DiagnosticArray  correction of sigma in force
   /diagnostics               diagnostic_msgs/DiagnosticArray  rates, latencies, and every dropped
                                                               pair with its reason
 

@@ -378,8 +378,15 @@ class Camera:
         header = message.header
         camera = observation.camera
         try:
+            predictor, samples = made_by
             corrected, info = self._predictions.correct(
-                prediction, observation.stamp_ns, *made_by, config
+                prediction,
+                observation.stamp_ns,
+                predictor.sigma_name,
+                config,
+                samples,
+                predictor.passes,
+                config.widen_unfamiliar,
             )
             self._predictions.publish(info, header)
             self.maps.publish(corrected, header, camera)
@@ -391,7 +398,7 @@ class Camera:
         health.duration("processing", (time.perf_counter() - start_s) * 1e3)
         if info.unfamiliarity is not None and info.unfamiliarity > 1:
             health.count("unfamiliar")
-        half_width = (info.half_widths or made_by[0].half_widths).at(config.coverage)
+        half_width = (info.half_widths or predictor.half_widths).at(config.coverage)
 
         def publish_views() -> None:
             with views_of_published_maps(self._scope, health):

@@ -72,7 +72,7 @@ SIGMA = NodeLaunch(
         "confidence": "confidence/image",
         "depth_camera_info": "depth/camera_info",
     },
-    ("sigma_map", "confidence_type", "depth_type", "autostart"),
+    ("sigma_map", "confidence_type", "depth_type", "use_online_calibration", "autostart"),
 )
 EVALUATOR = NodeLaunch(
     "evaluator_node",

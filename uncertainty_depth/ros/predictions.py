@@ -1,16 +1,14 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Apply an evaluator's correction in the depth node, and publish how each prediction was made."""
+"""Apply an evaluator's correction in a node, and publish how each prediction was made."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 from std_msgs.msg import Header
 
 from uncertainty_depth.calibration.correction_in_force import CorrectionInForce
-from uncertainty_depth.config import DepthNodeConfig
+from uncertainty_depth.config.nodes import SigmaCorrectionConfig
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.messages.decoding import stamp_ns
 from uncertainty_depth.records import DepthPrediction, SampleRange
@@ -26,8 +24,8 @@ from uncertainty_depth.ros.sigma_messages import (
     status_values,
 )
 
-if TYPE_CHECKING:
-    from uncertainty_depth.inference.predictor import Predictor
+ALL_SAMPLES = SampleRange(0, 1)
+"""Of predictions that are not made of samples."""
 
 
 class Predictions:
@@ -47,9 +45,11 @@ class Predictions:
         self,
         prediction: DepthPrediction,
         stamp: int,
-        predictor: Predictor,
-        samples: SampleRange,
-        config: DepthNodeConfig,
+        sigma: str,
+        config: SigmaCorrectionConfig,
+        samples: SampleRange = ALL_SAMPLES,
+        passes: int = 1,
+        widen: bool = False,
     ) -> tuple[DepthPrediction, PredictionInfo]:
         """Return the maps to be published, and how they were made.
 
@@ -58,18 +58,16 @@ class Predictions:
         Args:
             prediction: the model's own.
             stamp: of the camera image, nanoseconds.
-            predictor: the model.
-            samples: those that were used.
+            sigma: identifier of the model's own sigma, which an estimate must be of.
             config: the parameters in use.
+            samples: those that were used.
+            passes: as many there are.
+            widen: widen sigma if the image is unfamiliar.
         """
         self._correction.config = config
         unfamiliarity = prediction.unfamiliarity
-        in_force = self._correction.at(
-            stamp, predictor.sigma_name, unfamiliarity if config.widen_unfamiliar else None
-        )
-        info = PredictionInfo(
-            predictor.sigma_name, samples, predictor.passes, in_force, unfamiliarity
-        )
+        in_force = self._correction.at(stamp, sigma, unfamiliarity if widen else None)
+        info = PredictionInfo(sigma, samples, passes, in_force, unfamiliarity)
         if self._correction.warning:
             self._node.get_logger().warning(
                 self._correction.warning, throttle_duration_sec=LOG_EVERY_S

@@ -31,6 +31,7 @@ from uncertainty_depth.ros.inputs import InputWatch, WatchedInput
 from uncertainty_depth.ros.messages import age_s
 from uncertainty_depth.ros.node import ACTIVE, ManagedNode, take_down
 from uncertainty_depth.ros.outputs import DerivedOutputs, MapOutputs
+from uncertainty_depth.ros.predictions import Predictions
 from uncertainty_depth.ros.worker import Worker
 
 FINISH_S = 2.0
@@ -72,6 +73,7 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
         self._cameras = Cameras(CAMERA_INFO)
         self._maps = MapOutputs(self, ["uncertainty"])  # the depth's sender has published it
         self._derived = DerivedOutputs(self)
+        self._predictions = Predictions(self, self.health)
         self._interpreter: Interpreter | None = None
         self._worker: Worker[Pair] | None = None
         self._pairs = ExactPairs(PAIRS_WAITING)
@@ -79,7 +81,7 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
         self._watch = InputWatch(self, lambda: tuple(self._inputs))
         self._diagnostics = DiagnosticsPublisher(
             self, self.health, self._awaited, self._facts, self.standing,
-            lambda: self._watch.problems,
+            lambda: [*self._watch.problems, *self._predictions.problems()],
         )  # fmt: skip
         self.autostart()
 
@@ -159,10 +161,13 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
         config = self.config
         try:
             depth, confidence = decode_maps(pair.depth, pair.confidence, interpreter.config)
-            prediction = masked(interpreter.metric(depth, confidence))
+            own = masked(interpreter.metric(depth, confidence))
+            stamp, sigma = stamp_ns(header), sigma_name(interpreter)
+            prediction, info = self._predictions.correct(own, stamp, sigma, config)
             height, width = depth.shape
-            rectifier = self._cameras.at(stamp_ns(header))
+            rectifier = self._cameras.at(stamp)
             camera = None if rectifier is None else rectifier.camera(width, height)
+            self._predictions.publish(info, header)
             self._maps.publish(prediction, header, camera)
         except Exception as error:  # a hostile message costs one frame
             fail(self, self.health, pair.frame, error)
@@ -170,7 +175,7 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
         self.health.leave(pair.frame)
         self.health.duration("latency", age_s(self, header) * 1e3)
         self.health.duration("processing", (time.perf_counter() - start_s) * 1e3)
-        half_width = half_widths_of(interpreter).at(config.coverage)
+        half_width = (info.half_widths or half_widths_of(interpreter)).at(config.coverage)
         with views_of_published_maps(self, self.health):
             self._derived.publish(prediction, header, camera, config, half_width)
 
@@ -186,7 +191,7 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
 
     def _facts(self) -> dict[str, object]:
         described = {} if self._interpreter is None else description_of(self._interpreter)
-        return {"state": self.state, **described}
+        return {"state": self.state, **described, **self._predictions.facts()}
 
     def close(self) -> str:
         """Shut down: finish the current pair, drop the queue, return a summary line."""
@@ -225,6 +230,13 @@ def half_widths_of(interpreter: Interpreter) -> HalfWidths:
     """Return the half widths of intervals: measured with the map, else the distribution's."""
     saved = interpreter.sigma_map
     return BY_DISTRIBUTION[distribution_of(interpreter)] if saved is None else saved.half_widths
+
+
+def sigma_name(interpreter: Interpreter) -> str:
+    """Return the identifier of the sigma whose size an evaluator estimates."""
+    saved = interpreter.sigma_map
+    calibration = "none" if saved is None else saved.sigma_map.name
+    return f"{interpreter.config.confidence_type or 'sigma'}, calibration {calibration}"
 
 
 def description_of(interpreter: Interpreter) -> dict[str, Any]:
