@@ -6,6 +6,7 @@ No fault is a crash, and nothing that was read is lost in silence.
 
 from __future__ import annotations
 
+import struct
 from collections import Counter
 from dataclasses import replace
 
@@ -196,22 +197,26 @@ def test_messages_that_cannot_be_deserialised_are_counted(tmp_path, write_frame,
 
 
 def test_hostile_messages_among_sound_ones_are_counted(tmp_path, write_frame, lidar_to_camera):
-    """A PNG that claims 30000x30000 pixels, an offset of 2^31, a quaternion that overflows."""
+    """PNGs that claim 30000x30000 pixels, and a size unlike the camera's, with nothing behind;
+    an offset of 2^31, a quaternion that overflows."""
     types = get_typestore(Stores.ROS2_JAZZY).types
     fields = [types["sensor_msgs/msg/PointField"](name, 2**31, 7, 1) for name in "xyz"]
     header = types["std_msgs/msg/Header"]
     time = types["builtin_interfaces/msg/Time"]
-    png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + (30_000).to_bytes(4, "big") * 2 + bytes(5)
+    header_of = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
+    claims = {2: (30_000, 30_000), 3: (100, 10)}
+    pngs = {
+        index: header_of + struct.pack(">II", *size) + bytes(5) for index, size in claims.items()
+    }
+    sound = cv2.imencode(".png", np.zeros((24, 32, 3)))[1].ravel()
     with Faulty(tmp_path / "bag") as writer:
         writer.faults = {("/lidar/points", START_NS + 10_000_000): {"fields": fields}}
         writer.static_transforms([("camera", "lidar", lidar_to_camera)])
         for index in range(4):
             write_frame(writer, index, leave_out="image")
             stamp = header(time(*divmod(START_NS + index * PERIOD_NS, 10**9)), "camera")
-            data = png if index == 2 else cv2.imencode(".png", np.zeros((24, 32, 3)))[1].ravel()
-            image = types["sensor_msgs/msg/CompressedImage"](
-                stamp, "png", np.frombuffer(bytes(data), np.uint8)
-            )
+            data = np.frombuffer(bytes(pngs.get(index, sound)), np.uint8)
+            image = types["sensor_msgs/msg/CompressedImage"](stamp, "png", data)
             writer.message("/camera/image/compressed", START_NS + index * PERIOD_NS, image)
         vector = types["geometry_msgs/msg/Vector3"](0.0, 0.0, 0.0)
         turn = types["geometry_msgs/msg/Quaternion"](1e200, 1e200, 1e200, 1e200)
@@ -220,7 +225,12 @@ def test_hostile_messages_among_sound_ones_are_counted(tmp_path, write_frame, li
         )
         writer.message("/tf_static", START_NS, types["tf2_msgs/msg/TFMessage"]([stamped]))
     source = BagSource(tmp_path / "bag", CONFIG)
-    assert reasons(source) == {"cloud_wrong_size": 1, "image_too_large": 1, "frame": 2}
+    assert reasons(source) == {
+        "cloud_wrong_size": 1,
+        "image_too_large": 1,
+        "camera_info_wrong_aspect": 1,
+        "frame": 1,
+    }
     assert any("the transform from 'odd' to 'camera' is left out" in note for note in source.notes)
 
 

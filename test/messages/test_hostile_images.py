@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import struct
 import zlib
+from io import BytesIO
 from types import SimpleNamespace
 
 import cv2
 import numpy as np
+import PIL.Image
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
 
 from uncertainty_depth.config.choices import MAX_PIXELS
 from uncertainty_depth.errors import MessageError
@@ -39,10 +42,15 @@ def encoded(name: str, image: np.ndarray = IMAGE) -> bytes:
     return cv2.imencode(suffix, image, options)[1].tobytes()
 
 
+def png_chunk(kind: bytes, content: bytes) -> bytes:
+    checksum = zlib.crc32(kind + content)
+    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", checksum)
+
+
 def png_claiming(width: int, height: int) -> bytes:
     """A PNG with a sound header of any size and nothing behind it."""
-    header = b"IHDR" + struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    return PNG_MAGIC + struct.pack(">I", 13) + header + struct.pack(">I", zlib.crc32(header))
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return PNG_MAGIC + png_chunk(b"IHDR", header)
 
 
 def jpeg_claiming(width: int, height: int) -> bytes:
@@ -90,6 +98,66 @@ def test_a_jpeg_of_endless_scans_never_reaches_the_decoder(monkeypatch):
     with pytest.raises(MessageError, match="scans; expected at most 16") as error:
         decode_image(message(bomb))
     assert error.value.reason == "image_undecodable"
+
+
+@pytest.mark.parametrize("bomb", ["surplus pixels", "text"])
+def test_a_png_is_inflated_no_further_than_its_header_says(bomb, monkeypatch):
+    """Text chunks of a megabyte inflate to 1 GB, 5 s of libpng's time; so do surplus pixels."""
+    surplus = zlib.compress(bytes(8_000_000))
+    pixels = zlib.compress(bytes(24 * (1 + 3 * 32)) + bytes(8_000_000 * (bomb != "text")))
+    text = png_chunk(b"zTXt", b"a\0\0" + surplus) * (bomb == "text")
+    ends = png_chunk(b"IDAT", pixels) + png_chunk(b"IEND", b"")
+    data = png_claiming(32, 24) + text + ends
+    reached = []
+    decode = compressed.cv2.imdecode
+
+    def imdecode(content, flags):
+        reached.append(content.tobytes())
+        return decode(content, flags)
+
+    monkeypatch.setattr(compressed.cv2, "imdecode", imdecode)
+    assert_array_equal(decode_image(message(data, "png")), np.zeros((24, 32, 3)))
+    (given,) = reached
+    assert b"zTXt" not in given
+    assert len(given) < 10 * 24 * 32  # neither packed nor surplus: work by the pixel
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        np.random.default_rng(0).integers(0, 65536, (7, 5), np.uint16),
+        np.random.default_rng(0).integers(0, 65536, (1, 9, 4), np.uint16),
+        np.random.default_rng(0).integers(0, 256, (9, 1, 4), np.uint8),
+    ],
+    ids=["depth", "row", "column"],
+)
+def test_a_png_of_any_depth_and_channels_keeps_its_pixels(image):
+    png = cv2.imencode(".png", image)[1].tobytes()
+    pixels = compressed.decode_compressed(message(png, "png"), cv2.IMREAD_UNCHANGED)
+    assert_array_equal(pixels, image)
+
+
+def test_a_png_with_palette_and_transparency_keeps_its_colours():
+    stream = BytesIO()
+    index = np.arange(35, dtype=np.uint8).reshape(7, 5) % 2
+    image = PIL.Image.fromarray(index)
+    image.putpalette([10, 20, 30, 200, 100, 50])
+    image.save(stream, "png", transparency=0)
+    colours = np.array([[10, 20, 30], [200, 100, 50]])
+    assert_array_equal(decode_image(message(stream.getvalue(), "png")), colours[index])
+
+
+ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2))
+
+
+def test_an_interlaced_png_keeps_its_pixels():
+    pixels = np.arange(35, dtype=np.uint8).reshape(7, 5)
+    passes = [pixels[y::dy, x::dx] for x, y, dx, dy in (*ADAM7, (0, 1, 1, 2))]
+    rows = b"".join(b"\0" + row.tobytes() for part in passes for row in part if row.size)
+    header = png_chunk(b"IHDR", struct.pack(">IIBBBBB", 5, 7, 8, 0, 0, 0, 1))
+    ends = png_chunk(b"IDAT", zlib.compress(rows)) + png_chunk(b"IEND", b"")
+    decoded = decode_image(message(PNG_MAGIC + header + ends, "png"))
+    assert_array_equal(decoded[..., 0], pixels)
 
 
 @pytest.mark.parametrize("data", [png_claiming(0, 5), jpeg_claiming(32, 0)], ids=["png", "jpeg"])

@@ -165,7 +165,7 @@ def test_images_may_be_kept_raw(graph, start, make, image, raw_info):
     np.testing.assert_array_equal(decode_depth(depths.wait(2)[1]), expected)
 
 
-def test_an_image_that_its_camera_info_cannot_be_of_is_dropped_and_counted(
+def test_an_image_that_its_camera_info_cannot_be_of_is_dropped_before_it_is_decoded(
     graph, start, make, image, raw_info
 ):
     node = start()
@@ -173,7 +173,9 @@ def test_an_image_that_its_camera_info_cannot_be_of_is_dropped_and_counted(
     images = graph.publisher(Image, "image")
     raw_info.width = 2 * WIDTH
     info.publish(raw_info)
-    images.publish(make.image(1, image))
+    undecodable = make.image(1, image)
+    undecodable.data = undecodable.data[:1]
+    images.publish(undecodable)
     graph.until(
         lambda: health(node).counts().get("dropped.camera_info_wrong_aspect") == 1,
         "a counted drop",

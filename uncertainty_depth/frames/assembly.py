@@ -18,6 +18,7 @@ from uncertainty_depth.frames.ground_truth import GroundTruth
 from uncertainty_depth.frames.pairing import NearestClouds, Outcome, surplus
 from uncertainty_depth.frames.topics import Topics
 from uncertainty_depth.geometry.camera import Camera
+from uncertainty_depth.messages.compressed import claimed_size
 from uncertainty_depth.messages.decoding import frame_name, stamp_ns
 from uncertainty_depth.messages.images import decode_image
 from uncertainty_depth.records import UNWANTED, Frame, Scan, Skipped, in_view
@@ -231,9 +232,11 @@ class ImageAssembly(Assembly):
     def _frame(
         self, time_ns: int, reference: Any, truth: tuple[Any, ...] | None
     ) -> Frame | Skipped:
-        pixels = decode_image(reference, self._max_pixels)
         camera = None
         rectifier = self.cameras.at(time_ns)
+        if rectifier is not None:  # another size than the camera's is not worth decoding
+            rectifier.camera(*claimed_size(reference, self._max_pixels))
+        pixels = decode_image(reference, self._max_pixels)
         if rectifier is not None:
             pixels, camera = rectifier.image(pixels)
         ground_truth_m, scan = self._read_ground_truth(truth, reference, camera, pixels.shape)

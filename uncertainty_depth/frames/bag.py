@@ -30,8 +30,8 @@ from uncertainty_depth.frames.topics import NO_PREDICTIONS, TopicChooser, Topics
 from uncertainty_depth.frames.transforms import TransformTree
 from uncertainty_depth.geometry.rectification import KEEP, RECTIFY, Rectifier
 from uncertainty_depth.messages.clouds import is_predicted
-from uncertainty_depth.messages.depth_images import decode_values, encoding_of
-from uncertainty_depth.messages.images import decode_image
+from uncertainty_depth.messages.compressed import claimed_size
+from uncertainty_depth.messages.depth_images import encoding_of
 from uncertainty_depth.records import Frame, Skipped
 
 
@@ -282,14 +282,11 @@ class BagSource:
             self.recording.note(f"{topics.camera_info} is {rectifier.describe()}")
         if image is None:
             return
-        is_map = bool(self._predictions.depth_topic)
-        max_pixels = self._config.max_pixels
         try:
-            pixels = decode_values(image) if is_map else decode_image(image, max_pixels)
-            height, width = pixels.shape[:2]
+            size = claimed_size(image, self._config.max_pixels)
         except MessageError:  # the frame is skipped with this reason when its turn comes
             return
-        if note := rectifier.describe_size(width, height):
+        if note := rectifier.describe_size(*size):
             self.recording.note(f"{topics.image}: {note}")
 
 

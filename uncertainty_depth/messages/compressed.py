@@ -13,6 +13,7 @@ format: `codec.cpp` of ros-perception/image_transport_plugins, which truncates i
 from __future__ import annotations
 
 import struct
+import zlib
 from array import array
 from typing import Any
 
@@ -31,6 +32,9 @@ MAX_JPEG_SCANS = 16
 whatever its few bytes hold. Encoders write about 10."""
 _JPEG_SCAN = b"\xff\xda"  # SOS; image data never have it, for their 0xff is followed by 0
 _PNG_SIZE = struct.Struct(">8s4x4sII")  # magic, length, IHDR, width, height
+_PNG_CHUNK = struct.Struct(">I4s")  # length, type; the content and a CRC of both follow
+_PNG_HEAD = frozenset({b"IHDR", b"PLTE", b"tRNS", b"eXIf"})  # what the pixels need but IDAT
+_PNG_PIXEL_BYTES = 9  # at most: four channels of 16 bits, and a filter byte for a row of one pixel
 _JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {
     0xC4,
     0xC8,
@@ -38,6 +42,27 @@ _JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {
 }  # SOF0 ... SOF15; ITU T.81 table B.1
 _JPEG_ALONE = frozenset({0x01, *range(0xD0, 0xD9)})  # markers without a length: TEM, RST, SOI
 _JPEG_ENDS = frozenset({0xD9, 0xDA})  # EOI, SOS: a frame header comes before
+
+
+def claimed_size(message: Any, max_pixels: int = MAX_PIXELS, skip: int = 0) -> tuple[int, int]:
+    """Return an image's width and height by its header, before anything is decoded.
+
+    Args:
+        message: a `sensor_msgs` Image or CompressedImage.
+        max_pixels: maximum size.
+        skip: bytes before a JPEG or PNG.
+
+    Raises:
+        MessageError: image_undecodable, image_zero_size or image_too_large.
+    """
+    if not hasattr(message, "format"):
+        check_pixels(message.width, message.height, max_pixels)
+        return message.width, message.height
+    size = image_size(bytes(memoryview(message.data)[skip:]))
+    if size is None:
+        raise _undecodable(_subject(message), "it does not begin as a JPEG or PNG")
+    check_pixels(*size, max_pixels, _subject(message))
+    return size
 
 
 def decode_compressed(
@@ -54,12 +79,9 @@ def decode_compressed(
     Raises:
         MessageError: image_undecodable, image_zero_size or image_too_large.
     """
+    size = claimed_size(message, max_pixels, skip)
     data = bytes(memoryview(message.data)[skip:])
-    subject = f"a compressed image of {len(message.data)} bytes, format {message.format!r},"
-    size = image_size(data)
-    if size is None:
-        raise _undecodable(subject, "it does not begin as a JPEG or PNG")
-    return decode_bytes(data, subject, size, flags, max_pixels)
+    return decode_bytes(data, _subject(message), size, flags, max_pixels)
 
 
 def decode_bytes(
@@ -82,9 +104,13 @@ def decode_bytes(
     if scans > (allowed := MAX_JPEG_SCANS * max_pixels // (size[0] * size[1])):
         raise _undecodable(subject, f"it has {scans} scans; expected at most {allowed}")
     try:
+        if data.startswith(PNG_MAGIC):
+            data = _within_header(data, size[0] * size[1])
         image = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
     except cv2.error as error:
         raise _undecodable(subject, error.err) from error
+    except (ValueError, struct.error, zlib.error) as error:
+        raise _undecodable(subject, f"its data are damaged: {error}") from error
     if image is None:
         raise _undecodable(subject, "its data are damaged")
     return image
@@ -95,6 +121,41 @@ def image_size(data: bytes) -> tuple[int, int] | None:
     if data.startswith(PNG_MAGIC):
         return _png_size(data)
     return _jpeg_size(data) if data.startswith(JPEG_MAGIC) else None
+
+
+def _within_header(data: bytes, pixels: int) -> bytes:
+    """Return a PNG without what its pixels do not need, inflated once and stored.
+
+    libpng inflates whatever follows the last row, and each text chunk up to 8 MB: seconds for a
+    megabyte of them.
+
+    Raises:
+        ValueError, struct.error or zlib.error: it is cut or damaged.
+    """
+    head = []
+    packed = []
+    end = len(PNG_MAGIC)
+    kind = b""
+    while kind != b"IEND":
+        start = end
+        length, kind = _PNG_CHUNK.unpack_from(data, start)
+        end = start + _PNG_CHUNK.size + length + 4
+        if kind in _PNG_HEAD:
+            head.append(data[start:end])
+        elif kind == b"IDAT":
+            content = data[start + _PNG_CHUNK.size : end - 4]
+            if zlib.crc32(kind + content).to_bytes(4, "big") != data[end - 4 : end]:
+                raise ValueError("a checksum is wrong")
+            packed.append(content)
+    rows = zlib.decompressobj().decompress(b"".join(packed), _PNG_PIXEL_BYTES * pixels)
+    stored = zlib.compress(rows, level=0)
+    chunks = ((b"IDAT", stored), (b"IEND", b""))
+    return b"".join((PNG_MAGIC, *head, *(_png_chunk(*chunk) for chunk in chunks)))
+
+
+def _png_chunk(kind: bytes, content: bytes) -> bytes:
+    checksum = zlib.crc32(content, zlib.crc32(kind)).to_bytes(4, "big")
+    return b"".join((_PNG_CHUNK.pack(len(content), kind), content, checksum))
 
 
 def _png_size(data: bytes) -> tuple[int, int] | None:
@@ -126,6 +187,10 @@ def _jpeg_frame_size(data: bytes, position: int) -> tuple[int, int] | None:
         return None
     height, width = struct.unpack_from(">HH", data, position + 5)
     return width, height
+
+
+def _subject(message: Any) -> str:
+    return f"a compressed image of {len(message.data)} bytes, format {message.format!r},"
 
 
 def _undecodable(subject: str, cause: str) -> MessageError:

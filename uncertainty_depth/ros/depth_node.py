@@ -18,7 +18,6 @@ from uncertainty_depth.calibration.correction_in_force import FOLLOWED
 from uncertainty_depth.config import DepthNodeConfig, PredictorConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.messages.decoding import stamp_ns
-from uncertainty_depth.messages.images import decode_image
 from uncertainty_depth.model_location import check_location, model_path
 from uncertainty_depth.options import parameters_of
 from uncertainty_depth.records import DepthPrediction, Observation, SampleRange
@@ -348,8 +347,7 @@ class Camera:
         header = message.header
         try:
             check_age(self._node, header, config.max_frame_age)
-            decoded = decode_image(message, config.max_pixels)
-            image, camera = self.info.view(decoded, config.distorted_images)
+            image, camera = self.info.view(message, config.max_pixels, config.distorted_images)
             sparse_m = None if lidar is None else lidar.sparse_depth(header, camera, config)
         except Exception as error:
             self.fail(message, error)

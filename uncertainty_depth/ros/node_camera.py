@@ -20,6 +20,8 @@ from uncertainty_depth.messages.camera_info import (
     is_fisheye_without_distortion,
     is_uncalibrated,
 )
+from uncertainty_depth.messages.compressed import claimed_size
+from uncertainty_depth.messages.images import decode_image
 
 DISCOVERY_S = 0.5
 FIRST_INFO_TIMEOUT_S = 1.0
@@ -78,18 +80,19 @@ class NodeCamera:
         return "received" if rectifier is None else rectifier.describe()
 
     def view(
-        self, image: NDArray[np.uint8], distorted_images: str
+        self, message: Any, max_pixels: int, distorted_images: str
     ) -> tuple[NDArray[np.uint8], Camera | None]:
-        """Return the image as `distorted_images` asks, and its camera.
+        """Return an image message's pixels as `distorted_images` asks, and their camera.
 
         The first image waits shortly for its camera info. If none is published, the image is
         returned unchanged, without a camera: it is assumed to be rectified. The camera of an
         uncalibrated camera info has focal length 0.
 
         Raises:
-            MessageError: "no_camera_info", one is published but has not come; or it is invalid,
-                or does not fit the image.
+            MessageError: as `decode_image`; "no_camera_info", one is published but has not come;
+                or it is invalid, or does not fit the image, which is then not decoded.
         """
+        size = claimed_size(message, max_pixels)
         self._wait_for_first_info()
         if self._problem is not None:
             raise MessageError(self._problem.reason, str(self._problem))
@@ -100,12 +103,13 @@ class NodeCamera:
                     f"nothing has come on {self._topic}, which is published: whether the image "
                     "is rectified is not known",
                 )
-            return image, None
+            return decode_image(message, max_pixels), None
         calibration = self._calibration
         if calibration is None:
-            height, width = image.shape[:2]
-            return image, Camera(width, height, np.zeros((3, 3)))
-        return self._latest_rectifier(calibration, distorted_images, image).image(image)
+            return decode_image(message, max_pixels), Camera(*size, np.zeros((3, 3)))
+        rectifier = self._latest_rectifier(calibration, distorted_images, size)
+        rectifier.camera(*size)
+        return rectifier.image(decode_image(message, max_pixels))
 
     def _wait_for_first_info(self) -> None:
         if not self._may_wait:
@@ -116,7 +120,7 @@ class NodeCamera:
         self._may_wait = False
 
     def _latest_rectifier(
-        self, calibration: Calibration, distorted_images: str, image: NDArray[np.uint8]
+        self, calibration: Calibration, distorted_images: str, size: tuple[int, int]
     ) -> Rectifier:
         """Return the rectifier; create and log it if camera info or option have changed."""
         rectifier = self._rectifier
@@ -127,11 +131,11 @@ class NodeCamera:
         ):
             rectifier = Rectifier(calibration, distorted_images)
             self._rectifier = rectifier
-            self._log(rectifier, image)
+            self._log(rectifier, size)
         return rectifier
 
-    def _log(self, rectifier: Rectifier, image: NDArray[np.uint8]) -> None:
+    def _log(self, rectifier: Rectifier, size: tuple[int, int]) -> None:
         logger = self._node.get_logger()
         logger.info(f"{self._topic} is {rectifier.describe()}")
-        if note := rectifier.describe_size(image.shape[1], image.shape[0]):
+        if note := rectifier.describe_size(*size):
             logger.warning(note)
