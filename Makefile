@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV ?= .venv
 CONSTRAINTS ?= constraints.txt
 WORKERS ?= 2
-CODE = uncertainty_depth experiments benchmarks launch test docs
+CODE = uncertainty_depth synthetic experiments benchmarks launch test docs
 PIP = $(VENV)/bin/python -m pip install --quiet -c $(CONSTRAINTS)
 
 # What is installed, and the file that says so: the demo needs neither the tests nor their peers,
@@ -39,13 +39,13 @@ $(DOCS): setup.py $(CONSTRAINTS)
 	touch $@
 
 demo: $(RUN)
-	$(VENV)/bin/uncertainty-depth demo --output demo_output
+	$(VENV)/bin/python -m synthetic --output demo_output
 
 test: $(TEST)
 	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST)
 
 next-door: $(TEST)
-	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal experiments benchmarks
+	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal synthetic experiments benchmarks
 
 lint: $(LINT)
 	$(VENV)/bin/ruff check .
@@ -56,7 +56,7 @@ lint: $(LINT)
 	if command -v xmllint > /dev/null; then xmllint --noout package.xml; fi
 
 types: $(LINT)
-	$(VENV)/bin/mypy uncertainty_depth experiments benchmarks
+	$(VENV)/bin/mypy uncertainty_depth synthetic experiments benchmarks
 
 docs: $(DOCS)
 	NO_MKDOCS_2_WARNING=1 $(VENV)-docs/bin/mkdocs build --strict --quiet

@@ -23,13 +23,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from uncertainty_depth.config import LidarConfig, SourceConfig, SynthesisConfig
+from synthetic.config import SynthesisConfig
+from synthetic.source import SyntheticSource
+from uncertainty_depth.config import LidarConfig, SourceConfig
 from uncertainty_depth.frames.geometry_check import CANNOT_TELL, DOES_NOT_FIT, FITS, GeometryCheck
 from uncertainty_depth.frames.source import Source, open_source
 from uncertainty_depth.geometry.camera import ground_truth_from_cloud
 from uncertainty_depth.geometry.transforms import BODY_TO_OPTICAL, parameters_from, transform_from
 from uncertainty_depth.records import Frame, Scan
-from uncertainty_depth.synthetic.source import SyntheticSource
 
 FRAMES = 8  # of a recording, by default
 RECORDINGS = 8  # of a set, at most, by default

@@ -24,11 +24,12 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.config import SourceConfig, SynthesisConfig
+from synthetic.config import SynthesisConfig
+from synthetic.source import SyntheticSource
+from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.frames.nyu import NyuSource
 from uncertainty_depth.messages.bag_writer import BagWriter
 from uncertainty_depth.records import Frame
-from uncertainty_depth.synthetic.source import SyntheticSource
 
 TOPICS = ("/stereo/depth/image", "/stereo/confidence")
 FIRST_SEED = 301

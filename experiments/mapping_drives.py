@@ -22,6 +22,7 @@ from experiments import data_folders, mapping_report
 from experiments.mapping_grids import Area, DistanceGrid, Measurement, weights
 from experiments.robot_worlds import View, model_digest
 from experiments.runner import resume
+from synthetic.sensors import OPTICAL_TO_CAMERA_LINK
 from uncertainty_depth.calibration.depth_scale import frame_log_scale
 from uncertainty_depth.calibration.online_loop import AsPublished
 from uncertainty_depth.config import PredictorConfig, SourceConfig
@@ -30,7 +31,6 @@ from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.model_location import MODELS
 from uncertainty_depth.records import DepthPrediction, Frame
-from uncertainty_depth.synthetic.sensors import OPTICAL_TO_CAMERA_LINK
 
 Floats = NDArray[np.float64]
 MODEL = "indoor"

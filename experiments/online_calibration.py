@@ -19,15 +19,12 @@ from numpy.typing import NDArray
 
 from experiments import figures, tables
 from experiments.runner import resume
+from synthetic import source as synthetic
+from synthetic.config import SynthesisConfig
+from synthetic.sensors import make_camera
 from uncertainty_depth import strict
 from uncertainty_depth.calibration.online_loop import AsPublished
-from uncertainty_depth.config import (
-    EvaluationConfig,
-    LidarConfig,
-    PredictorConfig,
-    SourceConfig,
-    SynthesisConfig,
-)
+from uncertainty_depth.config import EvaluationConfig, LidarConfig, PredictorConfig, SourceConfig
 from uncertainty_depth.config.nodes import (
     OnlineCorrectionConfig,
     OnlineEstimateConfig,
@@ -39,8 +36,6 @@ from uncertainty_depth.metrics import valid_pixels
 from uncertainty_depth.model_location import model_path
 from uncertainty_depth.options import to_mapping
 from uncertainty_depth.records import Frame
-from uncertainty_depth.synthetic import source as synthetic
-from uncertainty_depth.synthetic.sensors import make_camera
 
 WORLDS = 24
 QUICK_WORLDS = 8

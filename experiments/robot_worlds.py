@@ -15,13 +15,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.config import LidarConfig, PredictorConfig, SynthesisConfig
+from synthetic import sensors
+from synthetic.config import SynthesisConfig
+from synthetic.source import World
+from uncertainty_depth.config import LidarConfig, PredictorConfig
 from uncertainty_depth.frames.ground_truth import ground_truth_from_cloud
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.model_location import SHIPPED_MODEL
-from uncertainty_depth.synthetic import sensors
-from uncertainty_depth.synthetic.source import World
 
 Floats = NDArray[np.float64]
 REPLICATES = 1000

@@ -24,7 +24,6 @@ from types import FrameType
 from typing import Any
 
 PACKAGE = Path(__file__).parents[2] / "uncertainty_depth"
-NOT_CORE = ("synthetic",)
 WIDTH = 99
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -52,9 +51,7 @@ def print_style(paths: list[Path]) -> None:
     trees = {path: ast.parse(text) for path, text in texts.items()}
     lines = {path: text.count("\n") for path, text in texts.items()}
     total = sum(lines.values())
-    core = sum(count for path, count in lines.items() if not _is_outside_core(path))
     print(f"{'lines of the package':34}{total:10}")
-    print(f"{'lines of the core':34}{core:10}   without {', '.join(NOT_CORE)}")
     habits = count_habits(trees.values())
     habits[f"lines over {WIDTH} columns"] = count_wide_lines(texts.values())
     for name, count in habits.items():
@@ -108,10 +105,6 @@ def called_once(trees: Any) -> tuple[int, int]:
         elif isinstance(node, ast.Attribute):
             uses[node.attr] += 1
     return sum(uses[name] == 1 for name in private), len(private)
-
-
-def _is_outside_core(path: Path) -> bool:
-    return path.relative_to(PACKAGE).as_posix().startswith(NOT_CORE)
 
 
 def _takes_lambdas(node: ast.AST) -> bool:

@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from uncertainty_depth.config import PredictorConfig, SynthesisConfig
+from synthetic.config import SynthesisConfig
+from synthetic.source import SyntheticSource
+from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.records import DepthPrediction, Frame
 from uncertainty_depth.report.images import DEPTH_COLORS, SIGMA_COLORS, colorize
-from uncertainty_depth.synthetic.source import SyntheticSource
 
 MODEL = Path(__file__).parents[2] / "uncertainty_depth" / "models" / "demo"
 WORLDS = SynthesisConfig(worlds=2, frames=14, seed=20_000, rate=5.0, test_objects=True, dense=True)

@@ -8,7 +8,7 @@ import pytest
 from experiments import free_space
 from experiments.free_space import MARGINS, OnlineSigma, Settings, distances
 from experiments.robot_worlds import View
-from uncertainty_depth.synthetic import sensors
+from synthetic import sensors
 
 CAMERA = sensors.make_camera(160, 120)
 RAYS = CAMERA.rays().reshape(-1, 3) @ sensors.CAMERA_TO_BASE[:3, :3].T

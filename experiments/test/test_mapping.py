@@ -9,7 +9,7 @@ import pytest
 from experiments import mapping_drives, mapping_report
 from experiments.mapping_grids import Area, DistanceGrid, HeightMap, Measurement, weights
 from experiments.robot_worlds import View
-from uncertainty_depth.synthetic import sensors
+from synthetic import sensors
 
 CAMERA = sensors.make_camera(80, 60)
 RAYS = CAMERA.rays().reshape(-1, 3) @ sensors.CAMERA_TO_BASE[:3, :3].T

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from experiments import online_calibration as experiment
-from uncertainty_depth.config import SourceConfig, SynthesisConfig
+from synthetic.config import SynthesisConfig
+from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.frames.source import open_source
 
 

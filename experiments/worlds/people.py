@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from uncertainty_depth.synthetic import materials
-from uncertainty_depth.synthetic.furnishing import Maker, Piece, block
-from uncertainty_depth.synthetic.materials import Blocks, Material, Random
-from uncertainty_depth.synthetic.solids import Solid, Sphere
+from synthetic import materials
+from synthetic.furnishing import Maker, Piece, block
+from synthetic.materials import Blocks, Material, Random
+from synthetic.solids import Solid, Sphere
 
 
 def person(rng: Random) -> Piece:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.synthetic.materials import noise
-from uncertainty_depth.synthetic.render import MAP_COLUMNS, MAP_ROWS, Floats, Lamp, LampView, Scene
-from uncertainty_depth.synthetic.solids import TINY
+from synthetic.materials import noise
+from synthetic.render import MAP_COLUMNS, MAP_ROWS, Floats, Lamp, LampView, Scene
+from synthetic.solids import TINY
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,12 @@ import numpy as np
 
 from experiments.worlds.people import person
 from experiments.worlds.sky import Sky, Sun
-from uncertainty_depth.synthetic import materials
-from uncertainty_depth.synthetic.furnishing import Piece, block, crates
-from uncertainty_depth.synthetic.materials import Blocks, Material, Mottled, Plain, Random, Stripes
-from uncertainty_depth.synthetic.render import Scene
-from uncertainty_depth.synthetic.rooms import Drive, smooth_loop
-from uncertainty_depth.synthetic.solids import Solid, Sphere
+from synthetic import materials
+from synthetic.furnishing import Piece, block, crates
+from synthetic.materials import Blocks, Material, Mottled, Plain, Random, Stripes
+from synthetic.render import Scene
+from synthetic.rooms import Drive, smooth_loop
+from synthetic.solids import Solid, Sphere
 
 REACH = 110.0  # metres of street ahead and behind
 DRIVE = 14.0  # metres that the robot drives

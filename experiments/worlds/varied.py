@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from experiments.worlds.people import HOME, person
 from experiments.worlds.street import street
-from uncertainty_depth.config import SynthesisConfig
-from uncertainty_depth.synthetic import furnishing, materials, sensors
-from uncertainty_depth.synthetic.furnishing import ALONG_WALLS, IN_THE_OPEN
-from uncertainty_depth.synthetic.materials import Random
-from uncertainty_depth.synthetic.render import Lamp, Scene
-from uncertainty_depth.synthetic.rooms import Plan, Room, plan, smooth_loop
-from uncertainty_depth.synthetic.sensors import Look, Rig
-from uncertainty_depth.synthetic.solids import Solid
+from synthetic import furnishing, materials, sensors
+from synthetic.config import SynthesisConfig
+from synthetic.furnishing import ALONG_WALLS, IN_THE_OPEN
+from synthetic.materials import Random
+from synthetic.render import Lamp, Scene
+from synthetic.rooms import Plan, Room, plan, smooth_loop
+from synthetic.sensors import Look, Rig
+from synthetic.solids import Solid
 
 PROBABILITIES = {"rooms": 0.3, "home": 0.4, "street": 0.3}
 STREAM = 5  # of random numbers; `furnishing` and `source` use those below

@@ -8,18 +8,19 @@ import cv2
 import numpy as np
 import pytest
 
+from synthetic.config import SynthesisConfig
+from synthetic.source import synthesize
 from uncertainty_depth.calibration import IDENTITY, SigmaMap
 from uncertainty_depth.calibration.fitted_data import FittedData
 from uncertainty_depth.calibration.half_widths import FrameGuarantee
 from uncertainty_depth.cli.main import main
-from uncertainty_depth.config import PredictorConfig, SynthesisConfig
+from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.errors import ModelError
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.inference.settings import calibrations_of
 from uncertainty_depth.metrics.calibration import distribution_of
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.model_folder.writing import export_half, set_calibration, set_members
-from uncertainty_depth.synthetic.source import synthesize
 
 MAP = SigmaMap("isotonic 50%", (0.0, 0.01, 0.5, 1.0), (0.05, 0.2, 0.4, 0.8))
 SMALL = SynthesisConfig(worlds=1, frames=10, width=96, height=72, rings=24)

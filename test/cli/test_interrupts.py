@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from uncertainty_depth.cli.demo import MODEL
+from uncertainty_depth.model_location import SHIPPED_MODEL
 from uncertainty_depth.report import saved_state
 
 pytestmark = pytest.mark.usefixtures("without_plots")
@@ -18,7 +18,17 @@ SOURCE = "synthetic:worlds=1,frames=12,width=64,height=48,rings=16"
 
 
 def evaluate(report, *options):
-    return ["evaluate", SOURCE, "--model", MODEL, "--output", report, "--samples", "1", *options]
+    return [
+        "evaluate",
+        SOURCE,
+        "--model",
+        SHIPPED_MODEL,
+        "--output",
+        report,
+        "--samples",
+        "1",
+        *options,
+    ]
 
 
 PREDICT = ("uncertainty_depth.inference.predictor", "Predictor.predict")
@@ -75,7 +85,7 @@ def test_an_interrupt_while_writing_does_not_lose_the_report(strike, tmp_path):
 
 def test_calibrate_reports_on_what_it_has_read_and_leaves_the_model(strike, tmp_path):
     model = tmp_path / "model"
-    shutil.copytree(MODEL, model)
+    shutil.copytree(SHIPPED_MODEL, model)
     before = (model / "model.json").read_bytes()
     arguments = ["calibrate", model, SOURCE, "--output", tmp_path / "report", "--samples", "2"]
     done = strike(arguments, call=10)

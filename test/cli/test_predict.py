@@ -7,7 +7,7 @@ import cv2
 import numpy as np
 import pytest
 
-from uncertainty_depth.cli.demo import MODEL
+from uncertainty_depth.model_location import SHIPPED_MODEL
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def photos(tmp_path):
 
 
 def predict(photos, output):
-    return ["predict", *photos, "--model", MODEL, "--output", output, "--samples", "1"]
+    return ["predict", *photos, "--model", SHIPPED_MODEL, "--output", output, "--samples", "1"]
 
 
 def test_one_unreadable_image_of_many_is_named_and_counted(command, photos, tmp_path):
@@ -43,7 +43,7 @@ def test_unfamiliar_images_are_named_even_a_single_one(command, photos, tmp_path
 def test_depth_follows_the_focal_length_of_the_images(command, photos, tmp_path):
     for pixels in ("40", "80"):
         arguments = predict(photos[:1], tmp_path / pixels)
-        arguments[arguments.index(MODEL)] = "indoor"
+        arguments[arguments.index(SHIPPED_MODEL)] = "indoor"
         assert command(*arguments, "--focal-length", pixels).returncode == 0
     near, far = (cv2.imread(str(tmp_path / f / "a_depth.tiff"), -1) for f in ("40", "80"))
     np.testing.assert_allclose(far, 2 * near, rtol=1e-5)

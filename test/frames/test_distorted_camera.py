@@ -10,15 +10,16 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from uncertainty_depth.config import SourceConfig, SynthesisConfig
+from synthetic import sensors
+from synthetic.config import SynthesisConfig
+from synthetic.source import World
+from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.geometry.camera import Camera, Distortion
 from uncertainty_depth.messages.bag_writer import BagWriter
 from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.report.evaluation import evaluate
-from uncertainty_depth.synthetic import sensors
-from uncertainty_depth.synthetic.source import World
 
 WIDTH = 320
 HEIGHT = 240

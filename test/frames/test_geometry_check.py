@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from uncertainty_depth.config import LidarConfig, SynthesisConfig
+from synthetic.config import SynthesisConfig
+from synthetic.source import SyntheticSource
+from uncertainty_depth.config import LidarConfig
 from uncertainty_depth.frames.geometry_check import GeometryCheck
 from uncertainty_depth.geometry.camera import ground_truth_from_cloud
 from uncertainty_depth.geometry.transforms import BODY_TO_OPTICAL, parameters_from, transform_from
 from uncertainty_depth.records import Frame, Scan
-from uncertainty_depth.synthetic.source import SyntheticSource
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.errors import MessageError, SourceError
-from uncertainty_depth.frames.kitti import KittiDrive, write_kitti_bag
+from uncertainty_depth.frames.kitti import KittiDrive, write_bag
 from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.geometry.camera import image_coordinates
 from uncertainty_depth.records import Frame, Skipped
@@ -96,7 +96,7 @@ def test_a_drive_gives_each_image_once_and_names_what_it_lacks(drive):
 
 
 def test_a_converted_drive_gives_the_same_frames(drive, tmp_path, capsys):
-    assert write_kitti_bag(drive, tmp_path / "bag", progress=False) == 3
+    assert write_bag(drive, tmp_path / "bag", progress=False) == 3
     direct, bag = (
         list(open_source(name, CONFIG)) for name in (f"kitti:{drive}", str(tmp_path / "bag"))
     )
@@ -109,7 +109,7 @@ def test_a_converted_drive_gives_the_same_frames(drive, tmp_path, capsys):
             assert_array_equal(one.ground_truth_m, other.ground_truth_m)
     assert capsys.readouterr().err == ""
     with pytest.raises(SourceError, match="exists already"):
-        write_kitti_bag(drive, tmp_path / "bag", progress=False)
+        write_bag(drive, tmp_path / "bag", progress=False)
 
 
 def test_an_image_that_cannot_be_read_or_sees_no_point_is_counted(drive):
@@ -120,7 +120,7 @@ def test_an_image_that_cannot_be_read_or_sees_no_point_is_counted(drive):
     reasons = [record.reason for record in open_source(f"kitti:{drive}", CONFIG)]
     assert reasons == ["image_undecodable", "cloud_wrong_size", "no_lidar_point_in_view"]
     with pytest.raises(MessageError, match="does not begin as an image"):
-        write_kitti_bag(drive, drive.parent / "bag", progress=False)
+        write_bag(drive, drive.parent / "bag", progress=False)
     assert not (drive.parent / "bag").exists()
 
 

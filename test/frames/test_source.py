@@ -60,12 +60,13 @@ def test_a_bag_whose_name_has_a_colon_is_a_bag(write_bag):
     assert len(open_source(str(write_bag("run:3")), CONFIG)) == 5
 
 
-@pytest.mark.parametrize("notation", ["synthetic", "nuy:/nowhere", "/nowhere"])
+@pytest.mark.parametrize("notation", ["nowhere", "nuy:/nowhere", "json:/nowhere", "/nowhere"])
 def test_an_error_for_a_missing_path_lists_the_other_notations(notation):
     with pytest.raises(
         SourceError,
         match=rf"^no such bag: {notation}; "
-        r"expected a bag's path, nyu:DIR, kitti:DRIVE_DIR, rgbd:DIR or synthetic:$",
+        r"expected a bag's path, nyu:DIR, kitti:DRIVE_DIR, rgbd:DIR, or MODULE:\.\.\. of a Python "
+        r"module with open_source \(in a clone: synthetic:\)$",
     ):
         open_source(notation, CONFIG)
 
@@ -83,6 +84,14 @@ def test_an_error_for_a_missing_path_lists_the_other_notations(notation):
 def test_wrong_options_of_the_synthetic_world_are_one_sentence(options, error, sentence):
     with pytest.raises(error, match=sentence):
         open_source(f"synthetic:{options}", CONFIG)
+
+
+def test_a_python_module_in_front_of_the_colon_opens_a_source_of_its_own(tmp_path, monkeypatch):
+    (tmp_path / "my_sources.py").write_text(
+        "def open_source(rest, config):\n    return [rest, config.max_pixels]\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert open_source("my_sources:a:b", CONFIG) == ["a:b", CONFIG.max_pixels]
 
 
 MOVED = "a source of the same name"

@@ -11,11 +11,11 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
-from uncertainty_depth.cli import demo
-from uncertainty_depth.config import SynthesisConfig
+from synthetic import demo
+from synthetic.config import SynthesisConfig
+from synthetic.live_run import drained
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.report.evaluation import Evaluation
-from uncertainty_depth.ros.live_run import drained
 
 FRAMES = 3
 

@@ -15,12 +15,9 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 from diagnostic_msgs.msg import DiagnosticArray
 from sensor_msgs.msg import Image
 
-from uncertainty_depth.config import (
-    PlayerConfig,
-    PredictorConfig,
-    SourceConfig,
-    SynthesisConfig,
-)
+from synthetic.config import SynthesisConfig
+from synthetic.source import synthesize
+from uncertainty_depth.config import PlayerConfig, PredictorConfig, SourceConfig
 from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.geometry.transforms import parameters_from
@@ -30,7 +27,6 @@ from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.ros.depth_node import DepthNode
 from uncertainty_depth.ros.evaluator_node import EvaluatorNode
 from uncertainty_depth.ros.player import play
-from uncertainty_depth.synthetic.source import synthesize
 
 DEADLINE_S = 120
 IDENTITY = ("-p", "lidar_to_camera:=[0., 0., 0., 0., 0., 0., 1.]")

@@ -20,11 +20,12 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save
 
-from uncertainty_depth.config import NetworkConfig, SourceConfig, SynthesisConfig, TrainingConfig
+from synthetic.config import SynthesisConfig
+from synthetic.source import synthesize
+from uncertainty_depth.config import NetworkConfig, SourceConfig, TrainingConfig
 from uncertainty_depth.errors import ConfigError, ModelError, SourceError
 from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.model_folder import folder as model_folder
-from uncertainty_depth.synthetic.source import synthesize
 from uncertainty_depth.training import checkpoint, member_run
 from uncertainty_depth.training.run import train
 

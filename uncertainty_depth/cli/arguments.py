@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import math
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -24,7 +23,6 @@ from uncertainty_depth.config import (
     RawPredictorConfig,
     RequirementConfig,
     SourceConfig,
-    SynthesisConfig,
     TrainingConfig,
 )
 from uncertainty_depth.config.nodes import DepthScaleConfig
@@ -33,10 +31,9 @@ from uncertainty_depth.options import add_arguments, add_expert_argument
 
 SOURCE = (
     "a bag (rosbag2 folder, .mcap, .db3, ROS 1 .bag), nyu:DIR[:train|:test|:fit|:calibrate], "
-    "kitti:DRIVE_DIR, rgbd:DIR, or synthetic:[worlds=4,frames=20,seed=1]"
+    "kitti:DRIVE_DIR, rgbd:DIR, or in a clone synthetic:[worlds=4,frames=20,seed=1]"
 )
 MODEL = "model folder, a shipped model (indoor, demo) or a Hugging Face model (ORG/NAME)"
-SYNTHESIS_OPTIONS = tuple(item.name for item in dataclasses.fields(SynthesisConfig))
 WIDTH_OF_FLAGS = 28
 
 
@@ -324,13 +321,13 @@ SIGNATURES: dict[str, Signature] = {
             argument(
                 "source",
                 metavar="SOURCE",
-                help="kitti:DRIVE_DIR, beside its date's calibration files; or "
-                f"synthetic:[option=value,...] with {', '.join(SYNTHESIS_OPTIONS)}",
+                help="kitti:DRIVE_DIR, beside its date's calibration files; or in a clone "
+                "synthetic:[worlds=4,frames=20,seed=1]",
             ),
             argument("bag", type=Path, metavar="OUT_BAG", help="bag folder to write"),
         ),
         (),
-        "synthetic:worlds=4,frames=20 world_bag",
+        "kitti:2011_09_26/2011_09_26_drive_0001_sync drive_bag",
     ),
     "info": Signature(
         (
@@ -377,18 +374,6 @@ SIGNATURES: dict[str, Signature] = {
             SourceConfig,
         ),
         "my_bag --model demo --save my_bag.rrd",
-    ),
-    "demo": Signature(
-        (
-            output(
-                "DIR",
-                "folder for bag, reports and plots",
-                required=False,
-                default=Path("demo_output"),
-            ),
-        ),
-        (),
-        "--output demo_output",
     ),
 }
 

@@ -33,23 +33,17 @@ logger = logging.getLogger(__name__)
 
 
 def convert(arguments: argparse.Namespace) -> None:
-    """Write a KITTI raw drive or rendered worlds as a rosbag2 (MCAP) with camera and LiDAR."""
-    from uncertainty_depth.frames.source import synthesis_config
+    """Write a KITTI raw drive, or another source that can, as a rosbag2 (MCAP)."""
+    from uncertainty_depth.frames.source import module_of
 
     prefix, _, rest = arguments.source.partition(":")
-    if prefix == "kitti":
-        from uncertainty_depth.frames.kitti import write_kitti_bag
-
-        write_kitti_bag(Path(rest), arguments.bag)
-    elif prefix == "synthetic":
-        from uncertainty_depth.synthetic.source import synthesize
-
-        synthesize(arguments.bag, synthesis_config(rest))
-    else:
+    write_bag = getattr(module_of(prefix), "write_bag", None)
+    if write_bag is None:
         raise SourceError(
-            f"source is {arguments.source!r}; expected kitti:DRIVE_DIR or "
-            "synthetic:[option=value,...]"
+            f"source is {arguments.source!r}; expected kitti:DRIVE_DIR, or MODULE:... of a Python "
+            "module with write_bag (in a clone: synthetic:)"
         )
+    write_bag(rest, arguments.bag)
     print(f"bag written to {arguments.bag}")
 
 
@@ -167,11 +161,3 @@ def play(arguments: argparse.Namespace) -> None:
         play_bag(arguments.bag, from_arguments(PlayerConfig, arguments), at_end=tell)
     finally:
         faulthandler.cancel_dump_traceback_later()
-
-
-def demo(arguments: argparse.Namespace) -> None:
-    """Play a synthetic bag through depth node and evaluator node, and print the scores."""
-    from uncertainty_depth.cli.demo import run
-
-    for line in run(arguments.output):
-        print(line)

@@ -16,7 +16,7 @@ from tqdm.contrib.logging import logging_redirect_tqdm
 
 from uncertainty_depth.blas import wait_passively
 from uncertainty_depth.cli.arguments import build_parser
-from uncertainty_depth.cli.bags import convert, demo, info, play
+from uncertainty_depth.cli.bags import convert, info, play
 from uncertainty_depth.cli.calibrate import calibrate
 from uncertainty_depth.cli.evaluate import compare, evaluate, merge, view
 from uncertainty_depth.cli.predict import export, predict
@@ -40,7 +40,6 @@ COMMANDS: dict[str, Command] = {
     "info": info,
     "play": play,
     "view": view,
-    "demo": demo,
 }
 
 

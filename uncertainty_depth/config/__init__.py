@@ -44,7 +44,6 @@ from uncertainty_depth.config.sources import (
     ProjectionConfig,
     RequirementConfig,
     SourceConfig,
-    SynthesisConfig,
 )
 from uncertainty_depth.config.training import NetworkConfig, TrainingConfig
 
@@ -82,6 +81,5 @@ __all__ = [
     "RequirementConfig",
     "SigmaNodeConfig",
     "SourceConfig",
-    "SynthesisConfig",
     "TrainingConfig",
 ]

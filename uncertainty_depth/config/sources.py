@@ -10,7 +10,6 @@ from uncertainty_depth.config.choices import (
     MAX_COUNT,
     MAX_DEPTH_M,
     MAX_PIXELS,
-    MAX_SEED,
 )
 from uncertainty_depth.options import option
 
@@ -93,48 +92,6 @@ class SourceConfig(LidarConfig, CameraConfig):
     ground_truth_topic: str = option(
         "",
         "registered depth image as ground truth; empty: the LiDAR, or the only depth image",
-    )
-
-
-@dataclass(frozen=True)
-class SynthesisConfig:
-    """The synthetic worlds, and the robot that drives through them."""
-
-    worlds: int = option(
-        4,
-        "number of worlds (rooms and corridors), each with one drive",
-        minimum=1,
-        maximum=MAX_COUNT,
-    )
-    frames: int = option(20, "camera frames per world", minimum=1, maximum=MAX_COUNT)
-    seed: int = option(0, "random seed of the worlds", minimum=0, maximum=MAX_SEED)
-    scenes: str = option(
-        "rooms",
-        "rooms (and corridors, all with one camera), or a Python module whose function build "
-        "makes other worlds (in a clone experiments.worlds.varied: homes, streets, many cameras)",
-        expert=True,
-    )
-    test_objects: bool = option(
-        False, "add a class of objects that training worlds never contain", expert=True
-    )
-    width: int = option(320, "camera image width, pixels", minimum=16, maximum=8192, expert=True)
-    height: int = option(240, "camera image height, pixels", minimum=16, maximum=8192, expert=True)
-    rate: float = option(
-        10.0, "camera and LiDAR rate, frames per second", minimum=0.1, maximum=1000.0, expert=True
-    )
-    rings: int = option(32, "number of LiDAR rings", minimum=1, maximum=1024, expert=True)
-    noise: float = option(
-        1.0,
-        "sensor noise, as a multiple of a typical camera's and LiDAR's",
-        minimum=0.0,
-        maximum=100.0,
-        expert=True,
-    )
-    dense: bool = option(
-        False,
-        "add exact dense depth: a source has it instead of the LiDAR's, a bag as an additional "
-        "depth image",
-        expert=True,
     )
 
 

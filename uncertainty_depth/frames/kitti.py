@@ -117,6 +117,11 @@ class KittiDrive:
         return np.fromfile(path, dtype="<f4").reshape(-1, 4)
 
 
+def open_source(rest: str, config: SourceConfig) -> KittiSource:
+    """Return the source of a drive's folder."""
+    return KittiSource(Path(rest), config)
+
+
 class KittiSource:
     """The frames of one drive. A `Source`."""
 
@@ -232,7 +237,7 @@ CAMERA_FRAME = "camera"
 LIDAR_FRAME = "lidar"
 
 
-def write_kitti_bag(drive_dir: Path | str, out_bag: Path | str, progress: bool = True) -> int:
+def write_bag(drive_dir: Path | str, out_bag: Path | str, progress: bool = True) -> int:
     """Write the drive to the new bag `out_bag` and return its number of images.
 
     The synchronised drives pair image N with scan N, whatever their own clocks say to the

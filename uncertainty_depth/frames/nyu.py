@@ -15,6 +15,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.errors import MessageError, SourceError
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.images import read_pixels
@@ -39,6 +40,22 @@ _CROP = (
     slice(20, 301),
 )  # rows 22-235, columns 20-300 at 320x240: the usual evaluation crop, without the white border
 _WHITE_BORDER = 5  # pixels at 320x240
+
+
+def open_source(rest: str, config: SourceConfig) -> NyuSource:
+    """Return the source of `DIR[:SPLIT]`."""
+    return NyuSource(*_folder_and_split(rest))
+
+
+def frames_of(rest: str) -> tuple[Path, set[object]]:
+    """Return the folder and the parts of its images that `DIR[:SPLIT]` has."""
+    folder, split = _folder_and_split(rest)
+    return folder, set(PARTS[split])
+
+
+def _folder_and_split(rest: str) -> tuple[Path, str]:
+    folder, colon, split = rest.rpartition(":")
+    return (Path(folder), split) if colon and split in PARTS else (Path(rest), "")
 
 
 class NyuSource:

@@ -174,6 +174,16 @@ class _Item(NamedTuple):
     key: Key
 
 
+def open_source(rest: str, config: SourceConfig) -> RgbdSource:
+    """Return the source of `DIR[,option=value...]`."""
+    return RgbdSource(f"rgbd:{rest}", config)
+
+
+def frames_of(rest: str) -> tuple[Path, set[object]]:
+    """Return the folder, without the options."""
+    return folder_and_options(f"rgbd:{rest}", OPTIONS)[0], {""}
+
+
 class RgbdSource:
     """The colour images in `DIR/rgb`, each with its depth image in `DIR/depth`. A `Source`.
 

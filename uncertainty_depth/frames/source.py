@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from uncertainty_depth.config import SourceConfig, SynthesisConfig
+from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.config.prediction import PredictionConfig, PredictionTopics
 from uncertainty_depth.errors import ConfigError, SourceError
-from uncertainty_depth.options import from_mapping, from_text
 from uncertainty_depth.records import UNWANTED, Frame, Skipped
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def open_source(
 
     Args:
         notation: a bag's path, `nyu:DIR[:train|:test|:fit|:calibrate]`, `kitti:DRIVE_DIR`,
-            `rgbd:DIR` or `synthetic:[option=value,...]`.
+            `rgbd:DIR`, or `MODULE:REST` of a Python module, see `MODULES`.
         config: topics and extrinsics, as far as the source has them.
         topics: of recorded predictions in a bag; `predictions:DIR` is a folder of them.
         meaning: what recorded predictions hold.
@@ -82,13 +82,13 @@ def open_source(
     Raises:
         SourceError: the source does not exist, cannot be read, or lacks a part of a frame.
         ConfigError: the topics do not fit the source.
-        ConfigError: an option of `synthetic:` is unknown or out of range.
     """
     if has_recorded(notation, topics):
         return _recorded(notation, config, topics, meaning)
-    prefix, colon, rest = notation.partition(":")
-    if colon and prefix in _OPENERS:
-        return _OPENERS[prefix](rest, config)
+    prefix = _prefix(notation)
+    if module := module_of(prefix):
+        source: Source = module.open_source(notation.removeprefix(f"{prefix}:"), config)
+        return source
     return _bag(notation, config)
 
 
@@ -142,9 +142,12 @@ def _overlap(source: str, used: str) -> str:
 
     If only the paths' last parts agree, it is a hint: the folder may have moved, or be another.
     """
-    source_type, place, parts = _identity(source)
-    other_type, other_place, other_parts = _identity(used)
-    if not used or source_type != other_type or not parts & other_parts:
+    prefix = _prefix(source)
+    if not used or prefix != _prefix(used):
+        return ""
+    place, parts = _frames_of(prefix, source)
+    other_place, other_parts = _frames_of(prefix, used)
+    if not parts & other_parts:
         return ""
     if place.resolve() == other_place.resolve():
         return f"frames of {source}: "
@@ -152,25 +155,40 @@ def _overlap(source: str, used: str) -> str:
     return hint if place.resolve().name == other_place.resolve().name else ""
 
 
-def _identity(name: str) -> tuple[str, Path, set[object]]:
-    """Return type, place and parts: equal types and places share frames if they share a part."""
-    prefix, _, rest = name.partition(":")
-    if prefix == "nyu":
-        from uncertainty_depth.frames.nyu import PARTS
+def _frames_of(prefix: str, notation: str) -> tuple[Path, set[object]]:
+    """Return the place and parts of a source: equal places share frames if they share a part."""
+    rest = notation.removeprefix(f"{prefix}:")
+    frames_of = getattr(module_of(prefix), "frames_of", None)
+    return frames_of(rest) if frames_of else (Path(rest), {""})
 
-        folder, split = _folder_and_split(rest)
-        return prefix, folder, set(PARTS[split])
-    if prefix == "synthetic":  # a seed's first worlds do not depend on their number
-        options = dict(part.partition("=")[::2] for part in rest.split(","))
-        seed = (options.get("seed", "0"), options.get("test_objects", "false").lower())
-        worlds = {"rooms", options.get("scenes", "rooms")}  # other worlds may include these
-        return prefix, Path(), {(*seed, scenes) for scenes in worlds}
-    if prefix == "rgbd":
-        from uncertainty_depth.frames.rgbd import OPTIONS
 
-        folder, _ = folder_and_options(name, OPTIONS)
-        return prefix, folder, {""}
-    return (prefix, Path(rest), {""}) if prefix in _OPENERS else ("bag", Path(name), {""})
+MODULES = {name: f"uncertainty_depth.frames.{name}" for name in ("kitti", "nyu", "rgbd")}
+"""Modules of sources by prefix; any other prefix is itself the name of a Python module.
+
+Such a module has `open_source(rest, config)`, which returns the source of what follows the colon.
+It may have `write_bag(rest, path)`, for `convert`, and `frames_of(rest)`, which returns the place
+of its frames and the parts of it that they are, to tell whether two sources share frames.
+"""
+
+
+def module_of(prefix: str) -> Any:
+    """Return the module that opens sources of a prefix; None if there is none."""
+    if not prefix:
+        return None
+    try:
+        module = import_module(MODULES.get(prefix, prefix))
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{prefix}.".startswith(f"{error.name}."):
+            raise  # a library that the module needs
+        return None
+    return module if hasattr(module, "open_source") else None
+
+
+def _prefix(notation: str) -> str:
+    """Return what may be the name of a source's module; empty for a bag."""
+    prefix, colon, _ = notation.partition(":")
+    is_name = colon and all(map(str.isidentifier, prefix.split(".")))
+    return prefix if is_name and not Path(notation).exists() else ""
 
 
 def _bag(path: str, config: SourceConfig) -> Source:
@@ -178,8 +196,8 @@ def _bag(path: str, config: SourceConfig) -> Source:
 
     if not Path(path).exists():
         raise SourceError(
-            f"no such bag: {path}; expected a bag's path, nyu:DIR, kitti:DRIVE_DIR, rgbd:DIR "
-            "or synthetic:"
+            f"no such bag: {path}; expected a bag's path, nyu:DIR, kitti:DRIVE_DIR, rgbd:DIR, or "
+            "MODULE:... of a Python module with open_source (in a clone: synthetic:)"
         )
     return BagSource(Path(path), config)
 
@@ -209,58 +227,6 @@ def _recorded(
             "its path"
         )
     return BagSource(Path(notation), config, topics, meaning)
-
-
-def _nyu(rest: str, config: SourceConfig) -> Source:
-    from uncertainty_depth.frames.nyu import NyuSource
-
-    return NyuSource(*_folder_and_split(rest))
-
-
-def _folder_and_split(rest: str) -> tuple[Path, str]:
-    from uncertainty_depth.frames.nyu import PARTS
-
-    folder, colon, split = rest.rpartition(":")
-    return (Path(folder), split) if colon and split in PARTS else (Path(rest), "")
-
-
-def _kitti(rest: str, config: SourceConfig) -> Source:
-    from uncertainty_depth.frames.kitti import KittiSource
-
-    return KittiSource(Path(rest), config)
-
-
-def _rgbd(rest: str, config: SourceConfig) -> Source:
-    from uncertainty_depth.frames.rgbd import RgbdSource
-
-    return RgbdSource(f"rgbd:{rest}", config)
-
-
-def _synthetic(rest: str, config: SourceConfig) -> Source:
-    from uncertainty_depth.synthetic.source import SyntheticSource
-
-    return SyntheticSource(synthesis_config(rest), config)
-
-
-def synthesis_config(text: str) -> SynthesisConfig:
-    """Return the options of a text such as `worlds=4,noise=0.5`.
-
-    Raises:
-        SourceError: a part is not option=value.
-        ConfigError: an option is unknown, of another type or out of range.
-    """
-    values: dict[str, Any] = {}
-    for part in filter(None, text.split(",")):
-        name, equals, value = part.partition("=")
-        if not equals:
-            raise SourceError(
-                f"synthetic: has {part!r}; expected option=value, separated by commas"
-            )
-        values[name] = from_text(SynthesisConfig, name, value)
-    return from_mapping(SynthesisConfig, values)
-
-
-_OPENERS = {"nyu": _nyu, "kitti": _kitti, "rgbd": _rgbd, "synthetic": _synthetic}
 
 
 class Mapped:

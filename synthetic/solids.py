@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.synthetic.materials import Material
+from synthetic.materials import Material
 
 Floats = NDArray[np.float32]
 TINY = np.float32(1e-9)

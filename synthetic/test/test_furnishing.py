@@ -6,10 +6,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from uncertainty_depth.synthetic import furnishing
-from uncertainty_depth.synthetic.furnishing import ROUND
-from uncertainty_depth.synthetic.rooms import Drive, smooth_loop
-from uncertainty_depth.synthetic.solids import Frustum, Sphere
+from synthetic import furnishing
+from synthetic.furnishing import ROUND
+from synthetic.rooms import Drive, smooth_loop
+from synthetic.solids import Frustum, Sphere
 
 ROBOT_RADIUS = 0.3
 ROBOT_HEIGHT = 1.2

@@ -9,12 +9,13 @@ import hashlib
 import numpy as np
 import pytest
 
-from uncertainty_depth.config import SourceConfig, SynthesisConfig
+from synthetic.config import SynthesisConfig
+from synthetic.source import PAUSE_NS, SyntheticSource, World, synthesize
+from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.records import Frame
-from uncertainty_depth.synthetic.source import PAUSE_NS, SyntheticSource, World, synthesize
 
 CONFIG = SynthesisConfig(worlds=2, frames=3, seed=4, width=80, height=60, rings=16)
 PINNED = SynthesisConfig(width=96, height=64, rings=4, test_objects=True)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from uncertainty_depth.synthetic.materials import Material, Plain
-from uncertainty_depth.synthetic.solids import Box, Frustum, Sphere
+from synthetic.materials import Material, Plain
+from synthetic.solids import Box, Frustum, Sphere
 
 GREY = Material(Plain((0.5, 0.5, 0.5)))
 BOX = Box((5.0, 0.0, 1.0), (1.0, 2.0, 1.0), GREY, "box")

@@ -13,8 +13,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.synthetic.rooms import Drive
-from uncertainty_depth.synthetic.solids import TINY, Solid
+from synthetic.rooms import Drive
+from synthetic.solids import TINY, Solid
 
 Floats = NDArray[np.float32]
 NOTHING = -1

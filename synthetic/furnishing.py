@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.synthetic import materials
-from uncertainty_depth.synthetic.materials import Blocks, Material, Random, Stripes
-from uncertainty_depth.synthetic.render import Lamp, Scene
-from uncertainty_depth.synthetic.rooms import Drive, Plan, Room, Wall, plan, shell
-from uncertainty_depth.synthetic.solids import Box, Frustum, Solid, Sphere
+from synthetic import materials
+from synthetic.materials import Blocks, Material, Random, Stripes
+from synthetic.render import Lamp, Scene
+from synthetic.rooms import Drive, Plan, Room, Wall, plan, shell
+from synthetic.solids import Box, Frustum, Solid, Sphere
 
 ROUND = "round"  # the object class of test worlds: cones, barrels, columns
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from uncertainty_depth.synthetic import furnishing, sensors
-from uncertainty_depth.synthetic.materials import Material, Plain
-from uncertainty_depth.synthetic.render import Lamp, Renderer, Scene
-from uncertainty_depth.synthetic.rooms import Drive
-from uncertainty_depth.synthetic.solids import Box, Sphere
+from synthetic import furnishing, sensors
+from synthetic.materials import Material, Plain
+from synthetic.render import Lamp, Renderer, Scene
+from synthetic.rooms import Drive
+from synthetic.solids import Box, Sphere
 
 GREY = Material(Plain((0.5, 0.5, 0.5)), dirt=0.0)
 STANDING = Drive(np.array([[0.0, 0.0], [1.0, 0.0]]), 0.0, 0.0)

@@ -7,25 +7,21 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from uncertainty_depth.config import (
-    EvaluationConfig,
-    PredictorConfig,
-    SourceConfig,
-    SynthesisConfig,
-)
+from synthetic.config import SynthesisConfig
+from synthetic.source import synthesize
+from uncertainty_depth.config import EvaluationConfig, PredictorConfig, SourceConfig
 from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.frames.source import trained_on
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics.registry import flatten
+from uncertainty_depth.model_location import SHIPPED_MODEL
 from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.report.saved_state import read_summary
 from uncertainty_depth.report.verdict import sentences
 from uncertainty_depth.ros.requirements import require_ros
-from uncertainty_depth.synthetic.source import synthesize
 
-MODEL = Path(__file__).parents[1] / "models" / "demo"
 WORLD = SynthesisConfig(
     worlds=4, frames=15, seed=20_000, test_objects=True, rate=2.0
 )  # seeds this high are never trained on
@@ -50,14 +46,14 @@ def run(output: Path) -> Iterator[str]:
         UncertaintyDepthError: when a node ends before it should.
     """
     require_ros()
-    from uncertainty_depth.ros.live_run import live_run
+    from synthetic.live_run import live_run
 
     source = BagSource(make_bag(output / "bag"), SourceConfig())
     yield (
         f"{source.name}: {len(source)} frames of {WORLD.worlds} worlds the model has not seen, "
         "with a class of objects it has never seen"
     )
-    counts = live_run(source, MODEL, output / "live")
+    counts = live_run(source, SHIPPED_MODEL, output / "live")
     evaluate_offline(source, output / "offline")
     live = read_summary(output / "live")
     offline = read_summary(output / "offline")
@@ -77,7 +73,7 @@ def make_bag(bag: Path) -> Path:
 
 def evaluate_offline(source: BagSource, folder: Path) -> None:
     """Evaluate the bag as `uncertainty-depth evaluate` does."""
-    predictor = Predictor(MODEL, PredictorConfig())
+    predictor = Predictor(SHIPPED_MODEL, PredictorConfig())
     evaluation = evaluate(predicted(source, predictor), EvaluationConfig())
     if evaluation.interrupted:  # half a bag is nothing to compare the live run with
         raise KeyboardInterrupt

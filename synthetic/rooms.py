@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.synthetic import materials
-from uncertainty_depth.synthetic.materials import Material, Random
-from uncertainty_depth.synthetic.solids import Box, Solid, Sphere
+from synthetic import materials
+from synthetic.materials import Material, Random
+from synthetic.solids import Box, Solid, Sphere
 
 THICKNESS = 0.15  # walls, metres
 SLOT = 1.7  # metres of wall per door, window or poster
