@@ -23,10 +23,16 @@ from uncertainty_depth.config.nodes import DepthScaleConfig, OnlineCorrectionCon
 from uncertainty_depth.config.prediction import HeldOutConfig, PredictionConfig, PredictionTopics
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.frames.geometry_check import GeometryCheck
-from uncertainty_depth.frames.predicted import Predict, Predicted, predict_frame
+from uncertainty_depth.frames.predicted import (
+    DepthPredictor,
+    Predict,
+    Predicted,
+    predict_frame,
+)
 from uncertainty_depth.frames.source import (
     RECORDED,
     EvenlySpread,
+    Source,
     calibrated_on,
     checked,
     has_recorded,
@@ -179,9 +185,21 @@ def open_frames(job: ScoringJob) -> Opened:
     return _open_recorded(job) if job.is_recorded else _open_predicted(job)
 
 
+class _Mapping(NamedTuple):
+    """How frames get their predictions, and what a report says about it beside the model.
+
+    Attributes:
+        predict: returns a frame's prediction.
+        facts: for `summary.json`.
+        notes: returns what was assumed, complete after the last frame.
+    """
+
+    predict: Predict
+    facts: Facts
+    notes: Callable[[], list[str]]
+
+
 def _open_predicted(job: ScoringJob) -> Opened:
-    from uncertainty_depth.calibration.correction_in_force import FOLLOWED
-    from uncertainty_depth.calibration.online_loop import AsPublished
     from uncertainty_depth.frames.corruption import corrupted, parse
     from uncertainty_depth.frames.held_out import for_model
     from uncertainty_depth.report.model_facts import part_of
@@ -193,42 +211,17 @@ def _open_predicted(job: ScoringJob) -> Opened:
 
     # Imported after the paths are checked: torch takes seconds to import.
     from uncertainty_depth.inference.predictor import Predictor
-    from uncertainty_depth.predictions.interpreter import (
-        Interpreter,
-        RelativePredictor,
-        meaning_of_relative,
-    )
 
     predictor = Predictor(Path(job.model), job.predictor, relative=True)
-    _check_unit(job, predictor.model.is_relative)
     source = for_model(images, predictor, job.held_out)
-    predict: Predict = partial(predict_frame, predictor)
-    aligned: Interpreter | None = None
-    followed: AsPublished | None = None
-    if predictor.model.is_relative:
-        aligned = Interpreter(meaning_of_relative(job.meaning), job.evaluation)
-        predict = relative = RelativePredictor(predictor, aligned)
-        relative.fit_to(source.name, source)
-    if job.scale.use_depth_scale:
-        config = OnlineCorrectionConfig(use_depth_scale=True)
-        predict = followed = AsPublished(predict, config, job.evaluation)
-    frames = Predicted(source, predict)
-
-    def describe() -> Facts:
-        alignment = aligned.describe_alignment() if aligned else {}
-        scale = {"depth_scale": FOLLOWED} if followed else {}
-        return {**predictor.describe(), **alignment, **scale}
-
-    def notes() -> list[str]:
-        own = aligned.notes() if aligned else []
-        scales = followed.scales.notes() if followed else []
-        return [*predictor.data_monitor.notes(), *frames.notes, *own, *scales]
-
+    is_relative = predictor.model.is_relative
+    mapping = _relative(job, predictor, source) if is_relative else _metric(job, predictor)
+    frames = Predicted(source, mapping.predict)
     return Opened(
         frames,
         check,
-        describe,
-        notes,
+        lambda: {**predictor.describe(), **mapping.facts},
+        lambda: [*predictor.data_monitor.notes(), *frames.notes, *mapping.notes()],
         tuple(trained_on(predictor.model.name, predictor.model.training, [frames.name])),
         tuple(calibrated_on(part_of(predictor.describe(), "fitted_to"), [frames.name])),
         "",
@@ -236,18 +229,41 @@ def _open_predicted(job: ScoringJob) -> Opened:
     )
 
 
-def _check_unit(job: ScoringJob, is_relative: bool) -> None:
-    """Raise `ConfigError` if an option does not go with the unit of the depth."""
-    if job.meaning.align != "none" and not is_relative:
-        raise ConfigError(
-            f"align is {job.meaning.align!r}, but {job.model} gives metres; expected no --align, "
-            "which is for recorded predictions and relative networks"
-        )
-    if job.scale.use_depth_scale and is_relative:
+def _relative(job: ScoringJob, predictor: DepthPredictor, source: Source) -> _Mapping:
+    """Map frames to inverse depth up to scale and shift, aligned to their ground truth."""
+    from uncertainty_depth.predictions.interpreter import (
+        Interpreter,
+        RelativePredictor,
+        meaning_of_relative,
+    )
+
+    if job.scale.use_depth_scale:
         raise ConfigError(
             f"use_depth_scale is true, but the depth of {job.model} has no unit; expected a model "
             "that gives metres, or false"
         )
+    interpreter = Interpreter(meaning_of_relative(job.meaning), job.evaluation)
+    relative = RelativePredictor(predictor, interpreter)
+    relative.fit_to(source.name, source)
+    return _Mapping(relative, interpreter.describe_alignment(), interpreter.notes)
+
+
+def _metric(job: ScoringJob, predictor: DepthPredictor) -> _Mapping:
+    """Map frames to metres, which follow the frames' scale if the options say so."""
+    from uncertainty_depth.calibration.correction_in_force import FOLLOWED
+    from uncertainty_depth.calibration.online_loop import AsPublished
+
+    if job.meaning.align != "none":
+        raise ConfigError(
+            f"align is {job.meaning.align!r}, but {job.model} gives metres; expected no --align, "
+            "which is for recorded predictions and relative networks"
+        )
+    predict = partial(predict_frame, predictor)
+    if not job.scale.use_depth_scale:
+        return _Mapping(predict, {}, list)
+    config = OnlineCorrectionConfig(use_depth_scale=True)
+    followed = AsPublished(predict, config, job.evaluation)
+    return _Mapping(followed, {"depth_scale": FOLLOWED}, followed.scales.notes)
 
 
 def _choice_facts(job: ScoringJob) -> Facts:

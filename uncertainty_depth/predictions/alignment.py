@@ -105,8 +105,8 @@ def _check_scale(scale: float, is_inverse: bool) -> None:
     raise MessageError(
         "alignment_failed",
         f"the alignment has the scale {scale:.3g}: the prediction does not rise with the "
-        f"{'inverse ' if is_inverse else ''}depth; expected --depth-type {other}, or --align "
-        "median",
+        f"{'inverse ' if is_inverse else ''}depth; expected one that does, --depth-type {other} "
+        "if it is recorded so, or --align median",
     )
 
 
