@@ -12,9 +12,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from experiments.classification_metrics import auroc
+from experiments.corruption import Corruption
 from uncertainty_depth.config import PredictorConfig, SourceConfig
 from uncertainty_depth.config.choices import CORRUPTIONS
-from uncertainty_depth.frames.corruption import Corruption
 from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.records import Frame

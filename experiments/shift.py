@@ -20,11 +20,10 @@ from typing import Any
 import numpy as np
 
 from experiments import shift_report
+from experiments.corruption import CORRUPTIONS, SEVERITIES, Corruption, corrupted
 from experiments.runner import resume
 from experiments.shift_methods import Method, methods
 from uncertainty_depth.config import PredictorConfig, SourceConfig
-from uncertainty_depth.config.choices import CORRUPTIONS, SEVERITIES
-from uncertainty_depth.frames.corruption import Corruption, corrupted
 from uncertainty_depth.frames.source import Source, open_source
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics import coverage, sparsification, valid_pixels

@@ -57,7 +57,6 @@ class ScoringJob:
     Attributes:
         source: its notation.
         model: folder or name of a model; empty for predictions that the source has recorded.
-        corrupt: how the images are corrupted, e.g. `fog:3`.
         max_frames: how many frames are scored at most, evenly spread; 0 for all.
         sources: how the source is read.
         evaluation: what is scored.
@@ -70,7 +69,6 @@ class ScoringJob:
 
     source: str
     model: str = ""
-    corrupt: tuple[str, ...] = ()
     max_frames: int = 0
     sources: SourceConfig = field(default_factory=SourceConfig)
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
@@ -89,7 +87,6 @@ class ScoringJob:
         """Return all values but the source by name, for JSON."""
         values: dict[str, Any] = {
             "model": self.model,
-            "corrupt": list(self.corrupt),
             "max_frames": self.max_frames,
         }
         for item in fields(self):
@@ -126,11 +123,6 @@ class ScoringJob:
             raise ConfigError(
                 f"use_depth_scale is true, but {self.source} has its own predictions, whose depth "
                 "no node corrects; expected --model, or false"
-            )
-        if self.corrupt:
-            raise ConfigError(
-                f"corrupt is {', '.join(self.corrupt)}; expected none for recorded predictions, "
-                "which are of the images as they were"
             )
         if write_bag and not self.topics.confidence_topic:
             raise ConfigError(
@@ -200,20 +192,18 @@ class _Mapping(NamedTuple):
 
 
 def _open_predicted(job: ScoringJob) -> Opened:
-    from uncertainty_depth.frames.corruption import corrupted, parse
     from uncertainty_depth.frames.held_out import for_model
     from uncertainty_depth.report.model_facts import part_of
 
     spread = EvenlySpread(open_source(job.source, job.sources), job.max_frames)
     source, check = checked(spread)
-    images = corrupted(source, [parse(text) for text in job.corrupt])
     check_location(model_path(job.model))
 
     # Imported after the paths are checked: torch takes seconds to import.
     from uncertainty_depth.inference.predictor import Predictor
 
     predictor = Predictor(Path(job.model), job.predictor, relative=True)
-    source = for_model(images, predictor, job.held_out)
+    source = for_model(source, predictor, job.held_out)
     is_relative = predictor.model.is_relative
     mapping = _relative(job, predictor, source) if is_relative else _metric(job, predictor)
     frames = Predicted(source, mapping.predict)

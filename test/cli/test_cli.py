@@ -49,10 +49,6 @@ def test_calibrate_starts_from_raw_sigma_and_has_no_option_that_says_otherwise(c
         (["evaluate", "nyu:no/such", "--model", "m", "--output", "{tmp}/report"], ["no/such"]),
         (["evaluate", "kitti:no/such", "--model", "m", "--output", "{tmp}/report"], ["no/such"]),
         (
-            ["evaluate", "synthetic:", "--model", "m", "--output", "{tmp}/r", "--corrupt", "fog"],
-            ["'fog'", "NAME:SEVERITY", "low_resolution"],
-        ),
-        (
             ["evaluate", "synthetic:wrlds=2", "--model", "m", "--output", "{tmp}/report"],
             ["wrlds", "worlds"],
         ),

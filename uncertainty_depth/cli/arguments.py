@@ -178,14 +178,6 @@ SIGNATURES: dict[str, Signature] = {
                 help="also write a bag with the predictions, for RViz",
             ),
             argument(
-                "--corrupt",
-                action="append",
-                default=[],
-                metavar="NAME:SEVERITY",
-                help="corrupt the images, e.g. fog:3, severity 1 to 5; repeatable; a wrong name "
-                "lists all",
-            ),
-            argument(
                 "--jobs",
                 type=at_least_one,
                 metavar="N",

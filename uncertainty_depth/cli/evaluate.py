@@ -73,7 +73,6 @@ def job_of(arguments: argparse.Namespace, source: str) -> ScoringJob:
     return ScoringJob(
         source,
         str(arguments.model or ""),
-        tuple(getattr(arguments, "corrupt", ())),
         getattr(arguments, "max_frames", 0),
         from_arguments(SourceConfig, arguments),
         from_arguments(EvaluationConfig, arguments),

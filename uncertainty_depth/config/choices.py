@@ -36,20 +36,3 @@ MAX_PIXELS = 16_000_000
 MAX_DEPTH_M = 10_000.0
 MAX_DURATION_S = 86_400.0
 DISTORTED_IMAGES = ("rectify", "keep", "already_rectified")
-
-
-CORRUPTIONS = (
-    "night",
-    "fog",
-    "rain",
-    "motion_blur",
-    "defocus",
-    "noise",
-    "dirt",
-    "jpeg",
-    "overexposed",
-    "underexposed",
-    "white_balance",
-    "low_resolution",
-)
-SEVERITIES = (1, 2, 3, 4, 5)

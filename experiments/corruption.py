@@ -6,10 +6,13 @@ Lengths are fractions of the image's width, so a severity means the same at any 
 
 They are implemented here in OpenCV and NumPy, because no maintained library has them without
 requiring a second OpenCV or torchvision.
+
+From a clone, `experiments.corruption:night:2+noise:2:my_bag` is a source of every command.
 """
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -19,12 +22,28 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.config.choices import CORRUPTIONS, SEVERITIES
+from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.frames.source import Mapped, Source
+from uncertainty_depth.frames.source import open_source as open_clean
 from uncertainty_depth.records import Frame, Skipped
 
 Floats = NDArray[np.float32]
+CORRUPTIONS = (
+    "night",
+    "fog",
+    "rain",
+    "motion_blur",
+    "defocus",
+    "noise",
+    "dirt",
+    "jpeg",
+    "overexposed",
+    "underexposed",
+    "white_balance",
+    "low_resolution",
+)
+SEVERITIES = (1, 2, 3, 4, 5)
 GAMMA = 2.2
 
 
@@ -281,6 +300,23 @@ def parse(text: str) -> Corruption:
             f"{', '.join(sorted(CORRUPTIONS))} and 1 to 5"
         )
     return Corruption(name, int(severity))
+
+
+def open_source(rest: str, config: SourceConfig) -> Source:
+    """Return the source of `NAME:SEVERITY[+NAME:SEVERITY...]:SOURCE`, corrupted in this order.
+
+    Raises:
+        ConfigError: the corruptions do not match the notation, or one is unknown.
+        SourceError: the source cannot be opened.
+    """
+    found = re.fullmatch(r"((?:\w+:\w+\+)*\w+:\w+):(.+)", rest)
+    if found is None:
+        raise ConfigError(
+            f"the corrupted source is {rest!r}; expected NAME:SEVERITY, or several joined by +, "
+            "and :SOURCE, such as fog:3:my_bag"
+        )
+    corruptions = [parse(text) for text in found[1].split("+")]
+    return corrupted(open_clean(found[2], config), corruptions)
 
 
 def notation(corruptions: Sequence[Corruption]) -> str:

@@ -7,13 +7,10 @@ import cv2
 import numpy as np
 import pytest
 
-from uncertainty_depth.config.choices import CORRUPTIONS, SEVERITIES
+from experiments.corruption import CORRUPTIONS, SEVERITIES, Corruption, corrupted, parse
+from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.frames.corruption import (
-    Corruption,
-    corrupted,
-    parse,
-)
+from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.records import Frame, Skipped
 
 STAMP = 1_700_000_000_123_456_789
@@ -125,3 +122,17 @@ def test_a_corrupted_source_changes_images_alone() -> None:
         "the images are corrupted by overexposed:2 + noise:1",
     ]
     assert corrupted(source, []) is source
+
+
+def test_a_corrupted_source_is_opened_by_its_notation() -> None:
+    worlds = "synthetic:worlds=1,frames=1,width=64,height=48"
+    source = open_source(f"experiments.corruption:overexposed:2+noise:1:{worlds}", SourceConfig())
+    (clean,) = open_source(worlds, SourceConfig())
+    (frame,) = source
+    expected = parse("noise:1")(
+        parse("overexposed:2")(clean.image, clean.stamp_ns), clean.stamp_ns
+    )
+    np.testing.assert_array_equal(frame.image, expected)
+    for wrong in ("fog:my_bag", "my_bag", "snow:3:my_bag"):
+        with pytest.raises(ConfigError, match=r"NAME:SEVERITY|'snow'"):
+            open_source(f"experiments.corruption:{wrong}", SourceConfig())
