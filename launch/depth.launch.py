@@ -6,8 +6,7 @@ ros2 launch uncertainty_depth depth.launch.py model:=/path/to/model \
 """
 
 from launch import LaunchDescription
-from uncertainty_depth.ros.launch_arguments import DEPTH
-from uncertainty_depth.ros.launching import describe
+from uncertainty_depth.ros.launching import DEPTH, describe
 
 
 def generate_launch_description() -> LaunchDescription:

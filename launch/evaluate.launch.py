@@ -7,8 +7,7 @@ ros2 launch uncertainty_depth evaluate.launch.py depth:=/stereo/depth uncertaint
 """
 
 from launch import LaunchDescription
-from uncertainty_depth.ros.launch_arguments import EVALUATOR
-from uncertainty_depth.ros.launching import describe
+from uncertainty_depth.ros.launching import EVALUATOR, describe
 
 
 def generate_launch_description() -> LaunchDescription:

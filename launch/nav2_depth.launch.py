@@ -11,8 +11,7 @@ the voxel layer in the place of /pipeline/points.
 from launch.actions import DeclareLaunchArgument
 
 from launch import LaunchDescription
-from uncertainty_depth.ros.launch_arguments import SIGMA
-from uncertainty_depth.ros.launching import describe
+from uncertainty_depth.ros.launching import SIGMA, describe
 
 TOPICS = {"depth": "/depth_image", "depth_camera_info": "/resize/camera_info"}
 

@@ -6,8 +6,7 @@ ros2 launch uncertainty_depth robot.launch.py model:=/path/to/model output:=/pat
 """
 
 from launch import LaunchDescription
-from uncertainty_depth.ros.launch_arguments import DEPTH, EVALUATOR
-from uncertainty_depth.ros.launching import describe
+from uncertainty_depth.ros.launching import DEPTH, EVALUATOR, describe
 
 
 def generate_launch_description() -> LaunchDescription:

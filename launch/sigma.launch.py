@@ -6,8 +6,7 @@ ros2 launch uncertainty_depth sigma.launch.py sigma_map:=/path/to/map.json \
 """
 
 from launch import LaunchDescription
-from uncertainty_depth.ros.launch_arguments import SIGMA
-from uncertainty_depth.ros.launching import describe
+from uncertainty_depth.ros.launching import SIGMA, describe
 
 
 def generate_launch_description() -> LaunchDescription:

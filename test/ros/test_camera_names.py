@@ -57,7 +57,7 @@ def test_one_process_starts_one_depth_node_and_an_evaluator_per_camera():
     )
     from launch.launch_context import LaunchContext
 
-    from uncertainty_depth.ros.launch_arguments import DEPTH, EVALUATOR, parameters_of
+    from uncertainty_depth.ros.launching import DEPTH, EVALUATOR
 
     context = LaunchContext()
     context.launch_configurations.update(
@@ -71,7 +71,7 @@ def test_one_process_starts_one_depth_node_and_an_evaluator_per_camera():
             "tf": "/tf",
             "tf_static": "/tf_static",
             "use_sim_time": "",
-            **{item.name: "" for item in parameters_of(DEPTH)},
+            **{item.name: "" for item in DEPTH.fields()},
         }
     )
     started = launching.start_nodes(context, [DEPTH, EVALUATOR])
@@ -92,7 +92,7 @@ def test_the_nodes_are_started_once_per_camera():
     )
     from launch.launch_context import LaunchContext
 
-    from uncertainty_depth.ros.launch_arguments import DEPTH, EVALUATOR
+    from uncertainty_depth.ros.launching import DEPTH, EVALUATOR
 
     context = LaunchContext()
     context.launch_configurations.update(

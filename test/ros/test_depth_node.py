@@ -3,21 +3,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
-from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
-from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import CameraInfo, CompressedImage, Image, PointCloud2
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from std_msgs.msg import String
 
 from test.ros.conftest import FakePredictor, facts, numbers, red
 from uncertainty_depth.config import PredictorConfig
-from uncertainty_depth.errors import ConfigError, ModelError, UncertaintyDepthError
+from uncertainty_depth.errors import ConfigError, UncertaintyDepthError
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.messages.decoding import stamp_ns
 from uncertainty_depth.messages.depth_images import decode_depth
@@ -127,7 +127,7 @@ def test_only_the_newest_frame_waits_and_every_other_is_counted(graph, start_dep
     driver = camera(node, depth=100)
     depths = graph.inbox(Image, "depth/image_rect")
     diagnostics = graph.inbox(DiagnosticArray, "/diagnostics", 50)
-    predictor = node._predictor
+    predictor = FakePredictor.newest
     predictor.gate.clear()
     driver.send(1)
     assert predictor.begun.acquire(timeout=DEADLINE_S)
@@ -159,16 +159,6 @@ def test_a_queue_loses_nothing(graph, start_depth, camera):
         driver.send(stamp)
     assert stamps(depths.wait(40)) == list(range(1, 41))
     assert dropped(node) == {}
-
-
-@pytest.mark.parametrize("depth", [1, 5])
-def test_best_effort_and_reliable_publishers_are_both_heard(graph, start_depth, make, depth):
-    start_depth()
-    depths = graph.inbox(Image, "depth/image_rect", qos_profile_sensor_data)
-    reliable = QoSProfile(depth=depth, reliability=ReliabilityPolicy.RELIABLE)
-    for stamp, qos in ((1, qos_profile_sensor_data), (2, reliable)):
-        graph.publisher(Image, "image", qos).publish(make.image(stamp, red()))
-        depths.wait_for(lambda message, stamp=stamp: stamp_ns(message.header) == stamp)
 
 
 def test_quality_of_service_is_reliable_and_may_be_overridden(graph, start_depth):
@@ -218,40 +208,6 @@ def test_bad_images_are_counted_by_reason_and_the_next_one_works(graph, start_de
     }
 
 
-def test_stale_frames_are_dropped_by_the_nodes_clock(graph, start_depth, camera):
-    node = start_depth(max_frame_age=0.5, queue_size=5, use_sim_time=True)
-    depths = graph.inbox(Image, "depth/image_rect")
-    driver = camera(node)
-    clock = graph.publisher(Clock, "/clock")
-
-    def set_clock(seconds):
-        clock.publish(Clock(clock=Time(sec=seconds)))
-        now = node.get_clock().now
-        graph.until(lambda: now().nanoseconds == seconds * 10**9, f"the clock at {seconds} s")
-
-    set_clock(100)
-    for stamp in (99_400_000_000, 99_600_000_000, 100_000_000_000):
-        driver.send(stamp)
-    assert stamps(depths.wait(2)) == [99_600_000_000, 100_000_000_000]
-    assert dropped(node) == {"stale": 1}
-    set_clock(50)  # the bag loops
-    driver.send(50_000_000_000)
-    assert stamps(depths.wait(3))[2] == 50_000_000_000
-
-
-def test_compressed_images(graph, start_depth, make):
-    import cv2
-
-    start_depth(compressed_input=True)
-    depths = graph.inbox(Image, "depth/image_rect")
-    images = graph.publisher(CompressedImage, "image/compressed")
-    _, data = cv2.imencode(".png", red(7)[..., ::-1])
-    png = "rgb8; png compressed bgr8"
-    images.publish(CompressedImage(header=make.header(5), format=png, data=data.tobytes()))
-    expected = np.full((HEIGHT, WIDTH), 7, np.float32)
-    np.testing.assert_array_equal(decode_depth(depths.wait()[0]), expected)
-
-
 def test_the_gate_and_the_interval_change_at_run_time(graph, start_depth, camera):
     """Sigma is a tenth of depth: at 4 m the gate of 15 % is passed, one of 5 % is not."""
     driver = camera(start_depth())
@@ -268,35 +224,23 @@ def test_the_gate_and_the_interval_change_at_run_time(graph, start_depth, camera
     np.testing.assert_allclose(narrow, 4 + 0.6744898 * 0.4, rtol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("values", "reason"),
-    [
+def test_a_change_that_cannot_be_made_changes_nothing(graph, start_depth):
+    node = start_depth()
+    before = node.config
+    fixed = "{} is fixed while the node is active; first type ros2 lifecycle set /depth_node"
+    for values, reason in (
         ({"frame_budget_ms": 5.0, "samples": 666}, "samples is 666, which fake cannot do"),
         ({"samples": 3, "coverage": 1.0}, "coverage out of range Min: 0.01, Max: 0.99"),
         ({"samples": 3, "queue_size": 2**31}, "queue_size"),
         ({"samples": 3, "cameras": ["front"]}, "cameras is fixed for the life of the node"),
-        *(
-            (
-                {"samples": 3, name: value},
-                f"{name} is fixed while the node is active; first type "
-                "ros2 lifecycle set /depth_node deactivate",
-            )
-            for name, value in (
-                ("model", "other"),
-                ("method", "deterministic"),
-                ("compressed_input", True),
-                ("lidar_to_camera", [0.0] * 6 + [1.0]),
-            )
-        ),
-    ],
-)
-def test_a_change_that_cannot_be_made_changes_nothing(graph, start_depth, values, reason):
-    node = start_depth()
-    before = node.config
-    refused = graph.set_parameters(NODE, **values)
-    assert not refused.successful
-    assert reason in refused.reason
-    assert node.config == node._predictor.config == before
+        ({"samples": 3, "model": "other"}, fixed.format("model")),
+        ({"samples": 3, "compressed_input": True}, fixed.format("compressed_input")),
+        ({"samples": 3, "lidar_to_camera": [0.0] * 6 + [1.0]}, fixed.format("lidar_to_camera")),
+    ):
+        refused = graph.set_parameters(NODE, **values)
+        assert not refused.successful
+        assert reason in refused.reason
+        assert node.config == FakePredictor.newest.config == before
 
 
 def test_what_is_set_while_inactive_holds_from_the_next_activation_on(graph, start_depth, camera):
@@ -308,11 +252,11 @@ def test_what_is_set_while_inactive_holds_from_the_next_activation_on(graph, sta
     assert graph.set_parameters(NODE, queue_size=4, samples=3, max_frame_age=0.25).successful
     node.trigger_activate()
     assert FakePredictor.loads == loads
-    assert node._predictor.config == node.config
+    assert FakePredictor.newest.config == node.config
     node.trigger_deactivate()
     assert graph.set_parameters(NODE, method="deterministic").successful
     node.trigger_activate()
-    assert (FakePredictor.loads, node._predictor.method) == (loads + 1, "deterministic")
+    assert (FakePredictor.loads, FakePredictor.newest.method) == (loads + 1, "deterministic")
     node.trigger_deactivate()
     for values, reason in (
         ({"method": "multi_epochs"}, "fake has no snapshots"),
@@ -331,7 +275,7 @@ def test_a_deactivated_node_drops_what_waits_and_what_is_in_work(graph, start_de
     node = start_depth()
     driver = camera(node)
     depths = graph.inbox(Image, "depth/image_rect")
-    predictor = node._predictor
+    predictor = FakePredictor.newest
     predictor.gate.clear()
     driver.send(1)
     assert predictor.begun.acquire(timeout=DEADLINE_S)
@@ -341,8 +285,10 @@ def test_a_deactivated_node_drops_what_waits_and_what_is_in_work(graph, start_de
     counts = {"received": 2, "dropped.deactivated": 2}
     assert node.health.counts() == counts
     predictor.gate.set()
-    node._worker.call(lambda: None).result()
-    assert (node.health.counts(), depths.messages) == (counts, [])
+    node.trigger_activate()
+    driver.send(3)  # its maps come after those of the first one, if those came
+    assert stamps(depths.wait()) == [3]
+    assert node.health.counts() == counts | {"received": 3, "processed": 1}
 
 
 def test_diagnostics_once_a_second(graph, start_depth, camera, make):
@@ -368,14 +314,12 @@ def test_diagnostics_once_a_second(graph, start_depth, camera, make):
     assert "image_unknown_encoding" in warned.message
 
 
-def test_late_subscribers_learn_which_model_it_is(graph, start_depth):
-    start_depth()
-    qos = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-    assert "mc_dropout" in graph.inbox(String, "depth/model", qos).wait()[0].data
-
-
-def test_names_follow_namespace_and_remaps(graph, start_depth, make):
+def test_names_follow_namespace_and_remaps_and_late_subscribers_learn_the_model(
+    graph, start_depth, make
+):
     start_depth(["-r", "__ns:=/robot", "-r", "image:=/front/image_raw"])
+    qos = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    assert "mc_dropout" in graph.inbox(String, "/robot/depth/model", qos).wait()[0].data
     depths = graph.inbox(Image, "/robot/depth/image_rect")
     graph.publisher(Image, "/front/image_raw").publish(make.image(1, red()))
     depths.wait()
@@ -386,8 +330,8 @@ def test_names_follow_namespace_and_remaps(graph, start_depth, make):
     [
         ({"model": ""}, "the parameter model is empty; expected a model folder"),
         ({"model": "no/such/folder"}, "no/such/folder"),
+        ({"model": str(Path(__file__).parent)}, str(Path(__file__).parent)),  # no model's folder
         ({"samples": -1}, "samples"),
-        ({"cameras": "front front"}, "cameras"),
         ({"cameras": ["front", "front"]}, "expected different names"),
     ],
 )
@@ -398,12 +342,7 @@ def test_a_node_that_fails_to_start_leaves_no_topic_in_the_graph(graph, wrong, s
     graph.until(lambda: not graph.node.count_publishers("depth/image_rect"), "publisher any more")
 
 
-def test_a_folder_that_is_no_model_is_one_sentence(graph, tmp_path):
-    with pytest.raises(ModelError, match=str(tmp_path)):
-        graph.start(DepthNode, model=str(tmp_path))
-
-
-@pytest.mark.parametrize("method", ["mc_dropout", "multi_epochs", "deterministic"])
+@pytest.mark.parametrize("method", ["mc_dropout", "multi_epochs"])
 def test_real_model_gives_what_the_predictor_gives(graph, make, tiny_model, method):
     graph.start(DepthNode, model=str(tiny_model), max_frame_age=0.0, method=method, samples=3)
     depths = graph.inbox(Image, "depth/image_rect")
@@ -419,10 +358,3 @@ def test_real_model_gives_what_the_predictor_gives(graph, make, tiny_model, meth
         sigma = decode_depth(sigmas.wait(number + 1)[number])
         assert depth.tobytes() == expected.depth_m.tobytes()
         assert sigma.tobytes() == expected.sigma_m.tobytes()
-
-
-def test_samples_that_the_component_cannot_do_with_are_refused(graph, tiny_model):
-    graph.start(DepthNode, model=str(tiny_model), component="epistemic", samples=2)
-    result = graph.set_parameters(NODE, samples=1)
-    assert not result.successful
-    assert "component is 'epistemic', which mc_dropout with samples 1" in result.reason

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 import signal
 import threading
 
@@ -16,7 +15,7 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rcl_interfaces.msg import Log
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
+from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from std_msgs.msg import Float64, String
 from std_srvs.srv import SetBool, Trigger
@@ -31,10 +30,10 @@ from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.records import DepthPrediction, Frame
 from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation
-from uncertainty_depth.ros import evaluator_reports
+from uncertainty_depth.ros import evaluator_outputs
 from uncertainty_depth.ros.evaluator_node import EvaluatorNode
 from uncertainty_depth.ros.evaluator_outputs import PLOTTED
-from uncertainty_depth.ros.model_description import model_description
+from uncertainty_depth.ros.sigma_messages import model_description
 
 DEADLINE_S = 120
 WIDTH = 32
@@ -225,7 +224,7 @@ def test_a_slow_report_loses_no_frame_and_reset_starts_anew(
         seen.append(evaluation.frames())
         return folder / "report.html"
 
-    monkeypatch.setattr(evaluator_reports, "write_in_process", draw_slowly)
+    monkeypatch.setattr(evaluator_outputs, "write_in_process", draw_slowly)
     robot = Robot(graph, make)
     robot.drive(0, 1)
     assert graph.call(Trigger, f"{NODE}/save").success
@@ -257,18 +256,9 @@ def test_a_save_that_fails_is_answered_or_logged(graph, start, tmp_path, monkeyp
     def fail(*_):
         raise SourceError("no space left on the device")
 
-    monkeypatch.setattr(evaluator_reports, "write_in_process", fail)
+    monkeypatch.setattr(evaluator_outputs, "write_in_process", fail)
     assert graph.call(Trigger, f"{NODE}/save").success
     log.wait_for(lambda line: line.msg == "the report is not written: no space left on the device")
-
-
-def test_save_without_a_folder_says_what_is_missing(graph, start):
-    start()
-    answer = graph.call(Trigger, f"{NODE}/save")
-    assert (answer.success, answer.message) == (
-        False,
-        "the parameter output is empty; expected a folder for the report",
-    )
 
 
 HOSTILE = {
@@ -397,7 +387,7 @@ def test_diagnostics_tell_what_keeps_frames_from_being_scored(graph, start, make
 def test_diagnostics_hold_the_verdict_and_the_requirements_of_the_report(
     graph, start, make, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(evaluator_reports, "JUDGE_EVERY_S", 0.1)
+    monkeypatch.setattr(evaluator_outputs, "JUDGE_EVERY_S", 0.1)
     require = ["scored_fraction>=0.1", "frames.evaluated>=4"]
     node = start(require=require, output=str(tmp_path / "report"))
     robot = Robot(graph, make)
@@ -418,43 +408,6 @@ def test_diagnostics_hold_the_verdict_and_the_requirements_of_the_report(
         assert told[f"requirement.{outcome['requirement']}"] == outcome["text"]
     assert message.status[0].level == b"\x01"
     assert "requirement not met: frames.evaluated 3, required >= 4" in message.status[0].message
-
-
-def test_ground_truth_images(graph, start, make):
-    start(use_ground_truth_image=True)
-    scores = graph.inbox(DiagnosticArray, f"{NODE}/metrics", 50)
-    depth, sigma = (
-        graph.publisher(Image, f"{name}/image_rect") for name in ("depth", "uncertainty")
-    )
-    truth = graph.publisher(Image, "ground_truth/image")
-    depth_m, sigma_m = maps(0)
-    depth.publish(make.image(100 * MS, depth_m))
-    sigma.publish(make.image(100 * MS, sigma_m))
-    truth.publish(make.image(100 * MS, depth_m + 0.25))
-    metrics = metrics_of(scores.wait_for(is_frame))
-    assert metrics["depth.rmse"] == pytest.approx(0.25, rel=1e-5)
-
-
-def test_a_best_effort_lidar_is_heard_by_default_and_an_override_is_kept(graph, start, make):
-    start("-p", "qos_overrides./depth/image_rect.subscription.reliability:=best_effort")
-    robot = Robot(graph, make)
-    clouds = graph.publisher(PointCloud2, "lidar/points", qos_profile_sensor_data)
-    robot.predict(100)
-    clouds.publish(make.cloud(make.points_on_plane(), 100 * MS))
-    robot.metrics.wait_for(is_frame)
-    (info,) = graph.node.get_subscriptions_info_by_topic("/depth/image_rect")
-    assert info.qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT
-
-
-def test_metrics_without_a_value_are_nan(graph, start, make):
-    start()
-    robot = Robot(graph, make)
-    robot.info.publish(make.camera_info(1, WIDTH, HEIGHT))
-    flat = np.full((HEIGHT, WIDTH), 5, np.float32)
-    robot.depth.publish(make.image(100 * MS, flat))
-    robot.sigma.publish(make.image(100 * MS, flat))
-    robot.scan(100)
-    assert math.isnan(metrics_of(robot.metrics.wait_for(is_frame))["uncertainty.spearman"])
 
 
 @pytest.mark.parametrize(
@@ -479,14 +432,6 @@ def test_what_cannot_work_is_reported_at_the_start(graph, start, parameters, err
         start(**parameters)
 
 
-def test_a_remap_that_leads_nowhere_is_reported_with_what_to_type(graph, start, make):
-    log = graph.inbox(Log, "/rosout", 50)
-    graph.publisher(PointCloud2, "/velodyne_points", matched=0)
-    start("-r", "lidar/points:=/velodyne_pionts")
-    warning = log.wait_for(lambda line: "/velodyne_pionts" in line.msg)
-    assert "-r lidar/points:=/velodyne_points" in warning.msg
-
-
 SLOW_PLOTS = """
 import sys, threading
 from uncertainty_depth.report import report
@@ -504,19 +449,26 @@ sys.exit(main.evaluator_node())
 signals there: the system may give the second of two signals to a thread that wakes nobody."""
 
 
-def test_the_first_signal_writes_the_numbers_first_and_a_second_ctrl_c_aborts(
+def test_the_first_signal_scores_what_waits_and_writes_the_numbers_first_and_a_second_aborts(
     start_python, graph, make, tmp_path
 ):
     output = tmp_path / "report"
     node = start_python(
         "-c", SLOW_PLOTS, "--ros-args", *IDENTITY_ARGUMENT, "-p", f"output:={output}"
     )
-    Robot(graph, make).drive(0, 2)
+    robot = Robot(graph, make)
+    robot.drive(0, 2)
+    graph.publisher(DiagnosticArray, "depth/prediction_info")  # but never a word of a frame
+    robot.predict(300)
+    robot.scan(300)
+    robot.told(
+        lambda values: (values.get("waiting"), values.get("received.lidar/points")) == ("1", "3")
+    )
     node.send(signal.SIGINT)
     node.wait_for_output("drawing")
-    assert summary_of(output)["frames"]["evaluated"] == 2
+    assert summary_of(output)["frames"]["evaluated"] == 3
     with (output / "frames.csv").open(newline="") as file:
-        assert len(list(csv.DictReader(file))) == 2
+        assert len(list(csv.DictReader(file))) == 3
     node.send(signal.SIGTERM)  # as launch does after a while: the plots go on
     assert node.end(signal.SIGINT) == 128 + signal.SIGINT, node.output
     assert "evaluator_node: aborted" in node.output

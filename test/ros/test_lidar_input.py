@@ -11,6 +11,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
+from rcl_interfaces.msg import Log
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from std_msgs.msg import String
@@ -21,7 +22,7 @@ from uncertainty_depth.config.prediction import HeldOutConfig
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.frames.extrinsics import FixedExtrinsics
 from uncertainty_depth.ros.live_scores import LiveScores, Scored
-from uncertainty_depth.ros.model_description import held_out_rule
+from uncertainty_depth.ros.sigma_messages import held_out_rule
 from uncertainty_depth.sparse_depth import SparseInput
 
 WIDTH = 32
@@ -60,7 +61,7 @@ def decoded(message):
 def test_the_newest_cloud_reaches_the_model_and_without_one_the_image_does_alone(
     graph, start, make, others
 ):
-    node = start(max_cloud_age=0.15, lidar_to_camera=[*IDENTITY, *others])
+    node = start(lidar_to_camera=[*IDENTITY, *others])
     depths = graph.inbox(Image, "depth/image_rect")
     images = graph.publisher(Image, "image")
     clouds = graph.publisher(PointCloud2, "lidar/points")
@@ -74,7 +75,7 @@ def test_the_newest_cloud_reaches_the_model_and_without_one_the_image_does_alone
     assert health(node).counts()["image_alone.no_cloud"] == 1
 
     clouds.publish(make.cloud(make.points_on_plane(), 1050 * MS))
-    graph.until(lambda: node.cameras[0]._lidar._cloud is not None, "a cloud in the node")
+    graph.until(lambda: health(node).counts().get("received.lidar/points"), "a cloud in the node")
     images.publish(make.image(1100 * MS, picture))
     given = decoded(depths.wait(2)[1])
     assert 50 < (given == 4).sum() <= 400
@@ -93,10 +94,15 @@ def test_what_is_held_out_is_not_given_and_the_evaluator_is_told(graph, start, m
     rule = held_out_rule(description)
     assert rule == HeldOutConfig(0.5)
 
-    header = make.header(1100 * MS)
-    camera = _camera(make)
-    node.cameras[0]._lidar._on_cloud(make.cloud(make.points_on_plane(), 1050 * MS))
-    sparse_m = node.cameras[0]._lidar.sparse_depth(header, camera, node.config)
+    depths = graph.inbox(Image, "depth/image_rect")
+    graph.publisher(CameraInfo, "camera_info").publish(make.camera_info(1, WIDTH, HEIGHT))
+    graph.until(lambda: node.cameras[0].info.info is not None, "camera info in the node")
+    cloud = make.cloud(make.points_on_plane(), 1100 * MS)
+    graph.publisher(PointCloud2, "lidar/points").publish(cloud)
+    graph.until(lambda: health(node).counts().get("received.lidar/points"), "a cloud in the node")
+    graph.publisher(Image, "image").publish(make.image(1100 * MS, red(9, WIDTH, HEIGHT)))
+    given = decoded(depths.wait(1)[0]) == 4
+
     extrinsics = FixedExtrinsics(ProjectionConfig(lidar_to_camera=tuple(IDENTITY)))
     live = LiveScores(EvaluatorNodeConfig(), extrinsics)
     live.held_out = rule
@@ -104,12 +110,11 @@ def test_what_is_held_out_is_not_given_and_the_evaluator_is_told(graph, start, m
         "depth/camera_info": make.camera_info(0, WIDTH, HEIGHT),
         "depth/image_rect": make.image(1100 * MS, np.full((HEIGHT, WIDTH), 5, np.float32)),
         "uncertainty/image_rect": make.image(1100 * MS, np.full((HEIGHT, WIDTH), 1, np.float32)),
-        "lidar/points": make.cloud(make.points_on_plane(), 1100 * MS),
+        "lidar/points": cloud,
     }
     for topic, message in messages.items():
         results = list(live.add(topic, message))
     assert isinstance(results[0], Scored)
-    given = np.isfinite(sparse_m)
     is_scored = np.isfinite(results[0].frame.ground_truth_m)
     assert given.any()
     assert is_scored.any()
@@ -118,31 +123,37 @@ def test_what_is_held_out_is_not_given_and_the_evaluator_is_told(graph, start, m
     assert not changed.successful
 
 
-def test_a_lidar_that_cannot_be_used_leaves_the_image_alone_in_one_clear_sentence(start, make):
-    node = start(max_cloud_age=0.15)
-    camera = node.cameras[0]
-    lidar = camera._lidar
+def test_a_lidar_that_cannot_be_used_leaves_the_image_alone_for_a_counted_reason(
+    graph, start, make
+):
+    node = start()
+    log = graph.inbox(Log, "/rosout", 50)
+    depths = graph.inbox(Image, "depth/image_rect")
+    images = graph.publisher(Image, "image")
+    clouds = graph.publisher(PointCloud2, "lidar/points")
+    graph.publisher(CameraInfo, "camera_info").publish(make.camera_info(1, WIDTH, HEIGHT))
+    graph.until(lambda: node.cameras[0].info.info is not None, "camera info in the node")
     points = make.points_on_plane()
-    behind = points * [1, 1, -1]
-    for stamp, cloud, sentence in (
-        (1000, make.cloud(points * 1000, 1000 * MS), r"median of 4000, .* expected metres"),
-        (1200, make.cloud(points, 1000 * MS), r"0\.200 s from the image, more than max_cloud_age"),
-        (1000, make.cloud(points, 1200 * MS), r"0\.200 s from the image, more than max_cloud_age"),
-        (1000, make.cloud(behind, 1000 * MS), "no point of the cloud is in the image"),
-        (1000, make.cloud(points[:0], 1000 * MS), "no point of the cloud is in the image"),
+    counts = health(node).counts
+    for number, (stamp, cloud, reason) in enumerate(
+        (
+            (1000, make.cloud(points * 1000, 1000 * MS), "sparse_depth_wrong_unit"),
+            (1200, make.cloud(points, 1000 * MS), "cloud_too_old"),
+            (1000, make.cloud(points, 1200 * MS), "cloud_too_old"),
+            (1000, make.cloud(points * [1, 1, -1], 1000 * MS), "no_lidar_point_in_view"),
+            (1000, make.cloud(points[:0], 1000 * MS), "no_lidar_point_in_view"),
+        ),
+        start=1,
     ):
-        lidar._on_cloud(cloud)
-        arguments = (make.header(stamp * MS), _camera(make), node.config)
-        with pytest.raises(MessageError, match=sentence) as error:
-            lidar._projected(*arguments)
-        assert lidar.sparse_depth(*arguments) is None
-        assert camera.health.counts()[f"image_alone.{error.value.reason}"] >= 1
-
-
-def _camera(make):
-    from uncertainty_depth.messages.camera_info import camera_from_info
-
-    return camera_from_info(make.camera_info(0, WIDTH, HEIGHT)).for_image(WIDTH, HEIGHT)
+        clouds.publish(cloud)
+        graph.until(
+            lambda number=number: counts().get("received.lidar/points") == number, "the cloud"
+        )
+        before = counts().get(f"image_alone.{reason}", 0)
+        images.publish(make.image(stamp * MS, red(9, WIDTH, HEIGHT)))
+        assert (decoded(depths.wait(number)[-1]) == 9).all()
+        assert counts()[f"image_alone.{reason}"] == before + 1
+    assert log.wait_for(lambda line: "median of 4000" in line.msg and "metres" in line.msg)
 
 
 def test_the_description_says_what_is_held_out():

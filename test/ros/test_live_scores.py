@@ -233,15 +233,6 @@ def test_frames_wait_for_a_camera_info_that_comes_late_but_no_more_than_the_queu
     assert robot.skipped == {"no_camera_info": 1}
 
 
-def test_frames_that_wait_are_bounded_by_their_bytes_too(make):
-    robot = Robot(make, info=False)
-    for stamp in range(100, 600, 100):
-        robot.predict(stamp, size=(3000, 4000))  # 96 MB
-        robot.scan(stamp)
-    assert robot.skipped == {"no_camera_info": 3}
-    assert len(robot.run.frames) == 2
-
-
 def test_each_image_has_the_camera_info_of_its_time_whatever_comes_first(make):
     robot = Robot(make)
     zoomed = make.camera_info(200 * MS, WIDTH, HEIGHT, focal=60.0)

@@ -18,6 +18,7 @@ from rcl_interfaces.msg import Log
 from sensor_msgs.msg import Image
 from std_srvs.srv import SetBool, Trigger
 
+from test.ros.conftest import FakePredictor
 from uncertainty_depth.ros.depth_node import DepthNode
 from uncertainty_depth.ros.evaluator_node import EvaluatorNode
 
@@ -55,16 +56,16 @@ class Manager:
         return response.success, response.message
 
 
-def test_the_depth_node_is_managed(graph, tiny_model, make):
+def test_the_depth_node_is_managed(graph, start_depth, make):
     log = graph.inbox(Log, "/rosout", 50)
-    node = graph.start(DepthNode, autostart=False, max_frame_age=0.0, samples=2)
+    start_depth(autostart=False, model="")
     manager = Manager(graph, "depth_node")
     assert manager.state == "unconfigured"
     assert not manager.change("activate")  # not a transition of this state
     assert not manager.change("configure")
     assert log.wait_for(lambda line: "the parameter model is empty" in line.msg)
     assert manager.state == "unconfigured"
-    assert graph.set_parameters("/depth_node", model=str(tiny_model)).successful
+    assert graph.set_parameters("/depth_node", model="fake").successful
     assert manager.change("configure")
     assert (manager.state, graph.node.count_subscribers("/image")) == ("inactive", 0)
     depths = graph.inbox(Image, "depth/image_rect")
@@ -72,15 +73,17 @@ def test_the_depth_node_is_managed(graph, tiny_model, make):
     images = graph.publisher(Image, "image")
     images.publish(make.image(1, np.zeros((HEIGHT, WIDTH, 3), np.uint8)))
     depths.wait(1)
-    model = weakref.ref(node._predictor)
+    loads = FakePredictor.loads
+    model = weakref.ref(FakePredictor.newest)
+    FakePredictor.newest = None
     assert manager.change("deactivate")
     graph.until(lambda: not images.get_subscription_count(), "subscription any more")
-    assert node._predictor is model()
     assert graph.set_parameters("/depth_node", queue_size=3).successful
     assert manager.change("activate")
     graph.until(images.get_subscription_count, "subscription")
     images.publish(make.image(2, np.zeros((HEIGHT, WIDTH, 3), np.uint8)))
     depths.wait(2)
+    assert FakePredictor.loads == loads
     assert manager.change("deactivate")
     assert manager.change("cleanup")
     gc.collect()
@@ -91,7 +94,7 @@ def test_the_depth_node_is_managed(graph, tiny_model, make):
 
 
 def test_enable_starts_and_stops_the_depth_node_and_says_why_it_cannot(graph, tiny_model):
-    node = graph.start(DepthNode, autostart=False, model="/no/such/model")
+    graph.start(DepthNode, autostart=False, model="/no/such/model")
     manager = Manager(graph, "depth_node")
     health = graph.inbox(DiagnosticArray, "/diagnostics")
     success, reason = manager.enable(True)
@@ -102,12 +105,10 @@ def test_enable_starts_and_stops_the_depth_node_and_says_why_it_cannot(graph, ti
     assert graph.set_parameters("/depth_node", model=str(tiny_model)).successful
     assert manager.enable(True) == (True, "active")
     assert manager.enable(True) == (True, "active")
-    model = node._predictor
     assert manager.enable(False) == (True, "inactive")
     health.wait_for(lambda message: message.status[0].message.startswith("inactive"))
     assert manager.enable(False) == (True, "inactive")
     assert manager.enable(True) == (True, "active")
-    assert node._predictor is model
 
 
 def test_the_evaluator_is_managed_and_says_why_it_cannot_start(graph, tmp_path):

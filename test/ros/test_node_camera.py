@@ -30,7 +30,7 @@ from uncertainty_depth.messages.clouds import cloud_points
 from uncertainty_depth.messages.depth_images import decode_depth
 from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.report.evaluation import evaluate
-from uncertainty_depth.ros import node_camera
+from uncertainty_depth.ros import depth_camera
 from uncertainty_depth.ros.live_scores import LiveScores, Scored
 from uncertainty_depth.ros.messages import camera_info_message, image_message
 
@@ -55,7 +55,7 @@ class RedIsDepth(FakePredictor):
 
 @pytest.fixture
 def start(start_depth, monkeypatch):
-    monkeypatch.setattr(node_camera, "FIRST_INFO_TIMEOUT_S", 120.0)  # of a busy machine
+    monkeypatch.setattr(depth_camera, "FIRST_INFO_TIMEOUT_S", 120.0)  # of a busy machine
     return partial(start_depth, predictor=RedIsDepth)
 
 
@@ -109,7 +109,7 @@ def test_the_first_image_waits_for_its_camera_info_and_is_rectified(
 def test_an_image_whose_camera_info_has_not_come_is_dropped_not_called_rectified(
     graph, start, make, image, raw_info, monkeypatch
 ):
-    monkeypatch.setattr(node_camera, "FIRST_INFO_TIMEOUT_S", 0.01)
+    monkeypatch.setattr(depth_camera, "FIRST_INFO_TIMEOUT_S", 0.01)
     node = start()
     depths = graph.inbox(Image, "depth/image_rect")
     info = graph.publisher(CameraInfo, "camera_info")
@@ -121,6 +121,21 @@ def test_an_image_whose_camera_info_has_not_come_is_dropped_not_called_rectified
     images.publish(make.image(2, image))
     expected = RedIsDepth().predict(rectify(image, raw_info), 2).depth_m
     np.testing.assert_array_equal(decode_depth(depths.wait()[0]), expected)
+
+
+def test_an_image_has_the_camera_info_of_its_stamp_as_offline(graph, start, make, image):
+    """A zoom lens: the newest camera info is not every image's."""
+    node = start(queue_size=5)
+    sent = graph.inbox(CameraInfo, "depth/camera_info")
+    info = graph.publisher(CameraInfo, "camera_info")
+    images = graph.publisher(Image, "image")
+    for stamp, focal in ((1, 40.0), (200, 60.0)):
+        message = make.camera_info(stamp, WIDTH, HEIGHT, focal=focal)
+        info.publish(message)
+        graph.until(lambda message=message: node.cameras[0].info.info == message, "camera info")
+    for stamp in (100, 300):
+        images.publish(make.image(stamp, image))
+    assert [message.k[0] for message in sent.wait(2)] == [40.0, 60.0]
 
 
 def test_the_points_are_those_of_the_rectified_camera_in_the_frame_of_the_image(

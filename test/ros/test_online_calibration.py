@@ -240,6 +240,7 @@ def test_depth_follows_the_scale_as_a_recorded_run_scores_it_and_warns_at_its_li
     own_m = truth_m + np.float32(ERROR_M)
     own = DepthPrediction(own_m, np.full_like(own_m, OWN_SIGMA_M), UNFAMILIARITY)
     recorded = AsPublished(lambda frame: own, node.config, delay=1)
+    received = "received.uncertainty/calibration"
     for index, plane_m in enumerate((4.0, 3.0, 5.0, 20.0, 4.0)):
         stamp = (100 + index) * SECOND_NS
         sigma, info = robot.image(100 + index)
@@ -249,23 +250,22 @@ def test_depth_follows_the_scale_as_a_recorded_run_scores_it_and_warns_at_its_li
         assert (robot.depth_m(), sigma) == (offline.depth_m[0, 0], offline.sigma_m[0, 0])
         robot.cloud(100 + index, make.points_on_plane() * np.float32(plane_m / 4))
         estimates.wait_for(lambda message, stamp=stamp: stamp_ns(message.header) == stamp)
-        graph.until(lambda stamp=stamp: has_scale_of(node, stamp), "the estimate in the node")
+        graph.until(
+            lambda sent=index + 1: node.health.counts().get(received) == sent, "the estimate"
+        )
     assert in_force.depth_scale == 2.0
-    diagnostics.wait_for(
-        lambda message: "the depth's scale is beyond its limit" in message.status[0].message
+    warned = diagnostics.wait_for(
+        lambda message: (
+            "the depth's scale is beyond its limit" in text_of(message)
+            and values_of(message)["depth_scale"] == "2.000"
+        )
     )
+    assert values_of(warned)["calibration"] == "own"
     logs.wait_for(lambda log: "the depth's scale is beyond its limit" in log.msg)
-    facts = node.cameras[0]._facts()
-    assert (facts["depth_scale"], facts["calibration"]) == ("2.000", "own")
     told = diagnostics.wait_for(lambda message: "calibration.scale_sigma" in values_of(message))
     assert float(values_of(told)["calibration.depth_scale"]) > 0
     models = graph.inbox(String, "depth/model", LATCHED)
     models.wait_for(lambda message: json.loads(message.data).get("depth_scale") == "followed")
-
-
-def has_scale_of(node, stamp: int) -> bool:
-    estimate = node.cameras[0]._predictions._correction._of_depth
-    return estimate is not None and estimate.stamp_ns == stamp
 
 
 def test_a_budget_limits_the_samples_and_each_prediction_tells_how_many(graph, start, make):

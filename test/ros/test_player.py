@@ -177,6 +177,7 @@ def test_what_follows_an_image_is_sent_before_its_result_is_awaited(graph, tmp_p
         results.publish(Image(header=message.header))
 
     graph.node.create_subscription(CameraInfo, "/camera/camera_info", answer, 10)
+    graph.inbox(Image, "/camera/image", matched=False)
     result = played(tmp_path / "late", wait_for_result="/depth/image_rect")
     assert (result.unanswered, result.sent["/camera/image"]) == (0, 2)
 

@@ -184,7 +184,7 @@ OWN = {
     | {"image", "camera_info", "lidar", "model", "samples", "compressed_input"}
     | {"distorted_images", "use_online_calibration", "use_depth_scale"},
     "sigma": {"params_file", "respawn", "autostart", "sigma_map", "confidence_type"}
-    | {"depth_type", "depth", "confidence", "depth_camera_info"},
+    | {"depth_type", "depth", "confidence", "depth_camera_info", "use_online_calibration"},
     "evaluate": {"evaluator_params_file", "evaluator_respawn", "evaluator_autostart", *LIDAR_POSE}
     | {"depth", "uncertainty", "depth_camera_info", "lidar", "lidar2", "lidar3", "lidar4"}
     | {"lidars", "ground_truth", "use_ground_truth_image", "output", "overwrite"},
@@ -226,7 +226,7 @@ def test_nodes_share_the_arguments_of_their_inputs_alone():
 def context(description):
     """Returns the context of a launch file with only these arguments, and its node."""
     from launch import LaunchContext
-    from uncertainty_depth.ros.launch_arguments import DEPTH, EVALUATOR, SIGMA
+    from uncertainty_depth.ros.launching import DEPTH, EVALUATOR, SIGMA
 
     def make(launch_file, **arguments):
         context = LaunchContext()
@@ -339,7 +339,7 @@ from launch.launch_description_sources import PythonLaunchDescriptionSource
 
 arguments = [text.split(":=", 1) for text in sys.argv[2:]]
 source = PythonLaunchDescriptionSource(sys.argv[1])
-service = LaunchService()
+service = LaunchService(noninteractive=True)  # else Ctrl-C is the terminal's to pass on
 include = IncludeLaunchDescription(source, launch_arguments=arguments)
 service.include_launch_description(LaunchDescription([include]))
 sys.exit(service.run())

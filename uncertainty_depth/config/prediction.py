@@ -159,13 +159,6 @@ class HeldOutConfig:
 class SparseInputConfig:
     """How the depth node gives the LiDAR to a model with sparse input."""
 
-    max_cloud_age: float = option(
-        0.15,
-        "model with sparse input: maximum time between an image and the newest LiDAR cloud, "
-        "seconds; beyond it depth is from the image alone",
-        minimum=0.0,
-        maximum=60.0,
-    )
     held_out_fraction: float = option(
         0.0,
         "model with sparse input: fraction of the LiDAR's depth that it is not given, so that the "
@@ -191,6 +184,7 @@ class RawPredictorConfig:
         "or their sum",
         choices=COMPONENTS,
         expert=True,
+        on_robot=False,
     )
     samples: int = option(
         8,

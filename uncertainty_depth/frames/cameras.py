@@ -3,17 +3,23 @@
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from typing import Any, NamedTuple
 
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.geometry.rectification import KEEP, Rectifier
-from uncertainty_depth.messages.camera_info import calibration_from_info, description_key
+from uncertainty_depth.messages.camera_info import (
+    calibration_from_info,
+    description_key,
+    is_fisheye_without_distortion,
+)
 from uncertainty_depth.messages.decoding import stamp_ns
 
 MAX_CHANGES = 64
 """Calibrations kept: images wait for ground truth for seconds, zoom lenses change slowly."""
 MAX_NOTES = 20
+logger = logging.getLogger(__name__)
 
 
 class _InForce(NamedTuple):
@@ -74,8 +80,18 @@ class Cameras:
             self.changes += 1
             self.first_change_ns = self.first_change_ns or stamp
         self._calibrations.append(_InForce(stamp, key, rectifier))
-        if isinstance(rectifier, Rectifier) and not rectifier.calibration.is_rectified:
+        if not isinstance(rectifier, Rectifier):
+            return
+        if not rectifier.calibration.is_rectified:
             self._note(f"{self.topic} is {rectifier.describe()}")
+        if is_fisheye_without_distortion(message):
+            sentence = (
+                f"{self.topic} has distortion model equidistant with D = 0: its images are taken "
+                "for those of a pinhole; expected the four coefficients of the lens, or plumb_bob "
+                "if the images are rectified"
+            )
+            self._note(sentence)
+            logger.warning(sentence)
 
     def at(self, time_ns: int) -> Rectifier | None:
         """Return the rectifier for an image with this stamp; None before the first camera info.
@@ -85,7 +101,7 @@ class Cameras:
         """
         if not self._calibrations:
             return None
-        newest_first = reversed(self._calibrations)
+        newest_first = reversed(tuple(self._calibrations))  # another thread may add one
         in_force = next(
             (item for item in newest_first if item.since_ns <= time_ns), self._calibrations[0]
         )

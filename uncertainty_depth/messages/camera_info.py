@@ -99,12 +99,6 @@ def fields_from_camera(camera: Camera) -> CameraInfoFields:
 
 
 @total(*UNDECODABLE)
-def is_uncalibrated(message: Any) -> bool:
-    """Return whether K and P lack a focal length, as drivers without a calibration publish."""
-    return not (_matrix(message, "k")[0, 0] or _matrix(message, "p")[0, 0])
-
-
-@total(*UNDECODABLE)
 def description_key(message: Any) -> tuple[Any, ...]:
     """Return a camera info's content without header, to compare: drivers repeat it every image."""
     roi = message.roi

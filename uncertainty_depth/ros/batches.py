@@ -22,12 +22,16 @@ OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "cannot allocate memo
 
 
 class Batches:
-    """Predicts waiting images in one pass, with the samples that fit; used from one thread."""
+    """Predicts waiting images in one pass, with the samples that fit; used from one thread.
+
+    Attributes:
+        predictor: the model.
+    """
 
     def __init__(self, predictor: Predictor) -> None:
         from uncertainty_depth.inference.sample_budget import SampleBudget
 
-        self._predictor = predictor
+        self.predictor = predictor
         self._budget = SampleBudget()
         self._max_images = 0
         """Images at once that fitted into memory; 0: nothing is known against more."""
@@ -39,7 +43,7 @@ class Batches:
             budget_ms: time for the batch, `frame_budget_ms`; 0 uses all samples.
             images: number of images in the batch; they share the time equally.
         """
-        return self._budget.choose(budget_ms / images, self._predictor.passes)
+        return self._budget.choose(budget_ms / images, self.predictor.passes)
 
     def predict(
         self, observations: Sequence[Observation], samples: SampleRange
@@ -63,7 +67,7 @@ class Batches:
     ) -> list[DepthPrediction | Exception]:
         half = len(observations) // 2
         try:
-            return [*self._predictor.predict_batch(observations, samples, widen=False)]
+            return [*self.predictor.predict_batch(observations, samples, widen=False)]
         except Exception as error:
             failure: Exception = error.with_traceback(None)  # which holds the tensors
         if is_out_of_memory(failure):

@@ -26,8 +26,7 @@ from uncertainty_depth.records import Skipped
 from uncertainty_depth.report import report
 from uncertainty_depth.report.requirements import Requirement, requirements_of
 from uncertainty_depth.ros.diagnostics import LATE_AFTER_S, LOG_EVERY_S, DiagnosticsPublisher
-from uncertainty_depth.ros.evaluator_outputs import EvaluatorOutputs
-from uncertainty_depth.ros.evaluator_reports import EvaluatorReports, write_last
+from uncertainty_depth.ros.evaluator_outputs import EvaluatorOutputs, EvaluatorReports, write_last
 from uncertainty_depth.ros.extrinsics import close as close_extrinsics
 from uncertainty_depth.ros.extrinsics import live_extrinsics
 from uncertainty_depth.ros.inputs import QUEUE, InputWatch, WatchedInput
@@ -42,10 +41,15 @@ from uncertainty_depth.ros.live_scores import (
     ground_truth_topics,
 )
 from uncertainty_depth.ros.messages import INFO_TOPIC
-from uncertainty_depth.ros.model_description import held_out_rule, model_description
 from uncertainty_depth.ros.node import ACTIVE, ManagedNode, reason_of, take_down
 from uncertainty_depth.ros.qos import LATCHED_QOS, OUTPUT_QOS, SUBSCRIPTION, overridden
-from uncertainty_depth.ros.sigma_messages import PREDICTION, read_info, status_values
+from uncertainty_depth.ros.sigma_messages import (
+    PREDICTION,
+    held_out_rule,
+    model_description,
+    read_info,
+    status_values,
+)
 
 PERIOD_S = 1.0
 """Time between two publications of the metrics of all frames."""

@@ -25,6 +25,8 @@ from uncertainty_depth.sparse_depth import check_sparse_depth
 
 TOPIC = "lidar/points"
 TF_TIMEOUT_S = 0.2
+MAX_CLOUD_AGE_S = 0.15
+"""Between the newest cloud and an image: one and a half turns of a LiDAR at 10 Hz."""
 
 
 class LidarInput:
@@ -75,6 +77,7 @@ class LidarInput:
 
     def _on_cloud(self, message: PointCloud2) -> None:
         self._cloud = message
+        self._health.count(f"received.{TOPIC}")
 
     def sparse_depth(
         self, header: Header, camera: Camera | None, config: DepthNodeConfig
@@ -105,11 +108,10 @@ class LidarInput:
         if cloud is None:
             raise MessageError("no_cloud", f"no cloud received on {self.watched.name}")
         age_s = abs(stamp_ns(header) - stamp_ns(cloud.header)) / SECOND_NS
-        if age_s > config.max_cloud_age:
+        if age_s > MAX_CLOUD_AGE_S:
             raise MessageError(
                 "cloud_too_old",
-                f"the newest cloud is {age_s:.3f} s from the image, more than max_cloud_age "
-                f"{config.max_cloud_age} s",
+                f"the newest cloud is {age_s:.3f} s from the image, more than {MAX_CLOUD_AGE_S} s",
             )
         if camera is None or camera.intrinsics[0, 0] == 0:
             raise MessageError("no_camera_info", "a cloud cannot be projected without camera info")

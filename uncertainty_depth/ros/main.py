@@ -10,6 +10,7 @@ import importlib
 import os
 import signal
 import sys
+import threading
 from collections.abc import Sequence
 from types import FrameType
 from typing import Any
@@ -26,6 +27,9 @@ from uncertainty_depth.ros.command_line import (
     refuse_ignored,
 )
 from uncertainty_depth.ros.requirements import require_ros
+
+THREADS = ("worker", "teardown")
+"""Threads that may outlast a node: its frames', and `take_down`'s."""
 
 
 def depth_node(args: Sequence[str] | None = None) -> int:
@@ -67,8 +71,6 @@ def run(command: NodeCommand, args: Sequence[str] | None) -> int:
     except UncertaintyDepthError as error:
         print(f"{command.name}: {error}", file=sys.stderr)
         return 1
-    from uncertainty_depth.ros.node import exit_if_stuck
-
     exit_if_stuck(0)
     return 0
 
@@ -163,3 +165,11 @@ def refuse_without_security(error: Exception) -> None:
             f"ROS cannot start: {error}; expected an enclave of this node in "
             "ROS_SECURITY_KEYSTORE, and a middleware that was built with security"
         ) from error
+
+
+def exit_if_stuck(code: int) -> None:
+    """Exit the process if a thread of this package still runs: Python would wait for it."""
+    if any(thread.name in THREADS for thread in threading.enumerate()):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)

@@ -8,8 +8,6 @@ hang at the end. Here, neither loses a frame or a report.
 from __future__ import annotations
 
 import logging
-import os
-import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -39,7 +37,6 @@ ACTIVE = "active"
 FINALIZED = "finalized"
 PACKAGE = "uncertainty_depth"
 TEARDOWN_S = 1.5
-THREADS = ("worker", "teardown")
 
 
 class GuardedNode(Node):
@@ -376,18 +373,10 @@ def reason_of(error: Exception) -> str:
 
 
 def take_down(step: Callable[[], object]) -> None:
-    """Run a shutdown step; leave it to `exit_if_stuck` if it takes longer than `TEARDOWN_S`."""
+    """Run a shutdown step; after `TEARDOWN_S` leave it to `main.exit_if_stuck`."""
     thread = threading.Thread(target=step, name="teardown", daemon=True)
     thread.start()
     thread.join(TEARDOWN_S)
-
-
-def exit_if_stuck(code: int) -> None:
-    """Exit the process if a thread of this package still runs: Python would wait for it."""
-    if any(thread.name in THREADS for thread in threading.enumerate()):
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
 
 
 @contextmanager

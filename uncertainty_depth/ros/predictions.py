@@ -109,6 +109,7 @@ class Predictions:
         try:
             values = status_values(message.status, ESTIMATE)
             self._correction.receive(read_estimate(stamp_ns(message.header), values))
+            self._health.count(f"received.{CALIBRATION_TOPIC}")
         except MessageError as error:
             self._health.count(f"refused.{CALIBRATION_TOPIC}")
             self._node.get_logger().warning(

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The messages between both nodes on the correction, as key-value pairs of a DiagnosticStatus."""
+"""What the nodes tell each other: the model, and the correction as a DiagnosticStatus's pairs."""
 
 from __future__ import annotations
 
@@ -20,11 +20,15 @@ from uncertainty_depth.calibration.depth_scale import DepthScale
 from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION, HalfWidths
 from uncertainty_depth.calibration.online import OnlineEstimate
 from uncertainty_depth.config.choices import MAX_COUNT
-from uncertainty_depth.errors import MessageError
+from uncertainty_depth.config.prediction import HeldOutConfig
+from uncertainty_depth.errors import ConfigError, MessageError
+from uncertainty_depth.options import from_mapping
 from uncertainty_depth.records import SampleRange
 from uncertainty_depth.strict import FormatError
 
 MAX_CHARACTERS = 10_000
+MAX_DESCRIPTION_CHARACTERS = 100_000
+MAX_DESCRIPTION_DEPTH = 8
 MAX_SCALE = 1024.0
 """Largest scale of the depth that an estimate may have, either way."""
 ESTIMATE = "online_calibration"
@@ -176,6 +180,41 @@ def status_values(statuses: Iterable[Any], name: str) -> dict[str, str]:
         "no_status",
         f"expected a status called {name!r} with at most {MAX_CHARACTERS} characters",
     )
+
+
+def model_description(text: str) -> dict[str, Any]:
+    """Return the JSON object in `text`.
+
+    Raises:
+        MessageError: "model_description", the text is not a JSON object, too long or too deep.
+    """
+    try:
+        content = strict.read_json(text, MAX_DESCRIPTION_CHARACTERS, MAX_DESCRIPTION_DEPTH)
+    except FormatError as error:
+        raise MessageError("model_description", f"depth/model says {error}") from error
+    if not isinstance(content, dict):
+        raise MessageError(
+            "model_description", f"depth/model says {text[:80]!r}; expected a JSON object"
+        )
+    calibration = content.get("calibration")
+    if not isinstance(calibration, (str, type(None))):
+        content["calibration"] = json.dumps(calibration)
+    return content
+
+
+def held_out_rule(description: dict[str, Any]) -> HeldOutConfig | None:
+    """Return which depth a model with sparse input holds out; None for image-only models.
+
+    Raises:
+        MessageError: "model_description", the entries have other types or values.
+    """
+    if not description.get("sparse_input"):
+        return None
+    fraction = description.get("held_out_fraction", 0.0)
+    try:
+        return from_mapping(HeldOutConfig, {"held_out_fraction": fraction})
+    except ConfigError as error:
+        raise MessageError("model_description", f"depth/model says {error}") from error
 
 
 def _correction(values: Mapping[str, str]) -> Correction:

@@ -1,0 +1,313 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""A camera of the depth node: images and camera infos in; maps, counts and diagnostics out."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from rclpy.node import Node
+from sensor_msgs.msg import CameraInfo, CompressedImage, Image
+
+from uncertainty_depth.errors import MessageError
+from uncertainty_depth.frames.cameras import Cameras
+from uncertainty_depth.geometry.camera import Camera
+from uncertainty_depth.geometry.rectification import RECTIFY
+from uncertainty_depth.messages.compressed import claimed_size
+from uncertainty_depth.messages.decoding import stamp_ns
+from uncertainty_depth.messages.images import decode_image
+from uncertainty_depth.records import DepthPrediction, Observation, SampleRange
+from uncertainty_depth.ros.diagnostics import (
+    CALLBACK_FAILED,
+    DiagnosticsPublisher,
+    Health,
+    fail,
+    views_of_published_maps,
+)
+from uncertainty_depth.ros.extrinsics import close as close_extrinsics
+from uncertainty_depth.ros.inputs import QUEUE, InputWatch, WatchedInput
+from uncertainty_depth.ros.lidar_input import LidarInput
+from uncertainty_depth.ros.messages import age_s, check_age
+from uncertainty_depth.ros.node import ACTIVE, sub_node
+from uncertainty_depth.ros.outputs import DerivedOutputs, MapOutputs
+from uncertainty_depth.ros.predictions import Predictions
+from uncertainty_depth.ros.worker import Worker
+
+if TYPE_CHECKING:
+    from uncertainty_depth.inference.predictor import Predictor
+    from uncertainty_depth.ros.depth_node import DepthNode
+
+ImageMessage: TypeAlias = Image | CompressedImage
+DISCOVERY_S = 0.5
+FIRST_INFO_TIMEOUT_S = 1.0
+UNCALIBRATED = "camera_info_zero"
+
+
+class Arrival(NamedTuple):
+    """An image that waits for its turn."""
+
+    camera: DepthCamera
+    message: ImageMessage
+
+
+class DepthCamera:
+    """One of the node's cameras: images in; maps, counts and diagnostics out.
+
+    Callbacks only queue; `prepare` and `publish` are called on the worker's thread.
+
+    Attributes:
+        name: the namespace of its topics; empty: the node's own.
+        health: counts the outcomes of its images.
+        info: its camera info.
+        maps: publishers of depth and sigma.
+    """
+
+    def __init__(self, node: DepthNode, name: str, index: int) -> None:
+        self.name = name
+        self.health = Health() if name else node.health
+        self._index = index
+        self._node = node
+        self._scope = sub_node(node, name)
+        self.info = CameraInfos(self._scope)
+        self.maps = MapOutputs(self._scope)
+        self._derived = DerivedOutputs(self._scope)
+        self._predictions = Predictions(self._scope, self.health)
+        self._inputs: list[WatchedInput] = []
+        self._lidar: LidarInput | None = None
+        self._watch = InputWatch(self._scope, lambda: tuple(self._inputs))
+        parts = (node.get_namespace().strip("/"), name, node.get_name())
+        self._diagnostics = DiagnosticsPublisher(
+            self._scope,
+            self.health,
+            lambda: ("received",) if node.state == ACTIVE else (),
+            self._facts,
+            node.standing,
+            lambda: [*self._watch.problems, *self._predictions.problems()],
+            "/".join(filter(None, parts)),
+        )
+
+    def subscribe(self, worker: Worker[Arrival], lidar_range: tuple[float, ...] | None) -> None:
+        """Subscribe to images and their camera info, and to the LiDAR if the model takes it.
+
+        Args:
+            worker: queues the images.
+            lidar_range: min and max depth of a model that takes the LiDAR, metres; None for none.
+        """
+        node = self._scope
+        health = self.health
+        config = self._node.config
+        self.info.configure(config.distorted_images)
+        if lidar_range is not None:
+            self._lidar = LidarInput(node, health, config, lidar_range)
+            self._inputs.append(self._lidar.watched)
+        purpose = "rectified images, points and the camera infos of the maps"
+        self._inputs.append(
+            WatchedInput(
+                node, health, CameraInfo, "camera_info", self.info.add, once=True, purpose=purpose
+            )
+        )
+
+        def receive(message: ImageMessage) -> None:
+            health.enter(message)
+            worker.put(Arrival(self, message), self._index)
+
+        message_type = CompressedImage if config.compressed_input else Image
+        topic = "image/compressed" if config.compressed_input else "image"
+        depth = max(QUEUE, config.queue_size)
+        self._inputs.append(WatchedInput(node, health, message_type, topic, receive, depth))
+
+    def unsubscribe(self) -> None:
+        """End all subscriptions."""
+        inputs = self._inputs
+        lidar = self._lidar
+        self._inputs = []
+        self._lidar = None
+        for watched in inputs:
+            watched.close()
+        if lidar is not None:
+            close_extrinsics(lidar.extrinsics)
+
+    def fail(self, message: ImageMessage, error: Exception) -> None:
+        """Count and log an image that failed."""
+        fail(self._scope, self.health, message, error)
+
+    def prepare(self, message: ImageMessage) -> Observation | None:
+        """Return an image decoded and rectified; None if it cannot be used, which is counted."""
+        if not self.health.is_inside(message):  # the node was deactivated meanwhile
+            return None
+        config = self._node.config
+        lidar = self._lidar
+        header = message.header
+        try:
+            check_age(self._node, header, config.max_frame_age)
+            image, camera = self.info.view(message, config.max_pixels)
+            sparse_m = None if lidar is None else lidar.sparse_depth(header, camera, config)
+        except Exception as error:
+            self.fail(message, error)
+            return None
+        return Observation(image, stamp_ns(header), camera, sparse_m)
+
+    def publish(
+        self,
+        message: ImageMessage,
+        observation: Observation,
+        prediction: DepthPrediction,
+        made_by: tuple[Predictor, SampleRange],
+        start_s: float,
+    ) -> Callable[[], None] | None:
+        """Publish an image's maps; return a function to publish their views, or None on failure.
+
+        Args:
+            message: the image.
+            observation: the model's input.
+            prediction: the model's own maps.
+            made_by: the model, and the samples that were used.
+            start_s: start of the image's processing, by `time.perf_counter`.
+        """
+        health = self.health
+        config = self._node.config
+        header = message.header
+        camera = observation.camera
+        try:
+            predictor, samples = made_by
+            corrected, info = self._predictions.correct(
+                prediction,
+                observation.stamp_ns,
+                predictor.sigma_name,
+                config,
+                samples,
+                predictor.passes,
+                config.widen_unfamiliar,
+            )
+            self._predictions.publish(info, header)
+            self.maps.publish(corrected, header, camera)
+        except Exception as error:
+            self.fail(message, error)
+            return None
+        health.leave(message)
+        health.duration("latency", age_s(self._node, header) * 1e3)
+        health.duration("processing", (time.perf_counter() - start_s) * 1e3)
+        if info.unfamiliarity is not None and info.unfamiliarity > 1:
+            health.count("unfamiliar")
+        half_width = (info.half_widths or predictor.half_widths).at(config.coverage)
+
+        def publish_views() -> None:
+            with views_of_published_maps(self._scope, health):
+                self._derived.publish(
+                    corrected, header, camera, config, half_width, observation.image
+                )
+
+        return publish_views
+
+    def _facts(self) -> dict[str, object]:
+        facts: dict[str, object] = {
+            "state": self._node.state,
+            "camera_info": self.info.description(),
+            **self.maps.facts(),
+        }
+        if self._inputs:
+            images = self._inputs[-1]
+            facts["image_publishers"] = self._scope.count_publishers(images.name)
+            facts["image_stamp_age_s"] = f"{images.last_age_s:.3f}"
+        failed = self._node.health.counts().get(CALLBACK_FAILED)
+        if failed is not None:
+            facts[CALLBACK_FAILED] = failed
+        return facts | self._node.facts() | self._predictions.facts()
+
+
+def leave_early(arrival: Arrival, reason: str) -> None:
+    """Count an image that the worker drops."""
+    arrival.camera.health.leave(arrival.message, f"dropped.{reason}")
+
+
+class CameraInfos:
+    """Rectifies images. Camera infos arrive on the executor's thread, images on a worker's.
+
+    Attributes:
+        info: the newest camera info, usable or not; None before the first.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self.info: CameraInfo | None = None
+        self._node = node
+        self._topic = node.resolve_topic_name("camera_info")
+        self._cameras = Cameras(self._topic, RECTIFY)
+        self._has_info = threading.Event()
+        self._may_wait = True
+        self._logged = 0
+
+    def configure(self, distorted_images: str) -> None:
+        """Take the option; the newest camera info stays, as drivers may send it only once."""
+        self._cameras = Cameras(self._topic, distorted_images)
+        self._logged = 0
+        if self.info is not None:
+            self._cameras.add(self.info)
+
+    def add(self, message: CameraInfo) -> None:
+        """Use a camera info for the images from its stamp on."""
+        self._cameras.add(message)
+        self.info = message
+        self._has_info.set()
+
+    def description(self) -> str:
+        """Return the state of the newest camera info, and what is done with images."""
+        if self.info is None:
+            return f"missing: nothing on {self._topic}"
+        try:
+            rectifier = self._cameras.at(stamp_ns(self.info.header))
+        except MessageError as error:
+            if error.reason == UNCALIBRATED:
+                return "uncalibrated: its focal length is 0; calibrate the camera"
+            return f"unusable: {error}"
+        return "received" if rectifier is None else rectifier.describe()
+
+    def view(
+        self, message: ImageMessage, max_pixels: int
+    ) -> tuple[NDArray[np.uint8], Camera | None]:
+        """Return an image message's pixels as `distorted_images` asks, and their camera.
+
+        The first image waits shortly for its camera info. If none is published, the image is
+        returned unchanged, without a camera: it is assumed to be rectified. The camera of an
+        uncalibrated camera info has focal length 0.
+
+        Raises:
+            MessageError: as `decode_image`; "no_camera_info", one is published but has not come;
+                or it is invalid, or does not fit the image, which is then not decoded.
+        """
+        width, height = claimed_size(message, max_pixels)
+        self._wait_for_first_info()
+        try:
+            rectifier = self._cameras.at(stamp_ns(message.header))
+        except MessageError as error:
+            if error.reason != UNCALIBRATED:
+                raise
+            return decode_image(message, max_pixels), Camera(width, height, np.zeros((3, 3)))
+        if rectifier is not None:
+            self._cameras.note_size(self._topic, (height, width), rectifier)
+            self._log_notes()
+            rectifier.camera(width, height)
+            return rectifier.image(decode_image(message, max_pixels))
+        if self._node.count_publishers(self._topic):
+            raise MessageError(
+                "no_camera_info",
+                f"nothing has come on {self._topic}, which is published: whether the image is "
+                "rectified is not known",
+            )
+        return decode_image(message, max_pixels), None
+
+    def _wait_for_first_info(self) -> None:
+        if not self._may_wait:
+            return
+        self._has_info.wait(DISCOVERY_S)  # images may be discovered before their camera infos
+        if self._node.count_publishers(self._topic):
+            self._has_info.wait(FIRST_INFO_TIMEOUT_S)
+        self._may_wait = False
+
+    def _log_notes(self) -> None:
+        for note in self._cameras.notes[self._logged :]:
+            self._logged += 1
+            self._node.get_logger().info(note)
