@@ -240,9 +240,6 @@ def _relative(job: ScoringJob, predictor: DepthPredictor, source: Source) -> _Ma
 
 def _metric(job: ScoringJob, predictor: DepthPredictor) -> _Mapping:
     """Map frames to metres, which follow the frames' scale if the options say so."""
-    from uncertainty_depth.calibration.correction_in_force import FOLLOWED
-    from uncertainty_depth.calibration.online_loop import AsPublished
-
     if job.meaning.align != "none":
         raise ConfigError(
             f"align is {job.meaning.align!r}, but {job.model} gives metres; expected no --align, "
@@ -251,6 +248,9 @@ def _metric(job: ScoringJob, predictor: DepthPredictor) -> _Mapping:
     predict = partial(predict_frame, predictor)
     if not job.scale.use_depth_scale:
         return _Mapping(predict, {}, list)
+    from uncertainty_depth.calibration.correction_in_force import FOLLOWED
+    from uncertainty_depth.calibration.online_loop import AsPublished
+
     config = OnlineCorrectionConfig(use_depth_scale=True)
     followed = AsPublished(predict, config, job.evaluation)
     return _Mapping(followed, {"depth_scale": FOLLOWED}, followed.scales.notes)

@@ -1,82 +1,46 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""A saved evaluation resumes as if it had not been interrupted."""
+"""What a report holds is read back as it was, and a copy of a running evaluation does not grow."""
 
 from __future__ import annotations
 
 import copy
-import csv
+import json
 
 import numpy as np
 import pytest
 
-from uncertainty_depth.config import EvaluationConfig
-from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.records import DepthPrediction, Frame, Skipped
-from uncertainty_depth.report import saved_state
+from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation
-from uncertainty_depth.report.frame_table import FrameTable
+from uncertainty_depth.report.saved_state import read_report
 from uncertainty_depth.report.verdict import judge
 
-SHAPE = (20, 30)
-CONFIG = EvaluationConfig(example_frames=2)
-CAMERA = Camera(30, 20, np.array([[25.0, 0, 15], [0, 25, 10], [0, 0, 1]]))
-
-
-def add_frame(evaluation, index):
-    random = np.random.default_rng(index)
-    ground_truth_m = random.uniform(1, 9, SHAPE).astype(np.float32)
-    prediction = DepthPrediction(
-        (ground_truth_m * random.uniform(0.8, 1.2, SHAPE)).astype(np.float32),
-        random.uniform(0.1, 1, SHAPE).astype(np.float32),
-    )
-    evaluation.add(
-        Frame(
-            index,
-            f"frame {index}",
-            CAMERA,
-            ground_truth_m=ground_truth_m,
-            prediction=prediction,
-        )
-    )
-
-
-def evaluation_in(folder, frames):
-    folder.mkdir(exist_ok=True)
-    evaluation = Evaluation(CONFIG, FrameTable(folder / "frames.csv"))
-    for index in range(frames):
-        add_frame(evaluation, index)
-    evaluation.skip(Skipped(0, "no_camera_info", "no CameraInfo received"))
-    return evaluation
+CONTEXT = report.Context("drive", {"method": "mc_dropout"}, options={"rate": 2.0})
 
 
 @pytest.mark.parametrize("frames", [0, 1, 150])
-def test_a_saved_evaluation_goes_on_as_the_first_one(tmp_path, frames):
-    evaluation = evaluation_in(tmp_path / "state", frames)
-    copy.deepcopy(evaluation).save(tmp_path / "state", {"model": {"name": "tiny"}})
-    add_frame(evaluation, 1000)  # after the state was saved: lost, its row too
-    saved = saved_state.load(tmp_path / "state", CONFIG)
-    assert saved.details == {"model": {"name": "tiny"}}
-    for index in range(frames, frames + 5):
-        add_frame(saved.evaluation, index)
-    expected = evaluation_in(tmp_path / "whole", frames + 5)
-    assert saved.evaluation.frames() == expected.frames()
-    np.testing.assert_equal(saved.evaluation.summary(), expected.summary())
-    np.testing.assert_equal(
-        judge(saved.evaluation, {}, None).as_dict(), judge(expected, {}, None).as_dict()
-    )
-    assert saved.evaluation.cameras.as_dict() == expected.cameras.as_dict()
-    np.testing.assert_array_equal(
-        saved.evaluation.positions.mean_error_m(), expected.positions.mean_error_m()
-    )
-    rows = list(csv.DictReader(saved.evaluation.table.text()))
-    assert rows == list(csv.DictReader(expected.table.text()))
-    assert len(rows) == frames + 5
+def test_a_report_is_read_back_in_every_digit(tmp_path, evaluate_moments, moments_of, frames):
+    evaluation = evaluate_moments(frames=frames)
+    summary = json.loads(json.dumps(evaluation.summary()))
+    moment = copy.deepcopy(evaluation)
+    for late in moments_of(1, seed=9):  # not of the copy
+        evaluation.add_arrays(late.depth, late.sigma, late.truth)
+    report.write(moment, tmp_path / "report", CONTEXT, images=False)
+    saved = read_report(tmp_path / "report")
+    again = saved.evaluation
+    assert saved.details["options"] == {"rate": 2.0}
+    np.testing.assert_equal(json.loads(json.dumps(again.summary())), summary)
+    assert judge(again, {}, None) == judge(moment, {}, None)
+    assert again.cameras.as_dict() == moment.cameras.as_dict()
+    np.testing.assert_array_equal(again.positions.mean_error_m(), moment.positions.mean_error_m())
+    assert [name.frame for name, _ in again.table] == [str(index) for index in range(frames)]
+    rows = (tmp_path / "report" / "frames.csv").read_text().splitlines()
+    assert len(rows) == (frames + 1 if frames else 0)
 
 
-def test_scores_made_with_other_options_are_refused(tmp_path):
-    evaluation = evaluation_in(tmp_path / "state", 2)
-    evaluation.save(tmp_path / "state", {})
-    saved_state.load(tmp_path / "state", EvaluationConfig(example_frames=5))
-    with pytest.raises(ConfigError, match=r"alpha is 0\.5, .* made with 0\.95"):
-        saved_state.load(tmp_path / "state", EvaluationConfig(alpha=0.5))
+def test_merged_rows_are_those_of_the_frames(evaluate_moments):
+    """They are computed again from the sums, without the curves."""
+    first = evaluate_moments(frames=3)
+    merged = Evaluation()
+    merged.merge(first, "drive")
+    rows = [line.split(",", 1)[1] for line in merged.table.text()][1:]
+    assert rows == list(first.table.text())[1:]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import csv
 import random
 from dataclasses import replace
 
@@ -22,7 +23,7 @@ from uncertainty_depth.messages.camera_info import calibration_from_info, camera
 from uncertainty_depth.messages.decoding import frame_name
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.records import Frame, SampleRange
-from uncertainty_depth.report import saved_state
+from uncertainty_depth.report import report, saved_state
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.verdict import judge
 from uncertainty_depth.ros.live_scores import MAX_LATE, LiveScores, Scored
@@ -432,9 +433,9 @@ def test_unfamiliarity_is_scored_live_as_it_is_offline(order, make, tmp_path):
             )
         )  # fmt: skip
     evaluation = robot.run.evaluation
-    tables = [each.table.rows() for each in (evaluation, offline)]
-    assert list(tables[0].dicts()) == list(tables[1].dicts())
-    assert tables[0].column("unfamiliarity") == pytest.approx(
+    tables = [list(csv.DictReader(each.table.text())) for each in (evaluation, offline)]
+    assert tables[0] == tables[1]
+    assert [float(row["unfamiliarity"]) for row in tables[0]] == pytest.approx(
         [0.3, 1 / 3, np.nan, 1.7], nan_ok=True
     )
     verdicts = [judge(each, {}, None) for each in (evaluation, offline)]
@@ -443,8 +444,8 @@ def test_unfamiliarity_is_scored_live_as_it_is_offline(order, make, tmp_path):
     summary = evaluation.summary()["unfamiliarity"]
     assert summary == offline.summary()["unfamiliarity"]
     assert (summary["frames"], summary["max"], summary["fraction_above_1"]) == (3, 1.7, 1 / 3)
-    evaluation.save(tmp_path, {}, tables[0].path.name)
-    again = saved_state.read(tmp_path).evaluation
+    report.write(evaluation, tmp_path / "report", report.Context("live", {}), images=False)
+    again = saved_state.read_report(tmp_path / "report").evaluation
     assert again.summary()["unfamiliarity"] == summary
 
 

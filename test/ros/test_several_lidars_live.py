@@ -105,7 +105,7 @@ def test_two_lidars_live_equal_offline_in_every_digit(graph, bag, tmp_path):
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert summary["source"] == f"live: {MAPS[0]} against {', '.join(LIDARS)}"
     assert summary["frames"] == {"read": FRAMES, "evaluated": FRAMES, "skipped": {}}
-    live = saved_state.read(tmp_path).evaluation
+    live = saved_state.read_report(tmp_path).evaluation
     assert repr(flatten(live.summary())) == repr(flatten(expected.summary()))
     without = "1 images are scored without a cloud of lidar2/points: none is near in time"
     assert without in summary["notes"]

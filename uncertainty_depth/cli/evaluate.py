@@ -119,8 +119,8 @@ def write_and_print(evaluation: Evaluation, folder: Path, context: Context) -> d
     """
     from uncertainty_depth.report import page, report, verdict
 
-    path = report.write(evaluation, folder, context)
     scores = report.summarize(evaluation, context)
+    path = report.write(evaluation, folder, context, summary=scores)
     print(page.table(scores, context.model))
     print("\n".join(["", *verdict.sentences(scores["verdict"])]))
     print(f"report: {path}")

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -25,7 +25,7 @@ from uncertainty_depth import atomic, strict
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.figure_bytes import encoded
 from uncertainty_depth.metrics import OnlineMetrics
-from uncertainty_depth.metrics.registry import BY_VALUE, METRICS
+from uncertainty_depth.metrics.registry import BY_NAME, BY_VALUE, METRICS
 from uncertainty_depth.metrics.state import Block
 from uncertainty_depth.report.bootstrap import REPLICATES, Interval, Resampled, block_length
 from uncertainty_depth.report.model_facts import law_of
@@ -121,27 +121,35 @@ def compare(reports: Sequence[SavedReport], worst_frames: int = 5) -> Comparison
             f"{names[0]} and {names[1]} have no frame with the same stamp; expected reports of "
             "the same frames"
         )
-    paired = [list(map(table.__getitem__, common)) for table in tables]
-    pixels = _column(paired, "pixels")
-    series = _column(paired, WORST_BY)
+    paired = [[table[key] for key in common] for table in tables]
+    series = np.array([[scored.error for scored in frames] for frames in paired])
     pairs = zip(reports, tables, strict=True)
     scored = [_scored_again(report, table, common) for report, table in pairs]
     length = max(map(block_length, scored))
     samples = [Resampled(metrics, length) for metrics in scored]
     rows = tuple(_rows(reports, samples))
     worst = tuple(_worst(paired, series, index, worst_frames) for index in range(len(reports)))
-    notes = tuple(_notes(reports, names, tables, common, pixels))
+    notes = tuple(_notes(reports, names, tables, common))
     return Comparison(tuple(reports), names, rows, worst, series, samples[0].blocks, notes)
 
 
-def _by_frame(report: SavedReport) -> dict[Frame, dict[str, str]]:
-    """Return the rows of a report's table, in their order."""
-    table: dict[Frame, dict[str, str]] = {}
+class _Scored(NamedTuple):
+    """A frame's name, its scored pixels, and `WORST_BY`."""
+
+    name: str
+    pixels: int
+    error: float
+
+
+def _by_frame(report: SavedReport) -> dict[Frame, _Scored]:
+    """Return the frames of a report, in their order."""
+    table: dict[Frame, _Scored] = {}
     repeats: Counter[int] = Counter()
-    for row in report.evaluation.table.rows().dicts():
-        stamp_ns = int(row["stamp_ns"])
-        table[stamp_ns, repeats[stamp_ns]] = row
-        repeats[stamp_ns] += 1
+    for name, block in report.evaluation.table:
+        error = BY_NAME[WORST_BY].values(report.evaluation.metrics.sums_of(block))[0]
+        scored = _Scored(name.frame, int(block["pixels"]), float(error))
+        table[name.stamp_ns, repeats[name.stamp_ns]] = scored
+        repeats[name.stamp_ns] += 1
     return table
 
 
@@ -160,21 +168,13 @@ def _scored_again(
     expected = iter(common)
     frame = next(expected)
     wanted = set(common)
-    for key, (_, block) in zip(frames, report.evaluation.table.rows().with_sums(), strict=True):
+    for key, (_, block) in zip(frames, report.evaluation.table, strict=True):
         if key in wanted:
             waiting[key] = block
         while frame in waiting:
             metrics.blocks.add(waiting.pop(frame))
             frame = next(expected, (0, -1))
     return metrics
-
-
-def _column(paired: Sequence[Sequence[dict[str, str]]], name: str) -> Floats:
-    """Return the (reports, frames) values of a metric."""
-    columns = np.empty((len(paired), len(paired[0])))
-    for column, rows in zip(columns, paired, strict=True):
-        column[:] = [float(row[name]) for row in rows]
-    return columns
 
 
 def _rows(reports: Sequence[SavedReport], samples: Sequence[Resampled]) -> Iterator[Row]:
@@ -196,12 +196,11 @@ def _rows(reports: Sequence[SavedReport], samples: Sequence[Resampled]) -> Itera
 
 
 def _worst(
-    paired: Sequence[Sequence[dict[str, str]]], series: Floats, index: int, number: int
+    paired: Sequence[Sequence[_Scored]], series: Floats, index: int, number: int
 ) -> tuple[FrameRow, ...]:
     order = np.argsort(-series[index], kind="stable")[:number]
     return tuple(
-        FrameRow(paired[index][place]["frame"], tuple(series[:, place].tolist()))
-        for place in order
+        FrameRow(paired[index][place].name, tuple(series[:, place].tolist())) for place in order
     )
 
 
@@ -216,9 +215,8 @@ def _names(reports: Sequence[SavedReport]) -> tuple[str, ...]:
 def _notes(
     reports: Sequence[SavedReport],
     names: Sequence[str],
-    tables: Sequence[dict[Frame, Any]],
+    tables: Sequence[dict[Frame, _Scored]],
     common: Sequence[Frame],
-    pixels: Floats,
 ) -> list[str]:
     notes = [
         f"{len(table) - len(common)} of {len(table)} frames of {name} are not in every report"
@@ -231,7 +229,7 @@ def _notes(
         for report, name in zip(reports, names, strict=True)
         if report.evaluation.views.repeated
     ]
-    different = int((pixels != pixels[0]).any(axis=0).sum())
+    different = sum(len({table[key].pixels for table in tables}) > 1 for key in common)
     if different:
         notes.append(
             f"in {different} of {len(common)} common frames the reports scored different pixels: "

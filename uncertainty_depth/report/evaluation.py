@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from tqdm import tqdm
 
-from uncertainty_depth import atomic, strict
+from uncertainty_depth import strict
 from uncertainty_depth.blas import single_threaded_blas
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.frames.predicted import Behind
@@ -26,10 +25,11 @@ from uncertainty_depth.images import ImageLike, as_rgb
 from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.metrics import OnlineMetrics, checks, registry
 from uncertainty_depth.metrics.frame import ScoredPixels
+from uncertainty_depth.metrics.state import Block
 from uncertainty_depth.options import changed, takes_options
 from uncertainty_depth.records import DepthPrediction, Frame, Skipped
 from uncertainty_depth.report.examples import Example, Examples
-from uncertainty_depth.report.frame_table import FrameTable, sums_path
+from uncertainty_depth.report.frame_table import FrameName, FrameTable, SavedFrames
 from uncertainty_depth.report.positions import Positions
 from uncertainty_depth.report.views import Views
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from uncertainty_depth.report.verdict import Verdict
 
 STATE_FILE = "state.npz"
-FORMAT = 7
+FORMAT = 8
 """Of the state."""
 Sink = Callable[[Frame], None]
 
@@ -47,8 +47,8 @@ class Evaluation:
 
     Args:
         config: which pixels are scored, and how; None for the defaults.
-        table: takes the rows of frames; None for a temporary file.
         without_size: why the size of sigma is not judged; empty if it is in metres.
+        saved: frames of an evaluation that is only read; None to add frames.
         **options: of `EvaluationConfig`, in place of the config's, e.g. `max_depth=10`.
 
     Examples:
@@ -71,8 +71,8 @@ class Evaluation:
     def __init__(
         self,
         config: EvaluationConfig | None = None,
-        table: FrameTable | None = None,
         without_size: str = "",
+        saved: SavedFrames | None = None,
         **options: Any,
     ) -> None:
         self.config = changed(config or EvaluationConfig(), options)
@@ -85,7 +85,7 @@ class Evaluation:
         self.positions = Positions()
         self.cameras = CameraRange()
         self.views = Views()
-        self.table = FrameTable() if table is None else table
+        self.table: Any = FrameTable() if saved is None else saved
         self.examples = Examples(self.config.example_frames)
 
     def add(self, frame: Frame) -> dict[str, float] | None:
@@ -123,9 +123,9 @@ class Evaluation:
         self.evaluated += 1
         self.positions.add(pixels)
         self.cameras.add(frame.camera, prediction.depth_m.shape)
-        row = registry.frame_values(self.metrics.sums_of(block), bool(self.without_size))
+        row = self._row_of(block)
         self.views.add(pixels, row)
-        self.table.add({"frame": frame.name, "stamp_ns": frame.stamp_ns} | row, block)
+        self.table.add(FrameName(frame.name, frame.stamp_ns), row, block)
         self.examples.offer(
             row["depth.abs_rel"],
             lambda: Example(
@@ -133,6 +133,9 @@ class Evaluation:
             ),
         )
         return row
+
+    def _row_of(self, block: Block) -> dict[str, float]:
+        return registry.frame_values(self.metrics.sums_of(block), bool(self.without_size))
 
     def add_arrays(
         self,
@@ -227,15 +230,9 @@ class Evaluation:
         self.evaluated += other.evaluated
         self.first_skips = {**other.first_skips, **self.first_skips}
         self.interrupted = self.interrupted or other.interrupted
-        if with_frames:
-            for row, block in other.table.rows().with_sums():
-                self.table.add({"source": source, **row}, block)
-
-    def set_example_frames(self, number: int) -> None:
-        """Set the only option that changes no score, from now on."""
-        self.config = replace(self.config, example_frames=number)
-        self.metrics.config = self.config
-        self.examples.resize(number)
+        for name, block in other.table if with_frames else ():
+            own_name = replace(name, source=name.source or source)
+            self.table.add(own_name, self._row_of(block), block)
 
     def skip(self, record: Skipped) -> None:
         """Count a frame that could not be scored."""
@@ -255,25 +252,20 @@ class Evaluation:
         values = registry.flat_values(self.metrics.total(), bool(self.without_size))
         return {"frames": self.frames(), **registry.nested(values)}
 
-    def save(self, folder: Path, details: Mapping[str, Any], table_file: str = "") -> None:
-        """Write the state, completely or not at all, for `saved_state.load` to continue from.
+    def save(self, folder: Path, details: Mapping[str, Any]) -> None:
+        """Write the state and the frames, for `saved_state.read_report`.
 
-        One `.npz` of plain numbers next to the table of frames; example frames are not saved. Call
-        it on a copy if frames are being added.
+        The state is one `.npz` of plain numbers; example frames are not saved. Call it on a copy
+        if frames are being added.
 
         Args:
-            folder: created if missing.
-            details: JSON that `saved_state.load` returns.
-            table_file: name of the copy of the table in `folder`; empty if the table itself is
-                there.
+            folder: of the report.
+            details: any JSON.
 
         Raises:
-            OSError: the state cannot be written; an earlier one is then unchanged.
+            OSError: a file cannot be written.
         """
-        rows = self.table.rows()
-        for path in (rows.path, sums_path(rows.path)):  # on the disk before the state refers to it
-            with path.open("rb") as file:
-                os.fsync(file.fileno())
+        self.table.write(folder)
         header = {
             "format": FORMAT,
             **self.metrics.header(),
@@ -283,11 +275,6 @@ class Evaluation:
             "without_size": self.without_size,
             "repeated_frames": self.views.repeated,
             "still_frames": self.views.still,
-            "table": {
-                "file": table_file or rows.path.name,
-                "size": rows.size,
-                "sums_size": rows.sums_size,
-            },
             "details": details,
         }
         arrays = {
@@ -295,25 +282,24 @@ class Evaluation:
             **self.positions.arrays(),
             **self.views.arrays(),
         }
-        with atomic.replacing(folder / STATE_FILE) as temporary:
-            strict.write_arrays(temporary, header, arrays)
+        strict.write_arrays(folder / STATE_FILE, header, arrays)
 
     @classmethod
     def restored(
-        cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray], table: Any
+        cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray], saved: SavedFrames
     ) -> Evaluation:
-        """Return the evaluation that `save` wrote.
+        """Return the evaluation that `save` wrote; it is only read.
 
         Args:
             header: as written.
             arrays: as written.
-            table: of its frames; `FrameRows` for an evaluation that is only read.
+            saved: its frames.
 
         Raises:
             ValueError, TypeError, KeyError, ConfigError: they are damaged.
         """
         metrics = OnlineMetrics.from_arrays(header, arrays)
-        evaluation = cls(metrics.config, table, str(header["without_size"]))
+        evaluation = cls(metrics.config, str(header["without_size"]), saved)
         evaluation.metrics = metrics
         evaluation.evaluated = int(header["evaluated"])
         evaluation.skipped = Counter({str(k): int(v) for k, v in header["skipped"].items()})

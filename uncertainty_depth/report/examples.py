@@ -58,14 +58,6 @@ class Examples:
         self._spread: list[Candidate] = []
         self._worst: list[Candidate] = []
 
-    def resize(self, number: int) -> None:
-        """Select another number of frames from now on, as far as earlier ones are in memory."""
-        self._number = number
-        self._worst = self._worst_first()[: number // 2]
-        while len(self._spread) > 2 * number:
-            self._spread = self._spread[::2] if number else []
-            self._stride *= 2
-
     def offer(self, error: float, make: Callable[[], Example]) -> None:
         """Store `make()` if the frame is among the worst or every k-th; else it is not called."""
         index = self._offers

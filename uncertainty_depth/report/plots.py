@@ -79,9 +79,8 @@ def draw(evaluation: Evaluation, law: str) -> Images:
     named["positions"] = positions_plot(evaluation.positions, law)
     if evaluation.without_size:
         named = {name: plot for name, plot in named.items() if name not in SIZED_PLOTS}
-    scales = evaluation.table.rows().column("scale")
-    if len(scales) > 1 and not np.isnan(scales).all():
-        named["scale"] = scale_plot(scales)
+    if evaluation.metrics.total()["scales"][0] > 1:
+        named["scale"] = scale_plot(evaluation.metrics)
     images = {name: encoded(figure, PLOT_DPI) for name, figure in named.items()}
     worst = evaluation.examples.worst()
     typical = evaluation.examples.typical()
@@ -284,16 +283,25 @@ def distances(curve: dict[str, Any]) -> tuple[NDArray, NDArray[np.bool_]]:
     return np.sqrt(limits[:-1] * limits[1:]), curve["pixels"] >= ENOUGH_PIXELS
 
 
-def scale_plot(scales: Sequence[float]) -> Figure:
-    """Return the plot of the scale of each frame: its depth's missing factor."""
+def scale_plot(metrics: OnlineMetrics) -> Figure:
+    """Return the plot of the scale per block of frames: their depth's missing factor."""
     figure = Figure(figsize=(1.4 * SIZE[0], 0.7 * SIZE[1]), layout="constrained")
     axes = figure.subplots()
-    axes.plot(scales, color=ERROR_COLOR, linewidth=1, marker=".", markersize=3)
+    start, per_point = _frames_of(metrics)
+    scales = BY_NAME["scale.scale"].values(metrics.each_block())
+    axes.plot(start, scales, color=ERROR_COLOR, linewidth=1, marker=".", markersize=3)
     axes.axhline(float(np.nanmedian(scales)), color=SIGMA_COLOR, linewidth=0.8)
     axes.set(ylabel="ground truth / depth", xlabel="frame")
     axes.set_yscale("log")
-    style(axes, "Scale of each frame before alignment, and the median")
+    style(axes, f"Scale before alignment, and the median{per_point}")
     return figure
+
+
+def _frames_of(metrics: OnlineMetrics) -> tuple[NDArray[np.int64], str]:
+    """Return the first frame of each block, and how many frames each has, in words."""
+    number = metrics.blocks.frames_per_block
+    words = f", {number} frames a point" if number > 1 else ""
+    return np.arange(len(metrics.blocks)) * number, words
 
 
 def timeline_plot(metrics: OnlineMetrics, law: str) -> Figure:
@@ -301,8 +309,7 @@ def timeline_plot(metrics: OnlineMetrics, law: str) -> Figure:
     figure = Figure(figsize=(1.4 * SIZE[0], 1.2 * SIZE[1]), layout="constrained")
     metres, fraction = figure.subplots(2, 1, sharex=True)
     sums = metrics.each_block()
-    per_point = metrics.blocks.frames_per_block
-    start = np.arange(len(metrics.blocks)) * per_point
+    start, per_point = _frames_of(metrics)
     suffix = "_laplace" if law == "laplace" else ""
     with np.errstate(invalid="ignore"):
         error = sums["error"] / sums["pixels"]
@@ -317,7 +324,7 @@ def timeline_plot(metrics: OnlineMetrics, law: str) -> Figure:
         place = {"color": color, "transform": fraction.transAxes, "va": "center"}
         fraction.text(1.005, level / 100, f"{level} %", **place)
     fraction.set(ylabel=f"coverage (%), {law}", ylim=(0, 102), xlabel="frame")
-    style(metres, "Over time" + (f", {per_point} frames a point" if per_point > 1 else ""))
+    style(metres, f"Over time{per_point}")
     style(fraction, "")
     metres.legend(frameon=False, fontsize=8)
     return figure

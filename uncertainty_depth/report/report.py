@@ -91,7 +91,13 @@ def refuse_existing(folder: Path) -> None:
         )
 
 
-def write(evaluation: Evaluation, folder: Path, context: Context, images: bool = True) -> Path:
+def write(
+    evaluation: Evaluation,
+    folder: Path,
+    context: Context,
+    images: bool = True,
+    summary: Mapping[str, Any] | None = None,
+) -> Path:
     """Write the report and return the path of `report.html`.
 
     It replaces an earlier report atomically; other files in the folder stay.
@@ -101,6 +107,7 @@ def write(evaluation: Evaluation, folder: Path, context: Context, images: bool =
         folder: created if missing.
         context: the metrics' origin.
         images: draw plots and frames; without them a report is written within a second.
+        summary: as `summarize` made it, if the caller has it.
 
     Raises:
         SourceError: it cannot be written; an earlier report is then unchanged.
@@ -108,7 +115,8 @@ def write(evaluation: Evaluation, folder: Path, context: Context, images: bool =
     check_folder(folder)
     try:
         with atomic.replacing_folder(folder, OWNED) as staging:
-            _write_files(evaluation, staging, context, images)
+            scores = summary or summarize(evaluation, context)
+            _write_files(evaluation, staging, scores, context, images)
     except OSError as error:
         raise SourceError(
             f"the report cannot be written to {folder}: {error.strerror or error}"
@@ -122,16 +130,20 @@ def page(evaluation: Evaluation, context: Context) -> str:
     return render(summarize(evaluation, context), context.command, drawings)
 
 
-def _write_files(evaluation: Evaluation, folder: Path, context: Context, images: bool) -> None:
-    summary = summarize(evaluation, context)
+def _write_files(
+    evaluation: Evaluation,
+    folder: Path,
+    summary: Mapping[str, Any],
+    context: Context,
+    images: bool,
+) -> None:
     strict.write_json(folder / "summary.json", summary)
-    evaluation.table.write(folder / "frames.csv")
     details = {
         "options": dict(context.options),
         "trained_on": context.trained_on,
         "calibrated_on": context.calibrated_on,
     }
-    evaluation.save(folder, details, "frames.csv")
+    evaluation.save(folder, details)
     drawings = draw(evaluation, law_of(context.model)) if images else Images({})
     for name, data in drawings.plots.items():
         (folder / f"{name}.png").write_bytes(data)

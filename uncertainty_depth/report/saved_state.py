@@ -1,12 +1,12 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Read reports and states back, whoever wrote them: to go on, to compare, to merge."""
+"""Read reports back, whoever wrote them: to compare, to merge."""
 
 from __future__ import annotations
 
 import logging
 import reprlib
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,8 @@ from uncertainty_depth import strict
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.metrics.state import BLOCK_CELLS, KINDS, MAX_BLOCKS
-from uncertainty_depth.options import to_mapping
 from uncertainty_depth.report.evaluation import FORMAT, STATE_FILE, Evaluation
-from uncertainty_depth.report.frame_table import FrameRows, FrameTable
+from uncertainty_depth.report.frame_table import SavedFrames
 from uncertainty_depth.report.judgement import GREEN, GREY, RED
 from uncertainty_depth.report.model_facts import is_recorded
 from uncertainty_depth.report.positions import Positions
@@ -58,19 +57,6 @@ LAYOUT = {
 
 
 @dataclass(frozen=True)
-class SavedState:
-    """An evaluation that was saved, with details of its run.
-
-    Attributes:
-        evaluation: frames can be added to it.
-        details: any JSON.
-    """
-
-    evaluation: Evaluation
-    details: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class SavedReport:
     """A report that was read back.
 
@@ -87,57 +73,6 @@ class SavedReport:
     details: Mapping[str, Any]
 
 
-def load(folder: Path, config: EvaluationConfig) -> SavedState:
-    """Return the evaluation that `Evaluation.save` wrote; it appends to the table in `folder`.
-
-    Args:
-        folder: folder that it was saved in.
-        config: of the resumed run; only `example_frames` may differ.
-
-    Raises:
-        SourceError: the state is missing, damaged or of another format.
-        ConfigError: it was scored with other options.
-    """
-    saved = _read(folder, FrameTable)
-    scored_with = to_mapping(saved.evaluation.metrics.config)
-    exempt = {"example_frames"}
-    check_same_options(folder / STATE_FILE, scored_with, to_mapping(config), exempt)
-    saved.evaluation.config = config
-    saved.evaluation.set_example_frames(config.example_frames)
-    return saved
-
-
-def read(folder: Path) -> SavedState:
-    """Return the evaluation that `Evaluation.save` wrote, to be read only: no file changes.
-
-    Raises:
-        SourceError: the state is missing, damaged or of another format.
-    """
-    return _read(folder, FrameRows)
-
-
-def _read(folder: Path, table_of: Callable[[Path, int, int], Any]) -> SavedState:
-    path = folder / STATE_FILE
-    try:
-        header = strict.read_header(path)
-        _check_format(path, header.get("format"))
-        arrays = strict.read_arrays(path, LAYOUT)
-        table = header["table"]
-        sizes = int(table["size"]), int(table["sums_size"])
-        if min(sizes) < 0:
-            raise ValueError(f"the table of frames has {min(sizes)} bytes")
-        rows = table_of(folder / Path(str(table["file"])).name, *sizes)
-        return SavedState(Evaluation.restored(header, arrays, rows), header["details"])
-    except SourceError:
-        raise
-    # Whatever the parsers of zip, deflate, npy and JSON raise at damaged bytes.
-    except Exception as error:
-        raise SourceError(
-            f"{path} is not a complete state of an evaluation ({error}); expected another folder, "
-            "or a new run with overwrite"
-        ) from error
-
-
 def _check_format(path: Path, number: Any) -> None:
     """Raise `SourceError` unless a saved state has this version's format."""
     if number == FORMAT:
@@ -151,21 +86,6 @@ def _check_format(path: Path, number: Any) -> None:
     raise SourceError(f"{path} has format {str(number)[:20]}; expected {FORMAT}: {reason}")
 
 
-def check_same_options(
-    path: Path,
-    saved: Mapping[str, Any],
-    options: Mapping[str, Any],
-    exempt: Collection[str] = (),
-) -> None:
-    """Raise `ConfigError` if an option differs from the saved one and is not exempt."""
-    for name in sorted(saved.keys() - set(exempt)):
-        if saved[name] != options[name]:
-            raise ConfigError(
-                f"{name} is {options[name]!r}, but the scores in {path} were made with "
-                f"{saved[name]!r}; expected the same value to resume"
-            )
-
-
 def read_report(folder: Path) -> SavedReport:
     """Return the report in a folder.
 
@@ -173,13 +93,26 @@ def read_report(folder: Path) -> SavedReport:
         SourceError: the report is missing, damaged or of another format.
     """
     summary = read_summary(folder)
-    saved = read(folder)
     path = folder / STATE_FILE
-    check_layout(path, "details", saved.details, {"options": dict})
+    try:
+        header = strict.read_header(path)
+        _check_format(path, header.get("format"))
+        arrays = strict.read_arrays(path, LAYOUT)
+        evaluation = Evaluation.restored(header, arrays, SavedFrames(folder))
+        details = header["details"]
+    except SourceError:
+        raise
+    # Whatever the parsers of zip, deflate, npy and JSON raise at damaged bytes.
+    except Exception as error:
+        raise SourceError(
+            f"{path} is not a complete state of an evaluation ({error}); expected the file that "
+            "was written with the report"
+        ) from error
+    check_layout(path, "details", details, {"options": dict})
     for name in ("trained_on", "calibrated_on"):
-        if (names := saved.details.get(name)) is not None:
+        if (names := details.get(name)) is not None:
             check_layout(path, f"details.{name}", names, [str])
-    return SavedReport(folder, summary, saved.evaluation, saved.details)
+    return SavedReport(folder, summary, evaluation, details)
 
 
 def read_summary(folder: Path) -> dict[str, Any]:
@@ -263,7 +196,7 @@ def merge(
     for report in reports:
         if merged is None:
             first = report
-            merged = Evaluation(report.evaluation.config, None, report.evaluation.without_size)
+            merged = Evaluation(report.evaluation.config, report.evaluation.without_size)
         check_same_config(first, report)
         if _model_of(report) != _model_of(first):
             raise ConfigError(

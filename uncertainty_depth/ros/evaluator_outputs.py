@@ -151,9 +151,10 @@ def write_last(evaluation: Evaluation, folder: Path, context: Context) -> Path:
     Raises:
         SourceError: the numbers cannot be written.
     """
-    page = report.write(evaluation, folder, context, images=False)
+    summary = report.summarize(evaluation, context)
+    page = report.write(evaluation, folder, context, images=False, summary=summary)
     try:
-        page = report.write(evaluation, folder, context)
+        page = report.write(evaluation, folder, context, summary=summary)
     except Exception:  # the numbers are written
         logger.exception("the plots of the report cannot be drawn")
     return page
