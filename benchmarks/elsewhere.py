@@ -24,7 +24,7 @@ from typing import Any
 from experiments.nyu_scores import CONFIG
 from experiments.runner import resume
 from experiments.tables import markdown
-from uncertainty_depth.calibration.report import Provenance, record
+from uncertainty_depth.calibration.report import record
 from uncertainty_depth.calibration.run import calibrate
 from uncertainty_depth.config import (
     CalibrationConfig,
@@ -152,9 +152,10 @@ def calibrate_on(folder: Path, source: Source) -> None:
     before, after = calibration.scores()
     print(f"{source.name}: {calibration.choice.sigma_map.name}, {before} -> {after}", flush=True)
     print(f"rejected: {calibration.rejected() or 'no'}", flush=True)
-    provenance = Provenance((source.name,), predictor.describe(), config, ())
     key = predictor.calibration_key
-    set_calibration(folder, key, calibration.choice.sigma_map, record(calibration, provenance))
+    set_calibration(
+        folder, key, calibration.choice.sigma_map, record(calibration, predictor.describe())
+    )
 
 
 def score(folder: Path, calibrated: bool, source: Source) -> dict[str, Any]:

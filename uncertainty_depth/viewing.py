@@ -15,6 +15,7 @@ from uncertainty_depth.config.prediction import GatingConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.extras import missing
 from uncertainty_depth.gating import SigmaProducts
+from uncertainty_depth.metrics.calibration import of_law
 from uncertainty_depth.records import Frame
 from uncertainty_depth.report.images import thicken
 
@@ -133,10 +134,9 @@ def scores_of(metrics: Mapping[str, float], law: str) -> dict[str, float]:
         metrics: by dotted names.
         law: distribution of the error, "gaussian" or "laplace", for coverage and AUCE.
     """
-    suffix = "_laplace" if law == "laplace" else ""
     scores = {}
     for name in SCORES:
-        places = (f"uncertainty.{name}{suffix}", f"uncertainty.{name}", f"depth.{name}")
+        places = (of_law(f"uncertainty.{name}", law), f"uncertainty.{name}", f"depth.{name}")
         place = next((place for place in places if place in metrics), None)
         if place is not None:
             scores[name] = metrics[place]

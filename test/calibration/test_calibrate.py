@@ -164,7 +164,7 @@ def test_a_part_is_scored_by_maps_that_did_not_see_it(draw):
     held_out = made.choice.held_out
     assert held_out["scale"]["auce"] > held_out["identity"]["auce"]
     assert made.choice.sigma_map == IDENTITY
-    kept = report.record(made, report.Provenance(("a", "b"), {"samples": 8}, GAUSSIAN))
+    kept = report.record(made, {"samples": 8})
     assert kept["not_used"]["after"]["auce"] > 0.1, "too much and too little do not cancel"
 
 

@@ -90,6 +90,5 @@ def test_calibrating_measures_them_on_frames_not_used(draw):
     calibration = calibrate_samples([sample], config)
     widths = calibration.half_widths()
     assert widths[94] == pytest.approx(2.5 * stats.norm.ppf(0.975), rel=0.06)
-    context = report.Provenance(("drive",), {"samples": 8}, CalibrationConfig())
-    record = json.loads(json.dumps(report.record(calibration, context)))
+    record = json.loads(json.dumps(report.record(calibration, {"samples": 8})))
     assert from_record(record).at(0.95) == pytest.approx(widths[94], rel=1e-5)

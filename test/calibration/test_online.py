@@ -15,9 +15,9 @@ from uncertainty_depth.calibration.correction import KNOTS
 from uncertainty_depth.calibration.online import (
     LIMIT,
     OnlineEstimate,
-    gaussian_half_width,
 )
 from uncertainty_depth.config.nodes import OnlineEstimateConfig
+from uncertainty_depth.metrics.calibration import GAUSSIAN
 
 PERIOD_NS = 100_000_000
 SIGMA = 0.2
@@ -51,7 +51,7 @@ def factor(estimate: OnlineEstimate, sigma: float = SIGMA) -> float:
 
 
 def test_the_half_width_is_that_of_a_gaussian() -> None:
-    assert gaussian_half_width(0.95) == pytest.approx(1.959964, abs=1e-6)
+    assert float(GAUSSIAN.half_widths(0.95)) == pytest.approx(1.959964, abs=1e-6)
 
 
 @pytest.mark.parametrize("coverage", [0.68, 0.95])
@@ -67,7 +67,7 @@ def test_frames_with_a_common_scale_get_the_factor_of_their_mixture() -> None:
     # error / sigma = exp(0.5 a) b with a, b normal: its 95 % quantile from a million of them
     random = np.random.default_rng(9)
     ratio = np.abs(random.normal(size=10**6)) * np.exp(0.5 * random.normal(size=10**6))
-    expected = np.quantile(ratio, 0.95) / gaussian_half_width(0.95)
+    expected = np.quantile(ratio, 0.95) / float(GAUSSIAN.half_widths(0.95))
     estimate = estimated(gaussian_frames(1000, lambda _: 1.0, spread=0.5, pixels=200))
     assert factor(estimate) == pytest.approx(expected, rel=3 * estimate.relative_error)
     assert estimate.relative_error < 0.03

@@ -47,7 +47,7 @@ def test_evaluate_finishes_the_frame_and_writes_its_report(strike, tmp_path, pla
     frames = summary["frames"]["evaluated"]
     assert frames in finished
     assert summary["notes"] == ["interrupted: only the first frames of about 12 were read"]
-    metrics = saved_state.read(tmp_path / "report").evaluation.metrics
+    metrics = saved_state.read_report(tmp_path / "report").evaluation.metrics
     assert (metrics.frames, metrics.pixels) == (frames, summary["pixels"])
     assert len(list(csv.reader((tmp_path / "report" / "frames.csv").open()))) == 1 + frames
     assert (tmp_path / "report" / "report.html").stat().st_size > 10_000
@@ -90,7 +90,7 @@ def test_calibrate_reports_on_what_it_has_read_and_leaves_the_model(strike, tmp_
     arguments = ["calibrate", model, SOURCE, "--output", tmp_path / "report", "--samples", "2"]
     done = strike(arguments, call=10)
     assert done.returncode == 130, done.stderr
-    assert "the model folder is left as it was" in done.stderr
+    assert "no map is written" in done.stderr
     written = json.loads((tmp_path / "report" / "calibration.json").read_text())
     assert "interrupted: only the first frames were read" in written["notes"]
     assert (model / "model.json").read_bytes() == before

@@ -33,7 +33,7 @@ from uncertainty_depth.metrics.calibration import (
     area_of_miscoverage,
     named,
 )
-from uncertainty_depth.metrics.merci import error_ratio
+from uncertainty_depth.metrics.merci import at_shares, error_ratio
 
 Floats = NDArray[np.float64]
 Shape = Callable[[Floats, Floats], SigmaMap]
@@ -251,7 +251,7 @@ def coverage_scale(sigma: Floats, error: Floats, distribution: str = "gaussian")
     """
     half_widths = HALF_WIDTHS[distribution]
     ratios = np.sort(error_ratio(error, sigma))
-    factors = _positive(_at_levels(ratios, CONFIDENCE_LEVELS) / half_widths)
+    factors = _positive(at_shares(ratios, CONFIDENCE_LEVELS) / half_widths)
     areas = []
     for factor in factors:
         covered = np.searchsorted(ratios, factor * half_widths, side="right")
@@ -267,13 +267,7 @@ def interval_scale(sigma: Floats, error: Floats, distribution: str = "gaussian")
     """
     ratios = np.sort(error_ratio(error[sigma > 0], sigma[sigma > 0]))
     half_width = named(distribution).half_widths(NOMINAL)
-    return float(_positive(_at_levels(ratios, np.array([NOMINAL])) / half_width)[0])
-
-
-def _at_levels(ratios: Floats, levels: Floats) -> Floats:
-    """Return the smallest of the sorted ratios that covers each level."""
-    at_levels: Floats = ratios[np.ceil(levels * len(ratios)).astype(int) - 1]
-    return at_levels
+    return float(_positive(at_shares(ratios, [NOMINAL]) / half_width)[0])
 
 
 def _positive(factors: Floats) -> Floats:

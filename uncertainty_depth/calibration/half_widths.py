@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from uncertainty_depth.errors import ModelError
 from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS, HALF_WIDTHS
-from uncertainty_depth.metrics.merci import error_ratio, order_number
+from uncertainty_depth.metrics.merci import at_shares, error_ratio
 
 KEY = "half_widths"
 """In the record of a calibration in `model.json`."""
@@ -75,9 +75,7 @@ def measured_half_widths(
         sigma: (N,) standard deviations, metres.
     """
     ratios = np.sort(error_ratio(error.astype(np.float64), sigma.astype(np.float64)))
-    orders = np.ceil(CONFIDENCE_LEVELS * len(ratios)).astype(int)
-    at_levels: NDArray[np.float64] = ratios[orders - 1]
-    return at_levels
+    return at_shares(ratios, CONFIDENCE_LEVELS)
 
 
 def from_record(record: Mapping[str, Any]) -> HalfWidths | None:
@@ -196,9 +194,8 @@ def frame_factor(error: Floats, sigma: NDArray[np.floating], pixels: float = PIX
         sigma: (N,) standard deviations, metres.
         pixels: the fraction.
     """
-    ratios = error_ratio(error, np.asarray(sigma, np.float64))
-    index = order_number(pixels, len(ratios)) - 1
-    return float(np.partition(ratios, index)[index])
+    ratios = np.sort(error_ratio(error, np.asarray(sigma, np.float64)))
+    return float(at_shares(ratios, pixels))
 
 
 def guarantee(

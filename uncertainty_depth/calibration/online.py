@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +40,7 @@ from uncertainty_depth.calibration.frame_window import (
     frame_ratios,
 )
 from uncertainty_depth.config.nodes import OnlineEstimateConfig
+from uncertainty_depth.metrics.calibration import GAUSSIAN
 
 GAIN = 0.1
 """Octaves by which the trim rises after a frame of which nothing is covered."""
@@ -70,7 +70,7 @@ class OnlineEstimate:
 
     def __init__(self, config: OnlineEstimateConfig | None = None, gain: float = GAIN) -> None:
         self.config = config or OnlineEstimateConfig()
-        self.half_width = gaussian_half_width(self.config.coverage)
+        self.half_width = float(GAUSSIAN.half_widths(self.config.coverage))
         self._gain = gain
         self.reset()
 
@@ -134,11 +134,6 @@ class OnlineEstimate:
     def relative_error(self) -> float:
         """Relative standard error of the factor, over frames; NaN for fewer than two."""
         return float(np.expm1(self._window.standard_error() * math.log(2)))
-
-
-def gaussian_half_width(coverage: float) -> float:
-    """Return the half width of the central Gaussian interval, in standard deviations."""
-    return NormalDist().inv_cdf((1 + coverage) / 2)
 
 
 def covering_octaves(window: FrameWindow, coverage: float) -> Floats:

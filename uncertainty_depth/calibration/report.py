@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,13 +17,14 @@ from uncertainty_depth.calibration.half_widths import KEY
 from uncertainty_depth.calibration.run import LABELS, Calibration, Scores, Trial
 from uncertainty_depth.calibration.sigma_map import SigmaMap
 from uncertainty_depth.config import CalibrationConfig
-from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS
+from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS, of_law
 from uncertainty_depth.options import to_mapping
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+Record = dict[str, Any]
 NAME_WIDTH = 44
 COLUMNS = ("crps", "auce", "coverage_68", "coverage_95")
 MAX_WORSE = 6
@@ -50,12 +52,17 @@ class Provenance:
     notes: tuple[str, ...] = ()
 
 
-def record(calibration: Calibration, provenance: Provenance) -> dict[str, Any]:
-    """Return what is stored beside the map: fitted data, scores, and intervals."""
+def record(calibration: Calibration, model: Mapping[str, Any] = MappingProxyType({})) -> Record:
+    """Return what is stored beside the map: fitted data, scores, and intervals.
+
+    Args:
+        calibration: to store.
+        model: the predictor's description; empty for recorded depth.
+    """
     before, after = calibration.scores()
     half_widths = calibration.half_widths()
     content = {
-        **{name: provenance.model[name] for name in RECORDED if name in provenance.model},
+        **{name: model[name] for name in RECORDED if name in model},
         "distribution": calibration.distribution,
         "fitted_to": calibration.fitted.to_mapping(),
         "not_used": strict.plain(
@@ -63,6 +70,7 @@ def record(calibration: Calibration, provenance: Provenance) -> dict[str, Any]:
                 "reference": calibration.choice.reference,
                 "before": named(before, calibration.distribution),
                 "after": named(after, calibration.distribution),
+                "rejected": calibration.rejected(),
             }
         ),
         "frame_guarantee": calibration.guarantee().to_mapping(),
@@ -73,37 +81,27 @@ def record(calibration: Calibration, provenance: Provenance) -> dict[str, Any]:
 
 
 def as_mapping(calibration: Calibration, provenance: Provenance) -> dict[str, Any]:
-    """Return everything as plain values: origin, map, and all scores."""
+    """Return everything as plain values: origin, map, its record, and all scores."""
     choice = calibration.choice
-    before, after = calibration.scores()
     return {
         "sources": provenance.sources,
         "model": provenance.model,
         "config": {**to_mapping(provenance.config), "distribution": choice.distribution},
         "notes": [*provenance.notes, *calibration.notes()],
         "map": choice.sigma_map.to_mapping(),
-        "distribution": choice.distribution,
+        **record(calibration, provenance.model),
         "law_scores": choice.law_scores,
-        "reference": choice.reference,
-        "fitted_to": calibration.fitted.to_mapping(),
         "held_out": {
             name: named(scores, choice.distribution) for name, scores in choice.held_out.items()
         },
         "rejected": choice.rejected,
-        "not_used": {
-            "before": named(before, choice.distribution),
-            "after": named(after, choice.distribution),
-            "rejected": calibration.rejected(),
-        },
-        "frame_guarantee": calibration.guarantee().to_mapping(),
         "trials": [_trial_mapping(trial, choice.distribution) for trial in calibration.trials],
     }
 
 
 def named(scores: Scores, distribution: str) -> Scores:
     """Return scores by the names that `evaluate` gives them, e.g. `auce_laplace`."""
-    suffix = "" if distribution == "gaussian" else f"_{distribution}"
-    return {f"{name}{suffix}": value for name, value in scores.items()}
+    return {of_law(name, distribution): value for name, value in scores.items()}
 
 
 def _trial_mapping(trial: Trial, distribution: str) -> dict[str, Any]:

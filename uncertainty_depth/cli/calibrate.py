@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import argparse
 import logging
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -31,14 +31,43 @@ from uncertainty_depth.records import DepthPrediction, Frame
 
 if TYPE_CHECKING:
     from uncertainty_depth.calibration.depth_head import DepthHead
-    from uncertainty_depth.calibration.report import Provenance
+    from uncertainty_depth.calibration.fit import Uncertainty
     from uncertainty_depth.calibration.run import Calibration
+    from uncertainty_depth.frames.predicted import Predict
     from uncertainty_depth.frames.source import Source
-    from uncertainty_depth.inference.predictor import Predictor
 
+logger = logging.getLogger(__name__)
 LEARNED_FROM = 0.6
 """Fraction of each source that a head is learned from; the rest tells what it is worth."""
-logger = logging.getLogger(__name__)
+Keep = Callable[["Calibration", list[str]], None]
+"""Writes a calibration, and sentences on what it rests on."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What sigma is fitted to, and where the map goes.
+
+    Attributes:
+        sources: frames with ground truth.
+        predict: gives depth and the uncertainty to be mapped.
+        config: what is used, and how it is split.
+        kind: of the uncertainty.
+        notes: returns what predictions lost or assumed, complete after the last frame.
+        keep: writes the map.
+        report: writes what was found, whether the map is kept or not.
+        is_forced: whether a map is kept that makes scores worse.
+        is_dry: whether no map is kept.
+    """
+
+    sources: Sequence[Source]
+    predict: Predict
+    config: CalibrationConfig
+    kind: Uncertainty
+    notes: Callable[[], Sequence[str]]
+    keep: Keep
+    report: Keep = lambda *_: None
+    is_forced: bool = False
+    is_dry: bool = False
 
 
 def calibrate(arguments: argparse.Namespace) -> None:
@@ -46,45 +75,87 @@ def calibrate(arguments: argparse.Namespace) -> None:
     from uncertainty_depth.frames.source import has_recorded
 
     topics = from_arguments(PredictionTopics, arguments)
-    if has_recorded(str(arguments.model), topics):
-        _calibrate_recorded(arguments, topics)
-    else:
-        _calibrate_model(arguments)
+    is_recorded = has_recorded(str(arguments.model), topics)
+    _do(_of_recorded(arguments, topics) if is_recorded else _of_model(arguments))
 
 
-def _calibrate_model(arguments: argparse.Namespace) -> None:
-    from uncertainty_depth.calibration import report
+def _do(task: Task) -> None:
+    from uncertainty_depth.calibration.report import table
     from uncertainty_depth.calibration.run import calibrate as fit
-    from uncertainty_depth.frames.predicted import predict_frame
-    from uncertainty_depth.frames.source import trained_on
-    from uncertainty_depth.metrics.calibration import distribution_of
+    from uncertainty_depth.calibration.run import check
 
-    _check_model(arguments)
-    predictor, sources = _opened(arguments)
-    overlaps = trained_on(
-        predictor.model.name, predictor.model.training, [source.name for source in sources]
-    )
-    warn(overlaps)
-    options = from_arguments(CalibrationConfig, arguments)
-    law = options.distribution or distribution_of(predictor.model.network.head)
-    config = replace(options, distribution=law)
     with deferred_interrupt() as interrupt:
-        calibration = fit(sources, partial(predict_frame, predictor), config)
-        losses = [*chain.from_iterable(source.notes for source in sources)]
+        calibration = fit(task.sources, task.predict, task.config, task.kind)
+        losses = [*chain.from_iterable(source.notes for source in task.sources)]
         if interrupt.requested:
             losses.append("interrupted: only the first frames were read")
         warn(losses)
-        provenance = report.Provenance(
-            tuple(arguments.source), predictor.describe(), config, (*overlaps, *losses)
-        )
-        _show(calibration)
-        if arguments.output:
-            report.write(calibration, arguments.output, provenance)
+        print(table(calibration))
+        warn(calibration.notes())
+        notes = [*task.notes(), *losses]
+        task.report(calibration, notes)
     if interrupt.requested:
-        logger.warning("the model folder is left as it was")
+        logger.warning("no map is written")
         raise KeyboardInterrupt
-    if not arguments.dry_run:
-        _keep_in_model(arguments, predictor, calibration, provenance)
+    if task.is_dry:
+        return
+    if not task.is_forced:
+        check(calibration)
+    task.keep(calibration, notes)
+
+
+def _of_model(arguments: argparse.Namespace) -> Task:
+    """Return the task for a model's sigma: its map goes into the model folder."""
+    from uncertainty_depth.calibration import report
+    from uncertainty_depth.calibration.fit import NETWORK
+    from uncertainty_depth.frames.held_out import for_model
+    from uncertainty_depth.frames.predicted import predict_frame
+    from uncertainty_depth.frames.source import checked, open_source, trained_on
+    from uncertainty_depth.metrics.calibration import distribution_of
+    from uncertainty_depth.model_folder.writing import set_calibration
+
+    _check_model(arguments)
+    options = from_arguments(SourceConfig, arguments)
+    sources = [checked(open_source(notation, options))[0] for notation in arguments.source]
+    check_location(model_path(arguments.model))
+
+    # Imported here, after the paths are checked: torch takes seconds to import.
+    from uncertainty_depth.inference.predictor import Predictor
+
+    raw = replace(from_arguments(PredictorConfig, arguments), calibrated=False)
+    predictor = Predictor(arguments.model, raw)
+    held_out = from_arguments(HeldOutConfig, arguments)
+    sources = [for_model(source, predictor, held_out) for source in sources]
+    names = [source.name for source in sources]
+    overlaps = trained_on(predictor.model.name, predictor.model.training, names)
+    warn(overlaps)
+    config = from_arguments(CalibrationConfig, arguments)
+    law = config.distribution or distribution_of(predictor.model.network.head)
+    config = replace(config, distribution=law)
+    output = arguments.output
+
+    def provenance(notes: Sequence[str]) -> report.Provenance:
+        described = predictor.describe()
+        return report.Provenance(tuple(arguments.source), described, config, tuple(notes))
+
+    def write(calibration: Calibration, notes: list[str]) -> None:
+        if output:
+            report.write(calibration, output, provenance(notes))
+
+    def keep(calibration: Calibration, notes: list[str]) -> None:
+        if not output:
+            report.write(calibration, arguments.model, provenance(notes))
+        set_calibration(
+            arguments.model,
+            predictor.calibration_key,
+            calibration.choice.sigma_map,
+            report.record(calibration, predictor.describe()),
+        )
+        print(f"calibration of {predictor.method} written to {arguments.model}")
+
+    predict = partial(predict_frame, predictor)
+    flags = arguments.force, arguments.dry_run
+    return Task(sources, predict, config, NETWORK, lambda: overlaps, keep, write, *flags)
 
 
 def _check_model(arguments: argparse.Namespace) -> None:
@@ -112,52 +183,8 @@ def _check_model(arguments: argparse.Namespace) -> None:
         check_folder(arguments.output)
 
 
-def _opened(arguments: argparse.Namespace) -> tuple[Predictor, Sequence[Source]]:
-    """Return the uncalibrated predictor, and the sources with its sparse input split off."""
-    from uncertainty_depth.frames.held_out import for_model
-    from uncertainty_depth.frames.source import checked, open_source
-
-    options = from_arguments(SourceConfig, arguments)
-    sources = [checked(open_source(notation, options))[0] for notation in arguments.source]
-    check_location(model_path(arguments.model))
-
-    # Imported here, after the paths are checked: torch takes seconds to import.
-    from uncertainty_depth.inference.predictor import Predictor
-
-    raw = replace(from_arguments(PredictorConfig, arguments), calibrated=False)
-    predictor = Predictor(arguments.model, raw)
-    held_out = from_arguments(HeldOutConfig, arguments)
-    return predictor, [for_model(source, predictor, held_out) for source in sources]
-
-
-def _keep_in_model(
-    arguments: argparse.Namespace,
-    predictor: Predictor,
-    calibration: Calibration,
-    provenance: Provenance,
-) -> None:
-    """Save the map to the model folder, unless it is worse than raw sigma."""
-    from uncertainty_depth.calibration import report
-    from uncertainty_depth.calibration.run import check
-    from uncertainty_depth.model_folder.writing import set_calibration
-
-    if not arguments.force:
-        check(calibration)
-    if not arguments.output:
-        report.write(calibration, arguments.model, provenance)
-    set_calibration(
-        arguments.model,
-        predictor.calibration_key,
-        calibration.choice.sigma_map,
-        report.record(calibration, provenance),
-    )
-    print(f"calibration of {predictor.method} written to {arguments.model}")
-
-
-def _calibrate_recorded(arguments: argparse.Namespace, topics: PredictionTopics) -> None:
-    """Fit the map of a recorded depth, with or without a confidence, and write its file."""
-    from uncertainty_depth.calibration.run import calibrate as fit
-    from uncertainty_depth.calibration.run import check
+def _of_recorded(arguments: argparse.Namespace, topics: PredictionTopics) -> Task:
+    """Return the task for a recorded depth, with or without a confidence."""
     from uncertainty_depth.frames.source import has_confidence, open_source
     from uncertainty_depth.predictions.confidence import NONE, TYPES
     from uncertainty_depth.predictions.interpreter import Interpreter
@@ -169,22 +196,23 @@ def _calibrate_recorded(arguments: argparse.Namespace, topics: PredictionTopics)
     names = [str(arguments.model), *arguments.source]
     if not all(has_confidence(name, topics) for name in names):
         meaning = replace(meaning, confidence_type=NONE)
-    sources = [open_source(name, options, topics, meaning) for name in names]
-    limits = EvaluationConfig(min_depth=config.min_depth, max_depth=config.max_depth)
-    interpreter = Interpreter(meaning, limits)
-    kind = TYPES[meaning.confidence_type or "sigma"].uncertainty_kind
-    with deferred_interrupt() as interrupt:
-        calibration = fit(sources, interpreter.predict, config, kind)
-        notes = [*chain.from_iterable(source.notes for source in sources), *interpreter.notes()]
-        warn(notes)
-        _show(calibration)
-    if interrupt.requested:
-        raise KeyboardInterrupt
-    if arguments.dry_run:
-        return
-    if not arguments.force:
-        check(calibration)
-    _write_map(arguments, topics, meaning, calibration, notes)
+    interpreter = Interpreter(meaning, limits_of(config))
+
+    def notes() -> list[str]:
+        sentences = interpreter.notes()
+        warn(sentences)
+        return sentences
+
+    return Task(
+        [open_source(name, options, topics, meaning) for name in names],
+        interpreter.predict,
+        config,
+        TYPES[meaning.confidence_type or "sigma"].uncertainty_kind,
+        notes,
+        partial(_write_map, arguments, topics, meaning),
+        is_forced=arguments.force,
+        is_dry=arguments.dry_run,
+    )
 
 
 def learn_sigma(arguments: argparse.Namespace) -> None:
@@ -194,45 +222,38 @@ def learn_sigma(arguments: argparse.Namespace) -> None:
     """
     from uncertainty_depth.calibration.depth_head import learn
     from uncertainty_depth.calibration.fit import LEARNED
-    from uncertainty_depth.calibration.run import calibrate as fit
-    from uncertainty_depth.calibration.run import check
     from uncertainty_depth.frames.source import Part, open_source
     from uncertainty_depth.predictions.confidence import NONE
     from uncertainty_depth.predictions.interpreter import Interpreter
 
-    if arguments.output.is_dir():
-        raise ConfigError(f"output {arguments.output} is a folder; expected a file, sigma.json")
+    _check_file(arguments, "sigma.json")
     topics = PredictionTopics(arguments.depth_topic)
     meaning = PredictionConfig(confidence_type=NONE)
     options = from_arguments(SourceConfig, arguments)
     sources = [open_source(name, options, topics, meaning) for name in arguments.source]
     config = CalibrationConfig()
-    interpreter = Interpreter(
-        meaning, EvaluationConfig(min_depth=config.min_depth, max_depth=config.max_depth)
-    )
-    head = learn(
-        [Part(source, 0, LEARNED_FROM) for source in sources], interpreter.predict, config
-    )
+    interpreter = Interpreter(meaning, limits_of(config))
+    first = [Part(source, 0, LEARNED_FROM) for source in sources]
+    head = learn(first, interpreter.predict, config)
 
     def predict(frame: Frame) -> DepthPrediction:
         depth_m = interpreter.predict(frame).depth_m
         return DepthPrediction(depth_m, head(depth_m))
 
     rest = [Part(source, LEARNED_FROM, 1) for source in sources]
-    calibration = fit(rest, predict, config, LEARNED)
-    notes = list(chain.from_iterable(source.notes for source in sources))
-    warn(notes)
-    _show(calibration)
-    check(calibration)
-    is_better = not calibration.choice.sigma_map.ignores_uncertainty
-    _write_map(arguments, topics, meaning, calibration, notes, head if is_better else None)
+    keep = partial(_write_map, arguments, topics, meaning, head=head)
+    _do(Task(rest, predict, config, LEARNED, lambda: (), keep))
+
+
+def limits_of(config: CalibrationConfig) -> EvaluationConfig:
+    """Return the depth range that is calibrated on as an evaluation's."""
+    return EvaluationConfig(min_depth=config.min_depth, max_depth=config.max_depth)
 
 
 def _check_recorded(arguments: argparse.Namespace, meaning: PredictionConfig) -> None:
     if not (arguments.output or arguments.dry_run):
         raise ConfigError("--output is missing; expected --output map.json, or --dry-run")
-    if arguments.output and arguments.output.is_dir():
-        raise ConfigError(f"output {arguments.output} is a folder; expected a file, e.g. map.json")
+    _check_file(arguments, "e.g. map.json")
     if meaning.align != "none":
         raise ConfigError(
             f"align is {meaning.align!r}: a robot has no ground truth to align to; expected a "
@@ -245,40 +266,36 @@ def _check_recorded(arguments: argparse.Namespace, meaning: PredictionConfig) ->
         )
 
 
+def _check_file(arguments: argparse.Namespace, example: str) -> None:
+    if arguments.output and arguments.output.is_dir():
+        raise ConfigError(f"output {arguments.output} is a folder; expected a file, {example}")
+
+
 def _write_map(
     arguments: argparse.Namespace,
     topics: PredictionTopics,
     meaning: PredictionConfig,
     calibration: Calibration,
-    notes: Sequence[str],
+    notes: list[str],
     head: DepthHead | None = None,
 ) -> None:
     from uncertainty_depth.calibration import report
     from uncertainty_depth.predictions.saved_map import SavedMap
 
-    config = from_arguments(CalibrationConfig, arguments)
-    provenance = report.Provenance(calibration.fitted.sources, {}, config)
+    sigma_map = calibration.choice.sigma_map
     saved = SavedMap(
-        calibration.choice.sigma_map,
+        sigma_map,
         meaning.confidence_type or "sigma",
         meaning.depth_type,
         calibration.distribution,
         {
             **to_mapping(topics),
-            **report.record(calibration, provenance),
+            **report.record(calibration),
             "notes": [*notes, *calibration.notes()],
             "command": arguments.command_line,
             "version": __version__,
         },
-        head,
+        None if sigma_map.ignores_uncertainty else head,
     )
     saved.write(arguments.output)
-    print(f"map '{saved.sigma_map.name}' written to {arguments.output}")
-
-
-def _show(calibration: Calibration) -> None:
-    """Print the table, and warn of what to mind about the map."""
-    from uncertainty_depth.calibration.report import table
-
-    print(table(calibration))
-    warn(calibration.notes())
+    print(f"map '{sigma_map.name}' written to {arguments.output}")

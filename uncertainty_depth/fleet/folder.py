@@ -19,6 +19,7 @@ from typing import Any
 
 from uncertainty_depth import atomic, strict
 from uncertainty_depth.errors import ConfigError, SourceError
+from uncertainty_depth.metrics.calibration import of_law
 from uncertainty_depth.report.model_facts import law_of
 from uncertainty_depth.report.saved_state import read_summary
 
@@ -204,7 +205,7 @@ def _row(source: FleetSource, folder: Path) -> Row:
         return {**dict.fromkeys(COLUMNS), **failure}
     summary = read_summary(source.folder)
     sigma = summary["uncertainty"]
-    suffix = "_laplace" if law_of(summary["model"]) == "laplace" else ""
+    law = law_of(summary["model"])
     return {
         "source": source.notation,
         "failure": "",
@@ -214,9 +215,7 @@ def _row(source: FleetSource, folder: Path) -> Row:
         "abs_rel": _number(summary["depth"]["abs_rel"]),
         "rmse": _number(summary["depth"]["rmse"]),
         "ause_rmse": _number(sigma["ause"]["rmse"]),
-        "auce": _number(sigma[f"auce{suffix}"]),
-        "coverage_95": _number(sigma[f"coverage_95{suffix}"]),
-        "crps": _number(sigma[f"crps{suffix}"]),
+        **{name: _number(sigma[of_law(name, law)]) for name in ("auce", "coverage_95", "crps")},
         "report": str((source.folder / "report.html").relative_to(folder)),
     }
 

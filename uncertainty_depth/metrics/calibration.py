@@ -85,9 +85,14 @@ NOMINAL_WIDTHS = {
 }
 
 
-def distribution_of(head: str) -> str:
+def distribution_of(head: Any) -> str:
     """Return the error's distribution by the network's head; Gaussian without a head."""
-    return head if head in DISTRIBUTIONS else "gaussian"
+    return "laplace" if head == "laplace" else "gaussian"
+
+
+def of_law(name: str, law: str) -> str:
+    """Return the name of a metric under a distribution of the error: `auce`, `auce_laplace`."""
+    return name if law == "gaussian" else f"{name}_{law}"
 
 
 def named(distribution: str) -> Distribution:

@@ -83,6 +83,16 @@ def order_number(alpha: float, pixels: int) -> int:
     return math.ceil(checks.fraction("alpha", alpha) * pixels)
 
 
+def at_shares(ascending: Floats, shares: ArrayLike) -> Floats:
+    """Return the smallest of the sorted values that at least each share of them do not exceed.
+
+    Of ratios `error / sigma` it is the factor on sigma that covers each share of the errors.
+    """
+    numbers = np.ceil(np.asarray(shares) * len(ascending)).astype(np.int64)
+    values: Floats = ascending[numbers - 1]
+    return values
+
+
 def error_ratio(error: Floats, sigma: Floats) -> Floats:
     """Return `error / sigma`; if sigma is 0, 0 for no error, else +inf."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

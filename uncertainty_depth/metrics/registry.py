@@ -27,6 +27,7 @@ from uncertainty_depth.metrics.calibration import (
     crps_sum,
     excess_sum,
     mean_interval_score,
+    of_law,
 )
 from uncertainty_depth.metrics.depth import PER_KM
 from uncertainty_depth.metrics.merci import error_ratio, normalised, rescaled_mean
@@ -394,26 +395,26 @@ _MERCI: tuple[Row, ...] = (
 )
 
 
-def _size(law: str, suffix: str) -> tuple[Row, ...]:
+def _size(law: str) -> tuple[Row, ...]:
     return (
-        (f"auce{suffix}", "", LOWER, SHARE,
+        ("auce", "", LOWER, SHARE,
          lambda sums: area_of_miscoverage(covered_shares(law, sums)), "AUCE",
          "size: mean gap between coverage and level", _GUSTAFSSON),
         *(
-            (f"coverage_{percent}{suffix}", "", percent / 100, SHARE,
+            (f"coverage_{percent}", "", percent / 100, SHARE,
              lambda sums, level=percent - 1: covered_shares(law, sums)[:, level],
              f"coverage {percent} %", f"size: errors in the {percent} % interval")
             for percent in COVERAGE_LEVELS
         ),
-        (f"nll{suffix}", "nats", LOWER, ANY, partial(_nll, law), "NLL",
+        ("nll", "nats", LOWER, ANY, partial(_nll, law), "NLL",
          "size and order: negative log likelihood"),
-        (f"crps{suffix}", METRES, LOWER, NOT_NEGATIVE,
+        ("crps", METRES, LOWER, NOT_NEGATIVE,
          lambda sums: _scores(law, sums)[0] / sums["pixels"], "CRPS",
          "size and order: the error of a certain claim", _GNEITING),
-        (f"interval_score_95{suffix}", METRES, LOWER, NOT_NEGATIVE, partial(_interval_score, law),
+        ("interval_score_95", METRES, LOWER, NOT_NEGATIVE, partial(_interval_score, law),
          "interval score 95 %",
          "size and order: width of the interval and 40 times the error beyond it", _GNEITING),
-        (f"mpiw_95{suffix}", METRES, "", NOT_NEGATIVE, lambda sums: 2 * _half_width(law, sums),
+        ("mpiw_95", METRES, "", NOT_NEGATIVE, lambda sums: 2 * _half_width(law, sums),
          "interval width 95 %", "mean; read it with the coverage"),
     )
 
@@ -458,11 +459,11 @@ def _entries(prefix: str, rows: Iterable[Row], **options: Any) -> Iterator[Metri
 
 
 def _size_metrics(law: str) -> Iterator[Metric]:
-    suffix = "" if law == "gaussian" else f"_{law}"
-    rows = ((*row[:5], f"{row[5]} ({law.title()})", *row[6:]) for row in _size(law, suffix))
-    yield from _entries("uncertainty.", rows, is_size=True)
+    for name, *row in _size(law):
+        row[4] = f"{row[4]} ({law.title()})"  # the label
+        yield from _entries("uncertainty.", [(of_law(name, law), *row)], is_size=True)
     yield Metric(
-        f"uncertainty.coverage_95{suffix}_by_sigma",
+        f"{of_law('uncertainty.coverage_95', law)}_by_sigma",
         "",
         0.95,
         SHARE,

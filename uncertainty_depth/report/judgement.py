@@ -17,7 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.metrics.arrays import Floats
-from uncertainty_depth.metrics.calibration import DISTRIBUTIONS, NORMAL_LIMIT, folded_normal
+from uncertainty_depth.metrics.calibration import (
+    DISTRIBUTIONS,
+    NORMAL_LIMIT,
+    folded_normal,
+    of_law,
+)
 from uncertainty_depth.metrics.depth import A1_FACTOR
 from uncertainty_depth.metrics.registry import (
     BASELINES,
@@ -159,11 +164,10 @@ def _unranked_gross_errors(sample: Resampled) -> str:
 def size_checks(sample: Resampled, model: Mapping[str, Any]) -> list[Check]:
     """Check whether sigma's intervals cover as many errors as they claim."""
     law = law_of(model)
-    suffix = "" if law == "gaussian" else f"_{law}"
     checks = scored_checks(sample, model, GREY)
     checks += [_coverage_check(sample, law, percent) for percent in COVERAGE_LEVELS]
     for name in ("crps", "auce"):  # bounded: a few mismatched pixels decide a likelihood
-        metric = BY_NAME[f"uncertainty.{name}{suffix}"]
+        metric = BY_NAME[of_law(f"uncertainty.{name}", law)]
         fitted, against = _better({name: sample.rows(metric, name) for name in BASELINES})
         tolerance = AUCE_TOLERANCE if name == "auce" else CRPS_TOLERANCE * float(fitted[0])
         scale = 0.1 if name == "auce" else 2 * CRPS_TOLERANCE * float(fitted[0])
@@ -254,9 +258,8 @@ def _no_worse(
 
 
 def _coverage_check(sample: Resampled, law: str, percent: int) -> Check:
-    suffix = "" if law == "gaussian" else f"_{law}"
     level = percent / 100
-    metric = BY_NAME[f"uncertainty.coverage_{percent}{suffix}"]
+    metric = BY_NAME[of_law(f"uncertainty.coverage_{percent}", law)]
     coverage = sample.interval(sample.rows(metric), limits=metric.limits)
     width = DISTRIBUTIONS[law].half_widths(level)
     with np.errstate(divide="ignore"):

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from uncertainty_depth.metrics.calibration import distribution_of
 from uncertainty_depth.metrics.frame import GRID
 
 
 def law_of(model: Mapping[str, Any]) -> str:
     """Return the distribution of the error that the model's head assumes."""
-    return "laplace" if model.get("head") == "laplace" else "gaussian"
+    return distribution_of(model.get("head"))
 
 
 def is_recorded(model: Mapping[str, Any]) -> bool:

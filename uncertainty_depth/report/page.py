@@ -12,6 +12,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from uncertainty_depth.metrics.calibration import of_law
 from uncertainty_depth.metrics.registry import BY_NAME, METRICS, Metric, baseline_name, flatten
 from uncertainty_depth.report.model_facts import law_of, limits_of, part_of
 
@@ -188,8 +189,8 @@ MIN_PIXELS = 100
 
 def headline_names(law: str) -> tuple[str, ...]:
     """Return the headline metrics: order, size under the given law of the error, n-MeRCI."""
-    suffix = "_laplace" if law == "laplace" else ""
-    names = ("ause.abs_rel", "ause.rmse", "ause.a1", f"auce{suffix}", f"coverage_95{suffix}")
+    sizes = (of_law(name, law) for name in ("auce", "coverage_95"))
+    names = ("ause.abs_rel", "ause.rmse", "ause.a1", *sizes)
     return tuple(f"uncertainty.{name}" for name in (*names, "n_merci"))
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.figure_bytes import encoded, encoded_pixels
 from uncertainty_depth.metrics import OnlineMetrics
+from uncertainty_depth.metrics.calibration import of_law
 from uncertainty_depth.metrics.registry import BY_NAME, COVERAGE_LEVELS
 from uncertainty_depth.report.examples import Example
 from uncertainty_depth.report.frame_plots import frame_plot, lidar_overlay
@@ -209,7 +210,7 @@ def reliability_figure(curves: dict[str, Any], law: str = "gaussian") -> Figure:
     Above the diagonal sigma is too large, below it too small; 68 and 95 % are marked.
     """
     figure, axes = _figure(f"Reliability of {law.title()} intervals (Gustafsson et al. 2020)")
-    curve = curves["reliability_laplace" if law == "laplace" else "reliability"]
+    curve = curves[of_law("reliability", law)]
     for level in MARKED_LEVELS:
         _mark_coverage(axes, level, float(np.interp(level, curve["levels"], curve["method"])))
     axes.plot([0, 100], [0, 100], color="#666666", linewidth=0.8, label="calibrated")
@@ -261,7 +262,7 @@ def distance_figure(curves: dict[str, Any], law: str = "gaussian") -> Figure:
     panels[0].axhline(0, color="#666666", linewidth=0.8)
     panels[0].set(ylabel="metres")
     panels[0].legend(frameon=False, fontsize=8)
-    coverage = curve["coverage_95_laplace" if law == "laplace" else "coverage_95"]
+    coverage = curve[of_law("coverage_95", law)]
     color = LINES["method"]["color"]
     panels[1].plot(middle, np.where(enough, 100 * coverage, np.nan), color=color, marker=".")
     panels[1].axhline(95, color="#666666", linewidth=0.8, linestyle=(0, (4, 3)))
@@ -310,7 +311,6 @@ def timeline_plot(metrics: OnlineMetrics, law: str) -> Figure:
     metres, fraction = figure.subplots(2, 1, sharex=True)
     sums = metrics.each_block()
     start, per_point = _frames_of(metrics)
-    suffix = "_laplace" if law == "laplace" else ""
     with np.errstate(invalid="ignore"):
         error = sums["error"] / sums["pixels"]
         sigma = sums["sigma"] / sums["pixels"]
@@ -318,7 +318,7 @@ def timeline_plot(metrics: OnlineMetrics, law: str) -> Figure:
     metres.plot(start, sigma, label="mean sigma", color=SIGMA_COLOR, marker=".", markersize=4)
     metres.set(ylabel="metres", ylim=(0, None))
     for level, color in zip(COVERAGE_LEVELS, LEVEL_COLORS, strict=True):
-        covered = BY_NAME[f"uncertainty.coverage_{level}{suffix}"].values(sums)
+        covered = BY_NAME[of_law(f"uncertainty.coverage_{level}", law)].values(sums)
         fraction.plot(start, 100 * covered, color=color, marker=".", markersize=4)
         fraction.axhline(level, color=color, linewidth=0.8, linestyle=(0, (4, 3)))
         place = {"color": color, "transform": fraction.transAxes, "va": "center"}
