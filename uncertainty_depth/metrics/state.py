@@ -36,8 +36,8 @@ TRUTH = Bins(-4, 8, 4)
 SIGMA = Bins(-8, 7, 3)
 DISTANCE = Bins(-1, 7, 1)
 """Intervals of ground truth: 0.5, 0.75, 1, 1.5, 2, 3, 4, 6 ... 96, 128 m, open at both ends."""
-DISTANCE_ERROR = Bins(-7, 7, 3)
-DISTANCE_RATIO = Bins(-5, 6, 3)
+DISTANCE_ERROR = Bins(-7, 7, 2)
+DISTANCE_RATIO = Bins(-5, 6, 2)
 MAX_LOG_ERROR = math.log(4)
 """A depth wrong by a factor of 4 is as wrong as can be: a few mismatched pixels decide nothing."""
 BLOCK_GRID = (8, 10)
