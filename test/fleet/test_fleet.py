@@ -5,7 +5,6 @@ import csv
 import importlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -121,19 +120,6 @@ def test_duplicate_sources_and_existing_reports_are_refused(sources, tmp_path):
         open_fleet(tmp_path, sources, {}, False)
     open_fleet(tmp_path, sources, {"alpha": 0.9}, True)
     assert open_fleet(tmp_path, sources, {"alpha": 0.9}, False)[0].folder.parent.name == "sources"
-
-
-def test_a_copy_of_a_source_is_scored_and_counted_once(tmp_path, caplog):
-    """Two copies would make the intervals narrower, and a verdict greener, than the data allow."""
-    original = predictions(tmp_path / "drive", 1)
-    shutil.copytree(tmp_path / "drive", tmp_path / "copy")
-    copy = f"predictions:{tmp_path / 'copy'}"
-    assert evaluate([original, copy], tmp_path / "two", "--jobs", "1") == 0
-    assert evaluate([original], tmp_path / "one") == 0
-    two, one = summary_of(tmp_path / "two"), summary_of(tmp_path / "one")
-    assert two["frames"] == one["frames"]
-    assert two["verdict"]["lines"][:3] == one["verdict"]["lines"][:3]
-    assert f"all frames of {copy} are in earlier sources: a copy" in caplog.text
 
 
 def test_a_source_that_changed_is_scored_again(tmp_path):

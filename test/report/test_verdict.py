@@ -69,7 +69,7 @@ ATTACKS = {
 @pytest.mark.parametrize("name", ATTACKS)
 def test_each_attack_has_its_expected_colors(name, evaluate_moments, model):
     attack, expected = ATTACKS[name]
-    verdict = judge(evaluate_moments(attack, frames=128), model, [])
+    verdict = judge(evaluate_moments(attack, frames=96), model, [])
     found = colors(verdict)
     assert " ".join(found[line] for line in ("depth", "order", "size")) == expected, "\n".join(
         sentences(verdict.as_dict())
@@ -271,8 +271,9 @@ MISMATCHES = {
 }
 
 
-@pytest.mark.parametrize("mismatch", MISMATCHES)
-@pytest.mark.parametrize("is_shuffled", [False, True])
+@pytest.mark.parametrize(
+    ("mismatch", "is_shuffled"), [*((name, False) for name in MISMATCHES), ("anywhere", True)]
+)
 def test_mismatches_in_one_pixel_of_a_hundred_do_not_decide(
     mismatch, is_shuffled, evaluate_moments, model
 ):
