@@ -198,13 +198,32 @@ def test_the_command_reads_several_sources_again(folder: Path, tmp_path: Path) -
     """Those that it is given, or those that the training recorded."""
     model = tmp_path / "model"
     shutil.copytree(folder, model)
-    sources = [f"synthetic:worlds=12,frames=1,seed={seed},width=80,height=64" for seed in (1, 2)]
+    sources = [str(tmp_path / f"bag_{seed}") for seed in (1, 2)]
+    for seed, bag in enumerate(sources, 1):
+        rendered = f"synthetic:worlds=12,frames=1,seed={seed},width=80,height=64"
+        assert main(["convert", rendered, bag]) == 0
     before = (model / "familiarity.safetensors").read_bytes()
     assert main(["familiarity", str(model), *sources]) == 0
     given = (model / "familiarity.safetensors").read_bytes()
     assert given != before
-    record = json.loads((model / "model.json").read_text())
-    record["training"] |= {"source": " + ".join(sources)}
-    (model / "model.json").write_text(json.dumps(record))
+    record_source(model, " + ".join(sources))
     assert main(["familiarity", str(model)]) == 0
     assert (model / "familiarity.safetensors").read_bytes() == given
+
+
+def test_a_python_module_that_a_model_names_is_not_imported(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    model = tmp_path / "model"
+    shutil.copytree(folder, model)
+    record_source(model, "stranger:frames")
+    (tmp_path / "stranger.py").write_text("raise SystemExit('imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert main(["familiarity", str(model)]) == 1
+    assert "a Python module" in capsys.readouterr().err
+
+
+def record_source(model: Path, source: str) -> None:
+    record = json.loads((model / "model.json").read_text())
+    record["training"] |= {"source": source}
+    (model / "model.json").write_text(json.dumps(record))

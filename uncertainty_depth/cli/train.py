@@ -103,22 +103,32 @@ def wrap(arguments: argparse.Namespace) -> None:
 
 def familiarity(arguments: argparse.Namespace) -> None:
     """Compute the familiarity of a model from its training frames; new models have it already."""
-    from uncertainty_depth.frames.source import NAME_SEPARATOR, open_sources
+    from uncertainty_depth.frames.source import (
+        NAME_SEPARATOR,
+        imports_foreign_code,
+        open_sources,
+    )
     from uncertainty_depth.model_folder.folder import read
     from uncertainty_depth.training.familiarity import add_familiarity
     from uncertainty_depth.training.frames import read_frames, split
 
     _check_not_shipped(arguments.model)
     model = read(arguments.model)
-    notation = NAME_SEPARATOR.join(arguments.source) or model.training.get("source")
+    notations = arguments.source or str(model.training.get("source") or "").split(NAME_SEPARATOR)
+    notation = NAME_SEPARATOR.join(notations)
     if not notation:
         raise ConfigError(
             f"{arguments.model} does not say what it was trained on; expected SOURCE too"
         )
+    if not arguments.source and any(map(imports_foreign_code, notations)):
+        raise ConfigError(
+            f"{arguments.model} says that it was trained on {notation}, whose name before the "
+            "colon is a Python module; a model folder may come from anyone, so expected SOURCE too"
+        )
     training = _training_options(model.training.get("options", {}))
     options = from_arguments(SourceConfig, arguments, model.training.get("source_options"))
     frames = read_frames(
-        open_sources(notation.split(NAME_SEPARATOR), options),
+        open_sources(notations, options),
         model.network.input_size,
         training.max_frames,
         model.network.canonical_focal_length,

@@ -171,6 +171,12 @@ of its frames and the parts of it that they are, to tell whether two sources sha
 """
 
 
+def imports_foreign_code(notation: str) -> bool:
+    """Return whether opening a source imports a Python module that is not of this package."""
+    prefix = _prefix(notation)
+    return bool(prefix) and prefix not in MODULES
+
+
 def module_of(prefix: str) -> Any:
     """Return the module that opens sources of a prefix; None if there is none."""
     if not prefix:
