@@ -15,7 +15,7 @@ from uncertainty_depth.frames.nyu import NyuSource
 from uncertainty_depth.frames.source import checked
 from uncertainty_depth.geometry.transforms import transform_from
 
-FRAMES = 8
+FRAMES = 4
 
 
 def recalibrated(drive: Path, folder: Path, pose: np.ndarray) -> KittiSource:

@@ -44,7 +44,7 @@ torch.set_num_threads(1)
 write = checkpoint.write
 checkpoint.write = lambda *arguments: (write(*arguments), print("saved", flush=True))
 network, training = json.loads(sys.argv[3])
-source = ListSource([wall(index, 0.1) for index in range(16)])
+source = ListSource([wall(index, 0.1) for index in range(6)])
 train(source, Path(sys.argv[2]), from_mapping(NetworkConfig, network), from_mapping(TrainingConfig,
 training))
 """
@@ -70,6 +70,17 @@ def killed_at_write(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
         fsync(descriptor)
 
     monkeypatch.setattr(os, "fsync", dying)
+
+
+@pytest.fixture
+def small(source, network: NetworkConfig, training: TrainingConfig):
+    """Two short epochs of a network with head: the runs differ only in when they are killed."""
+    source.records = source.records[:6]
+    return (
+        source,
+        dataclasses.replace(network, head="laplace", input_size=(32, 32)),
+        dataclasses.replace(training, epochs=2, snapshots=1, batch_size=3),
+    )
 
 
 def test_a_model_folder_is_made(
@@ -133,9 +144,8 @@ def test_training_beats_the_best_constant(
     assert model_folder.read(folder).members == ("best",)
 
 
-def test_the_seed_alone_decides(
-    source, network: NetworkConfig, training: TrainingConfig, tmp_path: Path
-) -> None:
+def test_the_seed_alone_decides(small, tmp_path: Path) -> None:
+    source, network, training = small
     torch.manual_seed(1)
     first = content(train(source, tmp_path / "a", network, training))
     torch.manual_seed(2)
@@ -143,7 +153,7 @@ def test_the_seed_alone_decides(
     assert content(train(source, tmp_path / "b", network, training)) == first
     assert torch.equal(torch.get_rng_state(), state)
     other = content(train(source, tmp_path / "c", network, dataclasses.replace(training, seed=1)))
-    assert other["epoch_0003.safetensors"] != first["epoch_0003.safetensors"]
+    assert other["epoch_0002.safetensors"] != first["epoch_0002.safetensors"]
 
 
 def test_the_saved_weights_are_the_running_average(
@@ -163,21 +173,9 @@ def test_the_saved_weights_are_the_running_average(
     assert not torch.allclose(averaged["decoder.final.weight"], second["decoder.final.weight"])
 
 
-@pytest.fixture
-def small(source, network: NetworkConfig, training: TrainingConfig):
-    """Two short epochs of a network with head: the runs differ only in when they are killed."""
-    source.records = source.records[:6]
-    return (
-        source,
-        dataclasses.replace(network, head="laplace", input_size=(32, 32)),
-        dataclasses.replace(training, epochs=2, snapshots=1, batch_size=3),
-    )
-
-
-def test_a_killed_process_resumes_to_the_same_bits(
-    source, network: NetworkConfig, training: TrainingConfig, tmp_path: Path
-) -> None:
-    longer = dataclasses.replace(training, epochs=5, snapshots=3, average_decay=0.5)
+def test_a_killed_process_resumes_to_the_same_bits(small, tmp_path: Path) -> None:
+    source, network, training = small
+    longer = dataclasses.replace(training, epochs=4, snapshots=3, average_decay=0.5)
     whole = content(train(source, tmp_path / "whole", network, longer))
     options = json.dumps([dataclasses.asdict(network), dataclasses.asdict(longer)])
     arguments = [
@@ -191,11 +189,11 @@ def test_a_killed_process_resumes_to_the_same_bits(
     with subprocess.Popen(
         arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as child:
-        for _ in range(3):  # after each of three epochs
+        for _ in range(2):  # after each of two epochs
             assert child.stdout.readline() == "saved\n"
         child.send_signal(signal.SIGKILL)
         assert child.wait() == -signal.SIGKILL
-    assert model_folder.read(tmp_path / "killed").members == ("epoch_0003",)  # of use already
+    assert model_folder.read(tmp_path / "killed").members == ("epoch_0002",)  # of use already
     assert content(train(source, tmp_path / "killed", network, longer, resume=True)) == whole
 
 
