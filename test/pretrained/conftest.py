@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -164,6 +166,7 @@ def configs() -> dict[str, PretrainedConfig]:
     }
 
 
+@functools.cache
 def random_model(family: str) -> PreTrainedModel:
     """Return a model with large random weights: a fresh model's output is nearly constant.
 
@@ -240,13 +243,21 @@ def metres(by_hand) -> Callable[[str, torch.Tensor], torch.Tensor]:
     return running
 
 
+@pytest.fixture(scope="session")
+def hub(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the models that were saved once, for all tests."""
+    return tmp_path_factory.mktemp("hub")
+
+
 @pytest.fixture
-def saved(tmp_path: Path) -> Callable[..., Path]:
-    """Saves a model and its preprocessing to a folder."""
+def saved(hub: Path, tmp_path: Path) -> Callable[..., Path]:
+    """Returns the folder of a model and its preprocessing, which the test may change."""
 
     def saving(family: str, **settings: object) -> Path:
+        if not (hub / family).exists():
+            random_model(family).save_pretrained(hub / family)
         folder = tmp_path / "hub" / family
-        random_model(family).save_pretrained(folder)
+        shutil.copytree(hub / family, folder, dirs_exist_ok=True)
         preprocessor = {
             "do_normalize": True,
             "image_mean": MEAN,

@@ -2,8 +2,6 @@
 """Masks follow from (seed, stamp, sample) alone, at the given rate, and are independent."""
 
 import itertools
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -63,17 +61,6 @@ def test_dropout_is_the_naive_loop_in_any_memory_layout(layout):
         [naive(sample, 0.2, bits) for sample, bits in zip(expected, references, strict=True)]
     )
     np.testing.assert_allclose(second.numpy(), expected, rtol=1e-6)
-
-
-def test_another_process_draws_the_same():
-    call = "keep_mask(random_stream(1, 1_700_000_000_123_456_789, 3), [64], 0.5)"
-    imports = "from uncertainty_depth.uncertainty.noise import keep_mask, random_stream"
-    program = f"{imports}; print({call}.tolist())"
-    printed = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    ).stdout
-    expected = keep_mask(random_stream(1, 1_700_000_000_123_456_789, 3), [64], 0.5)
-    assert [int(bit) for bit in printed if bit in "01"] == expected.tolist()
 
 
 def test_normal_noise_is_normal():
