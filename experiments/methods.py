@@ -1,9 +1,13 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Methods and networks of the papers that no robot needs, added to the package's own.
 
-Import this module, and `train` and `Predictor` know them. Self-teaching: Poggi et al. 2020, "On
-the uncertainty of self-supervised monocular depth estimation": a student learns the depth of its
-teacher by a likelihood.
+Import this module, and `train` and `Predictor` know them.
+
+- `multi_networks` (Moukari et al. 2019): the members have different encoders, given as `--backbone
+  tiny,tiny18`.
+- `learned_error`: see the module of this name.
+- `self_teaching` (Poggi et al. 2020, "On the uncertainty of self-supervised monocular depth
+  estimation"): a student learns the depth of its teacher by a likelihood.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from experiments import deep_dropout
+from experiments import deep_dropout, learned_error
 from experiments.perturbed_features import FeatureNoise, InferenceDropout
 from uncertainty_depth.config import (
     METHODS,
@@ -25,14 +29,23 @@ from uncertainty_depth.config import (
     NetworkConfig,
     TrainingConfig,
 )
+from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.network.architectures import NETWORKS
 from uncertainty_depth.network.depth_network import DepthNetwork
-from uncertainty_depth.training.plan import HEADS_NEEDED, PLANS, Member, make_member, member_seed
+from uncertainty_depth.training.plan import (
+    HEADS_NEEDED,
+    PLANS,
+    Member,
+    make_member,
+    member_seed,
+    numbered,
+)
 from uncertainty_depth.uncertainty import ESTIMATORS
-from uncertainty_depth.uncertainty.members import Deterministic
+from uncertainty_depth.uncertainty.members import Deterministic, Ensemble
 
 SELF_TEACHING = "self_teaching"
+MULTI_NETWORKS = "multi_networks"
 
 
 def self_teaching(network: NetworkConfig, training: TrainingConfig) -> list[Member]:
@@ -70,12 +83,35 @@ def depth_of(member: str, folder: Path, device: torch.device) -> DepthOf:
     return DepthOf(read(folder).load(member).to(device))
 
 
+def multi_networks(network: NetworkConfig, training: TrainingConfig) -> list[Member]:
+    """Return a network for each encoder that the backbone names, separated by commas.
+
+    Raises:
+        ConfigError: they are to share one frozen encoder.
+    """
+    if training.freeze_encoder:
+        raise ConfigError(
+            "freeze_encoder is True, but members of multi_networks have different encoders and "
+            "cannot share one; expected False"
+        )
+    backbones = network.backbone.split(",")
+    return numbered([replace(network, backbone=backbone) for backbone in backbones], training)
+
+
 NETWORKS[deep_dropout.NAME] = deep_dropout.DeepHourglass
-TRAINED_METHODS.append(SELF_TEACHING)
-METHODS.append(SELF_TEACHING)
 HEADS_NEEDED[SELF_TEACHING] = "laplace"
-PLANS[SELF_TEACHING] = self_teaching
-ESTIMATORS[SELF_TEACHING] = Deterministic
+PLANS |= {
+    SELF_TEACHING: self_teaching,
+    MULTI_NETWORKS: multi_networks,
+    learned_error.NAME: learned_error.plan,
+}
+ESTIMATORS |= {
+    SELF_TEACHING: Deterministic,
+    MULTI_NETWORKS: Ensemble,
+    learned_error.NAME: learned_error.LearnedError,
+}
+for names in (METHODS, TRAINED_METHODS):
+    names.extend([SELF_TEACHING, MULTI_NETWORKS, learned_error.NAME])
 TRAINING_FREE = {"inference_dropout": InferenceDropout, "feature_noise": FeatureNoise}
 for names in (METHODS, TRAINING_FREE_METHODS, UNTRAINED_METHODS):
     names.extend(TRAINING_FREE)

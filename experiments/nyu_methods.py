@@ -180,7 +180,7 @@ def options(variant: str, seed: int, settings: Settings) -> tuple[NetworkConfig,
         else:
             training[name] = value
     if variant == "multi_networks":
-        training["backbones"] = settings.backbones
+        network["backbone"] = ",".join(settings.backbones)
     return replace(settings.network, **network), replace(settings.training, **training)
 
 

@@ -1,11 +1,13 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
 from experiments import methods
 from uncertainty_depth.config import NetworkConfig, PredictorConfig, SourceConfig, TrainingConfig
+from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.model_folder.folder import read
@@ -47,3 +49,39 @@ def test_a_student_learns_its_teacher_s_depth_everywhere(rooms, tmp_path):
         assert torch.equal(teach(images, depth_m), model.load("teacher")(images).depth_m)
     assert not teach(images, depth_m).requires_grad
     assert Predictor(folder, PredictorConfig(device="cpu")).describe()["head"] == "laplace"
+
+
+def test_a_second_network_learns_the_first_one_s_error_and_leaves_it_as_it_is(rooms, tmp_path):
+    training = replace(TRAINING, method="learned_error")
+    folder = train(rooms, tmp_path / "model", replace(NETWORK, head="laplace"), training)
+    model = read(folder)
+    usual = replace(TRAINING, method="deterministic")
+    alone = train(rooms, tmp_path / "alone", replace(NETWORK, head="laplace"), usual)
+    depth = (folder / "depth.safetensors").read_bytes()
+    assert depth == (alone / "best.safetensors").read_bytes()
+    assert model.members == ("error", "depth")
+    assert model.architectures["error"].network.depth_range == (1e-3, 9.5)
+    image = next(iter(rooms)).image[:32, :32]
+    found = Predictor(folder, PredictorConfig(device="cpu")).predict(image)
+    pixels = torch.from_numpy(image).permute(2, 0, 1)[None] / 255
+    with torch.no_grad():
+        depth_m, error_m = (
+            model.load(name)(pixels).depth_m[0, 0].numpy() for name in ("depth", "error")
+        )
+    np.testing.assert_allclose(found.depth_m, depth_m, rtol=1e-4)
+    np.testing.assert_allclose(found.sigma_m, error_m, rtol=1e-4)
+    with pytest.raises(ConfigError, match=r"component is 'epistemic', .*; expected 'total'$"):
+        Predictor(folder, PredictorConfig(component="epistemic", device="cpu"))
+
+
+def test_members_of_multi_networks_have_the_encoders_named(rooms, tmp_path):
+    network = replace(NETWORK, backbone="tiny,tiny18")
+    training = replace(TRAINING, method="multi_networks")
+    folder = train(rooms, tmp_path / "model", network, training)
+    model = read(folder)
+    found = {name: model.build(name).config.backbone for name in model.members}
+    assert found == {"member_01": "tiny", "member_02": "tiny18"}
+    assert train(rooms, folder, network, training, resume=True) == folder
+    assert Predictor(folder, PredictorConfig(device="cpu")).passes == 2
+    with pytest.raises(ConfigError, match="have different encoders and cannot share one"):
+        make_plan(network, replace(training, freeze_encoder=True))

@@ -41,7 +41,7 @@ ARGUMENTS = {
     "multi_inits": "--method multi_inits --members 5",
     "multi_inits_laplace": "--method multi_inits --head laplace --members 5",
     "bagging": "--method bagging --members 5",
-    "multi_networks": "--method multi_networks --set backbones=tiny,tiny18,tiny34",
+    "multi_networks": "--method multi_networks --backbone tiny,tiny18,tiny34",
     "learned_error": "--method learned_error",
     "self_teaching": "--method self_teaching --head laplace",
     "multi_epochs_laplace_long": "--head laplace --epochs 150 --set patience=150",

@@ -30,14 +30,13 @@ has steps of 0.4 %."""
 VARIANTS = {
     "mc_dropout": {"head": "laplace"},
     "multi_epochs": {"head": "gaussian"},
-    "learned_error": {"head": "none"},
     "deterministic": {"head": "laplace", "sparse_input": "lidar"},
 }
 
 
 def write_model(path, method, **options):
     """A tiny model of two members; snapshots share their encoder."""
-    names = ("error", "depth") if method == "learned_error" else ("m0", "m1")
+    names = ("m0", "m1")
     torch.manual_seed(0)
     made = Hourglass(
         NetworkConfig(backbone="tiny", decoder_width=16, input_size=(80, 64), **options)
@@ -154,7 +153,7 @@ def test_a_method_that_changes_the_network_runs_in_torch_alone(models, method, t
         export(models["multi_epochs"], tmp_path, method)
 
 
-@pytest.mark.parametrize("method", ["mc_dropout", "multi_epochs", "learned_error"])
+@pytest.mark.parametrize("method", ["mc_dropout", "multi_epochs"])
 def test_exported_files_run_as_their_description_says(models, references, method, tmp_path):
     onnxruntime = pytest.importorskip("onnxruntime")
     assert cli.main(["export", str(models[method]), str(tmp_path)]) == 0
@@ -175,9 +174,9 @@ def test_exported_files_run_as_their_description_says(models, references, method
         results = branches.run(member["outputs"], shared | noise)
         depths.append(results[0][:, 0])
     expected = references[method].depth_m
-    found = depths[-1][0] if method == "learned_error" else np.concatenate(depths).mean(axis=0)
+    found = np.concatenate(depths).mean(axis=0)
     np.testing.assert_allclose(found, expected, rtol=1e-4)
-    assert len(list(tmp_path.glob("trunk*"))) == (2 if method == "learned_error" else 1)
+    assert len(list(tmp_path.glob("trunk*"))) == 1
 
 
 def _channels_first(noise):

@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,8 +19,8 @@ from transformers import (
 )
 
 from uncertainty_depth.cli.main import main
-from uncertainty_depth.config import NetworkConfig, TrainingConfig
-from uncertainty_depth.errors import ConfigError, ModelError
+from uncertainty_depth.config import NetworkConfig
+from uncertainty_depth.errors import ModelError
 from uncertainty_depth.model_folder import folder as model_folder
 from uncertainty_depth.model_folder import writing
 from uncertainty_depth.network.architectures import make_network
@@ -31,7 +29,6 @@ from uncertainty_depth.network.families import (
     input_size,
     normalisation,
     own_options,
-    own_options_of,
     read_preprocessing,
 )
 
@@ -162,44 +159,6 @@ def test_a_config_may_give_height_and_width_apart(family, saved):
     encoder["image_size"] = [encoder["image_size"]] * 2
     file.write_text(json.dumps(config))
     assert own_options(str(folder)) == expected
-
-
-def of_backbones(*backbones: Path | str, given: Sequence[str] = ()) -> dict[str, Any]:
-    return own_options_of(
-        NetworkConfig(),
-        TrainingConfig(method="multi_networks", backbones=tuple(map(str, backbones))),
-        given,
-    )
-
-
-def test_members_get_what_their_depth_models_agree_on_and_no_frozen_encoder(saved):
-    metric = saved("depth_anything_metric")
-    relative = saved("depth_anything")
-    expected = {"learning_rate": 1e-4, "input_size": (56, 56), "depth_range": (1e-3, 20.0)}
-    assert (
-        of_backbones(metric, relative, "tiny") == expected
-    )  # the one has no depth range, the other no options at all
-    assert of_backbones("tiny", "resnet10") == {}
-
-
-def test_depth_models_that_contradict_each_other_leave_it_to_the_user(saved):
-    near = saved("depth_anything_metric")
-    far = saved("zoedepth_of_two_domains", size={"height": 64, "width": 56})
-    larger = saved("dpt")
-    with pytest.raises(ConfigError) as caught:
-        of_backbones(near, far, "tiny")
-    assert str(caught.value) == (
-        "depth_range is not given, and the depth models of backbones have different ones: "
-        f"(0.001, 20.0) of {near}, (0.001, 80.0) of {far}; expected the one to use"
-    )
-    with pytest.raises(
-        ConfigError,
-        match=rf"^input_size is not given, .*: \(56, 56\) of {near}, \(64, 64\) of {larger};",
-    ):
-        of_backbones(near, larger)
-    assert of_backbones(near, far, larger, given=["depth_range", "input_size"]) == {
-        "learning_rate": 1e-4
-    }
 
 
 @pytest.mark.parametrize("config", [CHMv2Config])

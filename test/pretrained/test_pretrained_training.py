@@ -26,7 +26,7 @@ from uncertainty_depth.training.plan import constant_guess
 from uncertainty_depth.training.run import train
 
 TRAINED = ("depth_pro", "glpn")
-METHODS = ("multi_inits", "learned_error", "multi_networks", "distilled")
+METHODS = ("multi_inits", "distilled")
 TRAINING = TrainingConfig(
     epochs=2,
     snapshots=2,
@@ -126,8 +126,6 @@ def test_a_method_is_trained_and_served_at_the_images_size(method, options, sour
             ),
         )
         small = replace(small, head="gaussian")
-    if method == "multi_networks":
-        training = replace(training, freeze_encoder=False, backbones=(small.backbone, "tiny"))
     predictor = Predictor(
         train(source, tmp_path / "model", small, training),
         PredictorConfig(device="cpu", samples=2),

@@ -81,9 +81,7 @@ def quick(one_thread: None, curves_as_text: None) -> None:
 def small(source: ListSource, network: NetworkConfig, training: TrainingConfig) -> Small:
     """Few frames, small images, short epochs."""
     source.records = source.records[:8]
-    quick = replace(
-        training, epochs=2, snapshots=2, batch_size=3, members=3, backbones=("tiny", "resnet10")
-    )
+    quick = replace(training, epochs=2, snapshots=2, batch_size=3, members=3)
     return source, replace(network, input_size=(32, 32)), quick
 
 

@@ -80,7 +80,7 @@ def completing(small):
 
 
 def test_a_method_learns_and_serves_with_sparse_depth(completing, make, tmp_path: Path) -> None:
-    folder = make(completing, tmp_path / "model", "learned_error", epochs=1)
+    folder = make(completing, tmp_path / "model", "log_likelihood", epochs=1)
     predictor = Predictor(folder, CPU)
     assert predictor.describe()["sparse_input"] == "lidar"
     frame = next(iter(for_model(completing[0], predictor, HeldOutConfig())))

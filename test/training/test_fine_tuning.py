@@ -26,8 +26,6 @@ def fine_tune(small, folder: Path, output: Path, **options) -> Path:
     model = read(folder)
     defaults = defaults_of(model, options)
     named = {name: defaults[name] for name in ("method", "members") if name in defaults}
-    if "backbones" in defaults:
-        named["backbones"] = tuple(defaults["backbones"])
     changed = replace(training, **{**named, "from_model": str(folder), "epochs": 1, **options})
     return train(source, output, model.network, changed)
 
@@ -38,7 +36,7 @@ def parameters(model: ModelFolder, member: str) -> torch.Tensor:
 
 @pytest.mark.parametrize(
     "method",
-    ["multi_epochs", "multi_networks", "learned_error"],
+    ["multi_epochs", "multi_inits"],
 )
 def test_each_member_starts_from_the_member_of_the_folder(method, small, make, tmp_path):
     """With learning rate 0 the parameters are those that the training started from."""
@@ -95,11 +93,6 @@ def test_a_frozen_encoder_stays_shared_and_can_be_freed(small, make, tmp_path):
             {},
             {"method": "bagging", "members": 3},
             "bagging trains 3 networks, but .* holds 1 member",
-        ),
-        (
-            {},
-            {"method": "learned_error"},
-            "learned_error trains 2 networks, but .* holds 1 member",
         ),
     ],
 )

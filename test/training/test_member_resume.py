@@ -82,8 +82,7 @@ def test_dying_at_any_write_of_two_members_loses_nothing(
 ) -> None:
     source, network, training = small
     source.records = source.records[:4]
-    # the second network is of another architecture
-    training = replace(training, method="learned_error", epochs=1)
+    training = replace(training, method="multi_inits", members=2, epochs=1)
     with monkeypatch.context() as patch:
         writes = counted_writes(patch)
         whole = content(train(source, tmp_path / "whole", network, training))
@@ -119,11 +118,9 @@ def test_a_training_of_before_an_option_was_invented_is_complete(
 ) -> None:
     folder = make(small, tmp_path / "model", "multi_epochs")
     described = json.loads((folder / "model.json").read_text())
-    for name in ("members", "backbones", "distill", "processes"):
+    for name in ("members", "distill", "processes"):
         del described["training"]["options"][name]
     (folder / "model.json").write_text(json.dumps(described))
     source, network, training = small
-    usual = replace(
-        training, members=TrainingConfig().members, backbones=TrainingConfig().backbones
-    )
+    usual = replace(training, members=TrainingConfig().members)
     assert train(source, folder, network, usual, resume=True) == folder

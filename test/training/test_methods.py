@@ -37,7 +37,7 @@ def test_what_a_method_trained_is_served_by_it(method: str, small, make, tmp_pat
     assert json.loads((folder / "model.json").read_text())["training"]["finished"]
     assert not list(folder.glob("checkpoint*"))
     if method in ENSEMBLES:
-        check_members(folder, 2 if method == "multi_networks" else 3)
+        check_members(folder, 3)
 
 
 def check_members(folder: Path, number: int) -> None:
@@ -65,8 +65,8 @@ def test_an_encoder_that_is_missing_is_found_before_the_first_member_is_trained(
     small, tmp_path: Path
 ) -> None:
     source, network, training = small
-    other = replace(training, method="multi_networks", backbones=("tiny", "resnet19"))
+    network = replace(network, backbone="resnet19")
     with pytest.raises(ModelError, match="no backbone 'resnet19'"):
-        train(source, tmp_path / "model", network, other)
+        train(source, tmp_path / "model", network, training)
     assert source.reads == 0
     assert not (tmp_path / "model").exists()

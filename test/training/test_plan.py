@@ -39,13 +39,6 @@ def test_bootstrap_samples_differ_and_leave_out_about_a_third(network) -> None:
     assert samples == [member.frames(indices) for member in plan(network, "bagging", members=5)]
 
 
-def test_the_learned_error_is_that_of_a_network_with_any_head(network) -> None:
-    depth, error = plan(replace(network, head="laplace"), "learned_error")
-    assert (depth.network.head, error.network.head) == ("laplace", "none")
-    assert error.network.depth_range == (1e-3, 9.5)
-    assert depth.training.seed != error.training.seed
-
-
 @pytest.mark.parametrize(("method", "distill"), [("bagging", "model"), ("distilled", "")])
 def test_distilling_and_the_method_must_agree(method: str, distill: str, network) -> None:
     with pytest.raises(
@@ -56,32 +49,16 @@ def test_distilling_and_the_method_must_agree(method: str, distill: str, network
         plan(network, method, distill=distill)
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (
-            {"freeze_encoder": True},
-            "members of multi_networks have different encoders and cannot share one",
-        ),
-        ({"backbones": ()}, "backbones is empty; expected the encoder of each member"),
-    ],
-)
-def test_what_multi_networks_cannot_do(options: dict, sentence: str, network) -> None:
-    with pytest.raises(ConfigError, match=sentence):
-        plan(network, "multi_networks", **options)
-
-
 def test_the_best_member_comes_last_and_those_without_weights_are_left_out(network) -> None:
     members = plan(network, "multi_inits", members=4)
     histories = [[{"rmse_log": error} for error in errors] for errors in ([3, 1, 2], [2], [])]
     assert served(members, histories) == ["member_02", "member_01"]
-    assert served(plan(network, "learned_error"), [[{"rmse_log": 9}], [{"rmse_log": 1}]]) == [
-        "error",
-        "depth",
-    ]
+    helper = replace(members[1], helps=True)
+    assert served([members[0], helper], histories[:2]) == ["member_02", "member_01"]
+    assert served([helper, members[0]], histories[:2]) == ["member_02", "member_01"]
 
 
-OTHERS = {"members": 3, "backbones": ("tiny",), "snapshots": 2}
+OTHERS = {"members": 3, "snapshots": 2}
 
 
 @pytest.mark.parametrize("method", sorted(set(TRAINED_METHODS) - {"distilled"}))
@@ -113,11 +90,6 @@ def test_an_option_changes_what_is_trained_for_its_methods_alone(
             "mc_dropout has no use for members: without effect",
         ),
         ({"method": "bagging"}, {"members"}, ""),
-        (
-            {"method": "multi_networks"},
-            {"members", "backbones"},
-            "multi_networks has no use for members: without effect",
-        ),
         (
             {"distill": "teacher"},
             {"snapshots", "distill"},

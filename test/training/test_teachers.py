@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Networks that learn from networks: learned error, self-teaching, distilling a model."""
+"""Networks that learn from networks: distilling a model."""
 
 from __future__ import annotations
 
@@ -24,35 +24,6 @@ IMAGE = np.random.default_rng(0).integers(0, 256, (48, 64, 3), dtype=np.uint8)
 
 def content(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
-def test_the_second_network_leaves_the_first_as_it_is(small, make, tmp_path: Path) -> None:
-    both = content(make(small, tmp_path / "both", "learned_error"))
-    alone = content(make(small, tmp_path / "alone", "deterministic"))
-    assert both["depth.safetensors"] == alone["best.safetensors"]
-    assert both["error.safetensors"] != both["depth.safetensors"]
-
-
-def test_sigma_is_the_learned_error_and_depth_the_first_network_s(
-    small, make, tmp_path: Path
-) -> None:
-    folder = make(small, tmp_path / "model", "learned_error", freeze_encoder=True)
-    found = Predictor(folder, PredictorConfig(device="cpu")).predict(IMAGE[:32, :32])
-    image = torch.from_numpy(IMAGE[:32, :32]).permute(2, 0, 1)[None] / 255
-    with torch.no_grad():
-        depth, error = (
-            model_folder.read(folder).load(name)(image).depth_m[0, 0].numpy()
-            for name in ("depth", "error")
-        )
-    np.testing.assert_allclose(found.depth_m, depth, rtol=1e-4)
-    np.testing.assert_allclose(found.sigma_m, error, rtol=1e-4)
-    for component in ("epistemic", "aleatoric"):
-        with pytest.raises(
-            ConfigError,
-            match=f"component is '{component}', which learned_error .* does not have; "
-            "expected 'total'$",
-        ):
-            Predictor(folder, PredictorConfig(component=component, device="cpu"))
 
 
 def test_a_network_is_taught_an_ensemble_s_mean_and_total_sigma(

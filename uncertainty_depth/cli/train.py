@@ -75,7 +75,7 @@ def _open_source(
 def _default_options(arguments: argparse.Namespace, before: OriginalRun | None) -> dict[str, Any]:
     """Return defaults of the options: of the resumed run, the model to fine-tune, or the usual."""
     from uncertainty_depth.model_folder.folder import read
-    from uncertainty_depth.network.families import own_options_of
+    from uncertainty_depth.network.families import own_options
     from uncertainty_depth.training.plan import defaults_of
 
     recorded = before.options if before else {}
@@ -85,7 +85,7 @@ def _default_options(arguments: argparse.Namespace, before: OriginalRun | None) 
     if training.from_model:
         defaults = defaults_of(read(training.from_model), user_options)
     else:
-        defaults = own_options_of(network, training, user_options)
+        defaults = own_options(network.backbone)
     return defaults | recorded
 
 

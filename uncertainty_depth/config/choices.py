@@ -10,8 +10,6 @@ TRAINED_METHODS = [
     "log_likelihood",
     "multi_inits",
     "bagging",
-    "multi_networks",
-    "learned_error",
     "distilled",
 ]
 """What `train` can train; a list, as `METHODS`: a project may add a method of its own."""

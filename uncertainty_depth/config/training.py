@@ -151,11 +151,6 @@ class TrainingConfig:
         minimum=1,
         maximum=1024,
     )
-    backbones: tuple[str, ...] = option(
-        ("resnet10", "resnet18", "resnet34"),
-        "encoders of multi_networks, one network each",
-        expert=True,
-    )
     distill: str = option(
         "",
         "model folder of a teacher: train one network to predict its mean and sigma "

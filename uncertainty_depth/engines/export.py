@@ -15,10 +15,10 @@ from uncertainty_depth.engines.graphs import GraphPair, input_channels, trace
 from uncertainty_depth.engines.loading import check_method
 from uncertainty_depth.engines.runtimes import require_onnx
 from uncertainty_depth.model_folder.files import read_json
-from uncertainty_depth.model_folder.folder import DEPTH, ERROR, ModelFolder, read
+from uncertainty_depth.model_folder.folder import ModelFolder, read
 from uncertainty_depth.network.deployment import prepare
 from uncertainty_depth.network.depth_network import DepthNetwork
-from uncertainty_depth.uncertainty import ESTIMATORS, LearnedError, McDropout
+from uncertainty_depth.uncertainty import ESTIMATORS, McDropout
 from uncertainty_depth.uncertainty.mc_dropout import SeededDropout, seeded
 
 FILE = "graphs.json"
@@ -56,8 +56,6 @@ def export(folder: Path | str, output: Path, method: str = "") -> list[Path]:
     if isinstance(estimator, McDropout):
         dropouts = [seeded(layer) for layer in networks[0].decoder.dropouts]
     names = model.members[-len(networks) :]
-    if isinstance(estimator, LearnedError):
-        names = (ERROR, DEPTH)
     graphs = _graphs(dict(zip(names, networks, strict=True)), dropouts)
     description = {
         "format": FORMAT,

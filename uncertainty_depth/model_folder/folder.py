@@ -42,9 +42,6 @@ logger = logging.getLogger(__name__)
 ENCODER = "encoder"
 FAMILIARITY = "familiarity.safetensors"
 RESERVED = (ENCODER, "familiarity")
-DEPTH = "depth"
-ERROR = "error"
-"""The two members of learned_error."""
 
 
 @dataclass(frozen=True)

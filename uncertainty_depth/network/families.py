@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +12,6 @@ import torch
 from torch import Tensor, nn
 
 from uncertainty_depth import strict
-from uncertainty_depth.config import NetworkConfig, TrainingConfig
-from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.network.backbone import config_of
 from uncertainty_depth.network.encoder import (
     IMAGENET_MEAN,
@@ -278,37 +276,3 @@ def options_of_architecture(config: Mapping[str, Any]) -> dict[str, Any]:
         # A zoomed image counts as nearer, but a narrower field of view does not change the depth.
         options["augment"] = False
     return options
-
-
-def own_options_of(
-    network: NetworkConfig, training: TrainingConfig, user_options: Container[str]
-) -> dict[str, Any]:
-    """Return defaults for the options not in `user_options`.
-
-    They come from the depth model, or, for multi_networks, are shared by its depth models.
-
-    Raises:
-        ConfigError: the depth models contradict each other.
-        ModelError: the backbone is unknown.
-    """
-    if training.method != "multi_networks":
-        return own_options(network.backbone)
-    options = {backbone: own_options(backbone) for backbone in training.backbones}
-    names: set[str] = set()
-    names.update(*options.values())
-    names.discard("freeze_encoder")  # the members share no encoder
-    return {
-        name: _common_value(name, options) for name in sorted(names) if name not in user_options
-    }
-
-
-def _common_value(name: str, options: Mapping[str, Mapping[str, Any]]) -> Any:
-    """Return an option's value, which all backbones that set it must share."""
-    values = {backbone: own[name] for backbone, own in options.items() if name in own}
-    if len(set(values.values())) > 1:
-        listed = ", ".join(f"{value} of {backbone}" for backbone, value in values.items())
-        raise ConfigError(
-            f"{name} is not given, and the depth models of backbones have different ones: "
-            f"{listed}; expected the one to use"
-        )
-    return next(iter(values.values()))

@@ -21,7 +21,7 @@ from uncertainty_depth.config import NetworkConfig, PredictorConfig, TrainingCon
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.network.deployment import has_bfloat16, prepare
-from uncertainty_depth.network.depth_network import RELATIVE_SCALE, DepthNetwork
+from uncertainty_depth.network.depth_network import RELATIVE_SCALE
 
 if TYPE_CHECKING:
     from uncertainty_depth.uncertainty import Estimator
@@ -181,21 +181,6 @@ def autocast(device: torch.device) -> torch.autocast:
     return torch.autocast(device.type, torch.bfloat16, enabled=has_bfloat16(device))
 
 
-MIN_ERROR_M = 1e-3
-
-
-class ErrorOf:
-    """A network's absolute error in pixels with ground truth, at least a millimetre."""
-
-    def __init__(self, network: DepthNetwork) -> None:
-        self.network = network.eval()
-
-    @torch.no_grad()
-    def __call__(self, images: Tensor, depth_m: Tensor) -> Tensor:
-        """Return (B, 1, h, w), metres, NaN without ground truth."""
-        return (self.network(images).depth_m - depth_m).abs().clamp_min(MIN_ERROR_M)
-
-
 class PredictionOf:
     """Mean and total standard deviation of any method, at every pixel.
 
@@ -210,11 +195,6 @@ class PredictionOf:
         """Return mean and sigma, (B, 2, h, w), metres."""
         estimates = [self.estimator.estimate(image, 0, self.config) for image in images.split(1)]
         return torch.stack([estimate.stacked() for estimate in estimates])
-
-
-def error_of(member: str, folder: Path, device: torch.device) -> ErrorOf:
-    """Return the targets of a member of the model folder."""
-    return ErrorOf(read(folder).load(member).to(device))
 
 
 def prediction_of(teacher: Path | str, folder: Path, device: torch.device) -> PredictionOf:

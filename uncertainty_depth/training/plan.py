@@ -16,19 +16,17 @@ import torch
 
 from uncertainty_depth.config import NetworkConfig, TrainingConfig
 from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.model_folder.folder import DEPTH, ERROR, ModelFolder, read
+from uncertainty_depth.model_folder.folder import ModelFolder, read
 from uncertainty_depth.network.architectures import PRETRAINED
 from uncertainty_depth.network.families import options_of_architecture
 from uncertainty_depth.options import to_mapping
 from uncertainty_depth.training import schedule
 from uncertainty_depth.training.frames import TrainingFrames
 from uncertainty_depth.training.objective import (
-    MIN_ERROR_M,
     Objective,
     Targets,
     choose_loss,
     distillation,
-    error_of,
     prediction_of,
 )
 
@@ -48,15 +46,6 @@ def constant_guess(frames: TrainingFrames) -> tuple[float, float]:
     values = np.concatenate([depth[~np.isnan(depth)] for depth in depths]).astype(np.float32)
     median = float(np.median(values))
     return median, float(np.median(np.abs(values - median))) / median
-
-
-def constant_error_guess(frames: TrainingFrames) -> tuple[float, float]:
-    """Return the median depth's median error, metres, and 1.
-
-    A network that predicts errors starts from these; it has no error of its own.
-    """
-    depth_m, relative_error = constant_guess(frames)
-    return depth_m * relative_error, 1.0
 
 
 MakeTargets = Callable[[Path, torch.device], Targets]
@@ -120,7 +109,7 @@ INHERITED = (
     "freeze_encoder",
 )
 """Training options that a fine-tuning takes from the folder's own training by default."""
-ENSEMBLES = ("multi_inits", "bagging", "multi_networks")
+ENSEMBLES = ("multi_inits", "bagging")
 
 
 def defaults_of(model: ModelFolder, user_options: Container[str] = ()) -> dict[str, Any]:
@@ -140,11 +129,7 @@ def defaults_of(model: ModelFolder, user_options: Container[str] = ()) -> dict[s
         defaults["method"] = model.method
         if model.method == "distilled":
             defaults["distill"] = recorded.get("distill", "")
-    if model.method == "multi_networks":
-        members = sorted(model.members)
-        defaults["backbones"] = [_network_of(model, name).backbone for name in members]
-    else:
-        defaults["members"] = len(model.members)
+    defaults["members"] = len(model.members)
     return defaults
 
 
@@ -225,7 +210,6 @@ HEADS_NEEDED = {
 }
 ONLY_FOR = {
     "members": ("multi_inits", "bagging"),
-    "backbones": ("multi_networks",),
     "snapshots": ("multi_epochs",),
 }
 """Training options that only these methods use."""
@@ -292,48 +276,14 @@ def _one(network: NetworkConfig, training: TrainingConfig) -> list[Member]:
 
 def _ensemble(network: NetworkConfig, training: TrainingConfig) -> list[Member]:
     """Return `members` networks, each with its own seed."""
-    return _numbered([network] * training.members, training)
+    return numbered([network] * training.members, training)
 
 
-def _multi_networks(network: NetworkConfig, training: TrainingConfig) -> list[Member]:
-    if training.freeze_encoder:
-        raise ConfigError(
-            "freeze_encoder is True, but members of multi_networks have different encoders and "
-            "cannot share one; expected False"
-        )
-    if not training.backbones:
-        raise ConfigError(
-            "backbones is empty; expected the encoder of each member of multi_networks"
-        )
-    return _numbered(
-        [replace(network, backbone=backbone) for backbone in training.backbones], training
-    )
-
-
-def _numbered(networks: Sequence[NetworkConfig], training: TrainingConfig) -> list[Member]:
+def numbered(networks: Sequence[NetworkConfig], training: TrainingConfig) -> list[Member]:
+    """Return an ensemble's members, one for each of these architectures."""
     return [
         make_member(f"member_{number:02d}", network, training, member_seed(training.seed, number))
         for number, network in enumerate(networks, 1)
-    ]
-
-
-def _learned_error(network: NetworkConfig, training: TrainingConfig) -> list[Member]:
-    """Return the depth network, and one without a head that predicts its error.
-
-    The error's range is from a millimetre to the width of the depth range.
-    """
-    depth = make_member(DEPTH, network, training, training.seed)
-    low, high = network.depth_range
-    errors = replace(network, head="none", depth_range=(MIN_ERROR_M, high - low))
-    error = make_member(ERROR, errors, replace(training, loss="l1"), member_seed(training.seed, 1))
-    return [
-        depth,
-        replace(
-            error,
-            guess=constant_error_guess,
-            targets=partial(error_of, DEPTH),
-            helps=True,
-        ),
     ]
 
 
@@ -366,8 +316,6 @@ def _distilled(network: NetworkConfig, training: TrainingConfig) -> list[Member]
 
 PLANS = {
     **dict.fromkeys(ENSEMBLES, _ensemble),
-    "multi_networks": _multi_networks,
-    "learned_error": _learned_error,
     "distilled": _distilled,
 }
 

@@ -3,12 +3,7 @@
 
 from uncertainty_depth.uncertainty.estimator import Estimator
 from uncertainty_depth.uncertainty.mc_dropout import McDropout
-from uncertainty_depth.uncertainty.members import (
-    Deterministic,
-    Distilled,
-    Ensemble,
-    LearnedError,
-)
+from uncertainty_depth.uncertainty.members import Deterministic, Distilled, Ensemble
 from uncertainty_depth.uncertainty.test_time_augmentation import TestTimeAugmentation
 
 ESTIMATORS: dict[str, type[Estimator]] = {
@@ -18,8 +13,6 @@ ESTIMATORS: dict[str, type[Estimator]] = {
     "log_likelihood": Deterministic,
     "multi_inits": Ensemble,
     "bagging": Ensemble,
-    "multi_networks": Ensemble,
-    "learned_error": LearnedError,
     "distilled": Distilled,
     "tta": TestTimeAugmentation,
 }

@@ -1,0 +1,122 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Learned error (Moukari et al. 2019): a second network predicts the first's absolute error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from uncertainty_depth.config import NetworkConfig, PredictorConfig, TrainingConfig
+from uncertainty_depth.errors import ModelError
+from uncertainty_depth.model_folder.folder import ModelFolder, read
+from uncertainty_depth.network.depth_network import DepthNetwork
+from uncertainty_depth.records import SampleRange
+from uncertainty_depth.training.frames import TrainingFrames
+from uncertainty_depth.training.plan import Member, constant_guess, make_member, member_seed
+from uncertainty_depth.uncertainty.estimator import Estimate, Estimator, Place
+
+NAME = "learned_error"
+DEPTH = "depth"
+ERROR = "error"
+"""The two members."""
+
+
+def plan(network: NetworkConfig, training: TrainingConfig) -> list[Member]:
+    """Return the depth network, and one without a head that predicts its error.
+
+    The error's range is from a millimetre to the width of the depth range.
+    """
+    depth = make_member(DEPTH, network, training, training.seed)
+    low, high = network.depth_range
+    errors = replace(network, head="none", depth_range=(MIN_ERROR_M, high - low))
+    error = make_member(ERROR, errors, replace(training, loss="l1"), member_seed(training.seed, 1))
+    return [
+        depth,
+        replace(
+            error,
+            guess=constant_error_guess,
+            targets=partial(error_of, DEPTH),
+            helps=True,
+        ),
+    ]
+
+
+def constant_error_guess(frames: TrainingFrames) -> tuple[float, float]:
+    """Return the median depth's median error, metres, and 1.
+
+    A network that predicts errors starts from these; it has no error of its own.
+    """
+    depth_m, relative_error = constant_guess(frames)
+    return depth_m * relative_error, 1.0
+
+
+MIN_ERROR_M = 1e-3
+
+
+class ErrorOf:
+    """A network's absolute error in pixels with ground truth, at least a millimetre."""
+
+    def __init__(self, network: DepthNetwork) -> None:
+        self.network = network.eval()
+
+    @torch.no_grad()
+    def __call__(self, images: Tensor, depth_m: Tensor) -> Tensor:
+        """Return (B, 1, h, w), metres, NaN without ground truth."""
+        return (self.network(images).depth_m - depth_m).abs().clamp_min(MIN_ERROR_M)
+
+
+def error_of(member: str, folder: Path, device: torch.device) -> ErrorOf:
+    """Return the targets of a member of the model folder."""
+    return ErrorOf(read(folder).load(member).to(device))
+
+
+class LearnedError(Estimator):
+    """One network's depth; sigma is another network's predicted absolute error, uncalibrated."""
+
+    def __init__(self, error: DepthNetwork, depth: DepthNetwork) -> None:
+        self.networks = [error, depth]
+
+    @classmethod
+    def load(cls, model: ModelFolder, place: Place) -> LearnedError:
+        """Load both of the model's members.
+
+        Raises:
+            ModelError: the model has no such members.
+        """
+        if not {ERROR, DEPTH} <= set(model.members):
+            raise ModelError(
+                f"learned_error needs members {ERROR!r} and {DEPTH!r}, but {model.path} has "
+                f"{', '.join(model.members)}; expected another method"
+            )
+        error, depth = model.load_all([ERROR, DEPTH])
+        return cls(place(error), place(depth))
+
+    def components(self, config: PredictorConfig) -> tuple[str, ...]:
+        """See `Estimator`; the error is learned as a whole."""
+        return ("total",)
+
+    @torch.inference_mode()
+    def estimate_batch(
+        self,
+        images: Tensor,
+        stamps_ns: Sequence[int],
+        config: PredictorConfig,
+        samples: SampleRange | None = None,
+    ) -> list[Estimate]:
+        """See `Estimator`; depends on the images alone."""
+        error, depth = self.networks
+        size = images.shape[-2:]
+        features = depth.encode(images)
+        has_shared_encoder = error.encoder is depth.encoder
+        error_features = features if has_shared_encoder else error.encode(images)
+        depths_m = depth.decode(features, size).depth_m[:, 0].clone()  # an engine's is overwritten
+        errors_m = error.decode(error_features, size).depth_m[:, 0]
+        return [
+            Estimate(depth_m, torch.zeros_like(depth_m), error_m.square())
+            for depth_m, error_m in zip(depths_m, errors_m, strict=True)
+        ]
