@@ -11,13 +11,19 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
+from builtin_interfaces.msg import Time
+from rclpy.clock import Clock, ClockType
+from rosgraph_msgs.msg import Clock as ClockMessage
+from std_srvs.srv import SetBool
+
 from uncertainty_depth.config import EvaluatorNodeConfig, ProjectionConfig
 from uncertainty_depth.errors import ConfigError, MessageError, SourceError
 from uncertainty_depth.frames.extrinsics import TreeExtrinsics, Viewpoint
 from uncertainty_depth.frames.transforms import TransformTree
 from uncertainty_depth.geometry.transforms import parameters_from, transform_from
 from uncertainty_depth.messages.decoding import SECOND_NS
-from uncertainty_depth.ros.extrinsics import close, live_extrinsics
+from uncertainty_depth.ros.evaluator_node import EvaluatorNode
+from uncertainty_depth.ros.extrinsics import live_extrinsics
 from uncertainty_depth.ros.live_scores import MAX_LATE, LiveScores
 
 POSE = (0.1, -0.2, 0.3, 0.0, 0.0, 0.6, 0.8)
@@ -48,13 +54,26 @@ def stamped(parameters):
 
 
 class Buffer:
-    """A tf2 buffer over a `TransformTree`, with tf2's two questions."""
+    """A tf2 buffer over a `TransformTree`, with tf2's two questions.
+
+    Like tf2's, it ignores what is 10 s older than the newest; `stamps_s` is what it kept.
+    """
 
     tree = TransformTree()
     timeouts_s: list[float] = []  # noqa: RUF012
 
-    def __init__(self, node):
-        self.node = node  # clears it when /clock jumps back
+    def __init__(self):
+        self.stamps_s = []
+        self.cleared = 0
+
+    def set_transform(self, transform, authority):
+        seconds = transform.header.stamp.sec
+        if not self.stamps_s or seconds > max(self.stamps_s) - 10:
+            self.stamps_s.append(seconds)
+
+    def clear(self):
+        self.stamps_s.clear()
+        self.cleared += 1
 
     def _answer(self, timeout, lookup, *arguments):
         Buffer.timeouts_s.append(timeout.nanoseconds / SECOND_NS)
@@ -77,13 +96,14 @@ class Buffer:
 class TransformListener:
     """tf2's: the node keeps its subscriptions until it is told to let go."""
 
+    buffers: list[Buffer] = []  # noqa: RUF012
+
     def __init__(self, buffer, node):
         self.buffer = buffer
-        self.node = node
-        node.append(buffer)
+        self.buffers.append(buffer)
 
     def unregister(self):
-        self.node.remove(self.buffer)
+        self.buffers.remove(self.buffer)
 
 
 @pytest.fixture
@@ -95,10 +115,18 @@ def tf2(monkeypatch):
     monkeypatch.setitem(sys.modules, "tf2_ros", module)
     monkeypatch.setattr(Buffer, "tree", drive())
     monkeypatch.setattr(Buffer, "timeouts_s", [])
+    monkeypatch.setattr(TransformListener, "buffers", [])
 
 
-def test_the_parameter_wins_over_tf(tf2):
-    extrinsics = live_extrinsics([], ProjectionConfig(POSE))
+@pytest.fixture
+def node():
+    """A node's clock, which tells of jumps."""
+    clock = Clock(clock_type=ClockType.ROS_TIME)
+    return SimpleNamespace(get_clock=lambda: clock)
+
+
+def test_the_parameter_wins_over_tf(tf2, node):
+    extrinsics = live_extrinsics(node, ProjectionConfig(POSE))
     np.testing.assert_array_equal(extrinsics.lookup(None, None), transform_from(*POSE))
     assert not extrinsics.is_awaited(None, None)
 
@@ -113,10 +141,10 @@ def test_the_parameter_wins_over_tf(tf2):
         (ProjectionConfig(), "lidar_to_camera is empty and tf2_ros is not installed"),
     ],
 )
-def test_what_cannot_be_used_is_one_sentence(monkeypatch, options, sentence):
+def test_what_cannot_be_used_is_one_sentence(monkeypatch, node, options, sentence):
     monkeypatch.setitem(sys.modules, "tf2_ros", None)
     with pytest.raises(ConfigError, match=sentence):
-        live_extrinsics([], options)
+        live_extrinsics(node, options)
 
 
 CAMERA = Viewpoint("camera", 2 * SECOND_NS)
@@ -127,10 +155,10 @@ CAMERA = Viewpoint("camera", 2 * SECOND_NS)
     ("frame", "later_ns", "is_known"),
     [("lidar", SECOND_NS // 20, True), ("lidar", 2 * SECOND_NS, False), ("radar", 0, False)],
 )
-def test_tf_answers_as_the_bag_does(tf2, make, fixed_frame, frame, later_ns, is_known):
+def test_tf_answers_as_the_bag_does(tf2, node, make, fixed_frame, frame, later_ns, is_known):
     """Without a fixed frame the pose is that of /tf_static, known at all times."""
     cloud = make.header(CAMERA.stamp_ns + later_ns, frame)
-    live = live_extrinsics([], ProjectionConfig(fixed_frame=fixed_frame), timeout_s=0.25)
+    live = live_extrinsics(node, ProjectionConfig(fixed_frame=fixed_frame), timeout_s=0.25)
     recorded = TreeExtrinsics(drive(), fixed_frame)
     is_known = is_known or (frame == "lidar" and not fixed_frame)
     assert live.is_awaited(CAMERA, cloud) != is_known
@@ -149,17 +177,49 @@ def test_tf_answers_as_the_bag_does(tf2, make, fixed_frame, frame, later_ns, is_
     assert Buffer.timeouts_s == [0.0, 0.25]  # whether it is awaited is asked without waiting
 
 
-def test_closing_a_tf_listener_destroys_its_subscriptions(tf2):
-    node = []
-    for _ in range(3):
-        close(live_extrinsics(node, ProjectionConfig()))
-    assert node == []
+def moved(make, seconds, child="base"):
+    header = make.header(seconds * SECOND_NS, "odom")
+    return SimpleNamespace(header=header, child_frame_id=child)
 
 
-def test_frames_wait_for_a_late_transform_and_a_clock_that_jumps_back_costs_few(tf2, make):
+def test_transforms_of_before_a_jump_that_arrive_after_it_do_not_stay(tf2, node, make):
+    """As in a node that lags behind /tf: /clock is the first that it hears of a looping bag."""
+    live_extrinsics(node, ProjectionConfig())
+    (buffer,) = TransformListener.buffers
+    for seconds in (100, 101, 100, 20, 21):  # a late message is no jump
+        buffer.set_transform(moved(make, seconds), "tf")
+    assert buffer.stamps_s == [20, 21]
+    buffer.set_transform(moved(make, 5, "gripper"), "tf")  # another frame's time is its own
+    assert buffer.cleared == 1
+
+
+def test_a_clock_that_jumps_back_clears_the_transforms_of_an_active_node_once(tf2, graph):
+    node = graph.start(EvaluatorNode, use_sim_time=True)
+    clock = graph.publisher(ClockMessage, "/clock")
+
+    def set_clock(seconds):
+        clock.publish(ClockMessage(clock=Time(sec=seconds)))
+        now = node.get_clock().now
+        graph.until(lambda: now().nanoseconds == seconds * SECOND_NS, f"the clock at {seconds} s")
+
+    first = TransformListener.buffers[0]
+    set_clock(100)
+    cleared = first.cleared
+    set_clock(50)
+    set_clock(60)
+    assert first.cleared == cleared + 1
+    for is_enabled in (False, True):
+        request = SetBool.Request(data=is_enabled)
+        assert graph.call(SetBool, "/evaluator_node/enable", request).success
+    (second,) = TransformListener.buffers  # a run has its own, and the last run's has ended
+    set_clock(10)
+    assert (first.cleared, second.cleared) == (cleared + 1, 1)
+
+
+def test_frames_wait_for_a_late_transform_and_a_clock_that_jumps_back_costs_few(tf2, node, make):
     """As when a bag loops: tf2 clears its buffer, and knows nothing until /tf comes again."""
     config = EvaluatorNodeConfig(fixed_frame="odom", queue_size=50)
-    run = LiveScores(config, live_extrinsics([], config))
+    run = LiveScores(config, live_extrinsics(node, config))
     wall = make.points_on_plane()[:, [2, 0, 1]]
 
     def frame(stamp_ns):

@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from rclpy.clock import JumpThreshold
+from rclpy.duration import Duration
+from rclpy.time import Time
 
 from uncertainty_depth.config import ProjectionConfig
 from uncertainty_depth.errors import ConfigError, MessageError
@@ -16,7 +19,9 @@ from uncertainty_depth.frames.extrinsics import (
     Viewpoint,
     missing_reason,
 )
+from uncertainty_depth.frames.transforms import JUMP_NS
 from uncertainty_depth.geometry.transforms import transform_from
+from uncertainty_depth.messages.decoding import stamp_ns
 
 
 class TfExtrinsics:
@@ -38,9 +43,14 @@ class TfExtrinsics:
         self._fixed_frame = fixed_frame
         self._timeout_s = timeout_s
         self._errors = tf2_ros.TransformException
-        # with its node the buffer is cleared when /clock jumps back; else old transforms stay
-        self._buffer = tf2_ros.Buffer(node=node)
+        self._buffer = buffer_for_loops()
         self._listener = tf2_ros.TransformListener(self._buffer, node)
+        back = JumpThreshold(
+            min_forward=None, min_backward=Duration(nanoseconds=-JUMP_NS), on_clock_change=True
+        )
+        self._on_jump = node.get_clock().create_jump_callback(
+            back, post_callback=lambda _: self._buffer.clear()
+        )
 
     def lookup(self, camera: Viewpoint, cloud: Any, lidar: int = 0) -> NDArray[np.float64]:
         """Return the (4, 4) transform, see `Extrinsics`. The cloud names its LiDAR's frame."""
@@ -68,9 +78,6 @@ class TfExtrinsics:
 
     def _stamped(self, camera: Viewpoint, cloud: Any, timeout_s: float) -> Any:
         """Return the `geometry_msgs/TransformStamped`."""
-        from rclpy.duration import Duration
-        from rclpy.time import Time
-
         timeout = Duration(seconds=timeout_s)
         cloud_time = Time.from_msg(cloud.stamp)
         if not self._fixed_frame:
@@ -87,8 +94,39 @@ class TfExtrinsics:
         )
 
     def close(self) -> None:
-        """End the subscriptions, which the node would keep otherwise."""
+        """End what the node and its clock would keep otherwise."""
         self._listener.unregister()
+        self._on_jump.unregister()
+
+
+def buffer_for_loops() -> Any:
+    """Return a tf2 buffer that forgets what was before a time jump, as the reader of bags does.
+
+    tf2's own forgets when /clock jumps back. Messages of /tf that arrive after that, but are of
+    before, would stay, and tf2 would then ignore everything that is 10 s older. Made with its
+    node, it would also offer a service that a security policy has to allow.
+    """
+    import tf2_ros
+
+    class Buffer(tf2_ros.Buffer):
+        def __init__(self) -> None:
+            super().__init__()
+            self._newest_ns: dict[str, int] = {}
+
+        def set_transform(self, transform: Any, authority: str) -> None:
+            time_ns = stamp_ns(transform.header)
+            newest_ns = self._newest_ns.get(transform.child_frame_id, time_ns)
+            if time_ns < newest_ns - JUMP_NS:
+                self.clear()
+                newest_ns = time_ns
+            self._newest_ns[transform.child_frame_id] = max(time_ns, newest_ns)
+            super().set_transform(transform, authority)
+
+        def clear(self) -> None:
+            self._newest_ns.clear()
+            super().clear()
+
+    return Buffer()
 
 
 def live_extrinsics(
