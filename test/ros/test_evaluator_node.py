@@ -352,20 +352,6 @@ def test_every_frame_of_the_diagnostics_is_scored_skipped_dropped_or_waits(
     graph.stop(node)
 
 
-def test_a_wrong_geometry_is_logged_and_noted_in_the_report(graph, start, make, tmp_path):
-    node = start(output=str(tmp_path / "report"))
-    log = graph.inbox(Log, "/rosout", 50)
-    robot = Robot(graph, make)
-    robot.predict(100)
-    robot.scan(100, 1000 * make.points_on_plane())
-    log.wait_for(lambda line: "the ground truth is in millimetres" in line.msg)
-    graph.stop(node)
-    summary = summary_of(tmp_path / "report")
-    (note,) = summary["notes"]
-    assert "the ground truth is in millimetres" in note
-    assert summary["geometry"]["warnings"] == [note]
-
-
 def test_diagnostics_tell_what_keeps_frames_from_being_scored(graph, start, make):
     start()
     robot = Robot(graph, make)

@@ -147,6 +147,12 @@ def test_what_cannot_be_used_is_one_sentence(monkeypatch, node, options, sentenc
         live_extrinsics(node, options)
 
 
+@pytest.mark.parametrize("numbers", [7, 13])
+def test_each_lidar_needs_a_pose_of_its_own(numbers):
+    with pytest.raises(ConfigError, match=f"has {numbers} numbers; expected 14"):
+        live_extrinsics([], ProjectionConfig((0.5,) * numbers), 2)
+
+
 CAMERA = Viewpoint("camera", 2 * SECOND_NS)
 
 

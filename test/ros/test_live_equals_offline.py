@@ -22,6 +22,7 @@ from uncertainty_depth.frames.predicted import Predicted
 from uncertainty_depth.frames.recording import Recording
 from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.geometry.camera import Camera
+from uncertainty_depth.geometry.transforms import parameters_from, transform_from
 from uncertainty_depth.messages.bag_writer import BagWriter
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.predictions.interpreter import Interpreter
@@ -39,6 +40,7 @@ TOPICS = {
     "/sigma": "uncertainty/image_rect",
     "/camera_info": "depth/camera_info",
     "/points": "lidar/points",
+    "/rear": "lidar2/points",
 }
 MEANINGS = {
     "sigma": {},
@@ -68,25 +70,76 @@ def bag(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("meaning", MEANINGS)
-def test_live_equals_offline_in_every_digit(meaning, bag):
-    options = MEANINGS[meaning]
-    interpreter = Interpreter(PredictionConfig(**options), EvaluationConfig())
-    config = SourceConfig(lidar_to_camera=POSE)
+def offline_and_live(bag, source_config, node_config):
+    """Return the evaluation of a bag, that of its messages one by one, and both interpreters."""
+    meaning = PredictionConfig(
+        confidence_type=node_config.confidence_type,
+        depth_type=node_config.depth_type,
+        align=node_config.align,
+    )
+    interpreter = Interpreter(meaning, EvaluationConfig())
     topics = PredictionTopics("/depth", "/sigma")
-    source = open_source(str(bag), config, topics, interpreter.config)
+    source = open_source(str(bag), source_config, topics, interpreter.config)
     frames = Predicted(source, interpreter.predict)
     offline = evaluate(frames, progress=False, without_size=interpreter.without_size)
-    cameras = {frame.camera.intrinsics[0, 0] for frame in source}
-    assert cameras == {30.0, 45.0}
-
-    extrinsics = FixedExtrinsics(ProjectionConfig(lidar_to_camera=POSE))
-    live = LiveScores(EvaluatorNodeConfig(**options), extrinsics)
+    poses = ProjectionConfig(lidar_to_camera=source_config.lidar_to_camera)
+    live = LiveScores(node_config, FixedExtrinsics(poses, node_config.lidars))
+    heard = [topic for topic in TOPICS if topic != "/rear" or node_config.lidars == 2]
     with Recording(bag).open() as recording:
-        for topic, message in recording.messages(TOPICS):
+        for topic, message in recording.messages(heard):
             list(live.add(TOPICS[topic], message))
     list(live.finish())
-    assert offline.evaluated == FRAMES
     assert repr(flatten(live.evaluation.summary())) == repr(flatten(offline.summary()))
     assert live.evaluation.without_size == offline.without_size
     assert live.interpreter.notes() == interpreter.notes()
+    return offline, live
+
+
+@pytest.mark.parametrize("meaning", MEANINGS)
+def test_live_equals_offline_in_every_digit(meaning, bag):
+    config = EvaluatorNodeConfig(**MEANINGS[meaning])
+    offline, live = offline_and_live(bag, SourceConfig(lidar_to_camera=POSE), config)
+    assert offline.evaluated == FRAMES
+    assert any("camera_info changes" in note for note in live.notes())  # the zoom
+
+
+REAR = transform_from(-0.4, 0.1, 0.2, 0.0, 0.0, 0.1, 1.0)
+WITHOUT_REAR = 2
+"""The frame whose rear cloud is missing."""
+
+
+@pytest.fixture(scope="module")
+def bag_of_two(tmp_path_factory):
+    """The near half of a wall is seen by one LiDAR, the far one by the other; some rays by both.
+
+    The stamps differ from the images'.
+    """
+    folder = tmp_path_factory.mktemp("lidars") / "bag"
+    rays = CAMERA.rays().reshape(-1, 3)
+    near = 4 * rays[: len(rays) * 2 // 3]
+    far = (7 * rays[len(rays) // 2 :] - REAR[:3, 3]) @ REAR[:3, :3]
+    near, far = (np.pad(points, ((0, 0), (0, 1))).astype(np.float32) for points in (near, far))
+    with BagWriter(folder) as writer:
+        for index in range(FRAMES):
+            time_ns = START_NS + index * 100 * MS
+            numbers = np.random.default_rng(index)
+            depth_m = numbers.uniform(2, 8, (HEIGHT, WIDTH)).astype(np.float32)
+            writer.camera_info("/camera_info", time_ns, "camera", CAMERA)
+            writer.image("/depth", time_ns, "camera", depth_m)
+            writer.image("/sigma", time_ns, "camera", depth_m / 10)
+            writer.cloud("/points", time_ns + 20 * MS, "front", near)
+            if index != WITHOUT_REAR:
+                writer.cloud("/rear", time_ns + 30 * MS, "rear", far)
+    return folder
+
+
+def test_two_lidars_live_equal_offline_in_every_digit(bag_of_two):
+    poses = tuple(parameters_from(np.eye(4))) + tuple(parameters_from(REAR))
+    both = SourceConfig(lidar_topic="/points,/rear", lidar_to_camera=poses)
+    offline, live = offline_and_live(bag_of_two, both, EvaluatorNodeConfig(lidars=2))
+    without = "1 images are scored without a cloud of lidar2/points: none is near in time"
+    assert without in live.notes()
+    front = SourceConfig(lidar_topic="/points", lidar_to_camera=POSE)
+    alone, _ = offline_and_live(bag_of_two, front, EvaluatorNodeConfig())
+    assert (offline.evaluated, alone.evaluated) == (FRAMES, FRAMES)
+    assert alone.summary()["depth"] != offline.summary()["depth"], "the rear one counts"

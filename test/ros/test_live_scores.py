@@ -44,7 +44,8 @@ class Robot:
         config = EvaluatorNodeConfig(**options)
         extrinsics = None
         if not config.use_ground_truth_image:
-            extrinsics = FixedExtrinsics(ProjectionConfig(lidar_to_camera=POSE))
+            poses = ProjectionConfig(lidar_to_camera=config.lidars * POSE)
+            extrinsics = FixedExtrinsics(poses, config.lidars)
         self.make = make
         self.run = LiveScores(config, extrinsics, lambda: described)
         self.results = []
@@ -217,6 +218,15 @@ def test_an_empty_cloud_is_a_counted_frame(make):
     robot.predict(100)
     robot.scan(100, np.empty((0, 3)))
     assert robot.skipped == {"cloud_without_points": 1}
+
+
+def test_frames_wait_for_a_silent_lidar_no_longer_than_the_queue_holds(make):
+    robot = Robot(make, lidars=2, queue_size=3)
+    for index in range(1, 9):
+        robot.scan(100 * index)
+        robot.predict(100 * index)
+        assert robot.frames()["evaluated"] == max(0, index - 3)
+    assert robot.run.frames.counts["scored_without_lidar2/points"] == 5
 
 
 def test_frames_wait_for_a_camera_info_that_comes_late_but_no_more_than_the_queue_holds(make):
