@@ -497,3 +497,80 @@ def tiny_model(tmp_path_factory):
         write_member(folder, name, network)
     set_members(folder, ["first", "second"], "mc_dropout")
     return folder
+
+
+class SparsePredictor(FakePredictor):
+    """Takes the LiDAR beside the image."""
+
+    sparse_input = "lidar"
+
+
+POSE = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
+RUNS = {
+    "depth_node": (
+        {"model": "fake", "lidar_to_camera": POSE},
+        {"model": "fake", "lidar_to_camera": POSE, "compressed_input": True, "use_sim_time": True},
+    ),
+    "evaluator_node": (
+        {"lidars": 4, "lidar_to_camera": 4 * POSE},
+        {"use_ground_truth_image": True, "lidar_to_camera": POSE, "use_sim_time": True},
+    ),
+    "sigma_node": ({"use_sim_time": True},),
+    "empty_node": ({"use_sim_time": True},),
+}
+"""Parameters that together make a node have all of its topics."""
+
+
+@pytest.fixture(scope="session")
+def interfaces():
+    """What each node has: full names of its subscriptions, publishers and services, with types.
+
+    `empty_node` has what every lifecycle node has.
+    """
+    from rclpy.lifecycle import LifecycleNode
+
+    from uncertainty_depth.ros import depth_node, evaluator_node, sigma_node
+
+    class EmptyNode(LifecycleNode):
+        create_executor = staticmethod(depth_node.DepthNode.create_executor)
+
+        def __init__(self, **options):
+            super().__init__("empty_node", **options)
+
+    classes = (depth_node.DepthNode, evaluator_node.EvaluatorNode, sigma_node.SigmaNode, EmptyNode)
+    found = {name: ({}, {}, {}) for name in RUNS}
+    graph = Graph()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(depth_node, "load_predictor", SparsePredictor)
+        for (name, runs), node_class in zip(RUNS.items(), classes, strict=True):
+            for parameters in runs:
+                node = graph.start(node_class, **parameters)
+                graph.until(lambda node=node: is_listed(node), "all of the node in the graph")
+                for types, more in zip(found[name], names_and_types(node), strict=True):
+                    types |= more
+                assert not node.get_client_names_and_types_by_node(name, "/")
+                graph.stop(node)
+                del node
+    graph.close()
+    return found
+
+
+def names_and_types(node):
+    """What the graph has of a node: subscribed, published and served names, with their types."""
+    queries = (
+        node.get_subscriber_names_and_types_by_node,
+        node.get_publisher_names_and_types_by_node,
+        node.get_service_names_and_types_by_node,
+    )
+    return [{name: types[0] for name, types in query(node.get_name(), "/")} for query in queries]
+
+
+def is_listed(node):
+    """Whether the graph, which is filled some time later, has what the node has made."""
+    subscribed, published, served = names_and_types(node)
+    return (
+        published.keys() >= {item.topic_name for item in node.publishers}
+        and subscribed.keys() >= {item.topic_name for item in node.subscriptions}
+        and len(served) >= len(list(node.services))
+        and f"/{node.get_name()}/transition_event" in published
+    )

@@ -42,8 +42,12 @@ subscribed topics:
   image/compressed           sensor_msgs/CompressedImage      instead, with compressed_input
   camera_info                sensor_msgs/CameraInfo           of the same camera: rectified images,
                                                               points and camera infos need it
+  lidar/points               sensor_msgs/PointCloud2          known depth, if the model takes it
   uncertainty/calibration    diagnostic_msgs/DiagnosticArray  the evaluator's estimate of sigma's
                                                               size
+  /tf                        tf2_msgs/TFMessage               pose of the LiDAR, if
+                                                              lidar_to_camera is empty
+  /tf_static                 tf2_msgs/TFMessage               the same
 
 published topics:
   depth/image_rect           sensor_msgs/Image                depth along the optical axis, metres,
@@ -97,8 +101,9 @@ subscribed topics:
   depth/prediction_info      diagnostic_msgs/DiagnosticArray  correction of sigma in force
   lidar/points               sensor_msgs/PointCloud2          ground truth, nearest stamp within
                                                               max_time_difference
-  lidar2/points, ...         sensor_msgs/PointCloud2          of further LiDARs, with the parameter
-                                                              lidars, merged with the first
+  lidar*/points              sensor_msgs/PointCloud2          lidar2/points and so on: of further
+                                                              LiDARs, with the parameter lidars,
+                                                              merged with the first
   ground_truth/image         sensor_msgs/Image                instead, with use_ground_truth_image
   ground_truth/camera_info   sensor_msgs/CameraInfo           rectifies raw ground_truth/image
   /tf                        tf2_msgs/TFMessage               pose of the LiDAR, where
