@@ -35,7 +35,7 @@ def health(clock):
 
 def test_rates_are_per_second_since_the_last_look(health, clock):
     health.count("received", 6)
-    health.drop("stale")
+    health.count("dropped.stale")
     clock.now += 2
     assert health.rates() == {"received": 3.0, "dropped.stale": 0.5}
     clock.now += 1
@@ -62,8 +62,8 @@ def test_percentiles_of_the_last_latencies(health):
 
 def test_drops_by_reason(health):
     health.count("received", 5)
-    health.drop("stale")
-    health.drop("queue_full")
+    health.count("dropped.stale")
+    health.count("dropped.queue_full")
     assert health.dropped() == {"stale": 1, "queue_full": 1}
 
 
@@ -96,7 +96,7 @@ def test_level_and_sentence(health, clock):
         f"stale 3.0/s ({ADVICE['stale']})",
     )
     health.count("received")
-    health.drop("failed")
+    health.count("dropped.failed")
     assert sentence(health, clock) == (
         DiagnosticStatus.ERROR,
         "frames fail; frames lost: failed 1.0/s (see the log)",

@@ -36,6 +36,7 @@ from uncertainty_depth.ros.evaluator_outputs import PLOTTED
 from uncertainty_depth.ros.sigma_messages import model_description
 
 DEADLINE_S = 120
+WRITE_IN_PROCESS = evaluator_outputs.write_in_process  # which other tests replace
 WIDTH = 32
 HEIGHT = 24
 NODE = "/evaluator_node"
@@ -181,7 +182,7 @@ def test_images_are_drawn_for_subscribers(graph, start, make):
 def test_save_acknowledges_then_writes_in_a_process_of_its_own(
     graph, start, make, tmp_path, monkeypatch
 ):
-    monkeypatch.undo()  # as on a robot
+    monkeypatch.setattr(evaluator_outputs, "write_in_process", WRITE_IN_PROCESS)
     output = tmp_path / "report"
     start(output=str(output))
     log = graph.inbox(Log, "/rosout", 50)
@@ -195,7 +196,7 @@ def test_save_acknowledges_then_writes_in_a_process_of_its_own(
     saved = graph.call(Trigger, f"{NODE}/save")
     assert saved.success
     assert saved.message == f"the report of 3 frames is being written to {output}"
-    log.wait_for(lambda line: line.msg == f"report: {output / 'report.html'}")
+    log.wait_for(lambda line: line.msg == f"report: {output / 'report.html'}", 2 * DEADLINE_S)
     summary = summary_of(output)
     assert summary["frames"] == {"read": 3, "evaluated": 3, "skipped": {}}
     assert summary["notes"] == ["waiting: 1"]

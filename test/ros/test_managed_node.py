@@ -1,12 +1,11 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Both nodes as managed nodes: what each transition does, and that a failing one says why."""
+"""All nodes as managed nodes: what each transition does, and that a failing one says why."""
 
 from __future__ import annotations
 
 import gc
 import weakref
 
-import numpy as np
 import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
@@ -15,12 +14,13 @@ from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from rcl_interfaces.msg import Log
-from sensor_msgs.msg import Image
 from std_srvs.srv import SetBool, Trigger
 
-from test.ros.conftest import FakePredictor
+from test.ros.conftest import POSE, FakePredictor
+from uncertainty_depth.ros import depth_node
 from uncertainty_depth.ros.depth_node import DepthNode
 from uncertainty_depth.ros.evaluator_node import EvaluatorNode
+from uncertainty_depth.ros.sigma_node import SigmaNode
 
 TRANSITIONS = {
     "configure": Transition.TRANSITION_CONFIGURE,
@@ -29,11 +29,22 @@ TRANSITIONS = {
     "cleanup": Transition.TRANSITION_CLEANUP,
     "shutdown": Transition.TRANSITION_UNCONFIGURED_SHUTDOWN,
 }
-MS = 1_000_000
-WIDTH = 32
-HEIGHT = 24
-FINALIZED = "the node is finalized; expected it to be started again"
-IDENTITY = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
+NODES = {
+    "depth_node": (DepthNode, {}, "the parameter model is empty", {"model": "fake"}),
+    "evaluator_node": (
+        EvaluatorNode,
+        {"lidar_to_camera": POSE, "min_depth": 5.0, "max_depth": 5.0},
+        "min_depth is 5.0; expected less than max_depth",
+        {"max_depth": 50.0},
+    ),
+    "sigma_node": (
+        SigmaNode,
+        {"confidence_type": "rank_up"},
+        "expected sigma_map:=map.json",
+        {"confidence_type": "variance"},
+    ),
+}
+"""Parameters that a node cannot be configured with, why not, and what mends it."""
 
 
 class Manager:
@@ -56,78 +67,65 @@ class Manager:
         return response.success, response.message
 
 
-def test_the_depth_node_is_managed(graph, start_depth, make):
+@pytest.mark.parametrize("name", NODES)
+def test_every_node_is_managed_and_says_why_it_cannot_start(graph, name, monkeypatch):
+    node_class, wrong, reason, right = NODES[name]
+    monkeypatch.setattr(depth_node, "load_predictor", FakePredictor)
     log = graph.inbox(Log, "/rosout", 50)
-    start_depth(autostart=False, model="")
-    manager = Manager(graph, "depth_node")
+    graph.start(node_class, autostart=False, **wrong)
+    diagnostics = graph.inbox(DiagnosticArray, "/diagnostics")
+    manager = Manager(graph, name)
+    topic = "/image" if name == "depth_node" else "/depth/image_rect"
+
+    def is_subscribed():
+        return graph.node.count_subscribers(topic) > 0
+
     assert manager.state == "unconfigured"
     assert not manager.change("activate")  # not a transition of this state
     assert not manager.change("configure")
-    assert log.wait_for(lambda line: "the parameter model is empty" in line.msg)
-    assert manager.state == "unconfigured"
-    assert graph.set_parameters("/depth_node", model="fake").successful
+    assert log.wait_for(lambda line: reason in line.msg)
+    success, answer = manager.enable(True)
+    assert (success, reason in answer, manager.state) == (False, True, "unconfigured")
+    told = diagnostics.wait_for(lambda message: reason in message.status[0].message)
+    assert told.status[0].level == told.status[0].ERROR
+    assert graph.set_parameters(f"/{name}", **right).successful
     assert manager.change("configure")
-    assert (manager.state, graph.node.count_subscribers("/image")) == ("inactive", 0)
-    depths = graph.inbox(Image, "depth/image_rect")
-    assert manager.change("activate")
-    images = graph.publisher(Image, "image")
-    images.publish(make.image(1, np.zeros((HEIGHT, WIDTH, 3), np.uint8)))
-    depths.wait(1)
-    loads = FakePredictor.loads
-    model = weakref.ref(FakePredictor.newest)
-    FakePredictor.newest = None
-    assert manager.change("deactivate")
-    graph.until(lambda: not images.get_subscription_count(), "subscription any more")
-    assert graph.set_parameters("/depth_node", queue_size=3).successful
-    assert manager.change("activate")
-    graph.until(images.get_subscription_count, "subscription")
-    images.publish(make.image(2, np.zeros((HEIGHT, WIDTH, 3), np.uint8)))
-    depths.wait(2)
-    assert FakePredictor.loads == loads
-    assert manager.change("deactivate")
+    assert (manager.state, is_subscribed()) == ("inactive", False)
+    for start, stop in (("activate", "deactivate"), (True, False)):
+        if start is True:
+            assert manager.enable(True) == manager.enable(True) == (True, "active")
+        else:
+            assert manager.change(start)
+        graph.until(is_subscribed, "the subscription")
+        if stop is False:
+            assert manager.enable(False) == manager.enable(False) == (True, "inactive")
+        else:
+            assert manager.change(stop)
+        graph.until(lambda: not is_subscribed(), "subscription any more")
+    diagnostics.wait_for(lambda message: message.status[0].message.startswith("inactive"))
     assert manager.change("cleanup")
-    gc.collect()
-    assert (manager.state, model()) == ("unconfigured", None)
+    assert manager.state == "unconfigured"
     assert manager.change("shutdown")
     assert manager.state == "finalized"
-    assert manager.enable(True) == (False, FINALIZED)
+    finalized = "the node is finalized; expected it to be started again"
+    assert manager.enable(True) == (False, finalized)
 
 
-def test_enable_starts_and_stops_the_depth_node_and_says_why_it_cannot(graph, tiny_model):
-    graph.start(DepthNode, autostart=False, model="/no/such/model")
-    manager = Manager(graph, "depth_node")
-    health = graph.inbox(DiagnosticArray, "/diagnostics")
-    success, reason = manager.enable(True)
-    assert not success
-    assert "model folder /no/such/model does not exist" in reason
-    told = health.wait_for(lambda message: reason in message.status[0].message)
-    assert told.status[0].level == told.status[0].ERROR
-    assert graph.set_parameters("/depth_node", model=str(tiny_model)).successful
-    assert manager.enable(True) == (True, "active")
-    assert manager.enable(True) == (True, "active")
-    assert manager.enable(False) == (True, "inactive")
-    health.wait_for(lambda message: message.status[0].message.startswith("inactive"))
-    assert manager.enable(False) == (True, "inactive")
-    assert manager.enable(True) == (True, "active")
+def test_a_cleaned_up_depth_node_has_freed_its_model(graph, start_depth):
+    node = start_depth()
+    model = weakref.ref(FakePredictor.newest)
+    FakePredictor.newest = None
+    node.trigger_deactivate()
+    assert model() is not None
+    node.trigger_cleanup()
+    gc.collect()
+    assert model() is None
 
 
-def test_the_evaluator_is_managed_and_says_why_it_cannot_start(graph, tmp_path):
-    output = tmp_path / "report"
-    graph.start(EvaluatorNode, autostart=False, lidar_to_camera=IDENTITY, output=str(output))
-    manager = Manager(graph, "evaluator_node")
+def test_an_evaluator_that_is_not_active_saves_nothing(graph, tmp_path):
+    graph.start(EvaluatorNode, autostart=False, lidar_to_camera=POSE, output=str(tmp_path / "r"))
     saved = graph.call(Trigger, "/evaluator_node/save")
-    assert (saved.success, saved.message) == (
-        False,
-        "the node is unconfigured; expected it to be active",
-    )
-    assert manager.change("configure")
-    assert not output.exists()
-    assert manager.change("activate")
-    assert manager.change("deactivate")
-    assert (output / "summary.json").exists()
-    assert manager.change("cleanup")
-    success, reason = manager.enable(True)
-    assert (success, manager.state) == (False, "unconfigured")
-    assert f"{output}" in reason
-    assert graph.set_parameters("/evaluator_node", overwrite=True).successful
-    assert manager.enable(True) == (True, "active")
+    assert not saved.success
+    assert saved.message == "the node is unconfigured; expected it to be active"
+    assert Manager(graph, "evaluator_node").change("configure")
+    assert not (tmp_path / "r").exists()

@@ -115,10 +115,6 @@ class Health:
         self._counts[name] += amount
         self._last_s[name] = self._clock()
 
-    def drop(self, reason: str) -> None:
-        """Count a dropped message that is not a frame."""
-        self.count(f"dropped.{reason}")
-
     def duration(self, name: str, milliseconds: float) -> None:
         """Add a duration. NaN, an age without a clock, is ignored."""
         if not np.isnan(milliseconds):

@@ -70,10 +70,6 @@ class Worker(Generic[Item]):
                 self._changed.notify()
         return future
 
-    def post(self, job: Callable[[], Any]) -> None:
-        """Run `job` as `call` does, and log its exception."""
-        self.call(job).add_done_callback(_log_failure)
-
     def stop(self, timeout_s: float | None = None) -> bool:
         """Finish the items in hand and the jobs, drop all other items, and end the thread.
 
@@ -90,11 +86,6 @@ class Worker(Generic[Item]):
             self._dropped(item, "shutdown")
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
-
-    def waiting(self) -> int:
-        """Return the number of items that wait."""
-        with self._changed:
-            return sum(map(len, self._queues))
 
     def _run(self) -> None:
         while (task := self._next()) is not None:
@@ -125,8 +116,3 @@ def _settle(future: Future, job: Callable[[], Any]) -> None:
         future.set_result(job())
     except Exception as error:
         future.set_exception(error)
-
-
-def _log_failure(future: Future) -> None:
-    if not future.cancelled() and (error := future.exception()) is not None:
-        logger.error("a job failed", exc_info=error)
