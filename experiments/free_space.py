@@ -96,7 +96,7 @@ REAL_MARGINS = (
     "sigma, one bound",
     "sigma, one bound, shuffled",
 )
-"""Of real drives, which have no LiDAR to correct sigma and no floor to tell obstacles from."""
+"""Of real drives, which have no LiDAR to correct sigma."""
 SCALED_MARGINS = ("relative", "sigma", "relative, one bound", "sigma, one bound")
 """Of real drives, by the depth at the followed scale."""
 DRAWN = (
@@ -132,8 +132,10 @@ class Settings:
     pixels: int = 20
 
 
-TUBE = replace(Settings(), low_m=-0.3, high_m=0.3)
-"""Of a real drive, whose floor is not known: a square tube along the optical axis."""
+SLAB = replace(Settings(), half_width_m=5.0, low_m=-0.3, high_m=0.3)
+"""Of a real drive, whose floor is not known: what is at the height of the camera."""
+RAYS = 16
+"""Of a frame of a real drive: sectors of equal azimuth, as those of a costmap's sensor."""
 
 
 def obstacle_pixels(
@@ -185,8 +187,18 @@ def distances(
     settings: Settings,
     rng: np.random.Generator,
     names: Sequence[str] = tuple(MARGINS),
-) -> dict[str, Any]:
-    """Return the true free distance of a frame, and those of each margin at its sizes."""
+    sectors: int = 1,
+) -> list[dict[str, Any]]:
+    """Return the true free distance, and those of each margin at its sizes, by sector.
+
+    Args:
+        view: the frame; pixels whose depth or truth is not known count as free.
+        online_sigma_m: (P,) metres, sigma as corrected by the LiDAR.
+        settings: the corridor.
+        rng: shuffles sigma over the pixels of the frame.
+        names: of the margins.
+        sectors: number of parts of equal azimuth that the frame is cut into.
+    """
     units: Mapping[str, Floats] = {
         "constant": np.ones_like(view.depth_m),
         "depth": view.depth_m,
@@ -196,6 +208,23 @@ def distances(
         "mean sigma": np.full_like(view.sigma_m, np.nanmean(view.sigma_m)),
     }
     known = np.isfinite(view.truth_m) & np.isfinite(view.depth_m)
+    azimuths = np.arctan2(view.rays[:, 1], view.rays[:, 0])
+    edges = np.linspace(azimuths.min(), azimuths.max(), sectors + 1)[1:-1]
+    sector_of = np.digitize(azimuths, edges)
+    return [
+        _of_sector(view, units, settings, names, known & (sector_of == sector))
+        for sector in range(sectors)
+    ]
+
+
+def _of_sector(
+    view: View,
+    units: Mapping[str, Floats],
+    settings: Settings,
+    names: Sequence[str],
+    known: NDArray[np.bool_],
+) -> dict[str, Any]:
+    """Return the distances by those pixels alone that are known, (P,)."""
     rays = view.rays[known]
     depth_m = view.depth_m[known]
     true_m = view.truth_m[known]
@@ -220,22 +249,24 @@ def distances(
 
 
 def score_drive(folder: Path, drives: mapping_drives.Drives) -> list[list[dict[str, Any]]]:
-    """Return the distances of each frame of each part of a real drive, by scale and margin.
+    """Return the distances along the rays of each part of a real drive, by scale and margin.
 
     Margins of the depth at the followed scale are named "online scale, ...".
     """
     rng = np.random.default_rng(0)
     parts = []
     for moments in mapping_drives.parts(folder, drives):
-        frames = []
+        rays = []
         for _, views in moments:
             own = _thinned(views[""])
             scaled = _thinned(views["online scale, "])
-            frame = distances(own, own.sigma_m, TUBE, rng, REAL_MARGINS)
-            by_scaled = distances(scaled, scaled.sigma_m, TUBE, rng, SCALED_MARGINS)
-            frame |= {f"online scale, {name}": by_scaled[name] for name in SCALED_MARGINS}
-            frames.append(frame)
-        parts.append(frames)
+            by_own = distances(own, own.sigma_m, SLAB, rng, REAL_MARGINS, RAYS)
+            by_scaled = distances(scaled, scaled.sigma_m, SLAB, rng, SCALED_MARGINS, RAYS)
+            rays += [
+                ray | {f"online scale, {name}": followed[name] for name in SCALED_MARGINS}
+                for ray, followed in zip(by_own, by_scaled, strict=True)
+            ]
+        parts.append(rays)
     return parts
 
 
@@ -262,7 +293,8 @@ def score(seed: int, settings: Settings) -> list[list[dict[str, Any]]]:
     worlds = []
     for number in range(settings.worlds):
         views = drive(config, number, predictor, lidar=True)
-        worlds.append([distances(view, online_sigma(view), settings, rng) for view in views])
+        frames = (distances(view, online_sigma(view), settings, rng) for view in views)
+        worlds.append(list(chain.from_iterable(frames)))
     return worlds
 
 
@@ -367,7 +399,7 @@ def table(curves: dict[str, Curve]) -> tuple[list[str], list[list[str]]]:
     header = ["margin"]
     for allowed in ALLOWED:
         header += [
-            f"given away at {allowed:.0%} dangerous frames, m",
+            f"given away at {allowed:.0%} dangerous, m",
             "against a relative margin, m",
             "size by the other worlds: dangerous, m given away",
         ]
@@ -443,7 +475,7 @@ def run(output: Path, seeds: int, quick: bool, data: Path | None = None) -> None
         "margins": {name: curve.summary() for name, curve in by_margin.items()},
     }
     real = mapping_drives.resumed(
-        output, quick, data, {"tube": asdict(TUBE), "margins": margins}, score_drive
+        output, quick, data, {"slab": asdict(SLAB), "rays": RAYS, "margins": margins}, score_drive
     )
     for name, parts in real.items():
         by_margin_there = curves([part for part in parts if part])

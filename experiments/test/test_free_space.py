@@ -60,7 +60,7 @@ def test_margins_shorten_it_as_they_say():
 
 def test_every_margin_of_size_zero_is_the_depth_alone():
     view = View(CAMERA, RAYS, np.eye(4), wall(2.0), wall(2.5), 0.1 * wall(2.5))
-    frame = distances(view, view.sigma_m, Settings(), np.random.default_rng(0))
+    (frame,) = distances(view, view.sigma_m, Settings(), np.random.default_rng(0))
     assert frame["true"] == pytest.approx(2.0)
     for name, margin in MARGINS.items():
         if margin.obstacles != "half a sigma":
@@ -78,11 +78,21 @@ def test_one_bound_finds_an_obstacle_that_the_depth_takes_for_floor():
     sigma_m = 0.01 * depth_m
     sigma_m[box] = depth_m[box] - truth_m[box]
     view = View(CAMERA, RAYS, np.eye(4), truth_m, depth_m, sigma_m)
-    frame = distances(view, sigma_m, Settings(), np.random.default_rng(0))
+    (frame,) = distances(view, sigma_m, Settings(), np.random.default_rng(0))
     assert frame["true"] == pytest.approx(2.0)
     below_one = int(np.searchsorted(MARGINS["sigma"].sizes, 1.0)) - 1
     assert frame["sigma"][below_one] > 3.0
     assert 2.0 < frame["sigma, one bound"][below_one] < 2.5
+
+
+def test_rays_see_what_is_in_their_own_sector():
+    """A wall at 3 m, and on the left, where y is positive, one at 1.5 m."""
+    truth_m = np.where(RAYS[:, 1] > 0, wall(1.5), wall(3.0))
+    view = View(CAMERA, RAYS, np.eye(4), truth_m, truth_m, 0.1 * truth_m)
+    rng = np.random.default_rng(0)
+    rays = distances(view, view.sigma_m, free_space.SLAB, rng, ("constant",), sectors=4)
+    assert [ray["true"] for ray in rays] == pytest.approx([3.0, 3.0, 1.5, 1.5])
+    assert [ray["constant"][0] for ray in rays] == pytest.approx([3.0, 3.0, 1.5, 1.5])
 
 
 def frames_of(worlds: list[list[float]]) -> list[list[dict]]:
