@@ -1,7 +1,7 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """How far does a camera's known height over the floor tell the scale of its depth?
 
-python -m benchmarks.camera_height [--worlds 12] [--frames 16] [--model demo indoor]
+python -m benchmarks.camera_height [--worlds 8] [--frames 12] [--model demo indoor]
 
 In rendered rooms, of which a model has seen none: a flat floor at an exact height, the best case.
 The floor's depth is known at each pixel below the horizon, and the mode of ln(that / predicted
@@ -18,11 +18,11 @@ import numpy as np
 
 from experiments.robot_worlds import Floats, View, drive, make_config
 from experiments.tables import markdown
+from synthetic.sensors import CAMERA_HEIGHT
 from uncertainty_depth.calibration.depth_scale import ScaleEstimate, frame_log_scale
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.model_location import NAMES
-from uncertainty_depth.synthetic.sensors import CAMERA_HEIGHT
 
 RATE = 2.0
 LATE = 2
@@ -84,8 +84,8 @@ def _scores(view: View, log_scale: float, true: float) -> tuple[float, float, fl
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--worlds", type=int, default=12)
-    parser.add_argument("--frames", type=int, default=16)
+    parser.add_argument("--worlds", type=int, default=8)
+    parser.add_argument("--frames", type=int, default=12)
     parser.add_argument("--model", nargs="+", choices=NAMES, default=["demo", "indoor"])
     arguments = parser.parse_args()
     config = replace(make_config(900, arguments.worlds, arguments.frames), rate=RATE)

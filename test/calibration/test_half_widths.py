@@ -73,6 +73,7 @@ def test_the_predictor_takes_them_from_the_calibration_in_use(model):
     predictor.config = PredictorConfig(samples=2, device="cpu", calibrated=False)
     assert predictor.half_widths is BY_DISTRIBUTION["gaussian"]
     assert predictor.describe()["interval"] == "gaussian distribution"
+    assert "half_widths" not in predictor.describe()
 
 
 def test_a_folder_with_wrong_half_widths_is_refused_by_its_file(model):

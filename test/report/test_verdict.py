@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.records import DepthPrediction, Frame, Skipped
 from uncertainty_depth.report.evaluation import Evaluation
@@ -229,6 +230,25 @@ def test_gaussian_head_is_judged_by_gaussian_metrics(evaluate_moments, model):
     assert colors(judge(evaluation, model | {"head": "gaussian"}, []))["size"] == "green"
     checks = judge(evaluation, model | {"head": "gaussian"}, []).lines[2].checks
     assert {check.name.split("(")[-1].split(")")[0].lower() for check in checks} == {"gaussian"}
+
+
+def test_measured_intervals_are_judged_in_place_of_the_distributions(evaluate_moments, model):
+    """Gaussian errors of a model with a Laplace head, whose calibration measured the widths."""
+
+    def gaussian(moment):
+        return moment.truth + moment.random.normal(0, moment.sigma), moment.sigma
+
+    def auce(half_widths):
+        described = model | {"head": "laplace", "half_widths": half_widths}
+        lines = judge(evaluation, described, []).lines
+        (check,) = [check for check in lines[2].checks if check.name.startswith("AUCE")]
+        return check.value
+
+    evaluation = evaluate_moments(gaussian, frames=24)
+    by_law = auce(None)
+    assert by_law > 0.05
+    assert auce(BY_DISTRIBUTION["gaussian"].at_levels) < 0.01
+    assert auce([1.0, "damaged"]) == by_law
 
 
 def test_verdict_of_nothing_scored_says_why():

@@ -52,6 +52,11 @@ class HalfWidths:
                 f"{len(CONFIDENCE_LEVELS)} finite numbers of at least 0, none below the one before"
             )
 
+    def to_mapping(self) -> dict[str, Any]:
+        """Return what the description of a model says: the origin, and values if measured."""
+        values = {KEY: list(self.at_levels)} if self.origin == MEASURED else {}
+        return {"interval": self.origin, **values}
+
     def at(self, coverage: float) -> float:
         """Return the half width in sigmas of the interval at `coverage`, 0.01 to 0.99."""
         return float(np.interp(coverage, CONFIDENCE_LEVELS, self.at_levels))

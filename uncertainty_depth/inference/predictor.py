@@ -385,7 +385,7 @@ class Predictor:
             "calibration": self._settings.sigma_map.name if config.calibrated else "off",
             **({"fitted_to": fitted_to.to_mapping()} if fitted_to else {}),
             **({"widened": "where unfamiliar"} if config.widen_unfamiliar else {}),
-            "interval": self._settings.half_widths.origin,
+            **self._settings.half_widths.to_mapping(),
             **({"frame_guarantee": guarantee.sentence()} if guarantee else {}),
             "parameters": sum(tensor.numel() for tensor in weights),
             "backbone": network_config.backbone,

@@ -238,6 +238,13 @@ def covered_shares(law: str, sums: Sums) -> Floats:
     return of.bins.below(sums[f"{of.ratio}s"], widths) / pixels
 
 
+def auce_by(half_widths: Floats, sums: Sums) -> Floats:
+    """Return AUCE of intervals of these (99,) half widths in sigmas: measured, of no law."""
+    of = _OF[sums.candidate]
+    covered = of.bins.below(sums[f"{of.ratio}s"], half_widths)
+    return area_of_miscoverage(covered / sums["pixels"][:, None])
+
+
 def _nll(law: str, sums: Sums) -> Floats:
     of = _OF[sums.candidate]
     distribution = DISTRIBUTIONS[law]

@@ -31,13 +31,19 @@ from uncertainty_depth.metrics.registry import (
     NOT_NEGATIVE,
     SHARE,
     Metric,
+    auce_by,
     ratio_quantile,
     share_below,
 )
 from uncertainty_depth.metrics.sparsification import POGGI
 from uncertainty_depth.metrics.state import BLOCK_GRID, MAX_LOG_ERROR, TRUTH, Sums
 from uncertainty_depth.report.bootstrap import FEW_BLOCKS_SPREAD, Interval, Resampled
-from uncertainty_depth.report.model_facts import is_recorded, law_of, median_depth_of
+from uncertainty_depth.report.model_facts import (
+    half_widths_of,
+    is_recorded,
+    law_of,
+    median_depth_of,
+)
 
 GREEN = "green"
 RED = "red"
@@ -171,6 +177,9 @@ def size_checks(sample: Resampled, model: Mapping[str, Any]) -> list[Check]:
         fitted, against = _better({name: sample.rows(metric, name) for name in BASELINES})
         tolerance = AUCE_TOLERANCE if name == "auce" else CRPS_TOLERANCE * float(fitted[0])
         scale = 0.1 if name == "auce" else 2 * CRPS_TOLERANCE * float(fitted[0])
+        if name == "auce" and (widths := half_widths_of(model)) is not None:
+            measured = "AUCE (measured intervals)"
+            metric = replace(metric, label=measured, compute=partial(auce_by, widths))
         method = sample.rows(metric)
         checks.append(_no_worse(metric, sample, method, fitted, against, tolerance, scale))
     return checks

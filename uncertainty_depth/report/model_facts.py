@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from uncertainty_depth.calibration.half_widths import MEASURED, HalfWidths
+from uncertainty_depth.errors import ModelError
 from uncertainty_depth.metrics.calibration import distribution_of
 from uncertainty_depth.metrics.frame import GRID
 
@@ -22,6 +24,14 @@ def law_of(model: Mapping[str, Any]) -> str:
 def is_recorded(model: Mapping[str, Any]) -> bool:
     """Return whether the depth is a camera's or was recorded: nothing is known of a training."""
     return model.get("method") == "recorded"
+
+
+def half_widths_of(model: Mapping[str, Any]) -> NDArray[np.float64] | None:
+    """Return the measured half widths of the intervals, (99,) in sigmas; None if not measured."""
+    try:
+        return np.array(HalfWidths(MEASURED, tuple(map(float, model["half_widths"]))).at_levels)
+    except (KeyError, TypeError, ValueError, OverflowError, ModelError):
+        return None
 
 
 def part_of(description: Mapping[str, Any], name: str) -> Mapping[str, Any]:

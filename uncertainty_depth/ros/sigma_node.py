@@ -250,7 +250,7 @@ def description_of(interpreter: Interpreter) -> dict[str, Any]:
         "head": distribution_of(interpreter),
         "confidence_type": config.confidence_type or "sigma",
         "calibration": "off" if saved is None else saved.sigma_map.name,
-        "interval": half_widths_of(interpreter).origin,
+        **half_widths_of(interpreter).to_mapping(),
         **({} if guarantee is None else {"frame_guarantee": guarantee.sentence()}),
     }
 
