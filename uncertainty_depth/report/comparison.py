@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
@@ -28,9 +27,10 @@ from uncertainty_depth.metrics import OnlineMetrics
 from uncertainty_depth.metrics.registry import BY_NAME, BY_VALUE, METRICS
 from uncertainty_depth.metrics.state import Block
 from uncertainty_depth.report.bootstrap import REPLICATES, Interval, Resampled, block_length
+from uncertainty_depth.report.frame_plots import number_axis
 from uncertainty_depth.report.model_facts import law_of
 from uncertainty_depth.report.page import base64_text, headline_names, note, render_template, title
-from uncertainty_depth.report.plots import ERROR_LABELS, PLOT_DPI, SIZE, distances, style
+from uncertainty_depth.report.plots import ERROR_LABELS, LOG_STEPS, PLOT_DPI, distances, one_plot
 from uncertainty_depth.report.saved_state import SavedReport, check_same_config
 
 Floats = NDArray[np.float64]
@@ -249,6 +249,7 @@ COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#00
 """Of Okabe and Ito; colour-blind readers can tell them apart."""
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (6, 1.5, 1, 1.5)), (0, (1, 1)))
 ORACLE_ALPHA = 0.45
+PANEL = (4.2, 3.3)  # inches; three side by side on a wide page
 
 
 def write(comparison: Comparison, folder: Path, command: str) -> Path:
@@ -372,12 +373,22 @@ def _signed(gap: Interval, digits: int = 4) -> str:
 
 
 def figures(comparison: Comparison) -> dict[str, Figure]:
-    """Return the plots by file name; curves cover all of a report's frames."""
+    """Return the plots by file name; curves cover all of a report's frames.
+
+    Each is a figure of its own: a page puts as many side by side as fit, on a telephone one.
+    """
     curves = [report.evaluation.metrics.curves() for report in comparison.reports]
+    names = comparison.names
     return {
-        "sparsification": _sparsification(curves, comparison.names),
-        "reliability": _reliability(curves, comparison.names),
-        "by_distance": _by_distance(curves, comparison.names),
+        **{
+            f"sparsification_{name}": _sparsification(curves, names, name) for name in ERROR_LABELS
+        },
+        "reliability": _reliability(curves, names, "reliability", "Gaussian"),
+        "reliability_laplace": _reliability(curves, names, "reliability_laplace", "Laplace"),
+        "mae_by_distance": _by_distance(curves, names, "mae", "MAE (m)"),
+        "n_merci_by_distance": _by_distance(
+            curves, names, "n_merci", "n-MeRCI (0 best, 1 no information)"
+        ),
         "frames": _frames(comparison),
     }
 
@@ -393,62 +404,54 @@ def _lines(names: Sequence[str]) -> list[dict[str, Any]]:
     ]
 
 
-def _panels(columns: int, titles: Sequence[str]) -> tuple[Figure, Sequence[Axes]]:
-    figure = Figure(figsize=(SIZE[0] * 0.8 * columns, SIZE[1]), layout="constrained")
-    panels = figure.subplots(1, columns, squeeze=False)[0]
-    for axes, text in zip(panels, titles, strict=True):
-        style(axes, text)
-    return figure, panels
+def _sparsification(
+    curves: Sequence[dict[str, Any]], names: Sequence[str], statistic: str
+) -> Figure:
+    figure, axes = one_plot("Sparsification (dim: oracle), mean over images", PANEL)
+    for curve, line in zip(curves, _lines(names), strict=True):
+        values = curve["sparsification"][statistic]
+        removed = 100 * values["fractions"]
+        axes.plot(removed, values["method"], **line)
+        dim = {**line, "label": None, "alpha": ORACLE_ALPHA, "linewidth": 0.9}
+        axes.plot(removed, values["oracle"], **dim)
+    axes.set(xlabel="most uncertain pixels removed (%)", ylabel=ERROR_LABELS[statistic])
+    axes.set(xlim=(0, 100), ylim=(0, None))
+    return _with_legend(figure)
 
 
-def _sparsification(curves: Sequence[dict[str, Any]], names: Sequence[str]) -> Figure:
-    figure, panels = _panels(3, ["Sparsification, mean over images", "dim: oracle", ""])
-    for axes, (statistic, label) in zip(panels, ERROR_LABELS.items(), strict=True):
-        for curve, line in zip(curves, _lines(names), strict=True):
-            values = curve["sparsification"][statistic]
-            removed = 100 * values["fractions"]
-            axes.plot(removed, values["method"], **line)
-            dim = {**line, "label": None, "alpha": ORACLE_ALPHA, "linewidth": 0.9}
-            axes.plot(removed, values["oracle"], **dim)
-        axes.set(xlabel="most uncertain pixels removed (%)", ylabel=label)
-        axes.set(xlim=(0, 100), ylim=(0, None))
-    panels[0].legend(frameon=False, fontsize=8)
-    return figure
+def _reliability(
+    curves: Sequence[dict[str, Any]], names: Sequence[str], key: str, law: str
+) -> Figure:
+    figure, axes = one_plot(f"{law} intervals (grey: calibrated)", PANEL)
+    axes.plot([0, 100], [0, 100], color="#666666", linewidth=0.8)
+    for curve, line in zip(curves, _lines(names), strict=True):
+        axes.plot(100 * curve[key]["levels"], 100 * curve[key]["method"], **line)
+    axes.set(xlabel="confidence level p (%)", ylabel="errors inside the interval (%)")
+    axes.set(xlim=(0, 100), ylim=(0, 100))
+    return _with_legend(figure)
 
 
-def _reliability(curves: Sequence[dict[str, Any]], names: Sequence[str]) -> Figure:
-    keys = {"reliability": "Gaussian intervals", "reliability_laplace": "Laplace intervals"}
-    figure, panels = _panels(2, list(keys.values()))
-    for axes, key in zip(panels, keys, strict=True):
-        axes.plot([0, 100], [0, 100], color="#666666", linewidth=0.8, label="calibrated")
-        for curve, line in zip(curves, _lines(names), strict=True):
-            axes.plot(100 * curve[key]["levels"], 100 * curve[key]["method"], **line)
-        axes.set(xlabel="confidence level p (%)", ylabel="errors inside the interval (%)")
-        axes.set(xlim=(0, 100), ylim=(0, 100))
-    panels[0].legend(frameon=False, fontsize=8)
-    return figure
-
-
-def _by_distance(curves: Sequence[dict[str, Any]], names: Sequence[str]) -> Figure:
-    figure, panels = _panels(2, ["MAE by true distance", "n-MeRCI by true distance"])
-    for axes, key in zip(panels, ("mae", "n_merci"), strict=True):
-        for curve, line in zip(curves, _lines(names), strict=True):
-            middle, enough = distances(curve["by_distance"])
-            axes.plot(middle, np.where(enough, curve["by_distance"][key], np.nan), **line)
-        axes.set(xlabel="true depth (m)", xscale="log", ylim=(0, None))
-    panels[0].set(ylabel="MAE (m)")
-    panels[1].set(ylabel="n-MeRCI (0 best, 1 no information)")
-    panels[0].legend(frameon=False, fontsize=8)
-    return figure
+def _by_distance(
+    curves: Sequence[dict[str, Any]], names: Sequence[str], key: str, label: str
+) -> Figure:
+    figure, axes = one_plot(f"{label.partition(' (')[0]} by true distance", PANEL)
+    for curve, line in zip(curves, _lines(names), strict=True):
+        middle, enough = distances(curve["by_distance"])
+        axes.plot(middle, np.where(enough, curve["by_distance"][key], np.nan), **line)
+    axes.set(xlabel="true depth (m)", ylabel=label, xscale="log", ylim=(0, None))
+    number_axis(axes.xaxis, LOG_STEPS)
+    return _with_legend(figure)
 
 
 def _frames(comparison: Comparison) -> Figure:
-    figure = Figure(figsize=(2 * SIZE[0] * 0.8, SIZE[1] * 0.8), layout="constrained")
-    axes = figure.subplots()
-    style(axes, "Each common frame")
+    figure, axes = one_plot("Each common frame", PANEL)
     for values, line in zip(comparison.series, _lines(comparison.names), strict=True):
         axes.plot(np.arange(len(values)), values, marker=".", markersize=3, linewidth=0.8, **line)
     axes.set(xlabel="common frame, in the order of the first report", ylabel=WORST_BY)
     axes.set(ylim=(0, None))
-    axes.legend(frameon=False, fontsize=8)
+    return _with_legend(figure)
+
+
+def _with_legend(figure: Figure) -> Figure:
+    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8)
     return figure

@@ -31,6 +31,7 @@ from uncertainty_depth.report.images import (
 
 WIDE = 2.0  # aspect above which there are two columns of panels instead of three
 FIGURE_WIDTH = 10.0  # inches; small, so that titles stay readable at a reduced size
+PANEL_SHARE = 0.84  # of a column's width; its colour bar has the rest
 FRAME_DEPTH_COLORS = "turbo_r"
 """Near is red, far is blue."""
 MAX_DEPTH_RATIO = 100.0
@@ -56,7 +57,7 @@ def frame_plot(example: Example) -> Figure:
     height, width = depth.shape
     columns = 2 if width / height > WIDE else 3
     rows = 6 // columns
-    panel_height = FIGURE_WIDTH / columns * panel_aspect(depth.shape)
+    panel_height = PANEL_SHARE * FIGURE_WIDTH / columns * panel_aspect(depth.shape)
     figure = Figure(figsize=(FIGURE_WIDTH, rows * (panel_height + 0.4)), layout="compressed")
     axes = figure.subplots(rows, columns).reshape(-1)
     _draw_image(axes[0], example)
@@ -84,7 +85,7 @@ def _draw(
     axis.set_title(title)
     bar = axis.figure.colorbar(image, ax=axis, fraction=0.05, pad=0.02, extend="max")
     if isinstance(scale, LogNorm):
-        _number(bar.ax.yaxis, (1, 2, 3, 5, 7))
+        number_axis(bar.ax.yaxis, (1, 2, 3, 5, 7))
 
 
 def _draw_image(axis: Axes, example: Example) -> None:
@@ -102,8 +103,8 @@ def _percentile(values: NDArray[np.floating], percent: float) -> float:
     return float(np.percentile(finite, percent)) if finite.size else 1.0
 
 
-def _number(axis: Axis, steps: Sequence[float]) -> None:
-    """Write the numbers of a logarithmic axis as 2, not as 2 x 10^0."""
+def number_axis(axis: Axis, steps: Sequence[float]) -> None:
+    """Number a logarithmic axis at multiples of the powers of ten: as 2, not as 2 x 10^0."""
     axis.set_major_locator(LogLocator(subs=steps))
     axis.set_major_formatter(ScalarFormatter())
     axis.set_minor_formatter(NullFormatter())
@@ -184,7 +185,7 @@ def _color_bar(norm: LogNorm, width: int, points: int) -> NDArray[np.uint8]:
     bar = figure.colorbar(
         ScalarMappable(norm, FRAME_DEPTH_COLORS), cax=axes, orientation="horizontal"
     )
-    _number(bar.ax.xaxis, (1, 1.5, 2, 3, 4, 5, 7))
+    number_axis(bar.ax.xaxis, (1, 1.5, 2, 3, 4, 5, 7))
     bar.ax.tick_params(labelsize=15, pad=2)
     bar.set_label(f"depth (m), {points:,} points", fontsize=15, labelpad=0)
     canvas.draw()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from uncertainty_depth.figure_bytes import encoded, encoded_pixels
@@ -19,7 +20,7 @@ from uncertainty_depth.metrics import OnlineMetrics
 from uncertainty_depth.metrics.calibration import of_law
 from uncertainty_depth.metrics.registry import BY_NAME, COVERAGE_LEVELS
 from uncertainty_depth.report.examples import Example
-from uncertainty_depth.report.frame_plots import frame_plot, lidar_overlay
+from uncertainty_depth.report.frame_plots import frame_plot, lidar_overlay, number_axis
 from uncertainty_depth.report.images import MISSING_COLOR, SIGMA_COLORS
 from uncertainty_depth.report.page import FrameImage, Images
 from uncertainty_depth.report.positions import Positions
@@ -54,6 +55,7 @@ ERROR_LABELS = {
 }
 PLOTTED = ("method", "proportional_to_depth", "constant")
 SIZE = (5.2, 3.6)
+LOG_STEPS = (1, 1.5, 2, 3, 5, 7)
 ENOUGH_PIXELS = 100
 MARKED_LEVELS = (0.68, 0.95)
 PLOT_DPI = 110
@@ -129,7 +131,7 @@ def sparsification_figure(curves: dict[str, Any], statistic: str = "rmse") -> Fi
         curves: from `OnlineMetrics.curves`.
         statistic: "abs_rel", "rmse" or "a1".
     """
-    figure, axes = _figure(f"Sparsification, {curves['variant']}, mean over the images")
+    figure, axes = one_plot(f"Sparsification, {curves['variant']}, mean over the images")
     if not curves["pixels"]:
         return figure
     curve = curves["sparsification"][statistic]
@@ -178,7 +180,7 @@ def n_merci_figure(curves: dict[str, Any]) -> Figure:
     It is plotted at alphas whose largest covered error is above the mean error. The denominator is
     zero (a pole) if both are equal, and negative below. Negative values are left out.
     """
-    figure, axes = _figure("n-MeRCI over all pixels (Moukari et al. 2019)")
+    figure, axes = one_plot("n-MeRCI over all pixels (Moukari et al. 2019)")
     curve = curves["n_merci"]
     values = {}
     for name in PLOTTED:
@@ -209,7 +211,9 @@ def reliability_figure(curves: dict[str, Any], law: str = "gaussian") -> Figure:
 
     Above the diagonal sigma is too large, below it too small; 68 and 95 % are marked.
     """
-    figure, axes = _figure(f"Reliability of {law.title()} intervals (Gustafsson et al. 2020)")
+    figure, axes = one_plot("")
+    title = f"Reliability of {law.title()} intervals (Gustafsson et al. 2020)"
+    axes.set_title(title, fontsize=10, pad=28)  # above the two coverages
     curve = curves[of_law("reliability", law)]
     for level in MARKED_LEVELS:
         _mark_coverage(axes, level, float(np.interp(level, curve["levels"], curve["method"])))
@@ -232,17 +236,13 @@ def reliability_figure(curves: dict[str, Any], law: str = "gaussian") -> Figure:
 
 
 def _mark_coverage(axes: Axes, level: float, covered: float) -> None:
-    """Mark the fraction that the interval of a level covers."""
+    """Mark the fraction that the interval of a level covers, and write it above the axes."""
+    color = LINES["method"]["color"]
     axes.axvline(100 * level, color="#BBBBBB", linewidth=0.8, zorder=0)
-    axes.plot(100 * level, 100 * covered, "o", color=LINES["method"]["color"], zorder=5)
-    axes.annotate(
-        f"{100 * covered:.1f} % at {100 * level:.0f} %",
-        (100 * level, 100 * covered),
-        (0, -16 if covered > 0.5 else 7),
-        textcoords="offset points",
-        ha="right" if level > 0.9 else "center",
-        fontsize=8,
-    )
+    axes.plot(100 * level, 100 * covered, "o", color=color, zorder=5)
+    place: dict[str, Any] = {"transform": axes.get_xaxis_transform(), "ha": "center"}
+    text = f"{100 * covered:.1f} %\nin {100 * level:.0f} %"
+    axes.text(100 * level, 1.01, text, color=color, fontsize=8, va="bottom", **place)
 
 
 def distance_figure(curves: dict[str, Any], law: str = "gaussian") -> Figure:
@@ -272,6 +272,7 @@ def distance_figure(curves: dict[str, Any], law: str = "gaussian") -> Figure:
     panels[2].set(ylabel="n-MeRCI", ylim=(0, None), xlabel="true depth (m)")
     if enough.any():  # an axis without data has no logarithmic scale
         panels[2].set_xscale("log")
+        number_axis(panels[2].xaxis, LOG_STEPS)
     for axes in panels[1:]:
         style(axes, "")
     return figure
@@ -294,6 +295,7 @@ def scale_plot(metrics: OnlineMetrics) -> Figure:
     axes.axhline(float(np.nanmedian(scales)), color=SIGMA_COLOR, linewidth=0.8)
     axes.set(ylabel="ground truth / depth", xlabel="frame")
     axes.set_yscale("log")
+    number_axis(axes.yaxis, LOG_STEPS)
     style(axes, f"Scale before alignment, and the median{per_point}")
     return figure
 
@@ -324,6 +326,7 @@ def timeline_plot(metrics: OnlineMetrics, law: str) -> Figure:
         place = {"color": color, "transform": fraction.transAxes, "va": "center"}
         fraction.text(1.005, level / 100, f"{level} %", **place)
     fraction.set(ylabel=f"coverage (%), {law}", ylim=(0, 102), xlabel="frame")
+    fraction.xaxis.set_major_locator(MaxNLocator(integer=True))
     style(metres, f"Over time{per_point}")
     style(fraction, "")
     metres.legend(frameon=False, fontsize=8)
@@ -354,8 +357,9 @@ def _draw(
     figure.colorbar(image, ax=axes, extend="min" if low else "neither")
 
 
-def _figure(title: str) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=SIZE, layout="constrained")
+def one_plot(title: str, size: tuple[float, float] = SIZE) -> tuple[Figure, Axes]:
+    """Return a figure of one plot, of a size in inches."""
+    figure = Figure(figsize=size, layout="constrained")
     axes = figure.subplots()
     style(axes, title)
     return figure, axes
