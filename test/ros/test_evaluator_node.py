@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import signal
 import threading
 
@@ -353,8 +354,9 @@ def test_every_frame_of_the_diagnostics_is_scored_skipped_dropped_or_waits(
     graph.stop(node)
 
 
-def test_diagnostics_tell_what_keeps_frames_from_being_scored(graph, start, make):
-    start()
+def test_diagnostics_tell_what_keeps_frames_from_being_scored(graph, start, make, tmp_path):
+    node = start(output=str(tmp_path / "report"))
+    log = graph.inbox(Log, "/rosout", 50)
     robot = Robot(graph, make)
 
     def status(sentence):
@@ -366,9 +368,24 @@ def test_diagnostics_tell_what_keeps_frames_from_being_scored(graph, start, make
     assert not any("latency" in item.key for item in silent.values)  # it is not measured here
     robot.predict(100)
     status("nothing received on lidar/points yet")
+    robot.scan(100, 1000 * make.points_on_plane())
+    wrong = "the ground truth is in millimetres"
+    assert wrong in status(wrong).message
+    log.wait_for(lambda line: wrong in line.msg)
     robot.predict(200)
     robot.scan(300)
     assert status("no_lidar_within_max_time_difference").level == b"\x01"
+    for stamp in range(1000, 1800, 100):
+        robot.predict(stamp)
+        robot.scan(stamp + 10_000)
+    apart = robot.diagnostics.wait_for(
+        lambda message: re.search(r"\+(10|9)\.\d+ s away, .* the clocks are apart \(chrony",
+                                  message.status[0].message)
+    )  # fmt: skip
+    assert apart.status[0].level == b"\x01"
+    graph.stop(node)
+    (warning,) = summary_of(tmp_path / "report")["geometry"]["warnings"]
+    assert wrong in warning
 
 
 def test_diagnostics_hold_the_verdict_and_the_requirements_of_the_report(

@@ -104,6 +104,8 @@ def test_reliability_follows_the_publishers(graph, make):
     graph.until(lambda: reliable.get_subscription_count() == 1, "the reliable subscription")
     reliable.publish(image(make))
     graph.until(lambda: node.input.received == 2, "the image of a reliable camera")
+    # of a dump of the parameters the next start would take them for the user's will
+    assert node.get_parameters_by_prefix("qos_overrides") == {}
 
 
 def test_an_override_stays_and_a_publisher_that_does_not_match_is_named(
