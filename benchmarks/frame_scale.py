@@ -6,8 +6,9 @@ python -m benchmarks.frame_scale FITTED_ON SOURCE ... --output DIR [--model indo
 The head of a two-level model is fitted in closed form to the first source, whose frames the
 network has not learned from: ridge regressions of ln(true / predicted scale) of a frame, and of
 the logarithm of its square, on the pooled features of the encoder. Ten blocks of frames choose the
-strengths. On every source the standard deviation s_f that it claims for a frame's scale is scored
-against one constant for all frames, and against itself shuffled over the frames.
+strengths. On every source the standard deviation s_f that it claims for a frame's scale is scored,
+as it is and shuffled over the frames; beside it one constant for all frames, and one constant
+times the frame's mean sigma / depth, for which no head is needed.
 
 With n independent pixels of variance D_i the likelihood of a frame under Sigma = D + s_f^2 11^T
 depends on s_f through N(b, s_f^2 + 1 / sum(1 / D_i)) of the frame's mean b alone (Sherman and
@@ -19,7 +20,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -48,7 +49,7 @@ Regression = Callable[[Floats], Floats]
 
 
 def read_frames(notation: str, frames: int, model: str) -> list[list[float]]:
-    """Return a row for each frame: log scale, and the features of its image."""
+    """Return a row for each frame: log scale, ln of its mean sigma / depth, encoder features."""
     predictor = Predictor(model, PredictorConfig(device="cpu", samples=4))
     encoder = predictor.model.load(predictor.model.members[-1]).encoder.eval()
     rows = []
@@ -92,20 +93,24 @@ def across(features: Floats, targets: Floats, strength: float) -> Floats:
     return values
 
 
-def nll(error: Floats, sigma: Floats | float) -> float:
+def size_of(error: Floats, sigma: Floats) -> float:
+    """Return the most likely factor on sigma."""
+    return float(np.sqrt(np.mean((error / sigma) ** 2)))
+
+
+def nll(error: Floats, sigma: Floats) -> float:
     """Return the mean Gaussian negative log likelihood, nats."""
-    sigma = np.asarray(sigma)
     return float(np.mean(0.5 * np.log(2 * np.pi * sigma**2) + 0.5 * (error / sigma) ** 2))
 
 
-def row(title: str, log_scale: Floats, sigma: Floats, constant: float) -> list[str]:
-    """Return the scores of one source."""
-    rng = np.random.default_rng(0)
-    shuffled = np.mean([nll(log_scale, rng.permutation(sigma)) for _ in range(200)])
-    covered = [f"{np.mean(np.abs(log_scale) <= 1.96 * s):.1%}" for s in (sigma, constant)]
-    scores = (nll(log_scale, sigma), nll(log_scale, constant), shuffled)
-    spread = f"{np.sqrt(np.mean(log_scale**2)):.3f}"
-    return [title, str(len(log_scale)), spread, *(f"{score:.3f}" for score in scores), *covered]
+def rows_of(title: str, log_scale: Floats, claims: Mapping[str, Floats]) -> Iterator[list[str]]:
+    """Yield a row for each way to claim the deviation of a frame's scale."""
+    for name, sigma in claims.items():
+        rng = np.random.default_rng(0)
+        shuffled = np.mean([nll(log_scale, rng.permutation(sigma)) for _ in range(200)])
+        covered = np.mean(np.abs(log_scale) <= 1.96 * sigma)
+        scores = f"{nll(log_scale, sigma):.3f}", f"{shuffled:.3f}", f"{covered:.1%}"
+        yield [title, str(len(log_scale)), f"{np.sqrt(np.mean(log_scale**2)):.3f}", name, *scores]
 
 
 def main() -> None:
@@ -137,20 +142,25 @@ def main() -> None:
     print(f"share of the variance of the log scale that is predicted: {explained:.3f}")
 
     log_square = np.log(log_scale**2 + LEAST)
-    constant = float(np.sqrt(np.mean(log_scale**2)))
     sized = []
     for strength in STRENGTHS:
         sigma = np.exp(across(features, log_square, strength) / 2)
-        size = float(np.sqrt(np.mean((log_scale / sigma) ** 2)))
+        size = size_of(log_scale, sigma)
         sized.append((nll(log_scale, size * sigma), strength, size, size * sigma))
-    _, strength, size, sigma = min(sized, key=lambda entry: entry[0])
+    _, strength, size, in_blocks = min(sized, key=lambda entry: entry[0])
     regress = ridge(features, log_square, strength)
-    rows = [row(arguments.sources[0], log_scale, sigma, constant)]
-    for source, values in zip(arguments.sources[1:], tables[1:], strict=True):
-        claimed = size * np.exp(regress(values[:, 1:]) / 2)
-        rows.append(row(source, values[:, 0], claimed, constant))
-    header = ["source", "frames", "rms of ln scale", "NLL of s_f", f"of {constant:.3f}"]
-    print(markdown([*header, "of s_f shuffled", "95 % of s_f", "95 % of the constant"], rows))
+    constant = size_of(log_scale, np.ones_like(log_scale))
+    factor = size_of(log_scale, np.exp(features[:, 0]))
+    rows: list[list[str]] = []
+    for number, (source, values) in enumerate(zip(arguments.sources, tables, strict=True)):
+        claims = {
+            f"{constant:.3f}": np.full(len(values), constant),
+            "the head": size * np.exp(regress(values[:, 1:]) / 2) if number else in_blocks,
+            f"{factor:.2f} sigma / depth": factor * np.exp(values[:, 1]),
+        }
+        rows += rows_of(source, values[:, 0], claims)
+    header = ["source", "frames", "rms of ln scale", "s_f", "NLL", "shuffled", "95 % holds"]
+    print(markdown(header, rows))
 
 
 if __name__ == "__main__":
