@@ -2,6 +2,7 @@
 """A simulated drive: depth with Laplace errors of known sigma."""
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pytest
@@ -67,6 +68,12 @@ def evaluation_of(attack=lambda moment: (moment.depth, moment.sigma), frames=64,
 @pytest.fixture(scope="session")
 def evaluate_moments():
     return evaluation_of
+
+
+@pytest.fixture(scope="session")
+def good_moments():
+    """The evaluation of some frames with the right sigma, made once; not to be added to."""
+    return cache(lambda frames: evaluation_of(frames=frames))
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@
 import pytest
 
 from uncertainty_depth.report import report
-from uncertainty_depth.report.verdict import judge
+from uncertainty_depth.report.page import Images, render
 
 MEDIANS = (None, [], [[1.0] * 20] * 15, "median", [["x"] * 20] * 16, [[None] * 20] * 16)
 LIMITS = (3, "ab", [1], [1, "b"], [2, 1], [0, 1], [1, float("inf")])
@@ -21,8 +21,8 @@ LIMITS = (3, "ab", [1], [1, "b"], [2, 1], [0, 1], [1, float("inf")])
         *({"training": {"camera": {"aspect": values}}} for values in LIMITS),
     ],
 )
-def test_invalid_description_gives_a_grey_domain_and_a_report(model, evaluate_moments, tmp_path):
-    evaluation = evaluate_moments(frames=3)
-    assert judge(evaluation, model, None).lines[-1].color == "grey"
+def test_invalid_description_gives_a_grey_domain_and_a_report(model, good_moments):
     context = report.Context("live", model)
-    assert report.write(evaluation, tmp_path / "report", context, images=False).exists()
+    summary = report.summarize(good_moments(3), context)
+    assert summary["verdict"]["lines"][-1]["color"] == "grey"
+    assert render(summary, "", Images({})).startswith("<!doctype html>")

@@ -15,7 +15,7 @@ from uncertainty_depth.errors import SourceError
 from uncertainty_depth.records import DepthPrediction, Frame, Skipped
 from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation
-from uncertainty_depth.report.page import scored_maps, table
+from uncertainty_depth.report.page import Images, render, scored_maps, table
 
 CONTEXT = report.Context("a test", {"method": "mc_dropout"}, ("one note <b>",))
 
@@ -121,16 +121,11 @@ def test_report_of_nothing_scored_says_why(tmp_path):
         (None, "sigma"),
     ],
 )
-def test_report_names_the_scored_sigma(calibration, said, tmp_path):
+def test_report_names_the_scored_sigma(calibration, said):
     described = {"method": "mc_dropout"} | ({"calibration": calibration} if calibration else {})
     assert scored_maps(described) == said
-    page = report.write(
-        evaluation_of(lambda depth, error, random: depth, frames=1),
-        tmp_path,
-        report.Context("bag", described),
-        images=False,
-    )
-    assert f"mc_dropout, {said}<" in page.read_text()
+    summary = report.summarize(Evaluation(), report.Context("bag", described))
+    assert f"mc_dropout, {said}<" in render(summary, "", Images({}))
 
 
 def test_failed_report_leaves_the_earlier_one_unchanged(tmp_path, monkeypatch):

@@ -27,7 +27,7 @@ def test_a_report_is_read_back_in_every_digit(tmp_path, evaluate_moments, moment
     report.write(moment, tmp_path / "report", CONTEXT, images=False)
     saved = read_report(tmp_path / "report")
     again = saved.evaluation
-    assert saved.details["options"] == {"rate": 2.0}
+    assert saved.context.options == {"rate": 2.0}
     np.testing.assert_equal(json.loads(json.dumps(again.summary())), summary)
     assert judge(again, {}, None) == judge(moment, {}, None)
     assert again.cameras.as_dict() == moment.cameras.as_dict()

@@ -58,13 +58,13 @@ class SavedFrames:
     Attributes:
         folder: of its two files.
         sums_size: size of these frames' sums, bytes; None for the whole file.
-        rows_size: size of their rows, bytes.
+        rows_size: of their rows.
         owner: keeps temporary files alive after their table is closed, in this process only.
     """
 
     folder: Path
     sums_size: int | None = None
-    rows_size: int = 0
+    rows_size: int | None = None
     owner: Any = field(default=None, repr=False, compare=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -81,8 +81,9 @@ class SavedFrames:
 
     def write(self, folder: Path) -> None:
         """Copy both files to another folder in chunks, so that memory stays bounded."""
-        _copy(self.folder / ROWS_FILE, folder / ROWS_FILE, self.rows_size)
-        _copy(self.folder / SUMS_FILE, folder / SUMS_FILE, self.sums_size or 0)
+        for name, size in ((ROWS_FILE, self.rows_size), (SUMS_FILE, self.sums_size)):
+            path = self.folder / name
+            _copy(path, folder / name, path.stat().st_size if size is None else size)
 
     def __iter__(self) -> Iterator[FrameSums]:
         """Yield each frame.

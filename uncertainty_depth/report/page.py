@@ -30,10 +30,6 @@ CAPTION = {
     "AUSE rmse (m) of this image": "uncertainty.ause.rmse",
 }
 
-MOST = 0.5
-SOME = 0.1
-"""Fractions of unfamiliar frames, for words; 0.01 of the training's are."""
-
 
 @dataclass(frozen=True)
 class FrameImage:
@@ -123,22 +119,12 @@ def facts(summary: Mapping[str, Any], command: str) -> list[tuple[str, str]]:
         ("trained on", str(part_of(model, "training").get("source") or "unknown")),
         ("depth range", "{:g} to {:g} m".format(*depth_range) if depth_range else "unknown"),
         ("camera", _camera_text(summary["camera"])),
-        ("images", _likeness(summary["unfamiliarity"])),
+        ("unfamiliarity", unfamiliarity_text(summary["unfamiliarity"])),
         ("geometry", summary["geometry"].get("description", "not checked")),
         ("scored", pixels),
         ("command", command),
     ]
     return [(name, text) for name, text in rows if text]
-
-
-def _likeness(unfamiliarity: Mapping[str, Any]) -> str:
-    """Return in words how similar the images are to the training images; empty if unknown."""
-    if not unfamiliarity["frames"]:
-        return ""
-    above = unfamiliarity["fraction_above_1"]
-    words = "unlike" if above > MOST else "partly unlike" if above > SOME else "like"
-    numbers = unfamiliarity_text(unfamiliarity)
-    return f"these images look {words} the training images: unfamiliarity {numbers}"
 
 
 def _model_text(model: Mapping[str, Any]) -> str:

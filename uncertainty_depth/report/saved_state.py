@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -64,13 +64,13 @@ class SavedReport:
         folder: of the report.
         summary: its `summary.json`.
         evaluation: with every sum; its table of frames is read only.
-        details: what else is needed to write it again.
+        context: the origin of its metrics, without command and requirements.
     """
 
     folder: Path
     summary: Mapping[str, Any]
     evaluation: Evaluation
-    details: Mapping[str, Any]
+    context: Context
 
 
 def _check_format(path: Path, number: Any) -> None:
@@ -112,7 +112,17 @@ def read_report(folder: Path) -> SavedReport:
     for name in ("trained_on", "calibrated_on"):
         if (names := details.get(name)) is not None:
             check_layout(path, f"details.{name}", names, [str])
-    return SavedReport(folder, summary, evaluation, details)
+    trained_on = details.get("trained_on")
+    context = Context(
+        summary["source"],
+        summary["model"],
+        tuple(summary["notes"]),
+        details["options"],
+        None if trained_on is None else tuple(trained_on),
+        summary["geometry"],
+        calibrated_on=tuple(details.get("calibrated_on") or ()),
+    )
+    return SavedReport(folder, summary, evaluation, context)
 
 
 def read_summary(folder: Path) -> dict[str, Any]:
@@ -191,19 +201,19 @@ def merge(
         ConfigError: they were scored with different options, or with different models.
     """
     merged = None
-    parts: list[_Part] = []
+    parts: list[Context] = []
     notes: list[str] = []
     for report in reports:
         if merged is None:
             first = report
             merged = Evaluation(report.evaluation.config, report.evaluation.without_size)
         check_same_config(first, report)
-        if _model_of(report) != _model_of(first):
+        if _model_of(report.context) != _model_of(first.context):
             raise ConfigError(
                 f"{report.folder} is of another model than {first.folder}; expected reports of "
                 "one model: `compare` compares models"
             )
-        source = str(report.summary["source"])
+        source = report.context.source
         if repeats := merged.views.common(report.evaluation.views):
             notes.append(_repeats_note(merged, report, repeats))
             logger.warning(notes[-1])
@@ -211,7 +221,7 @@ def merge(
             continue
         copied = max_frames is None or merged.evaluated < max_frames
         merged.merge(report.evaluation, source, with_frames=copied)
-        parts.append(_Part.of(report))
+        parts.append(report.context)
     if merged is None:
         raise ConfigError("no report to merge; expected at least one")
     notes += _by_source({part.source: part.notes for part in parts})
@@ -219,11 +229,11 @@ def merge(
         notes.append(
             "frames.csv ends before the last sources; their own reports hold their frames"
         )
-    return merged, _context(first, parts, notes)
+    return merged, _context(parts, notes)
 
 
 def _repeats_note(merged: Evaluation, report: SavedReport, repeats: int) -> str:
-    source = report.summary["source"]
+    source = report.context.source
     if merged.views.includes(report.evaluation.views):
         return f"all frames of {source} are in earlier sources: a copy, not counted again"
     return (
@@ -232,56 +242,31 @@ def _repeats_note(merged: Evaluation, report: SavedReport, repeats: int) -> str:
     )
 
 
-def _model_of(report: SavedReport) -> dict[str, Any]:
+def _model_of(context: Context) -> dict[str, Any]:
     """Return the description of a model; recorded predictions are called by their folder."""
-    model = dict(report.summary["model"])
+    model = dict(context.model)
     if is_recorded(model):
         model.pop("model")
     return model
 
 
-@dataclass(frozen=True)
-class _Part:
-    """One source in the report over all sources."""
-
-    source: str
-    notes: tuple[str, ...]
-    trained_on: tuple[str, ...] | None
-    calibrated_on: tuple[str, ...]
-    warnings: tuple[str, ...]
-
-    @classmethod
-    def of(cls, report: SavedReport) -> _Part:
-        summary = report.summary
-        trained_on = report.details.get("trained_on")
-        return cls(
-            str(summary["source"]),
-            tuple(summary["notes"]),
-            None if trained_on is None else tuple(trained_on),
-            tuple(report.details.get("calibrated_on", ())),
-            tuple(summary["geometry"].get("warnings", [])),
-        )
-
-
-def _context(first: SavedReport, parts: Sequence[_Part], notes: Sequence[str]) -> Context:
-    is_one = len(parts) == 1
-    number = f"{len(parts)} sources: {parts[0].source} ... {parts[-1].source}"
-    names = chain.from_iterable(part.trained_on or () for part in parts)
-    warned = [part for part in parts if part.warnings]
-    warnings: list[str] = []
-    for part in warned:
-        warnings += [f"{part.source}: {text}" for text in part.warnings]
+def _context(parts: Sequence[Context], notes: Sequence[str]) -> Context:
+    """Return the origin of the metrics of several reports."""
+    sources = f"{len(parts)} sources: {parts[0].source} ... {parts[-1].source}"
+    trained_on = chain.from_iterable(part.trained_on or () for part in parts)
+    warned = [part for part in parts if part.geometry.get("warnings")]
     geometry = {
         "description": f"{len(warned)} of {len(parts)} sources have warnings",
-        "warnings": warnings,
+        "warnings": [
+            f"{part.source}: {text}" for part in warned for text in part.geometry["warnings"]
+        ],
     }
-    return Context(
-        parts[0].source if is_one else number,
-        first.summary["model"],
-        tuple(notes),
-        first.details["options"],
-        None if any(part.trained_on is None for part in parts) else tuple(names),
-        geometry,
+    return replace(
+        parts[0],
+        source=parts[0].source if len(parts) == 1 else sources,
+        notes=tuple(notes),
+        trained_on=None if any(part.trained_on is None for part in parts) else tuple(trained_on),
+        geometry=geometry,
         calibrated_on=tuple(chain.from_iterable(part.calibrated_on for part in parts)),
     )
 
