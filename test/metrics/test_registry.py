@@ -319,12 +319,12 @@ def test_blocks_are_merged_in_pairs_and_hold_every_frame(make_pixels, number):
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
 def test_the_interval_comes_from_the_function_of_the_value(metric, make_pixels):
     metrics = metrics_of([make_pixels(400, seed) for seed in range(12)])
-    vectors = metrics.blocks.vectors()
+    blocks = metrics.blocks.table()
     weights = np.random.default_rng(0).multinomial(12, np.full(12, 1 / 12), 5).astype(float)
-    rows = metric.values(Sums(vectors, np.vstack((np.ones(12), weights)), 0.95))
+    rows = metric.values(Sums(blocks, np.vstack((np.ones(12), weights)), 0.95))
     assert_allclose(rows[0], metric.values(metrics.total())[0], rtol=1e-9)
     for row, drawn in zip(rows[1:], weights, strict=True):
-        again = {name: table.repeat(drawn.astype(int), axis=0) for name, table in vectors.items()}
+        again = blocks.repeat(drawn.astype(int))
         assert_allclose(row, metric.values(Sums(again, None, 0.95))[0], rtol=1e-9, atol=1e-12)
 
 

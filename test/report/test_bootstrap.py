@@ -8,7 +8,7 @@ import pytest
 
 from uncertainty_depth.metrics import OnlineMetrics
 from uncertainty_depth.metrics.registry import BY_NAME, BY_VALUE
-from uncertainty_depth.metrics.state import Block
+from uncertainty_depth.metrics.state import empty_block
 from uncertainty_depth.report.bootstrap import (
     ENOUGH_BLOCKS,
     Resampled,
@@ -21,7 +21,7 @@ def metrics_of(values):
     """One pixel a frame, whose error is the value."""
     metrics = OnlineMetrics()
     for value in values:
-        block = Block()
+        block = empty_block()
         block["frames"] = block["pixels"] = 1
         block["error"] = value
         metrics.blocks.add(block)

@@ -65,6 +65,8 @@ from uncertainty_depth.metrics.state import (
     SIGMA,
     TRUTH,
     Block,
+    by_kind,
+    empty_block,
 )
 
 GRID = (2 * BLOCK_GRID[0], 2 * BLOCK_GRID[1])
@@ -153,7 +155,7 @@ def frame_block(pixels: ScoredPixels) -> Block:
     Rankings are exact per image. Pixels are sorted once by error, once by each sigma, and the rest
     is arithmetic; a pass over the pixels takes longer than any arithmetic in it.
     """
-    block = Block()
+    block = empty_block()
     if not len(pixels.truth):
         return block
     block["known_pixels"] = len(pixels.truth)
@@ -183,7 +185,8 @@ def frame_block(pixels: ScoredPixels) -> Block:
     _add_at_distance(block["distance.ratios"], place, RATIO.coarse(index_of_ratio, DISTANCE_RATIO))
     if pixels.cells is not None:
         _add_cells(block, CELL_OF_BLOCK.take(pixels.cells), pixels.ground_truth)
-    np.minimum(block.vectors["sums"], LARGEST_SUM, out=block.vectors["sums"])
+    sums = by_kind(block)["sums"]
+    np.minimum(sums, LARGEST_SUM, out=sums)
     return block
 
 

@@ -33,13 +33,15 @@ from uncertainty_depth.metrics.registry import (
 )
 from uncertainty_depth.metrics.sparsification import POGGI
 from uncertainty_depth.metrics.state import (
+    BLOCK,
     CANDIDATES,
     DISTANCE,
-    KINDS,
     PLOTTED_FRACTIONS,
+    SIZES,
     Block,
     Blocks,
     Sums,
+    by_kind,
 )
 from uncertainty_depth.options import changed, from_mapping, takes_options, to_mapping
 
@@ -193,16 +195,15 @@ class OnlineMetrics:
 
     def total(self) -> Sums:
         """Return the sums of all frames, a leading axis of one."""
-        return Sums(self.blocks.vectors(), None, self.config.alpha)
+        return Sums(self.blocks.table(), None, self.config.alpha)
 
     def each_block(self) -> Sums:
         """Return the sums of each block, a row each."""
-        return Sums(self.blocks.vectors(), np.eye(len(self.blocks)), self.config.alpha)
+        return Sums(self.blocks.table(), np.eye(len(self.blocks)), self.config.alpha)
 
     def sums_of(self, block: Block) -> Sums:
         """Return the sums of one block."""
-        vectors = {name: vector[None] for name, vector in block.vectors.items()}
-        return Sums(vectors, None, self.config.alpha)
+        return Sums(block.reshape(1), None, self.config.alpha)
 
     def compute(self) -> dict[str, Any]:
         """Return the nested mapping of `summary.json` over all frames; NaN without pixels."""
@@ -224,7 +225,8 @@ class OnlineMetrics:
 
     def arrays(self) -> dict[str, NDArray]:
         """Return the state as named arrays."""
-        return {f"blocks/{name}": table for name, table in self.blocks.vectors().items()}
+        tables = by_kind(self.blocks.table())
+        return {f"blocks/{name}": np.ascontiguousarray(table) for name, table in tables.items()}
 
     @classmethod
     def from_arrays(
@@ -236,14 +238,17 @@ class OnlineMetrics:
             ValueError, TypeError, KeyError, ConfigError: they are damaged.
         """
         metrics = cls(from_mapping(EvaluationConfig, header["config"]))
-        tables = {name: arrays[f"blocks/{name}"] for name in KINDS}
-        if len({len(table) for table in tables.values()}) != 1:
+        saved = {name: arrays[f"blocks/{name}"] for name in SIZES}
+        if len({len(table) for table in saved.values()}) != 1:
             raise ValueError("the tables are of different numbers of blocks")
+        blocks = np.zeros(len(saved["sums"]), BLOCK)
+        for name, table in by_kind(blocks).items():
+            table[...] = saved[name]
         per_block = int(header["frames_per_block"])
         in_last = int(header["frames_in_last_block"])
         if per_block < 1 or per_block & (per_block - 1) or not 0 <= in_last <= per_block:
             raise ValueError(f"{in_last} of {per_block} frames in the last block")
-        metrics.blocks = Blocks.from_vectors(tables, per_block, in_last)
+        metrics.blocks = Blocks.from_table(blocks, per_block, in_last)
         last = header["last_log_scale"]
         metrics._last_log_scale = math.nan if last is None else float(last)
         return metrics

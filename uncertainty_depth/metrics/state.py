@@ -1,8 +1,9 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """All that is remembered of the frames scored: at most 128 blocks of consecutive frames.
 
-A block is named float64 sums, int32 histograms and a few extremes. Blocks of any frames add up,
-and every metric of `registry` is computed from the result, whether it is one frame or a million.
+A block is a structured array of no dimension: named float64 sums, int32 histograms and a few
+extremes. Blocks of any frames add up, and every metric of `registry` is computed from the result,
+whether it is one frame or a million.
 What a sum of infinities or of undefined values would spoil is left out of it and counted beside
 it, so that any weighted sum of blocks is finite. `frame` makes the block of a frame.
 """
@@ -12,8 +13,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,7 +89,7 @@ DISTANCE_SUMS = ("pixels", "signed_error", "error", "sigma", "covered", "covered
 CELL_SUMS = ("pixels", "log_truth", "squared_log_truth")
 _AREAS = (len(CANDIDATES), len(POGGI.errors))
 _CURVE = (len(POGGI.errors), len(POGGI.fractions[PLOTTED_FRACTIONS]))
-SUMS: dict[str, tuple[int, ...]] = {
+_SUMS: dict[str, tuple[int, ...]] = {
     **dict.fromkeys(_SCALARS, ()),
     "crps": (len(LAWS),),
     "excess": (len(LAWS),),
@@ -109,7 +109,7 @@ SUMS: dict[str, tuple[int, ...]] = {
     "oracle": _CURVE,
     **{f"cell.{name}": (BLOCK_CELLS,) for name in CELL_SUMS},
 }
-COUNTS: dict[str, tuple[int, ...]] = {
+_COUNTS: dict[str, tuple[int, ...]] = {
     "covered": (len(LAWS), len(CONFIDENCE_LEVELS)),
     "errors": (ERROR.number,),
     "ratios": (RATIO.number,),
@@ -120,95 +120,71 @@ COUNTS: dict[str, tuple[int, ...]] = {
     "distance.errors": (DISTANCE.number, DISTANCE_ERROR.number),
     "distance.ratios": (DISTANCE.number, DISTANCE_RATIO.number),
 }
-EXTREMES: dict[str, tuple[int, ...]] = dict.fromkeys(
-    (
-        "max_error",
-        "-min_error",  # a minimum is stored as the maximum of the negated values
-        "max_ratio",
-        "-min_ratio",
-        "max_depth_ratio",
-        "-min_depth_ratio",
-        "max_unfamiliarity",
-    ),
-    (),
+EXTREMES = (
+    "max_error",
+    "-min_error",  # a minimum is stored as the maximum of the negated values
+    "max_ratio",
+    "-min_ratio",
+    "max_depth_ratio",
+    "-min_depth_ratio",
+    "max_unfamiliarity",
 )
-
-
-@dataclass(frozen=True)
-class Kind:
-    """One of a block's three vectors: what it holds, at which positions.
-
-    Attributes:
-        shapes: of each part.
-        dtype: of the vector.
-        empty: value of a part without pixels.
-        slices: of each part in the vector.
-        size: of the vector.
-    """
-
-    shapes: Mapping[str, tuple[int, ...]]
-    dtype: type
-    empty: float
-    slices: Mapping[str, slice]
-    size: int
-
-    @classmethod
-    def of(cls, shapes: Mapping[str, tuple[int, ...]], dtype: type, empty: float) -> Kind:
-        """Lay the parts out one after the other."""
-        sizes = [math.prod(shape) for shape in shapes.values()]
-        ends = np.cumsum(sizes).tolist()
-        parts = zip(shapes, sizes, ends, strict=True)
-        slices = {name: slice(end - size, end) for name, size, end in parts}
-        return cls(shapes, dtype, empty, slices, ends[-1])
-
-
-KINDS = {
-    "sums": Kind.of(SUMS, np.float64, 0.0),
-    "counts": Kind.of(COUNTS, np.int32, 0),
-    "extremes": Kind.of(EXTREMES, np.float64, -math.inf),
+Block: TypeAlias = NDArray[np.void]
+"""The sums of some frames: of `BLOCK`, without a dimension. Its parts are written in place."""
+BLOCK = np.dtype(
+    [
+        *((name, np.float64, shape) for name, shape in _SUMS.items()),
+        *((name, np.float64) for name in EXTREMES),
+        *((name, np.int32, shape) for name, shape in _COUNTS.items()),
+    ],
+    align=True,
+)
+_FIRST_BYTE = {name: place[1] for name, place in (BLOCK.fields or {}).items()}
+_EXTREMES_AT = _FIRST_BYTE[EXTREMES[0]]
+_COUNTS_AT = _FIRST_BYTE[next(iter(_COUNTS))]
+_KINDS: dict[str, tuple[type, int, int]] = {
+    "sums": (np.float64, 0, _EXTREMES_AT),
+    "extremes": (np.float64, _EXTREMES_AT, _COUNTS_AT),
+    "counts": (np.int32, _COUNTS_AT, BLOCK.itemsize),
 }
-KIND_OF = {name: kind for kind, table in KINDS.items() for name in table.shapes}
-assert len(KIND_OF) == len(SUMS) + len(COUNTS) + len(EXTREMES), "a name occurs twice"
+"""Type, first and last byte of the numbers that are combined alike."""
 
 
-class Block:
-    """The sums of some frames.
-
-    Attributes:
-        vectors: the three vectors by kind, see `KINDS`.
-    """
-
-    __slots__ = ("vectors",)
-
-    def __init__(self, vectors: dict[str, NDArray] | None = None) -> None:
-        """Start without frames, or from vectors of the right sizes, which are not copied."""
-        self.vectors = vectors or {
-            name: np.full(kind.size, kind.empty, kind.dtype) for name, kind in KINDS.items()
-        }
-
-    def __getitem__(self, name: str) -> NDArray:
-        """Return a part, to be read or written in place."""
-        kind = KINDS[KIND_OF[name]]
-        return self.vectors[KIND_OF[name]][kind.slices[name]].reshape(kind.shapes[name])
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        self[name][...] = value
-
-    def add(self, other: Block) -> None:
-        """Add the frames of another block, which does not change."""
-        self.vectors["sums"] += other.vectors["sums"]
-        self.vectors["counts"] += other.vectors["counts"]
-        extremes = self.vectors["extremes"]
-        np.maximum(extremes, other.vectors["extremes"], out=extremes)
-
-    def copy(self) -> Block:
-        """Return a copy."""
-        return Block({name: vector.copy() for name, vector in self.vectors.items()})
+def by_kind(blocks: NDArray[np.void]) -> dict[str, NDArray]:
+    """Return views of contiguous blocks as a table for each kind of number, a row a block."""
+    content = blocks.reshape(-1).view(np.uint8).reshape(blocks.size, BLOCK.itemsize)
+    return {name: content[:, first:end].view(kind) for name, (kind, first, end) in _KINDS.items()}
 
 
-METRIC_SUMS = KINDS["sums"].slices["removal"].start
+_EMPTY = np.zeros((), BLOCK)
+by_kind(_EMPTY)["extremes"][...] = -math.inf
+SIZES = {name: (table.dtype.type, table.shape[1]) for name, table in by_kind(_EMPTY).items()}
+"""Type and number of the numbers of each kind in a block."""
+
+
+def empty_block() -> Block:
+    """Return a block without frames."""
+    return _EMPTY.copy()
+
+
+def add(block: Block, other: Block) -> None:
+    """Add the frames of another block, which does not change."""
+    theirs = by_kind(other)
+    for kind, mine in by_kind(block).items():
+        (np.maximum if kind == "extremes" else np.add)(mine, theirs[kind], out=mine)
+
+
+METRIC_SUMS = _FIRST_BYTE["removal"] // 8
 """The first sums: all that metrics are computed from."""
-PACKED_BYTES = 8 * (METRIC_SUMS + KINDS["extremes"].size) + 4 * KINDS["counts"].size
+
+
+def _metric_parts(block: Block) -> tuple[NDArray, ...]:
+    """Return views of all that metrics are computed from."""
+    kinds = by_kind(block)
+    return kinds["sums"][0, :METRIC_SUMS], kinds["extremes"][0], kinds["counts"][0]
+
+
+PACKED_BYTES = sum(part.nbytes for part in _metric_parts(_EMPTY))
 
 
 def packed(block: Block) -> bytes:
@@ -216,8 +192,7 @@ def packed(block: Block) -> bytes:
 
     The first bytes of all numbers go together, then the second ones: most are 0 or alike.
     """
-    vectors = block.vectors
-    parts = (vectors["sums"][:METRIC_SUMS], vectors["extremes"], vectors["counts"])
+    parts = _metric_parts(block)
     planes = [part.view(np.uint8).reshape(-1, part.itemsize).T for part in parts]
     return zlib.compress(b"".join(plane.tobytes() for plane in planes), 1)
 
@@ -233,10 +208,9 @@ def unpacked(data: bytes) -> Block:
     content = stream.decompress(data, PACKED_BYTES + 1)
     if len(content) != PACKED_BYTES or not stream.eof:
         raise ValueError(f"a frame has {len(content)} bytes of sums; expected {PACKED_BYTES}")
-    block = Block()
-    vectors = block.vectors
+    block = empty_block()
     start = 0
-    for part in (vectors["sums"][:METRIC_SUMS], vectors["extremes"], vectors["counts"]):
+    for part in _metric_parts(block):
         planes = np.frombuffer(content, np.uint8, part.nbytes, start)
         part.view(np.uint8).reshape(-1, part.itemsize)[...] = planes.reshape(part.itemsize, -1).T
         start += part.nbytes
@@ -253,7 +227,7 @@ class Sums:
 
     def __init__(
         self,
-        blocks: Mapping[str, NDArray],
+        blocks: NDArray[np.void] | Mapping[str, NDArray],
         weights: Floats | None,
         alpha: float,
         candidate: str = "method",
@@ -261,7 +235,7 @@ class Sums:
         """Read blocks.
 
         Args:
-            blocks: (B, ...) vectors by kind, see `KINDS`.
+            blocks: (B,) blocks, or by name their (B, ...) parts.
             weights: (R, B) of each block in each of R sums; None for one sum of all.
             alpha: fraction of the pixels that n-MeRCI covers.
             candidate: one of `CANDIDATES`.
@@ -285,19 +259,19 @@ class Sums:
         return self._cache[name]
 
     def _summed(self, name: str) -> Floats:
-        kind = KINDS[KIND_OF[name]]
-        parts = self._blocks[KIND_OF[name]][:, kind.slices[name]]
+        parts: NDArray = self._blocks[name]
+        flat = parts.reshape(len(parts), math.prod(parts.shape[1:]))
         weights = self._weights
-        if KIND_OF[name] == "extremes":
-            drawn = parts[None]
+        if name in EXTREMES:
+            drawn = flat[None]
             if weights is not None:
                 drawn = np.where((weights > 0)[..., None], drawn, -math.inf)
             summed = drawn.max(axis=1, initial=-math.inf)
         elif weights is None:
-            summed = parts.sum(axis=0, dtype=np.float64)[None]
+            summed = flat.sum(axis=0, dtype=np.float64)[None]
         else:
-            summed = weights @ parts.astype(np.float64)
-        return summed.reshape(len(summed), *kind.shapes[name])
+            summed = weights @ flat.astype(np.float64)
+        return summed.reshape(len(summed), *parts.shape[1:])
 
 
 class Blocks:
@@ -328,26 +302,21 @@ class Blocks:
     @property
     def nbytes(self) -> int:
         """Size of all blocks."""
-        return sum(vector.nbytes for block in self._blocks for vector in block.vectors.values())
+        return sum(block.nbytes for block in self._blocks)
 
-    def vectors(self) -> dict[str, NDArray]:
-        """Return copies of the vectors of all blocks by kind, (B, size) each."""
-        tables = {}
-        for name, kind in KINDS.items():
-            rows = [block.vectors[name] for block in self._blocks]
-            tables[name] = np.stack(rows) if rows else np.zeros((0, kind.size), kind.dtype)
-        return tables
+    def table(self) -> NDArray[np.void]:
+        """Return a copy of all blocks, (B,)."""
+        return np.array(self._blocks, BLOCK)
 
     @classmethod
-    def from_vectors(
-        cls, tables: Mapping[str, NDArray], frames_per_block: int, frames_in_last: int
+    def from_table(
+        cls, table: NDArray[np.void], frames_per_block: int, frames_in_last: int
     ) -> Blocks:
-        """Return the blocks that `vectors` gave; shapes and dtypes are the caller's to check."""
+        """Return the blocks that `table` gave."""
         blocks = cls()
         blocks.frames_per_block = frames_per_block
         blocks.frames_in_last = frames_in_last
-        for row in range(len(tables["sums"])):
-            blocks._blocks.append(Block({name: tables[name][row].copy() for name in KINDS}))
+        blocks._blocks = [table[row, ...].copy() for row in range(len(table))]
         return blocks
 
     def add(self, frame: Block, continues: bool = False) -> None:
@@ -359,15 +328,15 @@ class Blocks:
                 it is no further frame.
         """
         if continues and self._blocks:
-            self._blocks[-1].add(frame)
+            add(self._blocks[-1], frame)
             return
         if not self._blocks or self.frames_in_last == self.frames_per_block:
             if len(self._blocks) == MAX_BLOCKS:
                 self._merge_pairs()
-            self._blocks.append(Block())
+            self._blocks.append(empty_block())
             self.frames_in_last = 0
         self.frames_in_last += 1
-        self._blocks[-1].add(frame)
+        add(self._blocks[-1], frame)
 
     def merge(self, other: Blocks) -> None:
         """Append the blocks of an evaluation of later frames; `other` does not change."""
@@ -392,6 +361,6 @@ class Blocks:
         while blocks:
             pair = blocks.pop().copy()
             if blocks:
-                pair.add(blocks.pop())
+                add(pair, blocks.pop())
             self._blocks.append(pair)
         self.frames_per_block *= 2

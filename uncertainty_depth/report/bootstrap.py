@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.metrics import OnlineMetrics
 from uncertainty_depth.metrics.registry import ANY, METRICS, Metric
-from uncertainty_depth.metrics.state import Sums
+from uncertainty_depth.metrics.state import BLOCK, EXTREMES, Sums
 
 Floats = NDArray[np.float64]
 ENOUGH_BLOCKS = 10
@@ -75,17 +75,13 @@ class Resampled:
             length: number of neighbouring state blocks that are drawn as one; if None, it follows
                 from their correlation. Equal numbers draw equal frames from equal blocks.
         """
-        vectors = metrics.blocks.vectors()
-        number = len(vectors["sums"])
+        table = metrics.blocks.table()
+        number = len(table)
         self.total = metrics.total()
         length = block_length(metrics) if length is None else length
         starts = np.arange(0, max(number - length // 2, 1), length)
         self.blocks = len(starts)
-        drawn = {
-            "sums": np.add.reduceat(vectors["sums"], starts, axis=0),
-            "counts": np.add.reduceat(vectors["counts"], starts, axis=0, dtype=np.int64),
-            "extremes": np.maximum.reduceat(vectors["extremes"], starts, axis=0),
-        }
+        drawn = {name: _joined(name, table[name], starts) for name in BLOCK.names or ()}
         random = np.random.default_rng(SEED)
         weights = random.multinomial(
             self.blocks, np.full(self.blocks, 1 / self.blocks), REPLICATES
@@ -159,6 +155,14 @@ class Resampled:
                 if math.isfinite(column[0]):
                     by_name[name] = self.interval(column, limits=metric.limits)
         return by_name
+
+
+def _joined(name: str, parts: NDArray, starts: NDArray[np.intp]) -> NDArray:
+    """Return a part of neighbouring blocks together, as 64 bits."""
+    if name in EXTREMES:
+        return np.maximum.reduceat(parts, starts, axis=0)
+    kind = np.int64 if parts.dtype.kind == "i" else np.float64
+    return np.add.reduceat(parts, starts, axis=0, dtype=kind)
 
 
 def block_length(metrics: OnlineMetrics) -> int:

@@ -16,7 +16,7 @@ import numpy as np
 from uncertainty_depth import strict
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.errors import ConfigError, SourceError
-from uncertainty_depth.metrics.state import BLOCK_CELLS, KINDS, MAX_BLOCKS
+from uncertainty_depth.metrics.state import BLOCK_CELLS, MAX_BLOCKS, SIZES
 from uncertainty_depth.report.evaluation import FORMAT, STATE_FILE, Evaluation
 from uncertainty_depth.report.frame_table import SavedFrames
 from uncertainty_depth.report.judgement import GREEN, GREY, RED
@@ -43,8 +43,8 @@ SUMMARY_LAYOUT: dict[str, Any] = {
 """What is read of a summary; it holds more."""
 LAYOUT = {
     **{
-        f"blocks/{name}": Expected(kind.dtype, (kind.size,), MAX_BLOCKS)
-        for name, kind in KINDS.items()
+        f"blocks/{name}": Expected(kind, (size,), MAX_BLOCKS)
+        for name, (kind, size) in SIZES.items()
     },
     **{
         name: Expected(array.dtype.type, array.shape)
