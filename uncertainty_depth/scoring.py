@@ -22,7 +22,7 @@ from uncertainty_depth.config import (
 from uncertainty_depth.config.nodes import DepthScaleConfig, OnlineCorrectionConfig
 from uncertainty_depth.config.prediction import HeldOutConfig, PredictionConfig, PredictionTopics
 from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.frames.geometry_check import GeometryCheck
+from uncertainty_depth.frames.geometry_check import FITS, GeometryCheck
 from uncertainty_depth.frames.predicted import (
     DepthPredictor,
     Predict,
@@ -205,7 +205,7 @@ def _open_predicted(job: ScoringJob) -> Opened:
     predictor = Predictor(Path(job.model), job.predictor, relative=True)
     source = for_model(source, predictor, job.held_out)
     is_relative = predictor.model.is_relative
-    mapping = _relative(job, predictor, source) if is_relative else _metric(job, predictor)
+    mapping = _relative(job, predictor, source) if is_relative else _metric(job, predictor, check)
     frames = Predicted(source, mapping.predict)
     return Opened(
         frames,
@@ -238,7 +238,7 @@ def _relative(job: ScoringJob, predictor: DepthPredictor, source: Source) -> _Ma
     return _Mapping(relative, interpreter.describe_alignment(), interpreter.notes)
 
 
-def _metric(job: ScoringJob, predictor: DepthPredictor) -> _Mapping:
+def _metric(job: ScoringJob, predictor: DepthPredictor, check: GeometryCheck) -> _Mapping:
     """Map frames to metres, which follow the frames' scale if the options say so."""
     if job.meaning.align != "none":
         raise ConfigError(
@@ -253,7 +253,15 @@ def _metric(job: ScoringJob, predictor: DepthPredictor) -> _Mapping:
 
     config = OnlineCorrectionConfig(use_depth_scale=True)
     followed = AsPublished(predict, config, job.evaluation)
-    return _Mapping(followed, {"depth_scale": FOLLOWED}, followed.scales.notes)
+
+    def notes() -> list[str]:
+        unknown = (
+            "use_depth_scale trusts the ground truth, and nothing shows that it fits the image "
+            f"({check.description()}): look at it with `uncertainty-depth info`"
+        )
+        return [*followed.scales.notes(), *([] if check.outcome == FITS else [unknown])]
+
+    return _Mapping(followed, {"depth_scale": FOLLOWED}, notes)
 
 
 def _choice_facts(job: ScoringJob) -> Facts:

@@ -24,8 +24,9 @@ from uncertainty_depth.calibration.depth_scale import (
     frame_log_scale,
 )
 from uncertainty_depth.calibration.online_loop import AsPublished, Estimator
-from uncertainty_depth.config.nodes import OnlineCorrectionConfig
+from uncertainty_depth.config.nodes import DepthScaleConfig, OnlineCorrectionConfig
 from uncertainty_depth.records import DepthPrediction, Frame
+from uncertainty_depth.scoring import ScoringJob, score
 
 ON = OnlineCorrectionConfig(use_depth_scale=True)
 SECOND_NS = 1_000_000_000
@@ -243,3 +244,13 @@ def test_the_correction_of_sigma_is_the_same_whatever_the_scale_in_force() -> No
             assert (sent.correction is None) == (number < 19)
     first, second = (estimator.of_sigma.correction for estimator in estimates)
     assert first.octaves == pytest.approx(second.octaves, abs=1e-5)
+
+
+@pytest.mark.parametrize(("worlds", "is_noted"), [(3, False), (2, True)], ids=["fits", "unknown"])
+def test_a_report_says_if_nothing_shows_that_the_ground_truth_fits_the_image(worlds, is_noted):
+    """Two frames are too few for the check of the geometry, which confirms three of these."""
+    source = f"synthetic:worlds={worlds},frames=1,seed=7,width=320,height=240,rings=64"
+    scale = DepthScaleConfig(use_depth_scale=True)
+    _, context = score(ScoringJob(source, "indoor", scale=scale))
+    noted = [note for note in context.notes if "nothing shows that it fits the image" in note]
+    assert len(noted) == is_noted
