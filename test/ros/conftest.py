@@ -479,24 +479,10 @@ def start_depth(graph, monkeypatch):
 
 
 @pytest.fixture(scope="session")
-def tiny_model(tmp_path_factory):
+def tiny_model(make_model, tmp_path_factory):
     """A model folder with random weights and two members, for mc_dropout and multi_epochs."""
-    import torch
-
-    from uncertainty_depth.config import NetworkConfig
-    from uncertainty_depth.model_folder.writing import create, set_members, write_member
-    from uncertainty_depth.network.hourglass import Hourglass
-
     folder = tmp_path_factory.mktemp("models") / "tiny"
-    config = NetworkConfig(backbone="tiny", decoder_width=16, input_size=(64, 64), dropout=0.5)
-    for seed, name in enumerate(("first", "second")):
-        torch.manual_seed(seed)
-        network = Hourglass(config)
-        if seed == 0:
-            create(folder, network, {"source": "random weights"})
-        write_member(folder, name, network)
-    set_members(folder, ["first", "second"], "mc_dropout")
-    return folder
+    return make_model(folder, input_size=(64, 64), dropout=0.5)
 
 
 class SparsePredictor(FakePredictor):

@@ -21,6 +21,7 @@ from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from std_msgs.msg import Float64, String
 from std_srvs.srv import SetBool, Trigger
 
+from test.ros.conftest import POSE
 from uncertainty_depth.config import EvaluationConfig, LidarConfig
 from uncertainty_depth.errors import ConfigError, MessageError, SourceError
 from uncertainty_depth.geometry.camera import ground_truth_from_cloud
@@ -41,8 +42,7 @@ WRITE_IN_PROCESS = evaluator_outputs.write_in_process  # which other tests repla
 WIDTH = 32
 HEIGHT = 24
 NODE = "/evaluator_node"
-IDENTITY = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
-IDENTITY_ARGUMENT = ("-p", f"lidar_to_camera:={IDENTITY}")
+IDENTITY_ARGUMENT = ("-p", f"lidar_to_camera:={POSE}")
 MS = 1_000_000
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
@@ -118,7 +118,7 @@ def start(graph):
     return lambda *arguments, **parameters: graph.start(
         EvaluatorNode,
         arguments,
-        **{"lidar_to_camera": IDENTITY, "queue_size": 50, **parameters},
+        **{"lidar_to_camera": POSE, "queue_size": 50, **parameters},
     )
 
 

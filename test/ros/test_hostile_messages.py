@@ -17,10 +17,10 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image, PointCloud2
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
+from test.ros.conftest import POSE
 from uncertainty_depth.messages.depth_images import decode_depth
 from uncertainty_depth.ros.evaluator_node import EvaluatorNode
 
-IDENTITY = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 WIDTH = 32
 HEIGHT = 24
@@ -67,7 +67,7 @@ def test_the_depth_node_goes_on(graph, start_depth, make):
 
 
 def test_the_evaluator_goes_on(graph, make):
-    node = graph.start(EvaluatorNode, lidar_to_camera=IDENTITY)
+    node = graph.start(EvaluatorNode, lidar_to_camera=POSE)
     model = graph.publisher(String, "depth/model", LATCHED)
     info = graph.publisher(DiagnosticArray, "depth/prediction_info")
     model.publish(String(data=f'{{"sparse_input": "lidar", "held_out_fraction": 1{"0" * 400}}}'))
@@ -117,7 +117,7 @@ class FailingNode(EvaluatorNode):
 
 
 def test_whatever_a_callback_raises_the_node_goes_on_and_counts_it(graph):
-    graph.start(FailingNode, lidar_to_camera=IDENTITY)
+    graph.start(FailingNode, lidar_to_camera=POSE)
     diagnostics = graph.inbox(DiagnosticArray, "/diagnostics")
     graph.publisher(String, "fails").publish(String())
     answer = graph.call(Trigger, "/evaluator_node/fails")

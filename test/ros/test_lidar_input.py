@@ -16,7 +16,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from std_msgs.msg import String
 
-from test.ros.conftest import FakePredictor, red
+from test.ros.conftest import POSE, FakePredictor, red
 from uncertainty_depth.config import EvaluatorNodeConfig, ProjectionConfig
 from uncertainty_depth.config.prediction import HeldOutConfig
 from uncertainty_depth.errors import MessageError
@@ -27,7 +27,6 @@ from uncertainty_depth.sparse_depth import SparseInput
 
 WIDTH = 32
 HEIGHT = 24
-IDENTITY = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
 BEHIND = [0.0, 0.0, -9.0, 0.0, 0.0, 0.0, 1.0]
 MS = 1_000_000
 
@@ -43,7 +42,7 @@ class CompletingPredictor(FakePredictor):
 
 @pytest.fixture
 def start(start_depth):
-    return partial(start_depth, predictor=CompletingPredictor, lidar_to_camera=IDENTITY)
+    return partial(start_depth, predictor=CompletingPredictor, lidar_to_camera=POSE)
 
 
 def health(node):
@@ -61,7 +60,7 @@ def decoded(message):
 def test_the_newest_cloud_reaches_the_model_and_without_one_the_image_does_alone(
     graph, start, make, others
 ):
-    node = start(lidar_to_camera=[*IDENTITY, *others])
+    node = start(lidar_to_camera=[*POSE, *others])
     depths = graph.inbox(Image, "depth/image_rect")
     images = graph.publisher(Image, "image")
     clouds = graph.publisher(PointCloud2, "lidar/points")
@@ -103,7 +102,7 @@ def test_what_is_held_out_is_not_given_and_the_evaluator_is_told(graph, start, m
     graph.publisher(Image, "image").publish(make.image(1100 * MS, red(9, WIDTH, HEIGHT)))
     given = decoded(depths.wait(1)[0]) == 4
 
-    extrinsics = FixedExtrinsics(ProjectionConfig(lidar_to_camera=tuple(IDENTITY)))
+    extrinsics = FixedExtrinsics(ProjectionConfig(lidar_to_camera=tuple(POSE)))
     live = LiveScores(EvaluatorNodeConfig(), extrinsics)
     live.held_out = rule
     messages = {

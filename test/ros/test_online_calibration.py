@@ -17,7 +17,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from std_msgs.msg import String
 
-from test.ros.conftest import FakePredictor
+from test.ros.conftest import POSE, FakePredictor
 from uncertainty_depth.calibration.correction import KNOTS, Correction
 from uncertainty_depth.calibration.online_loop import AsPublished
 from uncertainty_depth.messages.decoding import stamp_ns
@@ -42,7 +42,6 @@ ERROR_M = 0.5
 OWN_SIGMA_M = 0.1
 UNFAMILIARITY = 2.5
 FACTOR = ERROR_M / (1.96 * OWN_SIGMA_M)
-IDENTITY = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
@@ -136,7 +135,7 @@ def test_sigma_is_corrected_without_running_away_and_returns_when_lidar_is_gone(
     graph, start, make
 ):
     start(use_online_calibration=True, widen_unfamiliar=True)
-    graph.start(EvaluatorNode, lidar_to_camera=IDENTITY, calibration_min_frames=2)
+    graph.start(EvaluatorNode, lidar_to_camera=POSE, calibration_min_frames=2)
     diagnostics = graph.inbox(DiagnosticArray, "/diagnostics", 50)
     estimates = graph.inbox(DiagnosticArray, "uncertainty/calibration", LATCHED)
     graph.until(lambda: graph.node.count_subscribers("lidar/points"), "the evaluator's input")
@@ -174,7 +173,7 @@ def test_sigma_is_corrected_without_running_away_and_returns_when_lidar_is_gone(
 
 def test_the_sigma_of_a_depth_camera_is_corrected_by_the_same_loop(graph, make):
     graph.start(SigmaNode, use_online_calibration=True)
-    graph.start(EvaluatorNode, lidar_to_camera=IDENTITY, calibration_min_frames=2)
+    graph.start(EvaluatorNode, lidar_to_camera=POSE, calibration_min_frames=2)
     diagnostics = graph.inbox(DiagnosticArray, "/diagnostics", 50)
     estimates = graph.inbox(DiagnosticArray, "uncertainty/calibration", LATCHED)
     graph.until(lambda: graph.node.count_subscribers("lidar/points"), "the evaluator's input")
@@ -230,7 +229,7 @@ def test_depth_follows_the_scale_as_a_recorded_run_scores_it_and_warns_at_its_li
     graph, start, make
 ):
     node = start(use_depth_scale=True)
-    graph.start(EvaluatorNode, lidar_to_camera=IDENTITY)
+    graph.start(EvaluatorNode, lidar_to_camera=POSE)
     diagnostics = graph.inbox(DiagnosticArray, "/diagnostics", 50)
     estimates = graph.inbox(DiagnosticArray, "uncertainty/calibration", LATCHED)
     logs = graph.inbox(Log, "/rosout", 100)
@@ -301,7 +300,7 @@ def test_an_estimate_that_cannot_be_read_is_ignored(graph, start, make):
 def test_the_sigma_of_any_node_is_estimated_where_it_has_a_unit(
     graph, make, confidence_type, frames
 ):
-    graph.start(EvaluatorNode, lidar_to_camera=IDENTITY, confidence_type=confidence_type)
+    graph.start(EvaluatorNode, lidar_to_camera=POSE, confidence_type=confidence_type)
     maps = [graph.publisher(Image, f"{name}/image_rect") for name in ("depth", "uncertainty")]
     info = graph.publisher(CameraInfo, "depth/camera_info")
     clouds = graph.publisher(PointCloud2, "lidar/points")

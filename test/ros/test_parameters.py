@@ -118,9 +118,9 @@ def test_illegal_override_is_one_sentence(graph, argument, expected):
         graph.start(ParametersNode, ["-p", argument])
 
 
-@pytest.mark.parametrize(
-    ("values", "reason"),
-    [
+def test_illegal_change_is_refused_with_a_reason_and_nothing_is_applied(graph):
+    node = graph.start(ParametersNode)
+    for values, reason in (
         ({"samples": 0}, "samples"),
         ({"samples": 1025}, "1024"),
         ({"samples": "8"}, "samples is '8'; expected int"),
@@ -129,15 +129,12 @@ def test_illegal_override_is_one_sentence(graph, argument, expected):
         ({"max_frame_age": -0.5}, "max_frame_age"),
         ({"method": "guessing"}, "method is 'guessing'; expected one of"),
         ({"color_max_sigma": float("nan")}, "color_max_sigma"),
-    ],
-)
-def test_illegal_change_is_refused_with_a_reason_and_nothing_is_applied(graph, values, reason):
-    node = graph.start(ParametersNode)
-    result = graph.set_parameters(NODE, queue_size=5, **values)
-    assert not result.successful
-    assert reason in result.reason
-    assert node.parameters.config == DepthNodeConfig()
-    assert node.get_parameter("queue_size").value == 1
+    ):
+        result = graph.set_parameters(NODE, queue_size=5, **values)
+        assert not result.successful
+        assert reason in result.reason
+        assert node.parameters.config == DepthNodeConfig()
+        assert node.get_parameter("queue_size").value == 1
     assert node.applied == []
 
 
@@ -149,22 +146,18 @@ def test_changes_of_one_request_arrive_together(graph):
     ] == [(4, 2, 9)]
 
 
-@pytest.mark.parametrize(
-    ("refusal", "reason"),
-    [
+def test_whatever_the_node_raises_refuses_the_change_and_is_the_answer(graph):
+    node = graph.start(ParametersNode)
+    for refusal, reason in (
         (ConfigError("samples cannot change today"), "samples cannot change today"),
         (MemoryError("no room"), "MemoryError: no room"),
-        (OSError("no space left"), "OSError: no space left"),
-    ],
-)
-def test_whatever_the_node_raises_refuses_the_change_and_is_the_answer(graph, refusal, reason):
-    node = graph.start(ParametersNode)
-    node.refusal = refusal
-    result = graph.set_parameters(NODE, queue_size=5, lidar_to_camera=[0.0] * 6 + [1.0])
-    assert (result.successful, result.reason) == (False, reason)
-    assert node.parameters.config == DepthNodeConfig()
-    assert node.get_parameter("queue_size").value == 1
-    assert list(node.get_parameter("lidar_to_camera").value) == []
+    ):
+        node.refusal = refusal
+        result = graph.set_parameters(NODE, queue_size=5, lidar_to_camera=[0.0] * 6 + [1.0])
+        assert (result.successful, result.reason) == (False, reason)
+        assert node.parameters.config == DepthNodeConfig()
+        assert node.get_parameter("queue_size").value == 1
+        assert list(node.get_parameter("lidar_to_camera").value) == []
     node.refusal = None
     assert graph.set_parameters(NODE, queue_size=6).successful  # the executor still runs
 
