@@ -41,7 +41,7 @@ class Familiarity:
     Attributes:
         mean: (D,) of the training's features.
         whitening: (D, D), maps what is centred to uncorrelated features of unit variance.
-        threshold: the distance that 99 % of the held-out frames stay below.
+        threshold: the distance that 99 % of held-out frames stay below, if none is odd.
     """
 
     mean: NDArray[np.floating]
@@ -100,7 +100,10 @@ def read(folder: Path) -> Familiarity | None:
 
 
 def pooled(features: Any) -> Tensor:
-    """Return (B, D) float32 means and deviations over the pixels, for every channel of every map.
+    """Return (B, D) float32 means and deviations over the pixels, of each channel of the maps.
+
+    The deepest map is left out. It has most of the channels, and training has bent it most to its
+    own frames: with it the shipped model's AUROC for a street falls from .99 to .90.
 
     Args:
         features: of an encoder: maps, (B, C, h, w), or the states of a transformer, (B, N, C),
@@ -108,10 +111,10 @@ def pooled(features: Any) -> Tensor:
     """
     maps = features if isinstance(features[0], Tensor) else features[0]
     moments = []
-    for values in maps:
-        if isinstance(values, Tensor):
-            pixels = (values.flatten(2) if values.ndim == 4 else values.transpose(1, 2)).float()
-            moments += [pixels.mean(2), pixels.std(2, correction=0)]
+    tensors = [values for values in maps if isinstance(values, Tensor)]
+    for values in tensors[:-1] or tensors:
+        pixels = (values.flatten(2) if values.ndim == 4 else values.transpose(1, 2)).float()
+        moments += [pixels.mean(2), pixels.std(2, correction=0)]
     return torch.cat(moments, dim=1)
 
 

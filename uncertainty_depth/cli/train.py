@@ -110,7 +110,7 @@ def familiarity(arguments: argparse.Namespace) -> None:
     )
     from uncertainty_depth.model_folder.folder import read
     from uncertainty_depth.training.familiarity import add_familiarity
-    from uncertainty_depth.training.frames import read_frames, split
+    from uncertainty_depth.training.frames import read_frames
 
     _check_not_shipped(arguments.model)
     model = read(arguments.model)
@@ -133,11 +133,10 @@ def familiarity(arguments: argparse.Namespace) -> None:
         training.max_frames,
         model.network.canonical_focal_length,
     )
-    indices, held_out = split(len(frames), training.validation_fraction, training.seed)
-    score = add_familiarity(arguments.model, frames, indices, held_out, training.device)
+    score = add_familiarity(arguments.model, frames, training.device)
     print(
-        f"familiarity of {arguments.model} fitted to {len(indices)} frames of {notation}; 99 % of "
-        f"the {len(held_out)} held-out frames are within a distance of {score.threshold:.1f}"
+        f"familiarity of {arguments.model} fitted to {len(frames)} frames of {notation}; 99 % of "
+        f"held-out frames are within a distance of {score.threshold:.1f}"
     )
 
 

@@ -22,79 +22,72 @@ from uncertainty_depth.training.frames import TrainingFrames
 MAX_FRAMES = 4000
 MAX_FEATURES = 2048
 BATCH = 16
-
-
-QUANTILE = 0.99
-"""Fraction of held-out frames of the training whose score is below 1, if none is an outlier."""
-DEVIATIONS = 3.0
-"""Robust deviations above the median, of log distances, beyond which no frame counts as familiar.
-
-A few odd frames among those held out would lift the quantile beyond every other camera and place.
-"""
+BLOCKS = 16
+"""Blocks of consecutive frames, each held out in turn: neighbours show one world or room."""
+DEVIATIONS = 2.326
+"""The 99 % quantile of a normal distribution."""
 SHRINKAGE = 0.1
 """Weight of the unit covariance: with few frames most directions are not known."""
 MIN_FRAMES = 20
 
 
-def fit(training: NDArray[np.floating], held_out: NDArray[np.floating]) -> Familiarity:
+def fit(features: NDArray[np.floating]) -> Familiarity:
     """Return the familiarity with frames like these.
 
-    The held-out frames decide the threshold: frames that the Gaussian was fitted to are nearer.
+    The threshold is the 99 % quantile of the distances of held-out blocks to the Gaussian of the
+    others, by median and deviation of the log distance: in each training set a few frames are odd,
+    and lift a quantile of its values beyond other cameras and places.
 
     Args:
-        training: (N, D) features.
-        held_out: (M, D) features of frames that the network has not learned from.
+        features: (N, D), in the order of the recording.
 
     Raises:
         SourceError: there are too few frames, or all have the same features.
     """
-    if len(training) < MIN_FRAMES or len(held_out) < 2:
+    if len(features) < MIN_FRAMES:
         raise SourceError(
-            f"{len(training)} frames to learn from and {len(held_out)} held out; expected at "
-            f"least {MIN_FRAMES} and 2 to fit the familiarity"
+            f"{len(features)} frames; expected at least {MIN_FRAMES} to fit the familiarity"
         )
-    values = training.astype(np.float64)
+    values = features.astype(np.float64)
+    blocks = np.arange(len(values)) * BLOCKS // len(values)
+    distances = np.empty(len(values))
+    for block in range(BLOCKS):
+        is_held_out = blocks == block
+        gaussian = Familiarity(*_gaussian(values[~is_held_out]), threshold=1.0)
+        distances[is_held_out] = gaussian.scores(values[is_held_out])
+    if not distances.any():
+        raise SourceError(
+            "the features of all frames are equal, as of a network that does not look at the "
+            "image; expected an encoder of the image"
+        )
+    logs = np.log(np.maximum(distances, 1e-9 * distances.max()))
+    median = np.median(logs)
+    deviation = 1.4826 * np.median(np.abs(logs - median))  # sigma of a normal distribution
+    mean, whitening = _gaussian(values)
+    return Familiarity(
+        mean.astype(np.float32),
+        whitening.astype(np.float32),
+        float(np.exp(median + DEVIATIONS * deviation)),
+    )
+
+
+def _gaussian(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the mean (D,) and whitening (D, D) of (N, D) features."""
     mean = values.mean(axis=0)
     deviation = values.std(axis=0)
     scale = 1 / np.maximum(deviation, 1e-3 * max(float(deviation.max()), 1e-9))
     covariance = np.cov(((values - mean) * scale).T)
     shrunk = (1 - SHRINKAGE) * covariance + SHRINKAGE * np.eye(len(mean))
-    whitening = np.linalg.cholesky(np.linalg.inv(shrunk)).T * scale
-    distances = Familiarity(mean, whitening, threshold=1.0).scores(held_out)
-    threshold = _threshold(distances)
-    if threshold == 0:
-        raise SourceError(
-            "the features of all frames are equal, as of a network that does not look at the "
-            "image; expected an encoder of the image"
-        )
-    return Familiarity(mean.astype(np.float32), whitening.astype(np.float32), threshold)
+    return mean, np.linalg.cholesky(np.linalg.inv(shrunk)).T * scale
 
 
-def _threshold(distances: NDArray[np.float64]) -> float:
-    """Return the smaller of the quantile and the median plus so many robust deviations."""
-    quantile = float(np.quantile(distances, QUANTILE))
-    if quantile == 0:
-        return 0.0
-    logs = np.log(np.maximum(distances, 1e-9 * quantile))
-    median = np.median(logs)
-    deviation = 1.4826 * np.median(np.abs(logs - median))  # sigma of a normal distribution
-    return min(quantile, float(np.exp(median + DEVIATIONS * deviation)))
-
-
-def add_familiarity(
-    folder: Path,
-    frames: TrainingFrames,
-    indices: Sequence[int],
-    held_out: Sequence[int],
-    device: str = "auto",
-) -> Familiarity:
+def add_familiarity(folder: Path, frames: TrainingFrames, device: str = "auto") -> Familiarity:
     """Compute the familiarity of a model and write it to its folder.
 
     Args:
         folder: the model folder.
-        frames: training and validation frames.
-        indices: the training frames; evenly spaced ones if there are more than `MAX_FRAMES`.
-        held_out: the validation frames.
+        frames: of the training, validation frames too; evenly spaced ones if there are more than
+            `MAX_FRAMES`.
         device: as for training.
 
     Raises:
@@ -103,8 +96,8 @@ def add_familiarity(
     """
     model = read(folder)
     network = model.load(model.members[-1]).to(choose_device(device))
-    selection = indices[:: -(-len(indices) // MAX_FRAMES)]
-    fitted = fit(_features(network, frames, selection), _features(network, frames, held_out))
+    selection = range(0, len(frames), -(-len(frames) // MAX_FRAMES))
+    fitted = fit(_features(network, frames, selection))
     familiarity.write(model.path, fitted)
     return fitted
 

@@ -102,7 +102,7 @@ def train(
                 MemberRun(model, number).run()
         model.finish()
         try:
-            add_familiarity(output, frames, indices, held_out, training.device)
+            add_familiarity(output, frames, training.device)
         except (SourceError, ModelError) as error:
             logger.warning("the model cannot detect unfamiliar frames: %s", error)
     return output
