@@ -1,30 +1,36 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Print how well a model tells other frames from those like its training's, by unfamiliarity.
 
-python -m benchmarks.unfamiliarity demo nyu:nyuv2:test kitti:DRIVE_DIR
+python -m benchmarks.unfamiliarity indoor nyu:nyuv2:test kitti:DRIVE_DIR 'camvid/test/*.jpg'
+
+The first source is like the training's; others may be image files too.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 
 import numpy as np
 
 from experiments.classification_metrics import auroc
-from experiments.corruption import Corruption
+from experiments.corruption import CORRUPTIONS, Corruption
 from uncertainty_depth.config import PredictorConfig, SourceConfig
-from uncertainty_depth.config.choices import CORRUPTIONS
 from uncertainty_depth.frames.source import open_source
+from uncertainty_depth.images import read_pixels
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.records import Frame
 
-HOME = "synthetic:worlds=60,frames=2,rate=0.25,seed=30000,dense=true"
 MOST = 218
 
 
 def frames(notation: str) -> list[Frame]:
-    """Return at most `MOST` frames of a source, evenly spread."""
+    """Return at most `MOST` frames of a source, or of image files, evenly spread."""
+    if "*" in notation:
+        paths = sorted(Path().glob(notation))
+        chosen = paths[:: -(-len(paths) // MOST)]
+        return [Frame(0, path.name, image=read_pixels(path)) for path in chosen]
     source = open_source(notation, SourceConfig())
     step = -(-len(source) // MOST)
     return [
@@ -39,17 +45,19 @@ def scores(predictor: Predictor, images: Iterable[np.ndarray]) -> np.ndarray:
     return np.array([predictor.predict(image).unfamiliarity for image in images], float)
 
 
-def main(model: str, others: list[str]) -> None:
-    """Print a row for the corrupted home frames and for each other source."""
+def main(model: str, like: str, others: list[str]) -> None:
+    """Print a row for each source, and for the first one's frames corrupted."""
     predictor = Predictor(model, PredictorConfig(method="deterministic", calibrated=False))
-    home = frames(HOME)
-    known = scores(predictor, (frame.image for frame in home))
-    print(f"| home | | {known.mean():.2f} | {(known > 1).mean():.0%} |")
+    home = frames(like)
+    known = scores(predictor, (frame.need_image() for frame in home))
+    print(f"| {like} | | {known.mean():.2f} | {(known > 1).mean():.0%} |")
     for notation in others:
-        row(notation, known, scores(predictor, (frame.image for frame in frames(notation))))
+        row(notation, known, scores(predictor, (frame.need_image() for frame in frames(notation))))
     for kind in CORRUPTIONS:
         corrupt = Corruption(kind, 3)
-        images = (corrupt(frame.image, frame.stamp_ns, frame.ground_truth_m) for frame in home)
+        images = (
+            corrupt(frame.need_image(), frame.stamp_ns, frame.ground_truth_m) for frame in home
+        )
         row(f"{kind} 3", known, scores(predictor, images))
 
 
@@ -62,4 +70,4 @@ def row(name: str, known: np.ndarray, other: np.ndarray) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:])
+    main(sys.argv[1], sys.argv[2], sys.argv[3:])

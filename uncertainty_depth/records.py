@@ -32,8 +32,8 @@ class DepthPrediction:
     Attributes:
         depth_m: (H, W) float32, metres along the optical axis, NaN = no value, never clipped.
         sigma_m: (H, W) float32, metres, higher = less certain, the same NaN mask as the depth.
-        unfamiliarity: of the frame: 1 is what one in a hundred held-out frames of the training
-            reaches; None if it is not known.
+        unfamiliarity: of the frame: 1 is what a few in a hundred frames like the training's
+            reach; None if it is not known.
         aligned_by: factor that brought the depth to the scale of the ground truth; 1 if the depth
             is as it was predicted.
     """

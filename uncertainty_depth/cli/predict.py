@@ -43,7 +43,7 @@ def predict(arguments: argparse.Namespace) -> None:
     if unfamiliar:
         logger.warning(
             "%d of %d images look unlike the training images, so do not trust their depth or "
-            "sigma: %s; above 1 is what one in a hundred held-out training images reaches",
+            "sigma: %s; above 1 is what a few in a hundred images like the training's reach",
             len(unfamiliar),
             len(arguments.images),
             ", ".join(unfamiliar),

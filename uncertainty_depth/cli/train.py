@@ -135,8 +135,8 @@ def familiarity(arguments: argparse.Namespace) -> None:
     )
     score = add_familiarity(arguments.model, frames, training.device)
     print(
-        f"familiarity of {arguments.model} fitted to {len(frames)} frames of {notation}; 99 % of "
-        f"held-out frames are within a distance of {score.threshold:.1f}"
+        f"familiarity of {arguments.model} fitted to {len(frames)} frames of {notation}; those "
+        f"beyond a distance of {score.threshold:.1f} are unfamiliar"
     )
 
 

@@ -261,7 +261,7 @@ SAME_FACTOR = 1.02  # up to it focal length or aspect equal the training's, but 
 DIFFERENT_FACTOR = 1.1  # beyond it the camera is another one
 CALIBRATED_DEPTH_TOLERANCE = 0.1  # the range it is compared with held 98 % of the depths fitted to
 CALIBRATED_CAMERA_FACTOR = 1.05  # beyond it the camera is not one that sigma was calibrated on
-FEW_UNFAMILIAR = 0.05  # fraction of the frames; of held-out ones of the training it is 1 %
+FEW_UNFAMILIAR = 0.05  # fraction of the frames; of frames like the training's it is 1 to 4 %
 MANY_UNFAMILIAR = 0.25
 CAMERA_NAMES = {
     "focal_length_per_width": "focal length / image width",

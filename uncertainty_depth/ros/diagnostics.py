@@ -22,7 +22,7 @@ from uncertainty_depth.process_resources import resources_of
 LOG_EVERY_S = 5.0
 MAX_DURATIONS = 1000
 LATE_AFTER_S = 2.0
-UNFAMILIAR = 0.25  # fraction of the frames above the 99 % quantile of the training's
+UNFAMILIAR = 0.25  # fraction of the frames, ten times that of frames like the training's
 LOSSES = ("dropped.", "skipped.", "lost_")
 FAILURES = {"failed", "out_of_memory"}
 PROCESSED = "processed"

@@ -35,8 +35,9 @@ def fit(features: NDArray[np.floating]) -> Familiarity:
     """Return the familiarity with frames like these.
 
     The threshold is the 99 % quantile of the distances of held-out blocks to the Gaussian of the
-    others, by median and deviation of the log distance: in each training set a few frames are odd,
-    and lift a quantile of its values beyond other cameras and places.
+    others, as if their logarithm were normal, by its median and median deviation: a few frames in
+    each training set are odd, and a quantile of the values would lie beyond other cameras and
+    places. As these few count, a little more than 1 % of new frames are above it.
 
     Args:
         features: (N, D), in the order of the recording.
