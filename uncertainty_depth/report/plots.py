@@ -22,7 +22,7 @@ from uncertainty_depth.metrics.registry import BY_NAME, COVERAGE_LEVELS
 from uncertainty_depth.report.examples import Example
 from uncertainty_depth.report.frame_plots import frame_plot, lidar_overlay, number_axis
 from uncertainty_depth.report.images import MISSING_COLOR, SIGMA_COLORS
-from uncertainty_depth.report.page import FrameImage, Images
+from uncertainty_depth.report.page import MIN_PIXELS, FrameImage, Images
 from uncertainty_depth.report.positions import Positions
 
 if TYPE_CHECKING:
@@ -56,8 +56,6 @@ ERROR_LABELS = {
 PLOTTED = ("method", "proportional_to_depth", "constant")
 SIZE = (5.2, 3.6)
 LOG_STEPS = (1, 1.5, 2, 3, 5, 7)
-ENOUGH_PIXELS = 100
-MARKED_LEVELS = (0.68, 0.95)
 PLOT_DPI = 110
 FRAME_DPI = 160
 SIZED_PLOTS = ("reliability", "timeline", "positions")
@@ -215,7 +213,7 @@ def reliability_figure(curves: dict[str, Any], law: str = "gaussian") -> Figure:
     title = f"Reliability of {law.title()} intervals (Gustafsson et al. 2020)"
     axes.set_title(title, fontsize=10, pad=28)  # above the two coverages
     curve = curves[of_law("reliability", law)]
-    for level in MARKED_LEVELS:
+    for level in np.array(COVERAGE_LEVELS) / 100:
         _mark_coverage(axes, level, float(np.interp(level, curve["levels"], curve["method"])))
     axes.plot([0, 100], [0, 100], color="#666666", linewidth=0.8, label="calibrated")
     levels = 100 * curve["levels"]
@@ -251,7 +249,7 @@ def distance_figure(curves: dict[str, Any], law: str = "gaussian") -> Figure:
     panels = figure.subplots(3, 1, sharex=True, height_ratios=(2, 1, 1))
     curve = curves["by_distance"]
     middle, enough = distances(curve)
-    style(panels[0], f"By distance, where there are {ENOUGH_PIXELS} pixels")
+    style(panels[0], f"By distance, where there are {MIN_PIXELS} pixels")
     lines = {
         "mae": {"color": "#D55E00", "label": "mean error"},
         "sigma": {"color": LINES["method"]["color"], "label": "mean sigma"},
@@ -282,7 +280,7 @@ def distances(curve: dict[str, Any]) -> tuple[NDArray, NDArray[np.bool_]]:
     """Return the middle of each interval of distance, metres, and whether it has enough pixels."""
     edges = curve["edges"]
     limits = np.concatenate((edges[1:2] / 1.5, edges[1:-1], edges[-2:-1] * 1.5))
-    return np.sqrt(limits[:-1] * limits[1:]), curve["pixels"] >= ENOUGH_PIXELS
+    return np.sqrt(limits[:-1] * limits[1:]), curve["pixels"] >= MIN_PIXELS
 
 
 def scale_plot(metrics: OnlineMetrics) -> Figure:

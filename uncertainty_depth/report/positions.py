@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from uncertainty_depth.metrics.arrays import Floats
 from uncertainty_depth.metrics.calibration import DISTRIBUTIONS
 from uncertainty_depth.metrics.frame import CELLS, GRID, ScoredPixels
+from uncertainty_depth.metrics.registry import COVERAGE_LEVELS
 
 MIN_PIXELS = 20
 """With fewer a cell has no mean."""
-INTERVAL_LEVELS = (0.68, 0.95)
+INTERVAL_LEVELS = tuple(percent / 100 for percent in COVERAGE_LEVELS)
 LAWS = tuple(DISTRIBUTIONS)
 LEVEL_WIDTHS = {law: DISTRIBUTIONS[law].half_widths(INTERVAL_LEVELS) for law in LAWS}
 """Half widths, in sigmas, of the intervals whose coverage is counted."""
