@@ -82,6 +82,31 @@ def read_pixels(path: Path, max_pixels: int = MAX_PIXELS, color: bool = True) ->
     return cv2.cvtColor(pixels, cv2.COLOR_BGR2RGB, dst=pixels) if color else pixels
 
 
+SATURATED = 65535
+
+
+def read_depth(path: Path, per_metre: float, max_pixels: int = MAX_PIXELS) -> NDArray[np.float32]:
+    """Read a 16-bit depth image as (H, W) metres, NaN for 0 and 65535, which mean none.
+
+    Args:
+        path: of the file.
+        per_metre: units to the metre.
+        max_pixels: maximum size to decode.
+
+    Raises:
+        MessageError: depth_undecodable if it is not of 16 bits and one channel, or as
+            `read_pixels`.
+    """
+    values = read_pixels(path, max_pixels, color=False)
+    if values.dtype != np.uint16 or values.ndim != 2:
+        raise MessageError(
+            "depth_undecodable",
+            f"{path} is {values.dtype} {values.shape}; expected 16 bits and one channel",
+        )
+    known = (values > 0) & (values < SATURATED)
+    return np.where(known, values / np.float32(per_metre), np.float32(np.nan))
+
+
 def _size_of_other_formats(data: bytes) -> tuple[int, int] | None:
     """Return width and height by Pillow, which reads the header alone; None if it cannot."""
     from PIL import Image

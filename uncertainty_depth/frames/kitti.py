@@ -6,7 +6,6 @@ Geiger et al., Vision meets Robotics: The KITTI Dataset, IJRR 2013.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from tqdm import tqdm
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.config.choices import MAX_PIXELS
 from uncertainty_depth.errors import MessageError, SourceError
+from uncertainty_depth.frames.source import FileSource
 from uncertainty_depth.geometry.camera import Camera, Distortion, ground_truth_from_cloud
 from uncertainty_depth.geometry.rectification import RECTIFY, Calibration, Rectifier
 from uncertainty_depth.geometry.transforms import parameters_from, transform_from
@@ -122,7 +122,7 @@ def open_source(rest: str, config: SourceConfig) -> KittiSource:
     return KittiSource(Path(rest), config)
 
 
-class KittiSource:
+class KittiSource(FileSource):
     """The frames of one drive. A `Source`."""
 
     def __init__(self, folder: Path, config: SourceConfig) -> None:
@@ -136,16 +136,8 @@ class KittiSource:
         """Return the number of images in the drive."""
         return len(self._drive.names)
 
-    def __iter__(self) -> Iterator[Frame | Skipped]:
-        """Yield each image once, in order."""
-        return map(self.__getitem__, range(len(self)))
-
-    def __getitem__(self, index: int) -> Frame | Skipped:
-        """Return the record of image `index`; no other file is read."""
-        try:
-            return self._frame(index)
-        except MessageError as error:
-            return Skipped(self._drive.stamps_ns[index], error.reason, str(error))
+    def _stamp_ns(self, index: int) -> int:
+        return self._drive.stamps_ns[index]
 
     def _frame(self, index: int) -> Frame | Skipped:
         drive = self._drive

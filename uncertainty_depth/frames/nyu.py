@@ -7,7 +7,6 @@ Its files: `rgb/NNNN.jpg`, `depth/NNNN.png`, `train.txt` and `test.txt`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
@@ -17,9 +16,10 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.errors import MessageError, SourceError
+from uncertainty_depth.frames.source import FileSource
 from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.images import read_pixels
-from uncertainty_depth.records import Frame, Skipped
+from uncertainty_depth.images import read_depth, read_pixels
+from uncertainty_depth.records import Frame
 
 PARTS = {
     "": ("fit", "calibrate", "test"),
@@ -58,7 +58,7 @@ def _folder_and_split(rest: str) -> tuple[Path, str]:
     return (Path(folder), split) if colon and split in PARTS else (Path(rest), "")
 
 
-class NyuSource:
+class NyuSource(FileSource):
     """The labelled images of a folder, of one split or of all in order. A `Source`.
 
     Depth is millimetres in 16 bits, 0 = none. Outside the usual evaluation crop it is taken as
@@ -93,30 +93,23 @@ class NyuSource:
         """Return the number of images in the split."""
         return len(self._names)
 
-    def __iter__(self) -> Iterator[Frame | Skipped]:
-        """Yield each image of the split once, in the order of the official index."""
-        return map(self.__getitem__, range(len(self)))
+    def _stamp_ns(self, index: int) -> int:
+        return int(self._names[index]) * FRAME_PERIOD_NS
 
-    def __getitem__(self, index: int) -> Frame | Skipped:
-        """Return the record of image `index` of the split; no other file is read."""
+    def _frame(self, index: int) -> Frame:
         name = self._names[index]
-        stamp_ns = int(name) * FRAME_PERIOD_NS
-        try:
-            image = read_pixels(self._folder / "rgb" / f"{name}.jpg")
-            depth_mm = read_pixels(self._folder / "depth" / f"{name}.png", color=False)
-        except MessageError as error:
-            return Skipped(stamp_ns, error.reason, str(error))
-        if depth_mm.dtype != np.uint16 or depth_mm.shape != image.shape[:2]:
-            return Skipped(
-                stamp_ns,
-                "depth_undecodable",
-                f"{self._folder}/depth/{name}.png is {depth_mm.dtype} {depth_mm.shape}; "
-                f"expected uint16 {image.shape[:2]}",
-            )
+        image = read_pixels(self._folder / "rgb" / f"{name}.jpg")
         height, width = image.shape[:2]
+        depth_m = read_depth(self._folder / "depth" / f"{name}.png", 1000)
+        if depth_m.shape != (height, width):
+            raise MessageError(
+                "depth_undecodable",
+                f"{self._folder}/depth/{name}.png has shape {depth_m.shape}; expected "
+                f"{(height, width)}, the image's",
+            )
         camera = Camera(*_SIZE, _INTRINSICS).scaled(width, height)
         rgb = without_border(image)
-        return Frame(stamp_ns, name, camera, rgb, ground_truth_m=ground_truth(depth_mm))
+        return Frame(self._stamp_ns(index), name, camera, rgb, ground_truth_m=cropped(depth_m))
 
 
 def without_border(image: NDArray[np.integer | np.floating]) -> NDArray[np.uint8]:
@@ -127,15 +120,14 @@ def without_border(image: NDArray[np.integer | np.floating]) -> NDArray[np.uint8
     return mirrored.astype(np.uint8, copy=False)
 
 
-def ground_truth(depth_mm: NDArray[np.uint16]) -> NDArray[np.float32]:
-    """Return (H, W) float32 metres in the scaled evaluation crop; NaN outside and for depth 0."""
-    height, width = depth_mm.shape
+def cropped(depth_m: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return (H, W) metres with NaN outside the scaled evaluation crop."""
+    height, width = depth_m.shape
     rows = _scaled(_CROP[0], height, _SIZE[1])
     columns = _scaled(_CROP[1], width, _SIZE[0])
-    depth_m = np.full(depth_mm.shape, np.nan, dtype=np.float32)
-    inside = depth_mm[rows, columns]
-    depth_m[rows, columns] = np.where(inside > 0, inside / np.float32(1000), np.float32(np.nan))
-    return depth_m
+    inside = np.full_like(depth_m, np.nan)
+    inside[rows, columns] = depth_m[rows, columns]
+    return inside
 
 
 def _scaled(part: slice, size: int, reference: int) -> slice:

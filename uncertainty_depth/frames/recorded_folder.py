@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,10 +12,10 @@ from numpy.typing import NDArray
 from uncertainty_depth.config.prediction import PredictionConfig
 from uncertainty_depth.errors import MessageError, SourceError
 from uncertainty_depth.frames.map_assembly import ReportImage, fitted
-from uncertainty_depth.frames.source import folder_and_options, per_metre
+from uncertainty_depth.frames.source import FileSource, folder_and_options, per_metre
 from uncertainty_depth.images import read_pixels
 from uncertainty_depth.messages.depth_images import UNMATCHED_REASONS, as_ground_truth, check_sizes
-from uncertainty_depth.records import Frame, RecordedMaps, Skipped
+from uncertainty_depth.records import Frame, RecordedMaps
 
 Floats = NDArray[np.float32]
 DEPTH = "depth"
@@ -31,7 +30,7 @@ LAYOUT = (
 )
 
 
-class RecordedFolder:
+class RecordedFolder(FileSource):
     """Depth and confidence of `DIR/depth` and `DIR/confidence`, paired by the names of the files.
 
     The ground truth is in `DIR/ground_truth`, the camera images may be in `DIR/image`. Depth of
@@ -61,38 +60,32 @@ class RecordedFolder:
         has_confidence = (folder / CONFIDENCE).is_dir()
         self._confidence = _files(folder / CONFIDENCE) if has_confidence else None
         self._names = sorted(self._depth.keys() | (self._confidence or {}).keys())
+        unused = len(self._ground_truth.keys() - self._depth.keys())
+        self.notes = [f"{unused} files of {GROUND_TRUTH} have no depth"] if unused else []
         has_images = (folder / IMAGE).is_dir()
         self._images = _files(folder / IMAGE, IMAGE_SUFFIXES) if has_images else {}
-
-    @property
-    def notes(self) -> list[str]:
-        """Sentences about what is not used."""
-        unused = len(self._ground_truth.keys() - self._depth.keys())
-        return [f"{unused} files of {GROUND_TRUTH} have no depth"] if unused else []
 
     def __len__(self) -> int:
         """Return the number of names with depth or confidence."""
         return len(self._names)
 
-    def __iter__(self) -> Iterator[Frame | Skipped]:
-        """Yield every name once, as a frame or as the reason why it cannot be scored."""
-        return map(self.__getitem__, range(len(self)))
+    def _stamp_ns(self, index: int) -> int:
+        return index
 
-    def __getitem__(self, index: int) -> Frame | Skipped:
-        """Return the record of name `index`; no other file is read."""
+    def _frame(self, index: int) -> Frame:
         name = self._names[index]
-        try:
-            return self._frame(index, name)
-        except MessageError as error:
-            return Skipped(index, error.reason, f"{name}: {error}")
-
-    def _frame(self, index: int, name: str) -> Frame:
         if name not in self._depth:
-            raise MessageError(UNMATCHED_REASONS[1], f"it is in {CONFIDENCE}, not in {DEPTH}")
+            raise MessageError(
+                UNMATCHED_REASONS[1], f"{name}: it is in {CONFIDENCE}, not in {DEPTH}"
+            )
         if self._confidence is not None and name not in self._confidence:
-            raise MessageError(UNMATCHED_REASONS[0], f"it is in {DEPTH}, not in {CONFIDENCE}")
+            raise MessageError(
+                UNMATCHED_REASONS[0], f"{name}: it is in {DEPTH}, not in {CONFIDENCE}"
+            )
         if name not in self._ground_truth:
-            raise MessageError("no_ground_truth", f"it is in {DEPTH}, not in {GROUND_TRUTH}")
+            raise MessageError(
+                "no_ground_truth", f"{name}: it is in {DEPTH}, not in {GROUND_TRUTH}"
+            )
         is_inverse = self._meaning.depth_type == "inverse_depth"
         depth = _read(self._depth[name], None if is_inverse else self._per_metre)
         confidence = np.ones_like(depth)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
@@ -19,13 +18,13 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.errors import ConfigError, MessageError, SourceError
-from uncertainty_depth.frames.source import folder_and_options, numbers, per_metre
+from uncertainty_depth.frames.source import FileSource, folder_and_options, numbers, per_metre
 from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
 from uncertainty_depth.geometry.transforms import interpolated, parameters_from, transform_from
-from uncertainty_depth.images import read_pixels
+from uncertainty_depth.images import read_depth, read_pixels
 from uncertainty_depth.messages.decoding import SECOND_NS
 from uncertainty_depth.messages.depth_images import as_ground_truth
-from uncertainty_depth.records import Frame, Skipped
+from uncertainty_depth.records import Frame
 
 NANOSECOND_DIGITS = 16
 """An integer of so many digits is a time in nanoseconds, as of a system clock."""
@@ -162,7 +161,6 @@ NOMINAL_RATE = 30
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg")
 TRAJECTORIES = ("poses.txt", "groundtruth.txt")
 OPTIONS = ("per_metre", "k", "depth_k", "depth_xyz")
-SATURATED = 65535
 LAYOUT = "expected the folders rgb and depth, K.txt, and poses.txt or groundtruth.txt if any"
 
 
@@ -184,7 +182,7 @@ def frames_of(rest: str) -> tuple[Path, set[object]]:
     return folder_and_options(f"rgbd:{rest}", OPTIONS)[0], {""}
 
 
-class RgbdSource:
+class RgbdSource(FileSource):
     """The colour images in `DIR/rgb`, each with its depth image in `DIR/depth`. A `Source`.
 
     Files belong together if their names have the same number. Names that are times are associated
@@ -229,24 +227,17 @@ class RgbdSource:
         """Return the number of colour images."""
         return len(self._items)
 
-    def __iter__(self) -> Iterator[Frame | Skipped]:
-        """Yield each colour image once, by number or time."""
-        return map(self.__getitem__, range(len(self)))
+    def _stamp_ns(self, index: int) -> int:
+        key = self._items[index].key
+        return key.value if key.is_time else key.value * SECOND_NS // NOMINAL_RATE
 
-    def __getitem__(self, index: int) -> Frame | Skipped:
-        """Return the record of image `index`; no other file is read."""
+    def _frame(self, index: int) -> Frame:
         item = self._items[index]
-        try:
-            return self._frame(index, item)
-        except MessageError as error:
-            return Skipped(_stamp_ns(item.key), error.reason, str(error))
-
-    def _frame(self, index: int, item: _Item) -> Frame:
         image = read_pixels(item.image, self._config.max_pixels)
         height, width = image.shape[:2]
         camera = None if self._k is None else Camera(width, height, self._k)
         return Frame(
-            _stamp_ns(item.key),
+            self._stamp_ns(index),
             item.image.stem,
             camera,
             image,
@@ -259,18 +250,11 @@ class RgbdSource:
     ) -> NDArray[np.float32]:
         if item.depth is None:
             raise MessageError("no_depth_image", f"{item.image} has no depth image")
-        values = read_pixels(item.depth, self._config.max_pixels, color=False)
-        if values.dtype != np.uint16 or values.ndim != 2:
-            raise MessageError(
-                "depth_undecodable",
-                f"{item.depth} is {values.dtype} {values.shape}; expected 16 bits and one channel",
-            )
-        known = (values > 0) & (values < SATURATED)
-        depth_m = np.where(known, values / np.float32(self._per_metre), np.float32(np.nan))
+        depth_m = read_depth(item.depth, self._per_metre, self._config.max_pixels)
         if self._depth_k is None or camera is None:
             return as_ground_truth(depth_m, shape)
         rays = _rays(*depth_m.shape, self._depth_k)
-        points = (rays * depth_m[..., None])[known]
+        points = (rays * depth_m[..., None])[np.isfinite(depth_m)]
         return ground_truth_from_cloud(points, self._depth_to_camera, camera, self._config)
 
     def _pose(self, index: int, key: Key) -> NDArray[np.float64] | None:
@@ -332,10 +316,6 @@ class RgbdSource:
         nearest = min(near, key=lambda other: abs(other.value - key.value))
         is_near = nearest.is_time and abs(nearest.value - key.value) <= self._tolerance_ns
         return depths[nearest] if is_near else None
-
-
-def _stamp_ns(key: Key) -> int:
-    return key.value if key.is_time else key.value * SECOND_NS // NOMINAL_RATE
 
 
 def _files(folder: Path) -> dict[Key, Path]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from itertools import chain, islice
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.config.prediction import PredictionConfig, PredictionTopics
-from uncertainty_depth.errors import ConfigError, SourceError
+from uncertainty_depth.errors import ConfigError, MessageError, SourceError
 from uncertainty_depth.records import UNWANTED, Frame, Skipped
 
 if TYPE_CHECKING:
@@ -235,6 +236,40 @@ def _recorded(
     return BagSource(Path(notation), config, topics, meaning)
 
 
+class FileSource(ABC):
+    """Frames in files of their own, any of which is read by its number alone. A `Source`."""
+
+    name: str
+    notes: list[str]
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Return the number of images."""
+
+    @abstractmethod
+    def _stamp_ns(self, index: int) -> int:
+        """Return the time of an image, nanoseconds; nothing is read."""
+
+    @abstractmethod
+    def _frame(self, index: int) -> Frame | Skipped:
+        """Return the record of an image; no other file is read.
+
+        Raises:
+            MessageError: a file cannot be used.
+        """
+
+    def __iter__(self) -> Iterator[Frame | Skipped]:
+        """Yield each image once, in order."""
+        return map(self.__getitem__, range(len(self)))
+
+    def __getitem__(self, index: int) -> Frame | Skipped:
+        """Return the record of an image, or why its files cannot be used."""
+        try:
+            return self._frame(index)
+        except MessageError as error:
+            return Skipped(self._stamp_ns(index), error.reason, str(error))
+
+
 class Mapped:
     """The records of a source, each through a function. A `Source`."""
 
@@ -362,7 +397,7 @@ class EvenlySpread:
 
     def _records(self) -> Iterator[Frame | Skipped]:
         """Yield every record, or `UNWANTED` for one that need not be read."""
-        if hasattr(self.source, "__getitem__"):  # files: by their numbers
+        if isinstance(self.source, FileSource):
             for index in range(len(self.source)):
                 yield self.source[index] if self._is_due(index) else UNWANTED
         elif hasattr(self.source, "read"):  # a bag: in one pass
