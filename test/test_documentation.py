@@ -18,7 +18,7 @@ ROOMS = ("metrics", "geometry", "calibration", "report", "messages", "inference"
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/api/index.md", "docs/your_network.md"])
-def test_examples_run(page, monkeypatch, tmp_path):
+def test_examples_run(page, monkeypatch, tmp_path, plots_without_pixels):
     monkeypatch.chdir(tmp_path)
     text = (ROOT / page).read_text(encoding="utf-8")
     blocks = PYTHON.findall(text)

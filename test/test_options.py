@@ -21,32 +21,20 @@ KINDS = [kind for kind in vars(config).values() if dataclasses.is_dataclass(kind
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_defaults_pass_their_own_checks_and_survive_a_round_trip(kind):
+def test_without_flags_and_from_a_mapping_come_the_defaults_and_numbers_have_both_ends(kind):
     assert from_mapping(kind, to_mapping(kind())) == kind()
-
-
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_the_command_line_without_flags_gives_the_defaults(kind):
     parser = argparse.ArgumentParser()
     add_arguments(parser, kind)
     add_expert_argument(parser, [kind])
     assert from_arguments(kind, parser.parse_args([])) == kind()
-    assert all(
-        item.metadata["help"] in " ".join(parser.format_help().split())
-        for item in dataclasses.fields(kind)
-        if "-" not in item.metadata["help"] and not item.metadata["expert"]
-    )
-
-
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_every_number_has_both_ends(kind):
-    """Nothing that is typed may ask for more memory or time than any machine has."""
-    numbers = [
-        item for item in dataclasses.fields(kind) if element_type(kind, item.name) in (int, float)
-    ]
-    for item in numbers:
-        assert item.metadata["minimum"] is not None, item.name
-        assert item.metadata["maximum"] is not None, item.name
+    shown = " ".join(parser.format_help().split())
+    for item in dataclasses.fields(kind):
+        text = item.metadata["help"]
+        assert text in shown or "-" in text or item.metadata["expert"], item.name
+        # Nothing that is typed may ask for more memory or time than any machine has.
+        if element_type(kind, item.name) in (int, float):
+            assert item.metadata["minimum"] is not None, item.name
+            assert item.metadata["maximum"] is not None, item.name
 
 
 @pytest.mark.parametrize(

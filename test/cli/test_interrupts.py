@@ -4,11 +4,10 @@
 import csv
 import json
 import shutil
-import subprocess
-import sys
 
 import pytest
 
+from uncertainty_depth.frames.recording import Recording
 from uncertainty_depth.model_location import SHIPPED_MODEL
 from uncertainty_depth.report import saved_state
 
@@ -41,7 +40,7 @@ RENDER = ("uncertainty_depth.report.report", "render")
     [(PREDICT, (2,)), (FOLD, (2, 3))],  # the third may be in the network meanwhile
 )
 def test_evaluate_finishes_the_frame_and_writes_its_report(strike, tmp_path, place, finished):
-    done = strike(evaluate(tmp_path / "report"), place)
+    done = strike(evaluate(tmp_path / "report", "--write-bag", tmp_path / "bag"), place)
     assert done.returncode == 130, done.stderr
     summary = json.loads((tmp_path / "report" / "summary.json").read_text())
     frames = summary["frames"]["evaluated"]
@@ -51,26 +50,15 @@ def test_evaluate_finishes_the_frame_and_writes_its_report(strike, tmp_path, pla
     assert (metrics.frames, metrics.pixels) == (frames, summary["pixels"])
     assert len(list(csv.reader((tmp_path / "report" / "frames.csv").open()))) == 1 + frames
     assert (tmp_path / "report" / "report.html").stat().st_size > 10_000
+    with Recording(tmp_path / "bag").open() as opened:
+        assert opened.topics["/depth/image_rect"].count == frames
 
 
-STRUCK_TWICE = """
-import signal, sys
-from uncertainty_depth.cli.main import main
-from uncertainty_depth.inference.predictor import Predictor
-def predict(*_):
-    for _ in range(2):
-        signal.raise_signal(signal.SIGINT)
-Predictor.predict = predict
-sys.exit(main(sys.argv[1:]))
-"""
-
-
-def test_a_second_interrupt_aborts_and_leaves_the_earlier_report(tmp_path):
+def test_a_second_interrupt_aborts_and_leaves_the_earlier_report(strike, tmp_path):
     report = tmp_path / "report"
     report.mkdir()
     (report / "summary.json").write_text("earlier")
-    command = [sys.executable, "-c", STRUCK_TWICE, *evaluate(report, "--overwrite")]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+    done = strike(evaluate(report, "--overwrite"), times=2)
     assert done.returncode == 130, done.stderr
     assert "Traceback" not in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["report"]

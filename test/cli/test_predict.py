@@ -49,11 +49,15 @@ def test_depth_follows_the_focal_length_of_the_images(command, photos, tmp_path)
     np.testing.assert_allclose(far, 2 * near, rtol=1e-5)
 
 
-def test_a_disk_without_room_is_named_and_nothing_half_written_stays(process, photos, tmp_path):
+def test_a_disk_without_room_is_named_and_nothing_half_written_stays(command, photos, tmp_path):
     """A limit on the size of files stands in for the disk: the same call fails in the same way."""
     maps = tmp_path / "maps"
-    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))  # noqa: E731
-    done = process(*predict(photos, maps), preexec_fn=limit)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, before[1]))
+    try:
+        done = command(*predict(photos, maps))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     assert f"{maps / 'a_depth.tiff'}: File too large" in done.stderr.splitlines()[-1]

@@ -170,8 +170,6 @@ def test_a_killed_worker_is_tried_again_and_its_end_recorded(tmp_path, monkeypat
 WAITING = """
 import sys, time
 from pathlib import Path
-from uncertainty_depth.report import report
-from uncertainty_depth.report.page import Images
 from uncertainty_depth.fleet import local
 from uncertainty_depth.fleet.folder import FleetSource
 from uncertainty_depth.interrupt import deferred_interrupt

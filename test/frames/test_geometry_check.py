@@ -76,7 +76,7 @@ def test_a_turned_camera_is_noticed_and_the_turn_measured(frames, degrees):
         (lambda pose: pose @ pose, "applied twice"),
         (lambda pose: BODY_TO_OPTICAL @ pose, "without the step from body frame"),
         (lambda pose: BODY_TO_OPTICAL.T @ pose, "followed by body frame"),
-        (mounted("z", 180), "the LiDAR turned by 180 degrees"),
+        (mounted("z", 90), "the LiDAR turned by 270 degrees"),
         (mounted("x", 180), "the LiDAR upside down"),
         (w_first, "the quaternion read as w x y z"),
     ],

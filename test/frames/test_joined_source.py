@@ -10,7 +10,8 @@ from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.frames.source import NAME_SEPARATOR, JoinedSource, open_source
 
-NAMES = ["synthetic:worlds=1,frames=2,seed=3", "synthetic:worlds=1,frames=3,seed=4"]
+SMALL = "width=64,height=48"
+NAMES = [f"synthetic:worlds=1,frames={n},seed={n},{SMALL}" for n in (2, 3)]
 
 
 def test_frames_come_in_the_order_of_the_sources():

@@ -31,7 +31,7 @@ def naive(depth: np.ndarray, width: int, height: int) -> np.ndarray:
     return result
 
 
-@settings(deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     rows=SIZES,
     columns=SIZES,

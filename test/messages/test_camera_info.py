@@ -155,7 +155,7 @@ def lists(*counts):
     return st.sampled_from(counts).flatmap(lambda n: st.lists(NUMBERS, min_size=n, max_size=n))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     message=st.builds(
         SimpleNamespace,

@@ -221,7 +221,7 @@ def decode_or_refuse(decode, claim):
         return None
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     name=st.sampled_from(sorted(FORMATS)),
     edits=st.lists(st.tuples(st.integers(0, 5000), st.integers(0, 255)), max_size=8),
@@ -236,7 +236,7 @@ def test_a_damaged_image_is_decoded_to_its_header_or_refused(name, edits, cut):
     assert pixels is None or pixels.shape[:2][::-1] == image_size(data)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     magic=st.sampled_from([b"", JPEG_MAGIC, PNG_MAGIC, PNG_MAGIC + b"\0\0\0\rIHDR"]),
     body=st.binary(max_size=300),
@@ -248,7 +248,7 @@ def test_any_bytes_are_decoded_or_refused(magic, body, text):
         decode_or_refuse(decode, message(bytes(12) + magic + body, text))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     sizes=st.fixed_dictionaries(
         {

@@ -131,7 +131,7 @@ def test_an_odd_number_of_yuv422_columns_is_refused_whatever_opencv_makes_of_it(
     assert error.value.reason == "image_undecodable"
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     height=st.integers(0, 9),
     width=st.integers(0, 9),
