@@ -324,7 +324,7 @@ def timeline_plot(metrics: OnlineMetrics, law: str) -> Figure:
         place = {"color": color, "transform": fraction.transAxes, "va": "center"}
         fraction.text(1.005, level / 100, f"{level} %", **place)
     fraction.set(ylabel=f"coverage (%), {law}", ylim=(0, 102), xlabel="frame")
-    fraction.xaxis.set_major_locator(MaxNLocator(integer=True))
+    fraction.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     style(metres, f"Over time{per_point}")
     style(fraction, "")
     metres.legend(frameon=False, fontsize=8)
