@@ -27,7 +27,7 @@ from uncertainty_depth.ros.evaluator_outputs import ALL_FRAMES
 
 START_S = 300.0
 DRAIN_S = 90.0
-STOP_S = 60.0
+STOP_S = 300.0
 SCORES = {
     "depth.abs_rel": "abs_rel",
     "uncertainty.ause.rmse": "AUSE rmse",
