@@ -10,7 +10,7 @@ import pytest
 import uncertainty_depth
 from uncertainty_depth.config import EvaluationConfig, PredictorConfig, SourceConfig
 from uncertainty_depth.frames.predicted import predicted
-from uncertainty_depth.frames.source import open_source, trained_on
+from uncertainty_depth.frames.source import EvenlySpread, open_source, trained_on
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.records import Frame
@@ -88,6 +88,23 @@ def test_a_kitti_drive_is_red_in_depth_size_and_domain(predictor):
     drive = Path(os.environ["UNCERTAINTY_DEPTH_DATA"]) / DRIVE
     found = colors(verdict_on(open_source(f"kitti:{drive}", SourceConfig()), predictor))
     assert found["depth"] == found["size"] == found["domain"] == "red"
+
+
+@pytest.mark.skipif(
+    "UNCERTAINTY_DEPTH_DATA" not in os.environ,
+    reason="UNCERTAINTY_DEPTH_DATA does not name the folder with kitti_raw",
+)
+def test_a_street_is_unfamiliar_to_the_model_for_rooms_and_other_rooms_of_its_camera_are_not():
+    predictor = Predictor("indoor", PredictorConfig(method="deterministic"))
+    data = Path(os.environ["UNCERTAINTY_DEPTH_DATA"])
+
+    def share_above_one(notation, frames):
+        source = EvenlySpread(open_source(notation, SourceConfig()), frames)
+        scores = [predictor.predict(frame.image).unfamiliarity for frame in source]
+        return np.mean([score > 1 for score in scores])
+
+    assert share_above_one(f"kitti:{data / DRIVE}", 6) > 0.8
+    assert share_above_one(f"nyu:{data / 'nyuv2'}:test", 40) < 0.1
 
 
 def test_worlds_like_the_training_are_not_red(predictor):

@@ -271,7 +271,7 @@ def unfamiliarity_text(unfamiliarity: Mapping[str, Any]) -> str:
     return (
         f"{unfamiliarity['mean']:.2f} in the mean, {unfamiliarity['max']:.2f} at most, above 1 in "
         f"{unfamiliarity['fraction_above_1']:.0%} of {unfamiliarity['frames']} frames "
-        "(1 % of the training's)"
+        "(of frames like the training's, a few %)"
     )
 
 
