@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import threading
 
-from uncertainty_depth.process_resources import resources_of
+from uncertainty_depth.ros.process_resources import resources_of
 
 
 def test_resources_of_this_process_follow_what_it_opens_and_starts(tmp_path):

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from uncertainty_depth.errors import ConfigError, MessageError
-from uncertainty_depth.process_resources import MIB
 from uncertainty_depth.records import DepthPrediction, Observation, SampleRange
+from uncertainty_depth.ros.process_resources import MIB
 
 if TYPE_CHECKING:
     from uncertainty_depth.inference.predictor import Predictor

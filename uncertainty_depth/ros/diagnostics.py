@@ -17,7 +17,7 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
 from uncertainty_depth.errors import MessageError
-from uncertainty_depth.process_resources import resources_of
+from uncertainty_depth.ros.process_resources import resources_of
 
 LOG_EVERY_S = 5.0
 MAX_DURATIONS = 1000
