@@ -3,12 +3,13 @@ ARG ROS_DISTRO=jazzy
 FROM ros:${ROS_DISTRO}-ros-base
 WORKDIR /workspace
 COPY . src/uncertainty_depth
-# rosdep takes torch from the distribution, which is built for the CPU. safetensors has no key.
+# rosdep takes torch from the distribution, which is built for the CPU, and transformers and rosbags
+# from pip, which it refuses to call on Ubuntu 24.04 without this.
+ENV PIP_BREAK_SYSTEM_PACKAGES=1
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends python3-pip \
     && rosdep update \
     && rosdep install --from-paths src --ignore-src --yes \
-    && python3 -m pip install --break-system-packages safetensors \
     && rm -rf /var/lib/apt/lists/*
 RUN . "/opt/ros/${ROS_DISTRO}/setup.sh" \
     && colcon build --packages-select uncertainty_depth
