@@ -224,7 +224,7 @@ def test_train_reads_several_sources_as_one(trainings, tmp_path):
 
 
 def test_calibrate_leaves_several_sources_apart(monkeypatch, capsys):
-    def fit(sources, predictor, config):
+    def fit(sources, *others):
         raise ConfigError(f"sources of {[len(source) for source in sources]} frames")
 
     monkeypatch.setattr(calibration_run, "calibrate", fit)

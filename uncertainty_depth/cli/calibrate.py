@@ -112,7 +112,6 @@ def _of_model(arguments: argparse.Namespace) -> Task:
     from uncertainty_depth.frames.predicted import predict_frame
     from uncertainty_depth.frames.source import checked, open_source, trained_on
     from uncertainty_depth.metrics.calibration import distribution_of
-    from uncertainty_depth.model_folder.writing import set_calibration
 
     _check_model(arguments)
     options = from_arguments(SourceConfig, arguments)
@@ -121,6 +120,7 @@ def _of_model(arguments: argparse.Namespace) -> Task:
 
     # Imported here, after the paths are checked: torch takes seconds to import.
     from uncertainty_depth.inference.predictor import Predictor
+    from uncertainty_depth.model_folder.writing import set_calibration
 
     raw = replace(from_arguments(PredictorConfig, arguments), calibrated=False)
     predictor = Predictor(arguments.model, raw)
