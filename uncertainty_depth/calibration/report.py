@@ -60,7 +60,7 @@ def record(calibration: Calibration, model: Mapping[str, Any] = MappingProxyType
         model: the predictor's description; empty for recorded depth.
     """
     before, after = calibration.scores()
-    half_widths = calibration.half_widths()
+    guarantee = calibration.guarantee()
     content = {
         **{name: model[name] for name in RECORDED if name in model},
         "distribution": calibration.distribution,
@@ -73,9 +73,10 @@ def record(calibration: Calibration, model: Mapping[str, Any] = MappingProxyType
                 "rejected": calibration.rejected(),
             }
         ),
-        "frame_guarantee": calibration.guarantee().to_mapping(),
+        "frame_guarantee": guarantee.to_mapping(),
     }
-    if np.isfinite(half_widths).all():
+    half_widths = calibration.half_widths()
+    if guarantee.holds and np.isfinite(half_widths).all():  # else the distribution knows better
         content[KEY] = half_widths.round(6).tolist()
     return content
 
