@@ -119,8 +119,10 @@ def write_and_print(evaluation: Evaluation, folder: Path, context: Context) -> d
     """
     from uncertainty_depth.report import page, report, verdict
 
-    scores = report.summarize(evaluation, context)
-    path = report.write(evaluation, folder, context, summary=scores)
+    with tqdm(total=2, desc="writing the report", unit="step", leave=False, disable=None) as bar:
+        scores = report.summarize(evaluation, context)
+        bar.update()
+        path = report.write(evaluation, folder, context, summary=scores)
     print(page.table(scores, context.model))
     print("\n".join(["", *verdict.sentences(scores["verdict"])]))
     print(f"report: {path}")
@@ -259,8 +261,12 @@ def compare(arguments: argparse.Namespace) -> None:
     from uncertainty_depth.report.saved_state import read_report
 
     report.check_folder(arguments.output)
-    compared = comparison.compare([read_report(folder) for folder in arguments.reports])
-    page = comparison.write(compared, arguments.output, arguments.command_line)
+    folders = tqdm(arguments.reports, "reading", unit="report", leave=False, disable=None)
+    reports = [read_report(folder) for folder in folders]
+    with tqdm(total=2, desc="comparing", unit="step", leave=False, disable=None) as bar:
+        compared = comparison.compare(reports)
+        bar.update()
+        page = comparison.write(compared, arguments.output, arguments.command_line)
     print("\n".join(comparison.headline(compared)))
     print(f"page: {page}")
 
