@@ -6,11 +6,10 @@ VENV ?= .venv
 CONSTRAINTS ?= constraints.txt
 WORKERS ?= 2
 CODE = uncertainty_depth synthetic experiments benchmarks launch test docs
-PIP = $(VENV)/bin/python -m pip install --quiet -c $(CONSTRAINTS) --config-settings editable_mode=compat
+PIP = $(VENV)/bin/python -m pip install --quiet -c $(CONSTRAINTS)
 
 # What is installed, and the file that says so: the demo needs neither the tests nor their peers,
-# nor the sampler of two experiments (0.4 GB). In mode compat all folders of the clone can be
-# imported, so that synthetic: is a source for every command.
+# nor the sampler of two experiments (0.4 GB).
 RUN = $(VENV)/.run
 TEST = $(VENV)/.test
 LINT = $(VENV)/.lint

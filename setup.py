@@ -60,6 +60,9 @@ setup(
         (f"share/{NAME}/config/security", glob("config/security/*.xml")),
     ],
     options={
+        "editable_wheel": {
+            "mode": "compat"
+        },  # every folder of a clone can be imported: synthetic:
         "develop": {"script_dir": f"$base/lib/{NAME}"},
         "install": {"install_scripts": f"$base/lib/{NAME}"},
     },
