@@ -4,16 +4,13 @@
 from __future__ import annotations
 
 import argparse
-import logging
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tqdm.contrib.logging import logging_redirect_tqdm
-
 from experiments.registry import EXPERIMENTS
 from uncertainty_depth.cli.arguments import at_least_one
-from uncertainty_depth.errors import UncertaintyDepthError
+from uncertainty_depth.cli.main import exit_code_of
 
 
 def parser() -> argparse.ArgumentParser:
@@ -52,23 +49,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run an experiment; user errors become one sentence and exit code 1."""
     arguments = parser().parse_args(argv)
     experiment = EXPERIMENTS[arguments.name]
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     duration = "less than two minutes on two cores" if arguments.quick else experiment.duration
     print(f"{arguments.name} takes {duration}; if stopped, the same command goes on", flush=True)
-    try:
-        with logging_redirect_tqdm():
-            experiment.run(arguments.output, arguments.seeds, arguments.quick, arguments.data)
-    except UncertaintyDepthError as error:
-        print(f"experiments: {error}", file=sys.stderr)
-        return 1
-    except OSError as error:  # a folder that is a file, a full disk, a path without permission
-        print(f"experiments: {error.filename}: {error.strerror or error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("experiments: interrupted; the same command goes on", file=sys.stderr)
-        return 130
-    print(f"results in {arguments.output}")
-    return 0
+
+    def run() -> None:
+        experiment.run(arguments.output, arguments.seeds, arguments.quick, arguments.data)
+        print(f"results in {arguments.output}")
+
+    return exit_code_of("experiments", run, "the same command goes on")
 
 
 if __name__ == "__main__":

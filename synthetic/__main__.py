@@ -4,15 +4,12 @@
 from __future__ import annotations
 
 import argparse
-import logging
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tqdm.contrib.logging import logging_redirect_tqdm
-
 from uncertainty_depth.blas import wait_passively
-from uncertainty_depth.errors import UncertaintyDepthError
+from uncertainty_depth.cli.main import exit_code_of
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -28,23 +25,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         help="folder for bag, reports and plots",
     )
     output = parser.parse_args(argv).output
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    from synthetic.demo import run  # and torch, which reads how to wait when it is imported
 
-    try:
-        with logging_redirect_tqdm():
-            for line in run(output):
-                print(line, flush=True)
-    except UncertaintyDepthError as error:
-        print(f"demo: {error}", file=sys.stderr)
-        return error.exit_code
-    except OSError as error:  # a folder that is a file, a full disk, a path without permission
-        print(f"demo: {error.filename}: {error.strerror or error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("demo: interrupted", file=sys.stderr)
-        return 130
-    return 0
+    def print_scores() -> None:
+        from synthetic.demo import run  # and torch, which reads how to wait when it is imported
+
+        for line in run(output):
+            print(line, flush=True)
+
+    return exit_code_of("demo", print_scores)
 
 
 if __name__ == "__main__":

@@ -68,6 +68,8 @@ def test_calibrate_starts_from_raw_sigma_and_has_no_option_that_says_otherwise(c
         (["convert", "kitti:no/such/drive", "{tmp}/bag"], ["no/such/drive"]),
         (["convert", "synthetic:worlds=1,frames=1", "{tmp}"], ["exist"]),
         (["convert", "my_bag", "{tmp}/bag"], ["'my_bag'", "kitti:DRIVE_DIR", "synthetic:"]),
+        (["convert", "./my_bag", "{tmp}/bag"], ["'./my_bag'", "kitti:DRIVE_DIR"]),
+        (["convert", "json:my_bag", "{tmp}/bag"], ["'json:my_bag'", "write_bag"]),
     ],
 )
 def test_an_error_is_one_sentence_and_exit_code_1(arguments, words, tmp_path, command):

@@ -34,10 +34,10 @@ logger = logging.getLogger(__name__)
 
 def convert(arguments: argparse.Namespace) -> None:
     """Write a KITTI raw drive, or another source that can, as a rosbag2 (MCAP)."""
-    from uncertainty_depth.frames.source import module_of
+    from uncertainty_depth.frames.source import module_and_rest
 
-    prefix, _, rest = arguments.source.partition(":")
-    write_bag = getattr(module_of(prefix), "write_bag", None)
+    module, rest = module_and_rest(arguments.source)
+    write_bag = getattr(module, "write_bag", None)
     if write_bag is None:
         raise SourceError(
             f"source is {arguments.source!r}; expected kitti:DRIVE_DIR, or MODULE:... of a Python "

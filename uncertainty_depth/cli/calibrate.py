@@ -76,10 +76,10 @@ def calibrate(arguments: argparse.Namespace) -> None:
 
     topics = from_arguments(PredictionTopics, arguments)
     is_recorded = has_recorded(str(arguments.model), topics)
-    _do(_of_recorded(arguments, topics) if is_recorded else _of_model(arguments))
+    _fit_and_keep(_of_recorded(arguments, topics) if is_recorded else _of_model(arguments))
 
 
-def _do(task: Task) -> None:
+def _fit_and_keep(task: Task) -> None:
     from uncertainty_depth.calibration.report import table
     from uncertainty_depth.calibration.run import calibrate as fit
     from uncertainty_depth.calibration.run import check
@@ -242,7 +242,7 @@ def learn_sigma(arguments: argparse.Namespace) -> None:
 
     rest = [Part(source, LEARNED_FROM, 1) for source in sources]
     keep = partial(_write_map, arguments, topics, meaning, head=head)
-    _do(Task(rest, predict, config, LEARNED, lambda: (), keep))
+    _fit_and_keep(Task(rest, predict, config, LEARNED, lambda: (), keep))
 
 
 def limits_of(config: CalibrationConfig) -> EvaluationConfig:

@@ -10,6 +10,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
+from functools import partial
 from typing import Any, TextIO, cast
 
 from tqdm.contrib.logging import logging_redirect_tqdm
@@ -49,37 +50,40 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     arguments = build_parser(COMMANDS).parse_args(words)
     arguments.command_line = shlex.join(["uncertainty-depth", *words])
+    is_resumable = hasattr(arguments, "resume")
+    hint = "--resume continues after the last finished epoch" if is_resumable else ""
+    return exit_code_of("uncertainty-depth", partial(arguments.command, arguments), hint)
+
+
+def exit_code_of(program: str, run: Callable[[], object], hint: str = "") -> int:
+    """Run a program and return its exit code; user errors become one sentence on stderr.
+
+    Args:
+        program: its name, before each sentence.
+        run: does the work; what it logs goes to stderr.
+        hint: how to go on after Ctrl-C.
+    """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(PrintableFormatter("%(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
     try:
         # A message would otherwise stand on the line of a bar.
         with logging_redirect_tqdm(), printable_stdout():
-            arguments.command(arguments)
+            run()
     except UncertaintyDepthError as error:
-        print(f"uncertainty-depth: {printable(str(error))}", file=sys.stderr)
+        print(f"{program}: {printable(str(error))}", file=sys.stderr)
         return error.exit_code
     except ModuleNotFoundError as error:
         if (sentence := missing_in(error)) is None:
             raise
-        print(f"uncertainty-depth: {sentence}", file=sys.stderr)
+        print(f"{program}: {sentence}", file=sys.stderr)
         return 1
-    except (
-        OSError
-    ) as error:  # a folder that is a file, a disk that is full, a path without permission
-        print(
-            f"uncertainty-depth: {printable(str(error.filename or 'reading or writing'))}: "
-            f"{error.strerror or error}",
-            file=sys.stderr,
-        )
+    except OSError as error:  # a folder that is a file, a full disk, a path without permission
+        place = printable(str(error.filename or "reading or writing"))
+        print(f"{program}: {place}: {error.strerror or error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        hint = (
-            "; --resume continues after the last finished epoch"
-            if hasattr(arguments, "resume")
-            else ""
-        )
-        print(f"uncertainty-depth: interrupted{hint}", file=sys.stderr)
+        print("; ".join(filter(None, (f"{program}: interrupted", hint))), file=sys.stderr)
         return 130
     return 0
 

@@ -86,11 +86,11 @@ def open_source(
     """
     if has_recorded(notation, topics):
         return _recorded(notation, config, topics, meaning)
-    prefix = _prefix(notation)
-    if module := module_of(prefix):
-        source: Source = module.open_source(notation.removeprefix(f"{prefix}:"), config)
-        return source
-    return _bag(notation, config)
+    module, rest = module_and_rest(notation)
+    if module is None:
+        return _bag(notation, config)
+    source: Source = module.open_source(rest, config)
+    return source
 
 
 def trained_on(model: str, training: Mapping[str, Any], sources: Sequence[str]) -> list[str]:
@@ -143,11 +143,10 @@ def _overlap(source: str, used: str) -> str:
 
     If only the paths' last parts agree, it is a hint: the folder may have moved, or be another.
     """
-    prefix = _prefix(source)
-    if not used or prefix != _prefix(used):
+    if not used or _prefix(source) != _prefix(used):
         return ""
-    place, parts = _frames_of(prefix, source)
-    other_place, other_parts = _frames_of(prefix, used)
+    place, parts = _frames_of(source)
+    other_place, other_parts = _frames_of(used)
     if not parts & other_parts:
         return ""
     if place.resolve() == other_place.resolve():
@@ -156,10 +155,10 @@ def _overlap(source: str, used: str) -> str:
     return hint if place.resolve().name == other_place.resolve().name else ""
 
 
-def _frames_of(prefix: str, notation: str) -> tuple[Path, set[object]]:
+def _frames_of(notation: str) -> tuple[Path, set[object]]:
     """Return the place and parts of a source: equal places share frames if they share a part."""
-    rest = notation.removeprefix(f"{prefix}:")
-    frames_of = getattr(module_of(prefix), "frames_of", None)
+    module, rest = module_and_rest(notation)
+    frames_of = getattr(module, "frames_of", None)
     return frames_of(rest) if frames_of else (Path(rest), {""})
 
 
@@ -178,17 +177,19 @@ def imports_foreign_code(notation: str) -> bool:
     return bool(prefix) and prefix not in MODULES
 
 
-def module_of(prefix: str) -> Any:
-    """Return the module that opens sources of a prefix; None if there is none."""
+def module_and_rest(notation: str) -> tuple[Any, str]:
+    """Return the module that opens a source and what follows its colon; None if it is a bag."""
+    prefix = _prefix(notation)
     if not prefix:
-        return None
+        return None, notation
     try:
         module = import_module(MODULES.get(prefix, prefix))
     except ModuleNotFoundError as error:
         if error.name is None or not f"{prefix}.".startswith(f"{error.name}."):
             raise  # a library that the module needs
-        return None
-    return module if hasattr(module, "open_source") else None
+        return None, notation
+    is_source = hasattr(module, "open_source")
+    return (module, notation.removeprefix(f"{prefix}:")) if is_source else (None, notation)
 
 
 def _prefix(notation: str) -> str:

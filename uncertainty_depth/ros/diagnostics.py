@@ -148,11 +148,11 @@ class Health:
         """Return percentiles of recent durations, e.g. "latency_p95_ms"."""
         with self._lock:
             durations_ms = {name: list(values) for name, values in self._durations_ms.items()}
-        return {
-            f"{name}_p{percentile}_ms": float(np.percentile(values, percentile))
-            for name, values in durations_ms.items()
-            for percentile in PERCENTILES
-        }
+        found = {}
+        for name, values in durations_ms.items():
+            for percentile in PERCENTILES:
+                found[f"{name}_p{percentile}_ms"] = float(np.percentile(values, percentile))
+        return found
 
     def rates(self) -> dict[str, float]:
         """Return each counter's events per second since the last call."""
@@ -174,12 +174,14 @@ class Health:
 
 def fail(node: Node, health: Health, frame: object, error: Exception) -> None:
     """Drop a frame under its failure's reason, and log the error."""
+    reason = "shutdown"
+    sentence = ""
     if isinstance(error, MessageError):
-        reason, sentence = error.reason, str(error)
+        reason = error.reason
+        sentence = str(error)
     elif node.context.ok():  # e.g. out of memory: the next frame may pass
-        reason, sentence = "failed", "".join(traceback.format_exception(error))
-    else:
-        reason, sentence = "shutdown", ""
+        reason = "failed"
+        sentence = "".join(traceback.format_exception(error))
     if health.leave(frame, f"dropped.{reason}") and sentence:
         node.get_logger().warning(
             f"dropped ({reason}): {sentence}", throttle_duration_sec=LOG_EVERY_S

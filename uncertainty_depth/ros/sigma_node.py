@@ -162,7 +162,8 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
         try:
             depth, confidence = decode_maps(pair.depth, pair.confidence, interpreter.config)
             own = masked(interpreter.metric(depth, confidence))
-            stamp, sigma = stamp_ns(header), sigma_name(interpreter)
+            stamp = stamp_ns(header)
+            sigma = sigma_name(interpreter)
             prediction, info = self._predictions.correct(own, stamp, sigma, config)
             height, width = depth.shape
             rectifier = self._cameras.at(stamp)
