@@ -123,6 +123,7 @@ MOVED = "a source of the same name"
         ),
         ("synthetic:worlds=1,seed=3", "synthetic:worlds=1,seed=4", None),
         ("synthetic:worlds=1,seed=3,test_objects=true", "synthetic:worlds=1,seed=3", None),
+        ("rgbd:/a/drive,per_metre=5000", "rgbd:/a/drive,of_another_version=1", "frames of"),
         ("/a/run", "", None),
         ("/a/run", None, None),
     ],

@@ -18,7 +18,13 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.errors import ConfigError, MessageError, SourceError
-from uncertainty_depth.frames.source import FileSource, folder_and_options, numbers, per_metre
+from uncertainty_depth.frames.source import (
+    FileSource,
+    folder_and_options,
+    folder_of,
+    numbers,
+    per_metre,
+)
 from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
 from uncertainty_depth.geometry.transforms import interpolated, parameters_from, transform_from
 from uncertainty_depth.images import read_depth, read_pixels
@@ -179,7 +185,7 @@ def open_source(rest: str, config: SourceConfig) -> RgbdSource:
 
 def frames_of(rest: str) -> tuple[Path, set[object]]:
     """Return the folder, without the options."""
-    return folder_and_options(f"rgbd:{rest}", OPTIONS)[0], {""}
+    return folder_of(rest), {""}
 
 
 class RgbdSource(FileSource):

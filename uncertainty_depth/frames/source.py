@@ -427,7 +427,7 @@ def folder_and_options(notation: str, known: tuple[str, ...]) -> tuple[Path, dic
     Raises:
         SourceError: an option is unknown or stands there twice.
     """
-    folder, *parts = re.split(r",(?=\w+=)", notation.partition(":")[2])
+    folder, *parts = _parts(notation.partition(":")[2])
     options: dict[str, str] = {}
     for part in parts:
         name, _, value = part.partition("=")
@@ -437,6 +437,15 @@ def folder_and_options(notation: str, known: tuple[str, ...]) -> tuple[Path, dic
             raise SourceError(f"{notation} has {name} twice; expected it once")
         options[name] = value
     return Path(folder), options
+
+
+def folder_of(rest: str) -> Path:
+    """Return the folder of what follows the colon, whatever options another version had."""
+    return Path(_parts(rest)[0])
+
+
+def _parts(rest: str) -> list[str]:
+    return re.split(r",(?=\w+=)", rest)
 
 
 def numbers(notation: str, option: str, text: str, names: str) -> tuple[float, ...]:
