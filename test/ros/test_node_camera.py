@@ -13,7 +13,7 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 from rcl_interfaces.msg import Log
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 
-from test.ros.conftest import FakePredictor
+from test.ros.conftest import DEADLINE_S, FakePredictor
 from uncertainty_depth.config import (
     EvaluatorNodeConfig,
     PredictorConfig,
@@ -23,6 +23,7 @@ from uncertainty_depth.config import (
 from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.frames.extrinsics import FixedExtrinsics
 from uncertainty_depth.frames.predicted import predicted
+from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.rectification import Rectifier
 from uncertainty_depth.messages.bag_writer import BagWriter
 from uncertainty_depth.messages.camera_info import calibration_from_info, camera_from_info
@@ -30,7 +31,7 @@ from uncertainty_depth.messages.clouds import cloud_points
 from uncertainty_depth.messages.depth_images import decode_depth
 from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.report.evaluation import evaluate
-from uncertainty_depth.ros import depth_camera
+from uncertainty_depth.ros import camera_infos
 from uncertainty_depth.ros.live_scores import LiveScores, Scored
 from uncertainty_depth.ros.messages import camera_info_message, image_message
 
@@ -55,7 +56,8 @@ class RedIsDepth(FakePredictor):
 
 @pytest.fixture
 def start(start_depth, monkeypatch):
-    monkeypatch.setattr(depth_camera, "FIRST_INFO_TIMEOUT_S", 120.0)  # of a busy machine
+    for name in ("FIRST_INFO_TIMEOUT_S", "OWN_INFO_TIMEOUT_S"):
+        monkeypatch.setattr(camera_infos, name, DEADLINE_S)
     return partial(start_depth, predictor=RedIsDepth)
 
 
@@ -109,7 +111,7 @@ def test_the_first_image_waits_for_its_camera_info_and_is_rectified(
 def test_an_image_whose_camera_info_has_not_come_is_dropped_not_called_rectified(
     graph, start, make, image, raw_info, monkeypatch
 ):
-    monkeypatch.setattr(depth_camera, "FIRST_INFO_TIMEOUT_S", 0.01)
+    monkeypatch.setattr(camera_infos, "FIRST_INFO_TIMEOUT_S", 0.01)
     node = start()
     depths = graph.inbox(Image, "depth/image_rect")
     info = graph.publisher(CameraInfo, "camera_info")
@@ -123,19 +125,81 @@ def test_an_image_whose_camera_info_has_not_come_is_dropped_not_called_rectified
     np.testing.assert_array_equal(decode_depth(depths.wait()[0]), expected)
 
 
-def test_an_image_has_the_camera_info_of_its_stamp_as_offline(graph, start, make, image):
-    """A zoom lens: the newest camera info is not every image's."""
-    node = start(queue_size=5)
+ZOOM = {100: 40.0, 200: 40.0, 300: 60.0, 400: 60.0, 500: 50.0}
+"""Focal lengths by stamp: the camera zooms in mid-bag, and each image has a camera info."""
+
+
+@pytest.mark.parametrize("first", ["image", "camera info"])
+def test_a_zoom_lens_has_the_same_camera_live_and_offline_whatever_comes_first(
+    graph, start, make, image, tmp_path, first
+):
+    """Not the camera info before, of another focal length, though that one would be at once."""
+    with BagWriter(tmp_path / "bag") as writer:
+        for stamp, focal in ZOOM.items():
+            intrinsics = np.array(make.camera_info(stamp, WIDTH, HEIGHT, focal).k).reshape(3, 3)
+            camera = Camera(WIDTH, HEIGHT, intrinsics)
+            parts = [
+                lambda stamp=stamp: writer.image("/camera/image_raw", stamp, "camera", image),
+                lambda stamp=stamp, camera=camera: writer.camera_info(
+                    "/camera/camera_info", stamp, "camera", camera
+                ),
+            ]
+            for part in parts if first == "image" else reversed(parts):
+                part()
+            points = np.insert(make.points_on_plane(), 3, 0, axis=1)
+            writer.cloud("/lidar/points", stamp, "lidar", points)
+    config = SourceConfig(lidar_to_camera=IDENTITY)
+    offline = [frame.camera.intrinsics[0, 0] for frame in BagSource(tmp_path / "bag", config)]
+
+    node = start(queue_size=len(ZOOM))
     sent = graph.inbox(CameraInfo, "depth/camera_info")
     info = graph.publisher(CameraInfo, "camera_info")
     images = graph.publisher(Image, "image")
-    for stamp, focal in ((1, 40.0), (200, 60.0)):
-        message = make.camera_info(stamp, WIDTH, HEIGHT, focal=focal)
-        info.publish(message)
-        graph.until(lambda message=message: node.cameras[0].info.info == message, "camera info")
-    for stamp in (100, 300):
+
+    def send_image(stamp):
+        count = health(node).counts().get("received", 0)
         images.publish(make.image(stamp, image))
-    assert [message.k[0] for message in sent.wait(2)] == [40.0, 60.0]
+        graph.until(lambda: health(node).counts().get("received") == count + 1, "the image")
+
+    def send_info(stamp):
+        message = make.camera_info(stamp, WIDTH, HEIGHT, focal=ZOOM[stamp])
+        info.publish(message)
+        graph.until(lambda: node.cameras[0].info.info == message, "camera info")
+
+    for count, stamp in enumerate(ZOOM, start=1):
+        for send in (send_image, send_info) if first == "image" else (send_info, send_image):
+            send(stamp)
+        sent.wait(count)
+    assert [message.k[0] for message in sent.messages] == offline == list(ZOOM.values())
+    assert "without_own_camera_info" not in health(node).counts()
+
+
+def test_images_stop_waiting_for_camera_infos_that_do_not_come_with_them_until_they_do(
+    graph, start, make, image, monkeypatch
+):
+    node = start(queue_size=20)
+    depths = graph.inbox(Image, "depth/image_rect")
+    info = graph.publisher(CameraInfo, "camera_info")
+    images = graph.publisher(Image, "image")
+
+    def send(stamp, has_info=False):
+        if has_info:
+            message = make.camera_info(stamp, WIDTH, HEIGHT)
+            info.publish(message)
+            graph.until(lambda: node.cameras[0].info.info == message, "camera info")
+        count = len(depths.messages)
+        images.publish(make.image(stamp, image))
+        depths.wait(count + 1)
+        return health(node).counts().get("without_own_camera_info", 0)
+
+    assert send(1, has_info=True) == 0
+    assert send(2) == 0, "the only camera info yet: it is sent once, and holds"
+    assert send(3, has_info=True) == 0
+    monkeypatch.setattr(camera_infos, "OWN_INFO_TIMEOUT_S", 0.01)
+    assert [send(stamp) for stamp in range(4, 9)] == [1, 2, 3, 3, 3]
+    assert send(9, has_info=True) == 3
+    assert send(10) == 4
+    assert health(node).dropped() == {}
 
 
 def test_the_points_are_those_of_the_rectified_camera_in_the_frame_of_the_image(

@@ -20,7 +20,7 @@ from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.messages.decoding import stamp_ns
 from uncertainty_depth.messages.depth_images import decode_depth
-from uncertainty_depth.ros import depth_camera
+from uncertainty_depth.ros import camera_infos
 
 WIDTH = 16
 HEIGHT = 12
@@ -30,7 +30,7 @@ RTOL = 1e-5
 
 @pytest.fixture
 def start(start_depth, monkeypatch):
-    monkeypatch.setattr(depth_camera, "FIRST_INFO_TIMEOUT_S", 120.0)  # of a busy machine
+    monkeypatch.setattr(camera_infos, "FIRST_INFO_TIMEOUT_S", 120.0)  # of a busy machine
     return lambda **parameters: start_depth(**{"cameras": ["front", "rear"], **parameters})
 
 

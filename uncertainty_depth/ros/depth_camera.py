@@ -3,24 +3,21 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from rclpy.node import Node
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 
 from uncertainty_depth.errors import MessageError
-from uncertainty_depth.frames.cameras import Cameras
 from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.geometry.rectification import RECTIFY
 from uncertainty_depth.messages.compressed import claimed_size
 from uncertainty_depth.messages.decoding import stamp_ns
 from uncertainty_depth.messages.images import decode_image
 from uncertainty_depth.records import DepthPrediction, Observation, SampleRange
+from uncertainty_depth.ros.camera_infos import UNCALIBRATED, CameraInfos
 from uncertainty_depth.ros.diagnostics import (
     CALLBACK_FAILED,
     DiagnosticsPublisher,
@@ -42,9 +39,6 @@ if TYPE_CHECKING:
     from uncertainty_depth.ros.depth_node import DepthNode
 
 ImageMessage: TypeAlias = Image | CompressedImage
-DISCOVERY_S = 0.5
-FIRST_INFO_TIMEOUT_S = 1.0
-UNCALIBRATED = "camera_info_zero"
 
 
 class Arrival(NamedTuple):
@@ -72,7 +66,7 @@ class DepthCamera:
         self._index = index
         self._node = node
         self._scope = sub_node(node, name)
-        self.info = CameraInfos(self._scope)
+        self.info = CameraInfos(self._scope, self.health, "camera_info")
         self.maps = MapOutputs(self._scope)
         self._derived = DerivedOutputs(self._scope)
         self._predictions = Predictions(self._scope, self.health)
@@ -144,12 +138,37 @@ class DepthCamera:
         header = message.header
         try:
             check_age(self._node, header, config.max_frame_age)
-            image, camera = self.info.view(message, config.max_pixels)
+            image, camera = self._view(message, config.max_pixels)
             sparse_m = None if lidar is None else lidar.sparse_depth(header, camera, config)
         except Exception as error:
             self.fail(message, error)
             return None
         return Observation(image, stamp_ns(header), camera, sparse_m)
+
+    def _view(
+        self, message: ImageMessage, max_pixels: int
+    ) -> tuple[NDArray[np.uint8], Camera | None]:
+        """Return an image's pixels as `distorted_images` asks, and their camera.
+
+        If no camera info is published, the image is returned unchanged, without a camera: it is
+        assumed to be rectified. The camera of an uncalibrated camera info has focal length 0.
+
+        Raises:
+            MessageError: as `decode_image`; or its camera info has not come, is invalid, or does
+                not fit the image, which is then not decoded.
+        """
+        width, height = claimed_size(message, max_pixels)
+        try:
+            rectifier = self.info.at(stamp_ns(message.header))
+        except MessageError as error:
+            if error.reason != UNCALIBRATED:
+                raise
+            return decode_image(message, max_pixels), Camera(width, height, np.zeros((3, 3)))
+        if rectifier is None:
+            return decode_image(message, max_pixels), None
+        self.info.log_size(height, width, rectifier)
+        rectifier.camera(width, height)
+        return rectifier.image(decode_image(message, max_pixels))
 
     def publish(
         self,
@@ -222,92 +241,3 @@ class DepthCamera:
 def leave_early(arrival: Arrival, reason: str) -> None:
     """Count an image that the worker drops."""
     arrival.camera.health.leave(arrival.message, f"dropped.{reason}")
-
-
-class CameraInfos:
-    """Rectifies images. Camera infos arrive on the executor's thread, images on a worker's.
-
-    Attributes:
-        info: the newest camera info, usable or not; None before the first.
-    """
-
-    def __init__(self, node: Node) -> None:
-        self.info: CameraInfo | None = None
-        self._node = node
-        self._topic = node.resolve_topic_name("camera_info")
-        self._cameras = Cameras(self._topic, RECTIFY)
-        self._has_info = threading.Event()
-        self._may_wait = True
-        self._logged = 0
-
-    def configure(self, distorted_images: str) -> None:
-        """Take the option; the newest camera info stays, as drivers may send it only once."""
-        self._cameras = Cameras(self._topic, distorted_images)
-        self._logged = 0
-        if self.info is not None:
-            self._cameras.add(self.info)
-
-    def add(self, message: CameraInfo) -> None:
-        """Use a camera info for the images from its stamp on."""
-        self._cameras.add(message)
-        self.info = message
-        self._has_info.set()
-
-    def description(self) -> str:
-        """Return the state of the newest camera info, and what is done with images."""
-        if self.info is None:
-            return f"missing: nothing on {self._topic}"
-        try:
-            rectifier = self._cameras.at(stamp_ns(self.info.header))
-        except MessageError as error:
-            if error.reason == UNCALIBRATED:
-                return "uncalibrated: its focal length is 0; calibrate the camera"
-            return f"unusable: {error}"
-        return "received" if rectifier is None else rectifier.describe()
-
-    def view(
-        self, message: ImageMessage, max_pixels: int
-    ) -> tuple[NDArray[np.uint8], Camera | None]:
-        """Return an image message's pixels as `distorted_images` asks, and their camera.
-
-        The first image waits shortly for its camera info. If none is published, the image is
-        returned unchanged, without a camera: it is assumed to be rectified. The camera of an
-        uncalibrated camera info has focal length 0.
-
-        Raises:
-            MessageError: as `decode_image`; "no_camera_info", one is published but has not come;
-                or it is invalid, or does not fit the image, which is then not decoded.
-        """
-        width, height = claimed_size(message, max_pixels)
-        self._wait_for_first_info()
-        try:
-            rectifier = self._cameras.at(stamp_ns(message.header))
-        except MessageError as error:
-            if error.reason != UNCALIBRATED:
-                raise
-            return decode_image(message, max_pixels), Camera(width, height, np.zeros((3, 3)))
-        if rectifier is not None:
-            self._cameras.note_size(self._topic, (height, width), rectifier)
-            self._log_notes()
-            rectifier.camera(width, height)
-            return rectifier.image(decode_image(message, max_pixels))
-        if self._node.count_publishers(self._topic):
-            raise MessageError(
-                "no_camera_info",
-                f"nothing has come on {self._topic}, which is published: whether the image is "
-                "rectified is not known",
-            )
-        return decode_image(message, max_pixels), None
-
-    def _wait_for_first_info(self) -> None:
-        if not self._may_wait:
-            return
-        self._has_info.wait(DISCOVERY_S)  # images may be discovered before their camera infos
-        if self._node.count_publishers(self._topic):
-            self._has_info.wait(FIRST_INFO_TIMEOUT_S)
-        self._may_wait = False
-
-    def _log_notes(self) -> None:
-        for note in self._cameras.notes[self._logged :]:
-            self._logged += 1
-            self._node.get_logger().info(note)

@@ -14,13 +14,13 @@ from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION, HalfWidth
 from uncertainty_depth.config import SigmaNodeConfig
 from uncertainty_depth.config.prediction import PredictionConfig
 from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.frames.cameras import Cameras
 from uncertainty_depth.frames.pairing import ExactPairs
 from uncertainty_depth.messages.decoding import stamp_ns
 from uncertainty_depth.messages.depth_images import UNMATCHED_REASONS, decode_maps
 from uncertainty_depth.predictions.confidence import NONE
 from uncertainty_depth.predictions.interpreter import Interpreter
 from uncertainty_depth.records import DepthPrediction
+from uncertainty_depth.ros.camera_infos import CameraInfos
 from uncertainty_depth.ros.diagnostics import (
     LOG_EVERY_S,
     DiagnosticsPublisher,
@@ -70,7 +70,7 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
             ConfigError: a parameter is illegal, or the map cannot be used.
         """
         super().__init__("sigma_node", SigmaNodeConfig, **options)
-        self._cameras = Cameras(CAMERA_INFO)
+        self._camera_infos = CameraInfos(self, self.health, CAMERA_INFO)
         self._maps = MapOutputs(self, ["uncertainty"])  # the depth's sender has published it
         self._derived = DerivedOutputs(self)
         self._predictions = Predictions(self, self.health)
@@ -106,7 +106,7 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
                 )
             )
         purpose = "points and the camera infos of the maps"
-        add = self._cameras.add
+        add = self._camera_infos.add
         self._inputs.append(
             WatchedInput(
                 self, self.health, CameraInfo, CAMERA_INFO, add, once=True, purpose=purpose
@@ -166,7 +166,7 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
             sigma = sigma_name(interpreter)
             prediction, info = self._predictions.correct(own, stamp, sigma, config)
             height, width = depth.shape
-            rectifier = self._cameras.at(stamp)
+            rectifier = self._camera_infos.at(stamp)
             camera = None if rectifier is None else rectifier.camera(width, height)
             self._predictions.publish(info, header)
             self._maps.publish(prediction, header, camera)

@@ -1,0 +1,119 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""A node's camera infos: live, each image gets the one that it gets from a bag."""
+
+from __future__ import annotations
+
+import threading
+
+from rclpy.node import Node
+from sensor_msgs.msg import CameraInfo
+
+from uncertainty_depth.errors import MessageError
+from uncertainty_depth.frames.cameras import Cameras
+from uncertainty_depth.geometry.rectification import KEEP, Rectifier
+from uncertainty_depth.messages.decoding import stamp_ns
+from uncertainty_depth.ros.diagnostics import Health
+
+DISCOVERY_S = 0.5
+FIRST_INFO_TIMEOUT_S = 1.0
+OWN_INFO_TIMEOUT_S = 0.1
+MAX_MISSED = 3
+UNCALIBRATED = "camera_info_zero"
+
+
+class CameraInfos:
+    """Tells each image's camera. Infos arrive on the executor's thread, images on a worker's.
+
+    A driver that sends an info with every image may send it after the image, and the two come on
+    different topics. So an image waits until an info of its stamp, or a later one, has come: on a
+    camera a few milliseconds, and at most `OWN_INFO_TIMEOUT_S`, after which the image is counted
+    under "without_own_camera_info" and has the info before. After `MAX_MISSED` of these in a row
+    the infos are not sent with the images, and none waits until one has the stamp of an image.
+
+    Attributes:
+        info: the newest camera info, usable or not; None before the first.
+    """
+
+    def __init__(self, node: Node, health: Health, topic: str) -> None:
+        self.info: CameraInfo | None = None
+        self._node = node
+        self._health = health
+        self._topic = node.resolve_topic_name(topic)
+        self._cameras = Cameras(self._topic)
+        self._changed = threading.Condition()
+        self._may_wait_for_first = True
+        self._missed = 0
+        self._image_ns: int | None = None
+        self._logged = 0
+
+    def configure(self, distorted_images: str = KEEP) -> None:
+        """Take the option; the newest camera info stays, as drivers may send it only once."""
+        with self._changed:
+            self._cameras = Cameras(self._topic, distorted_images)
+            self._logged = 0
+            if self.info is not None:
+                self._cameras.add(self.info)
+
+    def add(self, message: CameraInfo) -> None:
+        """Use a camera info for the images from its stamp on."""
+        with self._changed:
+            self._cameras.add(message)
+            self.info = message
+            if stamp_ns(message.header) == self._image_ns:
+                self._missed = 0
+            self._changed.notify_all()
+
+    def description(self) -> str:
+        """Return the state of the newest camera info, and what is done with images."""
+        if self.info is None:
+            return f"missing: nothing on {self._topic}"
+        try:
+            rectifier = self._cameras.at(stamp_ns(self.info.header))
+        except MessageError as error:
+            if error.reason == UNCALIBRATED:
+                return "uncalibrated: its focal length is 0; calibrate the camera"
+            return f"unusable: {error}"
+        return "received" if rectifier is None else rectifier.describe()
+
+    def at(self, time_ns: int) -> Rectifier | None:
+        """Return what rectifies an image of this stamp; None if no camera info is published.
+
+        Raises:
+            MessageError: "no_camera_info", one is published but has not come; or it is invalid.
+        """
+        with self._changed:
+            self._wait_for_first()
+            self._wait_for_own(time_ns)
+            rectifier = self._cameras.at(time_ns)
+        if rectifier is None and self._node.count_publishers(self._topic):
+            raise MessageError(
+                "no_camera_info",
+                f"nothing has come on {self._topic}, which is published: whether the image is "
+                "rectified is not known",
+            )
+        return rectifier
+
+    def log_size(self, height: int, width: int, rectifier: Rectifier) -> None:
+        """Log once that images of this size differ from their camera info, and other notes."""
+        self._cameras.note_size(self._topic, (height, width), rectifier)
+        for note in self._cameras.notes[self._logged :]:
+            self._logged += 1
+            self._node.get_logger().info(note)
+
+    def _wait_for_first(self) -> None:
+        """Wait shortly, once: images may be discovered before their camera infos."""
+        if self._may_wait_for_first:
+            self._changed.wait_for(lambda: self._cameras, DISCOVERY_S)
+            if self._node.count_publishers(self._topic):
+                self._changed.wait_for(lambda: self._cameras, FIRST_INFO_TIMEOUT_S)
+            self._may_wait_for_first = False
+
+    def _wait_for_own(self, time_ns: int) -> None:
+        self._image_ns = time_ns
+        if self._missed < MAX_MISSED and not self._changed.wait_for(
+            lambda: not self._cameras.is_awaited(time_ns), OWN_INFO_TIMEOUT_S
+        ):
+            self._missed += 1
+            self._health.count("without_own_camera_info")
+        elif self.info is not None and stamp_ns(self.info.header) == time_ns:
+            self._missed = 0
