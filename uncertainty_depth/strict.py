@@ -176,6 +176,17 @@ def _check_yaml(text: str) -> None:
             raise FormatError(f"it is nested more than {MAX_YAML_DEPTH} levels deep")
 
 
+def limits_of(value: Any) -> tuple[float, float] | None:
+    """Return a pair of positive numbers in ascending order; None for anything else."""
+    if not isinstance(value, (list, tuple)) or len(value) != 2:
+        return None
+    if not all(isinstance(limit, (int, float)) for limit in value):
+        return None
+    low = float(value[0])
+    high = float(value[1])
+    return (low, high) if 0 < low <= high and math.isfinite(high) else None
+
+
 COMPRESSION_LEVEL = 1
 """A seventh of the time of zlib's default level, for files that are a sixth larger."""
 MAX_HEADER_BYTES = 8 << 20

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 import numpy as np
 import pytest
@@ -46,3 +47,17 @@ def test_a_lens_far_from_the_trainings_is_reported_once(caplog: pytest.LogCaptur
     (record,) = caplog.records
     assert "1.50 times off" in record.getMessage()
     assert "rescale_depth always" in record.getMessage()
+
+
+@pytest.mark.parametrize(
+    "value", ["wide", {}, [], [1], [None, 1], ["cuda", 1], [-1, 1], [2, 1], 3, [1e-300, 10**300]]
+)
+def test_a_damaged_record_is_no_training_camera(value: Any) -> None:
+    for record in (value, {"relative_focal_length": value}, {**OLD, "aspect": value}):
+        factor = TrainingLens(0.0, record).factor(camera(0.4), "always")
+        assert np.isfinite(factor)
+
+
+def test_a_damaged_record_leaves_the_older_one() -> None:
+    lens = TrainingLens(0.0, {**OLD, "relative_focal_length": "wide"})
+    assert lens.limits == TrainingLens(0.0, OLD).limits

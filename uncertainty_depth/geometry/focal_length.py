@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from uncertainty_depth import strict
 from uncertainty_depth.geometry.camera import Camera
 
 logger = logging.getLogger(__name__)
@@ -150,11 +151,11 @@ class TrainingLens:
     Args:
         canonical: relative focal length of the camera whose depth the network predicts; 0 if it
             predicts metres.
-        camera: the training record's `camera`: [min, max] by name; None if it has none.
+        camera: the training record's `camera`: [min, max] by name; what is none is unknown.
     """
 
-    def __init__(self, canonical: float, camera: Mapping[str, Any] | None) -> None:
-        self.limits = _limits(camera or {})
+    def __init__(self, canonical: float, camera: Any) -> None:
+        self.limits = _limits(camera)
         self._canonical = canonical
         self._has_warned = False
         self._lock = Lock()
@@ -180,7 +181,7 @@ class TrainingLens:
         if self._canonical > 0:
             return self._canonical
         if rescale == "always" and self.limits is not None:
-            return math.sqrt(self.limits[0] * self.limits[1])
+            return math.sqrt(self.limits[0]) * math.sqrt(self.limits[1])
         return None
 
     def _warn_of_another_lens(self, focal_length: float, is_rescaled: bool) -> None:
@@ -209,18 +210,19 @@ class TrainingLens:
         )
 
 
-def _limits(camera: Mapping[str, Any]) -> tuple[float, float] | None:
-    """Return min and max of the relative focal length.
+def _limits(camera: Any) -> tuple[float, float] | None:
+    """Return min and max of the relative focal length; None unless the record has them.
 
     Earlier versions recorded fx / width, with square pixels: multiply it by the square root of the
     aspect.
     """
-    own = camera.get("relative_focal_length")
-    if own:
-        return float(own[0]), float(own[1])
-    per_width = camera.get("focal_length_per_width")
-    aspect = camera.get("aspect")
-    if not per_width or not aspect:
+    if not isinstance(camera, Mapping):
         return None
-    low = float(per_width[0]) * math.sqrt(aspect[0])
-    return low, max(low, float(per_width[1]) * math.sqrt(aspect[1]))
+    if (own := strict.limits_of(camera.get("relative_focal_length"))) is not None:
+        return own
+    per_width = strict.limits_of(camera.get("focal_length_per_width"))
+    aspect = strict.limits_of(camera.get("aspect"))
+    if per_width is None or aspect is None:
+        return None
+    low = per_width[0] * math.sqrt(aspect[0])
+    return low, max(low, per_width[1] * math.sqrt(aspect[1]))

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -38,17 +37,6 @@ def part_of(description: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """Return the named part of a description, e.g. "training"; empty if there is none."""
     part = description.get(name)
     return part if isinstance(part, Mapping) else {}
-
-
-def limits_of(value: Any) -> tuple[float, float] | None:
-    """Return a pair of positive numbers in ascending order; None for anything else."""
-    if not isinstance(value, (list, tuple)) or len(value) != 2:
-        return None
-    if not all(isinstance(limit, (int, float)) for limit in value):
-        return None
-    low = float(value[0])
-    high = float(value[1])
-    return (low, high) if 0 < low <= high and math.isfinite(high) else None
 
 
 def median_depth_of(model: Mapping[str, Any]) -> NDArray[np.float64] | None:

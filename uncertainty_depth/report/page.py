@@ -12,9 +12,10 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from uncertainty_depth import strict
 from uncertainty_depth.metrics.calibration import of_law
 from uncertainty_depth.metrics.registry import BY_NAME, METRICS, Metric, baseline_name, flatten
-from uncertainty_depth.report.model_facts import law_of, limits_of, part_of
+from uncertainty_depth.report.model_facts import law_of, part_of
 
 CURVES = (
     "scale",
@@ -110,7 +111,7 @@ def facts(summary: Mapping[str, Any], command: str) -> list[tuple[str, str]]:
     """Return the facts that the metrics depend on, as (name, text)."""
     model = summary["model"]
     frames = summary["frames"]
-    depth_range = limits_of(model.get("depth_range"))
+    depth_range = strict.limits_of(model.get("depth_range"))
     pixels = f"{frames['evaluated']} frames, {summary['pixels']:,} pixels"
     if frames["evaluated"]:
         pixels += f", {summary['scored_fraction']:.1%} of the ground truth"

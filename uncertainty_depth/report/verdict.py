@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from uncertainty_depth import strict
 from uncertainty_depth.calibration.fitted_data import advice
 from uncertainty_depth.frames.source import PERHAPS
 from uncertainty_depth.geometry.focal_length import CameraRange
@@ -31,7 +32,7 @@ from uncertainty_depth.report.judgement import (
     SCORED_ENOUGH,
     Check,
 )
-from uncertainty_depth.report.model_facts import is_recorded, limits_of, part_of
+from uncertainty_depth.report.model_facts import is_recorded, part_of
 from uncertainty_depth.report.page import unfamiliarity_text
 
 if TYPE_CHECKING:
@@ -280,7 +281,7 @@ def domain_checks(
     results = unfamiliarity_checks(sample)
     results.append(_depth_range_check(sample, _depth_range(model, cameras)))
     for name, label in CAMERA_NAMES.items():
-        trained = limits_of(training_camera.get(name))
+        trained = strict.limits_of(training_camera.get(name))
         results.append(_camera_check(label, getattr(cameras, name), trained))
     if trained_on is not None:
         results.append(_trained_on_check(trained_on))
@@ -299,7 +300,7 @@ def calibration_notes(
         f"{', '.join(names)}: {advice(is_recorded(model))}"
     )
     notes = []
-    depths = limits_of(fitted.get("depth_range_m"))
+    depths = strict.limits_of(fitted.get("depth_range_m"))
     outside = float(judgement.outside(*depths)(sample.total)[0]) if depths else 0.0
     if depths and outside > CALIBRATED_DEPTH_TOLERANCE:
         notes.append(
@@ -309,7 +310,7 @@ def calibration_notes(
     camera = part_of(fitted, "camera")
     for name, label in CAMERA_NAMES.items():
         data_range = getattr(cameras, name)
-        training_range = limits_of(camera.get(name))
+        training_range = strict.limits_of(camera.get(name))
         if (
             data_range
             and training_range
@@ -358,7 +359,7 @@ def _depth_range(model: Mapping[str, Any], cameras: CameraRange) -> Sequence[flo
 
     A canonical camera's depth is rescaled by each camera's focal length, assuming square pixels.
     """
-    limits = limits_of(model.get("depth_range"))
+    limits = strict.limits_of(model.get("depth_range"))
     canonical = model.get("canonical_focal_length")
     focal_lengths = cameras.focal_length_per_width
     aspects = cameras.aspect
