@@ -12,6 +12,7 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from safetensors.torch import load_file, save_file
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from std_msgs.msg import String
 
@@ -19,6 +20,7 @@ from test.ros.conftest import FakePredictor, facts, numbers, red
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.errors import ConfigError, UncertaintyDepthError
 from uncertainty_depth.inference.predictor import Predictor
+from uncertainty_depth.messages.clouds import cloud_points
 from uncertainty_depth.messages.decoding import stamp_ns
 from uncertainty_depth.messages.depth_images import decode_depth
 from uncertainty_depth.messages.images import decode_image
@@ -358,3 +360,24 @@ def test_real_model_gives_what_the_predictor_gives(graph, make, tiny_model, meth
         sigma = decode_depth(sigmas.wait(number + 1)[number])
         assert depth.tobytes() == expected.depth_m.tobytes()
         assert sigma.tobytes() == expected.sigma_m.tobytes()
+
+
+def test_what_a_network_cannot_compute_has_no_value_and_the_node_goes_on(
+    graph, make, make_model, tmp_path
+):
+    """Finite weights whose products overflow, as those of an unfit quantisation or image do."""
+    folder = make_model(tmp_path / "overflowing", members=("m0",), input_size=(64, 64))
+    (weights,) = folder.glob("m0*.safetensors")
+    save_file({name: it * 1e30 for name, it in load_file(weights).items()}, weights)
+    node = graph.start(DepthNode, model=str(folder), max_frame_age=0.0)
+    inboxes = [graph.inbox(Image, f"{name}/image_rect") for name in ("depth", "uncertainty")]
+    points = graph.inbox(PointCloud2, "points")
+    graph.publisher(CameraInfo, "camera_info").publish(make.camera_info(1, WIDTH, HEIGHT))
+    images = graph.publisher(Image, "image")
+    for count in (1, 2):
+        images.publish(make.image(count, red()))
+        for inbox in inboxes:
+            assert np.isnan(decode_depth(inbox.wait(count)[-1])).all()
+    assert np.isnan(cloud_points(points.wait(2)[1])).all()
+    graph.until(lambda: node.health.counts().get("processed") == 2, "both counted")
+    assert dropped(node) == {}

@@ -66,7 +66,7 @@ def is_frame(message):
 class Robot:
     """Publishes predictions and clouds as the depth node and a LiDAR do, and hears the node."""
 
-    def __init__(self, graph, make):
+    def __init__(self, graph, make, lidar=True):
         self.graph = graph
         self.make = make
         self.metrics = graph.inbox(DiagnosticArray, f"{NODE}/metrics", 50)
@@ -74,7 +74,8 @@ class Robot:
         self.depth = graph.publisher(Image, "depth/image_rect", 50)
         self.sigma = graph.publisher(Image, "uncertainty/image_rect", 50)
         self.info = graph.publisher(CameraInfo, "depth/camera_info")
-        self.clouds = graph.publisher(PointCloud2, "lidar/points", 50)
+        if lidar:
+            self.clouds = graph.publisher(PointCloud2, "lidar/points", 50)
 
     def predict(self, stamp, seed=0):
         depth_m, sigma_m = maps(seed)
@@ -476,3 +477,34 @@ def test_the_first_signal_scores_what_waits_and_writes_the_numbers_first_and_a_s
     node.send(signal.SIGTERM)  # as launch does after a while: the plots go on
     assert node.end(signal.SIGINT) == 128 + signal.SIGINT, node.output
     assert "evaluator_node: aborted" in node.output
+
+
+def test_launch_s_sigterm_alone_ends_cleanly_with_a_report(start_node, graph, make, tmp_path):
+    output = tmp_path / "report"
+    node = start_node("evaluator_node", *IDENTITY_ARGUMENT, "-p", f"output:={output}")
+    Robot(graph, make).drive(0, 2)
+    assert node.end(signal.SIGTERM) == 0
+    assert f"2 frames scored, report: {output / 'report.html'}" in node.output
+    assert "Traceback" not in node.output
+    assert summary_of(output)["frames"]["evaluated"] == 2
+
+
+def test_ground_truth_images_are_scored_and_a_raw_one_is_rectified_first(graph, start, make):
+    node = start(use_ground_truth_image=True)
+    robot = Robot(graph, make, lidar=False)
+    truths = graph.publisher(Image, "ground_truth/image")
+    raw = make.camera_info(0, WIDTH, HEIGHT)
+    raw.d = [-0.3, 0.1, 0.0, 0.0, 0.0]
+    depth_m, _ = maps(0)
+    errors_m = []
+    for number, has_lens in enumerate((False, True), start=1):
+        if has_lens:
+            graph.publisher(CameraInfo, "ground_truth/camera_info").publish(raw)
+        robot.predict(100 * number)
+        truths.publish(make.image(100 * number * MS, depth_m))
+        robot.metrics.wait(lambda found, number=number: sum(map(is_frame, found)) == number)
+        last = list(filter(is_frame, robot.metrics.messages))[-1]
+        errors_m.append(metrics_of(last)["depth.rmse"])
+    assert errors_m[0] == 0
+    assert errors_m[1] > 0.1, "noise that is looked up elsewhere"
+    assert node.health.counts()["evaluated"] == 2
