@@ -20,12 +20,11 @@ from std_msgs.msg import String
 from test.ros.conftest import facts, numbers
 from uncertainty_depth.calibration.depth_head import LAYERS, DepthHead
 from uncertainty_depth.calibration.sigma_map import SigmaMap, flat
-from uncertainty_depth.config import SigmaNodeConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.messages.depth_images import decode_depth
 from uncertainty_depth.predictions.saved_map import SavedMap
 from uncertainty_depth.ros.qos import LATCHED_QOS
-from uncertainty_depth.ros.sigma_node import SigmaNode, interpreter_of
+from uncertainty_depth.ros.sigma_node import SigmaNode
 
 WIDTH = 32
 HEIGHT = 24
@@ -166,9 +165,9 @@ def test_the_counters_in_the_diagnostics_add_up(graph, make, map_path):
     assert counts["received"] == counts["processed"] + dropped + counts["waiting"]
 
 
-def test_a_rank_needs_a_map():
+def test_a_rank_needs_a_map(graph):
     with pytest.raises(ConfigError, match=r"expected sigma_map:=map\.json"):
-        interpreter_of(SigmaNodeConfig(confidence_type="rank_up"))
+        graph.start(SigmaNode, confidence_type="rank_up")
 
 
 def test_another_map_is_taken_at_the_next_activation(graph, map_path, tmp_path):

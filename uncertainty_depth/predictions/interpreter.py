@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION, HalfWidths
 from uncertainty_depth.config import MAX_DEPTH_M, EvaluationConfig
 from uncertainty_depth.config.prediction import SOURCE, PredictionConfig
 from uncertainty_depth.errors import ConfigError, MessageError, SourceError
@@ -53,6 +54,23 @@ class Interpreter:
         is_assumed = not config.confidence_type
         self._watch = ConfidenceWatch(self._type.name, is_assumed, not self._type.has_unit)
 
+    @property
+    def distribution(self) -> str:
+        """The distribution that sigma is the standard deviation of."""
+        return "gaussian" if self.sigma_map is None else self.sigma_map.distribution
+
+    @property
+    def half_widths(self) -> HalfWidths:
+        """Half widths of intervals: measured with the map, else the distribution's."""
+        saved = self.sigma_map
+        return BY_DISTRIBUTION[self.distribution] if saved is None else saved.half_widths
+
+    @property
+    def sigma_name(self) -> str:
+        """Identifier of the sigma, whose size an evaluator may estimate."""
+        calibration = "none" if self.sigma_map is None else self.sigma_map.sigma_map.name
+        return f"{self.config.confidence_type or 'sigma'}, calibration {calibration}"
+
     def predict(self, frame: Frame) -> DepthPrediction:
         """Return depth and sigma, metres, aligned to the ground truth if the options say so.
 
@@ -77,6 +95,8 @@ class Interpreter:
     def metric(self, depth: Floats, confidence: Floats) -> DepthPrediction:
         """Return depth and sigma, metres, when there is no ground truth to align to.
 
+        Both are NaN if either has no value.
+
         Args:
             depth: (H, W) depth in metres or inverse depth in 1/m, NaN for no value.
             confidence: (H, W) as recorded.
@@ -85,7 +105,13 @@ class Interpreter:
             MessageError: the confidence cannot be of its type.
         """
         uncertainty = self._type.read(confidence, depth)
-        return self._aligned(depth, uncertainty, self.fit(*NO_POINTS))
+        made = self._aligned(depth, uncertainty, self.fit(*NO_POINTS))
+        is_known = (made.depth_m > 0) & (made.sigma_m >= 0)
+        depth_m, sigma_m = (
+            np.where(is_known, values, np.float32(np.nan))
+            for values in (made.depth_m, made.sigma_m)
+        )
+        return DepthPrediction(depth_m, sigma_m)
 
     def _aligned(
         self, depth: Floats, uncertainty: Floats, alignment: Alignment

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -16,26 +15,23 @@ from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.messages.compressed import claimed_size
 from uncertainty_depth.messages.decoding import stamp_ns
 from uncertainty_depth.messages.images import decode_image
-from uncertainty_depth.records import DepthPrediction, Observation, SampleRange
+from uncertainty_depth.records import DepthPrediction, Observation
 from uncertainty_depth.ros.camera_infos import UNCALIBRATED, CameraInfos
 from uncertainty_depth.ros.diagnostics import (
     CALLBACK_FAILED,
     DiagnosticsPublisher,
     Health,
     fail,
-    views_of_published_maps,
 )
 from uncertainty_depth.ros.extrinsics import close as close_extrinsics
 from uncertainty_depth.ros.inputs import QUEUE, InputWatch, WatchedInput
 from uncertainty_depth.ros.lidar_input import LidarInput
-from uncertainty_depth.ros.messages import age_s, check_age
+from uncertainty_depth.ros.messages import check_age
 from uncertainty_depth.ros.node import ACTIVE, sub_node
-from uncertainty_depth.ros.outputs import DerivedOutputs, MapOutputs
-from uncertainty_depth.ros.predictions import Predictions
+from uncertainty_depth.ros.predictions import Origin, Predictions
 from uncertainty_depth.ros.worker import Worker
 
 if TYPE_CHECKING:
-    from uncertainty_depth.inference.predictor import Predictor
     from uncertainty_depth.ros.depth_node import DepthNode
 
 ImageMessage: TypeAlias = Image | CompressedImage
@@ -57,7 +53,7 @@ class DepthCamera:
         name: the namespace of its topics; empty: the node's own.
         health: counts the outcomes of its images.
         info: its camera info.
-        maps: publishers of depth and sigma.
+        predictions: publishes depth and sigma.
     """
 
     def __init__(self, node: DepthNode, name: str, index: int) -> None:
@@ -67,9 +63,7 @@ class DepthCamera:
         self._node = node
         self._scope = sub_node(node, name)
         self.info = CameraInfos(self._scope, self.health, "camera_info")
-        self.maps = MapOutputs(self._scope)
-        self._derived = DerivedOutputs(self._scope)
-        self._predictions = Predictions(self._scope, self.health)
+        self.predictions = Predictions(self._scope, self.health)
         self._inputs: list[WatchedInput] = []
         self._lidar: LidarInput | None = None
         self._watch = InputWatch(self._scope, lambda: tuple(self._inputs))
@@ -80,7 +74,7 @@ class DepthCamera:
             lambda: ("received",) if node.state == ACTIVE else (),
             self._facts,
             node.standing,
-            lambda: [*self._watch.problems, *self._predictions.problems()],
+            lambda: [*self._watch.problems, *self.predictions.problems()],
             "/".join(filter(None, parts)),
         )
 
@@ -175,7 +169,7 @@ class DepthCamera:
         message: ImageMessage,
         observation: Observation,
         prediction: DepthPrediction,
-        made_by: tuple[Predictor, SampleRange],
+        origin: Origin,
         start_s: float,
     ) -> Callable[[], None] | None:
         """Publish an image's maps; return a function to publish their views, or None on failure.
@@ -184,49 +178,23 @@ class DepthCamera:
             message: the image.
             observation: the model's input.
             prediction: the model's own maps.
-            made_by: the model, and the samples that were used.
+            origin: what they were made with.
             start_s: start of the image's processing, by `time.perf_counter`.
         """
-        health = self.health
-        config = self._node.config
-        header = message.header
-        camera = observation.camera
+        camera, image = observation.camera, observation.image
         try:
-            predictor, samples = made_by
-            corrected, info = self._predictions.correct(
-                prediction,
-                observation.stamp_ns,
-                predictor.sigma_name,
-                config,
-                samples,
-                predictor.passes,
-                config.widen_unfamiliar,
-            )
-            self._predictions.publish(info, header)
-            self.maps.publish(corrected, header, camera)
+            return self.predictions.publish(
+                message, message.header, prediction, camera, origin, self._node.config, start_s,
+                image,
+            )  # fmt: skip
         except Exception as error:
             self.fail(message, error)
             return None
-        health.leave(message)
-        health.duration("latency", age_s(self._node, header) * 1e3)
-        health.duration("processing", (time.perf_counter() - start_s) * 1e3)
-        if info.unfamiliarity is not None and info.unfamiliarity > 1:
-            health.count("unfamiliar")
-        half_width = (info.half_widths or predictor.half_widths).at(config.coverage)
-
-        def publish_views() -> None:
-            with views_of_published_maps(self._scope, health):
-                self._derived.publish(
-                    corrected, header, camera, config, half_width, observation.image
-                )
-
-        return publish_views
 
     def _facts(self) -> dict[str, object]:
         facts: dict[str, object] = {
             "state": self._node.state,
             "camera_info": self.info.description(),
-            **self.maps.facts(),
         }
         if self._inputs:
             images = self._inputs[-1]
@@ -235,7 +203,7 @@ class DepthCamera:
         failed = self._node.health.counts().get(CALLBACK_FAILED)
         if failed is not None:
             facts[CALLBACK_FAILED] = failed
-        return facts | self._node.facts() | self._predictions.facts()
+        return facts | self._node.facts() | self.predictions.facts()
 
 
 def leave_early(arrival: Arrival, reason: str) -> None:

@@ -24,6 +24,7 @@ from uncertainty_depth.ros.node import (
     destroyed_on_failure,
     take_down,
 )
+from uncertainty_depth.ros.predictions import Origin
 from uncertainty_depth.ros.worker import Worker
 
 if TYPE_CHECKING:
@@ -174,15 +175,22 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         ]
         if not batch:
             return
+        predictor = batches.predictor
         samples = batches.choose(config.frame_budget_ms, len(batch))
+        origin = Origin(
+            predictor.sigma_name,
+            predictor.half_widths,
+            samples,
+            predictor.passes,
+            config.widen_unfamiliar,
+        )
         results = batches.predict([observation for _, _, observation in batch], samples)
         views = []
         for (camera, message, observation), result in zip(batch, results, strict=True):
             if isinstance(result, Exception):
                 camera.fail(message, result)
             elif camera.health.is_inside(message):
-                made_by = (batches.predictor, samples)
-                views.append(camera.publish(message, observation, result, made_by, start_s))
+                views.append(camera.publish(message, observation, result, origin, start_s))
         milliseconds = (time.perf_counter() - start_s) * 1e3
         if any(views):
             batches.finished(samples, len(batch), milliseconds)
@@ -201,7 +209,7 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         if predictor.sparse_input is not None:
             description["held_out_fraction"] = config.held_out_fraction
         for camera in self.cameras:
-            camera.maps.publish_model(description)
+            camera.predictions.maps.publish_model(description)
 
     def facts(self) -> dict[str, object]:
         """Return facts about model and device for the diagnostics."""

@@ -1,19 +1,28 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Apply an evaluator's correction in a node, and publish how each prediction was made."""
+"""Publish a node's predictions: corrected as an evaluator says, and how each was made."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
+from numpy.typing import NDArray
 from rclpy.node import Node
 from std_msgs.msg import Header
 
 from uncertainty_depth.calibration.correction_in_force import CorrectionInForce
-from uncertainty_depth.config.nodes import SigmaCorrectionConfig
+from uncertainty_depth.calibration.half_widths import HalfWidths
+from uncertainty_depth.config import DepthNodeConfig, SigmaNodeConfig
 from uncertainty_depth.errors import MessageError
+from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.messages.decoding import stamp_ns
 from uncertainty_depth.records import DepthPrediction, SampleRange
-from uncertainty_depth.ros.diagnostics import LOG_EVERY_S, Health
-from uncertainty_depth.ros.messages import CALIBRATION_TOPIC, INFO_TOPIC, status_message
+from uncertainty_depth.ros.diagnostics import LOG_EVERY_S, Health, views_of_published_maps
+from uncertainty_depth.ros.messages import CALIBRATION_TOPIC, INFO_TOPIC, age_s, status_message
+from uncertainty_depth.ros.outputs import MAPS, DerivedOutputs, MapOutputs
 from uncertainty_depth.ros.qos import LATCHED_QOS, OUTPUT_QOS
 from uncertainty_depth.ros.sigma_messages import (
     ESTIMATE,
@@ -24,14 +33,36 @@ from uncertainty_depth.ros.sigma_messages import (
     status_values,
 )
 
-ALL_SAMPLES = SampleRange(0, 1)
-"""Of predictions that are not made of samples."""
+
+class Origin(NamedTuple):
+    """What a prediction was made with.
+
+    Attributes:
+        sigma: identifier of the sigma, which an estimate must be of.
+        half_widths: of its intervals, in sigmas.
+        samples: those that were used; the default for what is not made of samples.
+        passes: as many there are.
+        widen: whether sigma is widened if the image is unfamiliar.
+    """
+
+    sigma: str
+    half_widths: HalfWidths
+    samples: SampleRange = SampleRange(0, 1)
+    passes: int = 1
+    widen: bool = False
 
 
 class Predictions:
-    """Corrects a camera's predictions, and publishes how each was made."""
+    """Corrects a camera's predictions, and publishes them, and how each was made.
 
-    def __init__(self, node: Node, health: Health) -> None:
+    Attributes:
+        maps: publishers of depth, sigma and the model's description.
+    """
+
+    def __init__(self, node: Node, health: Health, maps: Sequence[str] = tuple(MAPS)) -> None:
+        """Create the publishers, of these `MAPS`."""
+        self.maps = MapOutputs(node, maps)
+        self._derived = DerivedOutputs(node)
         self._node = node
         self._health = health
         self._correction = CorrectionInForce()
@@ -41,43 +72,59 @@ class Predictions:
             DiagnosticArray, CALIBRATION_TOPIC, self._on_estimate, LATCHED_QOS
         )
 
-    def correct(
+    def publish(
         self,
+        frame: object,
+        header: Header,
         prediction: DepthPrediction,
-        stamp: int,
-        sigma: str,
-        config: SigmaCorrectionConfig,
-        samples: SampleRange = ALL_SAMPLES,
-        passes: int = 1,
-        widen: bool = False,
-    ) -> tuple[DepthPrediction, PredictionInfo]:
-        """Return the maps to be published, and how they were made.
+        camera: Camera | None,
+        origin: Origin,
+        config: DepthNodeConfig | SigmaNodeConfig,
+        start_s: float,
+        image: NDArray[np.uint8] | None = None,
+    ) -> Callable[[], None]:
+        """Publish the maps of a frame, which leaves; return a function to publish their views.
 
         Sigma is corrected by what is in force, or widened without it; depth is scaled.
 
         Args:
-            prediction: the model's own.
-            stamp: of the camera image, nanoseconds.
-            sigma: identifier of the model's own sigma, which an estimate must be of.
+            frame: as it was counted in `health`.
+            header: of the camera image.
+            prediction: the node's own maps.
+            camera: of the maps; None if unknown.
+            origin: what they were made with.
             config: the parameters in use.
-            samples: those that were used.
-            passes: as many there are.
-            widen: widen sigma if the image is unfamiliar.
+            start_s: start of the frame's processing, by `time.perf_counter`.
+            image: (H, W, 3) uint8 RGB, the points' colors; None, they have none.
         """
+        health = self._health
         self._correction.config = config
         unfamiliarity = prediction.unfamiliarity
-        in_force = self._correction.at(stamp, sigma, unfamiliarity if widen else None)
-        info = PredictionInfo(sigma, samples, passes, in_force, unfamiliarity)
+        in_force = self._correction.at(
+            stamp_ns(header), origin.sigma, unfamiliarity if origin.widen else None
+        )
         if self._correction.warning:
             self._node.get_logger().warning(
                 self._correction.warning, throttle_duration_sec=LOG_EVERY_S
             )
-        return in_force.applied(prediction), info
-
-    def publish(self, info: PredictionInfo, header: Header) -> None:
-        """Publish how the maps of this image were made, before the maps, for the evaluator."""
+        info = PredictionInfo(origin.sigma, origin.samples, origin.passes, in_force, unfamiliarity)
+        corrected = in_force.applied(prediction)
         self._last = info
+        # before the maps: the evaluator then has it when they come
         self._info.publish(status_message(header, PREDICTION, "", info_values(info)))
+        self.maps.publish(corrected, header, camera)
+        health.leave(frame)
+        health.duration("latency", age_s(self._node, header) * 1e3)
+        health.duration("processing", (time.perf_counter() - start_s) * 1e3)
+        if unfamiliarity is not None and unfamiliarity > 1:
+            health.count("unfamiliar")
+        half_width = (info.half_widths or origin.half_widths).at(config.coverage)
+
+        def publish_views() -> None:
+            with views_of_published_maps(self._node, health):
+                self._derived.publish(corrected, header, camera, config, half_width, image)
+
+        return publish_views
 
     def problems(self) -> list[str]:
         """Return what the diagnostics warn of."""
@@ -87,13 +134,14 @@ class Predictions:
         """Return facts for the diagnostics: samples used, and the correction in force."""
         last = self._last
         if last is None:
-            return {}
+            return self.maps.facts()
         in_force = last.in_force
         unfamiliarity = last.unfamiliarity
         extra = {} if unfamiliarity is None else {"unfamiliarity": f"{unfamiliarity:.2f}"}
         if in_force.scale_sigma is not None:
             extra["scale_sigma"] = f"{in_force.scale_sigma:.3f}"
         return {
+            **self.maps.facts(),
             **extra,
             "samples_used": f"{last.samples.count} of {last.passes}",
             "calibration": in_force.source,

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from sensor_msgs.msg import CameraInfo, Image
 
-from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION, HalfWidths
 from uncertainty_depth.config import SigmaNodeConfig
 from uncertainty_depth.config.prediction import PredictionConfig
 from uncertainty_depth.errors import ConfigError
@@ -19,19 +18,11 @@ from uncertainty_depth.messages.decoding import stamp_ns
 from uncertainty_depth.messages.depth_images import UNMATCHED_REASONS, decode_maps
 from uncertainty_depth.predictions.confidence import NONE
 from uncertainty_depth.predictions.interpreter import Interpreter
-from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.ros.camera_infos import CameraInfos
-from uncertainty_depth.ros.diagnostics import (
-    LOG_EVERY_S,
-    DiagnosticsPublisher,
-    fail,
-    views_of_published_maps,
-)
+from uncertainty_depth.ros.diagnostics import LOG_EVERY_S, DiagnosticsPublisher, fail
 from uncertainty_depth.ros.inputs import InputWatch, WatchedInput
-from uncertainty_depth.ros.messages import age_s
 from uncertainty_depth.ros.node import ACTIVE, ManagedNode, take_down
-from uncertainty_depth.ros.outputs import DerivedOutputs, MapOutputs
-from uncertainty_depth.ros.predictions import Predictions
+from uncertainty_depth.ros.predictions import Origin, Predictions
 from uncertainty_depth.ros.worker import Worker
 
 FINISH_S = 2.0
@@ -71,9 +62,8 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
         """
         super().__init__("sigma_node", SigmaNodeConfig, **options)
         self._camera_infos = CameraInfos(self, self.health, CAMERA_INFO)
-        self._maps = MapOutputs(self, ["uncertainty"])  # the depth's sender has published it
-        self._derived = DerivedOutputs(self)
-        self._predictions = Predictions(self, self.health)
+        # of the maps sigma alone: the depth's sender has published it
+        self._predictions = Predictions(self, self.health, ["uncertainty"])
         self._interpreter: Interpreter | None = None
         self._worker: Worker[Pair] | None = None
         self._pairs = ExactPairs(PAIRS_WAITING)
@@ -86,14 +76,41 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
         self.autostart()
 
     def _configure(self) -> None:
-        self._interpreter = interpreter = interpreter_of(self.config)
+        """Read the map, and publish what sigma is, for the evaluator's report.
+
+        Raises:
+            ConfigError: the map cannot be used, or there is none for a confidence without a unit.
+        """
+        config = self.config
+        meaning = PredictionConfig(
+            confidence_type=config.confidence_type,
+            depth_type=config.depth_type,
+            sigma_map=config.sigma_map,
+        )
+        interpreter = Interpreter(meaning)
+        if interpreter.without_size:
+            raise ConfigError(
+                f"confidence_type is {config.confidence_type!r}, which has no unit; expected "
+                "sigma_map:=map.json, the file that `uncertainty-depth calibrate BAG "
+                "--depth-topic T --confidence-topic T --output map.json` writes"
+            )
+        saved = interpreter.sigma_map
+        guarantee = None if saved is None else saved.guarantee
+        description = {
+            "calibration": "off",
+            "head": interpreter.distribution,
+            **interpreter.describe("sigma_node"),
+            **interpreter.half_widths.to_mapping(),
+            **({} if guarantee is None else {"frame_guarantee": guarantee.sentence()}),
+        }
+        self._predictions.maps.publish_model(description)
+        self._interpreter = interpreter
         self._worker = Worker(
             partial(self._process, interpreter),
             lambda pair, reason: self.health.leave(pair.frame, f"dropped.{reason}"),
-            self.config.queue_size,
+            config.queue_size,
         )
-        self._maps.publish_model(description_of(interpreter))
-        self.get_logger().info(f"sigma from {interpreter.config.confidence_type or 'sigma'}")
+        self.get_logger().info(f"sigma from {description['confidence_type']}")
 
     def _activate(self) -> None:
         self._pairs = ExactPairs(PAIRS_WAITING)
@@ -158,27 +175,20 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
         if not self.health.is_inside(pair.frame):  # the node was deactivated meanwhile
             return
         header = pair.depth.header
-        config = self.config
         try:
             depth, confidence = decode_maps(pair.depth, pair.confidence, interpreter.config)
-            own = masked(interpreter.metric(depth, confidence))
-            stamp = stamp_ns(header)
-            sigma = sigma_name(interpreter)
-            prediction, info = self._predictions.correct(own, stamp, sigma, config)
+            prediction = interpreter.metric(depth, confidence)
             height, width = depth.shape
-            rectifier = self._camera_infos.at(stamp)
+            rectifier = self._camera_infos.at(stamp_ns(header))
             camera = None if rectifier is None else rectifier.camera(width, height)
-            self._predictions.publish(info, header)
-            self._maps.publish(prediction, header, camera)
+            origin = Origin(interpreter.sigma_name, interpreter.half_widths)
+            publish_views = self._predictions.publish(
+                pair.frame, header, prediction, camera, origin, self.config, start_s
+            )
         except Exception as error:  # a hostile message costs one frame
             fail(self, self.health, pair.frame, error)
             return
-        self.health.leave(pair.frame)
-        self.health.duration("latency", age_s(self, header) * 1e3)
-        self.health.duration("processing", (time.perf_counter() - start_s) * 1e3)
-        half_width = (info.half_widths or half_widths_of(interpreter)).at(config.coverage)
-        with views_of_published_maps(self, self.health):
-            self._derived.publish(prediction, header, camera, config, half_width)
+        publish_views()
 
     def _awaited(self) -> tuple[str, ...]:
         topics = (DEPTH, CONFIDENCE) if self._has_confidence() else (DEPTH,)
@@ -191,76 +201,12 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
         return interpreter is None or interpreter.config.confidence_type != NONE
 
     def _facts(self) -> dict[str, object]:
-        described = {} if self._interpreter is None else description_of(self._interpreter)
-        return {"state": self.state, **described, **self._predictions.facts()}
+        interpreter = self._interpreter
+        sigma = {} if interpreter is None else {"sigma": interpreter.sigma_name}
+        return {"state": self.state, **sigma, **self._predictions.facts()}
 
     def close(self) -> str:
         """Shut down: finish the current pair, drop the queue, return a summary line."""
         self._stop_worker()
         take_down(self.destroy_node)
         return self.health.summary()
-
-
-def interpreter_of(config: SigmaNodeConfig) -> Interpreter:
-    """Return the interpreter of the maps.
-
-    Raises:
-        ConfigError: the map cannot be used, or there is none for a confidence without a unit.
-    """
-    meaning = PredictionConfig(
-        confidence_type=config.confidence_type,
-        depth_type=config.depth_type,
-        sigma_map=config.sigma_map,
-    )
-    interpreter = Interpreter(meaning)
-    if interpreter.without_size:
-        raise ConfigError(
-            f"confidence_type is {config.confidence_type!r}, which has no unit; expected "
-            "sigma_map:=map.json, the file that `uncertainty-depth calibrate BAG --depth-topic T "
-            "--confidence-topic T --output map.json` writes"
-        )
-    return interpreter
-
-
-def distribution_of(interpreter: Interpreter) -> str:
-    """Return the distribution that sigma is the standard deviation of."""
-    return "gaussian" if interpreter.sigma_map is None else interpreter.sigma_map.distribution
-
-
-def half_widths_of(interpreter: Interpreter) -> HalfWidths:
-    """Return the half widths of intervals: measured with the map, else the distribution's."""
-    saved = interpreter.sigma_map
-    return BY_DISTRIBUTION[distribution_of(interpreter)] if saved is None else saved.half_widths
-
-
-def sigma_name(interpreter: Interpreter) -> str:
-    """Return the identifier of the sigma whose size an evaluator estimates."""
-    saved = interpreter.sigma_map
-    calibration = "none" if saved is None else saved.sigma_map.name
-    return f"{interpreter.config.confidence_type or 'sigma'}, calibration {calibration}"
-
-
-def description_of(interpreter: Interpreter) -> dict[str, Any]:
-    """Return the description of the sigma for the evaluator's report."""
-    config = interpreter.config
-    saved = interpreter.sigma_map
-    guarantee = None if saved is None else saved.guarantee
-    return {
-        "model": "sigma_node",
-        "method": "recorded",
-        "head": distribution_of(interpreter),
-        "confidence_type": config.confidence_type or "sigma",
-        "calibration": "off" if saved is None else saved.sigma_map.name,
-        **half_widths_of(interpreter).to_mapping(),
-        **({} if guarantee is None else {"frame_guarantee": guarantee.sentence()}),
-    }
-
-
-def masked(prediction: DepthPrediction) -> DepthPrediction:
-    """Return the maps with NaN in both if either has no value."""
-    valid = (prediction.depth_m > 0) & (prediction.sigma_m >= 0)
-    depth_m = prediction.depth_m.copy()
-    sigma_m = prediction.sigma_m.copy()
-    depth_m[~valid] = float("nan")
-    sigma_m[~valid] = float("nan")
-    return DepthPrediction(depth_m, sigma_m)
