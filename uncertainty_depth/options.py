@@ -70,10 +70,17 @@ def option(
 
 
 def element_type(config_class: type, name: str) -> type:
-    """Return the scalar type of a field: int for `int`, float for `tuple[float, ...]`."""
+    """Return the scalar type of a field: int for `int`, float for `tuple[float, float]`."""
     hint = _hints(config_class)[name]
     scalar: type = typing.get_args(hint)[0] if typing.get_origin(hint) is tuple else hint
     return scalar
+
+
+def _fixed_length(config_class: type, name: str) -> int | None:
+    """Return the number of values of a `tuple[int, int]`; None for any other type."""
+    hint = _hints(config_class)[name]
+    types = typing.get_args(hint)
+    return len(types) if typing.get_origin(hint) is tuple and ... not in types else None
 
 
 @cache
@@ -87,6 +94,9 @@ def check(config: Any) -> None:
         value = getattr(config, field.name)
         is_tuple = isinstance(field.default, tuple) and isinstance(value, tuple)
         elements = value if is_tuple else (value,)
+        number = _fixed_length(type(config), field.name)
+        if number is not None and len(elements) != number:
+            raise ConfigError(f"{field.name} is {value!r}; expected {number} values")
         for element in elements:
             _check_element(field, element, element_type(type(config), field.name))
 

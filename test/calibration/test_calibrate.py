@@ -181,7 +181,7 @@ def test_the_report_of_one_source_is_on_its_last_frames_alone():
 def test_what_fails_on_frames_not_used_is_refused_with_its_reasons():
     records = [*drawn(20, factor=0.3).records, *drawn(10, start=20, factor=0.8).records]
     worse = calibrate([ListSource(records)], predict, GAUSSIAN, progress=False)
-    with pytest.raises(CalibrationError, match=r"95 % interval holds .*identity.*--force"):
+    with pytest.raises(CalibrationError, match=r"95% interval holds .*identity.*--force"):
         check(worse)
     lines = report.table(worse).splitlines()
     assert [line for line in lines if line.startswith("CRPS (m)") and line.endswith("worse")]

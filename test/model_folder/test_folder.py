@@ -226,6 +226,11 @@ FAULTS = [
     ("model.json", network_with(dropout="much"), "dropout is 'much'; expected float"),
     ("model.json", network_with(decoder_width=10**9), "decoder_width is 1000000000; expected at"),
     ("model.json", network_with(depth_range=[5.0, 1.0]), "depth_range is (5.0, 1.0)"),
+    *(
+        ("model.json", network_with(input_size=value), "expected 2 values")
+        for value in ([], [64], [64, 48, 3], 64)
+    ),
+    ("model.json", network_with(depth_range=[]), "depth_range is (); expected 2 values"),
     ("model.json", network_with(decoder_width=32), OTHER),
     *(
         ("model.json", json_with(architectures=value), "has architectures that cannot be used")

@@ -339,4 +339,4 @@ def test_green_says_how_good_the_depth_is(factor, words, evaluate_moments, model
     assert re.search(
         r"mean error [0-9.]+ m at 1 m, [0-9.]+ m at 3 m, [0-9.]+ m at 10 m", verdict.text
     )
-    assert re.search(r"[0-9]+% of the pixels are known to 10 %", verdict.text)
+    assert re.search(r"[0-9]+% of the pixels are known to 10%", verdict.text)

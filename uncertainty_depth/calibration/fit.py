@@ -279,7 +279,7 @@ def _positive(factors: Floats) -> Floats:
     return factors
 
 
-SIZES: dict[str, Size] = {"": coverage_scale, ", 95 %": interval_scale}
+SIZES: dict[str, Size] = {"": coverage_scale, ", 95%": interval_scale}
 
 
 def grouped(sigma: Floats, error: Floats) -> tuple[Floats, Floats, Floats]:

@@ -143,7 +143,7 @@ class DataMonitor:
         low, high = self.fitted_to.sigma_range_m
         note = (
             f"{self._outside / self._values:.0%} of the raw sigmas are outside {low:.3g} to "
-            f"{high:.3g} m, which held 98 % of those that the calibration ({self._map_name}) was "
+            f"{high:.3g} m, which held 98% of those that the calibration ({self._map_name}) was "
             f"fitted to, {', '.join(self.fitted_to.sources)}: {advice()}"
         )
         with self._lock:

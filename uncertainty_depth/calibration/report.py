@@ -205,7 +205,7 @@ def _before_and_after(calibration: Calibration) -> list[str]:
 def _by_sequence(calibration: Calibration) -> list[str]:
     if len(calibration.trials) == 1:
         return []
-    lines = ["", "CRPS and coverage at 95 % of each sequence by the map of the others:"]
+    lines = ["", "CRPS and coverage at 95% of each sequence by the map of the others:"]
     lines.append(_row("", ["CRPS before", "after", "coverage before", "after"]))
     for trial in calibration.trials:
         values = [

@@ -161,7 +161,7 @@ class Calibration:
             )
         if after["miscoverage_95"] > MAX_MISCOVERAGE:
             notes.append(
-                f"the 95 % interval holds {after['coverage_95']:.1%} of the errors of frames not "
+                f"the 95% interval holds {after['coverage_95']:.1%} of the errors of frames not "
                 "used"
             )
         return notes
@@ -361,8 +361,8 @@ Scores = dict[str, float]
 LABELS = {
     "crps": "CRPS (m)",
     "auce": "AUCE",
-    "coverage_68": "coverage at 68 %",
-    "coverage_95": "coverage at 95 %",
+    "coverage_68": "coverage at 68%",
+    "coverage_95": "coverage at 95%",
     "nll": "NLL",
 }
 CRPS_MARGIN = 0.005
@@ -419,7 +419,7 @@ def rejections(
     is_nearer = replaces and miscoverage <= reference["miscoverage_95"]
     if not (miscoverage <= MAX_MISCOVERAGE or is_nearer):
         reasons["coverage_95"] = (
-            f"its 95 % interval holds {scores['coverage_95']:.1%}"
+            f"its 95% interval holds {scores['coverage_95']:.1%}"
             f"{_spread(scores)}, reference {reference['coverage_95']:.1%}"
         )
     return reasons

@@ -64,13 +64,13 @@ class NetworkConfig:
         "pixels instead of depth itself",
         expert=True,
     )
-    input_size: tuple[int, ...] = option(
+    input_size: tuple[int, int] = option(
         (160, 128),
         "width and height of the network input, pixels; a depth model brings its own default",
         minimum=32,
         maximum=4096,
     )
-    depth_range: tuple[float, ...] = option(
+    depth_range: tuple[float, float] = option(
         (0.3, 12.0),
         "minimum and maximum depth the network can predict, metres; a metric depth model brings "
         "its own default",

@@ -152,7 +152,7 @@ class _Split:
         scored = self._scored / self._frames
         rule = "all that were not drawn"
         if not self._sparse_input.pixels:
-            rule = f"{100 * self._config.held_out_fraction:g} % of the pixels"
+            rule = f"{100 * self._config.held_out_fraction:g}% of the pixels"
         return [
             f"the model was given {pixels:.0f} pixels of known depth per image; it is scored on "
             f"{scored:.0f} others, {rule}",

@@ -368,7 +368,7 @@ _DEPTH: tuple[Row, ...] = (
     ("irmse", "1/km", LOWER, NOT_NEGATIVE,
      _or_infinite(_root_mean("squared_inverse", factor=PER_KM)), "iRMSE",
      "root of the mean squared error of the inverse depth", _UHRIG),
-    ("within_10_percent", "", HIGHER, SHARE, _mean("within_10_percent"), "within 10 %",
+    ("within_10_percent", "", HIGHER, SHARE, _mean("within_10_percent"), "within 10%",
      "share of the pixels with an error of at most a tenth of the ground truth"),
     *(
         (name, "", HIGHER, SHARE, _mean(name), name,
@@ -386,7 +386,7 @@ _ORDER: tuple[Row, ...] = (
     *(
         (f"aurg.{name}", _STATISTICS[name][1], HIGHER, ANY, _per_image("aurg", place),
          f"AURG {_STATISTICS[name][0]}",
-         "order: gain over random removal, which has +1 % itself", _POGGI)
+         "order: gain over random removal, which has +1% itself", _POGGI)
         for place, name in enumerate(POGGI.errors)
     ),
     ("aurc", METRES, LOWER, NOT_NEGATIVE, _per_image("aurc"), "AURC",
@@ -396,9 +396,9 @@ _ORDER: tuple[Row, ...] = (
 )
 _MERCI: tuple[Row, ...] = (
     ("n_merci", "", LOWER, ANY, lambda sums: n_merci_at(sums.alpha, sums), "n-MeRCI",
-     "length of error bars that cover 95 %: 0 is sigma = error, 1 a constant", _MOUKARI),
+     "length of error bars that cover 95%: 0 is sigma = error, 1 a constant", _MOUKARI),
     ("merci", METRES, LOWER, NOT_NEGATIVE, _merci, "MeRCI",
-     "mean length of error bars that cover 95 %", _MOUKARI),
+     "mean length of error bars that cover 95%", _MOUKARI),
 )
 
 
@@ -410,7 +410,7 @@ def _size(law: str) -> tuple[Row, ...]:
         *(
             (f"coverage_{percent}", "", percent / 100, SHARE,
              lambda sums, level=percent - 1: covered_shares(law, sums)[:, level],
-             f"coverage {percent} %", f"size: errors in the {percent} % interval")
+             f"coverage {percent}%", f"size: errors in the {percent}% interval")
             for percent in COVERAGE_LEVELS
         ),
         ("nll", "nats", LOWER, ANY, partial(_nll, law), "NLL",
@@ -419,10 +419,10 @@ def _size(law: str) -> tuple[Row, ...]:
          lambda sums: _scores(law, sums)[0] / sums["pixels"], "CRPS",
          "size and order: the error of a certain claim", _GNEITING),
         ("interval_score_95", METRES, LOWER, NOT_NEGATIVE, partial(_interval_score, law),
-         "interval score 95 %",
+         "interval score 95%",
          "size and order: width of the interval and 40 times the error beyond it", _GNEITING),
         ("mpiw_95", METRES, "", NOT_NEGATIVE, lambda sums: 2 * _half_width(law, sums),
-         "interval width 95 %", "mean; read it with the coverage"),
+         "interval width 95%", "mean; read it with the coverage"),
     )
 
 
@@ -431,9 +431,9 @@ _BY_DISTANCE: tuple[Row, ...] = (
     ("bias", METRES, 0.0, ANY, _at_distance("signed_error"), "bias", "mean of d - g"),
     ("mae", METRES, LOWER, NOT_NEGATIVE, _at_distance("error"), "MAE", "mean error"),
     ("sigma", METRES, "", NOT_NEGATIVE, _at_distance("sigma"), "sigma", "mean"),
-    ("coverage_95", "", 0.95, SHARE, _at_distance("covered"), "coverage 95 % (Gaussian)"),
+    ("coverage_95", "", 0.95, SHARE, _at_distance("covered"), "coverage 95% (Gaussian)"),
     ("coverage_95_laplace", "", 0.95, SHARE, _at_distance("covered_laplace"),
-     "coverage 95 % (Laplace)"),
+     "coverage 95% (Laplace)"),
     ("n_merci", "", LOWER, ANY, _n_merci_at_distance, "n-MeRCI", "over these pixels"),
     ("repeatability", METRES, LOWER, NOT_NEGATIVE,
      _root_mean("distance.squared_change", "distance.still_pixels", math.sqrt(0.5)),
@@ -475,7 +475,7 @@ def _size_metrics(law: str) -> Iterator[Metric]:
         0.95,
         SHARE,
         partial(_coverage_by_sigma, law),
-        f"coverage 95 % by sigma ({law.title()})",
+        f"coverage 95% by sigma ({law.title()})",
         "of ten groups of as many pixels, by ascending sigma",
         is_size=True,
         groups=tuple(str(number) for number in range(1, SIGMA_GROUPS + 1)),

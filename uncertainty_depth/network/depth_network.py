@@ -164,9 +164,6 @@ class DepthNetwork(nn.Module, ABC):
 def check_network(config: NetworkConfig) -> None:
     """Raise `ConfigError` if values are out of range or contradict each other."""
     check(config)
-    for name in ("input_size", "depth_range"):
-        if len(getattr(config, name)) != 2:
-            raise ConfigError(f"{name} is {getattr(config, name)!r}; expected two numbers")
     parse(config.sparse_input)
     if not config.depth_range[0] < config.depth_range[1]:
         raise ConfigError(

@@ -293,7 +293,7 @@ def headline(comparison: Comparison) -> list[str]:
             table.append((name, *cells, ", ".join(filter(None, outcomes))))
     return [
         f"{comparison.series.shape[1]} common frames in {comparison.blocks} blocks; "
-        f"differences to {comparison.names[0]} with 95 % intervals",
+        f"differences to {comparison.names[0]} with 95% intervals",
         *(f"note: {text}" for text in comparison.notes),
         "",
         *_aligned(table),

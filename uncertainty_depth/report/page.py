@@ -118,7 +118,7 @@ def facts(summary: Mapping[str, Any], command: str) -> list[tuple[str, str]]:
     rows = [
         ("model", _model_text(model)),
         ("trained on", str(part_of(model, "training").get("source") or "unknown")),
-        ("depth range", "{:g} to {:g} m".format(*depth_range) if depth_range else "unknown"),
+        ("depth range", "{:.3g} to {:.3g} m".format(*depth_range) if depth_range else "unknown"),
         ("camera", _camera_text(summary["camera"])),
         ("unfamiliarity", unfamiliarity_text(summary["unfamiliarity"])),
         ("geometry", summary["geometry"].get("description", "not checked")),
@@ -240,7 +240,7 @@ def table(summary: Mapping[str, Any], model: Mapping[str, Any]) -> str:
     if summary["without_size"]:
         lines += [summary["without_size"], ""]
     titles = "".join(f"{label:>16}" for label in BASELINE_LABELS.values())
-    lines.append(f"{'':26}{'sigma':>10}{'95 % interval':>20}{titles}")
+    lines.append(f"{'':26}{'sigma':>10}{'95% interval':>20}{titles}")
     for name in headline_names(law_of(model)):
         _, baselines = row(summary, name)
         interval = interval_text(summary, name)
@@ -272,7 +272,7 @@ def unfamiliarity_text(unfamiliarity: Mapping[str, Any]) -> str:
     return (
         f"{unfamiliarity['mean']:.2f} in the mean, {unfamiliarity['max']:.2f} at most, above 1 in "
         f"{unfamiliarity['fraction_above_1']:.0%} of {unfamiliarity['frames']} frames "
-        "(of frames like the training's, a few %)"
+        "(of frames like the training's, a few percent)"
     )
 
 

@@ -167,7 +167,7 @@ def small_sparsification_figure(curves: dict[str, Any], statistic: str = "rmse")
     for name in ("random", "oracle", "method"):
         axes.plot(removed, curve[name], color=LINES[name]["color"], linewidth=3)
     axes.set_title(f"{statistic} (m), AUSE {curve['ause']['method']:.3g}", fontsize=14)
-    axes.set(xlim=(0, 100), ylim=(0, None), xticks=(0, 50, 100), xticklabels=("0", "50", "100 %"))
+    axes.set(xlim=(0, 100), ylim=(0, None), xticks=(0, 50, 100), xticklabels=("0", "50", "100%"))
     axes.locator_params("y", nbins=3)
     return figure
 
@@ -239,7 +239,7 @@ def _mark_coverage(axes: Axes, level: float, covered: float) -> None:
     axes.axvline(100 * level, color="#BBBBBB", linewidth=0.8, zorder=0)
     axes.plot(100 * level, 100 * covered, "o", color=color, zorder=5)
     place: dict[str, Any] = {"transform": axes.get_xaxis_transform(), "ha": "center"}
-    text = f"{100 * covered:.1f} %\nin {100 * level:.0f} %"
+    text = f"{100 * covered:.1f}%\nin {100 * level:.0f}%"
     axes.text(100 * level, 1.01, text, color=color, fontsize=8, va="bottom", **place)
 
 
@@ -264,7 +264,7 @@ def distance_figure(curves: dict[str, Any], law: str = "gaussian") -> Figure:
     color = LINES["method"]["color"]
     panels[1].plot(middle, np.where(enough, 100 * coverage, np.nan), color=color, marker=".")
     panels[1].axhline(95, color="#666666", linewidth=0.8, linestyle=(0, (4, 3)))
-    panels[1].set(ylabel=f"coverage of 95 %\n({law})", ylim=(None, 102))
+    panels[1].set(ylabel=f"coverage of 95%\n({law})", ylim=(None, 102))
     panels[2].plot(middle, np.where(enough, curve["n_merci"], np.nan), color=color, marker=".")
     panels[2].axhline(1, **{**LINES["constant"], "label": None})
     panels[2].set(ylabel="n-MeRCI", ylim=(0, None), xlabel="true depth (m)")
@@ -322,7 +322,7 @@ def timeline_plot(metrics: OnlineMetrics, law: str) -> Figure:
         fraction.plot(start, 100 * covered, color=color, marker=".", markersize=4)
         fraction.axhline(level, color=color, linewidth=0.8, linestyle=(0, (4, 3)))
         place = {"color": color, "transform": fraction.transAxes, "va": "center"}
-        fraction.text(1.005, level / 100, f"{level} %", **place)
+        fraction.text(1.005, level / 100, f"{level}%", **place)
     fraction.set(ylabel=f"coverage (%), {law}", ylim=(0, 102), xlabel="frame")
     fraction.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     style(metres, f"Over time{per_point}")
@@ -339,7 +339,7 @@ def positions_plot(positions: Positions, law: str) -> Figure:
     coverage = 100 * positions.coverage(law, 0.95)
     max_error = float(np.nanmax(error)) if np.isfinite(error).any() else 1.0
     _draw(figure, upper, error, "Mean error by position (m)", (SIGMA_COLORS, 0, max_error))
-    title = f"Coverage of the 95 % interval (%), {law}"
+    title = f"Coverage of the 95% interval (%), {law}"
     _draw(figure, lower, coverage, title, (COVERAGE_COLORS, 90, 100))
     return figure
 

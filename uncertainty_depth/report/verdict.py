@@ -221,7 +221,7 @@ def _numbers(sample: Resampled) -> str:
     near = f"mean error {', '.join(parts)}; " if parts else ""
     filled = float(BY_NAME["scored_fraction"].values(sample.total)[0])
     holes = f"; {filled:.1%} of the ground truth has a depth" if filled < SCORED_ENOUGH else ""
-    return f"{near}{known:.0%} of the pixels are known to 10 %{holes}"
+    return f"{near}{known:.0%} of the pixels are known to 10%{holes}"
 
 
 def _notes(
@@ -385,7 +385,7 @@ def _depth_range_check(sample: Resampled, depth_range: Sequence[float] | None) -
         color = GREY
     text = (
         f"{outside.value:.1%} ({outside.low:.1%} to {outside.high:.1%}) of the "
-        f"ground truth lies outside the depth range of the model, {low:g} to {high:g} m"
+        f"ground truth lies outside the depth range of the model, {low:.3g} to {high:.3g} m"
     )
     return Check(name, color, text, outside.value, (outside.low, outside.high))
 
