@@ -4,14 +4,17 @@
 Neighbouring frames are similar, so frames are resampled in blocks of consecutive frames
 (Carlstein, "The use of subseries values for estimating the variance of a general statistic",
 1986). A replicate is a weighted sum of blocks: the registry computes metrics from it in the same
-way as from all frames.
+way as from all frames. Blocks as long as a slow change are few, and still similar to each other:
+the intervals are widened by Student's t and by what a first-order autoregression makes of that.
+`benchmarks/intervals.py` simulates how often they hold.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +30,12 @@ SEED = 0
 NORMAL_QUANTILE = 1.959964  # of 97.5 %
 STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 """The same of Student's t with 1 to 9 degrees of freedom."""
-MIN_SERIES = 8
+MIN_VIEWS = 20
+"""Below it there is no interval: the correlation of so few views is hardly known."""
+MIN_WINDOW = 8
+MIN_DRAWN = 4
+"""Min number of blocks, however slowly a run changes: fewer have no deviation to speak of."""
+MAX_CORRELATION = 0.97
 ROUNDING = 1e-18
 """A variance below this fraction of the mean square is that of rounding."""
 FEW_BLOCKS_SPREAD = 0.5
@@ -65,22 +73,25 @@ class Resampled:
         total: sums over all frames, one row.
         replicates: `REPLICATES` rows.
         blocks: number of blocks to draw from.
+        has_intervals: whether there are enough views for an interval.
     """
 
-    def __init__(self, metrics: OnlineMetrics, length: int | None = None) -> None:
+    def __init__(self, metrics: OnlineMetrics, dependence: Dependence | None = None) -> None:
         """Draw the replicates.
 
         Args:
             metrics: of at least one frame.
-            length: number of neighbouring state blocks that are drawn as one; if None, it follows
-                from their correlation. Equal numbers draw equal frames from equal blocks.
+            dependence: of neighbouring state blocks; if None, that of `metrics`. The same one
+                draws the same frames from equal blocks.
         """
         table = metrics.blocks.table()
         number = len(table)
         self.total = metrics.total()
-        length = block_length(metrics) if length is None else length
+        self.has_intervals = number >= MIN_VIEWS
+        length, correlation = dependence or dependence_of(metrics)
         starts = np.arange(0, max(number - length // 2, 1), length)
         self.blocks = len(starts)
+        self._widening = _widening(self.blocks, length, correlation)
         drawn = {name: _joined(name, table[name], starts) for name in BLOCK.names or ()}
         random = np.random.default_rng(SEED)
         weights = random.multinomial(
@@ -109,20 +120,21 @@ class Resampled:
     ) -> Interval:
         """Return a metric's interval from its values in the sample and the replicates.
 
-        It is the replicates' percentiles, widened around the value by the ratio of Student's t and
-        the normal quantile; with few blocks, the t quantile times the replicates' deviation, and
-        at least `FEW_BLOCKS_SPREAD / sqrt(blocks)` times `scale`.
+        It is the replicates' percentiles, widened around the value (`_widening`); with few blocks,
+        the widened normal quantile times the replicates' deviation, and at least
+        `FEW_BLOCKS_SPREAD / sqrt(blocks)` times `scale`.
 
         Args:
             rows: (1 + REPLICATES,) values.
-            scale: size of the metric, in its unit. Without it one block has no interval (NaN).
+            scale: size of the metric, in its unit. Without it there is no interval (NaN) of fewer
+                than `MIN_VIEWS` views; with it a rough one, which can refute but not confirm.
             limits: a `Metric`'s limits, which clip the interval: with few blocks a symmetric
                 interval could promise a coverage above 1.
         """
         value = float(rows[0])
         if not math.isfinite(value):
             return Interval(value, value, value)
-        if self.blocks == 1 and scale is None:
+        if scale is None and not self.has_intervals:
             return Interval(value, math.nan, math.nan)
         min_width = (
             FEW_BLOCKS_SPREAD / math.sqrt(self.blocks) * (scale or 0.0) if self.few else 0.0
@@ -137,11 +149,10 @@ class Resampled:
         if not replicates.size:
             return 0.0, 0.0
         if self.few:  # the percentiles of a few blocks are steps
-            width = NORMAL_QUANTILE * _student_factor(self.blocks) * float(replicates.std())
+            width = NORMAL_QUANTILE * self._widening * float(replicates.std())
             return width, width
         low, high = np.percentile(replicates, (2.5, 97.5)).tolist()
-        factor = _student_factor(self.blocks)
-        return factor * (value - low), factor * (high - value)
+        return self._widening * (value - low), self._widening * (high - value)
 
     def intervals(self, without_size: bool = False) -> dict[str, Interval]:
         """Return the interval of each metric that is a finite number, by dotted name."""
@@ -165,38 +176,51 @@ def _joined(name: str, parts: NDArray, starts: NDArray[np.intp]) -> NDArray:
     return np.add.reduceat(parts, starts, axis=0, dtype=kind)
 
 
-def block_length(metrics: OnlineMetrics) -> int:
-    """Return how many neighbouring state blocks are drawn as one.
+class Dependence(NamedTuple):
+    """How neighbouring state blocks depend on each other.
 
-    It is the largest number that error, coverage and sigma's size need, because any of them may
-    drift slowly.
+    Attributes:
+        length: how many of them are drawn as one.
+        correlation: of two neighbours at most, for intervals.
     """
+
+    length: int
+    correlation: float
+
+
+def dependence_of(*metrics: OnlineMetrics) -> Dependence:
+    """Return the dependence that error, coverage and sigma's size of all `metrics` need.
+
+    Any of them may drift slowly: the longest blocks and the highest correlation count.
+    """
+    found = [_dependence(series) for each in metrics for series in _series(each)]
+    return Dependence(*map(max, zip(*found, strict=True)))
+
+
+def _series(metrics: OnlineMetrics) -> list[Floats]:
     sums = metrics.each_block()
     with np.errstate(invalid="ignore"):
         series = [sums[name] / sums["pixels"] for name in ("error", "log_sigma")]
-        series += list((sums["covered"][:, :, -5] / sums["pixels"][:, None]).T)
-    return longest_block(series)
+        return series + list((sums["covered"][:, :, -5] / sums["pixels"][:, None]).T)
 
 
-def longest_block(series: Iterable[Floats]) -> int:
-    """Return the longest block length of several series, at least `n^(1/3)`.
+def _dependence(values: Floats) -> Dependence:
+    """Return the dependence of a series, a metric by state block.
 
-    Politis and White, "Automatic block-length selection for the dependent bootstrap", Econometric
-    Reviews 2004: `(3 (G / g)^2 / 2)^(1/3) n^(1/3)`, once with the sums G and g of autocorrelations
-    under a flat-top window, and once with the sums for a first-order autoregression, which a short
-    series needs.
-
-    Args:
-        series: (n,) each, a metric per unit in the order of the run; NaN values are left out.
+    A first-order autoregression of correlation r is worth one value in (1 + r) / (1 - r). A series
+    may depend in other ways: its blocks are at least as long as Politis and White ask for
+    ("Automatic block-length selection for the dependent bootstrap", Econometric Reviews 2004):
+    `(3 (G / g)^2 / 2)^(1/3) n^(1/3)`, with the sums G and g of autocorrelations under a flat-top
+    window.
     """
-    lengths = []
-    for values in series:
-        finite = values[np.isfinite(values)]
-        spread = max(_spread_of_window(finite), _spread_of_autoregression(finite))
-        factor = (1.5 * spread**2) ** (1 / 3)
-        length = math.ceil(max(factor, 1.0) * len(values) ** (1 / 3) - 1e-9)
-        lengths.append(max(min(length, len(values)), 1))
-    return max(lengths)
+    finite = values[np.isfinite(values)]
+    correlation = _highest_correlation(finite)
+    of_window = (1.5 * _spread_of_window(finite) ** 2) ** (1 / 3)
+    length = max(
+        max(of_window, 1.0) * len(values) ** (1 / 3), (1 + correlation) / (1 - correlation)
+    )
+    longest = max(len(values) // MIN_DRAWN, 1)
+    return Dependence(min(math.ceil(length - 1e-9), longest), correlation)
 
 
 def _autocorrelations(values: Floats, lags: int) -> Floats:
@@ -211,16 +235,25 @@ def _autocorrelations(values: Floats, lags: int) -> Floats:
     return result
 
 
-def _spread_of_autoregression(values: Floats) -> float:
-    """Return `sum |k| R(k) / sum R(k)` if R(k) is a power of R(1)."""
-    correlation = min(max(_autocorrelations(values, 1)[1], 0.0), 0.95)
-    return 2 * correlation / (1 - correlation**2)
+def _highest_correlation(values: Floats) -> float:
+    """Return a correlation of neighbours that the true one hardly exceeds; 0 if constant.
+
+    That of a short series is too low by (1 + 3 r) / n (Marriott and Pope, "Bias in the estimation
+    of autocorrelations", Biometrika 1954). One standard error is added: an interval is too narrow
+    in just the runs that seem to change faster than they do.
+    """
+    number = len(values)
+    if number < 2 or np.ptp(values) <= math.sqrt(ROUNDING) * float(np.abs(values).max()):
+        return 0.0
+    found = _autocorrelations(values, 1)[1]
+    bias = (1 + 3 * found) / number
+    return min(max(found + bias + math.sqrt((1 - found**2) / number), 0.0), MAX_CORRELATION)
 
 
 def _spread_of_window(values: Floats) -> float:
-    """Return the same ratio under a flat-top window, twice as wide as the correlation length."""
+    """Return `sum |k| R(k) / sum R(k)` under a window twice as wide as the correlation length."""
     number = len(values)
-    if number < MIN_SERIES:
+    if number < MIN_WINDOW:
         return 0.0
     rest = max(5, math.ceil(math.sqrt(math.log10(number))))
     lags = math.ceil(math.sqrt(number)) + rest
@@ -234,13 +267,26 @@ def _spread_of_window(values: Floats) -> float:
     return 2 * float((lag * weighted).sum()) / total if total > 0 else 0.0
 
 
-def _student_factor(blocks: int) -> float:
-    """Return the quantile of Student's t over the normal's, times the bias of the deviation."""
+def _widening(blocks: int, length: int, correlation: float) -> float:
+    """Return the factor on an interval of independent, many blocks that these need.
+
+    It is the quantile of Student's t over the normal's, times the deviation of the mean over the
+    replicates' deviation, both expected of a first-order autoregression.
+    """
     freedom = blocks - 1
     if freedom < 1:
         return 1.0
+    of_mean = _variance_of_mean(blocks * length, correlation)
+    of_replicates = (_variance_of_mean(length, correlation) - of_mean) / blocks
     quantile = STUDENT[freedom - 1] if freedom <= len(STUDENT) else _student_quantile(freedom)
-    return quantile / NORMAL_QUANTILE * math.sqrt(blocks / freedom)
+    return quantile / NORMAL_QUANTILE * math.sqrt(of_mean / of_replicates)
+
+
+def _variance_of_mean(number: int, correlation: float) -> float:
+    """Return the variance of the mean of `number` values of an autoregression of variance 1."""
+    gap = 1 - correlation
+    tail = 2 * correlation * (1 - correlation**number) / (number * gap)
+    return (1 + correlation - tail) / (number * gap)
 
 
 def _student_quantile(freedom: int) -> float:

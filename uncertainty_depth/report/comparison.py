@@ -26,7 +26,7 @@ from uncertainty_depth.figure_bytes import encoded
 from uncertainty_depth.metrics import OnlineMetrics
 from uncertainty_depth.metrics.registry import BY_NAME, BY_VALUE, METRICS
 from uncertainty_depth.metrics.state import Block
-from uncertainty_depth.report.bootstrap import REPLICATES, Interval, Resampled, block_length
+from uncertainty_depth.report.bootstrap import REPLICATES, Interval, Resampled, dependence_of
 from uncertainty_depth.report.frame_plots import number_axis
 from uncertainty_depth.report.model_facts import law_of
 from uncertainty_depth.report.page import base64_text, headline_names, note, render_template, title
@@ -125,8 +125,8 @@ def compare(reports: Sequence[SavedReport], worst_frames: int = 5) -> Comparison
     series = np.array([[scored.error for scored in frames] for frames in paired])
     pairs = zip(reports, tables, strict=True)
     scored = [_scored_again(report, table, common) for report, table in pairs]
-    length = max(map(block_length, scored))
-    samples = [Resampled(metrics, length) for metrics in scored]
+    dependence = dependence_of(*scored)
+    samples = [Resampled(metrics, dependence) for metrics in scored]
     rows = tuple(_rows(reports, samples))
     worst = tuple(_worst(paired, series, index, worst_frames) for index in range(len(reports)))
     notes = tuple(_notes(reports, names, tables, common))

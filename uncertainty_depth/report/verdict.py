@@ -23,7 +23,7 @@ from uncertainty_depth.frames.source import PERHAPS
 from uncertainty_depth.geometry.focal_length import CameraRange
 from uncertainty_depth.metrics.registry import BASELINES, BY_NAME, SHARE
 from uncertainty_depth.report import judgement
-from uncertainty_depth.report.bootstrap import ENOUGH_BLOCKS, Resampled
+from uncertainty_depth.report.bootstrap import ENOUGH_BLOCKS, MIN_VIEWS, Resampled
 from uncertainty_depth.report.judgement import (
     GREEN,
     GREY,
@@ -128,7 +128,7 @@ def judge(
     if not is_recorded(model):
         checks["domain"] = domain_checks(sample, evaluation.cameras, model, trained_on)
     doubt = _doubt(evaluation, sample)
-    few = "too few frames for a green line" if sample.blocks < MIN_BLOCKS else ""
+    few = _few(sample)
     size_doubt = "; ".join(calibrated_on) or doubt
     doubts = {"depth": doubt, "order": doubt, "size": size_doubt, "domain": few}
     lines = tuple(
@@ -165,11 +165,17 @@ def nothing_scored(evaluation: Evaluation) -> str:
 
 def _doubt(evaluation: Evaluation, sample: Resampled) -> str:
     """Return why no line that depends on intervals can be green; empty if one can."""
-    if sample.blocks < MIN_BLOCKS:
-        return "too few frames for a green line"
+    few = _few(sample)
+    if few:
+        return few
     if evaluation.views.repeated > MAX_REPEATED * evaluation.evaluated:
         return "too many repeated frames for a green line"
     return ""
+
+
+def _few(sample: Resampled) -> str:
+    enough = sample.has_intervals and sample.blocks >= MIN_BLOCKS
+    return "" if enough else "too few frames for a green line"
 
 
 def _line(name: str, checks: Sequence[Check], doubt: str) -> Line:
@@ -232,7 +238,12 @@ def _notes(
 ) -> list[str]:
     blocks = sample.blocks
     notes = []
-    if blocks < ENOUGH_BLOCKS:
+    if not sample.has_intervals:
+        notes.append(
+            f"too few independent frames for a 95 % interval: {evaluation.evaluated}, expected "
+            f"at least {MIN_VIEWS} that show something new; what is said to differ is rough"
+        )
+    elif blocks < ENOUGH_BLOCKS:
         notes.append(
             f"{evaluation.evaluated} frames make only {blocks} "
             f"{'block' if blocks == 1 else 'blocks'} of frames unlike their "
