@@ -93,6 +93,15 @@ class Robot:
         return dict(self.run.evaluation.skipped)
 
 
+def test_a_camera_info_that_alternates_does_not_flood_the_log(make, caplog):
+    robot = Robot(make)
+    for stamp in range(1, 40):
+        without = {"distortion_model": "equidistant", "d": 4 * [0.0]}
+        robot.info(stamp, **without if stamp % 2 else {})
+    (warning,) = (record for record in caplog.records if "equidistant" in record.getMessage())
+    assert warning.getMessage() in robot.run.notes()
+
+
 def test_a_frame_is_scored_once_its_cloud_has_come(make):
     robot = Robot(make)
     assert robot.predict(100) == []

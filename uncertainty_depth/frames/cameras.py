@@ -90,8 +90,8 @@ class Cameras:
                 "for those of a pinhole; expected the four coefficients of the lens, or plumb_bob "
                 "if the images are rectified"
             )
-            self._note(sentence)
-            logger.warning(sentence)
+            if self._note(sentence):
+                logger.warning(sentence)
 
     def at(self, time_ns: int) -> Rectifier | None:
         """Return the rectifier for an image with this stamp; None before the first camera info.
@@ -122,9 +122,12 @@ class Cameras:
         if sentence := rectifier.describe_size(shape[1], shape[0]):
             self._note(f"{topic}: {sentence}")
 
-    def _note(self, sentence: str) -> None:
-        if len(self._notes) < MAX_NOTES:
+    def _note(self, sentence: str) -> bool:
+        """Return whether the sentence is new, and there is room for it."""
+        is_new = sentence not in self._notes and len(self._notes) < MAX_NOTES
+        if is_new:
             self._notes[sentence] = None
+        return is_new
 
     @property
     def notes(self) -> list[str]:
