@@ -78,7 +78,10 @@ def replacing_folder(folder: Path | str, owned: Sequence[str] = ()) -> Iterator[
             _sync(path)
         if folder.exists():
             _exchange(staging, folder)
-            _return_others(staging, folder, owned)
+            for path in staging.iterdir():  # what belongs to others returns
+                is_replaced = any(fnmatch(path.name, pattern) for pattern in owned)
+                if not is_replaced and not (folder / path.name).exists():
+                    path.rename(folder / path.name)
         else:
             staging.rename(folder)
         _sync(folder.parent)
@@ -125,10 +128,3 @@ def _exchange(first: Path, second: Path) -> None:
     second.rename(aside)
     first.rename(second)
     aside.rename(first)
-
-
-def _return_others(old: Path, new: Path, owned: Sequence[str]) -> None:
-    for path in old.iterdir():
-        is_replaced = any(fnmatch(path.name, pattern) for pattern in owned)
-        if not is_replaced and not (new / path.name).exists():
-            path.rename(new / path.name)

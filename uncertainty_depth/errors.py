@@ -1,5 +1,10 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Exceptions of the package: one clear sentence each; only `cli` prints them."""
+"""What a user is told: exceptions of one clear sentence, which only `cli` prints; warnings."""
+
+import logging
+from collections.abc import Iterable
+
+logger = logging.getLogger(__name__)
 
 
 class UncertaintyDepthError(Exception):
@@ -45,3 +50,9 @@ class MessageError(UncertaintyDepthError):
         """Store `reason`, the key the frame is counted under, e.g. "image_wrong_step"."""
         super().__init__(message)
         self.reason = reason
+
+
+def warn(sentences: Iterable[str]) -> None:
+    """Log sentences as warnings."""
+    for sentence in sentences:
+        logger.warning(sentence)

@@ -69,23 +69,20 @@ def option(
     return dataclasses.field(default=default, metadata=metadata)
 
 
+@cache
 def element_type(config_class: type, name: str) -> type:
     """Return the scalar type of a field: int for `int`, float for `tuple[float, float]`."""
-    hint = _hints(config_class)[name]
+    hint = typing.get_type_hints(config_class)[name]
     scalar: type = typing.get_args(hint)[0] if typing.get_origin(hint) is tuple else hint
     return scalar
 
 
+@cache
 def _fixed_length(config_class: type, name: str) -> int | None:
     """Return the number of values of a `tuple[int, int]`; None for any other type."""
-    hint = _hints(config_class)[name]
+    hint = typing.get_type_hints(config_class)[name]
     types = typing.get_args(hint)
     return len(types) if typing.get_origin(hint) is tuple and ... not in types else None
-
-
-@cache
-def _hints(config_class: type) -> dict[str, Any]:
-    return typing.get_type_hints(config_class)
 
 
 def check(config: Any) -> None:
@@ -97,23 +94,22 @@ def check(config: Any) -> None:
         number = _fixed_length(type(config), field.name)
         if number is not None and len(elements) != number:
             raise ConfigError(f"{field.name} is {value!r}; expected {number} values")
+        expected = element_type(type(config), field.name)
+        choices = field.metadata["choices"]
+        minimum = field.metadata["minimum"]
+        maximum = field.metadata["maximum"]
         for element in elements:
-            _check_element(field, element, element_type(type(config), field.name))
-
-
-def _check_element(field: dataclasses.Field[Any], value: Any, expected: type) -> None:
-    if type(value) is not expected:
-        raise ConfigError(f"{field.name} is {value!r}; expected {expected.__name__}")
-    choices = field.metadata["choices"]
-    minimum = field.metadata["minimum"]
-    maximum = field.metadata["maximum"]
-    if choices is not None and value != field.default and not _is_choice(value, choices):
-        expected_values = ", ".join(repr(choice) for choice in choices)
-        raise ConfigError(f"{field.name} is {value!r}; expected one of {expected_values}")
-    if minimum is not None and not value >= minimum:
-        raise ConfigError(f"{field.name} is {value!r}; expected at least {minimum}")
-    if maximum is not None and not value <= maximum:
-        raise ConfigError(f"{field.name} is {value!r}; expected at most {maximum}")
+            problem = ""
+            if type(element) is not expected:
+                problem = expected.__name__
+            elif choices and element != field.default and not _is_choice(element, choices):
+                problem = f"one of {', '.join(map(repr, choices))}"
+            elif minimum is not None and not element >= minimum:
+                problem = f"at least {minimum}"
+            elif maximum is not None and not element <= maximum:
+                problem = f"at most {maximum}"
+            if problem:
+                raise ConfigError(f"{field.name} is {element!r}; expected {problem}")
 
 
 def _is_choice(value: Any, choices: Collection[Any]) -> bool:
@@ -350,26 +346,20 @@ def _choices(field: dataclasses.Field[Any]) -> list[str]:
 
 def _help(field: dataclasses.Field[Any], *facts: str) -> str:
     """Return the help text for argparse, with limits, aliases and default in brackets."""
-    aliases = [f"{alias} = {name}" for alias, name in field.metadata["aliases"].items()]
-    details = [fact for fact in (*facts, _limits(field), *aliases, _default(field)) if fact]
-    brackets = f" ({'; '.join(details)})" if details else ""
-    return (field.metadata["help"] + brackets).replace("%", "%%")
-
-
-def _limits(field: dataclasses.Field[Any]) -> str:
     minimum = field.metadata["minimum"]
     maximum = field.metadata["maximum"]
-    if minimum is None and maximum is None:
-        return ""
-    if maximum is None:
-        return f"at least {minimum:g}"
-    if minimum is None:
-        return f"at most {maximum:g}"
-    return f"{minimum:g} to {maximum:g}"
-
-
-def _default(field: dataclasses.Field[Any]) -> str:
-    if field.default in ("", ()):
-        return ""
-    values = field.default if isinstance(field.default, tuple) else (field.default,)
-    return f"default: {' '.join(map(str, values))}"
+    limits = ""
+    if minimum is not None and maximum is not None:
+        limits = f"{minimum:g} to {maximum:g}"
+    elif minimum is not None:
+        limits = f"at least {minimum:g}"
+    elif maximum is not None:
+        limits = f"at most {maximum:g}"
+    aliases = [f"{alias} = {name}" for alias, name in field.metadata["aliases"].items()]
+    default = ""
+    if field.default not in ("", ()):
+        values = field.default if isinstance(field.default, tuple) else (field.default,)
+        default = f"default: {' '.join(map(str, values))}"
+    details = [fact for fact in (*facts, limits, *aliases, default) if fact]
+    brackets = f" ({'; '.join(details)})" if details else ""
+    return (field.metadata["help"] + brackets).replace("%", "%%")

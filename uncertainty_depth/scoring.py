@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from uncertainty_depth.config import (
-    DepthNodeConfig,
-    EvaluationConfig,
-    PredictorConfig,
-    SourceConfig,
+from uncertainty_depth.config import ColorConfig, EvaluationConfig, PredictorConfig, SourceConfig
+from uncertainty_depth.config.prediction import (
+    DepthScaleConfig,
+    HeldOutConfig,
+    PredictionConfig,
+    PredictionTopics,
 )
-from uncertainty_depth.config.nodes import DepthScaleConfig, OnlineCorrectionConfig
-from uncertainty_depth.config.prediction import HeldOutConfig, PredictionConfig, PredictionTopics
-from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.errors import ConfigError, warn
 from uncertainty_depth.frames.geometry_check import FITS, GeometryCheck
 from uncertainty_depth.frames.predicted import (
     DepthPredictor,
@@ -103,17 +102,23 @@ class ScoringJob:
         Raises:
             ConfigError: they do not.
         """
-        if self.is_recorded:
-            self._check_recorded(write_bag)
-        elif not self.model:
-            raise ConfigError(
-                "--model is missing; expected --model (indoor, demo: shipped ones), or "
-                "--depth-topic and --confidence-topic of what is recorded in the bag"
-            )
-        else:
-            self._refuse_options_of_recorded()
-
-    def _check_recorded(self, write_bag: Path | None) -> None:
+        if not self.is_recorded:
+            if not self.model:
+                raise ConfigError(
+                    "--model is missing; expected --model (indoor, demo: shipped ones), or "
+                    "--depth-topic and --confidence-topic of what is recorded in the bag"
+                )
+            defaults = to_mapping(PredictionConfig())
+            for name, value in to_mapping(self.meaning).items():
+                is_of_relative_networks = name in ("align", "align_per")
+                if is_of_relative_networks and is_hugging_face(Path(self.model)):
+                    continue
+                if value != defaults[name]:
+                    raise ConfigError(
+                        f"{name} is {value!r}, an option of recorded predictions, but --model is "
+                        f"{self.model}; expected --depth-topic instead of --model, or no {name}"
+                    )
+            return
         if self.model:
             raise ConfigError(
                 f"model is {self.model!r}, but {self.source} has its own predictions; expected "
@@ -131,16 +136,6 @@ class ScoringJob:
                 "bag with --depth-topic and --confidence-topic, or no --write-bag"
             )
 
-    def _refuse_options_of_recorded(self) -> None:
-        defaults = to_mapping(PredictionConfig())
-        of_relative_networks = ("align", "align_per") if is_hugging_face(Path(self.model)) else ()
-        for name, value in to_mapping(self.meaning).items():
-            if value != defaults[name] and name not in of_relative_networks:
-                raise ConfigError(
-                    f"{name} is {value!r}, an option of recorded predictions, but --model is "
-                    f"{self.model}; expected --depth-topic instead of --model, or no {name}"
-                )
-
 
 class Opened(NamedTuple):
     """Frames with predictions, and what a report says about them.
@@ -153,7 +148,7 @@ class Opened(NamedTuple):
         trained_on: sentences on frames that the model was trained on; None if that is not known.
         calibrated_on: sentences on frames that sigma was calibrated on.
         without_size: why the size of sigma is not judged; empty if it is in metres.
-        options: of the source and of recorded predictions, and `max_frames` if it was given.
+        options: of the source and of recorded predictions.
     """
 
     frames: Predicted
@@ -177,18 +172,9 @@ def open_frames(job: ScoringJob) -> Opened:
     return _open_recorded(job) if job.is_recorded else _open_predicted(job)
 
 
-class _Mapping(NamedTuple):
-    """How frames get their predictions, and what a report says about it beside the model.
-
-    Attributes:
-        predict: returns a frame's prediction.
-        facts: for `summary.json`.
-        notes: returns what was assumed, complete after the last frame.
-    """
-
-    predict: Predict
-    facts: Facts
-    notes: Callable[[], list[str]]
+PredictionParts = tuple[Predict, Facts, Callable[[], list[str]]]
+"""Returns a frame's prediction; facts on it for `summary.json`, beside the model's; and returns
+what was assumed, complete after the last frame."""
 
 
 def _open_predicted(job: ScoringJob) -> Opened:
@@ -205,21 +191,23 @@ def _open_predicted(job: ScoringJob) -> Opened:
     predictor = Predictor(Path(job.model), job.predictor, relative=True)
     source = for_model(source, predictor, job.held_out)
     is_relative = predictor.model.is_relative
-    mapping = _relative(job, predictor, source) if is_relative else _metric(job, predictor, check)
-    frames = Predicted(source, mapping.predict)
+    predict, facts, notes = (
+        _relative(job, predictor, source) if is_relative else _metric(job, predictor, check)
+    )
+    frames = Predicted(source, predict)
     return Opened(
         frames,
         check,
-        lambda: {**predictor.describe(), **mapping.facts},
-        lambda: [*predictor.data_monitor.notes(), *frames.notes, *mapping.notes()],
+        lambda: {**predictor.describe(), **facts},
+        lambda: [*predictor.data_monitor.notes(), *frames.notes, *notes()],
         tuple(trained_on(predictor.model.name, predictor.model.training, [frames.name])),
         tuple(calibrated_on(part_of(predictor.describe(), "fitted_to"), [frames.name])),
         "",
-        {**_choice_facts(job), **to_mapping(job.sources)},
+        to_mapping(job.sources),
     )
 
 
-def _relative(job: ScoringJob, predictor: DepthPredictor, source: Source) -> _Mapping:
+def _relative(job: ScoringJob, predictor: DepthPredictor, source: Source) -> PredictionParts:
     """Map frames to inverse depth up to scale and shift, aligned to their ground truth."""
     from uncertainty_depth.predictions.interpreter import (
         Interpreter,
@@ -235,10 +223,10 @@ def _relative(job: ScoringJob, predictor: DepthPredictor, source: Source) -> _Ma
     interpreter = Interpreter(meaning_of_relative(job.meaning), job.evaluation)
     relative = RelativePredictor(predictor, interpreter)
     relative.fit_to(source.name, source)
-    return _Mapping(relative, interpreter.describe_alignment(), interpreter.notes)
+    return relative, interpreter.describe_alignment(), interpreter.notes
 
 
-def _metric(job: ScoringJob, predictor: DepthPredictor, check: GeometryCheck) -> _Mapping:
+def _metric(job: ScoringJob, predictor: DepthPredictor, check: GeometryCheck) -> PredictionParts:
     """Map frames to metres, which follow the frames' scale if the options say so."""
     if job.meaning.align != "none":
         raise ConfigError(
@@ -247,9 +235,10 @@ def _metric(job: ScoringJob, predictor: DepthPredictor, check: GeometryCheck) ->
         )
     predict = partial(predict_frame, predictor)
     if not job.scale.use_depth_scale:
-        return _Mapping(predict, {}, list)
+        return predict, {}, list
     from uncertainty_depth.calibration.correction_in_force import FOLLOWED
     from uncertainty_depth.calibration.online_loop import AsPublished
+    from uncertainty_depth.config.nodes import OnlineCorrectionConfig
 
     config = OnlineCorrectionConfig(use_depth_scale=True)
     followed = AsPublished(predict, config, job.evaluation)
@@ -261,12 +250,7 @@ def _metric(job: ScoringJob, predictor: DepthPredictor, check: GeometryCheck) ->
         )
         return [*followed.scales.notes(), *([] if check.outcome == FITS else [unknown])]
 
-    return _Mapping(followed, {"depth_scale": FOLLOWED}, notes)
-
-
-def _choice_facts(job: ScoringJob) -> Facts:
-    """Return which frames were chosen; nothing if all were."""
-    return {"max_frames": job.max_frames} if job.max_frames else {}
+    return followed, {"depth_scale": FOLLOWED}, notes
 
 
 def _open_recorded(job: ScoringJob) -> Opened:
@@ -291,12 +275,7 @@ def _open_recorded(job: ScoringJob) -> Opened:
         None,
         tuple(calibrated_on(fitted if isinstance(fitted, Mapping) else {}, [job.source])),
         interpreter.without_size,
-        {
-            **_choice_facts(job),
-            **to_mapping(job.sources),
-            **to_mapping(job.topics),
-            **to_mapping(meaning),
-        },
+        {**to_mapping(job.sources), **to_mapping(job.topics), **to_mapping(meaning)},
     )
 
 
@@ -315,10 +294,8 @@ def score(
         ModelError: the model cannot be read.
         ConfigError: an option does not fit.
     """
-    from uncertainty_depth.notes import end_notes, warn
     from uncertainty_depth.report.evaluation import Sink, evaluate
     from uncertainty_depth.report.report import Context
-    from uncertainty_depth.scoring import prediction_sink
 
     opened = open_frames(job)
     if write_bag and opened.without_size:
@@ -338,11 +315,16 @@ def score(
         )
     notes = opened.notes()
     warn(notes)
+    notes += [f"first {reason}: {text}" for reason, text in evaluation.first_skips.items()]
+    if evaluation.interrupted:
+        warn(["interrupted: reporting on the frames scored so far; Ctrl-C again aborts"])
+        count = len(opened.frames)
+        notes.append(f"interrupted: only the first frames of about {count} were read")
     context = Context(
         source=job.source,
         model=opened.describe(),
-        notes=(*known, *notes, *end_notes(evaluation, len(opened.frames))),
-        options=opened.options,
+        notes=(*known, *notes),
+        options=({"max_frames": job.max_frames} if job.max_frames else {}) | {**opened.options},
         trained_on=opened.trained_on,
         calibrated_on=opened.calibrated_on,
         geometry=opened.check.summary(),
@@ -390,7 +372,7 @@ def prediction_sink(
     from uncertainty_depth.messages.bag_writer import BagWriter
     from uncertainty_depth.report.images import DEPTH_COLORS, SIGMA_COLORS, colorize
 
-    defaults = DepthNodeConfig()
+    defaults = ColorConfig()
     with BagWriter(path) as bag:
 
         def write(frame: Frame) -> None:

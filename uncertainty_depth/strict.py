@@ -59,7 +59,12 @@ def read_json(
         decoded = text.decode("utf-8") if isinstance(text, bytes) else text
     except UnicodeDecodeError as error:
         raise FormatError(f"JSON is not UTF-8 ({error.reason} at byte {error.start})") from error
-    _check_depth(decoded, max_depth)
+    depth = 0
+    for token in _TOKENS.finditer(decoded):
+        character = token[0]
+        depth += (character in "[{") - (character in "]}")
+        if depth > max_depth:
+            raise FormatError(f"{decoded[:80]!r} is JSON of more than {max_depth} levels")
     try:
         value = json.loads(
             decoded,
@@ -81,15 +86,6 @@ def read_json_file(path: Path, max_bytes: int, max_depth: int = MAX_JSON_DEPTH) 
     """
     with path.open("rb") as file:
         return read_json(file.read(max_bytes + 1), max_bytes, max_depth)
-
-
-def _check_depth(text: str, max_depth: int) -> None:
-    depth = 0
-    for token in _TOKENS.finditer(text):
-        character = token[0]
-        depth += (character in "[{") - (character in "]}")
-        if depth > max_depth:
-            raise FormatError(f"{text[:80]!r} is JSON of more than {max_depth} levels")
 
 
 def _integer(text: str) -> int:
@@ -156,24 +152,19 @@ def read_yaml_file(path: Path, max_bytes: int) -> Any:
         raise FormatError(f"it is longer than {max_bytes} bytes")
     try:
         text = content.decode("utf-8")
-        _check_yaml(text)
+        depth = 0
+        for event in yaml.parse(text, yaml.BaseLoader):  # before anything is built of it
+            if isinstance(event, yaml.AliasEvent):
+                raise FormatError(f"it has the alias *{event.anchor}; expected none")
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            if depth > MAX_YAML_DEPTH:
+                raise FormatError(f"it is nested more than {MAX_YAML_DEPTH} levels deep")
         return yaml.load(text, yaml.BaseLoader)  # it constructs no objects
     except UnicodeDecodeError as error:
         raise FormatError(f"it is not UTF-8 ({error.reason} at byte {error.start})") from error
     except yaml.YAMLError as error:
         raise FormatError(f"it is not YAML ({str(error).splitlines()[0]})") from error
-
-
-def _check_yaml(text: str) -> None:
-    """Raise `FormatError` for what would be built of the text, before it is built."""
-    depth = 0
-    for event in yaml.parse(text, yaml.BaseLoader):
-        if isinstance(event, yaml.AliasEvent):
-            raise FormatError(f"it has the alias *{event.anchor}; expected none")
-        depth += isinstance(event, yaml.CollectionStartEvent)
-        depth -= isinstance(event, yaml.CollectionEndEvent)
-        if depth > MAX_YAML_DEPTH:
-            raise FormatError(f"it is nested more than {MAX_YAML_DEPTH} levels deep")
 
 
 def limits_of(value: Any) -> tuple[float, float] | None:

@@ -11,6 +11,7 @@ import re
 from typing import Any
 
 from uncertainty_depth import config
+from uncertainty_depth.config import nodes
 from uncertainty_depth.metrics.registry import markdown as metrics_table
 
 MARKER = re.compile(r"^<!-- made from the code: (\w+) -->$", re.MULTILINE)
@@ -24,7 +25,11 @@ def on_page_markdown(text: str, **_: Any) -> str:
 
 def table(name: str) -> str:
     """Return the table of the metrics, or of a config dataclass, in Markdown."""
-    return metrics_table() if name == "metrics" else options_table(getattr(config, name))
+    return (
+        metrics_table()
+        if name == "metrics"
+        else options_table({**vars(config), **vars(nodes)}[name])
+    )
 
 
 def options_table(config_class: type) -> str:

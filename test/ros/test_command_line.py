@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from uncertainty_depth.config import DepthNodeConfig, EvaluatorNodeConfig, SigmaNodeConfig
+from uncertainty_depth.config.nodes import DepthNodeConfig, EvaluatorNodeConfig, SigmaNodeConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.options import parameters_of
 from uncertainty_depth.ros import main as node_main

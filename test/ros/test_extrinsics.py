@@ -16,7 +16,8 @@ from rclpy.clock import Clock, ClockType
 from rosgraph_msgs.msg import Clock as ClockMessage
 from std_srvs.srv import SetBool
 
-from uncertainty_depth.config import EvaluatorNodeConfig, ProjectionConfig
+from uncertainty_depth.config import ProjectionConfig
+from uncertainty_depth.config.nodes import EvaluatorNodeConfig
 from uncertainty_depth.errors import ConfigError, MessageError, SourceError
 from uncertainty_depth.frames.extrinsics import TreeExtrinsics, Viewpoint
 from uncertainty_depth.frames.transforms import TransformTree

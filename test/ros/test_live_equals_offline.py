@@ -10,12 +10,8 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
-from uncertainty_depth.config import (
-    EvaluationConfig,
-    EvaluatorNodeConfig,
-    ProjectionConfig,
-    SourceConfig,
-)
+from uncertainty_depth.config import EvaluationConfig, ProjectionConfig, SourceConfig
+from uncertainty_depth.config.nodes import EvaluatorNodeConfig
 from uncertainty_depth.config.prediction import PredictionConfig, PredictionTopics
 from uncertainty_depth.frames.extrinsics import FixedExtrinsics
 from uncertainty_depth.frames.predicted import Predicted

@@ -14,12 +14,8 @@ from rcl_interfaces.msg import Log
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 
 from test.ros.conftest import DEADLINE_S, FakePredictor
-from uncertainty_depth.config import (
-    EvaluatorNodeConfig,
-    PredictorConfig,
-    ProjectionConfig,
-    SourceConfig,
-)
+from uncertainty_depth.config import PredictorConfig, ProjectionConfig, SourceConfig
+from uncertainty_depth.config.nodes import EvaluatorNodeConfig
 from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.frames.extrinsics import FixedExtrinsics
 from uncertainty_depth.frames.predicted import predicted

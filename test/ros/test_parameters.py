@@ -12,7 +12,7 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from rclpy.executors import SingleThreadedExecutor
 
-from uncertainty_depth.config import DepthNodeConfig, EvaluatorNodeConfig
+from uncertainty_depth.config.nodes import DepthNodeConfig, EvaluatorNodeConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.options import parameters_of
 from uncertainty_depth.ros.node import GuardedNode

@@ -16,11 +16,7 @@ import pytest
 import yaml
 
 from test.ros.conftest import NODE_COMMAND
-from uncertainty_depth.config import (
-    DepthNodeConfig,
-    EvaluatorNodeConfig,
-    SigmaNodeConfig,
-)
+from uncertainty_depth.config.nodes import DepthNodeConfig, EvaluatorNodeConfig, SigmaNodeConfig
 from uncertainty_depth.options import element_type, from_mapping, parameters_of
 from uncertainty_depth.report.images import color_scales
 

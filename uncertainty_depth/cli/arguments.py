@@ -25,8 +25,12 @@ from uncertainty_depth.config import (
     SourceConfig,
     TrainingConfig,
 )
-from uncertainty_depth.config.nodes import DepthScaleConfig
-from uncertainty_depth.config.prediction import HeldOutConfig, PredictionConfig, PredictionTopics
+from uncertainty_depth.config.prediction import (
+    DepthScaleConfig,
+    HeldOutConfig,
+    PredictionConfig,
+    PredictionTopics,
+)
 from uncertainty_depth.options import add_arguments, add_expert_argument
 
 SOURCE = (
@@ -37,16 +41,13 @@ MODEL = "model folder, a shipped model (indoor, demo) or a Hugging Face model (O
 WIDTH_OF_FLAGS = 28
 
 
-class Argument(NamedTuple):
-    """One `add_argument` call."""
-
-    names: tuple[str, ...]
-    options: dict[str, Any]
+Argument = tuple[tuple[str, ...], dict[str, Any]]
+"""The parameters of an `add_argument` call: names and options."""
 
 
 def argument(*names: str, **options: Any) -> Argument:
     """Return an argument from the parameters of `ArgumentParser.add_argument`."""
-    return Argument(names, options)
+    return names, options
 
 
 def output(metavar: str, what: str, **options: Any) -> Argument:
@@ -391,8 +392,8 @@ def build_parser(
             usage=f"uncertainty-depth {name} {signature.example}",
             formatter_class=layout,
         )
-        for own in signature.arguments:
-            subparser.add_argument(*own.names, **own.options)
+        for names, options in signature.arguments:
+            subparser.add_argument(*names, **options)
         add_expert_argument(subparser, signature.configs)
         for config in signature.configs:
             add_arguments(subparser, config)

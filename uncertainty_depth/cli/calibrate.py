@@ -22,10 +22,9 @@ from uncertainty_depth.config import (
     SourceConfig,
 )
 from uncertainty_depth.config.prediction import HeldOutConfig, PredictionConfig, PredictionTopics
-from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.errors import ConfigError, warn
 from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.model_location import check_location, is_hugging_face, model_path
-from uncertainty_depth.notes import warn
 from uncertainty_depth.options import from_arguments, to_mapping
 from uncertainty_depth.records import DepthPrediction, Frame
 

@@ -25,15 +25,14 @@ from uncertainty_depth.config import (
     RequirementConfig,
     SourceConfig,
 )
-from uncertainty_depth.config.nodes import DepthScaleConfig
 from uncertainty_depth.config.prediction import (
+    DepthScaleConfig,
     HeldOutConfig,
     PredictionConfig,
     PredictionTopics,
 )
-from uncertainty_depth.errors import ConfigError, RequirementError, SourceError
+from uncertainty_depth.errors import ConfigError, RequirementError, SourceError, warn
 from uncertainty_depth.interrupt import Interrupt, deferred_interrupt
-from uncertainty_depth.notes import warn
 from uncertainty_depth.options import from_arguments
 
 if TYPE_CHECKING:
@@ -99,16 +98,10 @@ def _evaluate_one(
     if evaluation.interrupted:
         raise KeyboardInterrupt
     if not evaluation.evaluated:
-        raise SourceError(_nothing_scored(job.source, evaluation))
-
-
-def _nothing_scored(source: str, evaluation: Evaluation) -> str:
-    """Return why no frame could be scored: the most frequent reason's first sentence."""
-    sentence = f"no frame of {source} could be scored"
-    if not evaluation.skipped:
-        return f"{sentence}: it has none"
-    reason, _ = evaluation.skipped.most_common(1)[0]
-    return f"{sentence}: {evaluation.first_skips[reason]}"
+        why = "it has none"
+        for reason, _ in evaluation.skipped.most_common(1):
+            why = evaluation.first_skips[reason]
+        raise SourceError(f"no frame of {job.source} could be scored: {why}")
 
 
 def write_and_print(evaluation: Evaluation, folder: Path, context: Context) -> dict[str, Any]:

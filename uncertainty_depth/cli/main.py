@@ -8,8 +8,8 @@ import logging
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
 from functools import partial
 from typing import Any, TextIO, cast
 
@@ -68,8 +68,15 @@ def exit_code_of(program: str, run: Callable[[], object], hint: str = "") -> int
     logging.basicConfig(level=logging.INFO, handlers=[handler])
     try:
         # A message would otherwise stand on the line of a bar.
-        with logging_redirect_tqdm(), printable_stdout():
-            run()
+        with logging_redirect_tqdm(), redirect_stdout(cast(TextIO, _Printable(sys.stdout))):
+            try:
+                run()
+            finally:
+                sys.stdout.flush()
+    except BrokenPipeError:  # the reader, say `head`, has left
+        # What is buffered still goes somewhere: the interpreter flushes when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
     except UncertaintyDepthError as error:
         print(f"{program}: {printable(str(error))}", file=sys.stderr)
         return error.exit_code
@@ -113,41 +120,18 @@ class PrintableFormatter(logging.Formatter):
         return printable(super().format(record))
 
 
-@contextmanager
-def printable_stdout() -> Iterator[None]:
-    """Make everything printed `printable`; end quietly if the reader, say `head`, has left."""
-    with redirect_stdout(cast(TextIO, _Printable(sys.stdout))):
-        try:
-            yield
-        finally:
-            sys.stdout.flush()
-
-
 class _Printable:
+    """A stream to which everything printed is written `printable`."""
+
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        with _ending_without_reader(self._stream):
-            self._stream.write(printable(text, self._stream.encoding or "utf-8"))
+        self._stream.write(printable(text, self._stream.encoding or "utf-8"))
         return len(text)
-
-    def flush(self) -> None:
-        with _ending_without_reader(self._stream):
-            self._stream.flush()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
-
-
-@contextmanager
-def _ending_without_reader(stream: TextIO) -> Iterator[None]:
-    try:
-        yield
-    except BrokenPipeError:
-        # What is buffered still goes somewhere: the interpreter flushes when it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-        raise SystemExit(BROKEN_PIPE) from None
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 """All options of the package: frozen dataclasses that hold the only defaults.
 
 The command line, YAML files, ROS parameters and launch arguments are all made from them (see
-`options`), so an option has one name, one default, one range and one line of help.
+`options`), so an option has one name, one default, one range and one line of help. Those of the
+nodes are in `config.nodes`.
 """
 
 from uncertainty_depth.config.choices import (
@@ -23,13 +24,6 @@ from uncertainty_depth.config.choices import (
     TRAINING_FREE_METHODS,
     UNTRAINED_METHODS,
 )
-from uncertainty_depth.config.nodes import (
-    DepthNodeConfig,
-    EvaluatorNodeConfig,
-    LifecycleConfig,
-    PlayerConfig,
-    SigmaNodeConfig,
-)
 from uncertainty_depth.config.prediction import (
     ColorConfig,
     OutputConfig,
@@ -41,6 +35,7 @@ from uncertainty_depth.config.sources import (
     CameraConfig,
     EvaluationConfig,
     LidarConfig,
+    PlayerConfig,
     ProjectionConfig,
     RequirementConfig,
     SourceConfig,
@@ -67,11 +62,8 @@ __all__ = [
     "CalibrationConfig",
     "CameraConfig",
     "ColorConfig",
-    "DepthNodeConfig",
     "EvaluationConfig",
-    "EvaluatorNodeConfig",
     "LidarConfig",
-    "LifecycleConfig",
     "NetworkConfig",
     "OutputConfig",
     "PlayerConfig",
@@ -79,7 +71,6 @@ __all__ = [
     "ProjectionConfig",
     "RawPredictorConfig",
     "RequirementConfig",
-    "SigmaNodeConfig",
     "SourceConfig",
     "TrainingConfig",
 ]

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Options of the nodes and of the bag player."""
+"""Options of the nodes."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from uncertainty_depth.config.choices import MAX_DURATION_S
 from uncertainty_depth.config.prediction import (
     AlignConfig,
+    DepthScaleConfig,
     MapTypeConfig,
     MeaningConfig,
     OutputConfig,
     PredictorConfig,
-    SparseInputConfig,
 )
 from uncertainty_depth.config.sources import (
     CameraConfig,
@@ -34,6 +34,19 @@ class LifecycleConfig:
         True,
         "configure and activate at the start, and exit if that fails; false: wait, "
         "unconfigured, for ~/enable or a lifecycle manager",
+    )
+
+
+@dataclass(frozen=True)
+class SparseInputConfig:
+    """How the depth node gives the LiDAR to a model with sparse input."""
+
+    held_out_fraction: float = option(
+        0.0,
+        "model with sparse input: fraction of the LiDAR's depth that it is not given, so that the "
+        "evaluator node can score on it",
+        minimum=0.0,
+        maximum=1.0,
     )
 
 
@@ -60,19 +73,6 @@ class OnlineEstimateConfig:
         "number of scored frames before the first estimate on uncertainty/calibration",
         minimum=2,
         maximum=1000,
-    )
-
-
-@dataclass(frozen=True)
-class DepthScaleConfig:
-    """Whether depth follows the scale that an evaluator estimates."""
-
-    use_depth_scale: bool = option(
-        False,
-        "multiply depth and sigma by the scale on uncertainty/calibration; of a recording: by the "
-        "scale of the frames before, as such a node would have",
-        live=True,
-        expert=True,
     )
 
 
@@ -213,33 +213,3 @@ class EvaluatorNodeConfig(
         "folder for the report, written at the end of a run and on ~/save; empty writes none",
     )
     overwrite: bool = option(False, "replace the report of an earlier run in output")
-
-
-@dataclass(frozen=True)
-class PlayerConfig:
-    """How a bag is published into ROS 2."""
-
-    rate: float = option(
-        1.0, "playback rate, as a multiple of the recording's", minimum=1e-3, maximum=1e3
-    )
-    clock: bool = option(False, "publish /clock, for nodes with use_sim_time")
-    loop: bool = option(False, "start again at the end, until interrupted")
-    wait_for_subscribers: float = option(
-        0.0,
-        "maximum time to wait before the first message for a subscriber to every topic, seconds",
-        minimum=0.0,
-        maximum=MAX_DURATION_S,
-        expert=True,
-    )
-    wait_for_result: str = option(
-        "",
-        "image topic published by a node; each camera image is sent only after the result of the "
-        "previous one",
-    )
-    result_timeout: float = option(
-        10.0,
-        "maximum time to wait for a result, seconds; the frame then counts as unanswered",
-        minimum=0.1,
-        maximum=MAX_DURATION_S,
-        expert=True,
-    )

@@ -156,15 +156,15 @@ class HeldOutConfig:
 
 
 @dataclass(frozen=True)
-class SparseInputConfig:
-    """How the depth node gives the LiDAR to a model with sparse input."""
+class DepthScaleConfig:
+    """Whether depth follows the scale that an evaluator estimates."""
 
-    held_out_fraction: float = option(
-        0.0,
-        "model with sparse input: fraction of the LiDAR's depth that it is not given, so that the "
-        "evaluator node can score on it",
-        minimum=0.0,
-        maximum=1.0,
+    use_depth_scale: bool = option(
+        False,
+        "multiply depth and sigma by the scale on uncertainty/calibration; of a recording: by the "
+        "scale of the frames before, as such a node would have",
+        live=True,
+        expert=True,
     )
 
 

@@ -9,6 +9,7 @@ from uncertainty_depth.config.choices import (
     DISTORTED_IMAGES,
     MAX_COUNT,
     MAX_DEPTH_M,
+    MAX_DURATION_S,
     MAX_PIXELS,
 )
 from uncertainty_depth.options import option
@@ -164,5 +165,35 @@ class CalibrationConfig:
         "",
         "distribution of the error; empty: the model's variance head, or a Gaussian",
         choices=("", "gaussian", "laplace"),
+        expert=True,
+    )
+
+
+@dataclass(frozen=True)
+class PlayerConfig:
+    """How a bag is published into ROS 2."""
+
+    rate: float = option(
+        1.0, "playback rate, as a multiple of the recording's", minimum=1e-3, maximum=1e3
+    )
+    clock: bool = option(False, "publish /clock, for nodes with use_sim_time")
+    loop: bool = option(False, "start again at the end, until interrupted")
+    wait_for_subscribers: float = option(
+        0.0,
+        "maximum time to wait before the first message for a subscriber to every topic, seconds",
+        minimum=0.0,
+        maximum=MAX_DURATION_S,
+        expert=True,
+    )
+    wait_for_result: str = option(
+        "",
+        "image topic published by a node; each camera image is sent only after the result of the "
+        "previous one",
+    )
+    result_timeout: float = option(
+        10.0,
+        "maximum time to wait for a result, seconds; the frame then counts as unanswered",
+        minimum=0.1,
+        maximum=MAX_DURATION_S,
         expert=True,
     )

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import NamedTuple
 
-from uncertainty_depth.config import DepthNodeConfig, EvaluatorNodeConfig, SigmaNodeConfig
+from uncertainty_depth.config.nodes import DepthNodeConfig, EvaluatorNodeConfig, SigmaNodeConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.options import add_parameters, parameters_of
 

@@ -12,7 +12,8 @@ from concurrent.futures import wait
 from typing import TYPE_CHECKING, Any
 
 from uncertainty_depth.calibration.correction_in_force import FOLLOWED
-from uncertainty_depth.config import DepthNodeConfig, PredictorConfig
+from uncertainty_depth.config import PredictorConfig
+from uncertainty_depth.config.nodes import DepthNodeConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.model_location import check_location, model_path
 from uncertainty_depth.options import parameters_of

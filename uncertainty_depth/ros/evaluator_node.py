@@ -18,7 +18,7 @@ from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from uncertainty_depth.config import EvaluatorNodeConfig
+from uncertainty_depth.config.nodes import EvaluatorNodeConfig
 from uncertainty_depth.errors import ConfigError, MessageError
 from uncertainty_depth.frames.extrinsics import Extrinsics
 from uncertainty_depth.messages.decoding import stamp_ns

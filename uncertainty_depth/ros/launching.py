@@ -25,7 +25,7 @@ from launch_ros.actions import Node, PushRosNamespace
 from launch_ros.parameter_descriptions import ParameterFile, ParameterValue
 from launch_ros.substitutions import FindPackageShare
 
-from uncertainty_depth.config import DepthNodeConfig, EvaluatorNodeConfig, SigmaNodeConfig
+from uncertainty_depth.config.nodes import DepthNodeConfig, EvaluatorNodeConfig, SigmaNodeConfig
 from uncertainty_depth.options import element_type, parameters_of
 from uncertainty_depth.ros.camera_names import (
     arguments_of_camera,

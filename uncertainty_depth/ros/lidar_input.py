@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sensor_msgs.msg import PointCloud2
 from std_msgs.msg import Header
 
-from uncertainty_depth.config import DepthNodeConfig
+from uncertainty_depth.config.nodes import DepthNodeConfig
 from uncertainty_depth.config.prediction import HeldOutConfig
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.frames.extrinsics import Extrinsics, Viewpoint

@@ -16,7 +16,7 @@ from uncertainty_depth.calibration.correction_in_force import OFF, ReceivedEstim
 from uncertainty_depth.calibration.depth_scale import DepthScale
 from uncertainty_depth.calibration.online import RECENT_FRAMES
 from uncertainty_depth.calibration.online_loop import Estimator
-from uncertainty_depth.config import EvaluatorNodeConfig
+from uncertainty_depth.config.nodes import EvaluatorNodeConfig
 from uncertainty_depth.messages.decoding import stamp_ns
 from uncertainty_depth.metrics import valid_pixels
 from uncertainty_depth.ros.live_scores import Scored
