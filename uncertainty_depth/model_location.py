@@ -94,12 +94,3 @@ def from_hub(model: Path) -> Path:
             f"the hub has the model folder {name} and did not give it: "
             f"{(str(error).splitlines() or [type(error).__name__])[0]}"
         ) from error
-
-
-def name_of(model: Path) -> str:
-    """Return a model folder's name in reports: ORG/NAME for a copy in the Hub's cache."""
-    path = model.resolve()
-    repository = path.parents[1].name if len(path.parents) > 1 else ""
-    if path.parent.name == "snapshots" and repository.startswith("models--"):
-        return repository.removeprefix("models--").replace("--", "/")
-    return path.name

@@ -189,7 +189,7 @@ def _open_predicted(job: ScoringJob) -> Opened:
     from uncertainty_depth.inference.predictor import Predictor
 
     predictor = Predictor(Path(job.model), job.predictor, relative=True)
-    source = for_model(source, predictor, job.held_out)
+    source = for_model(source, predictor.sparse_input, job.held_out)
     is_relative = predictor.model.is_relative
     predict, facts, notes = (
         _relative(job, predictor, source) if is_relative else _metric(job, predictor, check)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import shutil
 from contextlib import closing
 from dataclasses import replace
+from types import SimpleNamespace
 
 import cv2
 import numpy as np
@@ -271,9 +272,13 @@ def test_images_of_another_aspect_than_their_camera_info_are_counted_and_noted(
     assert "an image is 32x32, its camera info 32x24" in source.notes[0]
 
 
+def first_message(topic):
+    return SimpleNamespace(encoding="rgb8", fields=[])
+
+
 def chosen_of(topics, config):
     """The topics chosen where every image is rgb8."""
-    return TopicChooser("bag", topics, config, lambda topic: "rgb8").choose()
+    return TopicChooser("bag", topics, config, first_message).choose()
 
 
 def add_topics(bag_path, write_frame, lidar_to_camera, extra):

@@ -161,8 +161,10 @@ def test_unusable_sparse_depth_is_one_clear_sentence(sparse, sentence):
 def test_a_model_of_the_image_alone_is_scored_on_everything_and_says_so(caplog):
     source = object()
     predictor = SimpleNamespace(sparse_input=None)
-    assert for_model(source, predictor, HeldOutConfig()) is source
+    assert for_model(source, predictor.sparse_input, HeldOutConfig()) is source
     assert not caplog.messages
-    assert for_model(source, predictor, HeldOutConfig(held_out_fraction=0.25)) is source
+    assert (
+        for_model(source, predictor.sparse_input, HeldOutConfig(held_out_fraction=0.25)) is source
+    )
     (message,) = caplog.messages
     assert message.startswith("held_out_fraction has no effect")

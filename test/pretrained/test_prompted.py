@@ -88,7 +88,7 @@ def test_the_command_wraps_it_and_it_is_scored_on_what_was_held_out(saved, tmp_p
     assert main(["wrap", str(saved(FAMILY)), "--output", folder, "--dropout", "0.1"]) == 0
     predictor = Predictor(folder, CPU)
     assert predictor.describe()["sparse_input"] == "lidar"
-    split = for_model(source, predictor, HeldOutConfig())
+    split = for_model(source, predictor.sparse_input, HeldOutConfig())
     summary = evaluate(predicted(split, predictor), progress=False).summary()
     assert summary["frames"]["evaluated"] == len(source)
     known = sum(int(np.isfinite(frame.ground_truth_m).sum()) for frame in source)

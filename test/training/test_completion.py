@@ -83,7 +83,7 @@ def test_a_method_learns_and_serves_with_sparse_depth(completing, make, tmp_path
     folder = make(completing, tmp_path / "model", "log_likelihood", epochs=1)
     predictor = Predictor(folder, CPU)
     assert predictor.describe()["sparse_input"] == "lidar"
-    frame = next(iter(for_model(completing[0], predictor, HeldOutConfig())))
+    frame = next(iter(for_model(completing[0], predictor.sparse_input, HeldOutConfig())))
     assert isinstance(frame, Frame)
     with_depth = predictor.predict(frame.image, 0, sparse_m=frame.sparse_m)
     alone = predictor.predict(frame.image, 0)
@@ -99,7 +99,7 @@ def test_only_held_out_depth_is_scored(
     source = completing[0]
     model = make(completing, tmp_path / "model", "multi_epochs")
     predictor = Predictor(model, CPU)
-    split = for_model(source, predictor, HeldOutConfig())
+    split = for_model(source, predictor.sparse_input, HeldOutConfig())
     evaluation = evaluate(predicted(split, predictor), progress=False)
     known = sum(int(np.isfinite(frame.ground_truth_m).sum()) for frame in source)
     scored = evaluation.summary()["pixels"]
@@ -114,7 +114,7 @@ def test_only_held_out_depth_is_scored(
 def test_a_model_of_the_image_alone_refuses_sparse_depth(small, make, tmp_path: Path) -> None:
     predictor = Predictor(make(small, tmp_path / "model", "deterministic"), CPU)
     frame = small[0].records[0]
-    assert for_model(small[0], predictor, HeldOutConfig()) is small[0]
+    assert for_model(small[0], predictor.sparse_input, HeldOutConfig()) is small[0]
     with pytest.raises(MessageError, match="model takes the image alone"):
         predictor.predict(frame.image, 0, sparse_m=frame.ground_truth_m)
 

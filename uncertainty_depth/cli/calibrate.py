@@ -124,7 +124,7 @@ def _of_model(arguments: argparse.Namespace) -> Task:
     raw = replace(from_arguments(PredictorConfig, arguments), calibrated=False)
     predictor = Predictor(arguments.model, raw)
     held_out = from_arguments(HeldOutConfig, arguments)
-    sources = [for_model(source, predictor, held_out) for source in sources]
+    sources = [for_model(source, predictor.sparse_input, held_out) for source in sources]
     names = [source.name for source in sources]
     overlaps = trained_on(predictor.model.name, predictor.model.training, names)
     warn(overlaps)

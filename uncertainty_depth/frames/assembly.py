@@ -29,23 +29,20 @@ IsWanted = Callable[[int], bool]
 """Tells whether the image of this number is wanted, once it is known to have ground truth."""
 
 
-def every(index: int) -> bool:
-    """Want every image."""
-    return True
-
-
 class Assembly(ABC):
     """Takes messages in arrival order, and makes each image a frame, or says why not.
 
-    Images wait for their ground truth, their camera info, and the transforms at its stamp.
+    Images wait for their ground truth, their camera info, and the transforms at its stamp. What is
+    paired with ground truth, a reference, is a tuple of messages; the first one's header is its.
 
     Attributes:
         cameras: the camera infos.
+        reference_topics: the topics that are paired with ground truth.
         images: number of images received; each leaves as a frame or a reason.
         clocks_apart_s: time from the last image to the nearest ground truth, if that is more than
             `max_time_difference_s`; else None.
         is_wanted: returns whether to decode an image that has ground truth; others become
-            `UNWANTED`.
+            `UNWANTED`. None for all.
     """
 
     def __init__(
@@ -70,7 +67,8 @@ class Assembly(ABC):
         self.cameras = cameras
         self.images = 0
         self.clocks_apart_s: float | None = None
-        self.is_wanted: IsWanted = every
+        self.reference_topics: tuple[str, ...] = (topics.image,)
+        self.is_wanted: IsWanted | None = None
         self._decided = 0
         self._topics = topics
         self._ground_truth = ground_truth
@@ -83,12 +81,8 @@ class Assembly(ABC):
     def topics(self) -> list[str]:
         """Return the topics whose messages are accepted."""
         topics = self._topics
-        names = [*self.reference_topics(), *topics.ground_truths]
+        names = [*self.reference_topics, *topics.ground_truths]
         return [*names, topics.camera_info] if topics.camera_info else names
-
-    @abstractmethod
-    def reference_topics(self) -> tuple[str, ...]:
-        """Return the topics that are paired with ground truth."""
 
     def add(self, topic: str, message: Any) -> Iterator[Frame | Skipped]:
         """Take a message, and return an iterator over what it decides, in order."""
@@ -107,7 +101,7 @@ class Assembly(ABC):
 
     def finish(self) -> Iterator[Frame | Skipped]:
         """Yield all waiting images: no more messages come."""
-        self._waiting += self._last_outcomes()
+        self._waiting += self._pairer.flush()
         while self._waiting:
             yield self._frame_or_reason(self._waiting.popleft())
 
@@ -146,18 +140,10 @@ class Assembly(ABC):
         """Take a message of `reference_topics`; return what it decides."""
 
     @abstractmethod
-    def _header(self, reference: Any) -> Any:
-        """Return the header of what is paired with ground truth."""
-
-    @abstractmethod
     def _frame(
         self, time_ns: int, reference: Any, truth: tuple[Any, ...] | None
     ) -> Frame | Skipped:
         """Return the frame of a reference and its messages of ground truth."""
-
-    def _last_outcomes(self) -> Iterable[Outcome | Skipped]:
-        """Return what is decided at the end."""
-        return self._pairer.flush()
 
     def _patience(self, outcome: Outcome | Skipped) -> int:
         """Return how many images may wait for what this one still needs; 0 if it needs nothing."""
@@ -174,7 +160,7 @@ class Assembly(ABC):
         self._decided += 1
         if isinstance(outcome, Skipped):
             return outcome
-        if outcome.cloud is not None and not self.is_wanted(index):
+        if outcome.cloud is not None and self.is_wanted and not self.is_wanted(index):
             return UNWANTED
         image = f"the image at {frame_name(outcome.stamp_ns)} s"
         is_apart = outcome.cloud is None and outcome.apart_ns is not None
@@ -206,7 +192,7 @@ class Assembly(ABC):
         return self._ground_truth.read(truth, viewpoint, camera, (shape[0], shape[1]))
 
     def _viewpoint(self, reference: Any) -> Viewpoint:
-        header = self._header(reference)
+        header = reference[0].header
         return Viewpoint(header.frame_id or self._camera_frame, stamp_ns(header))
 
 
@@ -218,25 +204,19 @@ class ImageAssembly(Assembly):
         super().__init__(*arguments, **options)
         self._max_pixels = max_pixels
 
-    def reference_topics(self) -> tuple[str, ...]:
-        """Return the topic of the images."""
-        return (self._topics.image,)
-
     def _add_reference(self, topic: str, message: Any) -> Iterable[Outcome | Skipped]:
         self.images += 1
-        return self._pairer.add_reference(stamp_ns(message.header), message)
-
-    def _header(self, reference: Any) -> Any:
-        return reference.header
+        return self._pairer.add_reference(stamp_ns(message.header), (message,))
 
     def _frame(
         self, time_ns: int, reference: Any, truth: tuple[Any, ...] | None
     ) -> Frame | Skipped:
+        (message,) = reference
         camera = None
         rectifier = self.cameras.at(time_ns)
         if rectifier is not None:  # another size than the camera's is not worth decoding
-            rectifier.camera(*claimed_size(reference, self._max_pixels))
-        pixels = decode_image(reference, self._max_pixels)
+            rectifier.camera(*claimed_size(message, self._max_pixels))
+        pixels = decode_image(message, self._max_pixels)
         if rectifier is not None:
             pixels, camera = rectifier.image(pixels)
         ground_truth_m, scan = self._read_ground_truth(truth, reference, camera, pixels.shape)

@@ -125,18 +125,6 @@ def missing_reason(fixed_frame: str) -> str:
     return "no_ego_motion" if fixed_frame else "no_extrinsics"
 
 
-class LidarExtrinsics(NamedTuple):
-    """How a bag's camera and LiDAR are connected.
-
-    Attributes:
-        lidar_to_camera: (4, 4) float64; None if it moves.
-        transform_topics: topics of moving transforms, if needed.
-    """
-
-    lidar_to_camera: NDArray[np.float64] | None
-    transform_topics: list[str]
-
-
 class ExtrinsicsFinder:
     """Connects camera and LiDAR, once rather than per frame.
 
@@ -156,10 +144,21 @@ class ExtrinsicsFinder:
         self._bag = bag
         self._fixed_frame = fixed_frame
         self._moving_topics = transform_topics(bag.topics, "tf")
-        self.fixed = self._read_fixed()
+        self.fixed = TransformTree()
+        topics = transform_topics(bag.topics)
+        count = sum(bag.topics[topic].count for topic in topics)
+        # Stop reading at the last one: they come first in most bags.
+        for topic, message in islice(bag.messages(topics), count):
+            if message is None:
+                recording.note(f"a message on {topic} cannot be deserialised")
+                continue
+            for sentence in self.fixed.add_message(message):
+                recording.note(f"{topic}: {sentence}")
 
-    def find(self, camera_frame: str, cloud: Any) -> LidarExtrinsics:
-        """Return the extrinsics for a cloud's LiDAR.
+    def find(self, camera_frame: str, cloud: Any) -> tuple[NDArray[np.float64] | None, list[str]]:
+        """Return a cloud's LiDAR's pose in the camera, and the topics of moving transforms.
+
+        The pose, (4, 4), is None if it moves; the topics are none if no transform is needed.
 
         Raises:
             SourceError: camera and LiDAR, or one of them and the fixed frame, are not connected.
@@ -171,12 +170,16 @@ class ExtrinsicsFinder:
             lidar_to_camera = self.fixed.lookup(camera_frame, lidar_frame)
         if self._fixed_frame:
             topics = self._topics_through_fixed_frame(camera_frame, lidar_frame)
-            return LidarExtrinsics(lidar_to_camera, topics)
+            return lidar_to_camera, topics
         if is_rigid:
-            return LidarExtrinsics(lidar_to_camera, [])
+            return lidar_to_camera, []
         moving = self._moving_until(lambda tree: tree.is_connected(camera_frame, lidar_frame))
         if moving is None:
-            self._refuse(camera_frame, cloud)
+            try:
+                self.fixed.lookup(camera_frame, lidar_frame)
+            except SourceError as error:  # and say what to type
+                problem = f"{self._recording.path}: {error}"
+                raise SourceError("; ".join([problem, *_frame_hints(cloud)])) from error
         else:
             option = option_from(moving.lookup(camera_frame, lidar_frame))
             self._recording.note(
@@ -184,7 +187,7 @@ class ExtrinsicsFinder:
                 "LiDAR and camera: the transform is interpolated at each cloud's stamp; a fixed "
                 f"one, the first, is --lidar-to-camera {option}"
             )
-        return LidarExtrinsics(None, self._moving_topics)
+        return None, self._moving_topics
 
     def _topics_through_fixed_frame(self, camera_frame: str, lidar_frame: str) -> list[str]:
         fixed_frame = self._fixed_frame
@@ -224,29 +227,8 @@ class ExtrinsicsFinder:
                 return tree
         return None
 
-    def _refuse(self, camera_frame: str, cloud: Any) -> None:
-        """Raise `SourceError` that says what to type."""
-        try:
-            self.fixed.lookup(camera_frame, cloud.header.frame_id)
-        except SourceError as error:
-            problem = f"{self._recording.path}: {error}"
-            raise SourceError("; ".join([problem, *_frame_hints(cloud)])) from error
-
     def _named_topics(self) -> str:
         return " and ".join(self._moving_topics)
-
-    def _read_fixed(self) -> TransformTree:
-        tree = TransformTree()
-        topics = transform_topics(self._bag.topics)
-        count = sum(self._bag.topics[topic].count for topic in topics)
-        # Stop reading at the last one: they come first in most bags.
-        for topic, message in islice(self._bag.messages(topics), count):
-            if message is None:
-                self._recording.note(f"a message on {topic} cannot be deserialised")
-                continue
-            for sentence in tree.add_message(message):
-                self._recording.note(f"{topic}: {sentence}")
-        return tree
 
 
 def _frame_hints(cloud: Any) -> Iterator[str]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,28 +80,20 @@ def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return mixed ^ (mixed >> np.uint64(31))
 
 
-class CompletingPredictor(Protocol):
-    """Protocol of a predictor with the property `sparse_input`."""
-
-    @property
-    def sparse_input(self) -> SparseInput | None:
-        """The sparse depth that the model takes; None if it takes the image alone."""
-
-
-def for_model(source: Source, predictor: CompletingPredictor, config: HeldOutConfig) -> Source:
-    """Return the source as the model may see it, with a part of its known depth or without.
+def for_model(source: Source, sparse_input: SparseInput | None, config: HeldOutConfig) -> Source:
+    """Return the source as a model with this input may see it: with part of its depth, or none.
 
     Raises:
         ConfigError: nothing is held out.
     """
-    if predictor.sparse_input is None:
+    if sparse_input is None:
         if config != HeldOutConfig():
             logger.warning(
                 "held_out_fraction has no effect: the model takes the image alone, and is scored "
                 "on all known depth"
             )
         return source
-    return split(source, predictor.sparse_input, config)
+    return split(source, sparse_input, config)
 
 
 Choose = Callable[[Frame], NDArray[np.bool_]]

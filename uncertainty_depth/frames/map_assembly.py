@@ -133,6 +133,8 @@ class MapAssembly(Assembly):
             **options: of `Assembly`.
         """
         super().__init__(*arguments, **options)
+        if confidence_topic:
+            self.reference_topics += (confidence_topic,)
         self._confidence_topic = confidence_topic
         self._meaning = meaning
         self._pairs = ExactPairs(self._queue_size)
@@ -146,16 +148,17 @@ class MapAssembly(Assembly):
         report_topic = self._report_images.topic
         return names if not report_topic or report_topic in names else [*names, report_topic]
 
-    def reference_topics(self) -> tuple[str, ...]:
-        """Return the topics of depth and confidence."""
-        return tuple(filter(None, (self._topics.image, self._confidence_topic)))
-
     def add(self, topic: str, message: Any) -> Iterator[Frame | Skipped]:
         """Take a message, and return an iterator over what is decided now, in order."""
         if topic == self._report_images.topic:
             self._report_images.add(message)
             return self.decided()
         return super().add(topic, message)
+
+    def finish(self) -> Iterator[Frame | Skipped]:
+        """Yield all waiting images: no more messages come."""
+        self._waiting += [self._skipped(item) for item in self._pairs.flush()]
+        yield from super().finish()
 
     def __len__(self) -> int:
         """Return the number of stamps of which a map waits, alone or with its partner."""
@@ -186,10 +189,6 @@ class MapAssembly(Assembly):
             return patience
         return self._queue_size if self._report_images.is_awaited(outcome.stamp_ns) else 0
 
-    def _last_outcomes(self) -> Iterable[Outcome | Skipped]:
-        unmatched = [self._skipped(item) for item in self._pairs.flush()]
-        return [*unmatched, *super()._last_outcomes()]
-
     def _skipped(self, item: Unmatched) -> Skipped:
         """Return the reason of an image whose partner never came."""
         topics = (self._topics.image, self._confidence_topic)
@@ -199,9 +198,6 @@ class MapAssembly(Assembly):
             "camera, whose driver gives both the stamp of the exposure"
         )
         return Skipped(item.stamp_ns, UNMATCHED_REASONS[item.side], sentence)
-
-    def _header(self, reference: Any) -> Any:
-        return reference[0].header
 
     def _frame(
         self, time_ns: int, reference: Any, truth: tuple[Any, ...] | None

@@ -92,13 +92,15 @@ class Predicted:
         records = read_ahead(self._source)
         with single_threaded_blas(), closing(records):
             for record in records:
-                yield record if isinstance(record, Skipped) else self._predicted(record)
-
-    def _predicted(self, frame: Frame) -> Frame | Skipped:
-        try:
-            return replace(frame, prediction=self._predict(frame))
-        except MessageError as error:
-            return Skipped(frame.stamp_ns, error.reason, f"{frame.name}: {error}")
+                if isinstance(record, Skipped):
+                    yield record
+                    continue
+                try:
+                    predicted = replace(record, prediction=self._predict(record))
+                except MessageError as error:
+                    yield Skipped(record.stamp_ns, error.reason, f"{record.name}: {error}")
+                else:
+                    yield predicted
 
 
 Item = TypeVar("Item")

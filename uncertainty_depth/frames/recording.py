@@ -75,7 +75,10 @@ class Recording:
         """Open the files; raises `SourceError` if that fails."""
         with ExitStack() as stack:
             try:
-                readers = [stack.enter_context(_reader(file)) for file in self._files]
+                readers = []
+                for file in self._files:
+                    reader = rosbag1.Reader if file.suffix == ".bag" else rosbag2.Reader
+                    readers.append(stack.enter_context(reader(file)))
             except Exception as error:  # rosbags passes on errors from sqlite3, YAML, struct ...
                 problem = f"{str(error).rstrip('.')}{_hint(self.path, error)}"
                 sentence = f"{self.path} cannot be read as a bag: {problem}"
@@ -113,10 +116,6 @@ def _parts(path: Path) -> list[Path]:
     return [path]
 
 
-def _reader(path: Path) -> Any:
-    return rosbag1.Reader(path) if path.suffix == ".bag" else rosbag2.Reader(path)
-
-
 def _natural_order(path: Path) -> list[int | str]:
     """Return a key that sorts bag_10.mcap after bag_9.mcap."""
     return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", path.name)]
@@ -137,7 +136,12 @@ class OpenRecording:
         self.topics: dict[str, Topic] = {}
         for connection in chain.from_iterable(reader.connections for reader in readers):
             earlier = self.topics.get(connection.topic, Topic(connection.msgtype, 0))
-            latched = earlier.latched or _is_latched(connection)
+            latched = earlier.latched
+            if isinstance(connection.ext, ConnectionExtRosbag1):
+                latched |= bool(connection.ext.latching)
+            else:
+                durabilities = {qos.durability for qos in connection.ext.offered_qos_profiles}
+                latched |= QosDurability.TRANSIENT_LOCAL in durabilities
             self.topics[connection.topic] = Topic(
                 connection.msgtype, earlier.count + connection.msgcount, latched
             )
@@ -145,7 +149,13 @@ class OpenRecording:
     def messages(self, topics: Collection[str]) -> Iterator[tuple[str, Any | None]]:
         """Yield topic and message for each message on `topics`; None if deserialising fails."""
         for record in self.records(topics):
-            yield record.topic, _deserialized(record.data, record.message_type, record.is_ros1)
+            store = _typestore(record.is_ros1)
+            deserialize = store.deserialize_ros1 if record.is_ros1 else store.deserialize_cdr
+            try:
+                message = deserialize(record.data, record.message_type)
+            except Exception:  # the generated code raises whatever the damaged bytes lead it to
+                message = None
+            yield record.topic, message
 
     def records(self, topics: Collection[str]) -> Iterator[Record]:
         """Yield each message on `topics` as bytes; several files are merged by log time."""
@@ -175,23 +185,6 @@ class OpenRecording:
                 self.is_damaged = True
                 break
             yield Record(connection.topic, connection.msgtype, log_ns, data, is_ros1)
-
-
-def _is_latched(connection: Any) -> bool:
-    if isinstance(connection.ext, ConnectionExtRosbag1):
-        return bool(connection.ext.latching)
-    return any(
-        qos.durability is QosDurability.TRANSIENT_LOCAL
-        for qos in connection.ext.offered_qos_profiles
-    )
-
-
-def _deserialized(data: bytes, message_type: str, is_ros1: bool) -> Any | None:
-    store = _typestore(is_ros1)
-    try:
-        return (store.deserialize_ros1 if is_ros1 else store.deserialize_cdr)(data, message_type)
-    except Exception:  # the generated code raises whatever the damaged bytes lead it to
-        return None
 
 
 @cache

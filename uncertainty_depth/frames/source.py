@@ -84,13 +84,39 @@ def open_source(
         SourceError: the source does not exist, cannot be read, or lacks a part of a frame.
         ConfigError: the topics do not fit the source.
     """
-    if has_recorded(notation, topics):
-        return _recorded(notation, config, topics, meaning)
-    module, rest = module_and_rest(notation)
-    if module is None:
-        return _bag(notation, config)
-    source: Source = module.open_source(rest, config)
-    return source
+    if notation.startswith(RECORDED):
+        from uncertainty_depth.frames.recorded_folder import RecordedFolder
+
+        if topics.depth_topic or topics.confidence_topic:
+            raise ConfigError(
+                f"{notation} has folders, not topics; expected no --depth-topic and no "
+                "--confidence-topic"
+            )
+        return RecordedFolder(notation, meaning)
+    if topics.confidence_topic and not topics.depth_topic:
+        raise ConfigError(
+            f"confidence_topic is {topics.confidence_topic!r} without a depth; expected "
+            "--depth-topic, the depth image that it belongs to"
+        )
+    if topics.depth_topic:
+        problem = (
+            f"no such bag: {notation}; --depth-topic scores what is recorded in a bag; expected "
+            "its path"
+        )
+    else:
+        module, rest = module_and_rest(notation)
+        if module is not None:
+            source: Source = module.open_source(rest, config)
+            return source
+        problem = (
+            f"no such bag: {notation}; expected a bag's path, nyu:DIR, kitti:DRIVE_DIR, rgbd:DIR, "
+            "or MODULE:... of a Python module with open_source (in a clone: synthetic:)"
+        )
+    if not Path(notation).exists():
+        raise SourceError(problem)
+    from uncertainty_depth.frames.bag import BagSource
+
+    return BagSource(Path(notation), config, topics, meaning)
 
 
 def trained_on(model: str, training: Mapping[str, Any], sources: Sequence[str]) -> list[str]:
@@ -197,44 +223,6 @@ def _prefix(notation: str) -> str:
     prefix, colon, _ = notation.partition(":")
     is_name = colon and all(map(str.isidentifier, prefix.split(".")))
     return prefix if is_name and not Path(notation).exists() else ""
-
-
-def _bag(path: str, config: SourceConfig) -> Source:
-    from uncertainty_depth.frames.bag import BagSource
-
-    if not Path(path).exists():
-        raise SourceError(
-            f"no such bag: {path}; expected a bag's path, nyu:DIR, kitti:DRIVE_DIR, rgbd:DIR, or "
-            "MODULE:... of a Python module with open_source (in a clone: synthetic:)"
-        )
-    return BagSource(Path(path), config)
-
-
-def _recorded(
-    notation: str, config: SourceConfig, topics: PredictionTopics, meaning: PredictionConfig
-) -> Source:
-    if notation.startswith(RECORDED):
-        from uncertainty_depth.frames.recorded_folder import RecordedFolder
-
-        if topics.depth_topic or topics.confidence_topic:
-            raise ConfigError(
-                f"{notation} has folders, not topics; expected no --depth-topic and no "
-                "--confidence-topic"
-            )
-        return RecordedFolder(notation, meaning)
-    if not topics.depth_topic:
-        raise ConfigError(
-            f"confidence_topic is {topics.confidence_topic!r} without a depth; expected "
-            "--depth-topic, the depth image that it belongs to"
-        )
-    from uncertainty_depth.frames.bag import BagSource
-
-    if not Path(notation).exists():
-        raise SourceError(
-            f"no such bag: {notation}; --depth-topic scores what is recorded in a bag; expected "
-            "its path"
-        )
-    return BagSource(Path(notation), config, topics, meaning)
 
 
 class FileSource(ABC):

@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.config.prediction import PredictionTopics
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.frames.recording import Topic
 from uncertainty_depth.geometry.transforms import POSE_NUMBERS
-from uncertainty_depth.messages.depth_images import is_depth_encoding
+from uncertainty_depth.messages.clouds import is_predicted
+from uncertainty_depth.messages.depth_images import encoding_of, is_depth_encoding
 
 IMAGE = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage")
 CAMERA_INFO = ("sensor_msgs/msg/CameraInfo",)
@@ -27,13 +28,8 @@ OUTPUTS = ("depth/", "uncertainty/", "evaluator_node/")
 DEPTH = "depth/image_rect"
 SIGMA = "uncertainty/image_rect"
 NO_PREDICTIONS = PredictionTopics()
-EncodingOf = Callable[[str], str]
-IsPredicted = Callable[[str], bool]
-
-
-def never_predicted(_: str) -> bool:
-    """Return False: no cloud of the bag is known to be predicted."""
-    return False
+FirstMessage = Callable[[str], Any]
+"""Returns the first message on a topic; None if none can be read."""
 
 
 class Topics(NamedTuple):
@@ -73,9 +69,8 @@ class TopicChooser:
         bag: str,
         topics: Mapping[str, Topic],
         config: SourceConfig,
-        encoding_of: EncodingOf,
+        first: FirstMessage,
         predictions: PredictionTopics = NO_PREDICTIONS,
-        is_predicted: IsPredicted = never_predicted,
     ) -> None:
         """Take the topics to choose from.
 
@@ -83,16 +78,14 @@ class TopicChooser:
             bag: its name in sentences.
             topics: the bag's topics, by name.
             config: names topics.
-            encoding_of: returns the encoding of an image topic.
+            first: shows an image's encoding, and whether a cloud was made from predicted depth.
             predictions: recorded depth that replaces the camera image.
-            is_predicted: returns whether a topic's cloud was made from predicted depth.
         """
         self._bag = bag
         self._topics = topics
         self._config = config
-        self._encoding_of = encoding_of
+        self._first = first
         self._predictions = predictions
-        self._is_predicted = is_predicted
 
     def choose(self) -> Topics:
         """Return the topics to read.
@@ -113,7 +106,15 @@ class TopicChooser:
                 f"lidar_topic names {len(lidars)} LiDARs and lidar_to_camera is one pose; "
                 "expected x y z qx qy qz qw of each, or their poses on /tf_static"
             )
-        info = config.camera_info_topic or self._camera_info(image, is_required=bool(lidars))
+        info = config.camera_info_topic
+        candidates = self._of(CAMERA_INFO)
+        if not info and (candidates or lidars):
+            # in the image's namespace, without its transport's suffix
+            namespace, slash, _ = without_transport(image).rpartition("/")
+            sibling = f"{namespace}{slash}camera_info"
+            flag = "--camera-info-topic"
+            is_there = sibling in candidates
+            info = sibling if is_there else self._only(candidates, "camera info", flag)
         if info:
             self._check(info, CAMERA_INFO, "camera_info_topic")
         return Topics(image, info, lidars, depth_image)
@@ -131,29 +132,21 @@ class TopicChooser:
             self._check(predictions.depth_topic, IMAGE, "depth_topic")
             if predictions.confidence_topic:
                 self._check(predictions.confidence_topic, IMAGE, "confidence_topic")
-            self._check_image()
+            shown = self._config.image_topic
+            if shown:
+                self._check(shown, IMAGE, "image_topic")
+                scored = (predictions.depth_topic, predictions.confidence_topic)
+                if self._is_depth(shown) or shown in scored:
+                    raise SourceError(
+                        f"image_topic {shown!r} in {self._bag} holds depth or confidence; "
+                        "expected the camera image to show beside them, or no image_topic"
+                    )
             return predictions.depth_topic
         image = self._config.image_topic
         if not image:
             image = self._only(self._images(depth=False), "camera image", "--image-topic")
         self._check(image, IMAGE, "image_topic")
         return image
-
-    def _check_image(self) -> None:
-        """Reject an image topic that has no camera image to show beside the depth."""
-        image = self._config.image_topic
-        if not image:
-            return
-        self._check(image, IMAGE, "image_topic")
-        is_depth = is_depth_encoding(self._encoding_of(image))
-        if is_depth or image in (
-            self._predictions.depth_topic,
-            self._predictions.confidence_topic,
-        ):
-            raise SourceError(
-                f"image_topic {image!r} in {self._bag} holds depth or confidence; expected the "
-                "camera image to show beside them, or no image_topic"
-            )
 
     def _ground_truth(self, image: str) -> tuple[tuple[str, ...], str]:
         """Return the LiDAR topics and the depth image topic, one of them empty."""
@@ -169,31 +162,16 @@ class TopicChooser:
         if lidars:
             for lidar in lidars:
                 self._check(lidar, CLOUD, "lidar_topic")
-                self._check_measured(lidar)
+                if self._is_predicted(lidar):
+                    raise SourceError(
+                        f"lidar_topic {lidar!r} in {self._bag} holds points of predicted depth, "
+                        "with their uncertainty, not ground truth; expected the cloud of a LiDAR"
+                    )
             return tuple(dict.fromkeys(lidars)), ""
         depth_images = self._images(depth=True, besides=image)
         if not depth_images:
             self._only([], "LiDAR point cloud or depth image", "--lidar-topic")
         return (), self._only(depth_images, "depth image", "--ground-truth-topic")
-
-    def _check_measured(self, lidar: str) -> None:
-        """Reject predicted points as ground truth."""
-        if self._is_predicted(lidar):
-            raise SourceError(
-                f"lidar_topic {lidar!r} in {self._bag} holds points of predicted depth, with "
-                "their uncertainty, not ground truth; expected the cloud of a LiDAR"
-            )
-
-    def _camera_info(self, image: str, is_required: bool) -> str:
-        """Return the camera info in the image's namespace, without its transport's suffix."""
-        candidates = self._of(CAMERA_INFO)
-        if not candidates and not is_required:
-            return ""
-        namespace, slash, _ = without_transport(image).rpartition("/")
-        sibling = f"{namespace}{slash}camera_info"
-        if sibling in candidates:
-            return sibling
-        return self._only(candidates, "camera info", "--camera-info-topic")
 
     def _images(self, depth: bool, besides: str = "") -> list[str]:
         """Return image topics with or without depth, each in one transport: raw if recorded.
@@ -206,8 +184,18 @@ class TopicChooser:
             for name in _raw_first(self._of(IMAGE))
             if without_transport(name) not in others
             and not is_published(name, self._topics)
-            and is_depth_encoding(self._encoding_of(name)) == depth
+            and self._is_depth(name) == depth
         ]
+
+    def _is_depth(self, image: str) -> bool:
+        """Return whether the first image on a topic holds depth; False if none can be read."""
+        message = self._first(image)
+        return message is not None and is_depth_encoding(encoding_of(message))
+
+    def _is_predicted(self, cloud: str) -> bool:
+        """Return whether the first cloud on a topic was made from predicted depth."""
+        message = self._first(cloud)
+        return message is not None and is_predicted(message)
 
     def _of(self, types: tuple[str, ...]) -> list[str]:
         return sorted(

@@ -64,7 +64,8 @@ def alignment(
     edges = depth_edges(reduced_depth(depth_m))
     if len(edges.strengths) < MIN_EDGE_POINTS:
         return None
-    strength = image_edges(reduced_image(image))
+    size = _reduced_size(image.shape[:2])[::-1]
+    strength = image_edges(cv2.resize(image, size, interpolation=cv2.INTER_AREA))
     padded = np.pad(strength, MAX_SHIFT)
     surfaces = []
     for rotation in rotations:
@@ -76,11 +77,6 @@ def alignment(
 def reduction(width: int) -> float:
     """Return the factor by which an image of this width is reduced."""
     return max(1.0, width / WORKING_WIDTH)
-
-
-def reduced_image(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return the image at `WORKING_WIDTH` at most, (h, w, 3)."""
-    return cv2.resize(image, _reduced_size(image.shape[:2])[::-1], interpolation=cv2.INTER_AREA)
 
 
 def reduced_depth(depth_m: NDArray[np.floating]) -> NDArray[np.float32]:

@@ -170,24 +170,19 @@ class TrainingLens:
         focal_length = relative_focal_length(camera)
         if focal_length is None:
             return np.float32(1)
-        trained = self._trained(rescale)
-        self._warn_of_another_lens(focal_length, is_rescaled=trained is not None)
+        trained = None  # the focal length that the network's depth assumes
+        if rescale != "never" and self._canonical > 0:
+            trained = self._canonical
+        elif rescale == "always" and self.limits is not None:
+            trained = math.sqrt(self.limits[0]) * math.sqrt(self.limits[1])
+        if self.limits is not None:
+            self._warn_of_another_lens(focal_length, self.limits, trained is not None)
         return np.float32(1 if trained is None else focal_length / trained)
 
-    def _trained(self, rescale: str) -> float | None:
-        """Return the focal length that the network's depth assumes; None disables rescaling."""
-        if rescale == "never":
-            return None
-        if self._canonical > 0:
-            return self._canonical
-        if rescale == "always" and self.limits is not None:
-            return math.sqrt(self.limits[0]) * math.sqrt(self.limits[1])
-        return None
-
-    def _warn_of_another_lens(self, focal_length: float, is_rescaled: bool) -> None:
-        if self.limits is None:
-            return
-        low, high = self.limits
+    def _warn_of_another_lens(
+        self, focal_length: float, limits: tuple[float, float], is_rescaled: bool
+    ) -> None:
+        low, high = limits
         off = max(low / focal_length, focal_length / high)
         with self._lock:
             is_due = off > FAR_OFF and not self._has_warned

@@ -154,9 +154,14 @@ def candidate_poses(lidar_to_camera: NDArray[np.float64]) -> dict[str, NDArray[n
     for number, root in enumerate(_square_roots(lidar_to_camera), start=1):
         name = f"lidar_to_camera as if it had been applied twice (square root {number})"
         candidates[name] = root
-    return {
-        name: pose for name, pose in candidates.items() if not _is_close(pose, lidar_to_camera)
-    }
+    others = {}
+    for name, pose in candidates.items():
+        difference = np.abs(pose - lidar_to_camera)
+        turn = difference[:3, :3].max()
+        shift = difference[:3, 3].max()
+        if turn >= np.deg2rad(1) or shift >= 0.01:
+            others[name] = pose
+    return others
 
 
 def _turn(axis: str, degrees: float) -> NDArray[np.float64]:
@@ -193,9 +198,3 @@ def _square_roots(pose: NDArray[np.float64]) -> list[NDArray[np.float64]]:
         root[:3, 3] = np.linalg.lstsq(sum_of_turns, pose[:3, 3], rcond=None)[0]
         roots.append(root)
     return roots
-
-
-def _is_close(first: NDArray[np.floating], second: NDArray[np.floating]) -> bool:
-    turn = np.abs(first[:3, :3] - second[:3, :3]).max()
-    shift = np.abs(first[:3, 3] - second[:3, 3]).max()
-    return bool(turn < np.deg2rad(1) and shift < 0.01)

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from uncertainty_depth import familiarity
-from uncertainty_depth.calibration.fitted_data import DataMonitor
-from uncertainty_depth.calibration.half_widths import HalfWidths
+from uncertainty_depth.calibration import IDENTITY
+from uncertainty_depth.calibration.fitted_data import DataMonitor, check_strength, strength_of
+from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION, HalfWidths
 from uncertainty_depth.config import UNTRAINED_METHODS, PredictorConfig
 from uncertainty_depth.errors import ConfigError, MessageError
 from uncertainty_depth.familiarity import Gauge
@@ -27,13 +28,13 @@ from uncertainty_depth.geometry.focal_length import TrainingLens
 from uncertainty_depth.geometry.resampling import resample_depth
 from uncertainty_depth.images import ImageLike, as_rgb
 from uncertainty_depth.inference.settings import (
-    Loaded,
-    ModelOptions,
     Settings,
+    calibrations_of,
     check_widening,
     choose_method,
     load,
 )
+from uncertainty_depth.metrics.calibration import distribution_of
 from uncertainty_depth.model_folder.folder import ModelFolder, read
 from uncertainty_depth.network.encoder import download, image_tensor, resize_image
 from uncertainty_depth.options import changed, check, takes_options
@@ -93,66 +94,6 @@ def _sparse_tensor(observation: Observation, model: ModelFolder, device: torch.d
     return torch.from_numpy(np.nan_to_num(resampled)[None, None]).to(device)
 
 
-def run_trial(
-    loaded: Loaded, input_size: tuple[int, ...], config: PredictorConfig
-) -> NDArray[np.float32]:
-    """Return a black image's sigma at the network's size.
-
-    An operation that the device lacks fails here, before the first frame, and the first frame
-    takes no longer than the next. All samples are computed, so a lack of memory shows here too.
-
-    Args:
-        loaded: the estimator and its engine.
-        input_size: width and height of the network's images.
-        config: options of the predictor.
-
-    Raises:
-        ConfigError: the device cannot compute in the precision.
-    """
-    if config.precision == "fp16" and loaded.device.type == "cpu":
-        logger.warning(
-            "fp16 on the CPU is slow where the processor has no such arithmetic; "
-            "expected bf16 or fp32 to be faster"
-        )
-    width, height = input_size
-    black = torch.zeros((1, 3, height, width), device=loaded.device)
-    try:
-        return loaded.estimator.estimate(black, 0, config).maps(config.component)[1]
-    except (RuntimeError, NotImplementedError) as error:
-        raise ConfigError(
-            f"precision is {loaded.precision!r}, which does not work on {loaded.device}: "
-            f"{str(error).splitlines()[0]}"
-        ) from error
-
-
-def warn_of_missing_uncertainty(
-    loaded: Loaded, method: str, config: PredictorConfig, sigma_m: NDArray[np.float32]
-) -> None:
-    """Log a warning if sigma is zero everywhere, or lacks what its method promises.
-
-    Args:
-        loaded: the estimator.
-        method: its name.
-        config: options of the predictor.
-        sigma_m: the trial's sigma, (h, w) metres.
-    """
-    components = loaded.estimator.components(config)
-    members = len(loaded.estimator.networks)
-    is_ensemble = method not in UNTRAINED_METHODS
-    if not sigma_m.any():
-        logger.warning(
-            "%s predicts zero uncertainty everywhere; expected dropout in the network and "
-            "samples > 1, a variance head, or the method tta",
-            method,
-        )
-    elif is_ensemble and members == 1 and "epistemic" not in components:
-        logger.warning(
-            "%s has one member: sigma is its variance head's alone, without epistemic "
-            "uncertainty; expected a model with several members",
-            method,
-        )
-
-
 class Predictor:
     """Depth and sigma of images, by the model in a folder.
 
@@ -192,7 +133,12 @@ class Predictor:
         check(config)
         check_widening(config)
         self.model = read(folder, relative)
-        self._spread_sparse = _checked_spread(self.model, config)
+        if config.spread_sparse and self.model.network.sparse_input:
+            raise ConfigError(
+                f"spread_sparse is {config.spread_sparse!r}, but {self.model.name} takes sparse "
+                "depth itself; expected spread_sparse empty, or a model for images alone"
+            )
+        self._spread_sparse = parse(config.spread_sparse)
         self.method = choose_method(config.method, self.model)
         self._loaded = load(
             self.model, self.method, config.engine, config.precision, config.device
@@ -205,14 +151,78 @@ class Predictor:
         self._lens = TrainingLens(
             self.model.network.canonical_focal_length, self.model.training.get("camera")
         )
-        self._options = ModelOptions(
-            self.model, self.method, self._estimator, model_familiarity is not None
-        )
-        self._settings = self._options.settings(config)
-        sigma_m = run_trial(self._loaded, self.model.network.input_size, config)
-        self._gauge.check()
-        warn_of_missing_uncertainty(self._loaded, self.method, config, sigma_m)
+        self._has_familiarity = model_familiarity is not None
+        self._calibrations = calibrations_of(self.model)
+        self._monitors = {
+            key: DataMonitor(found.sigma_map.name, found.fitted_to)
+            for key, found in self._calibrations.items()
+            if found.sigma_map.name != IDENTITY.name
+        }
+        self._settings = self._settings_of(config)
+        self._run_trial(config)
         logger.info("the network runs by %s", self._loaded.description)
+
+    def _settings_of(self, config: PredictorConfig) -> Settings:
+        """Return the options with the calibration that they select; raises as `check`."""
+        self.check(config)
+        key = self._key(config)
+        head = self._estimator.networks[-1].config.head
+        uncalibrated = BY_DISTRIBUTION[distribution_of(head)]
+        found = self._calibrations.get(key)
+        if found is None or not config.calibrated:
+            return Settings(config, key, IDENTITY, None, uncalibrated, None)
+        half_widths = found.half_widths or uncalibrated
+        monitor = self._monitors.get(key)
+        return Settings(config, key, found.sigma_map, monitor, half_widths, found.guarantee)
+
+    def _key(self, config: PredictorConfig) -> str:
+        """Return the key of these options' calibration in `model.json`."""
+        is_total = config.component == "total"
+        return self.method if is_total else f"{self.method} {config.component}"
+
+    def _run_trial(self, config: PredictorConfig) -> None:
+        """Predict a black image, and warn if its sigma lacks what the method promises.
+
+        An operation that the device lacks fails here, before the first frame, and the first frame
+        takes no longer than the next. All samples are computed, so a lack of memory shows here
+        too.
+
+        Raises:
+            ConfigError: the device cannot compute in the precision.
+            ModelError: the familiarity is of another network.
+        """
+        device = self.device
+        precision = self._loaded.precision
+        if config.precision == "fp16" and device.type == "cpu":
+            logger.warning(
+                "fp16 on the CPU is slow where the processor has no such arithmetic; "
+                "expected bf16 or fp32 to be faster"
+            )
+        width, height = self.model.network.input_size
+        black = torch.zeros((1, 3, height, width), device=device)
+        try:
+            sigma_m = self._estimator.estimate(black, 0, config).maps(config.component)[1]
+        except (RuntimeError, NotImplementedError) as error:
+            raise ConfigError(
+                f"precision is {precision!r}, which does not work on {device}: "
+                f"{str(error).splitlines()[0]}"
+            ) from error
+        self._gauge.check()
+        is_lone_member = (
+            self.method not in UNTRAINED_METHODS and len(self._estimator.networks) == 1
+        )
+        if not sigma_m.any():
+            logger.warning(
+                "%s predicts zero uncertainty everywhere; expected dropout in the network and "
+                "samples > 1, a variance head, or the method tta",
+                self.method,
+            )
+        elif is_lone_member and "epistemic" not in self._estimator.components(config):
+            logger.warning(
+                "%s has one member: sigma is its variance head's alone, without epistemic "
+                "uncertainty; expected a model with several members",
+                self.method,
+            )
 
     @property
     def config(self) -> PredictorConfig:
@@ -225,7 +235,7 @@ class Predictor:
 
     @config.setter
     def config(self, config: PredictorConfig) -> None:
-        self._settings = self._options.settings(config)
+        self._settings = self._settings_of(config)
 
     def predict(
         self,
@@ -333,7 +343,26 @@ class Predictor:
 
         It lacks the component, cannot be widened, or its calibration is of another strength.
         """
-        self._options.check(config)
+        check_widening(config)
+        if config.widen_unfamiliar and not self._has_familiarity:
+            raise ConfigError(
+                f"widen_unfamiliar is true, but {self.model.path} does not tell what its "
+                "training looked like; expected `uncertainty-depth familiarity "
+                f"{self.model.path}` first, or widen_unfamiliar false"
+            )
+        components = self._estimator.components(config)
+        passes = self._estimator.passes(config)
+        if config.component not in components:
+            head = self._estimator.networks[-1].config.head
+            raise ConfigError(
+                f"component is {config.component!r}, which {self.method} with samples {passes} "
+                f"and head {head!r} does not have; expected "
+                f"{' or '.join(map(repr, components))}"
+            )
+        if config.calibrated:
+            record = self.model.calibration.get(self._key(config), {})
+            strength = strength_of(self.method, config, passes)
+            check_strength(self.method, strength, record, str(self.model.path))
 
     @property
     def passes(self) -> int:
@@ -372,13 +401,14 @@ class Predictor:
         network_config = networks[-1].config
         fitted_to = self.data_monitor.fitted_to
         guarantee = self._settings.guarantee
+        passes = self._estimator.passes(config)
         return {
             "model": self.model.name,
             "method": self.method,
             "component": config.component,
-            "samples": self._estimator.passes(config),
+            "samples": passes,
             "seed": config.seed,
-            **self._options.strength(config),
+            **strength_of(self.method, config, passes),
             "device": str(self.device),
             "precision": self._loaded.precision,
             "engine": self._loaded.engine,
@@ -401,20 +431,6 @@ class Predictor:
             "canonical_focal_length": network_config.canonical_focal_length,
             "training": self.model.training,
         }
-
-
-def _checked_spread(model: ModelFolder, config: PredictorConfig) -> SparseInput | None:
-    """Return the sparse depth to be spread.
-
-    Raises:
-        ConfigError: the model takes sparse depth itself.
-    """
-    if config.spread_sparse and model.network.sparse_input:
-        raise ConfigError(
-            f"spread_sparse is {config.spread_sparse!r}, but {model.name} takes sparse depth "
-            "itself; expected spread_sparse empty, or a model for images alone"
-        )
-    return parse(config.spread_sparse)
 
 
 def _at_image(

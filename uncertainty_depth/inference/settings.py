@@ -9,15 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
-from uncertainty_depth.calibration import IDENTITY
 from uncertainty_depth.calibration.fitted_data import (
     DataMonitor,
     FittedData,
-    check_strength,
-    strength_of,
 )
 from uncertainty_depth.calibration.half_widths import (
-    BY_DISTRIBUTION,
     FrameGuarantee,
     HalfWidths,
     from_record,
@@ -25,7 +21,6 @@ from uncertainty_depth.calibration.half_widths import (
 from uncertainty_depth.calibration.sigma_map import SigmaMap
 from uncertainty_depth.config import UNTRAINED_METHODS, PredictorConfig
 from uncertainty_depth.errors import ConfigError, ModelError
-from uncertainty_depth.metrics.calibration import distribution_of
 from uncertainty_depth.model_folder.folder import ModelFolder
 from uncertainty_depth.network.deployment import check_precision, choose_device, prepare
 from uncertainty_depth.uncertainty import ESTIMATORS, Estimator
@@ -90,78 +85,6 @@ class Settings(NamedTuple):
     monitor: DataMonitor | None
     half_widths: HalfWidths
     guarantee: FrameGuarantee | None
-
-
-class ModelOptions:
-    """The options that a model can be used with.
-
-    Attributes:
-        has_familiarity: whether its images have an unfamiliarity.
-    """
-
-    def __init__(
-        self, model: ModelFolder, method: str, estimator: Estimator, has_familiarity: bool
-    ) -> None:
-        self.has_familiarity = has_familiarity
-        self._model = model
-        self._method = method
-        self._estimator = estimator
-        self._head = estimator.networks[-1].config.head
-        self._calibrations = calibrations_of(model)
-        self._monitors = {
-            key: DataMonitor(found.sigma_map.name, found.fitted_to)
-            for key, found in self._calibrations.items()
-            if found.sigma_map.name != IDENTITY.name
-        }
-
-    def settings(self, config: PredictorConfig) -> Settings:
-        """Return the settings of these options.
-
-        Raises:
-            ConfigError: see `check`.
-        """
-        self.check(config)
-        key = self._calibration_key(config)
-        uncalibrated = BY_DISTRIBUTION[distribution_of(self._head)]
-        found = self._calibrations.get(key)
-        if found is None or not config.calibrated:
-            return Settings(config, key, IDENTITY, None, uncalibrated, None)
-        half_widths = found.half_widths or uncalibrated
-        monitor = self._monitors.get(key)
-        return Settings(config, key, found.sigma_map, monitor, half_widths, found.guarantee)
-
-    def check(self, config: PredictorConfig) -> None:
-        """Raise `ConfigError` unless the model has the sigma that these options ask for.
-
-        It lacks the component, cannot be widened, or its calibration is of another strength.
-        """
-        check_widening(config)
-        if config.widen_unfamiliar and not self.has_familiarity:
-            raise ConfigError(
-                f"widen_unfamiliar is true, but {self._model.path} does not tell what its "
-                "training looked like; expected `uncertainty-depth familiarity "
-                f"{self._model.path}` first, or widen_unfamiliar false"
-            )
-        components = self._estimator.components(config)
-        if config.component not in components:
-            passes = self._estimator.passes(config)
-            raise ConfigError(
-                f"component is {config.component!r}, which {self._method} with samples {passes} "
-                f"and head {self._head!r} does not have; expected "
-                f"{' or '.join(map(repr, components))}"
-            )
-        if config.calibrated:
-            record = self._model.calibration.get(self._calibration_key(config), {})
-            strength = self.strength(config)
-            check_strength(self._method, strength, record, str(self._model.path))
-
-    def strength(self, config: PredictorConfig) -> dict[str, float | str]:
-        """Return the options that sigma's size depends on, see `strength_of`."""
-        return strength_of(self._method, config, self._estimator.passes(config))
-
-    def _calibration_key(self, config: PredictorConfig) -> str:
-        is_total = config.component == "total"
-        return self._method if is_total else f"{self._method} {config.component}"
 
 
 def check_widening(config: PredictorConfig) -> None:

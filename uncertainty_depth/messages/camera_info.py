@@ -70,7 +70,17 @@ def calibration_from_info(message: Any) -> Calibration:
     raw_pose = (turned @ beside).round(POSE_DIGITS)
     raw = Camera(*size, intrinsics, raw_pose, _distortion(message))
     calibration = Calibration(_of_image(raw, message), _of_image(rectified, message))
-    _check_finite(calibration)
+    # Numbers may be so large or small that the camera's overflow.
+    for camera in (calibration.raw, calibration.rectified):
+        focal_lengths = camera.intrinsics[[0, 1], [0, 1]]
+        is_finite = np.isfinite(camera.intrinsics).all()
+        is_finite &= np.isfinite(camera.frame_to_camera).all()
+        if not is_finite or not (focal_lengths > 0).all():
+            raise MessageError(
+                "camera_info_not_finite",
+                f"a camera info gives intrinsics {camera.intrinsics.tolist()} at "
+                f"{camera.frame_to_camera[:3, 3].tolist()}; expected finite numbers",
+            )
     return calibration
 
 
@@ -133,20 +143,6 @@ def _intrinsics(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
             "a camera info has no focal length in P or K; is the camera calibrated?",
         )
     return np.vstack([matrix[:2], [0.0, 0.0, 1.0]])
-
-
-def _check_finite(calibration: Calibration) -> None:
-    """Raise `MessageError` for numbers so large or small that the camera's numbers overflow."""
-    for camera in (calibration.raw, calibration.rectified):
-        focal_lengths = camera.intrinsics[[0, 1], [0, 1]]
-        is_finite = np.isfinite(camera.intrinsics).all()
-        is_finite &= np.isfinite(camera.frame_to_camera).all()
-        if not is_finite or not (focal_lengths > 0).all():
-            raise MessageError(
-                "camera_info_not_finite",
-                f"a camera info gives intrinsics {camera.intrinsics.tolist()} at "
-                f"{camera.frame_to_camera[:3, 3].tolist()}; expected finite numbers",
-            )
 
 
 def is_fisheye_without_distortion(message: Any) -> bool:

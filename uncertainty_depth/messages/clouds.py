@@ -50,7 +50,20 @@ def cloud_points(message: Any) -> NDArray[np.float32]:
         MessageError: cloud_without_xyz, cloud_wrong_field_type, cloud_wrong_size or
             cloud_undecodable.
     """
-    axes = _axes(message)
+    fields = {field.name: field for field in message.fields}
+    if missing := [axis for axis in "xyz" if axis not in fields]:
+        names = ", ".join(fields) or "none"
+        raise MessageError(
+            "cloud_without_xyz",
+            f"a point cloud has no field {missing[0]!r}, only {names}; expected x, y and z",
+        )
+    axes = [fields[axis] for axis in "xyz"]
+    if wrong := [field for field in axes if field.datatype not in _FORMATS]:
+        raise MessageError(
+            "cloud_wrong_field_type",
+            f"a point cloud has field {wrong[0].name!r} of datatype {wrong[0].datatype}; "
+            "expected 7 (FLOAT32) or 8 (FLOAT64)",
+        )
     _check_size(message, max(field.offset + _SIZES[field.datatype] for field in axes))
     order = ">" if message.is_bigendian else "<"
     layout = np.dtype(
@@ -72,25 +85,6 @@ def cloud_points(message: Any) -> NDArray[np.float32]:
     )
     finite = np.isfinite(points[:, 0]) & np.isfinite(points[:, 1]) & np.isfinite(points[:, 2])
     return points if finite.all() else points[finite]
-
-
-def _axes(message: Any) -> list[Any]:
-    """Return the fields x, y and z of a point."""
-    fields = {field.name: field for field in message.fields}
-    if missing := [axis for axis in "xyz" if axis not in fields]:
-        names = ", ".join(fields) or "none"
-        raise MessageError(
-            "cloud_without_xyz",
-            f"a point cloud has no field {missing[0]!r}, only {names}; expected x, y and z",
-        )
-    axes = [fields[axis] for axis in "xyz"]
-    if wrong := [field for field in axes if field.datatype not in _FORMATS]:
-        raise MessageError(
-            "cloud_wrong_field_type",
-            f"a point cloud has field {wrong[0].name!r} of datatype {wrong[0].datatype}; "
-            "expected 7 (FLOAT32) or 8 (FLOAT64)",
-        )
-    return axes
 
 
 def _check_size(message: Any, min_step: int) -> None:

@@ -3,16 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 from uncertainty_depth.config.choices import MAX_PIXELS
 from uncertainty_depth.errors import MessageError
-
-Arguments = ParamSpec("Arguments")
-Result = TypeVar("Result")
-
 
 SECOND_NS = 1_000_000_000
 
@@ -27,30 +23,21 @@ def frame_name(time_ns: int) -> str:
     return f"{time_ns // SECOND_NS}.{time_ns % SECOND_NS:09d}"
 
 
-def total(
-    reason: str, subject: str
-) -> Callable[[Callable[Arguments, Result]], Callable[Arguments, Result]]:
-    """Return a decorator that turns a decoder's unexpected exceptions into `MessageError`.
+@contextmanager
+def total(reason: str, subject: str) -> Iterator[None]:
+    """Turn a decoder's unexpected exceptions into `MessageError`; its decorator.
 
     Args:
         reason: the reason that the message is counted under.
         subject: the sentence's beginning, e.g. "a point cloud".
     """
-
-    def decorate(decode: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-        @wraps(decode)
-        def decoded(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-            try:
-                return decode(*args, **kwargs)
-            except MessageError:
-                raise
-            except Exception as error:  # NumPy's, OpenCV's, out of memory ...
-                sentence = f"{subject} cannot be decoded: {type(error).__name__}: {error}"
-                raise MessageError(reason, sentence) from error
-
-        return decoded
-
-    return decorate
+    try:
+        yield
+    except MessageError:
+        raise
+    except Exception as error:  # NumPy's, OpenCV's, out of memory ...
+        sentence = f"{subject} cannot be decoded: {type(error).__name__}: {error}"
+        raise MessageError(reason, sentence) from error
 
 
 def check_pixels(

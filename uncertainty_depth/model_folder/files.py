@@ -49,11 +49,6 @@ def read_json(folder: Path) -> dict[str, Any]:
         content = strict.read_json_file(path, MAX_BYTES)
     except (strict.FormatError, OSError) as error:
         raise ModelError(f"{path} cannot be read: {error}") from error
-    _check_json(path, content)
-    return content
-
-
-def _check_json(path: Path, content: Any) -> None:
     number = content.get("format") if isinstance(content, dict) else None
     if type(number) is not int:
         raise ModelError(f"{path} has format {reprlib.repr(number)}; expected {FORMAT}")
@@ -73,6 +68,7 @@ def _check_json(path: Path, content: Any) -> None:
             f"{path} has architecture {reprlib.repr(content['architecture'])}; "
             f"expected {' or '.join(map(repr, ARCHITECTURES))}"
         )
+    return content
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:

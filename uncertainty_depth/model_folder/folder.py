@@ -29,7 +29,7 @@ from uncertainty_depth.config import METHODS, NetworkConfig
 from uncertainty_depth.errors import ConfigError, ModelError
 from uncertainty_depth.model_folder.files import check_tensors, read_json, read_tensors
 from uncertainty_depth.model_folder.limits import MAX_MEMBERS, check_backbone, not_larger_than
-from uncertainty_depth.model_location import from_hub, is_hugging_face, model_path, name_of
+from uncertainty_depth.model_location import from_hub, is_hugging_face, model_path
 from uncertainty_depth.network.architectures import (
     ARCHITECTURES,
     network_from_mapping,
@@ -78,7 +78,11 @@ class ModelFolder:
     @property
     def name(self) -> str:
         """The model's name in reports: its folder's name, or ORG/NAME if it is from the Hub."""
-        return name_of(self.path)
+        path = self.path.resolve()
+        repository = path.parents[1].name if len(path.parents) > 1 else ""
+        if path.parent.name == "snapshots" and repository.startswith("models--"):
+            return repository.removeprefix("models--").replace("--", "/")
+        return path.name
 
     def build(self, member: str) -> DepthNetwork:
         """Return a member's network with random weights, from the folder alone.

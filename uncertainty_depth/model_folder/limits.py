@@ -7,6 +7,7 @@ network may not be much larger than they are.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -99,10 +100,4 @@ def _count(path: Path) -> tuple[int, int]:
         raise ModelError(f"{path} is missing; model.json names it") from error
     except (SafetensorError, OSError) as error:
         raise ModelError(f"{path} is truncated or damaged: {error}") from error
-    values = 0
-    for shape in shapes:
-        size = 1
-        for side in shape:
-            size *= side
-        values += size
-    return len(shapes), values
+    return len(shapes), sum(map(math.prod, shapes))

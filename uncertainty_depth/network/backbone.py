@@ -7,12 +7,12 @@ are implemented here. All others are transformers classes; transformers is impor
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from uncertainty_depth.errors import ModelError
 from uncertainty_depth.network.encoder import TransformersModel
-from uncertainty_depth.network.mobilenet_v2 import MobileNetV2, MobileNetV2Config
 from uncertainty_depth.network.resnet import ResNet, ResNetConfig, read_config
 
 NOT_ARCHITECTURE = {
@@ -22,6 +22,19 @@ NOT_ARCHITECTURE = {
     "dtype",
     "torch_dtype",
 }
+
+
+@dataclass(frozen=True)
+class MobileNetV2Config:
+    """This encoder's only size (width 1.0), which published weights fit."""
+
+    model_type: str = "mobilenet_v2_folded"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the values as JSON has them."""
+        return asdict(self)
+
+
 NARROW = (64, 128, 256, 512)
 SLIM: dict[str, Any] = {
     "layer_type": "basic",
@@ -59,8 +72,7 @@ def make_backbone(name: str) -> TransformersModel:
             that cannot be reached.
     """
     if name in PRESETS:
-        config = PRESETS[name]
-        return ResNet(config) if isinstance(config, ResNetConfig) else MobileNetV2(config)
+        return backbone_from_mapping(PRESETS[name].to_dict())
     _check_name(name)
     from uncertainty_depth.network import transformers_backbone
 
@@ -89,6 +101,8 @@ def backbone_from_mapping(values: dict[str, Any]) -> TransformersModel:
             refuses a value.
     """
     if values.get("model_type") == MobileNetV2Config().model_type:
+        from uncertainty_depth.network.mobilenet_v2 import MobileNetV2
+
         return MobileNetV2()
     resnet = read_config(values)
     if resnet is None:

@@ -4,20 +4,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import torch
-from torch import Tensor, nn
 
 from uncertainty_depth import strict
 from uncertainty_depth.network.backbone import config_of
 from uncertainty_depth.network.encoder import (
     IMAGENET_MEAN,
     IMAGENET_STD,
-    TransformersModel,
-    resize_maps,
 )
 
 if TYPE_CHECKING:
@@ -34,38 +29,6 @@ def working_size(config: PretrainedConfig) -> int:
     return round(config.patch_size / min(config.scaled_images_ratios))
 
 
-class DepthProBackbone(nn.Module):
-    """DepthPro's encoder: patches, the whole image and its field of view, to the fusion's inputs.
-
-    Images are resized to the working size, as in DepthPro.
-    """
-
-    def __init__(self, model: TransformersModel) -> None:
-        super().__init__()
-        self.depth_pro: TransformersModel = model.depth_pro
-        self.fov_model: TransformersModel = model.fov_model
-        self.size = working_size(model.config)
-
-    def forward(self, pixels: Tensor) -> list[Tensor]:
-        """Return the (B, C, h, w) maps of (B, 3, h, w) images, finest first, and a factor.
-
-        The factor, (B, 1, 1), turns canonical inverse depth into inverse metres.
-        """
-        pixels = resize_maps(pixels, (self.size, self.size))
-        maps = self.depth_pro(pixels).features
-        return [*maps[::-1], self._width_by_focal_length(pixels, maps[0].detach())]
-
-    def _width_by_focal_length(self, pixels: Tensor, coarsest: Tensor) -> Tensor:
-        """Return the image's width divided by its focal length (equation 1 in the paper).
-
-        It is 1, the canonical value, without a field-of-view model.
-        """
-        if self.fov_model is None:
-            return pixels.new_ones(len(pixels), 1, 1)
-        field_of_view_deg = self.fov_model(pixels, coarsest).float()
-        return 2.0 * torch.tan(0.5 * torch.deg2rad(field_of_view_deg))[:, None, None]
-
-
 MIN_DEPTH_M = 1e-3
 DPT_MAX_DEPTH_M = 80.0
 DEPTH_PRO_MAX_DEPTH_M = 1e4
@@ -76,8 +39,6 @@ FAMILIES = ("depth_anything", "depth_pro", "dpt", "glpn", PROMPTED, "tipsv2_dpt"
 STRIDE = {"depth_pro": 1, "glpn": 32, "swinv2": 32}
 """Input pixels per pixel of the deepest map, for encoders without a patch size; 1 for any size."""
 
-States = Callable[[TransformersModel, Tensor], Sequence[Tensor]]
-
 
 def is_depth_model(config: PretrainedConfig) -> bool:
     """Return whether this config's depth model can be wrapped.
@@ -85,20 +46,6 @@ def is_depth_model(config: PretrainedConfig) -> bool:
     A DPT-hybrid cannot, because it takes images of only one size.
     """
     return config.model_type in FAMILIES and not getattr(config, "is_hybrid", False)
-
-
-def encoder_of(model: TransformersModel) -> tuple[TransformersModel, States]:
-    """Return a depth model's encoder, and the function from encoder and pixels to states.
-
-    The states are the inputs of the model's head, shallowest first.
-    """
-    if model.config.model_type == "glpn":
-        return model.glpn, _all_states
-    if model.config.model_type == "depth_pro":
-        return DepthProBackbone(model), _outputs
-    if getattr(model, "backbone", None) is None:
-        return model.dpt, _selected_states
-    return model.backbone, _feature_maps
 
 
 def patch_size(config: PretrainedConfig) -> int:
@@ -144,24 +91,6 @@ def metric_range(config: PretrainedConfig) -> tuple[float, float] | None:
 
 def _encoder_config(config: PretrainedConfig) -> PretrainedConfig:
     return getattr(config, "backbone_config", None) or config
-
-
-def _outputs(backbone: TransformersModel, pixels: Tensor) -> Sequence[Tensor]:
-    return backbone(pixels)
-
-
-def _feature_maps(backbone: TransformersModel, pixels: Tensor) -> Sequence[Tensor]:
-    return backbone(pixels).feature_maps
-
-
-def _all_states(model: TransformersModel, pixels: Tensor) -> Sequence[Tensor]:
-    return model(pixels, output_hidden_states=True).hidden_states
-
-
-def _selected_states(model: TransformersModel, pixels: Tensor) -> Sequence[Tensor]:
-    """Return the states that the config names; state 0 is the patch embedding."""
-    states = model(pixels, output_hidden_states=True).hidden_states[1:]
-    return [states[index] for index in sorted(model.config.backbone_out_indices)]
 
 
 SETTINGS = "preprocessor_config.json"

@@ -6,12 +6,10 @@ Padding and input match TensorFlow, so that weights published for TensorFlow giv
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
-
 from torch import Tensor, nn
 from torch.nn import functional
 
+from uncertainty_depth.network.backbone import MobileNetV2Config
 from uncertainty_depth.network.resnet import Maps
 
 STEM_CHANNELS = 32
@@ -27,17 +25,6 @@ BLOCKS = (
 """Table 2 of the paper: expansion, output channels, repeats, stride of the first repeat."""
 MAPS_AFTER = (2, 5, 12, 16)
 """Blocks that end at 1/4, 1/8, 1/16 and 1/32 of the image's size: the last before each stride."""
-
-
-@dataclass(frozen=True)
-class MobileNetV2Config:
-    """This encoder's only size (width 1.0), which published weights fit."""
-
-    model_type: str = "mobilenet_v2_folded"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the values as JSON has them."""
-        return asdict(self)
 
 
 class SameConv2d(nn.Conv2d):

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from uncertainty_depth.config import NetworkConfig
@@ -15,13 +15,80 @@ from uncertainty_depth.network.backbone import backbone_mapping
 from uncertainty_depth.network.decoder import raw_value
 from uncertainty_depth.network.depth_network import RELATIVE_SCALE, DepthNetwork
 from uncertainty_depth.network.encoder import Encoder, TransformersModel, resize_maps
-from uncertainty_depth.network.families import PROMPTED, encoder_of, patch_size
+from uncertainty_depth.network.families import PROMPTED, patch_size, working_size
 from uncertainty_depth.network.pretrained_heads import HEADS, Features, PretrainedHead
 from uncertainty_depth.network.sparse import fill
 
 START_WEIGHT = 0.1
 MIN_SPAN_M = 1e-6
 """Range of a prompt that is the same everywhere, as in the model's own processor."""
+
+
+States = Callable[[TransformersModel, Tensor], Sequence[Tensor]]
+
+
+class DepthProBackbone(nn.Module):
+    """DepthPro's encoder: patches, the whole image and its field of view, to the fusion's inputs.
+
+    Images are resized to the working size, as in DepthPro.
+    """
+
+    def __init__(self, model: TransformersModel) -> None:
+        super().__init__()
+        self.depth_pro: TransformersModel = model.depth_pro
+        self.fov_model: TransformersModel = model.fov_model
+        self.size = working_size(model.config)
+
+    def forward(self, pixels: Tensor) -> list[Tensor]:
+        """Return the (B, C, h, w) maps of (B, 3, h, w) images, finest first, and a factor.
+
+        The factor, (B, 1, 1), turns canonical inverse depth into inverse metres.
+        """
+        pixels = resize_maps(pixels, (self.size, self.size))
+        maps = self.depth_pro(pixels).features
+        return [*maps[::-1], self._width_by_focal_length(pixels, maps[0].detach())]
+
+    def _width_by_focal_length(self, pixels: Tensor, coarsest: Tensor) -> Tensor:
+        """Return the image's width divided by its focal length (equation 1 in the paper).
+
+        It is 1, the canonical value, without a field-of-view model.
+        """
+        if self.fov_model is None:
+            return pixels.new_ones(len(pixels), 1, 1)
+        field_of_view_deg = self.fov_model(pixels, coarsest).float()
+        return 2.0 * torch.tan(0.5 * torch.deg2rad(field_of_view_deg))[:, None, None]
+
+
+def encoder_of(model: TransformersModel) -> tuple[TransformersModel, States]:
+    """Return a depth model's encoder, and the function from encoder and pixels to states.
+
+    The states are the inputs of the model's head, shallowest first.
+    """
+    if model.config.model_type == "glpn":
+        return model.glpn, _all_states
+    if model.config.model_type == "depth_pro":
+        return DepthProBackbone(model), _outputs
+    if getattr(model, "backbone", None) is None:
+        return model.dpt, _selected_states
+    return model.backbone, _feature_maps
+
+
+def _outputs(backbone: TransformersModel, pixels: Tensor) -> Sequence[Tensor]:
+    return backbone(pixels)
+
+
+def _feature_maps(backbone: TransformersModel, pixels: Tensor) -> Sequence[Tensor]:
+    return backbone(pixels).feature_maps
+
+
+def _all_states(model: TransformersModel, pixels: Tensor) -> Sequence[Tensor]:
+    return model(pixels, output_hidden_states=True).hidden_states
+
+
+def _selected_states(model: TransformersModel, pixels: Tensor) -> Sequence[Tensor]:
+    """Return the states that the config names; state 0 is the patch embedding."""
+    states = model(pixels, output_hidden_states=True).hidden_states[1:]
+    return [states[index] for index in sorted(model.config.backbone_out_indices)]
 
 
 class PretrainedEncoder(Encoder):

@@ -62,10 +62,12 @@ class ResNet(nn.Module):
         self.embedder = nn.Sequential(OrderedDict(embedder=stem, pooler=pooler))
         inputs = (config.embedding_size, *config.hidden_sizes)
         strides = (2 if config.downsample_in_first_stage else 1, 2, 2, 2)
-        stages = [
-            _stage(config, inputs[number], inputs[number + 1], strides[number], depth)
-            for number, depth in enumerate(config.depths)
-        ]
+        stages = []
+        for number, depth in enumerate(config.depths):
+            outputs = inputs[number + 1]
+            first = _block(config, inputs[number], outputs, strides[number])
+            others = [_block(config, outputs, outputs, 1) for _ in range(depth - 1)]
+            stages.append(nn.Sequential(OrderedDict(layers=nn.Sequential(first, *others))))
         self.encoder = nn.ModuleDict({"stages": nn.ModuleList(stages)})
         self.apply(_initialise)
 
@@ -125,14 +127,6 @@ def _are_sizes(values: Any, number: int) -> bool:
         and len(values) == number
         and all(type(value) is int and value > 0 for value in values)
     )
-
-
-def _stage(
-    config: ResNetConfig, inputs: int, outputs: int, stride: int, depth: int
-) -> nn.Sequential:
-    first = _block(config, inputs, outputs, stride)
-    others = [_block(config, outputs, outputs, 1) for _ in range(depth - 1)]
-    return nn.Sequential(OrderedDict(layers=nn.Sequential(first, *others)))
 
 
 def _block(config: ResNetConfig, inputs: int, outputs: int, stride: int) -> Block:

@@ -15,7 +15,7 @@ from std_msgs.msg import Header
 
 from uncertainty_depth.calibration.correction_in_force import CorrectionInForce
 from uncertainty_depth.calibration.half_widths import HalfWidths
-from uncertainty_depth.config import DepthNodeConfig, SigmaNodeConfig
+from uncertainty_depth.config.nodes import DepthNodeConfig, SigmaNodeConfig
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.messages.decoding import stamp_ns

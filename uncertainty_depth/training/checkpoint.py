@@ -99,7 +99,10 @@ def read(path: Path) -> State:
     if not path.exists():
         return State([], False)
     with _opened(path) as file:
-        return State(_history(file.metadata()), not file.keys())
+        history = strict.read_json(file.metadata()["history"], MAX_HISTORY_BYTES, allow_nan=True)
+        if not isinstance(history, list) or not all(isinstance(epoch, dict) for epoch in history):
+            raise ValueError("its history is not one of epochs")
+        return State(history, not file.keys())
 
 
 def restore(
@@ -146,13 +149,6 @@ def restore(
         )
 
 
-def _history(metadata: dict[str, str]) -> History:
-    history = strict.read_json(metadata["history"], MAX_HISTORY_BYTES, allow_nan=True)
-    if not isinstance(history, list) or not all(isinstance(epoch, dict) for epoch in history):
-        raise ValueError("its history is not one of epochs")
-    return history
-
-
 @contextmanager
 def _opened(path: Path) -> Iterator[safe_open]:
     try:
@@ -186,12 +182,10 @@ def write_table(folder: Path, name: str, history: Sequence[dict[str, float]]) ->
 def write_plot(
     folder: Path, name: str, history: Sequence[dict[str, float]], saved_epochs: Sequence[int]
 ) -> None:
-    """Write NAME.png; `saved_epochs` are the epochs (from 0) whose weights are saved."""
-    atomic.write_bytes(folder / f"{name}.png", encoded(plot_curves(history, saved_epochs), 100))
+    """Write NAME.png: loss, abs_rel and rmse by epoch, counted from 1.
 
-
-def plot_curves(history: Sequence[dict[str, float]], saved_epochs: Sequence[int]) -> Figure:
-    """Return plots of loss, abs_rel and rmse by epoch, counted from 1; saved epochs are marked."""
+    `saved_epochs`, counted from 0, are those whose weights are saved; they are marked.
+    """
     figure = Figure(figsize=(12, 3.6), layout="constrained")
     loss, abs_rel, rmse = figure.subplots(1, 3)
     _plot(
@@ -203,7 +197,7 @@ def plot_curves(history: Sequence[dict[str, float]], saved_epochs: Sequence[int]
     )
     _plot(abs_rel, "absolute relative error", history, {"abs_rel": "validation"}, saved_epochs)
     _plot(rmse, "RMSE (m)", history, {"rmse": "validation"}, saved_epochs)
-    return figure
+    atomic.write_bytes(folder / f"{name}.png", encoded(figure, 100))
 
 
 def _plot(

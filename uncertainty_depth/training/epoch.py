@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.optim.swa_utils import AveragedModel
 from tqdm import tqdm
 
@@ -63,7 +63,11 @@ def train_epoch(
             images, depth_m = augment(images, depth_m, generator, other_cameras)
         if sparse_input is not None:
             images, depth_m = with_sparse_input(images, depth_m, sparse_input, generator)
-        total += _step(network, optimizer, objective, images, depth_m) * len(batch)
+        loss = objective(network, images, depth_m)
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        optimizer.step()
+        total += loss.detach() * len(batch)
         if average is not None:
             average.update_parameters(network)
         progress.update()
@@ -90,20 +94,6 @@ def _batches(order: Sequence[int], batch_size: int) -> Iterator[list[int]]:
         part.tolist()
         for part in np.array_split(np.asarray(order), batches_per_epoch(len(order), batch_size))
     )
-
-
-def _step(
-    network: nn.Module,
-    optimizer: torch.optim.Optimizer,
-    objective: Objective,
-    images: Tensor,
-    depth_m: Tensor,
-) -> Tensor:
-    value = objective(network, images, depth_m)
-    optimizer.zero_grad(set_to_none=True)
-    value.backward()
-    optimizer.step()
-    return value.detach()
 
 
 def _device(network: nn.Module) -> torch.device:
@@ -136,8 +126,12 @@ def validate(
         output = network(images)
         valid = torch.isfinite(targets[:, :1])
         pixels = int(valid.sum())
-        errors = _error_sums(output.depth_m[valid].double(), targets[:, :1][valid].double())
+        depth_m = output.depth_m[valid].double()
+        truth_m = targets[:, :1][valid].double()
+        error = depth_m - truth_m
+        log_error = depth_m.log() - truth_m.log()
         loss = objective.loss(output.depth_m, output.scale_m, targets).double()
+        errors = [(error.abs() / truth_m).sum(), error.square().sum(), log_error.square().sum()]
         sums += torch.stack([loss * pixels, *errors]).cpu()
         count += pixels
     mean_loss, abs_rel, mean_square, mean_square_log = (sums / count).tolist()
@@ -147,14 +141,3 @@ def validate(
         "rmse": math.sqrt(mean_square),
         "rmse_log": math.sqrt(mean_square_log),
     }
-
-
-def _error_sums(depth_m: Tensor, truth_m: Tensor) -> list[Tensor]:
-    """Return the sums of the relative, the squared and the squared logarithmic errors."""
-    error = depth_m - truth_m
-    log_error = depth_m.log() - truth_m.log()
-    return [
-        (error.abs() / truth_m).sum(),
-        error.square().sum(),
-        log_error.square().sum(),
-    ]

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,6 @@ from uncertainty_depth.errors import ModelError, SourceError
 from uncertainty_depth.familiarity import Familiarity, pooled
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.network.deployment import choose_device
-from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.network.encoder import download
 from uncertainty_depth.training.frames import TrainingFrames
 
@@ -96,26 +94,19 @@ def add_familiarity(folder: Path, frames: TrainingFrames, device: str = "auto") 
         ModelError: the network has too many features to tell them apart.
     """
     model = read(folder)
-    network = model.load(model.members[-1]).to(choose_device(device))
+    place = choose_device(device)
+    network = model.load(model.members[-1]).to(place)
     selection = range(0, len(frames), -(-len(frames) // MAX_FRAMES))
-    fitted = fit(_features(network, frames, selection))
-    familiarity.write(model.path, fitted)
-    return fitted
-
-
-@torch.inference_mode()
-def _features(
-    network: DepthNetwork, frames: TrainingFrames, indices: Sequence[int]
-) -> NDArray[np.float32]:
-    """Return the features of frames, (N, D)."""
-    device = next(network.parameters()).device
     rows = []
-    for start in range(0, len(indices), BATCH):
-        images, _ = frames.batch(list(indices[start : start + BATCH]), device)
-        rows += download([pooled(network.encode(images))])
+    with torch.inference_mode():
+        for start in range(0, len(selection), BATCH):
+            images, _ = frames.batch(selection[start : start + BATCH], place)
+            rows += download([pooled(network.encode(images))])
     features = np.concatenate(rows)
     if features.shape[1] > MAX_FEATURES:
         raise ModelError(
             f"the encoder has {features.shape[1]} features; expected at most {MAX_FEATURES}"
         )
-    return features
+    fitted = fit(features)
+    familiarity.write(model.path, fitted)
+    return fitted

@@ -112,12 +112,6 @@ class TrainingFrames:
             checksum = zlib.crc32(array.tobytes(), checksum)
         return f"{len(self)}-{checksum:08x}"
 
-    def fraction_outside(self, min_m: float, max_m: float) -> float:
-        """Return the fraction of known pixels outside a depth range."""
-        valid_depths = [depth[~np.isnan(depth)] for depth in self.depths_m]
-        outside = sum(int(((values < min_m) | (values > max_m)).sum()) for values in valid_depths)
-        return outside / sum(values.size for values in valid_depths)
-
 
 def read_frames(
     source: Source, size: tuple[int, ...], max_frames: int = 0, canonical: float = 0.0
@@ -141,21 +135,17 @@ def read_frames(
             frames.skipped[record.reason] += 1
         else:
             frames.add(record, width, height)
-    _report(selected, frames)
-    return frames
-
-
-def _report(source: Source, frames: TrainingFrames) -> None:
     losses = ", ".join(f"{reason}: {count}" for reason, count in sorted(frames.skipped.items()))
     if len(frames) < 2:
         raise SourceError(
             f"{source.name} has {len(frames)} frames with ground truth "
             f"({losses or 'none skipped'}); expected at least 2 to train on"
         )
-    for note in source.notes:
+    for note in selected.notes:
         logger.warning("%s", note)
     if losses:
         logger.warning("%s: %d frames to train on, skipped %s", source.name, len(frames), losses)
+    return frames
 
 
 def split(count: int, validation_fraction: float, seed: int) -> tuple[list[int], list[int]]:

@@ -6,9 +6,8 @@ from __future__ import annotations
 import fcntl
 import logging
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -159,13 +158,6 @@ class ModelRun:
             self.folder, served(self.plan, histories), self.plan[0].training.method, content
         )
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Lock `model.json` against other processes; the kernel unlocks it if this one dies."""
-        with (self.folder / ".lock").open("w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
-
     def finish(self) -> None:
         """Complete `model.json` and remove all temporary files."""
         self.describe(self.histories(), finished=True)
@@ -199,7 +191,10 @@ class MemberRun:
         self.member = model.plan[number]
         self.training = self.member.training
         self.indices = self.member.frames(model.indices)
-        self.objective = self.member.objective_in(model.folder, model.device)
+        self.objective = self.member.objective
+        if self.member.targets is not None:  # the members that it learns from are in the folder
+            targets = self.member.targets(model.folder, model.device)
+            self.objective = replace(self.objective, targets=targets)
         self.curves = model.named(CURVES, number)
         self.checkpoint = model.checkpoint(number)
         self.label = (
@@ -213,9 +208,16 @@ class MemberRun:
         self.history = checkpoint.read(self.checkpoint).history
         if not self.history:
             self._start()
-        self.average = make_average(self.network, self.training)
+        self.average: AveragedModel | None = None
+        if self.training.average_decay:
+            # It lies nearer the middle of a wide minimum than the last step does, which serves
+            # images unlike the training's (Izmailov et al. 2018; Arpit et al. 2022).
+            follow = get_ema_multi_avg_fn(self.training.average_decay)
+            self.average = AveragedModel(self.network, multi_avg_fn=follow, use_buffers=True)
         if self.history:
-            self._restore()
+            checkpoint.restore(self.checkpoint, self.network, self.optimizer, self.average)
+            epochs = len(self.errors)
+            logger.info("%sresuming %s after epoch %d", self.label, model.folder, epochs)
 
     @property
     def result(self) -> DepthNetwork:
@@ -280,7 +282,9 @@ class MemberRun:
             abs_rel=f"{errors['abs_rel']:.3f}",
             rmse=f"{errors['rmse']:.3f} m",
         )
-        with model.locked():
+        # Other processes wait to write `model.json`; the kernel unlocks it if this one dies.
+        with (model.folder / ".lock").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
             self._save(epoch)
 
     def _start(self) -> None:
@@ -299,12 +303,6 @@ class MemberRun:
             self.indices[:: math.ceil(len(self.indices) / EXAMPLES)], self.model.device
         )
         return images, self.objective.targets(images, depth_m)
-
-    def _restore(self) -> None:
-        checkpoint.restore(self.checkpoint, self.network, self.optimizer, self.average)
-        logger.info(
-            "%sresuming %s after epoch %d", self.label, self.model.folder, len(self.errors)
-        )
 
     def _save(self, epoch: int) -> None:
         """Write weights and tables, then the checkpoint.
@@ -343,18 +341,6 @@ def make_optimizer(network: DepthNetwork, training: TrainingConfig) -> torch.opt
         if weights
     ]
     return torch.optim.AdamW(groups, weight_decay=training.weight_decay)
-
-
-def make_average(network: DepthNetwork, training: TrainingConfig) -> AveragedModel | None:
-    """Return an exponential moving average of weights and BatchNorm statistics; None without one.
-
-    It lies nearer the middle of a wide minimum than the last step does, which serves images unlike
-    the training's (Izmailov et al. 2018; Arpit et al. 2022).
-    """
-    if not training.average_decay:
-        return None
-    follow = get_ema_multi_avg_fn(training.average_decay)
-    return AveragedModel(network, multi_avg_fn=follow, use_buffers=True)
 
 
 def create(model: ModelRun) -> None:

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -22,9 +21,6 @@ from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.network.deployment import has_bfloat16, prepare
 from uncertainty_depth.network.depth_network import RELATIVE_SCALE
-
-if TYPE_CHECKING:
-    from uncertainty_depth.uncertainty import Estimator
 
 Loss = Callable[[Tensor, Tensor | None, Tensor], Tensor]
 
@@ -181,30 +177,22 @@ def autocast(device: torch.device) -> torch.autocast:
     return torch.autocast(device.type, torch.bfloat16, enabled=has_bfloat16(device))
 
 
-class PredictionOf:
-    """Mean and total standard deviation of any method, at every pixel.
+def prediction_of(teacher: Path | str, folder: Path, device: torch.device) -> Targets:
+    """Return the targets of another model: its own method and all members, uncalibrated.
 
-    mc_dropout drops the same units in every image.
+    They are mean and total sigma at every pixel, (B, 2, h, w), metres. mc_dropout drops the same
+    units in every image.
     """
-
-    def __init__(self, estimator: Estimator, config: PredictorConfig) -> None:
-        self.estimator = estimator
-        self.config = config
-
-    def __call__(self, images: Tensor, depth_m: Tensor) -> Tensor:
-        """Return mean and sigma, (B, 2, h, w), metres."""
-        estimates = [self.estimator.estimate(image, 0, self.config) for image in images.split(1)]
-        return torch.stack([estimate.stacked() for estimate in estimates])
-
-
-def prediction_of(teacher: Path | str, folder: Path, device: torch.device) -> PredictionOf:
-    """Return the targets of another model: its own method and all members, uncalibrated."""
     from uncertainty_depth.uncertainty import ESTIMATORS  # which only a distillation needs
 
     model = read(teacher)
-    estimator = ESTIMATORS[model.method].load(
-        model, partial(prepare, device=device, precision="fp32")
-    )
-    return PredictionOf(
-        estimator, PredictorConfig(samples=max(len(model.members), PredictorConfig().samples))
-    )
+    place = partial(prepare, device=device, precision="fp32")
+    estimator = ESTIMATORS[model.method].load(model, place)
+    samples = max(len(model.members), PredictorConfig().samples)
+    config = PredictorConfig(samples=samples)
+
+    def targets(images: Tensor, depth_m: Tensor) -> Tensor:
+        estimates = [estimator.estimate(image, 0, config) for image in images.split(1)]
+        return torch.stack([estimate.stacked() for estimate in estimates])
+
+    return targets

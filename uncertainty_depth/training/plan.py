@@ -93,12 +93,6 @@ class Member:
         random = np.random.default_rng(self.training.seed)
         return sorted(random.choice(indices, len(indices)).tolist())
 
-    def objective_in(self, folder: Path, device: torch.device) -> Objective:
-        """Return the objective; the members that it learns from must be in the folder."""
-        if self.targets is None:
-            return self.objective
-        return replace(self.objective, targets=self.targets(folder, device))
-
 
 INHERITED = (
     "loss",
@@ -266,12 +260,11 @@ def make_plan(network: NetworkConfig, training: TrainingConfig) -> list[Member]:
             f"encoder_weights is {training.encoder_weights!r}, but --from "
             f"{training.from_model} brings the encoder's weights; expected one of the two"
         )
-    plan = PLANS.get(training.method, _one)(network, training)
+    if training.method in PLANS:
+        plan = PLANS[training.method](network, training)
+    else:
+        plan = [make_member("best", network, training, training.seed)]
     return with_starting_weights(plan, training.from_model) if training.from_model else plan
-
-
-def _one(network: NetworkConfig, training: TrainingConfig) -> list[Member]:
-    return [make_member("best", network, training, training.seed)]
 
 
 def _ensemble(network: NetworkConfig, training: TrainingConfig) -> list[Member]:

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from uncertainty_depth import strict
 from uncertainty_depth.config import NetworkConfig, TrainingConfig
 from uncertainty_depth.errors import ConfigError, ModelError
-from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.focal_length import camera_ranges, relative_focal_length
 from uncertainty_depth.geometry.resampling import resample_depth
 from uncertainty_depth.model_location import MAX_BYTES
@@ -51,20 +50,14 @@ def domain(frames: TrainingFrames, indices: Sequence[int]) -> dict[str, Any]:
     cameras = [frames.cameras[index] for index in indices]
     camera: dict[str, Any] | None = camera_ranges(cameras)
     if camera is not None:
-        camera = {**camera, "relative_focal_length": _relative_focal_lengths(cameras)}
+        lengths = [relative_focal_length(one) for one in cameras]
+        calibrated = [length for length in lengths if length is not None]
+        limits = (min(calibrated), max(calibrated)) if calibrated else None
+        camera["relative_focal_length"] = limits and [round(limit, 6) for limit in limits]
     return {
         "camera": camera,
         "median_depth_m": median_depth(depths_m),
     }
-
-
-def _relative_focal_lengths(cameras: Sequence[Camera | None]) -> list[float] | None:
-    """Return [min, max] over the calibrated cameras; None without any."""
-    lengths = [relative_focal_length(camera) for camera in cameras]
-    calibrated = [length for length in lengths if length is not None]
-    if not calibrated:
-        return None
-    return [round(min(calibrated), 6), round(max(calibrated), 6)]
 
 
 def median_depth(depths_m: Sequence[NDArray[np.floating]]) -> list[list[float | None]]:
@@ -77,11 +70,9 @@ def median_depth(depths_m: Sequence[NDArray[np.floating]]) -> list[list[float | 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "All-NaN slice encountered")
         median = np.nanmedian(np.stack(resampled), axis=0)
-    return [list(map(_millimetres, row)) for row in median]
-
-
-def _millimetres(depth_m: np.floating) -> float | None:
-    return None if np.isnan(depth_m) else round(float(depth_m), 3)
+    return [
+        [None if np.isnan(depth) else round(float(depth), 3) for depth in row] for row in median
+    ]
 
 
 FREE = {"processes"}
@@ -197,7 +188,9 @@ def start(
 
 def _fraction_outside(frames: TrainingFrames, source: str, low: float, high: float) -> float:
     """Return the fraction of ground truth that the network cannot predict, and warn of it."""
-    outside = frames.fraction_outside(low, high)
+    known = [depth[~np.isnan(depth)] for depth in frames.depths_m]
+    count = sum(int(((values < low) | (values > high)).sum()) for values in known)
+    outside = count / sum(values.size for values in known)
     if outside == 1:
         raise ConfigError(
             f"depth_range is {low:g} to {high:g} m, and no ground truth of {source} lies in it; "
@@ -219,25 +212,21 @@ def results(
     plan: Sequence[Member], histories: Sequence[Sequence[dict[str, float]]], finished: bool
 ) -> dict[str, Any]:
     """Return the results of the epochs so far as plain values, by member if there are several."""
-    by_member = {
-        member.name: _result(member, history)
-        for member, history in zip(plan, histories, strict=False)
-        if history
-    }
+    by_member = {}
+    for member, history in zip(plan, histories, strict=False):
+        if history:
+            errors = schedule.validation_errors(history)
+            saved = schedule.saved_epochs(errors, member.training)
+            by_member[member.name] = {
+                "seed": member.training.seed,
+                "epochs": len(history),
+                "kept_epochs": [epoch + 1 for epoch in saved],
+                "stopped_improving_at_epoch": schedule.plateau(errors, member.training.patience),
+                "last_epoch": history[-1],
+            }
     return {
         "finished": finished,
         **(by_member[plan[0].name] if len(plan) == 1 else {"members": by_member}),
-    }
-
-
-def _result(member: Member, history: Sequence[dict[str, float]]) -> dict[str, Any]:
-    errors = schedule.validation_errors(history)
-    return {
-        "seed": member.training.seed,
-        "epochs": len(history),
-        "kept_epochs": [epoch + 1 for epoch in schedule.saved_epochs(errors, member.training)],
-        "stopped_improving_at_epoch": schedule.plateau(errors, member.training.patience),
-        "last_epoch": history[-1],
     }
 
 

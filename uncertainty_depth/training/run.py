@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +26,8 @@ from uncertainty_depth.training.member_run import (
     create,
     initial_network,
 )
-from uncertainty_depth.training.plan import Member, make_plan, provenance, settle
+from uncertainty_depth.training.plan import make_plan, provenance, settle
 from uncertainty_depth.training.record import OriginalRun
-from uncertainty_depth.training.side_by_side import processes_for, train_side_by_side
 
 logger = logging.getLogger(__name__)
 
@@ -79,7 +77,9 @@ def train(
         clean(output, plan)
         logger.info("the training in %s is complete", output)
         return output
-    _try_architectures(plan)
+    with torch.random.fork_rng():  # a damaged encoder is reported before training
+        for member in {(member.network, member.start): member for member in plan}.values():
+            initial_network(member)
     device = choose_device(training.device)
     frames = read_frames(
         source, network.input_size, training.max_frames, network.canonical_focal_length
@@ -89,13 +89,22 @@ def train(
     described = record.start(source.name, frames, network, training, indices, held_out)
     described |= provenance(plan)
     described["source_options"] = to_mapping(source_options or SourceConfig())
-    _refuse_other_frames(before, described["fingerprint"], source.name, output)
+    if before is not None and before.fingerprint not in ("", described["fingerprint"]):
+        raise SourceError(
+            f"the frames of {source.name} are not those the training in {output} was started "
+            "with; expected the same source"
+        )
     model = ModelRun(output, plan, frames, indices, held_out, device, described)
     with torch.random.fork_rng():
         create(model)
         numbers = model.unfinished()
-        processes = processes_for(model, numbers, training.processes)
+        has_all_gpus = device.type == "cuda" and device.index is None
+        gpus = torch.cuda.device_count() if has_all_gpus else 1
+        independent = sum(plan[number].targets is None for number in numbers)
+        processes = min(training.processes or gpus, independent)
         if processes > 1:
+            from uncertainty_depth.training.side_by_side import train_side_by_side
+
             train_side_by_side(model, numbers, processes)
         else:
             for number in numbers:
@@ -132,20 +141,3 @@ def _before(output: Path, options: dict[str, Any], resume: bool) -> OriginalRun 
     defaults = {**to_mapping(NetworkConfig()), **to_mapping(TrainingConfig())}
     record.refuse_other_options({**defaults, **before.options}, options, output)
     return before
-
-
-def _refuse_other_frames(
-    before: OriginalRun | None, fingerprint: str, source: str, output: Path
-) -> None:
-    if before is not None and before.fingerprint not in ("", fingerprint):
-        raise SourceError(
-            f"the frames of {source} are not those the training in {output} was started with; "
-            "expected the same source"
-        )
-
-
-def _try_architectures(plan: Sequence[Member]) -> None:
-    """Build every network once, so that a damaged encoder is reported before training."""
-    with torch.random.fork_rng():
-        for member in {(member.network, member.start): member for member in plan}.values():
-            initial_network(member)

@@ -36,13 +36,6 @@ CONTEXT = multiprocessing.get_context("spawn")
 """A fork of a process with threads, or with CUDA, may hang."""
 
 
-def processes_for(model: ModelRun, numbers: Sequence[int], requested: int) -> int:
-    """Return how many of these members to train in parallel; `requested` = 0 means one per GPU."""
-    has_all_gpus = model.device.type == "cuda" and model.device.index is None
-    gpus = torch.cuda.device_count() if has_all_gpus else 1
-    return min(requested or gpus, sum(model.plan[number].targets is None for number in numbers))
-
-
 def train_side_by_side(model: ModelRun, numbers: Sequence[int], processes: int) -> None:
     """Train these members, at most `processes` at a time.
 
