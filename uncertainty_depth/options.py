@@ -69,32 +69,29 @@ def option(
     return dataclasses.field(default=default, metadata=metadata)
 
 
-@cache
 def element_type(config_class: type, name: str) -> type:
     """Return the scalar type of a field: int for `int`, float for `tuple[float, float]`."""
-    hint = typing.get_type_hints(config_class)[name]
+    hint = _hints(config_class)[name]
     scalar: type = typing.get_args(hint)[0] if typing.get_origin(hint) is tuple else hint
     return scalar
 
 
 @cache
-def _fixed_length(config_class: type, name: str) -> int | None:
-    """Return the number of values of a `tuple[int, int]`; None for any other type."""
-    hint = typing.get_type_hints(config_class)[name]
-    types = typing.get_args(hint)
-    return len(types) if typing.get_origin(hint) is tuple and ... not in types else None
+def _hints(config_class: type) -> dict[str, Any]:
+    return typing.get_type_hints(config_class)
 
 
 def check(config: Any) -> None:
     """Raise `ConfigError` for the first field of a wrong type, out of range or not a choice."""
+    config_class: type = type(config)
     for field in dataclasses.fields(config):
         value = getattr(config, field.name)
         is_tuple = isinstance(field.default, tuple) and isinstance(value, tuple)
         elements = value if is_tuple else (value,)
-        number = _fixed_length(type(config), field.name)
-        if number is not None and len(elements) != number:
-            raise ConfigError(f"{field.name} is {value!r}; expected {number} values")
-        expected = element_type(type(config), field.name)
+        types = typing.get_args(_hints(config_class)[field.name])
+        if types and ... not in types and len(elements) != len(types):
+            raise ConfigError(f"{field.name} is {value!r}; expected {len(types)} values")
+        expected = element_type(config_class, field.name)
         choices = field.metadata["choices"]
         minimum = field.metadata["minimum"]
         maximum = field.metadata["maximum"]
