@@ -146,6 +146,7 @@ def test_copies_of_a_few_frames_earn_no_green_line(damage, moments_of, model):
     assert evaluation.views.repeated == 90
     verdict = judge(evaluation, model, [])
     assert {line.color for line in verdict.lines[:3]} == {"grey"}
+    assert verdict.blocks <= 6
     assert any("90 of 96 frames have the scores of an earlier frame" in n for n in verdict.notes)
 
 

@@ -72,30 +72,37 @@ class Resampled:
     Attributes:
         total: sums over all frames, one row.
         replicates: `REPLICATES` rows.
-        blocks: number of blocks to draw from.
+        blocks: number of blocks drawn in a replicate.
         has_intervals: whether there are enough views for an interval.
     """
 
-    def __init__(self, metrics: OnlineMetrics, dependence: Dependence | None = None) -> None:
+    def __init__(
+        self,
+        metrics: OnlineMetrics,
+        repeated: float = 0.0,
+        dependence: Dependence | None = None,
+    ) -> None:
         """Draw the replicates.
 
         Args:
             metrics: of at least one frame.
+            repeated: fraction of the frames that repeat earlier ones, which are no new evidence:
+                only as many blocks are drawn as the others make.
             dependence: of neighbouring state blocks; if None, that of `metrics`. The same one
                 draws the same frames from equal blocks.
         """
         table = metrics.blocks.table()
         number = len(table)
         self.total = metrics.total()
-        self.has_intervals = number >= MIN_VIEWS
+        self.has_intervals = (1 - repeated) * number >= MIN_VIEWS
         length, correlation = dependence or dependence_of(metrics)
         starts = np.arange(0, max(number - length // 2, 1), length)
-        self.blocks = len(starts)
+        self.blocks = max(round((1 - repeated) * len(starts)), 1)
         self._widening = _widening(self.blocks, length, correlation)
         drawn = {name: _joined(name, table[name], starts) for name in BLOCK.names or ()}
         random = np.random.default_rng(SEED)
         weights = random.multinomial(
-            self.blocks, np.full(self.blocks, 1 / self.blocks), REPLICATES
+            self.blocks, np.full(len(starts), 1 / len(starts)), REPLICATES
         )
         self.replicates = Sums(drawn, weights.astype(np.float64), metrics.config.alpha)
 

@@ -126,7 +126,7 @@ def compare(reports: Sequence[SavedReport], worst_frames: int = 5) -> Comparison
     pairs = zip(reports, tables, strict=True)
     scored = [_scored_again(report, table, common) for report, table in pairs]
     dependence = dependence_of(*scored)
-    samples = [Resampled(metrics, dependence) for metrics in scored]
+    samples = [Resampled(metrics, dependence=dependence) for metrics in scored]
     rows = tuple(_rows(reports, samples))
     worst = tuple(_worst(paired, series, index, worst_frames) for index in range(len(reports)))
     notes = tuple(_notes(reports, names, tables, common))

@@ -28,6 +28,7 @@ from uncertainty_depth.metrics.frame import ScoredPixels
 from uncertainty_depth.metrics.state import Block
 from uncertainty_depth.options import changed, takes_options
 from uncertainty_depth.records import DepthPrediction, Frame, Skipped
+from uncertainty_depth.report.bootstrap import Resampled
 from uncertainty_depth.report.examples import Example, Examples
 from uncertainty_depth.report.frame_table import FrameName, FrameTable, SavedFrames
 from uncertainty_depth.report.positions import Positions
@@ -174,6 +175,11 @@ class Evaluation:
             prediction=DepthPrediction(depth_m, sigma_m),
         )
         return self.add(frame)
+
+    def resampled(self) -> Resampled:
+        """Return the bootstrap replicates of all frames, at least one, for intervals."""
+        views = self.evaluated - self.views.still
+        return Resampled(self.metrics, self.views.repeated / max(views, 1))
 
     def verdict(self, law: str = "gaussian") -> Verdict:
         """Return the verdict on all frames so far; as text it is what a terminal shows.

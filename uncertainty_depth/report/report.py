@@ -158,7 +158,7 @@ def _write_files(
 
 def summarize(evaluation: Evaluation, context: Context) -> dict[str, Any]:
     """Return the content of `summary.json`: the metrics, and how to reproduce them."""
-    sample = Resampled(evaluation.metrics) if evaluation.evaluated else None
+    sample = evaluation.resampled() if evaluation.evaluated else None
     verdict = judge(evaluation, context.model, context.trained_on, sample, context.calibrated_on)
     metrics = metrics_with_intervals(evaluation, sample)
     results = [outcome(requirement, metrics) for requirement in context.requirements]

@@ -40,9 +40,6 @@ if TYPE_CHECKING:
 
 MANY_STILL = 0.5
 """With a greater fraction of frames that show what the frame before shows it is said."""
-MAX_REPEATED = 0.01
-"""With a greater fraction of frames that repeat earlier ones no line is green: its intervals are
-too narrow."""
 MAX_CHECKS_IN_LINE = 2
 HEADLINES = {RED: "do not trust", GREEN: "can be trusted here", GREY: "cannot tell"}
 USEFUL = {"depth.a1": 0.8, "depth.within_10_percent": 0.5}
@@ -119,7 +116,7 @@ def judge(
     """
     if not evaluation.evaluated:
         return Verdict(GREY, nothing_scored(evaluation))
-    sample = sample or Resampled(evaluation.metrics)
+    sample = sample or evaluation.resampled()
     checks = {
         "depth": judgement.depth_checks(sample, model),
         "order": judgement.order_checks(sample, model),
@@ -127,14 +124,12 @@ def judge(
     }
     if not is_recorded(model):
         checks["domain"] = domain_checks(sample, evaluation.cameras, model, trained_on)
-    doubt = _doubt(evaluation, sample)
     few = _few(sample)
-    size_doubt = "; ".join(calibrated_on) or doubt
-    doubts = {"depth": doubt, "order": doubt, "size": size_doubt, "domain": few}
+    size_doubt = "; ".join(calibrated_on) or few
     lines = tuple(
         Line(name, GREY, evaluation.without_size, ())
         if name == "size" and evaluation.without_size
-        else _line(name, line_checks, doubts.get(name, ""))
+        else _line(name, line_checks, size_doubt if name == "size" else few)
         for name, line_checks in checks.items()
     )
     color = _worst([line.color for line in lines])
@@ -163,17 +158,8 @@ def nothing_scored(evaluation: Evaluation) -> str:
     return f"no frame could be scored: {reasons or 'none was read'}"
 
 
-def _doubt(evaluation: Evaluation, sample: Resampled) -> str:
-    """Return why no line that depends on intervals can be green; empty if one can."""
-    few = _few(sample)
-    if few:
-        return few
-    if evaluation.views.repeated > MAX_REPEATED * evaluation.evaluated:
-        return "too many repeated frames for a green line"
-    return ""
-
-
 def _few(sample: Resampled) -> str:
+    """Return why no line can be green, whatever its checks are; empty if one can."""
     enough = sample.has_intervals and sample.blocks >= MIN_BLOCKS
     return "" if enough else "too few frames for a green line"
 
@@ -258,8 +244,8 @@ def _notes(
     if evaluation.views.repeated:
         notes.append(
             f"{evaluation.views.repeated} of {evaluation.evaluated} frames have the scores of an "
-            "earlier frame (a bag that loops, a copy, a simulation that stands still): intervals "
-            "are too narrow; play a bag once, or move the robot"
+            "earlier frame (a bag that loops, a copy, a simulation that stands still) and are no "
+            "new evidence"
         )
     if "head" not in model:
         notes.append("the model has no description: sigma is judged as that of a Gaussian")

@@ -2,8 +2,8 @@
 """Frames that show what an earlier frame showed are no new evidence.
 
 A camera that stands still: the frame belongs to the block of the frame before. A bag that loops, a
-copied recording, also with a scale or some noise: the frame is counted, and too many of them allow
-no green line. Stamps do not matter: a bag that loops may have new ones.
+copied recording, also with a scale or some noise: the frame is counted, and intervals are those of
+the other frames' number. Stamps do not matter: a bag that loops may have new ones.
 """
 
 from __future__ import annotations

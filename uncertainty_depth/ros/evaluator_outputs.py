@@ -26,7 +26,6 @@ from std_msgs.msg import Float64, Header
 from uncertainty_depth.metrics import OnlineMetrics
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.report import report
-from uncertainty_depth.report.bootstrap import Resampled
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.images import DEPTH_COLORS, SIGMA_COLORS, colorize, thicken
 from uncertainty_depth.report.plots import small_sparsification_figure
@@ -213,7 +212,7 @@ class EvaluatorReports:
                 logger.exception("metrics of all frames were not published")
 
     def _judge(self, evaluation: Evaluation, context: Context) -> None:
-        sample = Resampled(evaluation.metrics) if evaluation.evaluated else None
+        sample = evaluation.resampled() if evaluation.evaluated else None
         results = []
         if context.requirements:  # else no interval of a metric is computed
             metrics = metrics_with_intervals(evaluation, sample)
