@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -77,18 +78,38 @@ def curves_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(member_run, "write_plot", write)
 
 
-@pytest.fixture
-def plots_without_pixels(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the figures of reports, and do not draw them; LiDAR on an image is none of them."""
-    from uncertainty_depth.report import plots
-
-    monkeypatch.setattr(plots, "encoded", lambda *_: b"")
-
-
-@pytest.fixture
-def without_plots(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="session", autouse=True)
+def no_plots() -> Iterator[None]:
     """Write reports without their plots, which take longer than what most tests are about."""
     from uncertainty_depth.report import report
     from uncertainty_depth.report.page import Images
 
-    monkeypatch.setattr(report, "draw", lambda *_: Images({}))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(report, "draw", lambda *_: Images({}))
+        yield
+
+
+@pytest.fixture(scope="session")
+def drawing() -> Callable[[], AbstractContextManager[None]]:
+    """Return a context in which reports are written with their plots."""
+    from uncertainty_depth.report import plots, report
+
+    @contextmanager
+    def draws() -> Iterator[None]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(report, "draw", plots.draw)
+            yield
+
+    return draws
+
+
+@pytest.fixture
+def plots_without_pixels(
+    drawing: Callable[[], AbstractContextManager[None]], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """Make the figures of reports, and do not draw them; LiDAR on an image is none of them."""
+    from uncertainty_depth.report import plots
+
+    monkeypatch.setattr(plots, "encoded", lambda *_: b"")
+    with drawing():
+        yield

@@ -17,9 +17,6 @@ from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.metrics.registry import METRICS, flatten
 from uncertainty_depth.report.saved_state import merge, read_report
 
-# The fixtures draw theirs: they are set up before the plots are left out.
-pytestmark = pytest.mark.usefixtures("without_plots")
-
 WORLD = "synthetic:worlds=2,frames=4,width=80,height=60,rings=16"
 TINY = "--backbone tiny --set decoder_width=16 --input-size 64 48 --head laplace"
 
@@ -53,14 +50,11 @@ def model(bag, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def report(bag, model, tmp_path_factory):
+def report(bag, model, tmp_path_factory, drawing):
     path = tmp_path_factory.mktemp("reports")
-    assert (
-        run(
-            f"evaluate {bag} --model {model} --output {path}/report --write-bag {path}/predictions"
-        )
-        == 0
-    )
+    with drawing():
+        output = f"--output {path}/report --write-bag {path}/predictions --set example_frames=2"
+        assert run(f"evaluate {bag} --model {model} {output}") == 0
     return path
 
 
@@ -113,7 +107,7 @@ def test_report_says_that_the_model_was_trained_on_the_source(
     )
     assert sentence in summary_of(report / "report")["notes"]
     assert sentence in (report / "report" / "report.html").read_text()
-    for source, said in ((str(bag), True), ("synthetic:worlds=1,frames=1,seed=9", False)):
+    for source, said in ((str(bag), True), (f"{WORLD},seed=9", False)):
         caplog.clear()
         assert (
             run(

@@ -201,7 +201,6 @@ def test_the_folder_keeps_what_the_map_was_fitted_to(calibrated, bag):
     assert fitted.camera["aspect"] == [round(96 / 72, 6)] * 2
 
 
-@pytest.mark.usefixtures("without_plots")
 def test_a_map_of_other_data_is_said_by_the_report_and_the_log(model, bag, tmp_path, caplog):
     """A map fitted to narrow rooms: the bag's depths and raw sigmas are outside of its data."""
     fitted = FittedData(("rooms",), 9, 9000, (0.1, 0.2), (1e-9,) * 7, None)

@@ -11,8 +11,6 @@ from uncertainty_depth.frames.recording import Recording
 from uncertainty_depth.model_location import SHIPPED_MODEL
 from uncertainty_depth.report import saved_state
 
-pytestmark = pytest.mark.usefixtures("without_plots")
-
 SOURCE = "synthetic:worlds=1,frames=12,width=64,height=48,rings=16"
 
 

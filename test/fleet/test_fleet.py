@@ -18,8 +18,6 @@ from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.fleet import local
 from uncertainty_depth.fleet.folder import FleetSource, open_fleet
 from uncertainty_depth.interrupt import Interrupt
-from uncertainty_depth.report import report
-from uncertainty_depth.report.page import Images
 
 FRAMES = 4
 
@@ -51,14 +49,6 @@ def sources(tmp_path_factory):
 def evaluate(sources, output, *options):
     quick = ["--set", "example_frames=0"]
     return main(["evaluate", *sources, "--output", str(output), *quick, *options])
-
-
-@pytest.fixture(scope="module", autouse=True)
-def no_plots_in_this_process():
-    """The reports of the sources have theirs, drawn by the workers."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(report, "draw", lambda *_: Images({}))
-        yield
 
 
 @pytest.fixture(scope="module")

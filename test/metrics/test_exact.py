@@ -294,8 +294,10 @@ def test_size_is_scipys(errors, law):
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("distance", [0.0, 1e-9, 0.3, 1.7, 8.99, 9.0, 40.0])
 def test_crps_is_the_integral_of_its_definition(law, distance):
+    cdf = LAWS[law](1.0).cdf
+
     def squared_gap(value):
-        return (LAWS[law](1.0).cdf(value) - (value >= distance)) ** 2
+        return (cdf(value) - (value >= distance)) ** 2
 
     below = scipy.integrate.quad(squared_gap, -60, min(distance, 59), limit=200)[0]
     above = scipy.integrate.quad(squared_gap, distance, distance + 60, limit=200)[0]

@@ -5,6 +5,7 @@ Predicted by the shipped network, and by the mean and spread of other NYU frames
 """
 
 import os
+from functools import cache
 from pathlib import Path
 
 import cv2
@@ -47,12 +48,15 @@ def by_statistics(name):
     return np.nanmean(known, axis=0), np.nanstd(known, axis=0)
 
 
+@cache
+def demo():
+    return Predictor(MODEL, PredictorConfig(device="cpu"))
+
+
 def by_network(name):
     """The model of the demo, far from the worlds it was trained on."""
     image = cv2.imread(str(Path(FOLDER) / "nyuv2" / "rgb" / f"{int(name):04d}.jpg"))[..., ::-1]
-    prediction = Predictor(MODEL, PredictorConfig(device="cpu")).predict(
-        np.ascontiguousarray(image), int(name)
-    )
+    prediction = demo().predict(np.ascontiguousarray(image), int(name))
     return prediction.depth_m[CROP], prediction.sigma_m[CROP]
 
 

@@ -316,9 +316,14 @@ def test_blocks_are_merged_in_pairs_and_hold_every_frame(make_pixels, number):
     assert metrics.nbytes < 4_500_000
 
 
+@pytest.fixture(scope="module")
+def twelve_frames(draw):
+    return metrics_of([draw(400, seed) for seed in range(12)])
+
+
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
-def test_the_interval_comes_from_the_function_of_the_value(metric, make_pixels):
-    metrics = metrics_of([make_pixels(400, seed) for seed in range(12)])
+def test_the_interval_comes_from_the_function_of_the_value(metric, twelve_frames):
+    metrics = twelve_frames
     blocks = metrics.blocks.table()
     weights = np.random.default_rng(0).multinomial(12, np.full(12, 1 / 12), 5).astype(float)
     rows = metric.values(Sums(blocks, np.vstack((np.ones(12), weights)), 0.95))

@@ -18,8 +18,6 @@ from uncertainty_depth.frames.source import checked, open_source
 from uncertainty_depth.predictions.interpreter import Interpreter
 from uncertainty_depth.report.evaluation import evaluate
 
-pytestmark = pytest.mark.usefixtures("without_plots")
-
 TOPICS = ("/stereo/depth/image", "/stereo/confidence")
 FRAMES = 4
 

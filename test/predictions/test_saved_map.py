@@ -72,7 +72,6 @@ def test_a_map_of_another_confidence_is_refused(options, words, tmp_path):
         Interpreter(config, EvaluationConfig())
 
 
-@pytest.mark.usefixtures("without_plots")
 @pytest.mark.parametrize("has_confidence", [True, False])
 def test_from_a_bag_to_metres_and_back_by_the_command(
     has_confidence, write_camera, tmp_path, capsys

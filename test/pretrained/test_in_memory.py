@@ -35,7 +35,7 @@ def test_a_saved_model_predicts_what_it_does_wrapped(metric, saved, tmp_path):
     assert (found.method, found.depth_range) == (wrapped.method, wrapped.depth_range)
 
 
-def test_commands_take_a_folder_of_save_pretrained(saved, tmp_path, capsys, caplog, without_plots):
+def test_commands_take_a_folder_of_save_pretrained(saved, tmp_path, capsys, caplog):
     folder = str(saved("depth_anything_metric"))
     photo = tmp_path / "photo.png"
     cv2.imwrite(str(photo), np.full((48, 64, 3), 90, np.uint8))
@@ -84,7 +84,7 @@ def test_what_gives_no_metres_is_refused(family, words, saved, tmp_path):
         Predictor(folder)
 
 
-def test_a_relative_network_is_aligned_to_the_ground_truth(saved, tmp_path, capsys, without_plots):
+def test_a_relative_network_is_aligned_to_the_ground_truth(saved, tmp_path, capsys):
     rising = f"{SOURCE},seed=1"  # in it the random network rises with inverse depth
     command = ["evaluate", rising, "--model", str(saved("depth_anything")), *QUICK]
 

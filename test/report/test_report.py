@@ -44,13 +44,14 @@ def evaluation_of(sigma_of, frames=3):
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory):
+def written(tmp_path_factory, drawing):
     evaluation = evaluation_of(
         lambda depth, error, random: error * random.uniform(0.7, 1.4, error.shape) + 0.01
     )
     evaluation.skip(Skipped(9, "bad_image", "..."))
     folder = tmp_path_factory.mktemp("report") / "new" / "folder"
-    return evaluation, folder, report.write(evaluation, folder, CONTEXT)
+    with drawing():
+        return evaluation, folder, report.write(evaluation, folder, CONTEXT)
 
 
 def test_summary_json_has_its_documented_keys(written):
@@ -168,7 +169,6 @@ def test_existing_report_and_unwritable_folder_are_refused(tmp_path):
         report.check_folder(Path("/proc/report"))
 
 
-@pytest.mark.usefixtures("without_plots")
 def test_copy_of_an_evaluation_reports_on_its_own_frames(tmp_path):
     evaluation = evaluation_of(lambda depth, error, random: depth, frames=2)
     moment = pickle.loads(pickle.dumps(copy.deepcopy(evaluation)))

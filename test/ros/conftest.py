@@ -227,7 +227,7 @@ class Graph:
 
 
 @pytest.fixture(autouse=True)
-def quick_reports(without_plots, monkeypatch):
+def quick_reports(monkeypatch):
     """Write the reports of nodes in this process: another one takes seconds to start."""
     if find_spec("rclpy") is not None:
         from uncertainty_depth.report import report

@@ -88,10 +88,7 @@ class Settings(NamedTuple):
 
 
 def check_widening(config: PredictorConfig) -> None:
-    """Raise `ConfigError` if sigma is to be widened with an engine without unfamiliarity.
-
-    `auto` is rejected too: whether sigma is widened would depend on which engine is fastest.
-    """
+    """Raise `ConfigError` if sigma is to be widened with an engine without unfamiliarity."""
     if config.widen_unfamiliar and config.engine != "torch":
         raise ConfigError(
             f"widen_unfamiliar is true, but engine is {config.engine!r}, and unfamiliarity is "
