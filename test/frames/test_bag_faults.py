@@ -286,6 +286,19 @@ def test_from_a_damaged_chunk_on_the_messages_are_counted_as_lost(write_many):
         assert "mcap recover" in damage
 
 
+def test_no_flipped_bit_goes_unseen_in_a_bag_that_was_written_here(write_many):
+    file = next(write_many().glob("*.mcap"))
+    whole = file.read_bytes()
+    for share in (0.2, 0.35, 0.5, 0.65, 0.8):
+        content = bytearray(whole)
+        content[int(share * len(whole))] ^= 4
+        file.write_bytes(content)
+        source = BagSource(file, CONFIG)
+        assert reasons(source)["frame"] < 40
+        (damage,) = source.notes
+        assert "mcap recover" in damage
+
+
 def test_a_cut_sqlite3_bag_is_one_sentence(write_bag, tmp_path):
     filters = dict.fromkeys(
         ("exclude_topics", "include_topics", "exclude_msgtypes", "include_msgtypes"), ()

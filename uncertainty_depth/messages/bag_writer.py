@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import shutil
+import struct
+import sys
+import zlib
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -26,6 +29,11 @@ from rosbags.interfaces import (
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd  # which rosbags needs
+
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.transforms import parameters_from
@@ -46,6 +54,12 @@ LATCHED = Qos(
     False,
 )
 """Quality of service of /tf_static."""
+_MCAP_MAGIC_BYTES = 8
+_MCAP_RECORD = struct.Struct("<BQ")  # kind, length
+_MCAP_CHUNK = 0x06
+_MCAP_DATA_END = 0x0F
+_CHUNK_CHECKSUM = 24  # after its first and last time and its size
+_CHUNK_DATA = _CHUNK_CHECKSUM + 4 + 4 + len("zstd") + 8  # after the compression's name and a size
 _IMAGE_ENCODINGS = {("u1", 3): "rgb8", ("u1", 1): "mono8", ("u2", 1): "16UC1", ("f4", 1): "32FC1"}
 _INTENSITY_POINT = np.dtype([(name, np.float32) for name in ("x", "y", "z", "intensity")])
 
@@ -96,6 +110,8 @@ class BagWriter:
         if error_type is None:
             self._write_static_transforms(0)
             self._writer.close()
+            for file in self.path.glob("*.mcap"):
+                _add_checksums(file)
         else:
             self._writer.abort()
             shutil.rmtree(self.path, ignore_errors=True)
@@ -194,6 +210,22 @@ class BagWriter:
             ]
             transforms_message = _new("tf2_msgs/msg/TFMessage", stamped)
             self.message("/tf_static", stamp_ns, transforms_message, latched=True)
+
+
+def _add_checksums(path: Path) -> None:
+    """Write the checksum of each chunk, which rosbags leaves at 0: none."""
+    with path.open("r+b") as file:
+        kind = 0
+        end = _MCAP_MAGIC_BYTES
+        while kind != _MCAP_DATA_END:
+            file.seek(end)
+            kind, length = _MCAP_RECORD.unpack(file.read(_MCAP_RECORD.size))
+            start = end + _MCAP_RECORD.size
+            end = start + length
+            if kind == _MCAP_CHUNK:
+                content = zstd.decompress(file.read(length)[_CHUNK_DATA:])
+                file.seek(start + _CHUNK_CHECKSUM)
+                file.write(zlib.crc32(content).to_bytes(4, "little"))
 
 
 def _field_offsets(dtype: np.dtype[np.void]) -> dict[str, int]:
