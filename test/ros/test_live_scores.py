@@ -341,6 +341,18 @@ def test_a_raw_ground_truth_image_is_rectified_if_the_maps_are(make, maps, truth
     np.testing.assert_array_equal(scored.frame.ground_truth_m, expected)
 
 
+def test_a_ground_truth_image_of_another_view_is_not_said_to_be_a_lidar_s(make):
+    robot = Robot(make, use_ground_truth_image=True, info=False)
+    robot.info(0)
+    elsewhere = make.camera_info(0, WIDTH, HEIGHT)
+    elsewhere.d = LENS
+    elsewhere.p[2] += 100 * WIDTH
+    robot.add("ground_truth/camera_info", elsewhere)
+    robot.predict(100)
+    robot.truth(100, np.full((HEIGHT, WIDTH), 4.0, np.float32))
+    assert robot.skipped == {"no_valid_pixel": 1}
+
+
 WRONG_GEOMETRY = {
     "only 0.05% of the LiDAR's points fall into the image": lambda robot: robot.scan(
         100, np.concatenate((np.tile([[0.0, 0.0, -4.0]], (2000, 1)), [[0.0, 0.0, 4.0]]))

@@ -217,6 +217,8 @@ class MapAssembly(Assembly):
         )
         if report_image is not None:
             frame = replace(frame, **report_image._asdict())
+        if scan is None:
+            return frame
         sentence = "no LiDAR point projects into the depth image"
         return in_view(frame, f"the image at {name} s: {sentence}")
 
