@@ -343,7 +343,8 @@ def launch(description, start_python, tmp_path, monkeypatch):
         share = tmp_path / "share" / "uncertainty_depth"
         for folder in (index, scripts, share):
             folder.mkdir(parents=True)
-        (index / "uncertainty_depth").touch()
+        for package in ("uncertainty_depth", *(["rviz2"] if "rviz_on_camera" in programs else [])):
+            (index / package).touch()
         (share / "config").symlink_to(ROOT / "config")
         for program, text in programs.items():
             (scripts / program).write_text(f"#!/bin/sh\n{text}\n")
@@ -388,3 +389,24 @@ def test_nothing_is_started_where_rviz_is_asked_for_and_missing(launch):
     assert process.end() == 1, process.output
     assert "rviz2 is not installed" in process.output
     assert "started" not in process.output
+
+
+@pytest.mark.parametrize("one_process", ["true", "false"])
+def test_each_of_several_cameras_has_an_rviz_of_its_own_topics(launch, one_process):
+    """One for all would show topics that no node has, or refuse the name `/{camera}/image_raw`."""
+    process = launch(
+        "depth",
+        *("rviz:=true", "cameras:=front rear", f"one_process:={one_process}"),
+        *("image:=/{camera}/image_raw", "frame:={camera}_optical"),
+        depth_node="sleep 2",
+        rviz_on_camera='echo "shown: $@"',
+    )
+    process.end()
+    shown = [line for line in process.output.splitlines() if "shown: " in line]
+    assert len(shown) == 2, process.output
+    for camera, line in zip(
+        ("front", "rear"), sorted(shown, key=lambda it: "rear" in it), strict=True
+    ):
+        assert f"-r __ns:=/{camera} " in line
+        assert f"-r image:=/{camera}/image_raw " in line
+        assert f"--frame {camera}_optical " in line

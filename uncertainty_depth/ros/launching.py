@@ -153,11 +153,16 @@ def start_nodes(context: LaunchContext, nodes: Sequence[NodeLaunch]) -> list[Any
         OpaqueFunction(function=start_node, args=[node, cameras]) for node in for_all_cameras
     ]
     for camera in cameras:
-        arguments = arguments_of_camera(camera, context.launch_configurations)
-        settings = [SetLaunchConfiguration(name, value) for name, value in arguments.items()]
         start = [OpaqueFunction(function=start_node, args=[node]) for node in per_camera]
-        started.append(GroupAction([PushRosNamespace(camera), *settings, *start]))
+        started.append(group_of_camera(context, camera, start))
     return started
+
+
+def group_of_camera(context: LaunchContext, camera: str, actions: Sequence[Any]) -> GroupAction:
+    """Return actions in the namespace of a camera, whose name replaces {camera} in arguments."""
+    arguments = arguments_of_camera(camera, context.launch_configurations)
+    settings = [SetLaunchConfiguration(name, value) for name, value in arguments.items()]
+    return GroupAction([PushRosNamespace(camera), *settings, *actions])
 
 
 def start_node(
@@ -203,8 +208,8 @@ def end_launch(event: ProcessExited, context: LaunchContext) -> list[Shutdown]:
     return [Shutdown(reason=f"{event.process_name} ended")]
 
 
-def start_rviz(context: LaunchContext, nodes: Sequence[NodeLaunch]) -> list[Node]:
-    """Return RViz if the argument `rviz` is true.
+def start_rviz(context: LaunchContext, nodes: Sequence[NodeLaunch]) -> list[Any]:
+    """Return RViz, once or once per camera, if the argument `rviz` is true.
 
     Raises:
         RuntimeError: RViz is not installed.
@@ -221,17 +226,22 @@ def start_rviz(context: LaunchContext, nodes: Sequence[NodeLaunch]) -> list[Node
     topics: dict[str, str] = {}
     for node in nodes:
         topics |= node.topics
-    frame = LaunchConfiguration("frame").perform(context)
     rviz_file = PathJoinSubstitution([CONFIG, "uncertainty_depth.rviz"])
-    return [
+    cameras = camera_names(LaunchConfiguration(CAMERAS).perform(context))
+    windows = [
         Node(
             package=PACKAGE,
             executable="rviz_on_camera",
-            arguments=["--frame", frame, "-d", rviz_file],
+            arguments=["--frame", LaunchConfiguration("frame"), "-d", rviz_file],
             remappings=remappings(topics),
             output="screen",
         )
+        for _ in cameras or [""]
     ]
+    if not cameras:
+        return windows
+    pairs = zip(cameras, windows, strict=True)
+    return [group_of_camera(context, camera, [window]) for camera, window in pairs]
 
 
 def set_transports(context: LaunchContext) -> list[SetEnvironmentVariable]:
@@ -317,7 +327,7 @@ def common_arguments() -> list[DeclareLaunchArgument]:
             f"sets {TRANSPORTS}, e.g. LARGE_DATA, which every process must then have, the camera "
             "driver too: they do not see others; empty: as in the environment",
         ),
-        "rviz": ("false", "true: show everything in RViz"),
+        "rviz": ("false", "true: show everything in RViz, each camera in a window of its own"),
         "frame": ("", "fixed frame of RViz; empty: the camera's, once its first map has come"),
         **{name: (topic, f"topic used as {topic}") for name, topic in TF_TOPICS.items()},
     }
