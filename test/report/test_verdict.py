@@ -251,6 +251,17 @@ def test_measured_intervals_are_judged_in_place_of_the_distributions(evaluate_mo
     assert auce([1.0, "damaged"]) == by_law
 
 
+def test_measured_intervals_are_held_against_measured_ones(evaluate_moments, model):
+    """The baselines' own intervals follow from a law, and are further off: by .04 here."""
+    evaluation = evaluate_moments(lambda it: (it.depth, it.sigma), frames=48)
+    wide = [1.35 * width for width in BY_DISTRIBUTION["laplace"].at_levels]
+    lines = judge(evaluation, model | {"half_widths": wide}, []).lines
+    (check,) = [check for check in lines[2].checks if check.name.startswith("AUCE")]
+    assert check.value > 0.05
+    assert check.color == "red"
+    assert "measured intervals fitted to these data, 0.000" in check.text
+
+
 def test_verdict_of_nothing_scored_says_why():
     evaluation = Evaluation()
     evaluation.skip(Skipped(None, "no_lidar", "..."))
