@@ -3,17 +3,23 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 from dataclasses import replace
 
 from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.training.objective import log_l1
 from uncertainty_depth.training.plan import make_plan
+
+calls = itertools.count(1)
 
 
 def killed(depth_m, scale_m, targets_m):
-    """As when the memory is full."""
-    os.kill(os.getpid(), signal.SIGKILL)
+    """As when the memory is full, in the second epoch: each has two batches and a validation."""
+    if next(calls) > 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return log_l1(depth_m, scale_m, targets_m)
 
 
 def refused(depth_m, scale_m, targets_m):

@@ -215,7 +215,7 @@ def test_the_command_reads_several_sources_again(folder: Path, tmp_path: Path) -
     shutil.copytree(folder, model)
     sources = [str(tmp_path / f"bag_{seed}") for seed in (1, 2)]
     for seed, bag in enumerate(sources, 1):
-        rendered = f"synthetic:worlds=2,frames=6,seed={seed},width=80,height=64"
+        rendered = f"synthetic:worlds=2,frames=6,seed={seed},width=80,height=64,rings=8"
         assert main(["convert", rendered, bag]) == 0
     before = (model / "familiarity.safetensors").read_bytes()
     assert main(["familiarity", str(model), *sources]) == 0

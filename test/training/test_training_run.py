@@ -4,13 +4,9 @@ from __future__ import annotations
 import csv
 import dataclasses
 import itertools
-import json
 import logging
 import os
-import signal
 import stat
-import subprocess
-import sys
 from pathlib import Path
 
 import cv2
@@ -28,26 +24,6 @@ from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.model_folder import folder as model_folder
 from uncertainty_depth.training import checkpoint, member_run
 from uncertainty_depth.training.run import train
-
-CHILD = """
-import sys
-from pathlib import Path
-sys.path.insert(0, sys.argv[1])
-import torch
-from conftest import ListSource, wall
-from uncertainty_depth.config import NetworkConfig, TrainingConfig
-from uncertainty_depth.options import from_mapping
-from uncertainty_depth.training import checkpoint
-from uncertainty_depth.training.run import train
-import json
-torch.set_num_threads(1)
-write = checkpoint.write
-checkpoint.write = lambda *arguments: (write(*arguments), print("saved", flush=True))
-network, training = json.loads(sys.argv[3])
-source = ListSource([wall(index, 0.1) for index in range(6)])
-train(source, Path(sys.argv[2]), from_mapping(NetworkConfig, network), from_mapping(TrainingConfig,
-training))
-"""
 
 
 def content(folder: Path) -> dict[str, bytes]:
@@ -171,30 +147,6 @@ def test_the_saved_weights_are_the_running_average(
         if value.is_floating_point():
             torch.testing.assert_close(value, 0.7 * first[name] + 0.3 * second[name])
     assert not torch.allclose(averaged["decoder.final.weight"], second["decoder.final.weight"])
-
-
-def test_a_killed_process_resumes_to_the_same_bits(small, tmp_path: Path) -> None:
-    source, network, training = small
-    longer = dataclasses.replace(training, epochs=4, snapshots=3, average_decay=0.5)
-    whole = content(train(source, tmp_path / "whole", network, longer))
-    options = json.dumps([dataclasses.asdict(network), dataclasses.asdict(longer)])
-    arguments = [
-        sys.executable,
-        "-c",
-        CHILD,
-        str(Path(__file__).parent),
-        str(tmp_path / "killed"),
-        options,
-    ]
-    with subprocess.Popen(
-        arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as child:
-        for _ in range(2):  # after each of two epochs
-            assert child.stdout.readline() == "saved\n"
-        child.send_signal(signal.SIGKILL)
-        assert child.wait() == -signal.SIGKILL
-    assert model_folder.read(tmp_path / "killed").members == ("epoch_0002",)  # of use already
-    assert content(train(source, tmp_path / "killed", network, longer, resume=True)) == whole
 
 
 def test_an_existing_folder_is_refused(
