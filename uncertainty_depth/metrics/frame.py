@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -28,6 +29,7 @@ from uncertainty_depth.metrics.calibration import (
     crps_sum,
     excess_sum,
     log_sum,
+    of_law,
     power_sum,
 )
 from uncertainty_depth.metrics.depth import (
@@ -50,13 +52,11 @@ from uncertainty_depth.metrics.sparsification import (
 from uncertainty_depth.metrics.state import (
     BLOCK_GRID,
     CANDIDATES,
-    CELL_SUMS,
     DEPTH_RATIO,
     DEPTH_RATIO_SUMS,
     DISTANCE,
     DISTANCE_ERROR,
     DISTANCE_RATIO,
-    DISTANCE_SUMS,
     ERROR,
     LAWS,
     MAX_LOG_ERROR,
@@ -69,12 +69,6 @@ from uncertainty_depth.metrics.state import (
     empty_block,
 )
 
-GRID = (2 * BLOCK_GRID[0], 2 * BLOCK_GRID[1])
-"""Rows and columns of the cells that an image is divided into, as in a model's median depth."""
-CELLS = GRID[0] * GRID[1]
-CELL_OF_BLOCK: Integers = (
-    np.arange(CELLS) // GRID[1] // 2 * BLOCK_GRID[1] + np.arange(CELLS) % GRID[1] // 2
-)
 LARGEST_SUM = 1e200
 """In place of a frame's infinite sum, which no weight could take out again."""
 
@@ -85,7 +79,7 @@ class ScoredPixels:
     Attributes:
         truth: (M,) ground truth within the limits of the evaluation, metres.
         depth, sigma, ground_truth: (N,) float64, metres, for pixels that also have a prediction.
-        cells: (N,) cell of `GRID` of each of these; None if the maps are flat.
+        cells: (N,) cell of `BLOCK_GRID` of each of these; None if the maps are flat.
     """
 
     def __init__(
@@ -125,11 +119,6 @@ class ScoredPixels:
         """(N,) absolute errors, metres."""
         return np.abs(self.depth - self.ground_truth)
 
-    @cached_property
-    def ratio(self) -> Floats:
-        """(N,) `error / sigma`."""
-        return error_ratio(self.error, self.sigma)
-
     @property
     def scale(self) -> float:
         """The depth's missing factor: median of ground truth / depth; NaN without any."""
@@ -143,10 +132,10 @@ class ScoredPixels:
 
 @lru_cache(maxsize=4)
 def _cell_map(height: int, width: int) -> Integers:
-    """Return the (height * width,) cell of `GRID` of each pixel, numbered row by row."""
-    rows = np.arange(height) * GRID[0] // height
-    columns = np.arange(width) * GRID[1] // width
-    return (rows[:, None] * GRID[1] + columns).reshape(-1)
+    """Return the (height * width,) cell of `BLOCK_GRID` of each pixel, numbered row by row."""
+    rows = np.arange(height) * BLOCK_GRID[0] // height
+    columns = np.arange(width) * BLOCK_GRID[1] // width
+    return (rows[:, None] * BLOCK_GRID[1] + columns).reshape(-1)
 
 
 def frame_block(pixels: ScoredPixels) -> Block:
@@ -175,16 +164,33 @@ def frame_block(pixels: ScoredPixels) -> Block:
     index_of_error = _add_histogram(block, "error", ERROR, error)
     index_of_ratio = _add_histogram(block, "ratio", RATIO, ratio)
     _add_depth_as_sigma(block, errors)
-    is_covered = np.stack([ratio <= NOMINAL_WIDTHS[law] for law in LAWS])
-    _add_by_sigma(block, error, sigma, is_covered)
+    covered = {
+        of_law("covered", law): (ratio <= width).astype(np.float64)
+        for law, width in NOMINAL_WIDTHS.items()
+    }
+    index = SIGMA.index(sigma)
+    block["by_sigma.pixels"] = np.bincount(index, minlength=SIGMA.number)
+    block["by_sigma.covered"] = [
+        np.bincount(index, is_covered, SIGMA.number) for is_covered in covered.values()
+    ]
+    block["by_sigma.squared_error"] = _binned(index, error * error, SIGMA)
+    block["by_sigma.squared_sigma"] = _binned(index, sigma * sigma, SIGMA)
     place = DISTANCE.index(truth)
-    values = (None, depth - truth, error, sigma, *is_covered)
-    for name, weights in zip(DISTANCE_SUMS, values, strict=True):
-        block[f"distance.{name}"] = np.bincount(place, weights, DISTANCE.number)
-    _add_at_distance(block["distance.errors"], place, ERROR.coarse(index_of_error, DISTANCE_ERROR))
-    _add_at_distance(block["distance.ratios"], place, RATIO.coarse(index_of_ratio, DISTANCE_RATIO))
+    signed_error = depth - truth
+    values = {"signed_error": signed_error, "error": error, "sigma": sigma, **covered}
+    _add_by(block, "distance", place, values)
+    for name, bins, coarse in (
+        ("errors", DISTANCE_ERROR, ERROR.coarse(index_of_error, DISTANCE_ERROR)),
+        ("ratios", DISTANCE_RATIO, RATIO.coarse(index_of_ratio, DISTANCE_RATIO)),
+    ):
+        table = block[f"distance.{name}"]
+        counts = np.bincount(place * bins.number + coarse, minlength=table.size)
+        table[...] = counts.reshape(table.shape)
     if pixels.cells is not None:
-        _add_cells(block, CELL_OF_BLOCK.take(pixels.cells), pixels.ground_truth)
+        cells = pixels.cells.take(order)
+        log = np.log(truth)
+        values = {"log_truth": log, "squared_log_truth": log * log, "error": error, **covered}
+        _add_by(block, "cell", cells, values)
     sums = by_kind(block)["sums"]
     np.minimum(sums, LARGEST_SUM, out=sums)
     return block
@@ -293,23 +299,8 @@ def _binned(index: Integers, values: Floats, bins: Bins) -> NDArray[np.float32]:
         return np.bincount(index, values, bins.number).astype(np.float32)
 
 
-def _add_by_sigma(block: Block, error: Floats, sigma: Floats, is_covered: NDArray) -> None:
-    index = SIGMA.index(sigma)
-    block["by_sigma.pixels"] = np.bincount(index, minlength=SIGMA.number)
-    for row, covered in enumerate(is_covered):
-        block["by_sigma.covered"][row] = np.bincount(index[covered], minlength=SIGMA.number)
-    block["by_sigma.squared_error"] = _binned(index, error * error, SIGMA)
-    block["by_sigma.squared_sigma"] = _binned(index, sigma * sigma, SIGMA)
-
-
-def _add_at_distance(table: NDArray, place: Integers, index: Integers) -> None:
-    cells = place * table.shape[1]
-    cells += index
-    table[...] = np.bincount(cells, minlength=table.size).reshape(table.shape)
-
-
-def _add_cells(block: Block, cells: Integers, truth: Floats) -> None:
-    log = np.log(truth)
-    values = (None, log, log * log)
-    for name, weights in zip(CELL_SUMS, values, strict=True):
-        block[f"cell.{name}"] = np.bincount(cells, weights, len(block[f"cell.{name}"]))
+def _add_by(block: Block, group: str, index: Integers, values: Mapping[str, Floats]) -> None:
+    """Add the pixels, and the sums of values over them, of each distance or cell."""
+    for name, weights in {"pixels": None, **values}.items():
+        part = block[f"{group}.{name}"]
+        part[...] = np.bincount(index, weights, len(part))

@@ -27,9 +27,9 @@ MAX_BLOCKS = 128
 CANDIDATES = ("method", "constant", "proportional_to_depth")
 """The predicted sigma, and the two trivial ones that it is compared with."""
 LAWS = tuple(DISTRIBUTIONS)
-ERROR = Bins(-12, 8, 6)
-RATIO = Bins(-10, 12, 6)
-DEPTH_RATIO = Bins(-12, 3, 6)
+ERROR = Bins(-12, 8, 5)
+RATIO = Bins(-10, 12, 5)
+DEPTH_RATIO = Bins(-12, 3, 5)
 """Of error / predicted depth: the ratio of the sigma that is proportional to depth."""
 DEPTH_RATIO_SUMS = Bins(-12, 3, 3)
 TRUTH = Bins(-4, 8, 4)
@@ -41,7 +41,8 @@ DISTANCE_RATIO = Bins(-5, 6, 2)
 MAX_LOG_ERROR = math.log(4)
 """A depth wrong by a factor of 4 is as wrong as can be: a few mismatched pixels decide nothing."""
 BLOCK_GRID = (8, 10)
-"""Rows and columns of cells of the image, for a depth that is the same for every frame."""
+"""Rows and columns of cells of the image, for errors by position, and for a depth that is the same
+for every frame."""
 BLOCK_CELLS = math.prod(BLOCK_GRID)
 PLOTTED_FRACTIONS = slice(None, None, 2)
 """Of those of `POGGI`: what is enough for a plot. The areas are of all."""
@@ -85,8 +86,17 @@ _SCALARS = (
     "unfamiliarity",
     "unfamiliar",  # frames above 1
 )
-DISTANCE_SUMS = ("pixels", "signed_error", "error", "sigma", "covered", "covered_laplace")
-CELL_SUMS = ("pixels", "log_truth", "squared_log_truth")
+_BY_DISTANCE = (
+    "pixels",
+    "signed_error",
+    "error",
+    "sigma",
+    "covered",
+    "covered_laplace",
+    "still_pixels",  # of a camera that stands still
+    "squared_change",  # of their depth since the frame before
+)
+_BY_CELL = ("pixels", "log_truth", "squared_log_truth", "error", "covered", "covered_laplace")
 _AREAS = (len(CANDIDATES), len(POGGI.errors))
 _CURVE = (len(POGGI.errors), len(POGGI.fractions[PLOTTED_FRACTIONS]))
 _SUMS: dict[str, tuple[int, ...]] = {
@@ -98,16 +108,14 @@ _SUMS: dict[str, tuple[int, ...]] = {
     "aurc": (len(CANDIDATES),),
     "spearman": (len(CANDIDATES),),
     "spearmans": (len(CANDIDATES),),  # frames in which it is defined
-    **{f"distance.{name}": (DISTANCE.number,) for name in DISTANCE_SUMS},
-    "distance.still_pixels": (DISTANCE.number,),
-    "distance.squared_change": (DISTANCE.number,),
+    **{f"distance.{name}": (DISTANCE.number,) for name in _BY_DISTANCE},
     "by_sigma.squared_error": (SIGMA.number,),
     "by_sigma.squared_sigma": (SIGMA.number,),
     "by_depth_ratio.error": (DEPTH_RATIO_SUMS.number,),
     "by_depth_ratio.depth": (DEPTH_RATIO_SUMS.number,),
     "removal": (2, *_CURVE),  # of method and depth; from here on for plots and verdict alone
     "oracle": _CURVE,
-    **{f"cell.{name}": (BLOCK_CELLS,) for name in CELL_SUMS},
+    **{f"cell.{name}": (BLOCK_CELLS,) for name in _BY_CELL},
 }
 _COUNTS: dict[str, tuple[int, ...]] = {
     "covered": (len(LAWS), len(CONFIDENCE_LEVELS)),

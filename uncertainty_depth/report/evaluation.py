@@ -31,14 +31,13 @@ from uncertainty_depth.records import DepthPrediction, Frame, Skipped
 from uncertainty_depth.report.bootstrap import Resampled
 from uncertainty_depth.report.examples import Example, Examples
 from uncertainty_depth.report.frame_table import FrameName, FrameTable, SavedFrames
-from uncertainty_depth.report.positions import Positions
 from uncertainty_depth.report.views import Views
 
 if TYPE_CHECKING:
     from uncertainty_depth.report.verdict import Verdict
 
 STATE_FILE = "state.npz"
-FORMAT = 8
+FORMAT = 9
 """Of the state."""
 Sink = Callable[[Frame], None]
 
@@ -83,7 +82,6 @@ class Evaluation:
         self.first_skips: dict[str, str] = {}
         self.evaluated = 0
         self.interrupted = False
-        self.positions = Positions()
         self.cameras = CameraRange()
         self.views = Views()
         self.table: Any = FrameTable() if saved is None else saved
@@ -122,7 +120,6 @@ class Evaluation:
             self.skip(Skipped(frame.stamp_ns, "no_valid_pixel", text))
             return None
         self.evaluated += 1
-        self.positions.add(pixels)
         self.cameras.add(frame.camera, prediction.depth_m.shape)
         row = self._row_of(block)
         self.views.add(pixels, row)
@@ -229,7 +226,6 @@ class Evaluation:
             ValueError: it was scored with other options.
         """
         self.metrics.merge(other.metrics)
-        self.positions.merge(other.positions)
         self.cameras.merge(other.cameras)
         self.views.merge(other.views)
         self.skipped += other.skipped
@@ -283,11 +279,7 @@ class Evaluation:
             "still_frames": self.views.still,
             "details": details,
         }
-        arrays = {
-            **self.metrics.arrays(),
-            **self.positions.arrays(),
-            **self.views.arrays(),
-        }
+        arrays = {**self.metrics.arrays(), **self.views.arrays()}
         strict.write_arrays(folder / STATE_FILE, header, arrays)
 
     @classmethod
@@ -309,7 +301,6 @@ class Evaluation:
         evaluation.metrics = metrics
         evaluation.evaluated = int(header["evaluated"])
         evaluation.skipped = Counter({str(k): int(v) for k, v in header["skipped"].items()})
-        evaluation.positions = Positions.from_arrays(arrays)
         evaluation.cameras = CameraRange.from_dict(header["cameras"])
         evaluation.views = Views(
             int(header["still_frames"]),

@@ -12,7 +12,10 @@ from numpy.typing import NDArray
 from uncertainty_depth.calibration.half_widths import MEASURED, HalfWidths
 from uncertainty_depth.errors import ModelError
 from uncertainty_depth.metrics.calibration import distribution_of
-from uncertainty_depth.metrics.frame import GRID
+from uncertainty_depth.metrics.state import BLOCK_GRID
+
+GRID = (2 * BLOCK_GRID[0], 2 * BLOCK_GRID[1])
+"""Rows and columns of the median depth of a training."""
 
 
 def law_of(model: Mapping[str, Any]) -> str:

@@ -19,11 +19,11 @@ from uncertainty_depth.figure_bytes import encoded, encoded_pixels
 from uncertainty_depth.metrics import OnlineMetrics
 from uncertainty_depth.metrics.calibration import of_law
 from uncertainty_depth.metrics.registry import BY_NAME, COVERAGE_LEVELS
+from uncertainty_depth.metrics.state import BLOCK_GRID, Sums
 from uncertainty_depth.report.examples import Example
 from uncertainty_depth.report.frame_plots import frame_plot, lidar_overlay, number_axis
 from uncertainty_depth.report.images import MISSING_COLOR, SIGMA_COLORS
 from uncertainty_depth.report.page import MIN_PIXELS, FrameImage, Images
-from uncertainty_depth.report.positions import Positions
 
 if TYPE_CHECKING:
     from uncertainty_depth.report.evaluation import Evaluation
@@ -62,6 +62,7 @@ SIZED_PLOTS = ("reliability", "timeline", "positions")
 """Plots that compare the size of sigma with the errors."""
 ERROR_COLOR = "#D55E00"
 SIGMA_COLOR = LINES["method"]["color"]
+MIN_PIXELS_BY_POSITION = 20
 LEVEL_COLORS = ("#56B4E9", "#0072B2")
 COVERAGE_COLORS = "RdBu"
 
@@ -77,10 +78,11 @@ def draw(evaluation: Evaluation, law: str) -> Images:
         return Images({})
     named = figures(evaluation.metrics.curves(), law)
     named["timeline"] = timeline_plot(evaluation.metrics, law)
-    named["positions"] = positions_plot(evaluation.positions, law)
+    total = evaluation.metrics.total()
+    named["positions"] = positions_plot(total, law)
     if evaluation.without_size:
         named = {name: plot for name, plot in named.items() if name not in SIZED_PLOTS}
-    if evaluation.metrics.total()["scales"][0] > 1:
+    if total["scales"][0] > 1:
         named["scale"] = scale_plot(evaluation.metrics)
     images = {name: encoded(figure, PLOT_DPI) for name, figure in named.items()}
     worst = evaluation.examples.worst()
@@ -331,12 +333,13 @@ def timeline_plot(metrics: OnlineMetrics, law: str) -> Figure:
     return figure
 
 
-def positions_plot(positions: Positions, law: str) -> Figure:
+def positions_plot(sums: Sums, law: str) -> Figure:
     """Return the plot of mean error and coverage at 95 % by position in the image."""
     figure = Figure(figsize=(1.4 * SIZE[0], 1.4 * SIZE[1]), layout="constrained")
     upper, lower = figure.subplots(2, 1)
-    error = positions.mean_error_m()
-    coverage = 100 * positions.coverage(law, 0.95)
+    pixels = np.where(sums["cell.pixels"] < MIN_PIXELS_BY_POSITION, np.nan, sums["cell.pixels"])
+    error = (sums["cell.error"] / pixels).reshape(BLOCK_GRID)
+    coverage = 100 * (sums[of_law("cell.covered", law)] / pixels).reshape(BLOCK_GRID)
     max_error = float(np.nanmax(error)) if np.isfinite(error).any() else 1.0
     _draw(figure, upper, error, "Mean error by position (m)", (SIGMA_COLORS, 0, max_error))
     title = f"Coverage of the 95% interval (%), {law}"

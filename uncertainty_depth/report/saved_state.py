@@ -21,7 +21,6 @@ from uncertainty_depth.report.evaluation import FORMAT, STATE_FILE, Evaluation
 from uncertainty_depth.report.frame_table import SavedFrames
 from uncertainty_depth.report.judgement import GREEN, GREY, RED
 from uncertainty_depth.report.model_facts import is_recorded
-from uncertainty_depth.report.positions import Positions
 from uncertainty_depth.report.report import Context
 from uncertainty_depth.report.views import MAX_FRAMES, MAX_PATTERNS
 from uncertainty_depth.strict import Expected
@@ -45,10 +44,6 @@ LAYOUT = {
     **{
         f"blocks/{name}": Expected(kind, (size,), MAX_BLOCKS)
         for name, (kind, size) in SIZES.items()
-    },
-    **{
-        name: Expected(array.dtype.type, array.shape)
-        for name, array in Positions().arrays().items()
     },
     "frame_keys": Expected(np.uint64, (), 2 * MAX_FRAMES),
     "frame_patterns": Expected(np.float32, (2, BLOCK_CELLS), MAX_PATTERNS),

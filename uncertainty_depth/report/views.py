@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.metrics.arrays import Floats
-from uncertainty_depth.metrics.frame import CELL_OF_BLOCK, ScoredPixels
+from uncertainty_depth.metrics.frame import ScoredPixels
 from uncertainty_depth.metrics.state import BLOCK_CELLS, DISTANCE
 from uncertainty_depth.records import Frame
 
@@ -168,9 +168,9 @@ def _pattern(pixels: ScoredPixels) -> NDArray[np.float32] | None:
     """Return log mean error and log mean ground truth by cell, NaN for unknown; (2, cells)."""
     if pixels.cells is None:
         return None
-    cells = CELL_OF_BLOCK.take(pixels.cells)
-    number = np.bincount(cells, minlength=BLOCK_CELLS)
-    sums = [np.bincount(cells, each, BLOCK_CELLS) for each in (pixels.error, pixels.ground_truth)]
+    number = np.bincount(pixels.cells, minlength=BLOCK_CELLS)
+    values = (pixels.error, pixels.ground_truth)
+    sums = [np.bincount(pixels.cells, each, BLOCK_CELLS) for each in values]
     with np.errstate(divide="ignore", invalid="ignore"):
         pattern = np.log(np.stack(sums) / number)
     is_known = (number >= MIN_CELL_PIXELS) & np.isfinite(pattern).all(axis=0)
