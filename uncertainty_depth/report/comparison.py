@@ -27,6 +27,7 @@ from uncertainty_depth.metrics import OnlineMetrics
 from uncertainty_depth.metrics.registry import BY_NAME, BY_VALUE, METRICS
 from uncertainty_depth.metrics.state import Block
 from uncertainty_depth.report.bootstrap import REPLICATES, Interval, Resampled, dependence_of
+from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.frame_plots import number_axis
 from uncertainty_depth.report.model_facts import law_of
 from uncertainty_depth.report.page import base64_text, headline_names, note, render_template, title
@@ -112,7 +113,7 @@ def compare(reports: Sequence[SavedReport], worst_frames: int = 5) -> Comparison
         raise ConfigError(f"{len(reports)} report is given; expected two or more to compare")
     for report in reports[1:]:
         check_same_config(reports[0], report)
-    tables = [_by_frame(report) for report in reports]
+    tables = [_by_frame(report.evaluation) for report in reports]
     in_all = set(tables[0]).intersection(*tables[1:])
     common = [key for key in tables[0] if key in in_all]
     names = _names(reports)
@@ -123,14 +124,20 @@ def compare(reports: Sequence[SavedReport], worst_frames: int = 5) -> Comparison
         )
     paired = [[table[key] for key in common] for table in tables]
     series = np.array([[scored.error for scored in frames] for frames in paired])
-    pairs = zip(reports, tables, strict=True)
-    scored = [_scored_again(report, table, common) for report, table in pairs]
+    scored = [
+        _scored_again(report.evaluation, table, common)
+        for report, table in zip(reports, tables, strict=True)
+    ]
     dependence = dependence_of(*scored)
     samples = [Resampled(metrics, dependence=dependence) for metrics in scored]
     rows = tuple(_rows(reports, samples))
-    worst = tuple(_worst(paired, series, index, worst_frames) for index in range(len(reports)))
+    worst = []
+    for frames, errors in zip(paired, series, strict=True):
+        order = np.argsort(-errors, kind="stable")[:worst_frames]
+        of_report = [FrameRow(frames[at].name, tuple(series[:, at].tolist())) for at in order]
+        worst.append(tuple(of_report))
     notes = tuple(_notes(reports, names, tables, common))
-    return Comparison(tuple(reports), names, rows, worst, series, samples[0].blocks, notes)
+    return Comparison(tuple(reports), names, rows, tuple(worst), series, samples[0].blocks, notes)
 
 
 class _Scored(NamedTuple):
@@ -141,12 +148,12 @@ class _Scored(NamedTuple):
     error: float
 
 
-def _by_frame(report: SavedReport) -> dict[Frame, _Scored]:
+def _by_frame(evaluation: Evaluation) -> dict[Frame, _Scored]:
     """Return the frames of a report, in their order."""
     table: dict[Frame, _Scored] = {}
     repeats: Counter[int] = Counter()
-    for name, block in report.evaluation.table:
-        error = BY_NAME[WORST_BY].values(report.evaluation.metrics.sums_of(block))[0]
+    for name, block in evaluation.table:
+        error = BY_NAME[WORST_BY].values(evaluation.metrics.sums_of(block))[0]
         scored = _Scored(name.frame, int(block["pixels"]), float(error))
         table[name.stamp_ns, repeats[name.stamp_ns]] = scored
         repeats[name.stamp_ns] += 1
@@ -154,21 +161,21 @@ def _by_frame(report: SavedReport) -> dict[Frame, _Scored]:
 
 
 def _scored_again(
-    report: SavedReport, frames: Iterable[Frame], common: Sequence[Frame]
+    evaluation: Evaluation, frames: Iterable[Frame], common: Sequence[Frame]
 ) -> OnlineMetrics:
     """Return the metrics of the common frames of a report, in the order of the first report.
 
     Args:
-        report: to read the sums of.
+        evaluation: of the report, to read the sums of.
         frames: all of its frames, in their order.
         common: those to score, in the order of the first report.
     """
-    metrics = OnlineMetrics(report.evaluation.config)
+    metrics = OnlineMetrics(evaluation.config)
     waiting: dict[Frame, Block] = {}
     expected = iter(common)
     frame = next(expected)
     wanted = set(common)
-    for key, (_, block) in zip(frames, report.evaluation.table, strict=True):
+    for key, (_, block) in zip(frames, evaluation.table, strict=True):
         if key in wanted:
             waiting[key] = block
         while frame in waiting:
@@ -193,15 +200,6 @@ def _rows(reports: Sequence[SavedReport], samples: Sequence[Resampled]) -> Itera
                 changes = [column - columns[0] for column in columns[1:]]
             differences = tuple(samples[0].interval(change) for change in changes)
             yield Row(name, values, differences)
-
-
-def _worst(
-    paired: Sequence[Sequence[_Scored]], series: Floats, index: int, number: int
-) -> tuple[FrameRow, ...]:
-    order = np.argsort(-series[index], kind="stable")[:number]
-    return tuple(
-        FrameRow(paired[index][place].name, tuple(series[:, place].tolist())) for place in order
-    )
 
 
 def _names(reports: Sequence[SavedReport]) -> tuple[str, ...]:
@@ -255,7 +253,24 @@ PANEL = (4.2, 3.3)  # inches; three side by side on a wide page
 def write(comparison: Comparison, folder: Path, command: str) -> Path:
     """Write `compare.html` (self-contained) and `compare.json`; return the path of the page."""
     folder.mkdir(parents=True, exist_ok=True)
-    strict.write_json(folder / TABLE, _table(comparison))
+    content = {
+        "reports": [str(report.folder) for report in comparison.reports],
+        "names": comparison.names,
+        "common_frames": comparison.series.shape[1],
+        "blocks": comparison.blocks,
+        "notes": comparison.notes,
+        "metrics": {
+            row.name: {
+                "over": BY_VALUE[row.name].over,
+                "values": [asdict(value) for value in row.values],
+                "differences": [asdict(gap) for gap in row.differences],
+                "outcomes": [row.outcome(index) for index in range(len(row.differences))],
+            }
+            for row in comparison.rows
+        },
+        "worst": [list(map(asdict, frames)) for frames in comparison.worst],
+    }
+    strict.write_json(folder / TABLE, content)
     plots = {
         name: base64_text(encoded(figure, PLOT_DPI))
         for name, figure in figures(comparison).items()
@@ -269,7 +284,12 @@ def write(comparison: Comparison, folder: Path, command: str) -> Path:
         common=comparison.series.shape[1],
         verdicts=[report.summary["verdict"] for report in comparison.reports],
         rows=[_cells(row) for row in comparison.rows if not BY_VALUE[row.name].groups],
-        group_rows=[_cells(row) for row in comparison.rows if _is_group(row)],
+        group_rows=[
+            _cells(row)
+            for row in comparison.rows
+            if BY_VALUE[row.name].groups
+            and any(math.isfinite(value.value) for value in row.values)
+        ],
         plots=plots,
         worst_by=WORST_BY,
         worst=_worst_tables(comparison),
@@ -310,12 +330,6 @@ def _aligned(table: Sequence[Sequence[str]]) -> list[str]:
     return lines
 
 
-def _is_group(row: Row) -> bool:
-    """Return whether a row is part of a list metric that some report has."""
-    has_value = any(math.isfinite(value.value) for value in row.values)
-    return bool(BY_VALUE[row.name].groups) and has_value
-
-
 def _cells(row: Row) -> dict[str, Any]:
     metric = BY_VALUE[row.name]
     pairs = zip(row.values[1:], row.differences, strict=True)
@@ -347,27 +361,6 @@ def _worst_tables(comparison: Comparison) -> list[dict[str, Any]]:
     return worst
 
 
-def _table(comparison: Comparison) -> dict[str, Any]:
-    return {
-        "reports": [str(report.folder) for report in comparison.reports],
-        "names": comparison.names,
-        "common_frames": comparison.series.shape[1],
-        "blocks": comparison.blocks,
-        "notes": comparison.notes,
-        "metrics": {row.name: _json_row(row) for row in comparison.rows},
-        "worst": [list(map(asdict, frames)) for frames in comparison.worst],
-    }
-
-
-def _json_row(row: Row) -> dict[str, Any]:
-    return {
-        "over": BY_VALUE[row.name].over,
-        "values": [asdict(value) for value in row.values],
-        "differences": [asdict(gap) for gap in row.differences],
-        "outcomes": [row.outcome(index) for index in range(len(row.differences))],
-    }
-
-
 def _signed(gap: Interval, digits: int = 4) -> str:
     return f"{gap.value:+.{digits}f} ({gap.low:+.{digits}f} to {gap.high:+.{digits}f})"
 
@@ -377,81 +370,50 @@ def figures(comparison: Comparison) -> dict[str, Figure]:
 
     Each is a figure of its own: a page puts as many side by side as fit, on a telephone one.
     """
-    curves = [report.evaluation.metrics.curves() for report in comparison.reports]
-    names = comparison.names
-    return {
-        **{
-            f"sparsification_{name}": _sparsification(curves, names, name) for name in ERROR_LABELS
-        },
-        "reliability": _reliability(curves, names, "reliability", "Gaussian"),
-        "reliability_laplace": _reliability(curves, names, "reliability_laplace", "Laplace"),
-        "mae_by_distance": _by_distance(curves, names, "mae", "MAE (m)"),
-        "n_merci_by_distance": _by_distance(
-            curves, names, "n_merci", "n-MeRCI (0 best, 1 no information)"
-        ),
-        "frames": _frames(comparison),
-    }
-
-
-def _lines(names: Sequence[str]) -> list[dict[str, Any]]:
-    return [
+    lines = [
         {
             "color": COLORS[index % len(COLORS)],
             "linestyle": DASHES[index // len(COLORS) % len(DASHES)],
             "label": name,
         }
-        for index, name in enumerate(names)
+        for index, name in enumerate(comparison.names)
     ]
-
-
-def _sparsification(
-    curves: Sequence[dict[str, Any]], names: Sequence[str], statistic: str
-) -> Figure:
-    figure, axes = one_plot("Sparsification (dim: oracle), mean over images", PANEL)
-    for curve, line in zip(curves, _lines(names), strict=True):
-        values = curve["sparsification"][statistic]
-        removed = 100 * values["fractions"]
-        axes.plot(removed, values["method"], **line)
-        dim = {**line, "label": None, "alpha": ORACLE_ALPHA, "linewidth": 0.9}
-        axes.plot(removed, values["oracle"], **dim)
-    axes.set(xlabel="most uncertain pixels removed (%)", ylabel=ERROR_LABELS[statistic])
-    axes.set(xlim=(0, 100), ylim=(0, None))
-    return _with_legend(figure)
-
-
-def _reliability(
-    curves: Sequence[dict[str, Any]], names: Sequence[str], key: str, law: str
-) -> Figure:
-    figure, axes = one_plot(f"{law} intervals (grey: calibrated)", PANEL)
-    axes.plot([0, 100], [0, 100], color="#666666", linewidth=0.8)
-    for curve, line in zip(curves, _lines(names), strict=True):
-        axes.plot(100 * curve[key]["levels"], 100 * curve[key]["method"], **line)
-    axes.set(xlabel="confidence level p (%)", ylabel="errors inside the interval (%)")
-    axes.set(xlim=(0, 100), ylim=(0, 100))
-    return _with_legend(figure)
-
-
-def _by_distance(
-    curves: Sequence[dict[str, Any]], names: Sequence[str], key: str, label: str
-) -> Figure:
-    figure, axes = one_plot(f"{label.partition(' (')[0]} by true distance", PANEL)
-    for curve, line in zip(curves, _lines(names), strict=True):
-        middle, enough = distances(curve["by_distance"])
-        axes.plot(middle, np.where(enough, curve["by_distance"][key], np.nan), **line)
-    axes.set(xlabel="true depth (m)", ylabel=label, xscale="log", ylim=(0, None))
-    number_axis(axes.xaxis, LOG_STEPS)
-    return _with_legend(figure)
-
-
-def _frames(comparison: Comparison) -> Figure:
+    curves = [report.evaluation.metrics.curves() for report in comparison.reports]
+    plots: dict[str, Figure] = {}
+    for statistic, label in ERROR_LABELS.items():
+        figure, axes = one_plot("Sparsification (dim: oracle), mean over images", PANEL)
+        for curve, line in zip(curves, lines, strict=True):
+            values = curve["sparsification"][statistic]
+            removed = 100 * values["fractions"]
+            axes.plot(removed, values["method"], **line)
+            dim = {**line, "label": None, "alpha": ORACLE_ALPHA, "linewidth": 0.9}
+            axes.plot(removed, values["oracle"], **dim)
+        axes.set(xlabel="most uncertain pixels removed (%)", ylabel=label)
+        axes.set(xlim=(0, 100), ylim=(0, None))
+        plots[f"sparsification_{statistic}"] = figure
+    for key, law in (("reliability", "Gaussian"), ("reliability_laplace", "Laplace")):
+        figure, axes = one_plot(f"{law} intervals (grey: calibrated)", PANEL)
+        axes.plot([0, 100], [0, 100], color="#666666", linewidth=0.8)
+        for curve, line in zip(curves, lines, strict=True):
+            axes.plot(100 * curve[key]["levels"], 100 * curve[key]["method"], **line)
+        axes.set(xlabel="confidence level p (%)", ylabel="errors inside the interval (%)")
+        axes.set(xlim=(0, 100), ylim=(0, 100))
+        plots[key] = figure
+    n_merci = "n-MeRCI (0 best, 1 no information)"
+    for key, quantity, label in (("mae", "MAE", "MAE (m)"), ("n_merci", "n-MeRCI", n_merci)):
+        figure, axes = one_plot(f"{quantity} by true distance", PANEL)
+        for curve, line in zip(curves, lines, strict=True):
+            middle, enough = distances(curve["by_distance"])
+            axes.plot(middle, np.where(enough, curve["by_distance"][key], np.nan), **line)
+        axes.set(xlabel="true depth (m)", ylabel=label, xscale="log", ylim=(0, None))
+        number_axis(axes.xaxis, LOG_STEPS)
+        plots[f"{key}_by_distance"] = figure
     figure, axes = one_plot("Each common frame", PANEL)
-    for values, line in zip(comparison.series, _lines(comparison.names), strict=True):
-        axes.plot(np.arange(len(values)), values, marker=".", markersize=3, linewidth=0.8, **line)
+    for errors, line in zip(comparison.series, lines, strict=True):
+        axes.plot(np.arange(len(errors)), errors, marker=".", markersize=3, linewidth=0.8, **line)
     axes.set(xlabel="common frame, in the order of the first report", ylabel=WORST_BY)
     axes.set(ylim=(0, None))
-    return _with_legend(figure)
-
-
-def _with_legend(figure: Figure) -> Figure:
-    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8)
-    return figure
+    plots["frames"] = figure
+    for figure in plots.values():
+        figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8)
+    return plots

@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any
 
 from uncertainty_depth import strict
 from uncertainty_depth.errors import SourceError
@@ -42,13 +42,6 @@ class FrameName:
     frame: str
     stamp_ns: int
     source: str = ""
-
-
-class FrameSums(NamedTuple):
-    """A frame's name and its sums."""
-
-    name: FrameName
-    block: Block
 
 
 @dataclass(frozen=True)
@@ -83,10 +76,16 @@ class SavedFrames:
         """Copy both files to another folder in chunks, so that memory stays bounded."""
         for name, size in ((ROWS_FILE, self.rows_size), (SUMS_FILE, self.sums_size)):
             path = self.folder / name
-            _copy(path, folder / name, path.stat().st_size if size is None else size)
+            rest = path.stat().st_size if size is None else size
+            with path.open("rb") as reader, (folder / name).open("wb") as writer:
+                while rest:
+                    chunk = reader.read(min(rest, CHUNK_BYTES))
+                    if not chunk:
+                        raise SourceError(f"{path} is {rest} bytes too short")
+                    rest -= writer.write(chunk)
 
-    def __iter__(self) -> Iterator[FrameSums]:
-        """Yield each frame.
+    def __iter__(self) -> Iterator[tuple[FrameName, Block]]:
+        """Yield each frame's name and its sums.
 
         Raises:
             SourceError: the file of the sums is missing or damaged.
@@ -96,30 +95,18 @@ class SavedFrames:
             with path.open("rb") as file:
                 end = os.fstat(file.fileno()).st_size if self.sums_size is None else self.sums_size
                 while file.tell() < end:
-                    yield _read_frame(file)
+                    names = strict.read_json(file.readline(MAX_NAME_BYTES), MAX_NAME_BYTES)
+                    stamp_ns = int(names["stamp_ns"])
+                    name = FrameName(str(names["frame"]), stamp_ns, str(names["source"]))
+                    size = int.from_bytes(file.read(LENGTH_BYTES), "little")
+                    if not 0 < size <= PACKED_BYTES:
+                        raise ValueError(f"a frame of {size} bytes")
+                    yield name, unpacked(file.read(size))
         except (OSError, ValueError, KeyError, TypeError, zlib.error, strict.FormatError) as error:
             raise SourceError(
                 f"{path} does not hold the sums of the frames ({error}); expected the file that "
                 "was written with the report"
             ) from error
-
-
-def _read_frame(file: BinaryIO) -> FrameSums:
-    names = strict.read_json(file.readline(MAX_NAME_BYTES), MAX_NAME_BYTES)
-    name = FrameName(str(names["frame"]), int(names["stamp_ns"]), str(names["source"]))
-    size = int.from_bytes(file.read(LENGTH_BYTES), "little")
-    if not 0 < size <= PACKED_BYTES:
-        raise ValueError(f"a frame of {size} bytes")
-    return FrameSums(name, unpacked(file.read(size)))
-
-
-def _copy(source: Path, target: Path, size: int) -> None:
-    with source.open("rb") as reader, target.open("wb") as writer:
-        while size:
-            chunk = reader.read(min(size, CHUNK_BYTES))
-            if not chunk:
-                raise SourceError(f"{source} is {size} bytes too short")
-            size -= writer.write(chunk)
 
 
 class FrameTable:
@@ -164,8 +151,8 @@ class FrameTable:
         """Write the current frames to `frames.csv` and `frames.sums` in a folder."""
         self.saved().write(folder)
 
-    def __iter__(self) -> Iterator[FrameSums]:
-        """Yield each current frame."""
+    def __iter__(self) -> Iterator[tuple[FrameName, Block]]:
+        """Yield each current frame's name and its sums."""
         return iter(self.saved())
 
     def text(self) -> Iterator[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -38,6 +39,8 @@ OWNED = (
     "*.jpg",
 )
 """The files of a report, in any version."""
+PACKAGES = ("numpy", "torch", "rosbags")
+"""Whose versions a report says; None for one that is not installed by pip."""
 
 
 @dataclass(frozen=True)
@@ -162,6 +165,14 @@ def summarize(evaluation: Evaluation, context: Context) -> dict[str, Any]:
     verdict = judge(evaluation, context.model, context.trained_on, sample, context.calibrated_on)
     metrics = metrics_with_intervals(evaluation, sample)
     results = [outcome(requirement, metrics) for requirement in context.requirements]
+    versions: dict[str, str | None] = {
+        "uncertainty_depth": __version__,
+        "python": platform.python_version(),
+        **dict.fromkeys(PACKAGES),
+    }
+    for name in PACKAGES:
+        with suppress(PackageNotFoundError):  # not installed by pip
+            versions[name] = version(name)
     return {
         "verdict": verdict.as_dict(),
         "requirements": [result.as_dict() for result in results],
@@ -173,7 +184,7 @@ def summarize(evaluation: Evaluation, context: Context) -> dict[str, Any]:
         "camera": evaluation.cameras.as_dict(),
         "config": {**context.options, **to_mapping(evaluation.config)},
         "model": dict(context.model),
-        "versions": _versions(),
+        "versions": versions,
     }
 
 
@@ -189,17 +200,3 @@ def metrics_with_intervals(evaluation: Evaluation, sample: Resampled | None) -> 
     metrics["intervals"] = {name: [limits.low, limits.high] for name, limits in by_name.items()}
     metrics["without_size"] = evaluation.without_size
     return metrics
-
-
-def _versions() -> dict[str, str | None]:
-    """Return the versions of packages; None for one that is not installed by pip."""
-    versions: dict[str, str | None] = {
-        "uncertainty_depth": __version__,
-        "python": platform.python_version(),
-    }
-    for name in ("numpy", "torch", "rosbags"):
-        try:
-            versions[name] = version(name)
-        except PackageNotFoundError:
-            versions[name] = None
-    return versions

@@ -68,19 +68,6 @@ class SavedReport:
     context: Context
 
 
-def _check_format(path: Path, number: Any) -> None:
-    """Raise `SourceError` unless a saved state has this version's format."""
-    if number == FORMAT:
-        return
-    is_newer = isinstance(number, int) and number > FORMAT
-    reason = (
-        "it was written by a newer version"
-        if is_newer
-        else "an older version wrote it, evaluate again"
-    )
-    raise SourceError(f"{path} has format {str(number)[:20]}; expected {FORMAT}: {reason}")
-
-
 def read_report(folder: Path) -> SavedReport:
     """Return the report in a folder.
 
@@ -91,7 +78,12 @@ def read_report(folder: Path) -> SavedReport:
     path = folder / STATE_FILE
     try:
         header = strict.read_header(path)
-        _check_format(path, header.get("format"))
+        number = header.get("format")
+        if number != FORMAT:
+            reason = "an older version wrote it, evaluate again"
+            if isinstance(number, int) and number > FORMAT:
+                reason = "it was written by a newer version"
+            raise SourceError(f"{path} has format {str(number)[:20]}; expected {FORMAT}: {reason}")
         arrays = strict.read_arrays(path, LAYOUT)
         evaluation = Evaluation.restored(header, arrays, SavedFrames(folder))
         details = header["details"]
@@ -209,10 +201,16 @@ def merge(
                 "one model: `compare` compares models"
             )
         source = report.context.source
+        is_copy = merged.views.includes(report.evaluation.views)
         if repeats := merged.views.common(report.evaluation.views):
-            notes.append(_repeats_note(merged, report, repeats))
+            notes.append(
+                f"all frames of {source} are in earlier sources: a copy, not counted again"
+                if is_copy
+                else f"{repeats} of {report.evaluation.evaluated} frames of {source} are in "
+                "earlier sources too: they count twice"
+            )
             logger.warning(notes[-1])
-        if merged.views.includes(report.evaluation.views):
+        if is_copy:
             continue
         copied = max_frames is None or merged.evaluated < max_frames
         merged.merge(report.evaluation, source, with_frames=copied)
@@ -225,16 +223,6 @@ def merge(
             "frames.csv ends before the last sources; their own reports hold their frames"
         )
     return merged, _context(parts, notes)
-
-
-def _repeats_note(merged: Evaluation, report: SavedReport, repeats: int) -> str:
-    source = report.context.source
-    if merged.views.includes(report.evaluation.views):
-        return f"all frames of {source} are in earlier sources: a copy, not counted again"
-    return (
-        f"{repeats} of {report.evaluation.evaluated} frames of {source} are in earlier sources "
-        "too: they count twice"
-    )
 
 
 def _model_of(context: Context) -> dict[str, Any]:
