@@ -78,7 +78,8 @@ class Examples:
 
     def worst(self) -> list[Example]:
         """Return the frames with the largest errors, worst first."""
-        return [candidate.example for candidate in self._worst_first()]
+        worst_first = sorted(self._worst, key=lambda candidate: -candidate.error)
+        return [candidate.example for candidate in worst_first]
 
     def typical(self) -> list[Example]:
         """Return frames with an error near the median, in the order of the run."""
@@ -91,9 +92,6 @@ class Examples:
         typical = others[: self._number - len(self._worst)]
         typical.sort(key=lambda candidate: candidate.index)
         return [candidate.example for candidate in typical]
-
-    def _worst_first(self) -> list[Candidate]:
-        return sorted(self._worst, key=lambda candidate: -candidate.error)
 
     def _replaced_by(self, index: int, error: float) -> list[Candidate] | None:
         """Return the worst frames that this one replaces; None if it is not among the worst."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib import colormaps
@@ -60,7 +61,14 @@ def frame_plot(example: Example) -> Figure:
     panel_height = PANEL_SHARE * FIGURE_WIDTH / columns * panel_aspect(depth.shape)
     figure = Figure(figsize=(FIGURE_WIDTH, rows * (panel_height + 0.4)), layout="compressed")
     axes = figure.subplots(rows, columns).reshape(-1)
-    _draw_image(axes[0], example)
+    axes[0].set_title(f"frame {example.name}")
+    if example.image is not None:
+        axes[0].imshow(example.image)
+    else:
+        axes[0].set_facecolor("#eeeeee")
+        sentence = "no camera image:\nthese predictions\ncame as maps only"
+        middle: dict[str, Any] = {"ha": "center", "va": "center", "transform": axes[0].transAxes}
+        axes[0].text(0.5, 0.5, sentence, **middle)
     known = truth if (truth > 0).any() else depth
     near, far = _percentile(known, 2), _percentile(known, 98)
     near = max(near, far / MAX_DEPTH_RATIO)
@@ -86,16 +94,6 @@ def _draw(
     bar = axis.figure.colorbar(image, ax=axis, fraction=0.05, pad=0.02, extend="max")
     if isinstance(scale, LogNorm):
         number_axis(bar.ax.yaxis, (1, 2, 3, 5, 7))
-
-
-def _draw_image(axis: Axes, example: Example) -> None:
-    axis.set_title(f"frame {example.name}")
-    if example.image is not None:
-        axis.imshow(example.image)
-        return
-    axis.set_facecolor("#eeeeee")
-    sentence = "no camera image:\nthese predictions\ncame as maps only"
-    axis.text(0.5, 0.5, sentence, ha="center", va="center", transform=axis.transAxes)
 
 
 def _percentile(values: NDArray[np.floating], percent: float) -> float:
@@ -125,9 +123,12 @@ def lidar_overlay(
         (height, width, 3) uint8 RGB, at least `MIN_WIDTH` pixels wide, colour bar included.
     """
     factor = math.ceil(MIN_WIDTH / image.shape[1])
-    background = _grey(image, factor)
+    grey = Image.fromarray(image).convert("L")  # the points have the colours
+    grey = grey.resize((grey.width * factor, grey.height * factor), Image.Resampling.BILINEAR)
+    background = np.repeat(np.asarray(grey)[..., None], 3, axis=2).astype(np.float32)
     valid = np.isfinite(ground_truth_m) & (ground_truth_m > 0)
-    norm = _color_scale(ground_truth_m[valid])
+    near, far = np.percentile(ground_truth_m[valid], (1, 99)) if valid.any() else (1.0, 10.0)
+    norm = LogNorm(near, max(far, near * 1.1), clip=True)
     if valid.mean() < DENSE:
         depth_m = _discs(np.where(valid, ground_truth_m, np.nan), factor)
         opacity = 1.0
@@ -149,14 +150,6 @@ def write_overlay(
     path.write_bytes(encoded_pixels(lidar_overlay(image, ground_truth_m)))
 
 
-def _grey(image: NDArray[np.uint8], factor: int) -> NDArray[np.float32]:
-    """Return (H * factor, W * factor, 3) float32 in grey: the points have the colours."""
-    grey = Image.fromarray(image).convert("L")
-    size = (grey.width * factor, grey.height * factor)
-    enlarged = np.asarray(grey.resize(size, Image.Resampling.BILINEAR))
-    return np.repeat(enlarged[..., None], 3, axis=2).astype(np.float32)
-
-
 def _discs(sparse_m: NDArray[np.floating], factor: int) -> NDArray[np.float32]:
     """Return (H * factor, W * factor) depth with a disc around each point, the nearest on top."""
     rows, columns = np.nonzero(np.isfinite(sparse_m))
@@ -167,14 +160,6 @@ def _discs(sparse_m: NDArray[np.floating], factor: int) -> NDArray[np.float32]:
     offsets = np.arange(diameter) - diameter // 2
     disc = np.hypot(offsets[:, None], offsets) <= diameter / 2
     return stamped(points, disc)
-
-
-def _color_scale(depths_m: NDArray[np.floating]) -> LogNorm:
-    """Return a logarithmic scale from the 1st to the 99th percentile of the depths."""
-    if not depths_m.size:
-        return LogNorm(1.0, 10.0, clip=True)
-    near, far = np.percentile(depths_m, (1, 99))
-    return LogNorm(near, max(far, near * 1.1), clip=True)
 
 
 def _color_bar(norm: LogNorm, width: int, points: int) -> NDArray[np.uint8]:

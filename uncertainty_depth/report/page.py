@@ -69,6 +69,10 @@ def render(summary: Mapping[str, Any], command: str, images: Images) -> str:
     law = law_of(summary["model"])
     scored = summary["frames"]["evaluated"] > 0
     warnings = summary["geometry"].get("warnings", [])
+    training = dict(part_of(summary["model"], "training"))
+    training.pop("median_depth_m", None)  # hundreds of numbers
+    settings = {key: summary[key] for key in ("source", "config", "model", "versions")}
+    settings["model"] = {**summary["model"], "training": training}
     return render_template(
         "report.html.j2",
         title=f"{summary['source']}: depth and its uncertainty",
@@ -83,7 +87,9 @@ def render(summary: Mapping[str, Any], command: str, images: Images) -> str:
         others=[compared(summary, name) for name in other_names(law)] if scored else [],
         by_distance=by_group(summary, "by_distance.", law) if scored else None,
         by_sigma=by_group(summary, "uncertainty.", law) if scored else None,
-        depth=depth_with_intervals(summary),
+        depth=[
+            (name, text, interval_text(summary, f"depth.{name}")) for name, text in depth(summary)
+        ],
         scale=scale_text(summary["scale"]),
         without_size=summary["without_size"],
         frames=summary["frames"],
@@ -94,17 +100,8 @@ def render(summary: Mapping[str, Any], command: str, images: Images) -> str:
         typical=[_frame(frame) for frame in images.typical],
         plots={name: base64_text(data) for name, data in images.plots.items()},
         curves=[name for name in CURVES if name in images.plots],
-        settings=json.dumps(_settings(summary), indent=2),
+        settings=json.dumps(settings, indent=2),
     )
-
-
-def _settings(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all options of the run, without the training's median depth: hundreds of numbers."""
-    settings = {key: summary[key] for key in ("source", "config", "model", "versions")}
-    training = dict(part_of(summary["model"], "training"))
-    training.pop("median_depth_m", None)
-    settings["model"] = {**summary["model"], "training": training}
-    return settings
 
 
 def facts(summary: Mapping[str, Any], command: str) -> list[tuple[str, str]]:
@@ -115,33 +112,23 @@ def facts(summary: Mapping[str, Any], command: str) -> list[tuple[str, str]]:
     pixels = f"{frames['evaluated']} frames, {summary['pixels']:,} pixels"
     if frames["evaluated"]:
         pixels += f", {summary['scored_fraction']:.1%} of the ground truth"
+    names = (model.get("model"), model.get("method", "unknown method"), scored_maps(model))
+    camera = "unknown"
+    if summary["camera"]["size"]:
+        focal = summary["camera"]["focal_length_per_width"]
+        camera = "{} x {} pixels, ".format(*summary["camera"]["size"])
+        camera += f"focal length {focal[0]:.3f} of the width" if focal else "focal length unknown"
     rows = [
-        ("model", _model_text(model)),
+        ("model", ", ".join(str(name) for name in names if name) if model else "unknown"),
         ("trained on", str(part_of(model, "training").get("source") or "unknown")),
         ("depth range", "{:.3g} to {:.3g} m".format(*depth_range) if depth_range else "unknown"),
-        ("camera", _camera_text(summary["camera"])),
+        ("camera", camera),
         ("unfamiliarity", unfamiliarity_text(summary["unfamiliarity"])),
         ("geometry", summary["geometry"].get("description", "not checked")),
         ("scored", pixels),
         ("command", command),
     ]
     return [(name, text) for name, text in rows if text]
-
-
-def _model_text(model: Mapping[str, Any]) -> str:
-    if not model:
-        return "unknown"
-    parts = (model.get("model"), model.get("method", "unknown method"), scored_maps(model))
-    return ", ".join(str(part) for part in parts if part)
-
-
-def _camera_text(camera: Mapping[str, Any]) -> str:
-    if not camera["size"]:
-        return "unknown"
-    width, height = camera["size"]
-    focal = camera["focal_length_per_width"]
-    text = f"focal length {focal[0]:.3f} of the width" if focal else "focal length unknown"
-    return f"{width} x {height} pixels, {text}"
 
 
 def _frame(frame: FrameImage) -> dict[str, str]:
@@ -191,11 +178,8 @@ def other_names(law: str) -> tuple[str, ...]:
         and not metric.groups
         and metric.name not in headline
     ]
-    others.sort(
-        key=lambda metric: (
-            not (metric.is_size and metric.name.endswith("_laplace") == (law == "laplace"))
-        )
-    )
+    is_laplace = law == "laplace"
+    others.sort(key=lambda each: not each.is_size or each.name.endswith("_laplace") != is_laplace)
     return tuple(metric.name for metric in others)
 
 
@@ -232,8 +216,10 @@ def note(metric: Metric) -> str:
 
 def table(summary: Mapping[str, Any], model: Mapping[str, Any]) -> str:
     """Return the headline metrics as text for a terminal."""
-    lines = [frame_counts(summary["frames"])]
-    if not summary["frames"]["evaluated"]:
+    frames = summary["frames"]
+    skipped = "".join(f", {count} {reason}" for reason, count in frames["skipped"].items())
+    lines = [f"frames: {frames['read']} read, {frames['evaluated']} evaluated{skipped}"]
+    if not frames["evaluated"]:
         return lines[0]
     lines += ["depth: " + "  ".join(f"{name} {value}" for name, value in depth(summary))]
     lines += [scale_text(summary["scale"]), ""]
@@ -276,12 +262,6 @@ def unfamiliarity_text(unfamiliarity: Mapping[str, Any]) -> str:
     )
 
 
-def frame_counts(frames: Mapping[str, Any]) -> str:
-    """Return how many frames were read, scored, and skipped, by reason."""
-    skipped = "".join(f", {count} {reason}" for reason, count in frames["skipped"].items())
-    return f"frames: {frames['read']} read, {frames['evaluated']} evaluated{skipped}"
-
-
 def scored_maps(model: Mapping[str, Any]) -> str:
     """Return which sigma was scored, raw or calibrated, and whether depth's scale was followed."""
     name = model.get("calibration")
@@ -293,11 +273,6 @@ def scored_maps(model: Mapping[str, Any]) -> str:
 def depth(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the depth errors as (name, text)."""
     return [(name, f"{value:.4f}") for name, value in summary["depth"].items()]
-
-
-def depth_with_intervals(summary: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Return the depth errors as (name, text, text of the 95 % interval)."""
-    return [(*pair, interval_text(summary, f"depth.{pair[0]}")) for pair in depth(summary)]
 
 
 def compared(summary: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -337,27 +312,20 @@ def by_group(summary: Mapping[str, Any], prefix: str, law: str) -> tuple[list[st
     metrics = [
         metric
         for metric in METRICS
-        if metric.groups and metric.name.startswith(prefix) and _is_of_law(metric, law)
+        if metric.groups
+        and metric.name.startswith(prefix)
+        and ("coverage" not in metric.name or ("_laplace" in metric.name) == (law == "laplace"))
     ]
-    pixels = [values.get(f"{prefix}pixels.{group}", MIN_PIXELS) for group in metrics[0].groups]
     rows = []
-    for group, number in zip(metrics[0].groups, pixels, strict=True):
-        if number >= MIN_PIXELS:
-            of_group = [(metric, values[f"{metric.name}.{group}"]) for metric in metrics]
-            rows.append((_group_text(group), [_cell(*pair) for pair in of_group]))
+    for group in metrics[0].groups:
+        if values.get(f"{prefix}pixels.{group}", MIN_PIXELS) < MIN_PIXELS:
+            continue
+        cells = []
+        for metric in metrics:
+            value = values[f"{metric.name}.{group}"]
+            text = f"{value:,}" if metric.unit == "count" else f"{value:.3f}"
+            cells.append("" if math.isnan(value) else text)
+        # under_0.5m, 2_3m
+        name = group.replace("_", " " if group[0].isalpha() else " to ", 1)
+        rows.append((name, cells))
     return [title(metric) for metric in metrics], rows
-
-
-def _is_of_law(metric: Metric, law: str) -> bool:
-    is_laplace = "_laplace" in metric.name
-    return is_laplace == (law == "laplace") or "coverage" not in metric.name
-
-
-def _group_text(group: str) -> str:
-    return group.replace("_", " ", 1) if group[0].isalpha() else group.replace("_", " to ")
-
-
-def _cell(metric: Metric, value: float) -> str:
-    if math.isnan(value):
-        return ""
-    return f"{value:,}" if metric.unit == "count" else f"{value:.3f}"

@@ -87,16 +87,13 @@ def draw(evaluation: Evaluation, law: str) -> Images:
     images = {name: encoded(figure, PLOT_DPI) for name, figure in named.items()}
     worst = evaluation.examples.worst()
     typical = evaluation.examples.typical()
-    return Images(images, _overlay([*typical, *worst]), _frames(worst), _frames(typical))
-
-
-def _overlay(examples: Sequence[Example]) -> bytes | None:
-    """Return the JPEG of the first example with a registered image; None without one."""
-    for example in examples:
+    overlay = None
+    for example in (*typical, *worst):
         if example.image is not None and example.is_registered:
-            overlay = lidar_overlay(example.image, example.ground_truth_m)
-            return encoded_pixels(overlay, "jpeg")
-    return None
+            pixels = lidar_overlay(example.image, example.ground_truth_m)
+            overlay = encoded_pixels(pixels, "jpeg")
+            break
+    return Images(images, overlay, _frames(worst), _frames(typical))
 
 
 def _frames(examples: Sequence[Example]) -> list[FrameImage]:
@@ -110,12 +107,11 @@ def figures(curves: dict[str, Any], law: str = "gaussian") -> dict[str, Figure]:
     """Return the plots of `OnlineMetrics.curves` by file name; empty without a pixel."""
     if not curves["pixels"]:
         return {}
-    sparsification_figures = {
-        f"sparsification_{statistic}": sparsification_figure(curves, statistic)
-        for statistic in curves["sparsification"]
-    }
     return {
-        **sparsification_figures,
+        **{
+            f"sparsification_{statistic}": sparsification_figure(curves, statistic)
+            for statistic in curves["sparsification"]
+        },
         "n_merci": n_merci_figure(curves),
         "reliability": reliability_figure(curves, law),
         "by_distance": distance_figure(curves, law),
@@ -182,28 +178,25 @@ def n_merci_figure(curves: dict[str, Any]) -> Figure:
     """
     figure, axes = one_plot("n-MeRCI over all pixels (Moukari et al. 2019)")
     curve = curves["n_merci"]
-    values = {}
+    plotted_parts = []
     for name in PLOTTED:
         with np.errstate(invalid="ignore"):
             is_defined = curve["tail"] & (curve[name] >= 0)
-        values[name] = np.where(is_defined, curve[name], np.nan)
-        axes.plot(100 * curve["alphas"], values[name], **LINES[name], marker=".", markersize=4)
+        values = np.where(is_defined, curve[name], np.nan)
+        axes.plot(100 * curve["alphas"], values, **LINES[name], marker=".", markersize=4)
+        plotted_parts.append(values)
     axes.axvline(100 * curves["alpha"], color="#BBBBBB", linewidth=0.8, zorder=0)
+    plotted = np.concatenate(plotted_parts)
+    plotted = plotted[np.isfinite(plotted)]
+    typical = float(np.percentile(plotted, 85)) if plotted.size else 1.0  # no value at a pole
     axes.set(
         xlabel="alpha: fraction of the pixels covered (%)",
         ylabel="n-MeRCI (0 best, 1 no information)",
         xlim=(0, 100),
-        ylim=(0, _upper_limit(values)),
+        ylim=(0, max(1.2, min(1.2 * typical, 5.0))),
     )
     figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8)
     return figure
-
-
-def _upper_limit(curves: dict[str, np.ndarray]) -> float:
-    """Return an upper limit that is robust against values next to a pole."""
-    values = np.concatenate(list(curves.values()))
-    values = values[np.isfinite(values)]
-    return max(1.2, min(1.2 * float(np.percentile(values, 85)), 5.0)) if values.size else 1.2
 
 
 def reliability_figure(curves: dict[str, Any], law: str = "gaussian") -> Figure:
@@ -215,11 +208,16 @@ def reliability_figure(curves: dict[str, Any], law: str = "gaussian") -> Figure:
     title = f"Reliability of {law.title()} intervals (Gustafsson et al. 2020)"
     axes.set_title(title, fontsize=10, pad=28)  # above the two coverages
     curve = curves[of_law("reliability", law)]
-    for level in np.array(COVERAGE_LEVELS) / 100:
-        _mark_coverage(axes, level, float(np.interp(level, curve["levels"], curve["method"])))
-    axes.plot([0, 100], [0, 100], color="#666666", linewidth=0.8, label="calibrated")
     levels = 100 * curve["levels"]
     color = LINES["method"]["color"]
+    place: dict[str, Any] = {"transform": axes.get_xaxis_transform(), "ha": "center"}
+    for percent in COVERAGE_LEVELS:
+        covered = 100 * float(np.interp(percent / 100, curve["levels"], curve["method"]))
+        axes.axvline(percent, color="#BBBBBB", linewidth=0.8, zorder=0)
+        axes.plot(percent, covered, "o", color=color, zorder=5)
+        text = f"{covered:.1f}%\nin {percent}%"
+        axes.text(percent, 1.01, text, color=color, fontsize=8, va="bottom", **place)
+    axes.plot([0, 100], [0, 100], color="#666666", linewidth=0.8, label="calibrated")
     axes.fill_between(levels, levels, 100 * curve["method"], color=color, alpha=0.12, linewidth=0)
     for name in PLOTTED:
         fitted = "" if name == "method" else ", scale fitted"
@@ -233,16 +231,6 @@ def reliability_figure(curves: dict[str, Any], law: str = "gaussian") -> Figure:
     )
     figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8)
     return figure
-
-
-def _mark_coverage(axes: Axes, level: float, covered: float) -> None:
-    """Mark the fraction that the interval of a level covers, and write it above the axes."""
-    color = LINES["method"]["color"]
-    axes.axvline(100 * level, color="#BBBBBB", linewidth=0.8, zorder=0)
-    axes.plot(100 * level, 100 * covered, "o", color=color, zorder=5)
-    place: dict[str, Any] = {"transform": axes.get_xaxis_transform(), "ha": "center"}
-    text = f"{100 * covered:.1f}%\nin {100 * level:.0f}%"
-    axes.text(100 * level, 1.01, text, color=color, fontsize=8, va="bottom", **place)
 
 
 def distance_figure(curves: dict[str, Any], law: str = "gaussian") -> Figure:
@@ -336,26 +324,21 @@ def timeline_plot(metrics: OnlineMetrics, law: str) -> Figure:
 def positions_plot(sums: Sums, law: str) -> Figure:
     """Return the plot of mean error and coverage at 95 % by position in the image."""
     figure = Figure(figsize=(1.4 * SIZE[0], 1.4 * SIZE[1]), layout="constrained")
-    upper, lower = figure.subplots(2, 1)
     pixels = np.where(sums["cell.pixels"] < MIN_PIXELS_BY_POSITION, np.nan, sums["cell.pixels"])
     error = (sums["cell.error"] / pixels).reshape(BLOCK_GRID)
     coverage = 100 * (sums[of_law("cell.covered", law)] / pixels).reshape(BLOCK_GRID)
     max_error = float(np.nanmax(error)) if np.isfinite(error).any() else 1.0
-    _draw(figure, upper, error, "Mean error by position (m)", (SIGMA_COLORS, 0, max_error))
-    title = f"Coverage of the 95% interval (%), {law}"
-    _draw(figure, lower, coverage, title, (COVERAGE_COLORS, 90, 100))
+    maps = (
+        ("Mean error by position (m)", error, SIGMA_COLORS, 0, max_error),
+        (f"Coverage of the 95% interval (%), {law}", coverage, COVERAGE_COLORS, 90, 100),
+    )
+    for axes, (title, values, colors, low, high) in zip(figure.subplots(2, 1), maps, strict=True):
+        image = axes.imshow(values, cmap=colors, vmin=low, vmax=high, aspect="auto")
+        axes.set_facecolor(MISSING_COLOR)
+        axes.set_title(title, fontsize=10)
+        axes.set(xticks=[], yticks=[], xlabel="image width", ylabel="image height")
+        figure.colorbar(image, ax=axes, extend="min" if low else "neither")
     return figure
-
-
-def _draw(
-    figure: Figure, axes: Axes, values: NDArray, title: str, scale: tuple[str, float, float]
-) -> None:
-    colors, low, high = scale
-    image = axes.imshow(values, cmap=colors, vmin=low, vmax=high, aspect="auto")
-    axes.set_facecolor(MISSING_COLOR)
-    axes.set_title(title, fontsize=10)
-    axes.set(xticks=[], yticks=[], xlabel="image width", ylabel="image height")
-    figure.colorbar(image, ax=axes, extend="min" if low else "neither")
 
 
 def one_plot(title: str, size: tuple[float, float] = SIZE) -> tuple[Figure, Axes]:

@@ -6,7 +6,8 @@ from __future__ import annotations
 import math
 import re
 import reprlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -26,6 +27,7 @@ from uncertainty_depth.metrics.registry import (
     flatten,
 )
 from uncertainty_depth.report.bootstrap import Interval
+from uncertainty_depth.report.judgement import GREEN, RED
 
 COMPARISONS: dict[str, Callable[[float, float], bool]] = {"<=": le, ">=": ge, "<": lt, ">": gt}
 PATTERN = re.compile(r"\s*(?P<metric>[\w.]+)\s*(?P<comparison><=|>=|<|>)\s*(?P<limit>\S+)\s*")
@@ -108,7 +110,10 @@ def parse(text: str) -> Requirement:
         ConfigError: a requirement cannot be parsed, or names an unknown metric.
     """
     match = PATTERN.fullmatch(text) if len(text) <= MAX_LENGTH else None
-    limit = _number(match["limit"]) if match else math.nan
+    limit = math.nan
+    if match is not None:
+        with suppress(ValueError):
+            limit = float(match["limit"])
     if match is None or math.isnan(limit):
         raise ConfigError(
             f"the requirement is {reprlib.repr(text)}; expected a metric, one of "
@@ -142,15 +147,11 @@ def outcome(requirement: Requirement, summary: Mapping[str, Any]) -> Outcome:
         text = f"{FAIL}{name} is not a number, required {limit}: {reason}"
         return Outcome(requirement.text, False, value, (low, high), text)
     passed = COMPARISONS[requirement.comparison](value, requirement.limit)
-    value_text = _value_text(value, low, high)
+    value_text = f"{value:g}" if value.is_integer() else Interval(value, low, high).text(4)
     text = f"{PASS if passed else FAIL}{name} {value_text}, required {limit}"
     if low < requirement.limit < high:
         text += " (the limit lies in the interval: more frames could change this)"
     return Outcome(requirement.text, passed, value, (low, high), text)
-
-
-def _value_text(value: float, low: float, high: float) -> str:
-    return f"{value:g}" if value.is_integer() else Interval(value, low, high).text(4)
 
 
 def _reason(metric: str, summary: Mapping[str, Any]) -> str:
@@ -170,15 +171,12 @@ def _resolved(name: str, text: str) -> str:
     for prefix in ("", *PREFIXES):
         if prefix + full in names:
             return prefix + full
-    near = _near(name, [_short(metric) for metric in names])
+    short = [_short(metric) for metric in names]
+    parts = [metric for metric in short if metric.startswith(name) or metric.endswith(f".{name}")]
+    close = get_close_matches(name, short, MAX_NEAR_NAMES, 0.5)
+    near = list(dict.fromkeys([*parts, *close]))[:MAX_NEAR_NAMES]
     hint = f"near are {', '.join(near)}" if near else "the names are those in summary.json"
     raise ConfigError(f"unknown metric {name!r} in {text!r}; {hint}")
-
-
-def _near(name: str, names: Sequence[str]) -> list[str]:
-    parts = [metric for metric in names if metric.startswith(name) or metric.endswith(f".{name}")]
-    close = get_close_matches(name, names, MAX_NEAR_NAMES, 0.5)
-    return list(dict.fromkeys([*parts, *close]))[:MAX_NEAR_NAMES]
 
 
 def _short(metric: str) -> str:
@@ -187,13 +185,6 @@ def _short(metric: str) -> str:
         if metric.startswith(prefix):
             return metric.removeprefix(prefix)
     return metric
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
 
 
 def _texts_of(path: Path) -> list[str]:
@@ -225,48 +216,28 @@ def write_junit(path: Path, summary: Mapping[str, Any]) -> None:
     suite = ElementTree.Element("testsuite", name=f"evaluate {summary['source']}")
     verdict = summary["verdict"]
     properties = ElementTree.SubElement(suite, "properties")
-    _property(properties, "verdict", f"{verdict['color']}: {verdict['text']}")
-    for line in verdict["lines"]:
-        _property(properties, f"verdict.{line['name']}", f"{line['color']}: {line['text']}")
+    lines = {f"verdict.{line['name']}": line for line in verdict["lines"]}
+    for name, line in {"verdict": verdict, **lines}.items():
+        value = f"{line['color']}: {line['text']}"
+        ElementTree.SubElement(properties, "property", name=name, value=value)
     if summary["requirements"]:
-        for outcome in summary["requirements"]:
-            failure = "" if outcome["passed"] else outcome["text"]
-            _case(suite, "requirement", outcome["requirement"], failure, text=outcome["text"])
+        cases = [
+            ("requirement", result["requirement"], GREEN if result["passed"] else RED, result)
+            for result in summary["requirements"]
+        ]
+    elif verdict["lines"]:
+        cases = [("verdict", line["name"], line["color"], line) for line in verdict["lines"]]
     else:
-        _verdict_cases(suite, verdict)
+        cases = [("verdict", "scored", RED, verdict)]
+    for group, name, color, result in cases:
+        case = ElementTree.SubElement(suite, "testcase", classname=group, name=name)
+        if color != GREEN:
+            tag = "failure" if color == RED else "skipped"
+            ElementTree.SubElement(case, tag, message=result["text"])
+        ElementTree.SubElement(case, "system-out").text = result["text"]
     for tag, attribute in (("testcase", "tests"), ("failure", "failures"), ("skipped", "skipped")):
         suite.set(attribute, str(len(suite.findall(f".//{tag}"))))
     root = ElementTree.Element("testsuites")
     root.append(suite)
     ElementTree.indent(root)
     atomic.write_text(path, ElementTree.tostring(root, encoding="unicode") + "\n")
-
-
-def _verdict_cases(suite: ElementTree.Element, verdict: Mapping[str, Any]) -> None:
-    if not verdict["lines"]:
-        _case(suite, "verdict", "scored", verdict["text"])
-    for line in verdict["lines"]:
-        failure = line["text"] if line["color"] == "red" else ""
-        skipped = line["text"] if line["color"] == "grey" else ""
-        _case(suite, "verdict", line["name"], failure, skipped, line["text"])
-
-
-def _case(
-    suite: ElementTree.Element,
-    group: str,
-    name: str,
-    failure: str,
-    skipped: str = "",
-    text: str = "",
-) -> None:
-    case = ElementTree.SubElement(suite, "testcase", classname=group, name=name)
-    if failure:
-        ElementTree.SubElement(case, "failure", message=failure)
-    elif skipped:
-        ElementTree.SubElement(case, "skipped", message=skipped)
-    if text:
-        ElementTree.SubElement(case, "system-out").text = text
-
-
-def _property(properties: ElementTree.Element, name: str, value: str) -> None:
-    ElementTree.SubElement(properties, "property", name=name, value=value)
