@@ -47,16 +47,11 @@ class Correction:
         self, sigma_m: NDArray[np.floating], knots: Floats, sign: float
     ) -> NDArray[np.floating]:
         sigma = np.asarray(sigma_m)
-        if self.is_constant:
+        if len(set(self.octaves)) == 1:
             return sigma * sigma.dtype.type(2.0 ** (sign * self.octaves[0]))
         with np.errstate(divide="ignore"):
             octaves = np.interp(np.log2(sigma), knots, self.octaves)
         return sigma * np.exp2(sign * octaves).astype(sigma.dtype, copy=False)
-
-    @property
-    def is_constant(self) -> bool:
-        """Whether the factor is the same for every sigma."""
-        return len(set(self.octaves)) == 1
 
     @property
     def min_factor(self) -> float:

@@ -190,7 +190,8 @@ class CorrectionInForce:
         with self._lock:
             of_sigma, of_depth = self._of_sigma, self._of_depth
         config = self.config
-        self._step = config.calibration_max_rate ** self._seconds(stamp_ns)
+        elapsed_ns = 0 if self._stamp_ns is None else stamp_ns - self._stamp_ns
+        self._step = config.calibration_max_rate ** min(max(elapsed_ns / 1e9, 0.0), MAX_STEP_S)
         in_force = OFF
         if config.use_online_calibration:
             timeout = ("calibration_timeout", config.calibration_timeout)
@@ -261,12 +262,6 @@ class CorrectionInForce:
                 "model of such places"
             )
         self.warning = "; ".join(sentences)
-
-    def _seconds(self, stamp_ns: int) -> float:
-        """Return the time since the previous frame, 0 ... `MAX_STEP_S`."""
-        if self._stamp_ns is None:
-            return 0.0
-        return min(max((stamp_ns - self._stamp_ns) / 1e9, 0.0), MAX_STEP_S)
 
 
 def _scaled(

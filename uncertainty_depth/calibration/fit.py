@@ -177,24 +177,20 @@ def _curves(uncertainty: Floats, error: Floats, distribution: str) -> Iterator[S
     raw, spread, counts = grouped(uncertainty, error)
     shapes = [shape(raw, spread, counts) for shape in SHAPES.values()] if raw.size else []
     for size_name, size in SIZES.items():
-        scale = affine(0.0, size(uncertainty, error, distribution), "scale")
-        yield scale.named(f"{scale.name}{size_name}")
+        scale = affine(0.0, size(uncertainty, error, distribution), f"scale{size_name}")
+        yield scale
         for shape in shapes:
             sized = shape.scaled(size(_float64(shape(uncertainty)), error, distribution))
+            pure_scale = scale(np.array(shape.raw_m))
             for strength in STRENGTHS:
-                blend = _blend(sized, scale, strength)
-                factor = size(_float64(blend(uncertainty)), error, distribution)
-                yield blend.scaled(factor).named(f"{blend.name}{size_name}")
+                name = f"{shape.name} {strength:.0%}{size_name}"
+                values = strength * np.array(sized.calibrated_m) + (1 - strength) * pure_scale
+                blend = SigmaMap(name, shape.raw_m, tuple(values.tolist()))
+                yield blend.scaled(size(_float64(blend(uncertainty)), error, distribution))
 
 
 def _float64(values: NDArray[np.floating]) -> Floats:
     return np.asarray(values, np.float64)
-
-
-def _blend(shape: SigmaMap, scale: SigmaMap, strength: float) -> SigmaMap:
-    pure_scale = scale(np.array(shape.raw_m))
-    values = strength * np.array(shape.calibrated_m) + (1 - strength) * pure_scale
-    return SigmaMap(f"{shape.name} {strength:.0%}", shape.raw_m, tuple(values.tolist()))
 
 
 def affine_shape(raw: Floats, spread: Floats, counts: Floats) -> SigmaMap:

@@ -189,8 +189,9 @@ def check_strength(
     for name, value in strength.items():
         fitted_value = fitted.get(name, value)
         if fitted_value != value:
-            value_text = _text(value)
-            fitted_text = _text(fitted_value)
+            value_text, fitted_text = (
+                each if isinstance(each, str) else f"{each:g}" for each in (value, fitted_value)
+            )
             raise ConfigError(
                 f"{name} is {value_text}, but the calibration of {method} in {model} was fitted "
                 f"at {fitted_text}, and sigma depends on it; expected {name} {fitted_text}, "
@@ -208,7 +209,3 @@ def check_strength(
             method,
             model,
         )
-
-
-def _text(value: float | str) -> str:
-    return value if isinstance(value, str) else f"{value:g}"

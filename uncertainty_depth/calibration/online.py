@@ -97,7 +97,12 @@ class OnlineEstimate:
         uncovered = float((error > self.half_width * before(sigma)).mean())
         self._covered.append(1 - uncovered)
         if self.correction is not None:
-            self._move_trim(uncovered, before)
+            step = self._gain * (uncovered - (1 - self.config.coverage))
+            is_at_limit = (
+                before.min_factor >= LIMIT if step > 0 else before.max_factor <= 1 / LIMIT
+            )
+            if not is_at_limit:
+                self.trim += step
         half_width = self.half_width * sigma
         self._window.add(frame_ratios(stamp_ns, error, half_width, sigma, self.config.coverage))
         self.stamp_ns = stamp_ns
@@ -105,12 +110,6 @@ class OnlineEstimate:
             octaves = covering_octaves(self._window, self.config.coverage) + self.trim
             self.correction = increasing(octaves).limited(1 / LIMIT, LIMIT)
         return uncovered
-
-    def _move_trim(self, uncovered: float, before: Correction) -> None:
-        step = self._gain * (uncovered - (1 - self.config.coverage))
-        is_at_limit = before.min_factor >= LIMIT if step > 0 else before.max_factor <= 1 / LIMIT
-        if not is_at_limit:
-            self.trim += step
 
     @property
     def frames(self) -> int:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from uncertainty_depth import atomic, strict
+from uncertainty_depth.calibration.fit import CONSTANT, DEPTH_ALONE
 from uncertainty_depth.calibration.fitted_data import RECORDED
 from uncertainty_depth.calibration.half_widths import KEY
-from uncertainty_depth.calibration.run import LABELS, Calibration, Scores, Trial
-from uncertainty_depth.calibration.sigma_map import SigmaMap
+from uncertainty_depth.calibration.run import LABELS, Calibration, Choice, Scores
 from uncertainty_depth.config import CalibrationConfig
 from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS, of_law
 from uncertainty_depth.options import to_mapping
@@ -84,36 +84,34 @@ def record(calibration: Calibration, model: Mapping[str, Any] = MappingProxyType
 def as_mapping(calibration: Calibration, provenance: Provenance) -> dict[str, Any]:
     """Return everything as plain values: origin, map, its record, and all scores."""
     choice = calibration.choice
+    law = choice.distribution
     return {
         "sources": provenance.sources,
         "model": provenance.model,
-        "config": {**to_mapping(provenance.config), "distribution": choice.distribution},
+        "config": {**to_mapping(provenance.config), "distribution": law},
         "notes": [*provenance.notes, *calibration.notes()],
         "map": choice.sigma_map.to_mapping(),
         **record(calibration, provenance.model),
         "law_scores": choice.law_scores,
-        "held_out": {
-            name: named(scores, choice.distribution) for name, scores in choice.held_out.items()
-        },
+        "held_out": {name: named(scores, law) for name, scores in choice.held_out.items()},
         "rejected": choice.rejected,
-        "trials": [_trial_mapping(trial, choice.distribution) for trial in calibration.trials],
+        "trials": [
+            {
+                "name": trial.name,
+                "kind": trial.sigma_map.name,
+                "frames": trial.frames,
+                "pixels": trial.pixels,
+                "before": named(trial.before, law),
+                "after": named(trial.after, law),
+            }
+            for trial in calibration.trials
+        ],
     }
 
 
 def named(scores: Scores, distribution: str) -> Scores:
     """Return scores by the names that `evaluate` gives them, e.g. `auce_laplace`."""
     return {of_law(name, distribution): value for name, value in scores.items()}
-
-
-def _trial_mapping(trial: Trial, distribution: str) -> dict[str, Any]:
-    return {
-        "name": trial.name,
-        "kind": trial.sigma_map.name,
-        "frames": trial.frames,
-        "pixels": trial.pixels,
-        "before": named(trial.before, distribution),
-        "after": named(trial.after, distribution),
-    }
 
 
 def write(calibration: Calibration, folder: Path, provenance: Provenance) -> None:
@@ -126,20 +124,6 @@ def write(calibration: Calibration, folder: Path, provenance: Provenance) -> Non
 
 def table(calibration: Calibration) -> str:
     """Return the candidates on held-out frames, then before and after on frames not used."""
-    lines = [
-        *_laws(calibration),
-        "",
-        *_candidates(calibration),
-        "",
-        *_before_and_after(calibration),
-        *_by_sequence(calibration),
-        "",
-        calibration.guarantee().sentence(),
-    ]
-    return "\n".join(lines)
-
-
-def _laws(calibration: Calibration) -> list[str]:
     choice = calibration.choice
     names = " ".join(named(dict.fromkeys(COLUMNS, 0.0), choice.distribution))
     lines = [
@@ -149,16 +133,27 @@ def _laws(calibration: Calibration) -> list[str]:
     if len(choice.law_scores) > 1:
         tried = ", ".join(f"{name} {crps:.4g} m" for name, crps in choice.law_scores.items())
         lines.append(f"(CRPS of the best map: {tried})")
-    return lines
+    lines += ["", *_candidates(choice), "", *_before_and_after(calibration)]
+    if len(calibration.trials) > 1:
+        lines += ["", "CRPS and coverage at 95% of each sequence by the map of the others:"]
+        lines.append(_row("", ["CRPS before", "after", "coverage before", "after"]))
+        for trial in calibration.trials:
+            values = [
+                text(name, scores[name])
+                for name in ("crps", "coverage_95")
+                for scores in (trial.before, trial.after)
+            ]
+            lines.append(f"{_row('', values)}   {trial.name} ({trial.sigma_map.name})")
+    return "\n".join([*lines, "", calibration.guarantee().sentence()])
 
 
-def _candidates(calibration: Calibration) -> list[str]:
+def _candidates(choice: Choice) -> list[str]:
     """Return the maps by CRPS; every map that is better than the chosen one has its reason."""
-    choice = calibration.choice
+    baselines = (choice.reference, CONSTANT, DEPTH_ALONE)
     chosen_name = choice.sigma_map.name
     ranked = sorted(choice.held_out, key=lambda name: choice.held_out[name]["crps"])
     place = ranked.index(chosen_name)
-    worse = [name for name in ranked[place + 1 :] if not _is_baseline(name, choice.reference)]
+    worse = [name for name in ranked[place + 1 :] if name not in baselines]
     hidden = set(worse[MAX_WORSE:])
     lines = [
         f"{len(ranked)} maps, mean over the parts of the frames left out in turn; the smallest "
@@ -171,17 +166,12 @@ def _candidates(calibration: Calibration) -> list[str]:
         reason = choice.rejected.get(name)
         mark = f"   rejected: {reason}" if reason else ""
         mark = f"   chosen{mark}" if name == chosen_name else mark
-        lines.append(_row(name, _texts(choice.held_out[name], COLUMNS)) + mark)
+        scores = choice.held_out[name]
+        lines.append(_row(name, [text(column, scores[column]) for column in COLUMNS]) + mark)
     if hidden:
         rejected = len(hidden.intersection(choice.rejected))
         lines.append(f"{len(hidden)} more with a larger CRPS, {rejected} of them rejected")
     return lines
-
-
-def _is_baseline(name: str, reference: str) -> bool:
-    from uncertainty_depth.calibration.fit import CONSTANT, DEPTH_ALONE
-
-    return name in (reference, CONSTANT, DEPTH_ALONE)
 
 
 def _before_and_after(calibration: Calibration) -> list[str]:
@@ -202,27 +192,8 @@ def _before_and_after(calibration: Calibration) -> list[str]:
     return lines
 
 
-def _by_sequence(calibration: Calibration) -> list[str]:
-    if len(calibration.trials) == 1:
-        return []
-    lines = ["", "CRPS and coverage at 95% of each sequence by the map of the others:"]
-    lines.append(_row("", ["CRPS before", "after", "coverage before", "after"]))
-    for trial in calibration.trials:
-        values = [
-            text(name, scores[name])
-            for name in ("crps", "coverage_95")
-            for scores in (trial.before, trial.after)
-        ]
-        lines.append(f"{_row('', values)}   {trial.name} ({trial.sigma_map.name})")
-    return lines
-
-
 def _row(name: str, cells: list[str]) -> str:
     return f"{name:{NAME_WIDTH}}" + "".join(f" {cell:>17}" for cell in cells)
-
-
-def _texts(scores: Scores, names: tuple[str, ...]) -> list[str]:
-    return [text(name, scores[name]) for name in names]
 
 
 def text(name: str, value: float) -> str:
@@ -237,7 +208,14 @@ def plot(calibration: Calibration) -> Figure:
     figure = Figure(figsize=(9, 3.8), layout="constrained")
     left, right = figure.subplots(1, 2)
     _plot_reliability(left, calibration)
-    _plot_map(right, calibration.choice.sigma_map, calibration.raw_range_m)
+    sigma_map = calibration.choice.sigma_map
+    raw = np.linspace(0, calibration.raw_range_m, 500)
+    right.plot(raw, raw, color="#666666", linewidth=0.8, label="raw")
+    at_1_m = sigma_map(raw, np.ones_like(raw))
+    right.plot(raw, at_1_m, color="#0072B2", linewidth=2, label=sigma_map.name)
+    right.set_title("The map" + (" at 1 m" if sigma_map.depth_power else ""), fontsize=10)
+    right.set(xlabel="raw sigma (m)", ylabel="calibrated sigma (m)")
+    right.set(xlim=(0, raw[-1]), ylim=(0, None))
     for axes in (left, right):
         axes.grid(color="#DDDDDD", linewidth=0.6)
         axes.spines[["top", "right"]].set_visible(False)
@@ -263,15 +241,4 @@ def _plot_reliability(axes: Axes, calibration: Calibration) -> None:
         ylabel="errors inside the interval (%)",
         xlim=(0, 100),
         ylim=(0, 100),
-    )
-
-
-def _plot_map(axes: Axes, sigma_map: SigmaMap, raw_range_m: float) -> None:
-    raw = np.linspace(0, raw_range_m, 500)
-    sigma = sigma_map(raw, np.ones_like(raw))
-    axes.plot(raw, raw, color="#666666", linewidth=0.8, label="raw")
-    axes.plot(raw, sigma, color="#0072B2", linewidth=2, label=sigma_map.name)
-    axes.set_title("The map" + (" at 1 m" if sigma_map.depth_power else ""), fontsize=10)
-    axes.set(
-        xlabel="raw sigma (m)", ylabel="calibrated sigma (m)", xlim=(0, raw[-1]), ylim=(0, None)
     )

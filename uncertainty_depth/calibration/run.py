@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -210,7 +210,20 @@ def calibrate(
         SourceError: a source has too few frames or pixels to calibrate on, or its sigma or errors
             are 0.
     """
-    return calibrate_samples(_collect_all(sources, predict, config, progress), config, kind)
+    samples: list[Sample] = []
+    with deferred_interrupt() as interrupt:
+        for source in sources:
+            try:
+                samples.append(collect(source, predict, config, progress))
+            except SourceError:  # of a source that was cut short, the others may do
+                if not (interrupt.requested and samples):
+                    raise
+            if interrupt.requested:
+                logger.warning(
+                    "interrupted: fitting to the frames read so far; Ctrl-C again aborts"
+                )
+                break
+    return calibrate_samples(samples, config, kind)
 
 
 def calibrate_samples(
@@ -235,29 +248,16 @@ def calibrate_samples(
         trials = [_trial(last, fitting_samples, choice, kind)]
     raw = pixels_of(samples)
     if kind is NETWORK:
-        _warn_if_constant(choice.sigma_map(raw.uncertainty))
+        sigma_m = choice.sigma_map(raw.uncertainty)
+        spread = float(np.std(sigma_m) / np.mean(sigma_m))
+        if spread < MIN_SPREAD:  # AUSE does not show it: it depends on the order of sigma alone
+            logger.warning(
+                "calibrated sigma varies by only %.1f %%: on these frames raw sigma says next to "
+                "nothing about the error",
+                100 * spread,
+            )
     raw_range_m = float(np.quantile(raw.uncertainty, 0.99))
     return Calibration(choice, tuple(trials), fitted_data(fitting_samples), kind, raw_range_m)
-
-
-def _collect_all(
-    sources: Sequence[Source], predict: Predict, config: CalibrationConfig, progress: bool
-) -> list[Sample]:
-    """Return a sample of each source; after Ctrl-C of those that were read."""
-    samples: list[Sample] = []
-    with deferred_interrupt() as interrupt:
-        for source in sources:
-            try:
-                samples.append(collect(source, predict, config, progress))
-            except SourceError:
-                if not (interrupt.requested and samples):
-                    raise
-            if interrupt.requested:
-                logger.warning(
-                    "interrupted: fitting to the frames read so far; Ctrl-C again aborts"
-                )
-                break
-    return samples
 
 
 def choose(parts: Sequence[Sample], kind: Uncertainty, laws: Sequence[str]) -> Choice:
@@ -280,16 +280,21 @@ def choose(parts: Sequence[Sample], kind: Uncertainty, laws: Sequence[str]) -> C
     for made in choices[1:]:
         if crps[made.distribution] < (1 - LAW_MARGIN) * crps[best.distribution]:
             best = made
-    return Choice(
-        best.sigma_map, best.distribution, best.reference, best.held_out, best.rejected, crps
-    )
+    return replace(best, law_scores=crps)
 
 
 def _choice(parts: Sequence[Sample], kind: Uncertainty, law: str) -> Choice:
     folds = []
     for left_out in parts:
-        maps = fit_to([part for part in parts if part is not left_out], kind, law)
-        folds.append({name: map_scores(left_out, made, law) for name, made in maps.items()})
+        others = [part for part in parts if part is not left_out]
+        maps = candidates(pixels_of(others), kind, law)
+        depth, uncertainty, error = pixels_of([left_out])
+        folds.append(
+            {
+                name: scores_of_sigma(error, made(uncertainty, depth), law)
+                for name, made in maps.items()
+            }
+        )
     held_out = {name: mean_scores([fold[name] for fold in folds]) for name in folds[0]}
     reference = min(kind.references, key=lambda name: held_out[name]["crps"])
     rejected = {}
@@ -299,18 +304,8 @@ def _choice(parts: Sequence[Sample], kind: Uncertainty, law: str) -> Choice:
             rejected[name] = "; ".join(reasons.values())
     allowed = [name for name in held_out if name not in rejected] or list(held_out)
     best = min(allowed, key=lambda name: held_out[name]["crps"])
-    return Choice(fit_to(parts, kind, law)[best], law, reference, held_out, rejected, {})
-
-
-def fit_to(samples: Sequence[Sample], kind: Uncertainty, law: str) -> dict[str, SigmaMap]:
-    """Return every candidate, fitted to all pixels of the samples together."""
-    return candidates(pixels_of(samples), kind, law)
-
-
-def map_scores(sample: Sample, sigma_map: SigmaMap, law: str) -> Scores:
-    """Return the scores of a map on all pixels of a sample together."""
-    depth, uncertainty, error = pixels_of([sample])
-    return scores_of_sigma(error, sigma_map(uncertainty, depth), law)
+    sigma_map = candidates(pixels_of(parts), kind, law)[best]
+    return Choice(sigma_map, law, reference, held_out, rejected, {})
 
 
 def _trial(
@@ -318,13 +313,18 @@ def _trial(
 ) -> Trial:
     """Score a map and the reference on a sample that the map was not fitted to."""
     law = choice.distribution
-    reference = fit_to(fitted_to, kind, law)[choice.reference]
+    reference = candidates(pixels_of(fitted_to), kind, law)[choice.reference]
     depth, uncertainty, error = pixels_of([sample])
     before = reference(uncertainty, depth)
     after = choice.sigma_map(uncertainty, depth)
     reliability = [
         coverage(error, sigma, CONFIDENCE_LEVELS, distribution=law) for sigma in (before, after)
     ]
+    factors = []
+    for frame in sample.frames:
+        depth_m, raw, error_m = pixels_of([Sample("", (frame,))])
+        sigma = choice.sigma_map(raw, depth_m)
+        factors.append(frame_factor(error_m, sigma) if len(error_m) else np.inf)
     return Trial(
         sample.name,
         choice.sigma_map,
@@ -334,27 +334,8 @@ def _trial(
         scores_of_sigma(error, after, law),
         np.array(reliability),
         measured_half_widths(error, after),
-        np.array([_frame_factor(frame, choice.sigma_map) for frame in sample.frames]),
+        np.array(factors),
     )
-
-
-def _frame_factor(frame: NDArray[np.float32], sigma_map: SigmaMap) -> float:
-    depth, uncertainty, error = pixels_of([Sample("", (frame,))])
-    return frame_factor(error, sigma_map(uncertainty, depth)) if len(error) else np.inf
-
-
-def _warn_if_constant(sigma_m: NDArray[np.floating]) -> None:
-    """Warn if a map is so flat that calibrated sigma hardly varies.
-
-    AUSE does not show it, since it depends on the order of sigma alone.
-    """
-    spread = float(np.std(sigma_m) / np.mean(sigma_m))
-    if spread < MIN_SPREAD:
-        logger.warning(
-            "calibrated sigma varies by only %.1f %%: on these frames raw sigma says next to "
-            "nothing about the error",
-            100 * spread,
-        )
 
 
 Scores = dict[str, float]
@@ -418,16 +399,8 @@ def rejections(
     miscoverage = scores["miscoverage_95"]
     is_nearer = replaces and miscoverage <= reference["miscoverage_95"]
     if not (miscoverage <= MAX_MISCOVERAGE or is_nearer):
-        reasons["coverage_95"] = (
-            f"its 95% interval holds {scores['coverage_95']:.1%}"
-            f"{_spread(scores)}, reference {reference['coverage_95']:.1%}"
-        )
+        held = f"its 95% interval holds {scores['coverage_95']:.1%}"
+        if not math.isclose(abs(scores["coverage_95"] - 0.95), miscoverage, abs_tol=5e-4):
+            held += f" (parts are off by {100 * miscoverage:.1f} points)"  # both ways
+        reasons["coverage_95"] = f"{held}, reference {reference['coverage_95']:.1%}"
     return reasons
-
-
-def _spread(scores: Mapping[str, float]) -> str:
-    """Return how far single parts are off if their mean alone does not show it."""
-    miscoverage = scores["miscoverage_95"]
-    if math.isclose(abs(scores["coverage_95"] - 0.95), miscoverage, abs_tol=5e-4):
-        return ""
-    return f" (parts are off by {100 * miscoverage:.1f} points)"

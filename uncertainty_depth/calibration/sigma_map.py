@@ -93,10 +93,6 @@ class SigmaMap:
         """Whether sigma depends on the depth alone, or on nothing."""
         return self.raw_m[-1] >= FLAT_RANGE
 
-    def named(self, name: str) -> SigmaMap:
-        """Return the same map under another name."""
-        return replace(self, name=name)
-
     def scaled(self, factor: float) -> SigmaMap:
         """Return the map whose sigmas are `factor` times this one's."""
         return replace(self, calibrated_m=tuple(factor * value for value in self.calibrated_m))

@@ -94,20 +94,15 @@ def fit(mode: str, prediction: Floats, ground_truth_m: Floats, is_inverse: bool)
         shift = 0.0
         if mode == "scale" and np.isfinite(scale):
             scale = _fit_scale(prediction, target, scale)
-    _check_scale(scale, is_inverse)
+    if not (np.isfinite(scale) and scale > 0):
+        other = "depth" if is_inverse else "inverse_depth"
+        raise MessageError(
+            "alignment_failed",
+            f"the alignment has the scale {scale:.3g}: the prediction does not rise with the "
+            f"{'inverse ' if is_inverse else ''}depth; expected one that does, --depth-type "
+            f"{other} if it is recorded so, or --align median",
+        )
     return Alignment(float(scale), float(shift), is_inverse)
-
-
-def _check_scale(scale: float, is_inverse: bool) -> None:
-    if np.isfinite(scale) and scale > 0:
-        return
-    other = "depth" if is_inverse else "inverse_depth"
-    raise MessageError(
-        "alignment_failed",
-        f"the alignment has the scale {scale:.3g}: the prediction does not rise with the "
-        f"{'inverse ' if is_inverse else ''}depth; expected one that does, --depth-type {other} "
-        "if it is recorded so, or --align median",
-    )
 
 
 def _fit_scale(prediction: Floats, target: Floats, scale: float) -> float:

@@ -79,19 +79,17 @@ class ConfidenceType:
         low = float(values.min(where=finite, initial=math.inf))
         high = float(values.max(where=finite, initial=-math.inf))
         if low < self.minimum or high > self.maximum:
-            raise MessageError("confidence_out_of_range", self._out_of_range(low, high))
+            limits = f"{self.minimum:g} to {self.maximum:g}"
+            if math.isinf(self.maximum):
+                limits = f"at least {self.minimum:g}"
+            raise MessageError(
+                "confidence_out_of_range",
+                f"the confidence is {low:.4g} to {high:.4g}, which cannot be {self.name} "
+                f"({limits}); expected {_suggestion(low, high)}",
+            )
         with np.errstate(invalid="ignore"):
             uncertainty = self.uncertainty(values, depth)
         return np.where(finite, uncertainty, np.float32(np.nan)).astype(np.float32, copy=False)
-
-    def _out_of_range(self, low: float, high: float) -> str:
-        limits = f"{self.minimum:g} to {self.maximum:g}"
-        if math.isinf(self.maximum):
-            limits = f"at least {self.minimum:g}"
-        return (
-            f"the confidence is {low:.4g} to {high:.4g}, which cannot be {self.name} ({limits}); "
-            f"expected {_suggestion(low, high)}"
-        )
 
 
 def _suggestion(low: float, high: float) -> str:
@@ -218,29 +216,20 @@ class ConfidenceWatch:
                 "nothing; expected another --confidence-topic, or a camera whose "
                 "confidence is switched on"
             ]
-        return [*self._unit_notes(), *self._direction_notes()]
-
-    def _unit_notes(self) -> list[str]:
-        if not self._is_assumed or not self._values:
-            return []
-        share = self._above_depth / self._values
-        if share < 0.5 and not (self._is_whole and self._highest >= LARGE_M):
-            return []
-        return [
-            f"the confidence is {self._lowest:g} to {self._highest:g} and is read as sigma in "
-            f"metres, larger than the depth in {share:.0%} of the pixels: is it one? Name its "
-            "type with --confidence-type, e.g. rank_up for a ZED's confidence of 1 to 100"
-        ]
-
-    def _direction_notes(self) -> list[str]:
-        if not self._ause:
-            return []
-        as_read, turned = np.mean(self._ause, axis=0)
-        if turned > (1 - MIN_GAIN) * as_read:
-            return []
-        other = {"rank_up": "rank_down", "rank_down": "rank_up"}.get(self._type, "rank_up")
-        return [
-            f"the confidence ranks the errors better the other way: AUSE (rmse) is {as_read:.3g} "
-            f"m as {self._type}, and would be {turned:.3g} m; expected --confidence-type {other}, "
-            "if the camera's or network's manual agrees"
-        ]
+        notes = []
+        share = self._above_depth / self._values if self._values else 0.0
+        if share >= 0.5 or (self._values and self._is_whole and self._highest >= LARGE_M):
+            notes.append(
+                f"the confidence is {self._lowest:g} to {self._highest:g} and is read as sigma in "
+                f"metres, larger than the depth in {share:.0%} of the pixels: is it one? Name its "
+                "type with --confidence-type, e.g. rank_up for a ZED's confidence of 1 to 100"
+            )
+        as_read, turned = np.mean(self._ause, axis=0) if self._ause else (0.0, math.inf)
+        if turned <= (1 - MIN_GAIN) * as_read:
+            other = {"rank_up": "rank_down", "rank_down": "rank_up"}.get(self._type, "rank_up")
+            notes.append(
+                "the confidence ranks the errors better the other way: AUSE (rmse) is "
+                f"{as_read:.3g} m as {self._type}, and would be {turned:.3g} m; expected "
+                f"--confidence-type {other}, if the camera's or network's manual agrees"
+            )
+        return notes

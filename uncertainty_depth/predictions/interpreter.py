@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -47,7 +47,10 @@ class Interpreter:
         if self.sigma_map is not None:
             config = _with_map(config, self.sigma_map)
         self.config = config
+        self._is_inverse = config.depth_type == "inverse_depth"
         self.alignment: Alignment | None = None
+        if config.align == "none":
+            self.alignment = Alignment(is_inverse=self._is_inverse)
         self._limits = limits
         self._type = TYPES[config.confidence_type or "sigma"]
         self.without_size = "" if self.sigma_map else without_size(self._type.name)
@@ -86,7 +89,10 @@ class Interpreter:
         confidence = frame.recorded.confidence
         uncertainty = self._type.read(confidence, depth)
         truth_m = frame.need_ground_truth()
-        prediction = self._aligned(depth, uncertainty, self._alignment_of(depth, truth_m))
+        alignment = self.alignment
+        if alignment is None:
+            alignment = self.fit(*self.points(depth, truth_m))
+        prediction = self._aligned(depth, uncertainty, alignment)
         if self._type.name != NONE:
             self._watch.add_values(depth, confidence)
             self._watch.add_errors(prediction, uncertainty, truth_m)
@@ -105,7 +111,7 @@ class Interpreter:
             MessageError: the confidence cannot be of its type.
         """
         uncertainty = self._type.read(confidence, depth)
-        made = self._aligned(depth, uncertainty, self.fit(*NO_POINTS))
+        made = self._aligned(depth, uncertainty, Alignment(is_inverse=self._is_inverse))
         is_known = (made.depth_m > 0) & (made.sigma_m >= 0)
         depth_m, sigma_m = (
             np.where(is_known, values, np.float32(np.nan))
@@ -138,10 +144,7 @@ class Interpreter:
 
     def fit(self, prediction: Points, ground_truth_m: Points) -> Alignment:
         """Return the alignment of points, see `alignment.fit`."""
-        is_inverse = self.config.depth_type == "inverse_depth"
-        if self.config.align == "none":
-            return Alignment(is_inverse=is_inverse)
-        return fit(self.config.align, prediction, ground_truth_m, is_inverse)
+        return fit(self.config.align, prediction, ground_truth_m, self._is_inverse)
 
     def fit_to(self, name: str, frames: Iterable[Frame | Skipped]) -> None:
         """Align all frames of a source together, if the options ask for that.
@@ -204,34 +207,23 @@ class Interpreter:
     def notes(self) -> list[str]:
         """Return sentences on what the scores rest on, complete after the last frame."""
         notes = []
-        if self.config.align != "none":
-            notes.append(self._alignment_note())
-        if self._type.name != NONE:
-            notes += self._watch.notes()
-        return notes
-
-    def _alignment_note(self) -> str:
-        space = "inverse depth" if self.config.depth_type == "inverse_depth" else "depth"
-        if self.alignment is None:
-            return (
+        space = "inverse depth" if self._is_inverse else "depth"
+        if self.config.align == "none":
+            pass
+        elif self.alignment is not None:
+            notes.append(
+                f"the source is aligned to its ground truth as a whole ({self.config.align}, in "
+                f"{space}: scale {self.alignment.scale:.4g}, shift {self.alignment.shift:.4g})"
+            )
+        else:
+            notes.append(
                 f"each frame is aligned to its ground truth ({self.config.align}, in {space}): "
                 "no robot has such a depth, and errors of scale are not in these scores; "
                 "scale_deviation is what they leave out"
             )
-        return (
-            f"the source is aligned to its ground truth as a whole ({self.config.align}, in "
-            f"{space}: scale {self.alignment.scale:.4g}, shift {self.alignment.shift:.4g})"
-        )
-
-    def _alignment_of(self, depth: Floats, ground_truth_m: Floats) -> Alignment:
-        if self.alignment is not None:
-            return self.alignment
-        if self.config.align == "none":
-            return self.fit(*NO_POINTS)
-        return self.fit(*self.points(depth, ground_truth_m))
-
-
-NO_POINTS = (np.empty(0), np.empty(0))
+        if self._type.name != NONE:
+            notes += self._watch.notes()
+        return notes
 
 
 def _with_map(config: PredictionConfig, saved: SavedMap) -> PredictionConfig:
@@ -268,12 +260,8 @@ class RelativePredictor:
 
     def fit_to(self, name: str, frames: Iterable[Frame | Skipped]) -> None:
         """Align all frames together, if the options ask for that, see `Interpreter.fit_to`."""
-        self._interpreter.fit_to(name, self._all_recorded(frames))
-
-    def _all_recorded(self, frames: Iterable[Frame | Skipped]) -> Iterator[Frame]:
-        for record in frames:
-            if isinstance(record, Frame):
-                yield self._recorded(record)
+        recorded = (self._recorded(record) for record in frames if isinstance(record, Frame))
+        self._interpreter.fit_to(name, recorded)
 
     def _recorded(self, frame: Frame) -> Frame:
         maps = self._predictor.predict(frame.need_image(), frame.stamp_ns, frame.camera)
