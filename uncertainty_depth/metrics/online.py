@@ -100,11 +100,6 @@ class OnlineMetrics:
         """Number of frames with at least one valid pixel so far."""
         return int(self.total()["frames"][0])
 
-    @property
-    def nbytes(self) -> int:
-        """Size of the state, bytes."""
-        return self.blocks.nbytes
-
     def update(
         self, depth: ArrayLike, sigma: ArrayLike, ground_truth: ArrayLike
     ) -> dict[str, Any] | None:
@@ -151,7 +146,15 @@ class OnlineMetrics:
         """
         block = frame_block(pixels)
         if len(pixels):
-            self._add_scale(block, aligned_by * pixels.scale)
+            scale = aligned_by * pixels.scale  # what the depth lacks as a factor
+            if math.isfinite(scale) and scale > 0:
+                log = math.log(scale)
+                block["scales"] = 1
+                block["log_scale"] = log
+                block["squared_log_scale"] = log * log
+                if not math.isnan(self._last_log_scale):
+                    block["scale_jumps"] = 1
+                    block["scale_jump"] = abs(log - self._last_log_scale)
             if unfamiliarity is not None:
                 block["familiarities"] = 1
                 block["unfamiliarity"] = unfamiliarity
@@ -165,18 +168,6 @@ class OnlineMetrics:
             if block["known_pixels"]:
                 self.blocks.add(block, continues=changes is not None)
         return block
-
-    def _add_scale(self, block: Block, scale: float) -> None:
-        """Set the scale of a frame: what its depth lacks as a factor."""
-        if not (math.isfinite(scale) and scale > 0):
-            return
-        log = math.log(scale)
-        block["scales"] = 1
-        block["log_scale"] = log
-        block["squared_log_scale"] = log * log
-        if not math.isnan(self._last_log_scale):
-            block["scale_jumps"] = 1
-            block["scale_jump"] = abs(log - self._last_log_scale)
 
     def merge(self, other: OnlineMetrics) -> None:
         """Add the frames of another accumulator; the jump of scale between the two is not counted.
@@ -210,8 +201,57 @@ class OnlineMetrics:
         return registry.nested(registry.flat_values(self.total()))
 
     def curves(self) -> dict[str, Any]:
-        """Return the plain arrays behind the plots, see `curves`."""
-        return curves(self.total())
+        """Return the curves of the plots, for the predicted sigma and each trivial baseline.
+
+        Returns:
+            "alpha", "pixels", "variant", and by name of the plot
+
+            - "sparsification": statistic -> {"fractions", "oracle", "random", candidate -> curve,
+              "ause": candidate -> area}, means over the images;
+            - "n_merci": {"alphas", "tail", candidate -> curve}; "tail" is the part in which the
+              largest covered error exceeds the mean error;
+            - "reliability" and "reliability_laplace": {"levels", candidate -> fraction covered};
+            - "by_distance": {"edges", metric -> values}, see the registry.
+
+            Only "pixels" and "variant" when no pixel was seen.
+        """
+        sums = self.total()
+        pixels = int(sums["pixels"][0])
+        if not pixels:
+            return {"pixels": 0, "variant": POGGI.title}
+        of = {name: sums.of(name) for name in CANDIDATES}
+        with np.errstate(all="ignore"):
+            max_error = np.array([max_error_at(alpha, sums)[0] for alpha in ALPHAS])
+            n_merci = {
+                name: np.array([n_merci_at(alpha, own)[0] for alpha in ALPHAS])
+                for name, own in of.items()
+            }
+        reliability = {
+            law: {
+                "levels": CONFIDENCE_LEVELS,
+                **{name: covered_shares(law, own)[0] for name, own in of.items()},
+            }
+            for law in ("gaussian", "laplace")
+        }
+        by_distance = {
+            metric.name.removeprefix("by_distance."): metric.values(sums)[0]
+            for metric in METRICS
+            if metric.name.startswith("by_distance.")
+        }
+        return {
+            "pixels": pixels,
+            "alpha": sums.alpha,
+            "variant": POGGI.title,
+            "sparsification": {name: _sparsification_curves(of, name) for name in POGGI.errors},
+            "n_merci": {
+                "alphas": ALPHAS,
+                "tail": max_error > sums["error"][0] / pixels,
+                **n_merci,
+            },
+            "reliability": reliability["gaussian"],
+            "reliability_laplace": reliability["laplace"],
+            "by_distance": {"edges": DISTANCE.edges, **by_distance},
+        }
 
     def header(self) -> dict[str, Any]:
         """Return what is saved beside the arrays."""
@@ -248,69 +288,15 @@ class OnlineMetrics:
         in_last = int(header["frames_in_last_block"])
         if per_block < 1 or per_block & (per_block - 1) or not 0 <= in_last <= per_block:
             raise ValueError(f"{in_last} of {per_block} frames in the last block")
-        metrics.blocks = Blocks.from_table(blocks, per_block, in_last)
+        metrics.blocks = Blocks(
+            per_block, in_last, (blocks[row, ...].copy() for row in range(len(blocks)))
+        )
         last = header["last_log_scale"]
         metrics._last_log_scale = math.nan if last is None else float(last)
         return metrics
 
 
-def curves(sums: Sums) -> dict[str, Any]:
-    """Return the curves of the plots, for the predicted sigma and each trivial baseline.
-
-    Args:
-        sums: of all frames, one row.
-
-    Returns:
-        "alpha", "pixels", "variant", and by name of the plot
-
-        - "sparsification": statistic -> {"fractions", "oracle", "random", candidate -> curve,
-          "ause": candidate -> area}, means over the images;
-        - "n_merci": {"alphas", "tail", candidate -> curve}; "tail" is the part in which the
-          largest covered error exceeds the mean error;
-        - "reliability" and "reliability_laplace": {"levels", candidate -> fraction covered};
-        - "by_distance": {"edges", metric -> values}, see the registry.
-
-        Only "pixels" and "variant" when no pixel was seen.
-    """
-    pixels = int(sums["pixels"][0])
-    if not pixels:
-        return {"pixels": 0, "variant": POGGI.title}
-    of = {name: sums.of(name) for name in CANDIDATES}
-    with np.errstate(all="ignore"):
-        max_error = np.array([max_error_at(alpha, sums)[0] for alpha in ALPHAS])
-        n_merci = {
-            name: np.array([n_merci_at(alpha, own)[0] for alpha in ALPHAS])
-            for name, own in of.items()
-        }
-    reliability = {
-        law: {
-            "levels": CONFIDENCE_LEVELS,
-            **{name: covered_shares(law, own)[0] for name, own in of.items()},
-        }
-        for law in ("gaussian", "laplace")
-    }
-    by_distance = {
-        metric.name.removeprefix("by_distance."): metric.values(sums)[0]
-        for metric in METRICS
-        if metric.name.startswith("by_distance.")
-    }
-    return {
-        "pixels": pixels,
-        "alpha": sums.alpha,
-        "variant": POGGI.title,
-        "sparsification": {name: _sparsification(of, name) for name in POGGI.errors},
-        "n_merci": {
-            "alphas": ALPHAS,
-            "tail": max_error > sums["error"][0] / pixels,
-            **n_merci,
-        },
-        "reliability": reliability["gaussian"],
-        "reliability_laplace": reliability["laplace"],
-        "by_distance": {"edges": DISTANCE.edges, **by_distance},
-    }
-
-
-def _sparsification(of: dict[str, Sums], statistic: str) -> dict[str, Any]:
+def _sparsification_curves(of: dict[str, Sums], statistic: str) -> dict[str, Any]:
     sums = of["method"]
     row = POGGI.errors.index(statistic)
     frames = sums["frames"][0]

@@ -198,10 +198,6 @@ def _mean_sigma(sums: Sums) -> Floats:
     return sums[_OF[sums.candidate].sigma] / sums["pixels"]
 
 
-def _merci(sums: Sums) -> Floats:
-    return rescaled_mean(ratio_quantile(sums, sums.alpha), _mean_sigma(sums))
-
-
 def n_merci_at(alpha: float, sums: Sums) -> Floats:
     """Return n-MeRCI over all pixels for another alpha."""
     mae = sums["error"] / sums["pixels"]
@@ -349,6 +345,11 @@ _STATISTICS = {"abs_rel": ("abs_rel", ""), "rmse": ("rmse", METRES), "a1": ("1 -
 Row = tuple[Any, ...]
 
 # fmt: off
+_PIXELS: tuple[Row, ...] = (
+    ("pixels", "count", "", ANY, lambda sums: sums["pixels"], "pixels scored"),
+    ("scored_fraction", "", HIGHER, SHARE, _mean("pixels", "known_pixels"), "scored fraction",
+     "pixels scored / pixels with ground truth"),
+)
 _DEPTH: tuple[Row, ...] = (
     ("mae", METRES, LOWER, NOT_NEGATIVE, _mean("error"), "MAE", "mean error"),
     ("bias", METRES, 0.0, ANY, _mean("signed_error"), "bias",
@@ -397,13 +398,19 @@ _ORDER: tuple[Row, ...] = (
 _MERCI: tuple[Row, ...] = (
     ("n_merci", "", LOWER, ANY, lambda sums: n_merci_at(sums.alpha, sums), "n-MeRCI",
      "length of error bars that cover 95%: 0 is sigma = error, 1 a constant", _MOUKARI),
-    ("merci", METRES, LOWER, NOT_NEGATIVE, _merci, "MeRCI",
+    ("merci", METRES, LOWER, NOT_NEGATIVE,
+     lambda sums: rescaled_mean(ratio_quantile(sums, sums.alpha), _mean_sigma(sums)), "MeRCI",
      "mean length of error bars that cover 95%", _MOUKARI),
+)
+_ENCE: tuple[Row, ...] = (
+    ("ence", "", LOWER, NOT_NEGATIVE, _ence, "ENCE",
+     "size: mean of |claimed - found deviation| / claimed over ten groups by sigma",
+     "Levi et al. 2022"),
 )
 
 
-def _size(law: str) -> tuple[Row, ...]:
-    return (
+def _size_metrics(law: str) -> Iterator[Metric]:
+    rows: tuple[Row, ...] = (
         ("auce", "", LOWER, SHARE,
          lambda sums: area_of_miscoverage(covered_shares(law, sums)), "AUCE",
          "size: mean gap between coverage and level", _GUSTAFSSON),
@@ -423,6 +430,15 @@ def _size(law: str) -> tuple[Row, ...]:
          "size and order: width of the interval and 40 times the error beyond it", _GNEITING),
         ("mpiw_95", METRES, "", NOT_NEGATIVE, lambda sums: 2 * _half_width(law, sums),
          "interval width 95%", "mean; read it with the coverage"),
+    )
+    for name, *row in rows:
+        row[4] = f"{row[4]} ({law.title()})"  # the label
+        yield from _entries("uncertainty.", [(of_law(name, law), *row)], is_size=True)
+    yield Metric(
+        f"{of_law('uncertainty.coverage_95', law)}_by_sigma", "", 0.95, SHARE,
+        partial(_coverage_by_sigma, law), f"coverage 95% by sigma ({law.title()})",
+        "of ten groups of as many pixels, by ascending sigma",
+        is_size=True, groups=tuple(str(number) for number in range(1, SIGMA_GROUPS + 1)),
     )
 
 
@@ -465,23 +481,6 @@ def _entries(prefix: str, rows: Iterable[Row], **options: Any) -> Iterator[Metri
     return (Metric(f"{prefix}{name}", *row, **options) for name, *row in rows)
 
 
-def _size_metrics(law: str) -> Iterator[Metric]:
-    for name, *row in _size(law):
-        row[4] = f"{row[4]} ({law.title()})"  # the label
-        yield from _entries("uncertainty.", [(of_law(name, law), *row)], is_size=True)
-    yield Metric(
-        f"{of_law('uncertainty.coverage_95', law)}_by_sigma",
-        "",
-        0.95,
-        SHARE,
-        partial(_coverage_by_sigma, law),
-        f"coverage 95% by sigma ({law.title()})",
-        "of ten groups of as many pixels, by ascending sigma",
-        is_size=True,
-        groups=tuple(str(number) for number in range(1, SIGMA_GROUPS + 1)),
-    )
-
-
 def _distance_metrics() -> Iterator[Metric]:
     edges = [f"{edge:g}" for edge in DISTANCE.edges[1:-1]]
     between = [f"{low}_{high}m" for low, high in pairwise(edges)]
@@ -492,33 +491,13 @@ def _distance_metrics() -> Iterator[Metric]:
 
 
 METRICS: tuple[Metric, ...] = (
-    Metric("pixels", "count", "", ANY, lambda sums: sums["pixels"], "pixels scored"),
-    Metric(
-        "scored_fraction",
-        "",
-        HIGHER,
-        SHARE,
-        _mean("pixels", "known_pixels"),
-        "scored fraction",
-        "pixels scored / pixels with ground truth",
-    ),
+    *_entries("", _PIXELS),
     *_entries("depth.", _DEPTH),
     *_entries("uncertainty.", _ORDER, over="images"),
     *_entries("uncertainty.", _MERCI),
     *_size_metrics("gaussian"),
     *_size_metrics("laplace"),
-    Metric(
-        "uncertainty.ence",
-        "",
-        LOWER,
-        NOT_NEGATIVE,
-        _ence,
-        "ENCE",
-        "size: mean of |claimed - found deviation| / claimed over ten groups by sigma",
-        "Levi et al. 2022",
-        is_size=True,
-        has_baselines=False,
-    ),
+    *_entries("uncertainty.", _ENCE, is_size=True, has_baselines=False),
     *_distance_metrics(),
     *_entries("", _FRAMES, over="frames"),
 )

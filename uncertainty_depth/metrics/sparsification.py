@@ -49,6 +49,7 @@ class Variant:
 
     Attributes:
         name: its name.
+        title: name shown in plots.
         errors: the error statistics it is defined for.
         fractions: fractions removed.
         keeps_ties: threshold at a percentile and keep ties, instead of a number of pixels.
@@ -57,24 +58,17 @@ class Variant:
     """
 
     name: str
+    title: str
     errors: tuple[str, ...]
     fractions: Floats
     keeps_ties: bool
     normalised: bool
     closed: bool
 
-    @property
-    def title(self) -> str:
-        """Name shown in plots."""
-        return {
-            "poggi": "Poggi et al. 2020",
-            "gustafsson": "Gustafsson et al. 2020",
-            "ilg": "Ilg et al. 2018",
-        }[self.name]
-
 
 POGGI = Variant(
     "poggi",
+    "Poggi et al. 2020",
     ("abs_rel", "rmse", "a1"),
     np.arange(50) / 50,
     keeps_ties=True,
@@ -83,6 +77,7 @@ POGGI = Variant(
 )
 GUSTAFSSON = Variant(
     "gustafsson",
+    "Gustafsson et al. 2020",
     ("rmse",),
     np.arange(100) * np.float64(0.01),
     keeps_ties=False,
@@ -90,7 +85,13 @@ GUSTAFSSON = Variant(
     closed=False,
 )
 ILG = Variant(
-    "ilg", ("mae",), np.arange(100) / 100, keeps_ties=False, normalised=True, closed=False
+    "ilg",
+    "Ilg et al. 2018",
+    ("mae",),
+    np.arange(100) / 100,
+    keeps_ties=False,
+    normalised=True,
+    closed=False,
 )
 VARIANTS = {variant.name: variant for variant in (POGGI, GUSTAFSSON, ILG)}
 
@@ -278,24 +279,17 @@ class Ranking:
         """
         counts = _remaining_counts(convention, self.ascending)
         curves = np.empty((len(names), len(counts)))
-        for row, (name, pixels) in enumerate(zip(names, values, strict=True)):
-            sums = self._sums(convention, pixels.take(self.order), counts)
-            curves[row] = _statistic(name, sums / counts)
-        return curves
-
-    def _sums(self, convention: Variant, ordered: Floats, counts: Integers) -> Floats:
-        """Return the sums of the first `counts` values.
-
-        If a number of pixels is kept, a group of equal keys that is cut counts in proportion.
-        """
-        if convention.keeps_ties:
-            return first_sums(ordered, counts)
         edge = self.ascending[counts - 1]
         first = np.searchsorted(self.ascending, edge, "left")
         last = np.searchsorted(self.ascending, edge, "right")
-        before = first_sums(ordered, first)
-        after = first_sums(ordered, last)
-        return before + (after - before) * (counts - first) / (last - first)
+        for row, (name, pixels) in enumerate(zip(names, values, strict=True)):
+            ordered = pixels.take(self.order)
+            sums = first_sums(ordered, last)
+            if not convention.keeps_ties:  # a group of equal keys that is cut counts in proportion
+                before = first_sums(ordered, first)
+                sums = before + (sums - before) * (counts - first) / (last - first)
+            curves[row] = _statistic(name, sums / counts)
+        return curves
 
 
 def oracle_curve(convention: Variant, name: str, ascending: Floats) -> Floats:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -289,11 +289,16 @@ class Blocks:
     fewer. Full blocks never change in place, so a deep copy shares them and is fast.
     """
 
-    def __init__(self) -> None:
-        """Start without frames."""
-        self.frames_per_block = 1
-        self.frames_in_last = 0
-        self._blocks: list[Block] = []
+    def __init__(
+        self,
+        frames_per_block: int = 1,
+        frames_in_last: int = 0,
+        blocks: Iterable[Block] = (),
+    ) -> None:
+        """Start without frames, or with blocks that are not changed by anyone else."""
+        self.frames_per_block = frames_per_block
+        self.frames_in_last = frames_in_last
+        self._blocks = list(blocks)
 
     def __len__(self) -> int:
         """Return the number of blocks."""
@@ -301,31 +306,12 @@ class Blocks:
 
     def __deepcopy__(self, _: dict[int, Any]) -> Blocks:
         """Return a copy that shares the full blocks."""
-        result = Blocks()
-        result.frames_per_block = self.frames_per_block
-        result.frames_in_last = self.frames_in_last
-        result._blocks = [*self._blocks[:-1], *(block.copy() for block in self._blocks[-1:])]
-        return result
-
-    @property
-    def nbytes(self) -> int:
-        """Size of all blocks."""
-        return sum(block.nbytes for block in self._blocks)
+        blocks = [*self._blocks[:-1], *(block.copy() for block in self._blocks[-1:])]
+        return Blocks(self.frames_per_block, self.frames_in_last, blocks)
 
     def table(self) -> NDArray[np.void]:
         """Return a copy of all blocks, (B,)."""
         return np.array(self._blocks, BLOCK)
-
-    @classmethod
-    def from_table(
-        cls, table: NDArray[np.void], frames_per_block: int, frames_in_last: int
-    ) -> Blocks:
-        """Return the blocks that `table` gave."""
-        blocks = cls()
-        blocks.frames_per_block = frames_per_block
-        blocks.frames_in_last = frames_in_last
-        blocks._blocks = [table[row, ...].copy() for row in range(len(table))]
-        return blocks
 
     def add(self, frame: Block, continues: bool = False) -> None:
         """Add the next frame.
