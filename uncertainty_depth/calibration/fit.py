@@ -36,7 +36,6 @@ from uncertainty_depth.metrics.calibration import (
 from uncertainty_depth.metrics.merci import at_shares, error_ratio
 
 Floats = NDArray[np.float64]
-Shape = Callable[[Floats, Floats], SigmaMap]
 Size = Callable[[Floats, Floats, str], float]
 GROUPS = 64
 """Groups of pixels with like sigma that a shape is fitted to: most knots of a map, ends aside."""

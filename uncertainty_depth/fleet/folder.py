@@ -165,8 +165,16 @@ def rows_of(sources: Sequence[FleetSource], folder: Path) -> list[Row]:
         sources: all that ended.
         folder: of the evaluation, which the paths of the reports are relative to.
     """
-    rows = [_row(source, folder) for source in sources]
-    return sorted(rows, key=_badness, reverse=True)
+
+    def badness(row: Row) -> tuple[float, float]:
+        if row["failure"]:
+            return 2.0, 0.0
+        if not row["frames"]:
+            return 1.0, 0.0
+        score = row["crps"] if row["crps"] is not None else row["abs_rel"]
+        return 0.0, math.inf if score is None else score
+
+    return sorted((_row(source, folder) for source in sources), key=badness, reverse=True)
 
 
 def write_table(rows: Sequence[Row], path: Path) -> None:
@@ -218,15 +226,6 @@ def _row(source: FleetSource, folder: Path) -> Row:
         **{name: _number(sigma[of_law(name, law)]) for name in ("auce", "coverage_95", "crps")},
         "report": str((source.folder / "report.html").relative_to(folder)),
     }
-
-
-def _badness(row: Mapping[str, Any]) -> tuple[float, ...]:
-    if row["failure"]:
-        return (2.0, 0.0)
-    if not row["frames"]:
-        return (1.0, 0.0)
-    score = row["crps"] if row["crps"] is not None else row["abs_rel"]
-    return (0.0, math.inf if score is None else score)
 
 
 def _number(value: Any) -> float | None:

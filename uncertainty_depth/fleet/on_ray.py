@@ -81,7 +81,17 @@ def run(
             ready, _ = ray.wait(list(running), num_returns=1, timeout=POLL_S)
             for reference in ready:
                 source = running.pop(reference)
-                _take(ray, reference, source)
+                try:
+                    failure, files = ray.get(reference)
+                except ray.exceptions.RayError as error:
+                    reason = (str(error).strip() or repr(error)).splitlines()[-1]
+                    failure = f"its task failed {RETRIES + 1} times: {reason}"
+                    files = {}
+                if files:
+                    with atomic.replacing_folder(source.folder) as staging:
+                        for name, content in files.items():
+                            (staging / name).write_bytes(content)
+                source.finish(failure)
                 tell(source)
         for reference in running:
             ray.cancel(reference, force=True)
@@ -97,17 +107,3 @@ def _score_remotely(work: Work, folder: str) -> tuple[str, dict[str, bytes]]:
         if failure:
             return failure, {}
         return "", {path.name: path.read_bytes() for path in sorted(report.iterdir())}
-
-
-def _take(ray: Any, reference: Any, source: FleetSource) -> None:
-    try:
-        failure, files = ray.get(reference)
-    except ray.exceptions.RayError as error:
-        reason = (str(error).strip() or repr(error)).splitlines()[-1]
-        source.finish(f"its task failed {RETRIES + 1} times: {reason}")
-        return
-    if files:
-        with atomic.replacing_folder(source.folder) as staging:
-            for name, content in files.items():
-                (staging / name).write_bytes(content)
-    source.finish(failure)

@@ -41,7 +41,6 @@ class ConfidenceType:
         has_unit: whether the uncertainty is a standard deviation in the unit of the depth.
         minimum: smallest value that the type allows.
         maximum: largest value that the type allows.
-        formula: the map in words, v being the value and d the depth.
         uncertainty: returns the uncertainty of values and depth, (H, W) each.
     """
 
@@ -49,7 +48,6 @@ class ConfidenceType:
     has_unit: bool
     minimum: float
     maximum: float
-    formula: str
     uncertainty: Callable[[Floats, Floats], NDArray[Any]]
 
     @property
@@ -105,27 +103,21 @@ def _suggestion(low: float, high: float) -> str:
     return "confidence_type rank_up (larger = less certain) or rank_down (larger = more certain)"
 
 
-def _times_depth(values: Floats, depth: Floats) -> Floats:
-    return values * depth
-
-
 TYPES = {
     meaning.name: meaning
     for meaning in (
-        ConfidenceType("sigma", True, 0.0, math.inf, "v", lambda v, d: v),
-        ConfidenceType("variance", True, 0.0, math.inf, "sqrt(v)", lambda v, d: np.sqrt(v)),
-        ConfidenceType("relative_error", True, 0.0, math.inf, "v d", _times_depth),
-        ConfidenceType("log_error", True, 0.0, math.inf, "v d", _times_depth),
-        ConfidenceType("confidence_0_1", False, 0.0, 1.0, "1 - v", lambda v, d: 1 - v),
+        ConfidenceType("sigma", True, 0.0, math.inf, lambda v, d: v),
+        ConfidenceType("variance", True, 0.0, math.inf, lambda v, d: np.sqrt(v)),
+        ConfidenceType("relative_error", True, 0.0, math.inf, lambda v, d: v * d),
+        ConfidenceType("log_error", True, 0.0, math.inf, lambda v, d: v * d),
+        ConfidenceType("confidence_0_1", False, 0.0, 1.0, lambda v, d: 1 - v),
+        ConfidenceType("confidence_0_100", False, 0.0, 100.0, lambda v, d: (100 - v) / 100),
+        ConfidenceType("exp_plus_one", False, 1.0, math.inf, lambda v, d: 1 / v),
+        ConfidenceType("rank_up", False, 0.0, math.inf, lambda v, d: v),
         ConfidenceType(
-            "confidence_0_100", False, 0.0, 100.0, "(100 - v) / 100", lambda v, d: (100 - v) / 100
+            "rank_down", False, 0.0, math.inf, lambda v, d: 1 / np.maximum(v, MIN_RANK)
         ),
-        ConfidenceType("exp_plus_one", False, 1.0, math.inf, "1 / v", lambda v, d: 1 / v),
-        ConfidenceType("rank_up", False, 0.0, math.inf, "v", lambda v, d: v),
-        ConfidenceType(
-            "rank_down", False, 0.0, math.inf, "1 / v", lambda v, d: 1 / np.maximum(v, MIN_RANK)
-        ),
-        ConfidenceType(NONE, False, -math.inf, math.inf, "1", lambda v, d: np.ones_like(d)),
+        ConfidenceType(NONE, False, -math.inf, math.inf, lambda v, d: np.ones_like(d)),
     )
 }
 """Every type by name.

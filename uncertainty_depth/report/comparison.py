@@ -116,7 +116,10 @@ def compare(reports: Sequence[SavedReport], worst_frames: int = 5) -> Comparison
     tables = [_by_frame(report.evaluation) for report in reports]
     in_all = set(tables[0]).intersection(*tables[1:])
     common = [key for key in tables[0] if key in in_all]
-    names = _names(reports)
+    folders = [report.folder.resolve().name for report in reports]
+    if len(set(folders)) < len(folders):
+        folders = [str(report.folder) for report in reports]
+    names = tuple(folders)
     if not common:
         raise SourceError(
             f"{names[0]} and {names[1]} have no frame with the same stamp; expected reports of "
@@ -200,14 +203,6 @@ def _rows(reports: Sequence[SavedReport], samples: Sequence[Resampled]) -> Itera
                 changes = [column - columns[0] for column in columns[1:]]
             differences = tuple(samples[0].interval(change) for change in changes)
             yield Row(name, values, differences)
-
-
-def _names(reports: Sequence[SavedReport]) -> tuple[str, ...]:
-    """Return the name of each report's folder, or its whole path if names repeat."""
-    names = [report.folder.resolve().name for report in reports]
-    if len(set(names)) == len(names):
-        return tuple(names)
-    return tuple(str(report.folder) for report in reports)
 
 
 def _notes(

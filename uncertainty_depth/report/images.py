@@ -96,12 +96,11 @@ def color_scales(max_depth_m: float, max_sigma_m: float) -> NDArray[np.uint8]:
         max_depth_m: depth at the upper end of its scale, metres.
         max_sigma_m: sigma at the upper end of its scale, metres.
     """
-    rows = [
-        _scale("depth, metres", max_depth_m, DEPTH_COLORS),
-        _scale("sigma, metres", max_sigma_m, SIGMA_COLORS),
-        _missing(),
-    ]
-    return np.concatenate(rows)
+    missing = np.full((BAR, WIDTH, 3), MISSING_RGB, np.uint8)
+    _text(missing, "no value", WIDTH // 2, BAR - 6, WHITE)
+    depth = _scale("depth, metres", max_depth_m, DEPTH_COLORS)
+    sigma = _scale("sigma, metres", max_sigma_m, SIGMA_COLORS)
+    return np.concatenate([depth, sigma, missing])
 
 
 def _scale(title: str, maximum: float, colors: str) -> NDArray[np.uint8]:
@@ -115,13 +114,6 @@ def _scale(title: str, maximum: float, colors: str) -> NDArray[np.uint8]:
     for tick in np.linspace(0, 1, TICKS):
         label = f"{tick * maximum:.3g}" + ("+" if tick == 1 else "")
         _text(image, label, MARGIN + int(tick * length), 2 * BAR + 16)
-    return image
-
-
-def _missing() -> NDArray[np.uint8]:
-    """Return the color of pixels without a value, (BAR, WIDTH, 3)."""
-    image = np.full((BAR, WIDTH, 3), MISSING_RGB, np.uint8)
-    _text(image, "no value", WIDTH // 2, BAR - 6, WHITE)
     return image
 
 

@@ -156,7 +156,6 @@ def base64_text(data: bytes) -> str:
 
 BASELINE_LABELS = {"constant": "constant", "proportional_to_depth": "~ depth"}
 """Label of each trivial baseline."""
-NO_UNIT = "no unit"
 MIN_PIXELS = 100
 """Pixels that a distance needs to have a row."""
 
@@ -181,21 +180,6 @@ def other_names(law: str) -> tuple[str, ...]:
     is_laplace = law == "laplace"
     others.sort(key=lambda each: not each.is_size or each.name.endswith("_laplace") != is_laplace)
     return tuple(metric.name for metric in others)
-
-
-def row(summary: Mapping[str, Any], name: str) -> tuple[float, dict[str, float]]:
-    """Return a metric, by dotted name, of the predicted sigma and of each baseline; NaN: none."""
-    values = flatten({key: summary[key] for key in ("uncertainty", "baselines")})
-    metric = BY_NAME[name]
-    names = {baseline: baseline_name(baseline, metric) for baseline in BASELINE_LABELS}
-    return values[name], {key: values.get(full, math.nan) for key, full in names.items()}
-
-
-def method_text(summary: Mapping[str, Any], name: str) -> str:
-    """Return a metric of the predicted sigma as text; "no unit" for sizes without one."""
-    if summary["without_size"] and BY_NAME[name].is_size:
-        return NO_UNIT
-    return f"{row(summary, name)[0]:.4f}"
 
 
 def title(metric: Metric) -> str:
@@ -228,12 +212,10 @@ def table(summary: Mapping[str, Any], model: Mapping[str, Any]) -> str:
     titles = "".join(f"{label:>16}" for label in BASELINE_LABELS.values())
     lines.append(f"{'':26}{'sigma':>10}{'95% interval':>20}{titles}")
     for name in headline_names(law_of(model)):
-        _, baselines = row(summary, name)
-        interval = interval_text(summary, name)
-        method = method_text(summary, name)
-        cells = "".join(f"{value:16.4f}" for value in baselines.values())
-        metric = BY_NAME[name]
-        lines.append(f"{title(metric):26}{method:>10}{interval:>20}{cells}   {note(metric)}")
+        row = compared(summary, name)
+        method, *baselines = (cell["text"] for cell in row["cells"])
+        cells = "".join(f"{text:>16}" for text in baselines)
+        lines.append(f"{row['label']:26}{method:>10}{row['interval']:>20}{cells}   {row['note']}")
     return "\n".join(lines)
 
 
@@ -278,26 +260,25 @@ def depth(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
 def compared(summary: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return a metric as a table row: label, note, and cells of sigma and baselines."""
     metric = BY_NAME[name]
-    method, baselines = row(summary, name)
-    values = [method, *baselines.values()]
-    best = _best(metric, values)
+    by_name = flatten({key: summary[key] for key in ("uncertainty", "baselines")})
+    names = [name, *(baseline_name(baseline, metric) for baseline in BASELINE_LABELS)]
+    values = [by_name.get(each, math.nan) for each in names]
+    numbers = [value for value in values if not math.isnan(value)]
+    best = math.nan
+    if isinstance(metric.better, float):
+        gaps = [abs(value - metric.better) for value in numbers]
+        best = numbers[gaps.index(min(gaps))] if gaps else math.nan
+    elif metric.better:
+        pick = max if metric.better == "higher" else min
+        best = pick(numbers, default=math.nan)
     cells = [
         {"text": "" if math.isnan(value) else f"{value:.4f}", "best": value == best}
         for value in values
     ]
-    cells[0]["text"] = method_text(summary, name)
+    no_unit = summary["without_size"] and metric.is_size
+    cells[0]["text"] = "no unit" if no_unit else f"{values[0]:.4f}"
     interval = interval_text(summary, name)
     return {"label": title(metric), "note": note(metric), "cells": cells, "interval": interval}
-
-
-def _best(metric: Metric, values: list[float]) -> float:
-    numbers = [value for value in values if not math.isnan(value)]
-    if not numbers or metric.better == "":
-        return math.nan
-    if isinstance(metric.better, float):
-        target = metric.better
-        return min(numbers, key=lambda value: abs(value - target))
-    return max(numbers) if metric.better == "higher" else min(numbers)
 
 
 def by_group(summary: Mapping[str, Any], prefix: str, law: str) -> tuple[list[str], list[Any]]:
