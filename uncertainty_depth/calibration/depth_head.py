@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.calibration.sample import MAX_PIXELS, PIXELS_PER_FRAME
 from uncertainty_depth.config import CalibrationConfig
-from uncertainty_depth.errors import MessageError, ModelError, SourceError
-from uncertainty_depth.frames.predicted import Predict
+from uncertainty_depth.errors import ModelError, SourceError
+from uncertainty_depth.frames.predicted import Predict, Predicted
 from uncertainty_depth.frames.source import EvenlySpread, Source
 from uncertainty_depth.metrics.depth import scorable
 from uncertainty_depth.records import Skipped
@@ -158,13 +158,10 @@ def learn(sources: Sequence[Source], predict: Predict, config: CalibrationConfig
     inputs: list[Floats] = []
     errors: list[Floats] = []
     for source in sources:
-        for frame in EvenlySpread(source, config.max_frames):
+        for frame in Predicted(EvenlySpread(source, config.max_frames), predict):
             if isinstance(frame, Skipped):
                 continue
-            try:
-                depth_m = predict(frame).depth_m
-            except MessageError:
-                continue
+            depth_m = frame.need_prediction().depth_m
             truth_m = frame.need_ground_truth()
             valid = scorable(truth_m, config.min_depth, config.max_depth) & (depth_m > 0)
             pixels = np.flatnonzero(valid)

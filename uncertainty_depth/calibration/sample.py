@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 
@@ -14,14 +15,14 @@ from tqdm import tqdm
 from uncertainty_depth.calibration.fit import Pixels
 from uncertainty_depth.calibration.fitted_data import QUANTILE_LEVELS, FittedData
 from uncertainty_depth.config import CalibrationConfig
-from uncertainty_depth.errors import MessageError, SourceError
-from uncertainty_depth.frames.predicted import Predict
+from uncertainty_depth.errors import SourceError
+from uncertainty_depth.frames.predicted import Predict, Predicted
 from uncertainty_depth.frames.source import EvenlySpread, Source
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.focal_length import camera_ranges
 from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.metrics import valid_pixels
-from uncertainty_depth.records import DepthPrediction, Frame, Skipped
+from uncertainty_depth.records import Frame, Skipped
 
 MIN_FRAMES = 8
 MIN_PIXELS = 1000
@@ -119,19 +120,20 @@ def collect(
     pixels: list[NDArray[np.float32]] = []
     cameras: list[Camera | None] = []
     skipped: list[str] = []
-    for frame in _read(EvenlySpread(source, config.max_frames), progress):
-        if isinstance(frame, Skipped):
-            skipped.append(frame.message)
-            continue
-        try:
-            prediction = predict(frame)
-        except MessageError as error:
-            skipped.append(f"{frame.name}: {error}")
-            continue
-        kept = _random_pixels(prediction, frame.need_ground_truth(), config, random)
-        if kept.shape[1]:
-            pixels.append(kept)
-            cameras.append(frame.camera)
+    frames = Predicted(EvenlySpread(source, config.max_frames), predict)
+    records = (record for record in frames)  # which can be closed
+    bar = tqdm(records, total=len(frames), unit="frame", desc=source.name, disable=not progress)
+    with deferred_interrupt() as interrupt, closing(records):
+        for record in bar:
+            if isinstance(record, Skipped):
+                skipped.append(record.message)
+            else:
+                kept = _random_pixels(record, config, random)
+                if kept.shape[1]:
+                    pixels.append(kept)
+                    cameras.append(record.camera)
+            if interrupt.requested:
+                break
     sample = Sample(source.name, tuple(pixels), tuple(cameras))
     if len(sample.frames) < MIN_FRAMES or sample.pixels < MIN_PIXELS:
         problem = f"; of {len(skipped)} skipped, the first: {skipped[0]}" if skipped else ""
@@ -143,24 +145,12 @@ def collect(
     return sample
 
 
-def _read(source: Source, progress: bool) -> Iterator[Frame | Skipped]:
-    """Yield the records with a bar, until it is interrupted."""
-    bar = tqdm(source, total=len(source), unit="frame", desc=source.name, disable=not progress)
-    with deferred_interrupt() as interrupt:
-        for record in bar:
-            yield record
-            if interrupt.requested:
-                break
-
-
 def _random_pixels(
-    prediction: DepthPrediction,
-    ground_truth_m: NDArray[np.float32],
-    config: CalibrationConfig,
-    random: np.random.Generator,
+    frame: Frame, config: CalibrationConfig, random: np.random.Generator
 ) -> NDArray[np.float32]:
     """Return predicted depth, raw sigma and true depth of random pixels, (3, n) metres."""
-    maps = (prediction.depth_m, prediction.sigma_m, ground_truth_m)
+    prediction = frame.need_prediction()
+    maps = (prediction.depth_m, prediction.sigma_m, frame.need_ground_truth())
     values = np.stack(valid_pixels(*maps, config.min_depth, config.max_depth))
     number = min(PIXELS_PER_FRAME, values.shape[1])
     if not number:
