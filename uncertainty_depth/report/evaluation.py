@@ -343,7 +343,21 @@ def evaluate(
     records = (record for record in frames)  # which can be closed whatever the frames are
     bar = tqdm(records, total=len(frames), unit="frame", desc=frames.name, disable=not progress)
     scoring: Behind[float | None] = Behind()
-    errors: list[float] = []
+    mean_error = 0.0
+
+    def score(record: Frame | Skipped) -> float | None:
+        nonlocal mean_error
+        if isinstance(record, Skipped):
+            evaluation.skip(record)
+            return None
+        metrics = evaluation.add(record)
+        for sink in sinks:
+            sink(record)
+        if metrics is None:
+            return None
+        mean_error += (metrics["depth.abs_rel"] - mean_error) / evaluation.evaluated
+        return mean_error
+
     with (
         single_threaded_blas(),
         deferred_interrupt() as interrupt,
@@ -351,29 +365,10 @@ def evaluate(
         scoring,
     ):
         for record in bar:
-            scoring.add(partial(_score, record, evaluation, sinks, errors))
+            scoring.add(partial(score, record))
             if scoring.latest is not None:
                 bar.set_postfix_str(f"mean abs_rel {scoring.latest:.3f}", refresh=False)
             if interrupt.requested:
                 evaluation.interrupted = True
                 break
     return evaluation
-
-
-def _score(
-    record: Frame | Skipped,
-    evaluation: Evaluation,
-    sinks: Iterable[Sink],
-    errors: list[float],
-) -> float | None:
-    """Score a frame, and return the mean abs_rel of the frames so far; None if not scored."""
-    if isinstance(record, Skipped):
-        evaluation.skip(record)
-        return None
-    metrics = evaluation.add(record)
-    for sink in sinks:
-        sink(record)
-    if metrics is None:
-        return None
-    errors.append(metrics["depth.abs_rel"])
-    return sum(errors) / len(errors)
