@@ -5,8 +5,10 @@ import subprocess
 import sys
 
 import pytest
+from matplotlib.figure import Figure
 
-from uncertainty_depth.report.plots import figures, sparsification_figure
+from uncertainty_depth.report.frame_plots import number_axis
+from uncertainty_depth.report.plots import LOG_STEPS, figures, sparsification_figure
 
 
 @pytest.fixture
@@ -54,3 +56,13 @@ def test_drawing_needs_no_pyplot():
         "sys.exit('matplotlib.pyplot' in sys.modules or 'torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("limits", [(0.6, 12.0), (0.05, 80.0), (0.8, 1.3), (2.0, 3.6)])
+def test_a_logarithmic_axis_is_numbered_with_the_numbers_where_they_stand(limits):
+    axes = Figure().subplots()
+    axes.set(xscale="log", xlim=limits)
+    number_axis(axes.xaxis, LOG_STEPS)
+    axes.figure.draw_without_rendering()
+    labels = [label.get_text() for label in axes.get_xticklabels()]
+    assert [float(label) for label in labels] == pytest.approx(axes.get_xticks())

@@ -16,7 +16,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 from numpy.typing import NDArray
 from PIL import Image
 
@@ -104,7 +104,7 @@ def _percentile(values: NDArray[np.floating], percent: float) -> float:
 def number_axis(axis: Axis, steps: Sequence[float]) -> None:
     """Number a logarithmic axis at multiples of the powers of ten: as 2, not as 2 x 10^0."""
     axis.set_major_locator(LogLocator(subs=steps))
-    axis.set_major_formatter(ScalarFormatter())
+    axis.set_major_formatter(StrMethodFormatter("{x:.3g}"))
     axis.set_minor_formatter(NullFormatter())
 
 
