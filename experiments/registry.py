@@ -123,7 +123,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         "free_space",
         5,
         2,
-        "half an hour of processor time, extrapolated from a quick run",
+        "half an hour of processor time",
         reads_data=True,
     ),
     "mapping": Experiment(
