@@ -19,8 +19,7 @@ from std_srvs.srv import SetBool
 from uncertainty_depth.config import ProjectionConfig
 from uncertainty_depth.config.nodes import EvaluatorNodeConfig
 from uncertainty_depth.errors import ConfigError, MessageError, SourceError
-from uncertainty_depth.frames.extrinsics import TreeExtrinsics, Viewpoint
-from uncertainty_depth.frames.transforms import TransformTree
+from uncertainty_depth.frames.transforms import TransformTree, TreeExtrinsics, Viewpoint
 from uncertainty_depth.geometry.transforms import parameters_from, transform_from
 from uncertainty_depth.messages.decoding import SECOND_NS
 from uncertainty_depth.ros.evaluator_node import EvaluatorNode

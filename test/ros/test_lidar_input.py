@@ -21,7 +21,7 @@ from uncertainty_depth.config import ProjectionConfig
 from uncertainty_depth.config.nodes import EvaluatorNodeConfig
 from uncertainty_depth.config.prediction import HeldOutConfig
 from uncertainty_depth.errors import MessageError
-from uncertainty_depth.frames.extrinsics import FixedExtrinsics
+from uncertainty_depth.frames.transforms import FixedExtrinsics
 from uncertainty_depth.ros.live_scores import LiveScores, Scored
 from uncertainty_depth.ros.sigma_messages import held_out_rule
 from uncertainty_depth.sparse_depth import SparseInput

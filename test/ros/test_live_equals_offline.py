@@ -13,10 +13,10 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 from uncertainty_depth.config import EvaluationConfig, ProjectionConfig, SourceConfig
 from uncertainty_depth.config.nodes import EvaluatorNodeConfig
 from uncertainty_depth.config.prediction import PredictionConfig, PredictionTopics
-from uncertainty_depth.frames.extrinsics import FixedExtrinsics
 from uncertainty_depth.frames.predicted import Predicted
 from uncertainty_depth.frames.recording import Recording
 from uncertainty_depth.frames.source import open_source
+from uncertainty_depth.frames.transforms import FixedExtrinsics
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.transforms import parameters_from, transform_from
 from uncertainty_depth.messages.bag_writer import BagWriter

@@ -17,7 +17,7 @@ from uncertainty_depth.calibration.correction_in_force import InForce
 from uncertainty_depth.config import ProjectionConfig
 from uncertainty_depth.config.nodes import EvaluatorNodeConfig
 from uncertainty_depth.config.prediction import HeldOutConfig
-from uncertainty_depth.frames.extrinsics import FixedExtrinsics
+from uncertainty_depth.frames.transforms import FixedExtrinsics
 from uncertainty_depth.geometry.camera import ground_truth_from_cloud
 from uncertainty_depth.geometry.rectification import Rectifier
 from uncertainty_depth.messages.camera_info import calibration_from_info, camera_from_info

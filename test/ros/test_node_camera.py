@@ -17,8 +17,8 @@ from test.ros.conftest import DEADLINE_S, FakePredictor
 from uncertainty_depth.config import PredictorConfig, ProjectionConfig, SourceConfig
 from uncertainty_depth.config.nodes import EvaluatorNodeConfig
 from uncertainty_depth.frames.bag import BagSource
-from uncertainty_depth.frames.extrinsics import FixedExtrinsics
 from uncertainty_depth.frames.predicted import predicted
+from uncertainty_depth.frames.transforms import FixedExtrinsics
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.rectification import Rectifier
 from uncertainty_depth.messages.bag_writer import BagWriter

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.frames.cameras import Cameras
-from uncertainty_depth.frames.extrinsics import Viewpoint
 from uncertainty_depth.frames.ground_truth import GroundTruth
 from uncertainty_depth.frames.pairing import NearestClouds, Outcome, surplus
 from uncertainty_depth.frames.topics import Topics
+from uncertainty_depth.frames.transforms import Viewpoint
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.messages.compressed import claimed_size
 from uncertainty_depth.messages.decoding import frame_name, stamp_ns
@@ -180,7 +180,7 @@ class Assembly(ABC):
         camera: Camera | None,
         shape: tuple[int, ...],
     ) -> tuple[NDArray[np.float32], Scan | None]:
-        """Return the ground truth of a reference of this shape, see `GroundTruth.read`."""
+        """Return the ground truth of a reference of this shape, see `LidarGroundTruth.read`."""
         if truth is None:
             apart_s = self.clocks_apart_s
             nearest = "" if apart_s is None else f"; the nearest is {apart_s:+.3f} s away"

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,22 +17,26 @@ from uncertainty_depth.config.prediction import PredictionConfig, PredictionTopi
 from uncertainty_depth.errors import MessageError, SourceError
 from uncertainty_depth.frames.assembly import Assembly, ImageAssembly, IsWanted
 from uncertainty_depth.frames.cameras import Cameras
-from uncertainty_depth.frames.extrinsics import (
-    ExtrinsicsFinder,
-    FixedExtrinsics,
-    TreeExtrinsics,
-)
 from uncertainty_depth.frames.ground_truth import (
     DepthImageGroundTruth,
     GroundTruth,
     LidarGroundTruth,
 )
 from uncertainty_depth.frames.recording import OpenRecording, Recording
-from uncertainty_depth.frames.topics import NO_PREDICTIONS, TopicChooser
-from uncertainty_depth.frames.transforms import TransformTree
+from uncertainty_depth.frames.topics import NO_PREDICTIONS, TopicChooser, transform_topics
+from uncertainty_depth.frames.transforms import FixedExtrinsics, TransformTree, TreeExtrinsics
 from uncertainty_depth.geometry.rectification import KEEP, RECTIFY, Rectifier
+from uncertainty_depth.geometry.transforms import (
+    BODY_TO_OPTICAL_OPTION,
+    looks_like_body_frame,
+    option_from,
+)
+from uncertainty_depth.messages.clouds import lidar_points
 from uncertainty_depth.messages.compressed import claimed_size
 from uncertainty_depth.records import Frame, Skipped
+
+MOVING = 1000
+"""First messages of /tf that are searched for a connection."""
 
 
 class BagSource:
@@ -79,7 +84,8 @@ class BagSource:
         self._camera_frame = ""  # optical frame for images that name none
         self._fixed: FixedExtrinsics | None = None  # the LiDARs' poses, if options give them
         self._transforms = TransformTree()  # the fixed ones
-        self._transform_topics: list[str] = []  # of moving transforms, if needed
+        self._moving_topics: list[str] = []  # of moving transforms
+        self._transform_topics: list[str] = []  # those of them that are needed
         try:
             with self.recording.open() as bag:
                 self._set_up(bag)
@@ -189,14 +195,14 @@ class BagSource:
             if len(self._fixed.poses) == 1:
                 self.lidar_to_camera = self._fixed.poses[0]
         else:
-            finder = ExtrinsicsFinder(self.recording, bag, self._config.fixed_frame)
-            self._transforms = finder.fixed
+            self._moving_topics = transform_topics(bag.topics, "tf")
+            self._read_fixed_transforms(bag)
             if image is None:
                 return
             moving: set[str] = set()
             for cloud in truths:
-                pose, transform_topics = finder.find(self._camera_frame, cloud)
-                moving.update(transform_topics)
+                pose, needed = self._find_extrinsics(bag, cloud)
+                moving.update(needed)
                 if len(truths) == 1:
                     self.lidar_to_camera = pose
             self._transform_topics = sorted(moving)
@@ -251,3 +257,108 @@ class BagSource:
                     f"in {image_frame!r}: the depth is assumed to be registered to the image, "
                     "pixel by pixel; otherwise the scores are wrong"
                 )
+
+    def _read_fixed_transforms(self, bag: OpenRecording) -> None:
+        topics = transform_topics(bag.topics)
+        count = sum(bag.topics[topic].count for topic in topics)
+        # Stop reading at the last one: they come first in most bags.
+        for topic, message in islice(bag.messages(topics), count):
+            if message is None:
+                self.recording.note(f"a message on {topic} cannot be deserialised")
+                continue
+            for sentence in self._transforms.add_message(message):
+                self.recording.note(f"{topic}: {sentence}")
+
+    def _find_extrinsics(
+        self, bag: OpenRecording, cloud: Any
+    ) -> tuple[NDArray[np.float64] | None, list[str]]:
+        """Return a cloud's LiDAR's pose in the camera, and the topics of moving transforms.
+
+        The pose, (4, 4), is None if it moves; the topics are none if no transform is needed.
+
+        Raises:
+            SourceError: camera and LiDAR, or one of them and the fixed frame, are not connected.
+        """
+        camera_frame = self._camera_frame
+        lidar_frame = cloud.header.frame_id
+        fixed = self._transforms
+        pose = None
+        if fixed.is_connected(camera_frame, lidar_frame):
+            pose = fixed.lookup(camera_frame, lidar_frame)
+        if self._config.fixed_frame:
+            self._check_fixed_frame(bag, lidar_frame)
+            return pose, self._moving_topics
+        if pose is not None:
+            return pose, []
+        moving = self._moving_until(bag, lambda tree: tree.is_connected(camera_frame, lidar_frame))
+        if moving is None:
+            try:
+                fixed.lookup(camera_frame, lidar_frame)
+            except SourceError as error:  # and say what to type
+                problem = f"{self.recording.path}: {error}"
+                raise SourceError("; ".join([problem, *_frame_hints(cloud)])) from error
+        else:
+            option = option_from(moving.lookup(camera_frame, lidar_frame))
+            self.recording.note(
+                f"{' and '.join(self._moving_topics)} "
+                f"connect{'s' if len(self._moving_topics) == 1 else ''} "
+                "LiDAR and camera: the transform is interpolated at each cloud's stamp; a fixed "
+                f"one, the first, is --lidar-to-camera {option}"
+            )
+        return None, self._moving_topics
+
+    def _check_fixed_frame(self, bag: OpenRecording, lidar_frame: str) -> None:
+        """Note how motion is compensated; raise `SourceError` if the frame is not connected."""
+        fixed_frame = self._config.fixed_frame
+        camera_frame = self._camera_frame
+        if self._transforms.is_connected(fixed_frame, camera_frame):
+            self.recording.note(
+                f"fixed_frame {fixed_frame!r} is fixed to the camera frame {camera_frame!r} by "
+                "/tf_static: no motion is compensated; expected a frame that the camera moves "
+                "in, as odom or map"
+            )
+            return
+        moving = self._moving_until(
+            bag,
+            lambda tree: (
+                tree.is_connected(fixed_frame, camera_frame)
+                and tree.is_connected(fixed_frame, lidar_frame)
+            ),
+        )
+        if moving is None:
+            raise SourceError(
+                f"{self.recording.path}: fixed_frame is {fixed_frame!r}; expected a frame that "
+                f"/tf connects with the camera frame {camera_frame!r} and the LiDAR frame "
+                f"{lidar_frame!r}"
+            )
+        self.recording.note(
+            f"{' and '.join(self._moving_topics)}: the LiDAR at each cloud's stamp is taken "
+            f"through {fixed_frame!r} to the camera at the image's stamp"
+        )
+
+    def _moving_until(
+        self, bag: OpenRecording, is_complete: Callable[[TransformTree], bool]
+    ) -> TransformTree | None:
+        """Return the transforms that the first messages of /tf complete; None if incomplete."""
+        tree = self._transforms.copy()
+        for _, message in islice(bag.messages(self._moving_topics), MOVING):
+            if message is None:
+                continue
+            tree.add_message(message, is_moving=True)
+            if is_complete(tree):
+                return tree
+        return None
+
+
+def _frame_hints(cloud: Any) -> Iterator[str]:
+    """Yield what to type if no transform connects camera and LiDAR."""
+    try:
+        points = lidar_points(cloud)
+    except MessageError:
+        return
+    if len(points) and looks_like_body_frame(points):
+        yield (
+            "the cloud looks as if it were in a body frame (x forward, z up); the transform "
+            "leads to the camera's optical frame (z forward, x right, y down): for a LiDAR "
+            f"at the camera's place it is --lidar-to-camera {BODY_TO_OPTICAL_OPTION}"
+        )

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.config import ProjectionConfig
 from uncertainty_depth.errors import MessageError
-from uncertainty_depth.frames.extrinsics import Extrinsics, Viewpoint
+from uncertainty_depth.frames.transforms import Extrinsics, Viewpoint
 from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
 from uncertainty_depth.geometry.rectification import Rectifier
 from uncertainty_depth.messages.clouds import lidar_points
@@ -19,45 +19,13 @@ from uncertainty_depth.messages.depth_images import ground_truth_from_depth_imag
 from uncertainty_depth.records import Scan
 
 
-class GroundTruth(Protocol):
-    """Converts one topic's messages to ground truth.
+class LidarGroundTruth:
+    """Point clouds, projected with the pose of each LiDAR.
 
     Attributes:
-        noun: such a message's name in sentences.
-        unmatched_reason: the reason that an image without such a message is counted under.
+        noun: name of a message in sentences.
+        unmatched_reason: the reason that an image without a message is counted under.
     """
-
-    noun: str
-    unmatched_reason: str
-
-    def read(
-        self,
-        messages: tuple[Any, ...],
-        viewpoint: Viewpoint,
-        camera: Camera | None,
-        shape: tuple[int, int],
-    ) -> tuple[NDArray[np.float32], Scan | None]:
-        """Return the (H, W) float32 ground truth, metres, NaN for unknown.
-
-        A LiDAR's ground truth comes with the scan that was projected.
-
-        Args:
-            messages: one cloud per LiDAR, None for a LiDAR without one in time (but not for all);
-                or the depth image.
-            viewpoint: of the camera image.
-            camera: the camera at the image's size.
-            shape: height and width of the camera image, pixels.
-
-        Raises:
-            MessageError: the messages give no ground truth; the sentence names no time.
-        """
-
-    def is_awaited(self, messages: tuple[Any, ...], viewpoint: Viewpoint) -> bool:
-        """Return whether transforms that the messages need may still come."""
-
-
-class LidarGroundTruth:
-    """Point clouds, projected with the pose of each LiDAR."""
 
     noun = "cloud"
     unmatched_reason = "no_lidar_within_max_time_difference"
@@ -73,7 +41,17 @@ class LidarGroundTruth:
         camera: Camera | None,
         shape: tuple[int, int],
     ) -> tuple[NDArray[np.float32], Scan | None]:
-        """Return as `GroundTruth`; raises also for a cloud without points."""
+        """Return (H, W) float32 ground truth, metres, NaN for unknown, and the projected scan.
+
+        Args:
+            messages: one cloud per LiDAR, None for a LiDAR without one in time, but not for all.
+            viewpoint: of the camera image.
+            camera: the camera at the image's size.
+            shape: height and width of the camera image, pixels.
+
+        Raises:
+            MessageError: the messages give no ground truth; the sentence names no time.
+        """
         if camera is None:
             raise MessageError("no_camera_info", "a cloud cannot be projected without camera info")
         present = {lidar: item for lidar, item in enumerate(messages) if item is not None}
@@ -95,7 +73,11 @@ class LidarGroundTruth:
 
 
 class DepthImageGroundTruth:
-    """A depth image that is registered to the camera image, and is rectified with it."""
+    """A depth image that is registered to the camera image, and is rectified with it.
+
+    Attributes:
+        noun, unmatched_reason: see `LidarGroundTruth`.
+    """
 
     noun = "depth image"
     unmatched_reason = "no_ground_truth_image_within_max_time_difference"
@@ -111,7 +93,7 @@ class DepthImageGroundTruth:
         camera: Camera | None,
         shape: tuple[int, int],
     ) -> tuple[NDArray[np.float32], Scan | None]:
-        """Return as `GroundTruth`."""
+        """Return as `LidarGroundTruth`, from the one depth image; there is no scan."""
         (message,) = messages
         depth_m = ground_truth_from_depth_image(message, shape)
         rectifier = self._rectifier_at(viewpoint.stamp_ns)
@@ -122,6 +104,10 @@ class DepthImageGroundTruth:
     def is_awaited(self, messages: tuple[Any, ...], viewpoint: Viewpoint) -> bool:
         """Return False: no transform is needed."""
         return False
+
+
+GroundTruth = LidarGroundTruth | DepthImageGroundTruth
+"""Converts one topic's messages to ground truth."""
 
 
 def merged_scan(scans: Sequence[Scan]) -> Scan:

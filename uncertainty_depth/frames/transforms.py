@@ -1,17 +1,23 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Transforms between frames: fixed, as in `/tf_static`, and moving, as in `/tf`."""
+"""Transforms between frames, fixed and moving, and the poses of LiDARs that follow from them."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections import deque
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.errors import ConfigError, SourceError
-from uncertainty_depth.geometry.transforms import interpolated, transform_from
+from uncertainty_depth.config import ProjectionConfig
+from uncertainty_depth.errors import ConfigError, MessageError, SourceError
+from uncertainty_depth.geometry.transforms import (
+    interpolated,
+    refuse_pose_and_fixed_frame,
+    transform_from,
+    transforms_from_option,
+)
 from uncertainty_depth.messages.decoding import SECOND_NS, frame_name, stamp_ns
 
 BUFFER_NS = 10 * SECOND_NS  # as tf2's buffer
@@ -232,3 +238,100 @@ class TransformTree:
                     chains[neighbour] = [*chains[frame], edge]
                     waiting.append(neighbour)
         return chains.get(source)
+
+
+class Viewpoint(NamedTuple):
+    """A camera image's frame and time.
+
+    Attributes:
+        frame: optical frame of the camera.
+        stamp_ns: nanoseconds.
+    """
+
+    frame: str
+    stamp_ns: int
+
+
+class Extrinsics(Protocol):
+    """Looks up a LiDAR's pose in a camera."""
+
+    def lookup(self, camera: Viewpoint, cloud: Any, lidar: int = 0) -> NDArray[np.float64]:
+        """Return the (4, 4) transform from a LiDAR, at the cloud's stamp, to the camera.
+
+        Args:
+            camera: of the image.
+            cloud: header of the cloud.
+            lidar: which of several LiDARs it is of, from 0.
+
+        Raises:
+            MessageError: the transform is not known; "no_ego_motion" with a fixed frame, else
+                "no_extrinsics".
+        """
+        ...
+
+    def is_awaited(self, camera: Viewpoint, cloud: Any) -> bool:
+        """Return whether the transform may still come."""
+        ...
+
+
+class FixedExtrinsics:
+    """Each LiDAR's constant pose from an option, whatever the frames' names."""
+
+    def __init__(self, config: ProjectionConfig, lidars: int = 1) -> None:
+        """Check each LiDAR's transform: x y z qx qy qz qw, metres.
+
+        Raises:
+            ConfigError: they are not seven finite numbers with a quaternion per LiDAR, or a fixed
+                frame is also named.
+        """
+        refuse_pose_and_fixed_frame(config)
+        self.poses = transforms_from_option(config.lidar_to_camera, lidars)
+
+    def lookup(self, camera: Viewpoint, cloud: Any, lidar: int = 0) -> NDArray[np.float64]:
+        """Return the transform."""
+        return self.poses[lidar]
+
+    def is_awaited(self, camera: Viewpoint, cloud: Any) -> bool:
+        """Return False."""
+        return False
+
+
+class TreeExtrinsics:
+    """A bag's transforms at the cloud's stamp; a fixed frame compensates motion."""
+
+    def __init__(self, transforms: TransformTree, fixed_frame: str = "") -> None:
+        """Take the tree, and a frame that does not move with the robot; empty for none.
+
+        Without one, the camera is assumed to be still since the cloud's stamp.
+        """
+        self._transforms = transforms
+        self._fixed_frame = fixed_frame
+
+    def lookup(self, camera: Viewpoint, cloud: Any, lidar: int = 0) -> NDArray[np.float64]:
+        """Return the transform; the cloud names its LiDAR's frame."""
+        cloud_ns = stamp_ns(cloud)
+        fixed = self._fixed_frame
+        try:
+            if not fixed:
+                return self._transforms.lookup(camera.frame, cloud.frame_id, cloud_ns)
+            return self._transforms.lookup_through(
+                fixed, camera.frame, camera.stamp_ns, cloud.frame_id, cloud_ns
+            )
+        except SourceError as error:
+            raise MessageError(missing_reason(fixed), str(error)) from error
+
+    def is_awaited(self, camera: Viewpoint, cloud: Any) -> bool:
+        """Return whether transforms at the cloud's stamp, or the image's, may still come."""
+        is_awaited = self._transforms.is_awaited
+        cloud_ns = stamp_ns(cloud)
+        fixed = self._fixed_frame
+        if not fixed:
+            return is_awaited(camera.frame, cloud.frame_id, cloud_ns)
+        return is_awaited(fixed, cloud.frame_id, cloud_ns) or is_awaited(
+            camera.frame, fixed, camera.stamp_ns
+        )
+
+
+def missing_reason(fixed_frame: str) -> str:
+    """Return the reason that a frame without a transform is counted under."""
+    return "no_ego_motion" if fixed_frame else "no_extrinsics"

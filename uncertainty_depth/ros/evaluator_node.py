@@ -20,7 +20,7 @@ from std_srvs.srv import Trigger
 
 from uncertainty_depth.config.nodes import EvaluatorNodeConfig
 from uncertainty_depth.errors import ConfigError, MessageError
-from uncertainty_depth.frames.extrinsics import Extrinsics
+from uncertainty_depth.frames.transforms import Extrinsics
 from uncertainty_depth.messages.decoding import stamp_ns
 from uncertainty_depth.records import Skipped
 from uncertainty_depth.report import report

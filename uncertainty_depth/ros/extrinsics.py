@@ -13,13 +13,13 @@ from rclpy.time import Time
 
 from uncertainty_depth.config import ProjectionConfig
 from uncertainty_depth.errors import ConfigError, MessageError
-from uncertainty_depth.frames.extrinsics import (
+from uncertainty_depth.frames.transforms import (
+    JUMP_NS,
     Extrinsics,
     FixedExtrinsics,
     Viewpoint,
     missing_reason,
 )
-from uncertainty_depth.frames.transforms import JUMP_NS
 from uncertainty_depth.geometry.transforms import transform_from
 from uncertainty_depth.messages.decoding import stamp_ns
 

@@ -11,8 +11,8 @@ from std_msgs.msg import Header
 from uncertainty_depth.config.nodes import DepthNodeConfig
 from uncertainty_depth.config.prediction import HeldOutConfig
 from uncertainty_depth.errors import MessageError
-from uncertainty_depth.frames.extrinsics import Extrinsics, Viewpoint
 from uncertainty_depth.frames.held_out import held_out
+from uncertainty_depth.frames.transforms import Extrinsics, Viewpoint
 from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
 from uncertainty_depth.geometry.transforms import POSE_NUMBERS
 from uncertainty_depth.messages.clouds import lidar_points

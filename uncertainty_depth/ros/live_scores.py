@@ -16,7 +16,6 @@ from uncertainty_depth.config.nodes import MAX_LIDARS, EvaluatorNodeConfig
 from uncertainty_depth.config.prediction import HeldOutConfig, PredictionConfig
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.frames.cameras import Cameras
-from uncertainty_depth.frames.extrinsics import Extrinsics
 from uncertainty_depth.frames.geometry_check import GeometryCheck
 from uncertainty_depth.frames.ground_truth import (
     DepthImageGroundTruth,
@@ -27,6 +26,7 @@ from uncertainty_depth.frames.held_out import held_out
 from uncertainty_depth.frames.map_assembly import MapAssembly
 from uncertainty_depth.frames.pairing import Outcome
 from uncertainty_depth.frames.topics import Topics
+from uncertainty_depth.frames.transforms import Extrinsics
 from uncertainty_depth.geometry.rectification import RECTIFY, Rectifier
 from uncertainty_depth.predictions.interpreter import Interpreter
 from uncertainty_depth.records import Frame, Skipped
