@@ -29,6 +29,16 @@ def test_arrays_score_as_the_frames_that_hold_them():
         found.add_arrays(depth, sigma, "truth")
 
 
+@pytest.mark.parametrize(
+    "image", [np.zeros((48, 64, 3), np.uint8), np.zeros((24, 32), np.uint8), np.ones((24, 32, 3))]
+)
+def test_an_image_that_does_not_fit_the_maps_is_refused_at_once(image):
+    evaluation = Evaluation()
+    with pytest.raises(ValueError, match=r"image is .*; expected uint8 RGB .*\(24, 32, 3\)"):
+        evaluation.add_arrays(TRUTH, TRUTH / 10, TRUTH, image=image)
+    assert evaluation.evaluated == 0
+
+
 def test_options_are_keywords():
     assert Evaluation(max_depth=5).config.max_depth == 5.0
     with pytest.raises(ConfigError, match="unknown option 'maximum'"):

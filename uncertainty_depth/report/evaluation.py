@@ -149,7 +149,8 @@ class Evaluation:
             depth: (H, W) metres, NaN for no prediction.
             sigma: (H, W) standard deviation, metres.
             ground_truth: (H, W) metres, NaN or 0 for unknown.
-            image: for the report: (H, W, 3) uint8 RGB, a PIL image, or an image file.
+            image: for the report: (H, W, 3) uint8 RGB, a PIL image, or an image file, of the
+                maps' size.
             name: the frame's name in the report; if empty, its number.
 
         Returns:
@@ -163,11 +164,17 @@ class Evaluation:
             checks.numbers_of(word, values).astype(np.float32) for word, values in maps.items()
         )
         checks.warn_of_millimetres(depth_m, truth_m)
+        rgb = None if image is None else as_rgb(image)
+        if rgb is not None and (rgb.dtype != np.uint8 or rgb.shape != (*depth_m.shape, 3)):
+            raise ValueError(
+                f"image is {rgb.dtype} of shape {rgb.shape}; expected uint8 RGB of the maps' "
+                f"size, {(*depth_m.shape, 3)}"
+            )
         number = self.evaluated + self.skipped.total()
         frame = Frame(
             stamp_ns=number,
             name=name or f"{number:06d}",
-            image=None if image is None else as_rgb(image),
+            image=rgb,
             ground_truth_m=truth_m,
             prediction=DepthPrediction(depth_m, sigma_m),
         )
