@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from uncertainty_depth.metrics import checks
-from uncertainty_depth.metrics.arrays import Floats, Integers, inner
+from uncertainty_depth.metrics.arrays import Floats, inner
 from uncertainty_depth.metrics.merci import error_ratio
 
 
@@ -130,14 +130,9 @@ def coverage(
     law = named(distribution)
     error, sigma = checks.errors(error, sigma)
     ascending_ratio = np.sort(error_ratio(error, sigma))
-    covered = covered_pixels(ascending_ratio, law.half_widths(levels))
+    covered = np.searchsorted(ascending_ratio, law.half_widths(levels), side="right")
     fractions = covered / np.float64(len(error) or math.nan)
     return fractions if np.ndim(p) else float(fractions[0])
-
-
-def covered_pixels(ascending_ratio: Floats, half_widths: Floats) -> Integers:
-    """Return the number of the sorted ratios `error / sigma` within each half width."""
-    return np.searchsorted(ascending_ratio, half_widths, side="right")
 
 
 def auce(error: ArrayLike, sigma: ArrayLike, distribution: str = "gaussian") -> float:

@@ -39,8 +39,10 @@ def flat(**arguments: Any) -> list[Floats]:
             raise ValueError(
                 f"{name} has {len(value)} elements; expected {len(values[0])}, as many as {first}"
             )
-        if len(value) and not math.isfinite(value.sum()):
-            _finite(name, value)
+        if len(value) and not math.isfinite(value.sum()):  # finite values may have such a sum
+            for extreme in (float(value.min()), float(value.max())):
+                if not math.isfinite(extreme):
+                    raise ValueError(f"{name} contains {extreme}; expected finite values")
     return values
 
 
@@ -72,13 +74,6 @@ def numbers_of(name: str, values: Any) -> NDArray:
     except (TypeError, ValueError, RuntimeError):
         return floats(name, values)
     return array if array.dtype.kind in "fiu" else floats(name, values)
-
-
-def _finite(name: str, value: Floats) -> None:
-    """Refuse values that are not finite; finite values can have an infinite sum."""
-    for extreme in (float(value.min()), float(value.max())):
-        if not math.isfinite(extreme):
-            raise ValueError(f"{name} contains {extreme}; expected finite values")
 
 
 def warn_of_millimetres(depth: NDArray, ground_truth: NDArray) -> None:

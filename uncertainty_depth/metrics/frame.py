@@ -25,7 +25,6 @@ from uncertainty_depth.metrics.calibration import (
     GAUSSIAN,
     HALF_WIDTHS,
     NOMINAL_WIDTHS,
-    covered_pixels,
     crps_sum,
     excess_sum,
     log_sum,
@@ -228,7 +227,7 @@ def _add_sigma(block: Block, error: Floats, sigma: Floats) -> Floats:
     ratio = error_ratio(error, sigma)
     ascending = sorted_values(ratio)
     for row, law in enumerate(LAWS):
-        block["covered"][row] = covered_pixels(ascending, HALF_WIDTHS[law])
+        block["covered"][row] = np.searchsorted(ascending, HALF_WIDTHS[law], side="right")
         block["crps"][row] = crps_sum(error, sigma, ratio, DISTRIBUTIONS[law])
         block["excess"][row] = excess_sum(error, sigma, NOMINAL_WIDTHS[law])
     finite = ratio if math.isfinite(ascending[-1]) else ratio[np.isfinite(ratio)]

@@ -280,10 +280,6 @@ def _half_width(law: str, sums: Sums) -> Floats:
     return NOMINAL_WIDTHS[law] * _sigma_scale(law, sums) * _mean_sigma(sums)
 
 
-def _interval_score(law: str, sums: Sums) -> Floats:
-    return mean_interval_score(_half_width(law, sums), _scores(law, sums)[1] / sums["pixels"])
-
-
 # By size of sigma and by distance, (R, K).
 
 
@@ -322,14 +318,6 @@ def _n_merci_at_distance(sums: Sums) -> Floats:
     sigma = _at_distance("sigma")(sums)
     mae = _at_distance("error")(sums)
     return normalised(quantiles["ratios"], sigma, mae, max_error)
-
-
-def _pixel_deviation(sums: Sums) -> Floats:
-    return np.sqrt(sums["log_within_frame"] / (sums["pixels"] - sums["no_depth"]))
-
-
-def _highest_unfamiliarity(sums: Sums) -> Floats:
-    return np.where(sums["familiarities"] > 0, sums["max_unfamiliarity"], math.nan)
 
 
 # The entries: name, unit, which way is better, limits, how, label, meaning, source.
@@ -425,7 +413,9 @@ def _size_metrics(law: str) -> Iterator[Metric]:
         ("crps", METRES, LOWER, NOT_NEGATIVE,
          lambda sums: _scores(law, sums)[0] / sums["pixels"], "CRPS",
          "size and order: the error of a certain claim", _GNEITING),
-        ("interval_score_95", METRES, LOWER, NOT_NEGATIVE, partial(_interval_score, law),
+        ("interval_score_95", METRES, LOWER, NOT_NEGATIVE,
+         lambda sums: mean_interval_score(
+             _half_width(law, sums), _scores(law, sums)[1] / sums["pixels"]),
          "interval score 95%",
          "size and order: width of the interval and 40 times the error beyond it", _GNEITING),
         ("mpiw_95", METRES, "", NOT_NEGATIVE, lambda sums: 2 * _half_width(law, sums),
@@ -463,13 +453,15 @@ _FRAMES: tuple[Row, ...] = (
      "scale deviation", "deviation of the logarithm of the frames' scales"),
     ("scale.scale_jump", "", LOWER, NOT_NEGATIVE, _mean("scale_jump", "scale_jumps"),
      "scale jump", "mean change of that logarithm from frame to frame"),
-    ("scale.pixel_deviation", "", LOWER, NOT_NEGATIVE, _pixel_deviation, "pixel deviation",
-     "deviation of ln d - ln g within a frame: what no scale could mend"),
+    ("scale.pixel_deviation", "", LOWER, NOT_NEGATIVE,
+     lambda sums: np.sqrt(sums["log_within_frame"] / (sums["pixels"] - sums["no_depth"])),
+     "pixel deviation", "deviation of ln d - ln g within a frame: what no scale could mend"),
     ("unfamiliarity.frames", "count", "", ANY, lambda sums: sums["familiarities"],
      "frames whose unfamiliarity is known"),
     ("unfamiliarity.mean", "", LOWER, NOT_NEGATIVE, _mean("unfamiliarity", "familiarities"),
      "unfamiliarity", "how unlike the training's the images are"),
-    ("unfamiliarity.max", "", LOWER, NOT_NEGATIVE, _highest_unfamiliarity,
+    ("unfamiliarity.max", "", LOWER, NOT_NEGATIVE,
+     lambda sums: np.where(sums["familiarities"] > 0, sums["max_unfamiliarity"], math.nan),
      "highest unfamiliarity"),
     ("unfamiliarity.fraction_above_1", "", LOWER, SHARE, _mean("unfamiliar", "familiarities"),
      "unfamiliar frames", "share of the frames above 1, the limit of the training's own"),
