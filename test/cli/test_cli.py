@@ -151,14 +151,6 @@ def test_the_package_runs_as_a_module():
     assert done.stdout.strip() == __version__
 
 
-def test_a_ros_command_without_ros_says_what_to_install(tmp_path, process):
-    (tmp_path / "rclpy.py").write_text("raise ImportError('no rclpy here')")
-    done = process("play", tmp_path, env={"PYTHONPATH": str(tmp_path), "PATH": ""})
-    assert done.returncode == 1
-    assert "ROS 2" in done.stderr
-    assert ".[ros]" in done.stderr
-
-
 @pytest.mark.parametrize("name", ["demo", "indoor"])
 def test_a_shipped_model_has_a_name_unless_a_model_lies_there(
     name, tmp_path, monkeypatch, command

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The metrics and the evaluation import neither torch nor transformers."""
+"""The metrics and the evaluation import neither torch nor transformers, nor pyplot's state."""
 
 import subprocess
 import sys
@@ -13,6 +13,7 @@ import uncertainty_depth.report
 for package in (uncertainty_depth.metrics, uncertainty_depth.report):
     for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
         importlib.import_module(module.name)
+assert "matplotlib.pyplot" not in sys.modules
 """
 
 

@@ -1,8 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Plots name their variant, axes and units, and leave matplotlib's global state alone."""
-
-import subprocess
-import sys
+"""Plots name their variant, axes and units."""
 
 import pytest
 from matplotlib.figure import Figure
@@ -48,14 +45,6 @@ def test_the_sparsification_figure_holds_the_curves_it_was_given(curves):
         curves["sparsification"]["rmse"]["method"]
     )
     assert "rmse of the remaining pixels (m)" in figure.axes[0].get_ylabel()
-
-
-def test_drawing_needs_no_pyplot():
-    code = (
-        "import sys, uncertainty_depth.report.plots; "
-        "sys.exit('matplotlib.pyplot' in sys.modules or 'torch' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 @pytest.mark.parametrize("limits", [(0.6, 12.0), (0.05, 80.0), (0.8, 1.3), (2.0, 3.6)])
