@@ -27,9 +27,9 @@ MAX_BLOCKS = 128
 CANDIDATES = ("method", "constant", "proportional_to_depth")
 """The predicted sigma, and the two trivial ones that it is compared with."""
 LAWS = tuple(DISTRIBUTIONS)
-ERROR = Bins(-12, 8, 5)
-RATIO = Bins(-10, 12, 5)
-DEPTH_RATIO = Bins(-12, 3, 5)
+ERROR = Bins(-12, 8, 6)
+RATIO = Bins(-10, 12, 6)
+DEPTH_RATIO = Bins(-12, 3, 6)
 """Of error / predicted depth: the ratio of the sigma that is proportional to depth."""
 DEPTH_RATIO_SUMS = Bins(-12, 3, 3)
 TRUTH = Bins(-4, 8, 4)
