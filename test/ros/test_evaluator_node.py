@@ -355,6 +355,29 @@ def test_every_frame_of_the_diagnostics_is_scored_skipped_dropped_or_waits(
     graph.stop(node)
 
 
+def test_a_shutdown_in_the_middle_of_a_frame_costs_no_frame(
+    graph, start, make, tmp_path, monkeypatch
+):
+    node = start(output=str(tmp_path / "report"))
+
+    def interrupted(*_):
+        monkeypatch.setattr(node.context, "ok", lambda: False)  # as after a signal
+        raise RuntimeError("the context is shut down")
+
+    monkeypatch.setattr(evaluator_outputs.EvaluatorOutputs, "publish_frame", interrupted)
+    robot = Robot(graph, make)
+    robot.predict(100)
+    robot.predict(120)
+    counts = node.health.counts
+    for topic in ("depth/image_rect", "uncertainty/image_rect"):
+        graph.until(lambda topic=topic: counts().get(f"received.{topic}") == 2, topic)
+    robot.scan(120)  # decides both
+    graph.until(lambda: counts().get("evaluated") == 1, "the first frame")
+    graph.stop(node)
+    assert (counts()["received"], counts()["evaluated"]) == (2, 2)
+    assert summary_of(tmp_path / "report")["frames"] == {"read": 2, "evaluated": 2, "skipped": {}}
+
+
 def test_diagnostics_tell_what_keeps_frames_from_being_scored(graph, start, make, tmp_path):
     node = start(output=str(tmp_path / "report"))
     log = graph.inbox(Log, "/rosout", 50)
