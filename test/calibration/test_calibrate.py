@@ -162,8 +162,9 @@ def test_a_part_is_scored_by_maps_that_did_not_see_it(draw):
     opposite = [draw(lambda raw: raw / 4), draw(lambda raw: 4 * raw, seed=1)]
     made = calibrate_samples(opposite, GAUSSIAN)
     held_out = made.choice.held_out
-    assert held_out["scale"]["auce"] > held_out["identity"]["auce"]
+    assert held_out["scale"]["auce"] > held_out["raw sigma"]["auce"]
     assert made.choice.sigma_map == IDENTITY
+    assert "no map beats raw sigma" in report.table(made)
     kept = report.record(made, {"samples": 8})
     assert kept["not_used"]["after"]["auce"] > 0.1, "too much and too little do not cancel"
 
@@ -181,7 +182,7 @@ def test_the_report_of_one_source_is_on_its_last_frames_alone():
 def test_what_fails_on_frames_not_used_is_refused_with_its_reasons():
     records = [*drawn(20, factor=0.3).records, *drawn(10, start=20, factor=0.8).records]
     worse = calibrate([ListSource(records)], predict, GAUSSIAN, progress=False)
-    with pytest.raises(CalibrationError, match=r"95% interval holds .*identity.*--force"):
+    with pytest.raises(CalibrationError, match=r"95% interval holds .*raw sigma.*--force"):
         check(worse)
     lines = report.table(worse).splitlines()
     assert [line for line in lines if line.startswith("CRPS (m)") and line.endswith("worse")]

@@ -349,7 +349,7 @@ def test_a_calibration_at_another_number_of_views_is_refused(model, tmp_path):
         Predictor(folder, other)
     assert Predictor(folder, replace(other, calibrated=False)).describe()[option] == now
     without_head = replace(other, component="epistemic")
-    assert Predictor(folder, without_head).describe()["calibration"] == "identity"
+    assert Predictor(folder, without_head).describe()["calibration"] == "raw sigma"
 
 
 def test_a_calibration_of_samples_otherwise_related_is_not_served_silently(

@@ -117,7 +117,7 @@ def test_report_of_nothing_scored_says_why(tmp_path):
     ("calibration", "said"),
     [
         ("isotonic 50%", "calibrated sigma (isotonic 50%)"),
-        ("identity", "raw sigma"),
+        ("raw sigma", "raw sigma"),
         ("off", "raw sigma (calibration is off)"),
         (None, "sigma"),
     ],

@@ -16,6 +16,7 @@ from uncertainty_depth.calibration.fit import CONSTANT, DEPTH_ALONE
 from uncertainty_depth.calibration.fitted_data import RECORDED
 from uncertainty_depth.calibration.half_widths import KEY
 from uncertainty_depth.calibration.run import LABELS, Calibration, Choice, Scores
+from uncertainty_depth.calibration.sigma_map import IDENTITY
 from uncertainty_depth.config import CalibrationConfig
 from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS, of_law
 from uncertainty_depth.options import to_mapping
@@ -171,6 +172,8 @@ def _candidates(choice: Choice) -> list[str]:
     if hidden:
         rejected = len(hidden.intersection(choice.rejected))
         lines.append(f"{len(hidden)} more with a larger CRPS, {rejected} of them rejected")
+    if choice.sigma_map == IDENTITY:
+        lines.append(f"no map beats {IDENTITY.name}, which stays as it is")
     return lines
 
 

@@ -141,4 +141,4 @@ def flat(factor: float, depth_power: float, name: str) -> SigmaMap:
     )
 
 
-IDENTITY = affine(0.0, 1.0, "identity")
+IDENTITY = affine(0.0, 1.0, "raw sigma")

@@ -24,6 +24,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from tqdm import tqdm
 
 from uncertainty_depth.config import METHODS, NetworkConfig
 from uncertainty_depth.errors import ConfigError, ModelError
@@ -126,12 +127,12 @@ class ModelFolder:
 
     def load_all(self, members: Sequence[str]) -> list[DepthNetwork]:
         """Return one network per member; a shared encoder is read once and is one object."""
-        if not self.shared_encoder:
-            return [self.load(member) for member in members]
-        first = self.load(members[0])
-        networks = [first]
-        for member in members[1:]:
-            if self.architectures.get(member) != self.architectures.get(members[0]):
+        networks: list[DepthNetwork] = []
+        for member in tqdm(members, "loading", unit="network", leave=False, disable=None):
+            first = networks[0] if networks and self.shared_encoder else None
+            if first is None:
+                network = self.load(member)
+            elif self.architectures.get(member) != self.architectures.get(members[0]):
                 network = self.load(member)
                 network.encoder = first.encoder
             else:

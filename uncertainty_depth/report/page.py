@@ -13,6 +13,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from uncertainty_depth import strict
+from uncertainty_depth.calibration import IDENTITY
 from uncertainty_depth.metrics.calibration import of_law
 from uncertainty_depth.metrics.registry import BY_NAME, METRICS, Metric, baseline_name, flatten
 from uncertainty_depth.report.model_facts import law_of, part_of
@@ -247,7 +248,7 @@ def unfamiliarity_text(unfamiliarity: Mapping[str, Any]) -> str:
 def scored_maps(model: Mapping[str, Any]) -> str:
     """Return which sigma was scored, raw or calibrated, and whether depth's scale was followed."""
     name = model.get("calibration")
-    raw = {None: "sigma", "off": "raw sigma (calibration is off)", "identity": "raw sigma"}
+    raw = {None: "sigma", "off": "raw sigma (calibration is off)", IDENTITY.name: IDENTITY.name}
     sigma = raw.get(name, f"calibrated sigma ({name})")
     return sigma if "depth_scale" not in model else f"{sigma}, depth's scale followed from LiDAR"
 
