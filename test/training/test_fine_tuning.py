@@ -132,3 +132,10 @@ def test_the_command_takes_network_and_method_from_the_folder(small, make, tmp_p
     assert "input_size is (64, 64), but the model in" in message
     assert main(["train", WORLD, "--from", "no_model", "--output", str(tmp_path / "other")]) == 1
     assert "model folder no_model does not exist" in capsys.readouterr().err
+
+
+def test_a_network_of_hugging_face_is_fine_tuned_as_a_backbone(tmp_path, capsys):
+    (tmp_path / "config.json").write_text("{}")
+    command = ["train", WORLD, "--from", str(tmp_path), "--output", str(tmp_path / "result")]
+    assert main(command) == 1
+    assert "which --backbone takes" in capsys.readouterr().err

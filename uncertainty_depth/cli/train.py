@@ -14,7 +14,7 @@ from uncertainty_depth.cli.calibrate import learn_sigma
 from uncertainty_depth.config import NetworkConfig, SourceConfig, TrainingConfig
 from uncertainty_depth.config.prediction import PredictionTopics
 from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.model_location import is_hugging_face, model_path
+from uncertainty_depth.model_location import from_hub, is_hugging_face, model_path
 from uncertainty_depth.options import from_arguments, from_mapping
 
 if TYPE_CHECKING:
@@ -83,6 +83,11 @@ def _default_options(arguments: argparse.Namespace, before: OriginalRun | None) 
     network = from_arguments(NetworkConfig, arguments, recorded)
     training = from_arguments(TrainingConfig, arguments, recorded)
     if training.from_model:
+        if is_hugging_face(from_hub(Path(training.from_model))):
+            raise ConfigError(
+                f"{training.from_model} is a depth model of Hugging Face, which --backbone takes; "
+                "expected a model folder of this package after --from"
+            )
         defaults = defaults_of(read(training.from_model), user_options)
     else:
         defaults = own_options(network.backbone)
