@@ -51,3 +51,8 @@ def test_millimetres_are_warned_of(scale, caplog):
         Evaluation().add_arrays(TRUTH, TRUTH / 10, TRUTH * scale)
         OnlineMetrics().update(TRUTH, TRUTH / 10, TRUTH * scale)
     assert caplog.text.count("as millimetres are; expected metres") == 2
+
+
+def test_millimetres_of_both_maps_are_warned_of(caplog):
+    Evaluation().add_arrays(TRUTH * 1000, TRUTH * 100, TRUTH * 1000)
+    assert "as millimetres are; expected metres" in caplog.text

@@ -19,6 +19,8 @@ logger = logging.getLogger(__name__)
 
 MILLIMETRES = (300.0, 3000.0)
 """Ratio of two maps of one scene if one is in millimetres, and the depth is off by up to three."""
+FAR_M = 1000.0
+"""Farther than what a robot scores, metres."""
 
 
 def flat(**arguments: Any) -> list[Floats]:
@@ -77,11 +79,19 @@ def numbers_of(name: str, values: Any) -> NDArray:
 
 
 def warn_of_millimetres(depth: NDArray, ground_truth: NDArray) -> None:
-    """Log a warning if the ground truth is about a thousand times the depth, or the reverse."""
+    """Log a warning if one map is a thousand times the other, or both are a kilometre away."""
     known = np.isfinite(depth) & np.isfinite(ground_truth) & (depth > 0) & (ground_truth > 0)
     if not known.any():
         return
-    factor = float(np.median(ground_truth[known]) / np.median(depth[known]))
+    truth_m, depth_m = float(np.median(ground_truth[known])), float(np.median(depth[known]))
+    factor = truth_m / depth_m
+    if min(truth_m, depth_m) > FAR_M:
+        logger.warning(
+            "depth and ground_truth are %.0f and %.0f in the median, as millimetres are; "
+            "expected metres",
+            depth_m,
+            truth_m,
+        )
     for name, ratio in (("ground_truth", factor), ("depth", 1 / factor)):
         if MILLIMETRES[0] < ratio < MILLIMETRES[1]:
             logger.warning(
