@@ -13,7 +13,7 @@ ROS = [
     "ros-rosgraph-msgs>=2.0",
 ]
 OPENCV = "opencv-python-headless>=4.6"
-BAGS = [OPENCV, "rosbags>=0.11"]
+BAGS = [OPENCV, "rosbags>=0.11", 'backports.zstd>=1.0; python_version < "3.14"']
 NETWORK = [OPENCV, "torch>=2.2", "transformers>=4.48", "safetensors>=0.4"]
 OPENVINO = ["openvino>=2024.4", "onnx>=1.16"]
 ONNXRUNTIME = ["onnxruntime>=1.18", "onnx>=1.16"]

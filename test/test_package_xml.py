@@ -11,6 +11,8 @@ from xml.etree import ElementTree
 ROOT = Path(__file__).parents[1]
 ROSDEP_KEYS = {
     "PIL": "python3-pil",
+    "backports": "python3-rosbags-pip",  # zstd, which it depends on
+    "compression": "python3-rosbags-pip",  # zstd of Python 3.14
     "cv2": "python3-opencv",
     "huggingface_hub": "python3-transformers-pip",
     "jinja2": "python3-jinja2",

@@ -519,15 +519,20 @@ def test_ground_truth_images_are_scored_and_a_raw_one_is_rectified_first(graph, 
     raw = make.camera_info(0, WIDTH, HEIGHT)
     raw.d = [-0.3, 0.1, 0.0, 0.0, 0.0]
     depth_m, _ = maps(0)
-    errors_m = []
-    for number, has_lens in enumerate((False, True), start=1):
-        if has_lens:
-            graph.publisher(CameraInfo, "ground_truth/camera_info").publish(raw)
+    number = 0
+
+    def error_m() -> float:
+        nonlocal number
+        number += 1
         robot.predict(100 * number)
         truths.publish(make.image(100 * number * MS, depth_m))
-        robot.metrics.wait(lambda found, number=number: sum(map(is_frame, found)) == number)
-        last = list(filter(is_frame, robot.metrics.messages))[-1]
-        errors_m.append(metrics_of(last)["depth.rmse"])
-    assert errors_m[0] == 0
-    assert errors_m[1] > 0.1, "noise that is looked up elsewhere"
-    assert node.health.counts()["evaluated"] == 2
+        robot.metrics.wait(lambda found: sum(map(is_frame, found)) == number)
+        return metrics_of(list(filter(is_frame, robot.metrics.messages))[-1])["depth.rmse"]
+
+    assert error_m() == 0
+    graph.publisher(CameraInfo, "ground_truth/camera_info").publish(raw)
+    later_m = [0.0]
+    while later_m[-1] == 0 and number < 100:  # until the camera info has arrived
+        later_m.append(error_m())
+    assert later_m[-1] > 0.1, "noise that is looked up elsewhere"
+    assert node.health.counts()["evaluated"] == number

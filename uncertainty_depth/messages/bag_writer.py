@@ -32,7 +32,7 @@ from rosbags.typesys import Stores, get_typestore
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:
-    from backports import zstd  # which rosbags needs
+    from backports import zstd
 
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.geometry.camera import Camera
