@@ -100,4 +100,5 @@ def test_intervals_stay_within_what_each_metric_can_be():
             assert lowest <= interval.low <= interval.value <= interval.high <= highest, name
     assert intervals["uncertainty.coverage_95"].high == 1
     assert intervals["depth.mae"].low == 0
+    assert intervals["uncertainty.ause.rmse"].low >= 0
     assert intervals["uncertainty.spearman"].low >= -1

@@ -367,7 +367,7 @@ _DEPTH: tuple[Row, ...] = (
 )
 _ORDER: tuple[Row, ...] = (
     *(
-        (f"ause.{name}", _STATISTICS[name][1], LOWER, ANY, _per_image("ause", place),
+        (f"ause.{name}", _STATISTICS[name][1], LOWER, NOT_NEGATIVE, _per_image("ause", place),
          f"AUSE {_STATISTICS[name][0]}",
          "order: error above the best order's when uncertain pixels go", _POGGI)
         for place, name in enumerate(POGGI.errors)
