@@ -6,12 +6,12 @@ from __future__ import annotations
 import fcntl
 import json
 import logging
-import multiprocessing
 import os
 import signal
-import threading
-from dataclasses import replace
-from multiprocessing.process import BaseProcess
+import subprocess
+import sys
+import time
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,28 @@ from uncertainty_depth.model_folder import folder as model_folder
 from uncertainty_depth.model_folder import writing
 from uncertainty_depth.training import run
 from uncertainty_depth.training.run import train
+
+HERE = Path(__file__).parent
+CHILD = """
+import json, signal, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+import torch
+from conftest import ListSource, wall
+from uncertainty_depth.config import NetworkConfig, TrainingConfig
+from uncertainty_depth.options import from_mapping
+from uncertainty_depth.training.run import train
+
+if __name__ == "__main__":
+    # a shell's background jobs ignore SIGINT, and so do their children
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    torch.set_num_threads(1)
+    network, training = json.loads(sys.argv[3])
+    source = ListSource([wall(index, 0.1) for index in range(8)])
+    network = from_mapping(NetworkConfig, network)
+    training = from_mapping(TrainingConfig, training)
+    train(source, Path(sys.argv[2]), network, training)
+"""
 
 
 @pytest.fixture
@@ -51,7 +73,7 @@ def test_a_process_that_dies_leaves_the_others_at_work(
     # Three members, an encoder, two curves of each as table and image, and model.json:
     # no checkpoint, log or frames.
     assert len(whole) == 11
-    monkeypatch.syspath_prepend(Path(__file__).parent)
+    monkeypatch.syspath_prepend(HERE)
     import broken_losses
 
     plan = broken_losses.plan_with({0: broken_losses.killed, 1: broken_losses.refused})
@@ -81,31 +103,52 @@ def test_a_process_that_dies_leaves_the_others_at_work(
 
 
 def test_ctrl_c_stops_all_and_all_go_on(small, tmp_path: Path) -> None:
-    source, network, training = small
+    _, network, training = small
     training = replace(
-        training, method="multi_inits", members=2, epochs=200, patience=200, processes=2
+        training,
+        method="multi_inits",
+        members=2,
+        epochs=200,
+        patience=200,
+        batch_size=3,
+        processes=2,
     )
     folder = tmp_path / "model"
-    workers: list[BaseProcess] = []
-    ended = threading.Event()
-
-    def press() -> None:
-        """Interrupt every process, as a terminal does, once each has a checkpoint."""
+    script = tmp_path / "script.py"
+    script.write_text(CHILD)
+    arguments = [
+        sys.executable,
+        str(script),
+        str(HERE),
+        str(folder),
+        json.dumps([asdict(network), asdict(training)]),
+    ]
+    with (
+        (tmp_path / "errors").open("w") as file,
+        subprocess.Popen(
+            arguments, stdout=subprocess.PIPE, stderr=file, text=True, start_new_session=True
+        ) as child,
+    ):
         while len(list(folder.glob("checkpoint_member_0?.safetensors"))) < 2:
-            if ended.wait(0.1):
-                return
-        workers.extend(multiprocessing.active_children())
-        for pid in (*(worker.pid for worker in workers), os.getpid()):
-            os.kill(pid, signal.SIGINT)
-
-    threading.Thread(target=press, daemon=True).start()
-    with pytest.raises(KeyboardInterrupt):
-        train(source, folder, network, training)
-    ended.set()
-    assert len(workers) == 2
-    assert not any(worker.is_alive() for worker in workers)
+            assert child.poll() is None
+            time.sleep(0.1)
+        children = Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split()
+        workers = [
+            pid for pid in children if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        ]
+        os.killpg(child.pid, signal.SIGINT)  # as a terminal does: to every process
+        child.communicate()
+    errors = (tmp_path / "errors").read_text()
+    assert child.returncode == -signal.SIGINT
+    assert errors.count("Traceback") == 1, errors
+    assert errors.rstrip().endswith("KeyboardInterrupt")
+    assert len(workers) == 2  # the resource tracker ends a moment after its parent
+    assert not any(Path(f"/proc/{pid}").exists() for pid in workers)
     assert not list(folder.glob(".*.npy"))
-    assert not any("Traceback" in path.read_text() for path in folder.glob("member_0?.log"))
+    assert (
+        "Traceback"
+        not in (folder / "member_01.log").read_text() + (folder / "member_02.log").read_text()
+    )
     assert len(list(folder.glob("checkpoint_member_0?.safetensors"))) == 2
     assert set(model_folder.read(folder).members) == {"member_01", "member_02"}
 

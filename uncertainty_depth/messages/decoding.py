@@ -51,5 +51,6 @@ def check_pixels(
     if width * height > max_pixels:
         raise MessageError(
             "image_too_large",
-            f"{subject} is {width}x{height} pixels; expected at most max_pixels, {max_pixels}",
+            f"{subject} is {width}x{height} pixels; expected at most {max_pixels}; "
+            "max_pixels sets it for camera images",
         )
