@@ -28,13 +28,13 @@ from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.network.hourglass import Hourglass
-
-pytestmark = pytest.mark.timeout(900)  # the quick run trains every row: minutes on a busy machine
 from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.training import member_run
 from uncertainty_depth.training import run as training_run
 from uncertainty_depth.training.plan import make_plan
+
+pytestmark = pytest.mark.timeout(900)  # the quick run trains every row: minutes on a busy machine
 
 AREAS = ("ause", "aurg")
 FILES = {"table.md", "summary.json", "models", "results"}
