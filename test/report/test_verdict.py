@@ -96,7 +96,7 @@ def test_few_frames_are_never_green_and_clear_failures_are_red(
     good = judge(good_moments(frames), model, [])
     assert good.color == "grey"
     assert "nan" not in " ".join(sentences(good.as_dict()))
-    assert "too few independent frames for a 95 % interval" in good.notes[0]
+    assert "too few independent frames for a 95% interval" in good.notes[0]
     bad = judge(evaluate_moments(lambda it: (0.15 * it.depth, it.sigma / 5), frames), model, [])
     assert colors(bad)["depth"] == colors(bad)["size"] == bad.color == "red"
 

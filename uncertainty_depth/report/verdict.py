@@ -226,7 +226,7 @@ def _notes(
     notes = []
     if not sample.has_intervals:
         notes.append(
-            f"too few independent frames for a 95 % interval: {evaluation.evaluated}, expected "
+            f"too few independent frames for a 95% interval: {evaluation.evaluated}, expected "
             f"at least {MIN_VIEWS} that show something new; what is said to differ is rough"
         )
     elif blocks < ENOUGH_BLOCKS:
