@@ -118,6 +118,25 @@ def test_frames_that_only_one_report_has_are_counted(folders, evaluate_moments, 
                for row in comparison.rows)  # fmt: skip
 
 
+def test_repeated_frames_are_no_new_evidence_as_in_the_reports(moments_of, tmp_path):
+    """A bag of 12 frames that loops four times has the intervals of 12 frames, not of 48."""
+    for name, factor in {"once": 1.0, "wider": 2.0}.items():
+        evaluation = Evaluation()
+        for stamp, it in enumerate(4 * list(moments_of(12))):
+            made = DepthPrediction(it.depth, factor * it.sigma)
+            evaluation.add(Frame(stamp, str(stamp), ground_truth_m=it.truth, prediction=made))
+        report.write(evaluation, tmp_path / name, CONTEXT, images=False)
+    reports = [read_report(tmp_path / name) for name in ("once", "wider")]
+    compared = compare(reports)
+    own = reports[0].evaluation.resampled()
+    assert compared.blocks == own.blocks <= 12
+    assert not own.has_intervals
+    mae = row_of(compared, "depth.mae")
+    assert math.isnan(mae.values[0].low)
+    assert mae.outcome(0) == row_of(compared, "uncertainty.crps_laplace").outcome(0) == ""
+    assert "36 of 48 frames of once have the scores of an earlier frame" in compared.notes[0]
+
+
 def test_reports_that_cannot_be_compared_are_refused(folders, tmp_path, capsys):
     with pytest.raises(ConfigError, match="expected two or more"):
         compare(reports_of(folders, "good"))

@@ -132,7 +132,8 @@ def compare(reports: Sequence[SavedReport], worst_frames: int = 5) -> Comparison
         for report, table in zip(reports, tables, strict=True)
     ]
     dependence = dependence_of(*scored)
-    samples = [Resampled(metrics, dependence=dependence) for metrics in scored]
+    repeated = max(report.evaluation.repeated for report in reports)
+    samples = [Resampled(metrics, repeated, dependence) for metrics in scored]
     rows = tuple(_rows(reports, samples))
     worst = []
     for frames, errors in zip(paired, series, strict=True):
@@ -217,8 +218,8 @@ def _notes(
         if len(table) > len(common)
     ]
     notes += [
-        f"{report.evaluation.views.repeated} frames of {name} have the scores of an earlier "
-        "frame: intervals are too narrow"
+        f"{report.evaluation.views.repeated} of {report.evaluation.evaluated} frames of {name} "
+        "have the scores of an earlier frame and are no new evidence"
         for report, name in zip(reports, names, strict=True)
         if report.evaluation.views.repeated
     ]

@@ -180,10 +180,14 @@ class Evaluation:
         )
         return self.add(frame)
 
+    @property
+    def repeated(self) -> float:
+        """Fraction of the frames that repeat earlier ones, frames of a still camera left out."""
+        return self.views.repeated / max(self.evaluated - self.views.still, 1)
+
     def resampled(self) -> Resampled:
         """Return the bootstrap replicates of all frames, at least one, for intervals."""
-        views = self.evaluated - self.views.still
-        return Resampled(self.metrics, self.views.repeated / max(views, 1))
+        return Resampled(self.metrics, self.repeated)
 
     def verdict(self, law: str = "gaussian") -> Verdict:
         """Return the verdict on all frames so far; as text it is what a terminal shows.
