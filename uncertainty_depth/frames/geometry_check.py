@@ -14,7 +14,10 @@ from uncertainty_depth.config import LidarConfig
 from uncertainty_depth.geometry.alignment import (
     MAX_SHIFT,
     ROTATIONS,
+    Edges,
     alignment,
+    depth_edges,
+    image_edges,
     reduction,
     row_density,
 )
@@ -180,24 +183,25 @@ class GeometryCheck:
     ) -> None:
         self._factor = reduction(image.shape[1])
         self._row_densities.append(row_density(ground_truth_m))
-        edges = self._edges[CONFIGURED_POSE]
-        edges.add(alignment(image, ground_truth_m, ROTATIONS))
-        fit = edges.fit()
+        strength = image_edges(image)
+        edges = depth_edges(ground_truth_m)
+        self._edges[CONFIGURED_POSE].add(alignment(strength, edges, ROTATIONS))
+        fit = self._edges[CONFIGURED_POSE].fit()
         if fit is not None and fit.score >= SIGNIFICANT:
             return
-        self._add(UPSIDE_DOWN, image[::-1, ::-1], ground_truth_m)
-        self._add(MIRRORED, image[:, ::-1], ground_truth_m)
-        self._add(FLIPPED, image[::-1], ground_truth_m)
+        self._add(UPSIDE_DOWN, strength[::-1, ::-1], edges)
+        self._add(MIRRORED, strength[:, ::-1], edges)
+        self._add(FLIPPED, strength[::-1], edges)
         if camera is None or scan is None:
             return
         for name, pose in candidate_poses(scan.lidar_to_camera).items():
             self._count_in_view(name, scan, pose, camera)
             depth_m = ground_truth_from_cloud(scan.points, pose, camera, LidarConfig())
-            self._add(name, image, depth_m)
+            self._add(name, strength, depth_edges(depth_m))
 
-    def _add(self, name: str, image: NDArray[np.uint8], depth_m: NDArray[np.floating]) -> None:
-        edges = self._edges.setdefault(name, EdgeFit())
-        edges.add(alignment(np.ascontiguousarray(image), depth_m, ROTATIONS[:1]))
+    def _add(self, name: str, strength: NDArray[np.float32], edges: Edges) -> None:
+        fit = self._edges.setdefault(name, EdgeFit())
+        fit.add(alignment(strength, edges, ROTATIONS[:1]))
 
     def _count_in_view(
         self, name: str, scan: Scan, pose: NDArray[np.float64], camera: Camera

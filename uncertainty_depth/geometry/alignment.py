@@ -46,13 +46,13 @@ class Edges(NamedTuple):
 
 
 def alignment(
-    image: NDArray[np.uint8], depth_m: NDArray[np.floating], rotations: tuple[float, ...]
+    strength: NDArray[np.float32], edges: Edges, rotations: tuple[float, ...]
 ) -> NDArray[np.float32] | None:
     """Return the image's edge strength at the depth edges, by rotation and shift of the depth.
 
     Args:
-        image: (H, W, 3) uint8 RGB.
-        depth_m: (H, W), metres, NaN for unknown; sparse or dense.
+        strength: (h, w), of `image_edges`.
+        edges: of `depth_edges`, at the same size.
         rotations: degrees, clockwise about the image's centre.
 
     Returns:
@@ -61,16 +61,18 @@ def alignment(
         and standard deviation 1 over the image. [:, MAX_SHIFT, MAX_SHIFT] is without shift. None
         if fewer than `MIN_EDGE_POINTS` points are at a depth edge.
     """
-    edges = depth_edges(reduced_depth(depth_m))
     if len(edges.strengths) < MIN_EDGE_POINTS:
         return None
-    size = _reduced_size(image.shape[:2])[::-1]
-    strength = image_edges(cv2.resize(image, size, interpolation=cv2.INTER_AREA))
+    from scipy import fft  # loads slowly
+
     padded = np.pad(strength, MAX_SHIFT)
+    size = [fft.next_fast_len(length, real=True) for length in padded.shape]
+    spectrum = fft.rfft2(padded, size)
     surfaces = []
     for rotation in rotations:
-        points = _rotated(edges, rotation, strength.shape[:2])
-        surfaces.append(cv2.matchTemplate(padded, points, cv2.TM_CCORR))
+        points = _rotated(edges, rotation, strength.shape)
+        correlation = fft.irfft2(spectrum * np.conj(fft.rfft2(points, size)), size)
+        surfaces.append(correlation[: 2 * MAX_SHIFT + 1, : 2 * MAX_SHIFT + 1])
     return np.stack(surfaces) / edges.strengths.sum()
 
 
@@ -91,7 +93,15 @@ def reduced_depth(depth_m: NDArray[np.floating]) -> NDArray[np.float32]:
 
 
 def image_edges(image: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """Return the blurred gradient relative to its local mean, (H, W), mean 0 and deviation 1."""
+    """Return the edge strength of an image, reduced, (h, w), mean 0 and standard deviation 1.
+
+    It is the blurred gradient relative to its local mean.
+
+    Args:
+        image: (H, W, 3) uint8 RGB.
+    """
+    size = _reduced_size(image.shape[:2])[::-1]
+    image = np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.uint8)
     grey = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY).astype(np.float32)
     smooth = _blurred(grey, 1.0)
     across = cv2.Sobel(smooth, cv2.CV_32F, 1, 0)
@@ -103,13 +113,17 @@ def image_edges(image: NDArray[np.uint8]) -> NDArray[np.float32]:
     return strength / (strength.std() + 1e-6)
 
 
-def depth_edges(depth_m: NDArray[np.float32]) -> Edges:
-    """Return the foreground points of a depth image at depth discontinuities.
+def depth_edges(depth_m: NDArray[np.floating]) -> Edges:
+    """Return the foreground points of a depth image, reduced, at depth discontinuities.
 
     Compare a point's inverse depth 1/z with the mean of the largest and smallest in a window that
     holds `NEIGHBOURS` depths on average. Both are equal on a plane; the point's is larger at an
     outline.
+
+    Args:
+        depth_m: (H, W), metres, NaN for unknown; sparse or dense.
     """
+    depth_m = reduced_depth(depth_m)
     valid = np.isfinite(depth_m)
     if not valid.any():
         rows, columns = np.nonzero(valid)
