@@ -227,13 +227,18 @@ class Graph:
 
 
 @pytest.fixture(autouse=True)
-def quick_reports(monkeypatch):
-    """Write the reports of nodes in this process: another one takes seconds to start."""
+def quick(monkeypatch):
+    """Write the reports of nodes in this process: another one takes seconds to start.
+
+    Their timers run five times as often: tests wait for what is published once a second.
+    """
     if find_spec("rclpy") is not None:
         from uncertainty_depth.report import report
-        from uncertainty_depth.ros import evaluator_outputs
+        from uncertainty_depth.ros import diagnostics, evaluator_node, evaluator_outputs
 
         monkeypatch.setattr(evaluator_outputs, "write_in_process", report.write)
+        monkeypatch.setattr(diagnostics, "PERIOD_S", 0.2)
+        monkeypatch.setattr(evaluator_node, "PERIOD_S", 0.2)
 
 
 @pytest.fixture

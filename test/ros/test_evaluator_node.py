@@ -502,16 +502,6 @@ def test_the_first_signal_scores_what_waits_and_writes_the_numbers_first_and_a_s
     assert "evaluator_node: aborted" in node.output
 
 
-def test_launch_s_sigterm_alone_ends_cleanly_with_a_report(start_node, graph, make, tmp_path):
-    output = tmp_path / "report"
-    node = start_node("evaluator_node", *IDENTITY_ARGUMENT, "-p", f"output:={output}")
-    Robot(graph, make).drive(0, 2)
-    assert node.end(signal.SIGTERM) == 0
-    assert f"2 frames scored, report: {output / 'report.html'}" in node.output
-    assert "Traceback" not in node.output
-    assert summary_of(output)["frames"]["evaluated"] == 2
-
-
 def test_ground_truth_images_are_scored_and_a_raw_one_is_rectified_first(graph, start, make):
     node = start(use_ground_truth_image=True)
     robot = Robot(graph, make, lidar=False)

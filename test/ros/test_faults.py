@@ -12,21 +12,16 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from diagnostic_msgs.msg import DiagnosticArray
-from lifecycle_msgs.srv import GetState
-from rcl_interfaces.srv import GetParameters
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Image
-from std_srvs.srv import SetBool
 
 from test.ros.conftest import FakePredictor
 from uncertainty_depth.messages.decoding import stamp_ns
 
 DEADLINE_S = 120
 S = 1_000_000_000
-MS = 1_000_000
 WIDTH = 32
 HEIGHT = 24
-LARGE = np.zeros((480, 640, 3), np.uint8)
 
 
 @pytest.fixture
@@ -72,35 +67,6 @@ def test_a_clock_that_jumps_back_stands_still_or_runs_fast(graph, start, make):
     set_clock(100)
     images.publish(make.image(13 * S, small()))  # of before the jump: stale by the clock
     graph.until(lambda: health(node).dropped() == {"stale": 1}, "the stale image counted")
-
-
-def test_services_are_answered_while_the_network_works_and_one_frame_waits(graph, start, make):
-    """Whoever calls never waits for a frame: all are answered before the first one ends."""
-    node = start(max_frame_age=0.0)
-    predictor = FakePredictor.newest
-    predictor.gate.clear()
-    images = graph.publisher(Image, "image", 10)
-    message = make.image(1, small())
-    images.publish(message)
-    assert predictor.begun.acquire(timeout=DEADLINE_S)
-    counts = health(node).counts
-    for sent in range(2, 202):
-        images.publish(message)
-        if sent % 5 == 0:  # fewer than the middleware keeps: none is lost on the way
-            graph.until(lambda sent=sent: counts()["received"] == sent, f"image {sent}")
-        if sent % 50 == 0:
-            assert graph.call(SetBool, "/depth_node/enable", SetBool.Request(data=True)).success
-            request = GetParameters.Request(names=["samples"])
-            (value,) = graph.call(GetParameters, "/depth_node/get_parameters", request).values
-            assert value.integer_value == node.config.samples
-            assert graph.set_parameters("/depth_node", samples=sent // 50).successful
-            state = graph.call(GetState, "/depth_node/get_state").current_state
-            assert state.label == "active"
-    graph.until(lambda: counts()["received"] == 201, "the last image")
-    assert counts() == {"received": 201, "dropped.queue_full": 199}
-    assert not predictor.begun.acquire(blocking=False), "one frame in work"
-    predictor.gate.set()
-    graph.until(lambda: counts().get("processed") == 2, "the one in work, and the one that waits")
 
 
 def test_a_frame_that_outlasts_the_shutdown_is_counted_once(graph, start, make):

@@ -162,14 +162,3 @@ def test_a_compressed_image_larger_than_max_pixels_is_dropped_by_its_header(
     layout = "rgb8; png compressed bgr8"
     images.publish(CompressedImage(header=make.header(1), format=layout, data=data))
     assert (decode_depth(depths.wait()[0]) == 7).all()
-
-
-def test_several_cameras_in_one_process_share_a_lidar(start_depth):
-    """The documented example: without the remap each camera has a topic of its own."""
-    remaps = [
-        rule
-        for name in ("front", "rear")
-        for rule in ("-r", f"{name}/lidar/points:=/lidar/points")
-    ]
-    node = start_depth(remaps, cameras=["front", "rear"])
-    assert [camera.name for camera in node.cameras] == ["front", "rear"]

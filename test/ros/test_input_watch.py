@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import threading
 import time
-from types import SimpleNamespace
 
 import pytest
 
@@ -168,14 +167,6 @@ def test_what_the_nodes_publish_is_not_offered_as_a_camera(graph, impatient, war
     assert "-r image:=/camera/picture" in offer
     assert "error/image" not in offer
     driver.destroy_node()
-
-
-def test_a_publisher_of_no_known_node_is_no_prediction(graph):
-    """As the middleware calls a publisher until it has heard of its node."""
-    unknown = SimpleNamespace(
-        node_name="_NODE_NAME_UNKNOWN_", node_namespace="_NODE_NAMESPACE_UNKNOWN_"
-    )
-    assert not inputs.publishes_predictions(graph.start(WatchingNode), unknown)
 
 
 def test_a_warning_says_that_no_such_topic_is_published(graph, impatient, warnings):

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from rcl_interfaces.msg import Log
-from sensor_msgs.msg import CameraInfo, Image, PointCloud2
+from sensor_msgs.msg import CameraInfo, Image
 
 from test.ros.conftest import DEADLINE_S, FakePredictor
 from uncertainty_depth.config import PredictorConfig, ProjectionConfig, SourceConfig
@@ -23,7 +23,6 @@ from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.rectification import Rectifier
 from uncertainty_depth.messages.bag_writer import BagWriter
 from uncertainty_depth.messages.camera_info import calibration_from_info, camera_from_info
-from uncertainty_depth.messages.clouds import cloud_points
 from uncertainty_depth.messages.depth_images import decode_depth
 from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.report.evaluation import evaluate
@@ -198,22 +197,6 @@ def test_images_stop_waiting_for_camera_infos_that_do_not_come_with_them_until_t
     assert health(node).dropped() == {}
 
 
-def test_the_points_are_those_of_the_rectified_camera_in_the_frame_of_the_image(
-    graph, start, make, image, raw_info
-):
-    start()
-    points = graph.inbox(PointCloud2, "points")
-    info = graph.publisher(CameraInfo, "camera_info")
-    images = graph.publisher(Image, "image")
-    info.publish(raw_info)
-    images.publish(make.image(1, image))
-    cloud = cloud_points(points.wait()[0]).astype(np.float64)
-    u, v, w = raw_info.p.reshape(3, 4) @ np.vstack([cloud.T, np.ones(len(cloud))])
-    rows, columns = np.mgrid[:HEIGHT, :WIDTH]
-    np.testing.assert_allclose(u / w, columns.ravel(), atol=1e-3)
-    np.testing.assert_allclose(v / w, rows.ravel(), atol=1e-3)
-
-
 def test_images_may_be_kept_raw(graph, start, make, image, raw_info):
     node = start(distorted_images="keep")
     depths = graph.inbox(Image, "depth/image_rect")
@@ -238,23 +221,6 @@ def test_images_may_be_kept_raw(graph, start, make, image, raw_info):
     images.publish(make.image(2, image))
     expected = RedIsDepth().predict(rectify(image, raw_info), 2).depth_m
     np.testing.assert_array_equal(decode_depth(depths.wait(2)[1]), expected)
-
-
-def test_an_image_that_its_camera_info_cannot_be_of_is_dropped_before_it_is_decoded(
-    graph, start, make, image, raw_info
-):
-    node = start()
-    info = graph.publisher(CameraInfo, "camera_info")
-    images = graph.publisher(Image, "image")
-    raw_info.width = 2 * WIDTH
-    info.publish(raw_info)
-    undecodable = make.image(1, image)
-    undecodable.data = undecodable.data[:1]
-    images.publish(undecodable)
-    graph.until(
-        lambda: health(node).counts().get("dropped.camera_info_wrong_aspect") == 1,
-        "a counted drop",
-    )
 
 
 @pytest.mark.parametrize("distorted_images", ["rectify", "keep", "already_rectified"])

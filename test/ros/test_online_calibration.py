@@ -22,7 +22,7 @@ from uncertainty_depth.calibration.correction import KNOTS, Correction
 from uncertainty_depth.calibration.online_loop import AsPublished
 from uncertainty_depth.messages.decoding import stamp_ns
 from uncertainty_depth.messages.depth_images import decode_depth
-from uncertainty_depth.records import DepthPrediction, Frame, SampleRange
+from uncertainty_depth.records import DepthPrediction, Frame
 from uncertainty_depth.ros.evaluator_node import EvaluatorNode
 from uncertainty_depth.ros.messages import status_message
 from uncertainty_depth.ros.sigma_messages import (
@@ -216,15 +216,6 @@ def test_an_estimate_beyond_a_limit_for_ten_seconds_is_a_warning(graph, start, m
     assert "a LiDAR that is independent of the depth" in text_of(told)
 
 
-def test_by_default_sigma_is_the_model_s_own_and_all_samples_are_used(graph, start, make):
-    start()
-    sigma, info = Robot(graph, make).image(100)
-    assert sigma == pytest.approx(OWN_SIGMA_M)
-    assert info.samples == SampleRange(0, 8)
-    assert info.in_force.reason == "use_online_calibration is false"
-    assert info.half_widths is None
-
-
 def test_depth_follows_the_scale_as_a_recorded_run_scores_it_and_warns_at_its_limit(
     graph, start, make
 ):
@@ -281,19 +272,6 @@ def test_a_budget_limits_the_samples_and_each_prediction_tells_how_many(graph, s
     values = values_of(told)
     assert (values["frame_budget_ms"], values["samples_used"][:1]) == ("0.001", "2")
     assert 1 <= int(values["over_budget"]) <= 8  # the batches of two
-
-
-def test_an_estimate_that_cannot_be_read_is_ignored(graph, start, make):
-    start(use_online_calibration=True)
-    diagnostics = graph.inbox(DiagnosticArray, "/diagnostics", 50)
-    broken = graph.publisher(DiagnosticArray, "uncertainty/calibration", LATCHED)
-    broken.publish(DiagnosticArray())
-    sigma, info = Robot(graph, make).image(100)
-    assert sigma == pytest.approx(OWN_SIGMA_M)
-    assert info.in_force.reason.startswith("no estimate has come")
-    told = diagnostics.wait_for(lambda message: values_of(message).get("processed") == "1")
-    assert values_of(told)["refused.uncertainty/calibration"] == "1"
-    assert not any(name.startswith("dropped.") for name in values_of(told))
 
 
 @pytest.mark.parametrize(("confidence_type", "frames"), [("sigma", 1), ("rank_up", 0)])

@@ -74,15 +74,6 @@ def test_overrides_and_integers_where_numbers_are_due(graph):
     assert node.parameters.config.color_max_depth == 30.0
 
 
-def test_lists_of_numbers(graph):
-    node = graph.start(
-        EvaluatorParametersNode, ["-p", "lidar_to_camera:=[0.0, 1.0, 2.0, 0.0, 0.0, 0.0, 1.0]"]
-    )
-    assert node.parameters.config.lidar_to_camera == (0.0, 1.0, 2.0, 0.0, 0.0, 0.0, 1.0)
-    assert graph.set_parameters(NODE, lidar_to_camera=[1, 0, 0, 0, 0, 0, 1]).successful
-    assert node.parameters.config.lidar_to_camera == (1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
-
-
 def test_a_dump_of_the_parameters_can_be_started_from(graph, tmp_path):
     """As `ros2 param dump` writes them: a list without a value is []."""
     node = graph.start(EvaluatorParametersNode, output="reports")
@@ -185,14 +176,6 @@ def warned(graph, capfd):
         )
 
     return start
-
-
-def test_a_misspelt_parameter_is_named_with_the_one_that_was_meant(warned):
-    sentence = (
-        "parameter 'sampels' is not one of parameters_node's and has no effect; "
-        "did you mean 'samples'?"
-    )
-    assert warned(ParametersNode, "-p", "sampels:=16") == [sentence]
 
 
 def test_each_unknown_parameter_is_warned_of_once_wherever_it_was_given(warned, tmp_path):

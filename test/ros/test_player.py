@@ -15,7 +15,6 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from mcap.writer import Writer
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from rclpy.serialization import deserialize_message
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from std_msgs.msg import Header
@@ -28,7 +27,7 @@ from uncertainty_depth.messages.clouds import cloud_points
 from uncertainty_depth.messages.decoding import stamp_ns
 from uncertainty_depth.messages.images import decode_image
 from uncertainty_depth.ros import bag_publisher
-from uncertainty_depth.ros.bag_publisher import header_stamp_ns, message_class
+from uncertainty_depth.ros.bag_publisher import message_class
 from uncertainty_depth.ros.messages import image_message
 from uncertainty_depth.ros.player import play
 
@@ -215,23 +214,6 @@ def test_a_bag_with_nothing_to_play(tmp_path):
         played(tmp_path / "bag")
 
 
-def test_a_truncated_bag_is_refused_with_the_command_that_repairs_it(bag, tmp_path):
-    (whole,) = bag.glob("*.mcap")
-    data, cut = whole.read_bytes(), tmp_path / "cut.mcap"
-    cut.write_bytes(data[: len(data) * 2 // 3])
-    with pytest.raises(SourceError, match=r"mcap recover cut\.mcap"):
-        played(cut, wait_for_subscribers=0.0)
-
-
-def test_stamp_of_serialized_messages(bag, make):
-    from rclpy.serialization import serialize_message
-
-    message = make.image(1_234_567_890_987_654_321, picture(0))
-    data = bytes(serialize_message(message))
-    assert header_stamp_ns(data) == 1_234_567_890_987_654_321
-    assert deserialize_message(data, Image).header == message.header
-
-
 @pytest.mark.parametrize(
     "name",
     [
@@ -332,16 +314,6 @@ def test_a_time_that_no_clock_can_have_is_played_without_one(tmp_path):
         writer.finish()
     result = played(tmp_path / "late.mcap", wait_for_subscribers=0.0, clock=True)
     assert result.sent == {"/camera/image": 1}
-
-
-def test_messages_of_ros_1_that_ros_2_has_no_counterpart_of_are_counted(tmp_path, monkeypatch):
-    from uncertainty_depth.frames.recording import OpenRecording, Record
-
-    record = Record("/camera/image", "sensor_msgs/msg/Image", START_NS, b"\1\2", is_ros1=True)
-    write_odd_bag(tmp_path / "bag.mcap", {"/camera/image": ("sensor_msgs/msg/Image", b"")})
-    monkeypatch.setattr(OpenRecording, "records", lambda self, topics: iter([record]))
-    result = played(tmp_path / "bag.mcap", wait_for_subscribers=0.0)
-    assert (dict(result.sent), dict(result.unsendable)) == ({}, {"/camera/image": 1})
 
 
 def test_files_side_by_side_are_played_in_the_order_of_their_times(tmp_path, monkeypatch):

@@ -17,9 +17,6 @@ from synthetic.source import synthesize
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.frames.bag import BagSource
 
-DEADLINE_S = 120
-IDENTITY = ("-p", "lidar_to_camera:=[0., 0., 0., 0., 0., 0., 1.]")
-
 
 @pytest.mark.parametrize(
     ("node", "arguments", "sentence"),

@@ -18,7 +18,6 @@ import yaml
 from test.ros.conftest import NODE_COMMAND
 from uncertainty_depth.config.nodes import DepthNodeConfig, EvaluatorNodeConfig, SigmaNodeConfig
 from uncertainty_depth.options import element_type, from_mapping, parameters_of
-from uncertainty_depth.report.images import color_scales
 
 ROOT = Path(__file__).parents[2]
 CONFIG_TYPES = {
@@ -74,49 +73,6 @@ def test_rviz_shows_what_matters(displays):
     assert (points["Color Transformer"], points["Channel Name"]) == ("Intensity", "uncertainty")
 
 
-@pytest.fixture
-def state():
-    """The saved QMainWindow, by QDockAreaLayoutInfo::saveState."""
-    window = yaml.safe_load((ROOT / "config" / "uncertainty_depth.rviz").read_text())
-    return bytes.fromhex(window["Window Geometry"]["QMainWindow State"])
-
-
-def dock_of(state, name):
-    """Return where a dock's flags lie: after a marker, and length and name of the dock."""
-    name = name.encode("utf-16-be")
-    dock = b"\xfb" + len(name).to_bytes(4, "big") + name
-    assert state.count(dock) == 1
-    return state.index(dock) + len(dock)
-
-
-def test_rviz_opens_with_a_window_layout_that_places_every_image(displays, state):
-    for display in displays.values():
-        if display["Class"].endswith("/Image"):
-            is_visible = bool(state[dock_of(state, display["Name"])] & 1)
-            assert is_visible == display["Enabled"], display["Name"]
-    assert b"\xfa" not in state  # Qt's marker of tabs: a hidden tab switches its display off
-
-
-def test_rviz_shows_pictures_with_text_at_nearly_their_size(displays, state):
-    pictures = {
-        "color_scales/image": color_scales(10.0, 1.0).shape[:2],
-        "evaluator_node/sparsification/image": (240, 320),
-        "depth/image_color": (240, 320),
-    }
-    for topic, (height, width) in pictures.items():
-        flags = dock_of(state, displays[topic]["Name"])
-        length = int.from_bytes(state[flags + 5 : flags + 9], "big")
-        area = list(re.finditer(rb"(.{4})(.{4})\xfc([\x01\x02])", state[:flags], re.DOTALL))[-1]
-        dock_width, dock_height = (int.from_bytes(area[side], "big") for side in (1, 2))
-        if area[3] == b"\x01":  # a row of docks
-            dock_width = length
-        else:
-            dock_height = length
-        title = 22
-        scale = min(dock_width / width, (dock_height - title) / height)
-        assert scale > 0.8, (topic, dock_width, dock_height)
-
-
 def test_rviz_has_every_output_on_fixed_ranges_that_its_names_tell(displays):
     outputs = {"points/confident", "points/clearing"}
     outputs |= {f"depth/{name}/image_rect" for name in ("confident", "lower", "upper")}
@@ -154,41 +110,6 @@ def description():
     return load
 
 
-COMMON = {
-    "namespace",
-    "cameras",
-    "one_process",
-    "use_sim_time",
-    "transports",
-    "rviz",
-    "frame",
-    "tf",
-    "tf_static",
-}
-LIDAR_POSE = {"lidar_to_camera", "fixed_frame"}
-OWN = {
-    "depth": {"params_file", "respawn", "autostart", *LIDAR_POSE}
-    | {"image", "camera_info", "lidar", "model", "samples", "compressed_input"}
-    | {"distorted_images", "use_online_calibration", "use_depth_scale"},
-    "sigma": {"params_file", "respawn", "autostart", "sigma_map", "confidence_type"}
-    | {"depth_type", "depth", "confidence", "depth_camera_info", "use_online_calibration"},
-    "evaluate": {"evaluator_params_file", "evaluator_respawn", "evaluator_autostart", *LIDAR_POSE}
-    | {"depth", "uncertainty", "depth_camera_info", "lidar", "lidar2", "lidar3", "lidar4"}
-    | {"lidars", "ground_truth", "use_ground_truth_image", "output", "overwrite"},
-}
-
-
-@pytest.mark.parametrize("launch_file", ["depth", "sigma", "evaluate", "robot", "nav2_depth"])
-def test_launch_arguments_are_what_a_launch_needs_and_say_their_defaults(description, launch_file):
-    arguments = {item.name: item for item in description(launch_file).get_launch_arguments()}
-    nodes = {"robot": ["depth", "evaluate"], "nav2_depth": ["sigma"]}.get(
-        launch_file, [launch_file]
-    )
-    assert sorted(arguments) == sorted(COMMON.union(*(OWN[node] for node in nodes)))
-    if "samples" in arguments:
-        assert arguments["samples"].description.endswith("default: as in params_file, else 8")
-
-
 def test_the_launch_file_for_nav2_reads_the_topics_of_its_depth_pipeline(description):
     from launch import LaunchContext
 
@@ -201,12 +122,6 @@ def test_the_launch_file_for_nav2_reads_the_topics_of_its_depth_pipeline(descrip
         "depth_camera_info": "/resize/camera_info",
         "confidence": "confidence/image",
     }
-
-
-def test_nodes_share_the_arguments_of_their_inputs_alone():
-    """One bringup may include two files: launch hands every argument on to the next."""
-    assert OWN["depth"] & OWN["evaluate"] == {"lidar", *LIDAR_POSE}
-    assert OWN["sigma"] & OWN["evaluate"] == {"depth", "depth_camera_info"}
 
 
 @pytest.fixture

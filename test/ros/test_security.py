@@ -13,7 +13,6 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 
 POLICY = Path(__file__).parents[2] / "config" / "security" / "uncertainty_depth.policy.xml"
-POSE = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 TF = {"/tf", "/tf_static"}
 """Of tf2's listener, which no package index has."""
 OF_SOME_DISTRIBUTIONS = "get_type_description"

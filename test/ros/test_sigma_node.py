@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import signal
-import threading
 from array import array
 from itertools import count, pairwise
 
@@ -18,13 +17,12 @@ from diagnostic_msgs.msg import DiagnosticArray
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from std_msgs.msg import String
 
-from test.ros.conftest import DEADLINE_S, facts, numbers
+from test.ros.conftest import facts, numbers
 from uncertainty_depth.calibration.depth_head import LAYERS, DepthHead
 from uncertainty_depth.calibration.sigma_map import SigmaMap, flat
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.messages.depth_images import decode_depth
 from uncertainty_depth.predictions.saved_map import SavedMap
-from uncertainty_depth.ros import sigma_node
 from uncertainty_depth.ros.qos import LATCHED_QOS
 from uncertainty_depth.ros.sigma_node import SigmaNode
 
@@ -165,41 +163,6 @@ def test_the_counters_in_the_diagnostics_add_up(graph, make, map_path):
     dropped = sum(amount for name, amount in counts.items() if name.startswith("dropped."))
     assert 1 <= counts["processed"] <= 6
     assert counts["received"] == counts["processed"] + dropped + counts["waiting"]
-
-
-def test_a_pair_that_outlasts_the_shutdown_is_counted_once(graph, make, map_path, monkeypatch):
-    begun, gate, over = (threading.Event() for _ in range(3))
-    decode_maps = sigma_node.decode_maps
-
-    def slow(*arguments):
-        begun.set()
-        assert gate.wait(DEADLINE_S)
-        try:
-            return decode_maps(*arguments)
-        finally:
-            over.set()
-
-    monkeypatch.setattr(sigma_node, "decode_maps", slow)
-    earlier = set(threading.enumerate())
-    node = graph.start(SigmaNode, sigma_map=map_path)
-    camera = Camera(graph, make)
-    camera.publish(100 * MS)
-    assert begun.wait(DEADLINE_S)
-    camera.publish(200 * MS)
-    camera.publish(300 * MS, delay=1)  # two images of other stamps: both wait for their pair
-    received = "received.confidence/image"
-    graph.until(lambda: node.health.counts().get(received) == 3, "all images")
-    graph.until(lambda: node.health.counts()["received"] == 4, "both pairs and both images")
-    graph.stop(node)
-    counts = node.health.account()
-    dropped = sum(count for name, count in counts.items() if name.startswith("dropped."))
-    assert (counts["received"], dropped, counts["waiting"]) == (4, 4, 0)
-    gate.set()
-    assert over.wait(DEADLINE_S)
-    for thread in set(threading.enumerate()) - earlier:
-        if thread.name == "worker":
-            thread.join(DEADLINE_S)
-    assert node.health.account() == counts
 
 
 def test_a_rank_needs_a_map(graph):

@@ -19,6 +19,7 @@ from rclpy.node import Node
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.ros.process_resources import resources_of
 
+PERIOD_S = 1.0
 LOG_EVERY_S = 5.0
 MAX_DURATIONS = 1000
 LATE_AFTER_S = 2.0
@@ -287,7 +288,8 @@ class DiagnosticsPublisher:
         self._standing = standing
         self._problems = problems
         self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
-        node.create_timer(1.0, self.publish, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        clock = Clock(clock_type=ClockType.STEADY_TIME)
+        node.create_timer(PERIOD_S, self.publish, clock=clock)
 
     def publish(self) -> None:
         """Publish the current status."""
