@@ -97,6 +97,14 @@ def test_a_command_that_fails_leaves_no_empty_folder(tmp_path, command):
         assert not (tmp_path / "report").exists(), arguments
 
 
+def test_info_writes_no_picture_under_another_ending(tmp_path, command):
+    for name in ("plot", "plot.jpg"):
+        done = command("info", "synthetic:worlds=1,frames=1", "--output", tmp_path / name)
+        assert done.returncode == 1
+        assert "expected a file that ends in .png" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
 def test_an_interrupted_training_says_how_to_go_on(monkeypatch, capsys):
     def interrupted(arguments):
         raise KeyboardInterrupt

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.config import PlayerConfig, SourceConfig
 from uncertainty_depth.config.prediction import PredictionTopics
-from uncertainty_depth.errors import SourceError
+from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.model_location import is_hugging_face, model_path
 from uncertainty_depth.options import from_arguments
 
@@ -59,6 +59,11 @@ def info(arguments: argparse.Namespace) -> None:
         for name, value in read(model, relative=True).describe().items():
             print(f"{name:14} {value}")
         return
+    path = Path(arguments.source)
+    name = path.resolve().name if path.exists() else re.sub(r"[^\w.-]+", "_", path.name)
+    plot = arguments.output or Path(f"{name}.png")
+    if arguments.output and plot.suffix.lower() != ".png":
+        raise ConfigError(f"output is {plot}; expected a file that ends in .png")
     predictions = _list_topics(arguments.source)
     config = from_arguments(SourceConfig, arguments)
     try:
@@ -74,9 +79,7 @@ def info(arguments: argparse.Namespace) -> None:
     print(f"{source.name}: {len(source)} images")
     if isinstance(source, BagSource):
         _print_bag(source)
-    path = Path(arguments.source)
-    name = path.resolve().name if path.exists() else re.sub(r"[^\w.-]+", "_", path.name)
-    _check_geometry(source, arguments.output or Path(f"{name}.png"))
+    _check_geometry(source, plot)
 
 
 def _list_topics(notation: str) -> PredictionTopics:
