@@ -150,8 +150,14 @@ def test_reports_that_cannot_be_compared_are_refused(folders, tmp_path, capsys):
     assert re.search("near was scored with max_depth 10.0, .*good with 80.0", sentence)
     assert "--max-depth" in sentence
     report.write(Evaluation(), tmp_path / "empty", CONTEXT, images=False)
-    with pytest.raises(SourceError, match="no frame with the same stamp"):
+    with pytest.raises(SourceError, match="no frame of empty was scored"):
         compare([*reports_of(folders, "good"), read_report(tmp_path / "empty")])
+    moved = Evaluation()
+    flat = np.ones((4, 4), np.float32)
+    moved.add(Frame(1, "1", ground_truth_m=flat, prediction=DepthPrediction(flat, flat)))
+    report.write(moved, tmp_path / "elsewhere", CONTEXT, images=False)
+    with pytest.raises(SourceError, match="no frame with the same stamp"):
+        compare([*reports_of(folders, "good"), read_report(tmp_path / "elsewhere")])
 
 
 def test_merged_reports_are_the_evaluation_of_all_frames(folders, evaluate_moments, tmp_path):

@@ -120,6 +120,9 @@ def compare(reports: Sequence[SavedReport], worst_frames: int = 5) -> Comparison
     if len(set(folders)) < len(folders):
         folders = [str(report.folder) for report in reports]
     names = tuple(folders)
+    for name, table in zip(names, tables, strict=True):
+        if not table:
+            raise SourceError(f"no frame of {name} was scored; expected reports with scores")
     if not common:
         raise SourceError(
             f"{names[0]} and {names[1]} have no frame with the same stamp; expected reports of "
