@@ -2,8 +2,10 @@
 """Every engine gives the maps that torch gives, by every method: the same units are dropped."""
 
 import importlib.util
+import io
 import itertools
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -140,6 +142,17 @@ def test_some_of_the_samples_are_those_of_torch(models, method, engine):
     expected = Predictor(models[method], CONFIG).predict(IMAGE, STAMP, samples=some)
     found = Predictor(models[method], config).predict(IMAGE, STAMP, samples=some)
     np.testing.assert_allclose(found.depth_m, expected.depth_m, rtol=1e-4)
+
+
+@pytest.mark.parametrize("engine", ["openvino", "onnxruntime"])
+def test_a_terminal_shows_that_a_model_is_compiled(models, engine, monkeypatch):
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    config = engine_config(engine, "fp32")
+    monkeypatch.setattr(sys, "stderr", terminal)
+    Predictor(models["mc_dropout"], config)
+    assert "tracing the network" in terminal.getvalue()
+    assert "compiling for O" in terminal.getvalue()
 
 
 def test_an_engine_that_is_missing_is_named_with_what_to_type(models, monkeypatch):

@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from uncertainty_depth.config import TRAINING_FREE_METHODS
 from uncertainty_depth.engines.graphs import GraphPair, input_channels, output_of, trace
-from uncertainty_depth.engines.runtimes import Compiled, Engine, make_engine
+from uncertainty_depth.engines.runtimes import Compiled, Engine, make_engine, step
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.model_folder.folder import ModelFolder
 from uncertainty_depth.network.deployment import prepare
@@ -86,11 +86,15 @@ class EngineNetwork:
 
     @cached_property
     def _plain(self) -> GraphPair:
-        return trace(self._network)
+        with step("tracing the network"):
+            return trace(self._network)
 
     @cached_property
     def _stochastic(self) -> GraphPair:
-        return trace(self._network, [seeded(layer) for layer in self._network.decoder.dropouts])
+        with step("tracing the network"):
+            return trace(
+                self._network, [seeded(layer) for layer in self._network.decoder.dropouts]
+            )
 
     @cached_property
     def _decoder(self) -> Compiled:

@@ -7,10 +7,11 @@ import importlib.metadata
 import importlib.util
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from tqdm import tqdm
 
 from uncertainty_depth.engines.graphs import Graph
 from uncertainty_depth.errors import ConfigError
@@ -87,7 +88,8 @@ class OpenVino:
         model.reshape(
             {name: list(shape) for name, shape in zip(graph.inputs, shapes, strict=True)}
         )
-        compiled = self._core.compile_model(model, "CPU", self._properties)
+        with step("compiling for OpenVINO"):
+            compiled = self._core.compile_model(model, "CPU", self._properties)
         return compiled.create_infer_request()
 
 
@@ -135,9 +137,10 @@ class OnnxRuntime:
         """See `Engine`; names the provider that accepted the graph."""
         import onnxruntime
 
-        session = onnxruntime.InferenceSession(
-            graph.onnx, self._options, self._providers, self._provider_options
-        )
+        with step("compiling for ONNX Runtime"):
+            session = onnxruntime.InferenceSession(
+                graph.onnx, self._options, self._providers, self._provider_options
+            )
         self._describe(session.get_providers()[0])
 
         def run(arrays: Arrays) -> list[NDArray[np.float32]]:
@@ -146,6 +149,11 @@ class OnnxRuntime:
             return results
 
         return run
+
+
+def step(what: str) -> tqdm[NoReturn]:
+    """Return a bar that shows, on a terminal, what takes seconds before the first frame."""
+    return tqdm(total=1, desc=what, unit="graph", leave=False, disable=None)
 
 
 def is_installed(name: str) -> bool:
