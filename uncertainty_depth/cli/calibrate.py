@@ -107,6 +107,7 @@ def _of_model(arguments: argparse.Namespace) -> Task:
     """Return the task for a model's sigma: its map goes into the model folder."""
     from uncertainty_depth.calibration import report
     from uncertainty_depth.calibration.fit import NETWORK
+    from uncertainty_depth.calibration.sigma_map import IDENTITY
     from uncertainty_depth.frames.held_out import for_model
     from uncertainty_depth.frames.predicted import predict_frame
     from uncertainty_depth.frames.source import checked, open_source, trained_on
@@ -150,7 +151,10 @@ def _of_model(arguments: argparse.Namespace) -> Task:
             calibration.choice.sigma_map,
             report.record(calibration, predictor.describe()),
         )
-        print(f"calibration of {predictor.method} written to {arguments.model}")
+        if calibration.choice.sigma_map == IDENTITY:  # its coverage is known now all the same
+            print(f"sigma of {predictor.method} stays raw; its scores are kept in {arguments.model}")
+        else:
+            print(f"calibration of {predictor.method} written to {arguments.model}")
 
     predict = partial(predict_frame, predictor)
     flags = arguments.force, arguments.dry_run
