@@ -151,10 +151,11 @@ def _of_model(arguments: argparse.Namespace) -> Task:
             calibration.choice.sigma_map,
             report.record(calibration, predictor.describe()),
         )
-        if calibration.choice.sigma_map == IDENTITY:  # its coverage is known now all the same
-            print(f"sigma of {predictor.method} stays raw; its scores are kept in {arguments.model}")
+        method, model = predictor.method, arguments.model
+        if calibration.choice.sigma_map == IDENTITY:
+            print(f"sigma of {method} stays raw; its scores are kept in {model}")
         else:
-            print(f"calibration of {predictor.method} written to {arguments.model}")
+            print(f"calibration of {method} written to {model}")
 
     predict = partial(predict_frame, predictor)
     flags = arguments.force, arguments.dry_run
