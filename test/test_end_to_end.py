@@ -2,18 +2,14 @@
 """The commands in the order of a user: bag, model, report, bag of predictions, images."""
 
 import json
-import os
 import shutil
-from pathlib import Path
 
 import cv2
 import numpy as np
 import pytest
 
 from uncertainty_depth.cli.main import main
-from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.frames.recording import Recording
-from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.metrics.registry import METRICS, flatten
 from uncertainty_depth.report.saved_state import merge, read_report
 
@@ -148,35 +144,6 @@ def test_predict_writes_metric_maps_at_image_size(model, tmp_path):
     assert sigma.shape == (77, 31)
     assert (depth > 0).all()
     assert cv2.imread(str(tmp_path / "maps" / "wide_plot.png")).std() > 10
-
-
-@pytest.mark.skipif(
-    "UNCERTAINTY_DEPTH_DATA" not in os.environ,
-    reason="UNCERTAINTY_DEPTH_DATA does not name the folder with kitti_raw",
-)
-def test_kitti_drive_and_its_bag_have_equal_metrics(make_model, tmp_path):
-    drive = (
-        Path(os.environ["UNCERTAINTY_DEPTH_DATA"])
-        / "kitti_raw"
-        / "2011_09_26"
-        / "2011_09_26_drive_0000_sync"
-    )
-    assert run(f"convert kitti:{drive} {tmp_path}/bag") == 0
-    made = make_model(
-        tmp_path / "model", head="laplace", input_size=(128, 64), depth_range=(1.0, 80.0)
-    )
-    for source, name in ((f"kitti:{drive}", "drive"), (str(tmp_path / "bag"), "converted")):
-        options = "--samples 2 --max-frames 6 --set example_frames=0 --min-depth 2.5"
-        assert run(f"evaluate {source} --model {made} --output {tmp_path / name} {options}") == 0
-    left = summary_of(tmp_path / "drive")
-    right = summary_of(tmp_path / "converted")
-    assert left["frames"] == right["frames"] == {"read": 6, "evaluated": 6, "skipped": {}}
-    assert left["pixels"] > 6 * 14_000
-    ours, theirs = flatten(left["uncertainty"]), flatten(right["uncertainty"])
-    for name, value in ours.items():
-        assert theirs[name] == pytest.approx(value, rel=1e-4), name
-    assert left["depth"] == pytest.approx(right["depth"], rel=1e-4)
-    assert len(open_source(str(tmp_path / "bag"), SourceConfig())) == 24
 
 
 @pytest.fixture

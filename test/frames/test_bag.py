@@ -8,7 +8,6 @@ from contextlib import closing
 from dataclasses import replace
 from types import SimpleNamespace
 
-import cv2
 import numpy as np
 import pytest
 import yaml
@@ -216,32 +215,6 @@ def test_the_occlusion_options_reach_the_ground_truth(write_bag):
     assert kept[0] > kept[1] > 0
 
 
-@pytest.mark.parametrize("suffix", ["png", "jpg"])
-def test_compressed_images_are_frames_too(tmp_path, write_frame, lidar_to_camera, suffix):
-    store = get_typestore(Stores.ROS2_JAZZY)
-    ramp = np.tile(np.linspace(20, 220, 32, dtype=np.uint8), (24, 1))
-    image = np.dstack([ramp, ramp[:, ::-1], ramp // 2])
-    with BagWriter(tmp_path / "bag") as writer:
-        writer.static_transforms([("camera", "lidar", lidar_to_camera)])
-        for index in range(3):
-            write_frame(writer, index, leave_out="image")
-            stamp = store.types["builtin_interfaces/msg/Time"](1_700_000_000, index * 100_000_000)
-            header = store.types["std_msgs/msg/Header"](stamp, "camera")
-            data = cv2.imencode(f".{suffix}", image[..., ::-1])[1].reshape(-1)
-            message = store.types["sensor_msgs/msg/CompressedImage"](header, suffix, data)
-            writer.message(
-                "/camera/image/compressed",
-                1_700_000_000_000_000_000 + index * 100_000_000,
-                message,
-            )
-    frames = list(BagSource(tmp_path / "bag", CONFIG))
-    assert len(frames) == 3
-    assert all(
-        np.abs(frame.image.astype(int) - image).mean() < (1 if suffix == "png" else 4)
-        for frame in frames
-    )
-
-
 def test_an_image_smaller_than_its_camera_info_scales_the_camera(
     tmp_path, write_frame, lidar_to_camera, camera, points_at
 ):
@@ -257,19 +230,6 @@ def test_an_image_smaller_than_its_camera_info_scales_the_camera(
     assert source.notes == [
         "/camera/image: images are 16x12, their camera info is 32x24: its intrinsics are scaled"
     ]
-
-
-def test_images_of_another_aspect_than_their_camera_info_are_counted_and_noted(
-    tmp_path, write_frame, lidar_to_camera
-):
-    with BagWriter(tmp_path / "bag") as writer:
-        writer.static_transforms([("camera", "lidar", lidar_to_camera)])
-        write_frame(writer, 0, leave_out="image")
-        square = np.zeros((32, 32, 3), np.uint8)
-        writer.image("/camera/image", 1_700_000_000_000_000_000, "camera", square)
-    source = BagSource(tmp_path / "bag", CONFIG)
-    assert [record.reason for record in source] == ["camera_info_wrong_aspect"]
-    assert "an image is 32x32, its camera info 32x24" in source.notes[0]
 
 
 def first_message(topic):

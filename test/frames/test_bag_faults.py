@@ -244,17 +244,6 @@ def test_whatever_a_frame_raises_is_a_counted_skip(write_bag, monkeypatch):
     assert "s cannot be read: ZeroDivisionError: nobody foresaw this" in records[0].message
 
 
-def test_stamps_in_disorder_lose_no_record(tmp_path, write_frame, lidar_to_camera):
-    with BagWriter(tmp_path / "bag") as writer:
-        writer.static_transforms([("camera", "lidar", lidar_to_camera)])
-        for index in (0, 1, 2, 3, 0, 1, 2, 3, 9, 5, 8, 0):
-            write_frame(writer, index)
-    source = BagSource(tmp_path / "bag", CONFIG)
-    records = list(source)
-    assert len(records) == len(source) == 12
-    assert reasons(records)["frame"] >= 8
-
-
 @pytest.mark.parametrize("share", [0.001, 0.3, 0.9, 0.999])
 def test_a_truncated_mcap_is_one_sentence_with_the_tool_that_repairs_it(write_bag, share):
     bag = write_bag(frames=10)

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from uncertainty_depth.config import NetworkConfig, PredictorConfig
+from uncertainty_depth.config import NetworkConfig
 from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.training.objective import (
     Objective,
@@ -17,7 +17,6 @@ from uncertainty_depth.training.objective import (
     laplace_nll,
     log_l1,
 )
-from uncertainty_depth.uncertainty import Deterministic, Ensemble, McDropout
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 NETWORK = NetworkConfig(backbone="tiny", decoder_width=16, input_size=(64, 64), head="laplace")
@@ -48,19 +47,6 @@ class Waits(TorchDispatchMode):
 def network():
     torch.manual_seed(0)
     return Hourglass(NETWORK)
-
-
-@pytest.mark.parametrize("method", ["deterministic", "mc_dropout", "multi_epochs"])
-def test_a_frame_is_waited_for_by_its_download_alone(method, network):
-    network.eval()
-    estimator = {
-        "deterministic": lambda: Deterministic(network),
-        "mc_dropout": lambda: McDropout(network),
-        "multi_epochs": lambda: Ensemble([network, network]),
-    }[method]()
-    with Waits() as waits:
-        estimator.estimate(torch.rand(1, 3, 64, 64), 0, PredictorConfig(samples=4))
-    assert waits.counts == {}
 
 
 @pytest.mark.parametrize("loss", [l1, log_l1, berhu, laplace_nll, gaussian_nll])

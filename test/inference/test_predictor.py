@@ -113,31 +113,6 @@ def test_the_prediction_is_the_resized_network_output(model):
         )
 
 
-PROGRAM = """
-import sys
-import numpy as np
-from uncertainty_depth.config import PredictorConfig
-from uncertainty_depth.inference.predictor import Predictor
-image = np.random.default_rng(0).integers(0, 256, (90, 120, 3), dtype=np.uint8)
-predictor = Predictor(sys.argv[1], PredictorConfig(samples=4, device="cpu"))
-found = predictor.predict(image, int(sys.argv[2]))
-np.save(sys.argv[3], np.stack([found.depth_m, found.sigma_m]))
-"""
-
-
-def test_another_process_gives_the_same_maps(model, predictor, tmp_path):
-    subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(model), str(STAMP), str(tmp_path / "maps.npy")],
-        check=True,
-    )
-    found = np.load(tmp_path / "maps.npy")
-    here = predictor.predict(random_image(), STAMP)
-    np.testing.assert_allclose(
-        found[0], here.depth_m, rtol=1e-6
-    )  # another number of threads may add up in another order
-    np.testing.assert_allclose(found[1], here.sigma_m, rtol=1e-4)
-
-
 def test_concurrent_threads_predict_the_same(predictor):
     expected = [predictor.predict(random_image(seed=n), STAMP + n) for n in range(6)]
     with ThreadPoolExecutor(3) as pool:

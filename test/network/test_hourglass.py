@@ -6,12 +6,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch.nn import functional
 
 from uncertainty_depth.config import NetworkConfig
-from uncertainty_depth.network.decoder import UpProjection, geometric
+from uncertainty_depth.network.decoder import geometric
 from uncertainty_depth.network.depth_network import RELATIVE_SCALE
-from uncertainty_depth.network.encoder import IMAGENET_MEAN, IMAGENET_STD
 from uncertainty_depth.network.hourglass import Hourglass
 
 
@@ -50,68 +48,12 @@ def test_geometric_stays_in_its_range_and_is_the_formula(z, low, ratio):
         assert value == pytest.approx(low * ratio ** (1 / (1 + np.exp(-np.float64(z)))), rel=1e-9)
 
 
-def test_variance_of_the_two_likelihoods():
-    scale = torch.tensor([[[[0.5, 2.0]]]])
-    for head, factor in (("laplace", 2.0), ("gaussian", 1.0)):
-        network = make(head=head)
-        output = network.to_metres(torch.zeros(1, 2, 1, 2), (1, 2))._replace(scale_m=scale)
-        torch.testing.assert_close(network.variance(output), factor * scale**2)
-    assert make(head="none").variance(make(head="none")(torch.rand(2, 3, 64, 64))) is None
-
-
-def test_up_projection_is_unpooling_and_convolving():
-    """Laina et al. 2016, fig. 2c: zeros between the pixels, then a 5x5 convolution, per branch."""
-    torch.manual_seed(1)
-    module = UpProjection(3, 4).eval()
-    x = torch.randn(2, 3, 5, 6)
-    unpooled = torch.zeros(2, 3, 10, 12)
-    unpooled[:, :, ::2, ::2] = x
-    kernel = module.unpool.weight.transpose(0, 1).flip(2, 3)
-    branch, projection = (
-        module.unpool_norm(functional.conv2d(unpooled, kernel, padding=2))
-    ).split(4, dim=1)
-    convolved = functional.conv2d(functional.relu(branch), module.conv.weight, padding=1)
-    expected = functional.relu(module.norm(convolved) + projection)
-    torch.testing.assert_close(module(x), expected)
-
-
-def test_the_image_is_normalised_as_imagenet_was():
-    network = make().eval()
-    image = torch.rand(1, 3, 64, 64)
-    seen = []
-    network.encoder.backbone.register_forward_pre_hook(
-        lambda module, inputs: seen.append(inputs[0])
-    )
-    network(image)
-    expected = (image.numpy() - np.reshape(IMAGENET_MEAN, (1, 3, 1, 1))) / np.reshape(
-        IMAGENET_STD, (1, 3, 1, 1)
-    )
-    np.testing.assert_allclose(seen[0].numpy(), expected, rtol=1e-5, atol=1e-6)
-    assert {"encoder.mean", "encoder.std"} <= network.state_dict().keys()
-
-
 def test_the_scale_gives_no_gradient_to_the_depth_channel():
     network = make(head="laplace")
     raw = torch.randn(1, 2, 4, 4, requires_grad=True)
     network.to_metres(raw, (4, 4)).scale_m.sum().backward()
     assert raw.grad[:, 0].abs().max() == 0
     assert raw.grad[:, 1].abs().min() > 0
-
-
-def test_dropout_acts_after_each_of_the_first_three_up_projections():
-    network = make(decoder_width=32).eval()
-    trunk = network.decoder.trunk(network.encode(torch.rand(1, 3, 64, 96)))
-    shapes = []
-
-    def record_shape(x):
-        shapes.append(tuple(x.shape[1:]))
-        return x
-
-    network.decoder.branches(trunk, [record_shape] * 3)
-    assert shapes == [(32, 4, 6), (16, 8, 12), (8, 16, 24)]
-    assert [(dropout.p, type(dropout)) for dropout in network.decoder.dropouts] == [
-        (0.2, torch.nn.Dropout)
-    ] * 3
 
 
 def test_a_frozen_encoder_does_not_move_in_training():

@@ -67,14 +67,6 @@ def test_the_maps_halve_from_a_quarter_of_the_image() -> None:
     assert isinstance(backbone_from_mapping(backbone_mapping(backbone)), MobileNetV2)
 
 
-def test_the_network_normalises_pixels_as_the_weights_expect() -> None:
-    network = Hourglass(NETWORK)
-    seen = []
-    network.encoder.backbone.stem.register_forward_pre_hook(lambda _, x: seen.append(x[0]))
-    network.encode(torch.tensor([0.0, 0.5, 1.0]).view(1, 3, 1, 1).expand(1, 3, 64, 64))
-    assert seen[0][0, :, 0, 0].tolist() == [-1.0, 0.0, 1.0]
-
-
 def start(path: Path, **options: str) -> Hourglass:
     training = TrainingConfig(method="mc_dropout", encoder_weights=str(path), **options)
     return initial_network(make_plan(NETWORK, training)[0])

@@ -20,13 +20,11 @@ from uncertainty_depth.config import (
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.model_folder import folder as model_folder
 from uncertainty_depth.network.architectures import make_network
-from uncertainty_depth.training import checkpoint
 from uncertainty_depth.training.frames import read_frames
 from uncertainty_depth.training.plan import constant_guess
 from uncertainty_depth.training.run import train
 
 TRAINED = ("depth_pro", "glpn")
-METHODS = ("multi_inits", "distilled")
 TRAINING = TrainingConfig(
     epochs=2,
     snapshots=2,
@@ -86,46 +84,9 @@ def test_snapshots_share_one_stored_encoder_that_is_the_models(
     )
 
 
-class Killed(BaseException):
-    pass
-
-
-def test_a_killed_training_goes_on_as_if_nothing_had_been(options, source, tmp_path, monkeypatch):
-    network = options("depth_anything_metric", head="laplace")
-    whole = train(source, tmp_path / "whole", network, TRAINING)
-    write = checkpoint.write
-    count = iter(range(9))
-
-    def dying(*arguments: object) -> None:
-        write(*arguments)
-        if next(count) == 0:
-            raise Killed
-
-    with monkeypatch.context() as patch:
-        patch.setattr(checkpoint, "write", dying)
-        with pytest.raises(Killed):
-            train(source, tmp_path / "killed", network, TRAINING)
-    assert not any(
-        ".encoder." in name
-        for name in load_file(tmp_path / "killed" / f"{checkpoint.NAME}.safetensors")
-    )
-    train(source, tmp_path / "killed", network, TRAINING, resume=True)
-    for path in whole.glob("*.safetensors"):
-        assert path.read_bytes() == (tmp_path / "killed" / path.name).read_bytes()
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_a_method_is_trained_and_served_at_the_images_size(method, options, source, tmp_path):
+def test_an_ensemble_is_trained_and_served_at_the_images_size(options, source, tmp_path):
     small = options("depth_anything_metric", input_size=(42, 42))
-    training = replace(TRAINING, epochs=1, method=method)
-    if method == "distilled":
-        training = replace(
-            training,
-            distill=str(
-                train(source, tmp_path / "teacher", small, replace(training, method="multi_inits"))
-            ),
-        )
-        small = replace(small, head="gaussian")
+    training = replace(TRAINING, epochs=1, method="multi_inits")
     predictor = Predictor(
         train(source, tmp_path / "model", small, training),
         PredictorConfig(device="cpu", samples=2),

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import logging
 import os
@@ -18,7 +17,6 @@ import pytest
 
 from uncertainty_depth.errors import TrainingError
 from uncertainty_depth.model_folder import folder as model_folder
-from uncertainty_depth.model_folder import writing
 from uncertainty_depth.training import run
 from uncertainty_depth.training.run import train
 
@@ -151,24 +149,3 @@ def test_ctrl_c_stops_all_and_all_go_on(small, tmp_path: Path) -> None:
     )
     assert len(list(folder.glob("checkpoint_member_0?.safetensors"))) == 2
     assert set(model_folder.read(folder).members) == {"member_01", "member_02"}
-
-
-def test_one_process_at_a_time_changes_the_model(
-    small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    set_members = writing.set_members
-    held = []
-
-    def watched(folder: Path, names, method, training) -> None:
-        with (folder / ".lock").open() as other:
-            try:
-                fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                held.append(training["finished"])
-        set_members(folder, names, method, training)
-
-    monkeypatch.setattr(writing, "set_members", watched)
-    source, network, training = small
-    training = replace(training, method="multi_inits", members=2, epochs=1)
-    train(source, tmp_path / "model", network, training)
-    assert held == [False, False]  # once it is finished there is but one process

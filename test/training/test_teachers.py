@@ -6,7 +6,6 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
@@ -18,12 +17,6 @@ from uncertainty_depth.training.objective import (
     prediction_of,
 )
 from uncertainty_depth.training.run import train
-
-IMAGE = np.random.default_rng(0).integers(0, 256, (48, 64, 3), dtype=np.uint8)
-
-
-def content(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 def test_a_network_is_taught_an_ensemble_s_mean_and_total_sigma(

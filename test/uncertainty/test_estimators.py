@@ -157,32 +157,3 @@ def test_deterministic_is_the_network_alone():
         assert torch.equal(estimate.epistemic, torch.zeros_like(depth[0, 0]))
         expected = torch.zeros_like(depth[0, 0]) if scale is None else factor * scale[0, 0] ** 2
         torch.testing.assert_close(estimate.epistemic + estimate.aleatoric, expected)
-
-
-def test_every_component_obeys_the_law_of_total_variance():
-    """Against samples of the mixture of the members' normal distributions."""
-    networks = [network("gaussian", seed) for seed in range(4)]
-    estimate = Ensemble(networks).estimate(IMAGE, STAMP, CONFIG)
-    depth, total = estimate.maps("total")
-    _, epistemic = estimate.maps("epistemic")
-    _, aleatoric = estimate.maps("aleatoric")
-    np.testing.assert_allclose(total**2, epistemic**2 + aleatoric**2, rtol=1e-4)
-    with torch.no_grad():
-        outputs = [made(IMAGE) for made in networks]
-    rng = np.random.default_rng(0)
-    row = 20
-    column = 30
-    samples = np.concatenate(
-        [
-            rng.normal(o.depth_m[0, 0, row, column], o.scale_m[0, 0, row, column], 400_000)
-            for o in outputs
-        ]
-    )
-    assert depth[row, column] == pytest.approx(samples.mean(), rel=0.01)
-    assert total[row, column] == pytest.approx(samples.std(), rel=0.01)
-    assert epistemic[row, column] == pytest.approx(
-        np.std([o.depth_m[0, 0, row, column] for o in outputs]), rel=1e-3
-    )
-    assert aleatoric[row, column] == pytest.approx(
-        np.sqrt(np.mean([o.scale_m[0, 0, row, column] ** 2 for o in outputs])), rel=1e-3
-    )
