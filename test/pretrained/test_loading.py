@@ -35,6 +35,7 @@ def test_a_model_without_preprocessing_gets_imagenets_normalisation_and_a_warnin
     with caplog.at_level(logging.WARNING):
         model = make_backbone(str(folder))
     assert model.config.image_mean == [0.485, 0.456, 0.406]
+    assert model.config.image_std == [0.229, 0.224, 0.225]
     assert "has no readable preprocessor_config.json" in caplog.text
 
 
