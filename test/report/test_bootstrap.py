@@ -5,37 +5,39 @@ import math
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 
 from uncertainty_depth.metrics import OnlineMetrics
 from uncertainty_depth.metrics.registry import BY_NAME, BY_VALUE
 from uncertainty_depth.metrics.state import empty_block
-from uncertainty_depth.report.bootstrap import (
-    ENOUGH_BLOCKS,
-    Resampled,
-)
+from uncertainty_depth.report.bootstrap import Resampled
 
 MAE = BY_NAME["depth.mae"]
+AUCE = BY_NAME["uncertainty.auce"]
 
 
-def metrics_of(values):
+def metrics_of(errors, log_sigmas=0, covered=0):
     """One pixel a frame, whose error is the value."""
     metrics = OnlineMetrics()
-    for value in values:
+    for error, log_sigma, share in zip(
+        *np.broadcast_arrays(errors, log_sigmas, covered), strict=True
+    ):
         block = empty_block()
         block["frames"] = block["pixels"] = 1
-        block["error"] = value
+        block["error"] = error
+        block["log_sigma"] = log_sigma
+        block["covered"] = round(100 * share)
         metrics.blocks.add(block)
     return metrics
 
 
 def series(random, correlation, frames):
-    noise = random.standard_normal(frames)
-    values = np.empty(frames)
-    values[0] = noise[0]
-    for place in range(1, frames):
-        innovation = math.sqrt(1 - correlation**2) * noise[place]
-        values[place] = correlation * values[place - 1] + innovation
-    return values
+    noise = random.standard_normal((3, frames))
+    return lfilter(
+        [1],
+        [1, -correlation],
+        noise * np.where(np.arange(frames) == 0, 1, math.sqrt(1 - correlation**2)),
+    )
 
 
 def held_and_widths(correlation, frames, runs=100):
@@ -43,14 +45,17 @@ def held_and_widths(correlation, frames, runs=100):
     held = 0
     widths = []
     for _ in range(runs):
-        sample = Resampled(metrics_of(5 + series(random, correlation, frames)))
+        errors, log_sigmas, covered = series(random, correlation, frames)
+        sample = Resampled(metrics_of(5 + errors, log_sigmas, covered + 5))
         interval = sample.interval(sample.rows(MAE))
         held += interval.low <= 5 <= interval.high
         widths.append((interval.high - interval.low) / 2)
     return held / runs, float(np.median(widths))
 
 
-@pytest.mark.parametrize(("correlation", "frames"), [(0.9, 40), (0.0, 120), (0.9, 120)])
+@pytest.mark.parametrize(
+    ("correlation", "frames"), [(0.5, 20), (0.9, 40), (0.0, 120), (0.5, 120), (0.9, 120)]
+)
 def test_intervals_hold_the_truth_in_nine_of_ten_runs(correlation, frames):
     """At 10 Hz a room or a light lasts a second: the correlation of neighbours is .9."""
     held, width = held_and_widths(correlation, frames)
@@ -66,13 +71,33 @@ def test_fewer_than_twenty_views_have_no_interval():
     assert all(math.isnan(interval.low) for interval in sample.intervals().values())
 
 
-def test_few_blocks_give_wide_intervals():
+def test_few_views_give_a_rough_interval_that_can_refute():
     sample = Resampled(metrics_of(np.full(12, 2.0)))
-    assert sample.blocks < ENOUGH_BLOCKS
-    assert sample.few
     interval = sample.interval(sample.rows(MAE), 2.0)
     spread = 0.5 * 2.0 / math.sqrt(sample.blocks)
     assert (interval.low, interval.high) == pytest.approx((2 - spread, 2 + spread))
+
+
+@pytest.mark.parametrize(("correlation", "frames", "told"), [(0.5, 20, 1.2), (0.5, 40, 0.7)])
+def test_an_interval_is_narrow_enough_to_tell_a_difference(correlation, frames, told):
+    """In deviations of a frame."""
+    _, width = held_and_widths(correlation, frames)
+    assert width < told
+
+
+def test_an_interval_of_a_sum_of_absolute_deviations_reaches_down_to_none():
+    """A sigma of the right size: resampled, AUCE grows, so percentiles would exclude its truth."""
+    random = np.random.default_rng(0)
+    low = []
+    for _ in range(8):
+        metrics = OnlineMetrics()
+        for _ in range(40):
+            truth = random.uniform(1, 20, 400)
+            error = random.normal(0, 0.1 * truth) * math.exp(random.normal(0, 0.25))
+            metrics.update(truth + error, 0.1 * truth, truth)
+        sample = Resampled(metrics)
+        low.append(sample.interval(sample.rows(AUCE), limits=AUCE.limits).low)
+    assert np.median(low) == 0
 
 
 def test_one_block_without_scale_has_no_interval():
@@ -91,7 +116,7 @@ def test_intervals_stay_within_what_each_metric_can_be():
         truth = random.uniform(1, 20, 400)
         metrics.update(truth * np.exp(random.normal(0, deviation, 400)), 0.1 * truth, truth)
     sample = Resampled(metrics)
-    assert sample.few
+    assert sample.blocks < 10
     intervals = sample.intervals()
     for name, interval in intervals.items():
         lowest, highest = BY_VALUE[name].limits

@@ -5,8 +5,8 @@ Neighbouring frames are similar, so frames are resampled in blocks of consecutiv
 (Carlstein, "The use of subseries values for estimating the variance of a general statistic",
 1986). A replicate is a weighted sum of blocks: the registry computes metrics from it in the same
 way as from all frames. Blocks as long as a slow change are few, and still similar to each other:
-the intervals are widened by Student's t and by what a first-order autoregression makes of that.
-`benchmarks/intervals.py` simulates how often they hold.
+the replicates' deviation is widened by Student's t and by what a first-order autoregression makes
+of that. `benchmarks/intervals.py` simulates how often the intervals hold.
 """
 
 from __future__ import annotations
@@ -27,19 +27,16 @@ Floats = NDArray[np.float64]
 ENOUGH_BLOCKS = 10
 REPLICATES = 1000
 SEED = 0
-NORMAL_QUANTILE = 1.959964  # of 97.5 %
-STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
-"""The same of Student's t with 1 to 9 degrees of freedom."""
 MIN_VIEWS = 20
 """Below it there is no interval: the correlation of so few views is hardly known."""
 MIN_WINDOW = 8
-MIN_DRAWN = 4
+MIN_DRAWN = 3
 """Min number of blocks, however slowly a run changes: fewer have no deviation to speak of."""
 MAX_CORRELATION = 0.97
 ROUNDING = 1e-18
 """A variance below this fraction of the mean square is that of rounding."""
-FEW_BLOCKS_SPREAD = 0.5
-"""Min half width of an interval from fewer than `ENOUGH_BLOCKS` blocks.
+ROUGH_SPREAD = 0.5
+"""Min half width of a rough interval, from fewer than `MIN_VIEWS` views.
 
 As a fraction of the metric, over the square root of the number of blocks.
 """
@@ -73,7 +70,7 @@ class Resampled:
         total: sums over all frames, one row.
         replicates: `REPLICATES` rows.
         blocks: number of blocks drawn in a replicate.
-        has_intervals: whether there are enough views for an interval.
+        has_intervals: whether there are enough views and blocks for an interval.
     """
 
     def __init__(
@@ -94,10 +91,10 @@ class Resampled:
         table = metrics.blocks.table()
         number = len(table)
         self.total = metrics.total()
-        self.has_intervals = (1 - repeated) * number >= MIN_VIEWS
         length, correlation = dependence or dependence_of(metrics)
         starts = np.arange(0, max(number - length // 2, 1), length)
         self.blocks = max(round((1 - repeated) * len(starts)), 1)
+        self.has_intervals = (1 - repeated) * number >= MIN_VIEWS and self.blocks > 1
         self._widening = _widening(self.blocks, length, correlation)
         drawn = {name: _joined(name, table[name], starts) for name in BLOCK.names or ()}
         random = np.random.default_rng(SEED)
@@ -105,11 +102,6 @@ class Resampled:
             self.blocks, np.full(len(starts), 1 / len(starts)), REPLICATES
         )
         self.replicates = Sums(drawn, weights.astype(np.float64), metrics.config.alpha)
-
-    @property
-    def few(self) -> bool:
-        """Return whether there are too few blocks for a reliable interval."""
-        return self.blocks < ENOUGH_BLOCKS
 
     def rows(self, metric: Metric | Callable[[Sums], Floats], candidate: str = "method") -> Floats:
         """Return a metric over all frames, and over each replicate: (1 + REPLICATES, ...)."""
@@ -127,9 +119,8 @@ class Resampled:
     ) -> Interval:
         """Return a metric's interval from its values in the sample and the replicates.
 
-        It is the replicates' percentiles, widened around the value (`_widening`); with few blocks,
-        the widened normal quantile times the replicates' deviation, and at least
-        `FEW_BLOCKS_SPREAD / sqrt(blocks)` times `scale`.
+        It is symmetric around the value: percentiles of replicates lie too high for a metric that
+        adds up absolute deviations, as AUCE does, and those of few blocks are steps.
 
         Args:
             rows: (1 + REPLICATES,) values.
@@ -143,23 +134,14 @@ class Resampled:
             return Interval(value, value, value)
         if scale is None and not self.has_intervals:
             return Interval(value, math.nan, math.nan)
-        min_width = (
-            FEW_BLOCKS_SPREAD / math.sqrt(self.blocks) * (scale or 0.0) if self.few else 0.0
-        )
-        below, above = self._half_widths(value, rows[1:][np.isfinite(rows[1:])])
-        low = max(value - max(below, min_width), limits[0])
-        high = min(value + max(above, min_width), limits[1])
+        replicates = rows[1:][np.isfinite(rows[1:])]
+        half_width = self._widening * float(replicates.std()) if replicates.size else 0.0
+        if not self.has_intervals:
+            half_width = max(half_width, ROUGH_SPREAD / math.sqrt(self.blocks) * (scale or 0.0))
+        low = max(value - half_width, limits[0])
+        high = min(value + half_width, limits[1])
         # A value may exceed its limits by rounding.
         return Interval(value, min(low, value), max(high, value))
-
-    def _half_widths(self, value: float, replicates: Floats) -> tuple[float, float]:
-        if not replicates.size:
-            return 0.0, 0.0
-        if self.few:  # the percentiles of a few blocks are steps
-            width = NORMAL_QUANTILE * self._widening * float(replicates.std())
-            return width, width
-        low, high = np.percentile(replicates, (2.5, 97.5)).tolist()
-        return self._widening * (value - low), self._widening * (high - value)
 
     def intervals(self, without_size: bool = False) -> dict[str, Interval]:
         """Return the interval of each metric that is a finite number, by dotted name."""
@@ -188,7 +170,7 @@ class Dependence(NamedTuple):
 
     Attributes:
         length: how many of them are drawn as one.
-        correlation: of two neighbours at most, for intervals.
+        correlation: of two neighbours.
     """
 
     length: int
@@ -221,7 +203,7 @@ def _dependence(values: Floats) -> Dependence:
     window.
     """
     finite = values[np.isfinite(values)]
-    correlation = _highest_correlation(finite)
+    correlation = _correlation(finite)
     of_window = (1.5 * _spread_of_window(finite) ** 2) ** (1 / 3)
     length = max(
         max(of_window, 1.0) * len(values) ** (1 / 3), (1 + correlation) / (1 - correlation)
@@ -242,19 +224,16 @@ def _autocorrelations(values: Floats, lags: int) -> Floats:
     return result
 
 
-def _highest_correlation(values: Floats) -> float:
-    """Return a correlation of neighbours that the true one hardly exceeds; 0 if constant.
+def _correlation(values: Floats) -> float:
+    """Return the correlation of neighbours, at least 0.
 
     That of a short series is too low by (1 + 3 r) / n (Marriott and Pope, "Bias in the estimation
-    of autocorrelations", Biometrika 1954). One standard error is added: an interval is too narrow
-    in just the runs that seem to change faster than they do.
+    of autocorrelations", Biometrika 1954).
     """
-    number = len(values)
-    if number < 2 or np.ptp(values) <= math.sqrt(ROUNDING) * float(np.abs(values).max()):
+    if not values.size:
         return 0.0
     found = _autocorrelations(values, 1)[1]
-    bias = (1 + 3 * found) / number
-    return min(max(found + bias + math.sqrt((1 - found**2) / number), 0.0), MAX_CORRELATION)
+    return min(max(found + (1 + 3 * found) / len(values), 0.0), MAX_CORRELATION)
 
 
 def _spread_of_window(values: Floats) -> float:
@@ -275,18 +254,18 @@ def _spread_of_window(values: Floats) -> float:
 
 
 def _widening(blocks: int, length: int, correlation: float) -> float:
-    """Return the factor on an interval of independent, many blocks that these need.
+    """Return the half width of an interval over the replicates' deviation; 0 of a single block.
 
-    It is the quantile of Student's t over the normal's, times the deviation of the mean over the
-    replicates' deviation, both expected of a first-order autoregression.
+    It is the quantile of Student's t, times the deviation of the mean over the replicates'
+    deviation, both expected of a first-order autoregression.
     """
-    freedom = blocks - 1
-    if freedom < 1:
-        return 1.0
+    from scipy.special import stdtrit  # loads slowly, and `train` needs no interval
+
+    if blocks < 2:
+        return 0.0
     of_mean = _variance_of_mean(blocks * length, correlation)
     of_replicates = (_variance_of_mean(length, correlation) - of_mean) / blocks
-    quantile = STUDENT[freedom - 1] if freedom <= len(STUDENT) else _student_quantile(freedom)
-    return quantile / NORMAL_QUANTILE * math.sqrt(of_mean / of_replicates)
+    return float(stdtrit(blocks - 1, 0.975)) * math.sqrt(of_mean / of_replicates)
 
 
 def _variance_of_mean(number: int, correlation: float) -> float:
@@ -294,11 +273,3 @@ def _variance_of_mean(number: int, correlation: float) -> float:
     gap = 1 - correlation
     tail = 2 * correlation * (1 - correlation**number) / (number * gap)
     return (1 + correlation - tail) / (number * gap)
-
-
-def _student_quantile(freedom: int) -> float:
-    """Expansion of Cornish and Fisher, Abramowitz and Stegun 26.7.5, to two terms."""
-    z = NORMAL_QUANTILE
-    first = (z**3 + z) / (4 * freedom)
-    second = (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
-    return z + first + second

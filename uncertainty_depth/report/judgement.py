@@ -37,7 +37,7 @@ from uncertainty_depth.metrics.registry import (
 )
 from uncertainty_depth.metrics.sparsification import POGGI
 from uncertainty_depth.metrics.state import BLOCK_GRID, MAX_LOG_ERROR, TRUTH, Sums
-from uncertainty_depth.report.bootstrap import FEW_BLOCKS_SPREAD, Interval, Resampled
+from uncertainty_depth.report.bootstrap import ROUGH_SPREAD, Interval, Resampled
 from uncertainty_depth.report.model_facts import (
     half_widths_of,
     is_recorded,
@@ -275,7 +275,7 @@ def _coverage_check(sample: Resampled, law: str, percent: int) -> Check:
     width = DISTRIBUTIONS[law].half_widths(level)
     with np.errstate(divide="ignore"):
         log_factor = np.log(sample.rows(partial(ratio_quantile, share=level)) / width)
-    spread = math.log(1 + FEW_BLOCKS_SPREAD) / FEW_BLOCKS_SPREAD
+    spread = math.log(1 + ROUGH_SPREAD) / ROUGH_SPREAD
     factor = sample.interval(log_factor, spread)
     limit = math.log(SIZE_TOLERANCE)
     if -limit < factor.low and factor.high < limit:
