@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -141,6 +142,24 @@ def test_an_image_waits_for_the_result_of_the_one_before_but_not_its_camera_info
 def test_an_image_without_a_result_is_counted_and_playback_continues(bag, listeners):
     result = played(bag, wait_for_result="/depth/image_rect", result_timeout=0.1)
     assert (result.unanswered, result.sent["/camera/image"]) == (FRAMES, FRAMES)
+
+
+def test_topics_that_nobody_wants_are_not_waited_for(graph, bag):
+    """A depth node alone subscribes to no cloud, and nobody to a second camera."""
+    images = graph.inbox(Image, "/camera/image", QoSProfile(depth=100), matched=False)
+    start = time.monotonic()
+    played(bag, wait_for_subscribers=60.0)
+    assert time.monotonic() - start < 30
+    assert images.wait(FRAMES)
+
+
+def test_images_are_waited_for_while_only_other_topics_have_a_subscriber(graph, bag, monkeypatch):
+    """An evaluator subscribes long before the depth node beside it has loaded its model."""
+    monkeypatch.setattr(bag_publisher, "SETTLED_S", 0.0)
+    graph.inbox(PointCloud2, "/lidar/points", QoSProfile(depth=100), matched=False)
+    start = time.monotonic()
+    played(bag, wait_for_subscribers=2.0)
+    assert time.monotonic() - start >= 2
 
 
 def test_topics_without_a_subscriber_are_named(bag, caplog):

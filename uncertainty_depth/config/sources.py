@@ -180,7 +180,8 @@ class PlayerConfig:
     loop: bool = option(False, "start again at the end, until interrupted")
     wait_for_subscribers: float = option(
         0.0,
-        "maximum time to wait before the first message for a subscriber to every topic, seconds",
+        "maximum time to wait before the first message for the subscribers, seconds: of every "
+        "topic, or of the camera image and those that come within 3 s of each other",
         minimum=0.0,
         maximum=MAX_DURATION_S,
         expert=True,

@@ -35,6 +35,7 @@ from uncertainty_depth.frames.recording import Topic
 from uncertainty_depth.messages.decoding import SECOND_NS
 
 CLOCK_PERIOD_S = 0.025
+SETTLED_S = 3.0  # after which no further subscriber is expected
 IMAGE_TYPES = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage")
 DEPTH = 10
 CDR_STAMP_END = 12  # bytes
@@ -143,14 +144,26 @@ class BagPublisher:
         self._check_interrupt()
 
     def wait_for_subscribers(self) -> None:
-        """Wait until every topic has a subscriber or the time is up; warn of those without."""
-        self._wait(lambda: not self._unheard(), self._config.wait_for_subscribers)
-        if self._config.wait_for_subscribers and (unheard := self._unheard()):
-            logger.warning(
-                "no subscriber of %s after %g s",
-                ", ".join(unheard),
-                self._config.wait_for_subscribers,
-            )
+        """Wait for the subscribers, or until the time is up; warn of topics without one.
+
+        All are there once every topic has one. Some topics nobody may want: then all are there
+        once none has come for a while, but not before one of a camera image, for which a node
+        loads its model first.
+        """
+        unheard = self._unheard()
+        changed_s = time.monotonic()
+
+        def is_heard() -> bool:
+            nonlocal unheard, changed_s
+            before, unheard = unheard, self._unheard()
+            if unheard != before:
+                changed_s = time.monotonic()
+            has_image = not self._images or not self._images.issubset(unheard)
+            return not unheard or (has_image and time.monotonic() - changed_s >= SETTLED_S)
+
+        self._wait(is_heard, self._config.wait_for_subscribers)
+        if self._config.wait_for_subscribers and unheard:
+            logger.warning("no subscriber of %s", ", ".join(unheard))
 
     def _unheard(self) -> list[str]:
         return [
