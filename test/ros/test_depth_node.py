@@ -155,7 +155,7 @@ def test_an_impossible_quality_of_service_is_one_sentence(start_depth):
 
 
 def test_bad_images_are_counted_by_reason_and_the_next_one_works(graph, start_depth, camera, make):
-    node = start_depth(queue_size=10)
+    node = start_depth()
     depths = graph.inbox(Image, "depth/image_rect")
     driver = camera(node)
     empty, step, encoding, short, depth_image = (make.image(stamp, red()) for stamp in range(5))
@@ -165,9 +165,10 @@ def test_bad_images_are_counted_by_reason_and_the_next_one_works(graph, start_de
     encoding.encoding = "cmyk32"
     short.data = short.data[:-1]
     depth_image.encoding = "16UC1"
-    for message in (empty, step, encoding, short, depth_image):
+    failing = make.image(8, red(66))  # in the network
+    for count, message in enumerate((empty, step, encoding, short, depth_image, failing), start=1):
         driver.publish(message)
-    driver.send(8, 66)  # the network fails
+        graph.until(lambda count=count: sum(dropped(node).values()) == count, "a drop")
     driver.send(9)
     assert stamps(depths.wait()) == [9]
     assert dropped(node) == {
@@ -202,7 +203,7 @@ def test_a_change_that_cannot_be_made_changes_nothing(graph, start_depth):
     for values, reason in (
         ({"frame_budget_ms": 5.0, "samples": 666}, "samples is 666, which fake cannot do"),
         ({"samples": 3, "coverage": 1.0}, "coverage out of range Min: 0.01, Max: 0.99"),
-        ({"samples": 3, "queue_size": 2**31}, "queue_size"),
+        ({"samples": 3, "max_frame_age": -1.0}, "max_frame_age"),
         ({"samples": 3, "cameras": ["front"]}, "cameras is fixed for the life of the node"),
         ({"samples": 3, "model": "other"}, fixed.format("model")),
         ({"samples": 3, "compressed_input": True}, fixed.format("compressed_input")),
@@ -220,7 +221,7 @@ def test_what_is_set_while_inactive_holds_from_the_next_activation_on(graph, sta
     depths = graph.inbox(Image, "depth/image_rect")
     loads = FakePredictor.loads
     node.trigger_deactivate()
-    assert graph.set_parameters(NODE, queue_size=4, samples=3, max_frame_age=0.25).successful
+    assert graph.set_parameters(NODE, samples=3, max_frame_age=0.25).successful
     node.trigger_activate()
     assert FakePredictor.loads == loads
     assert FakePredictor.newest.config == node.config

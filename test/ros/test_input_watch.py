@@ -18,7 +18,7 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 
 from uncertainty_depth.ros import inputs
-from uncertainty_depth.ros.inputs import InputWatch, WatchedInput
+from uncertainty_depth.ros.inputs import Inputs
 from uncertainty_depth.ros.node import GuardedNode
 
 BEST_EFFORT = ReliabilityPolicy.BEST_EFFORT
@@ -37,16 +37,14 @@ class WatchingNode(GuardedNode):
         super().__init__("watching", **options)
         self.gate = threading.Event()
         self.gate.set()
-        self.input = WatchedInput(
-            self,
-            self.health,
+        self.watch = Inputs(self, self.health)
+        self.input = self.watch.subscribe(
             self.message_type,
             self.topic,
             lambda message: self.gate.wait(120),
-            self.depth,
+            depth=self.depth,
             once=self.once,
         )
-        self.watch = InputWatch(self, lambda: (self.input,))
 
     @staticmethod
     def create_executor(context):

@@ -146,7 +146,7 @@ def test_a_zoom_lens_has_the_same_camera_live_and_offline_whatever_comes_first(
     config = SourceConfig(lidar_to_camera=IDENTITY)
     offline = [frame.camera.intrinsics[0, 0] for frame in BagSource(tmp_path / "bag", config)]
 
-    node = start(queue_size=len(ZOOM))
+    node = start()
     sent = graph.inbox(CameraInfo, "depth/camera_info")
     info = graph.publisher(CameraInfo, "camera_info")
     images = graph.publisher(Image, "image")
@@ -172,7 +172,7 @@ def test_a_zoom_lens_has_the_same_camera_live_and_offline_whatever_comes_first(
 def test_images_stop_waiting_for_camera_infos_that_do_not_come_with_them_until_they_do(
     graph, start, make, image, monkeypatch
 ):
-    node = start(queue_size=20)
+    node = start()
     depths = graph.inbox(Image, "depth/image_rect")
     info = graph.publisher(CameraInfo, "camera_info")
     images = graph.publisher(Image, "image")

@@ -63,13 +63,13 @@ def test_every_option_is_declared_and_described(graph, node_class):
 
 def test_overrides_and_integers_where_numbers_are_due(graph):
     node = graph.start(
-        ParametersNode, ["-p", "max_frame_age:=2", "-p", "samples:=3"], queue_size=7
+        ParametersNode, ["-p", "max_frame_age:=2", "-p", "samples:=3"], coverage=0.5
     )
     assert (
         node.parameters.config.max_frame_age,
         node.parameters.config.samples,
-        node.parameters.config.queue_size,
-    ) == (2.0, 3, 7)
+        node.parameters.config.coverage,
+    ) == (2.0, 3, 0.5)
     assert graph.set_parameters(NODE, color_max_depth=30).successful
     assert node.parameters.config.color_max_depth == 30.0
 
@@ -119,22 +119,22 @@ def test_illegal_change_is_refused_with_a_reason_and_nothing_is_applied(graph):
         ({"autostart": 1}, "autostart is 1; expected bool"),
         ({"max_frame_age": -0.5}, "max_frame_age"),
         ({"method": "guessing"}, "method is 'guessing'; expected one of"),
-        ({"color_max_sigma": float("nan")}, "color_max_sigma"),
+        ({"color_max_depth": float("nan")}, "color_max_depth"),
     ):
-        result = graph.set_parameters(NODE, queue_size=5, **values)
+        result = graph.set_parameters(NODE, coverage=0.5, **values)
         assert not result.successful
         assert reason in result.reason
         assert node.parameters.config == DepthNodeConfig()
-        assert node.get_parameter("queue_size").value == 1
+        assert node.get_parameter("coverage").value == 0.95
     assert node.applied == []
 
 
 def test_changes_of_one_request_arrive_together(graph):
     node = graph.start(ParametersNode)
-    assert graph.set_parameters(NODE, samples=4, point_stride=2, queue_size=9).successful
-    assert [
-        (config.samples, config.point_stride, config.queue_size) for config in node.applied
-    ] == [(4, 2, 9)]
+    assert graph.set_parameters(NODE, samples=4, point_stride=2, coverage=0.5).successful
+    assert [(config.samples, config.point_stride, config.coverage) for config in node.applied] == [
+        (4, 2, 0.5)
+    ]
 
 
 def test_whatever_the_node_raises_refuses_the_change_and_is_the_answer(graph):
@@ -144,23 +144,23 @@ def test_whatever_the_node_raises_refuses_the_change_and_is_the_answer(graph):
         (MemoryError("no room"), "MemoryError: no room"),
     ):
         node.refusal = refusal
-        result = graph.set_parameters(NODE, queue_size=5, lidar_to_camera=[0.0] * 6 + [1.0])
+        result = graph.set_parameters(NODE, coverage=0.5, lidar_to_camera=[0.0] * 6 + [1.0])
         assert (result.successful, result.reason) == (False, reason)
         assert node.parameters.config == DepthNodeConfig()
-        assert node.get_parameter("queue_size").value == 1
+        assert node.get_parameter("coverage").value == 0.95
         assert list(node.get_parameter("lidar_to_camera").value) == []
     node.refusal = None
-    assert graph.set_parameters(NODE, queue_size=6).successful  # the executor still runs
+    assert graph.set_parameters(NODE, coverage=0.6).successful  # the executor still runs
 
 
 def test_use_sim_time_does_not_affect_the_config(graph):
     node = graph.start(ParametersNode)
     assert not graph.set_parameters(
-        NODE, use_sim_time="yes", queue_size=3
-    ).successful  # the clock refuses; the queue must not change either
-    assert node.parameters.config.queue_size == 1
+        NODE, use_sim_time="yes", coverage=0.5
+    ).successful  # the clock refuses; the rest must not change either
+    assert node.parameters.config.coverage == 0.95
     assert graph.set_parameters(NODE, use_sim_time=True).successful
-    assert (node.parameters.config.queue_size, node.applied) == (1, [])
+    assert (node.parameters.config.coverage, node.applied) == (0.95, [])
 
 
 @pytest.fixture

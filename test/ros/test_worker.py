@@ -1,11 +1,9 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The bounded queue: what it keeps and drops, its jobs, and its end."""
+"""The newest items: what is kept and dropped, waiting for the rest, and the end."""
 
 from __future__ import annotations
 
 import threading
-
-import pytest
 
 from uncertainty_depth.ros.worker import Worker
 
@@ -29,65 +27,41 @@ class Slow:
 def test_keeps_the_newest_and_counts_the_rest():
     slow = Slow()
     dropped = []
-    worker = Worker(slow, lambda item, reason: dropped.append((item, reason)), capacity=1)
+    worker = Worker(slow, lambda item, reason: dropped.append((item, reason)))
     worker.put(0)
     assert slow.begun.acquire(timeout=DEADLINE_S)
     for item in range(1, 5):
         worker.put(item)
     slow.go.release(2)
-    worker.call(lambda: None).result(DEADLINE_S)
+    assert worker.wait(DEADLINE_S)
     worker.stop()
     assert slow.done == [0, 4]
     assert dropped == [(1, "queue_full"), (2, "queue_full"), (3, "queue_full")]
 
 
-def test_larger_queue_keeps_the_order():
+def test_every_source_has_its_newest_item_processed_with_those_of_the_others():
+    begun = threading.Semaphore(0)
+    go = threading.Semaphore(0)
     done = []
-    worker = Worker(done.append, lambda *_: pytest.fail("nothing may be dropped"), capacity=100)
-    for item in range(100):
-        worker.put(item)
-    worker.call(lambda: None).result(DEADLINE_S)
-    worker.stop()
-    assert done == list(range(100))
 
+    def process(*items):
+        begun.release()
+        assert go.acquire(timeout=DEADLINE_S)
+        done.append(sorted(items))
 
-def test_jobs_run_after_what_was_queued_before_them_and_before_what_came_later():
-    slow = Slow()
-    dropped = []
-    seen = []
-    worker = Worker(slow, lambda item, reason: dropped.append(item), capacity=2)
-    worker.put("in hand")
-    assert slow.begun.acquire(timeout=DEADLINE_S)
-    worker.put("waiting")
-    job = worker.call(lambda: seen.extend(slow.done))
-    worker.put("later")
-    slow.go.release(3)
-    job.result(DEADLINE_S)
-    worker.call(lambda: None).result(DEADLINE_S)
-    worker.stop()
-    assert seen == ["in hand", "waiting"]
-    assert slow.done == ["in hand", "waiting", "later"]
-
-
-def test_jobs_survive_a_full_queue():
-    slow = Slow()
-    worker = Worker(slow, lambda *_: None, capacity=1)
+    worker = Worker(process, lambda *_: None)
     worker.put(0)
-    assert slow.begun.acquire(timeout=DEADLINE_S)
-    worker.put(1)
-    job = worker.call(lambda: list(slow.done))
-    for item in range(2, 9):
-        worker.put(item)  # pushes out what the job waited for
-    slow.go.release(2)
-    assert job.result(DEADLINE_S) == [0]
+    assert begun.acquire(timeout=DEADLINE_S)
+    for item, source in ((1, 0), (2, 1), (3, 1)):
+        worker.put(item, source)
+    assert not worker.wait(0.01), "items are waiting"
+    go.release()
+    assert begun.acquire(timeout=DEADLINE_S)
+    assert not worker.wait(0.01), "items are in hand"
+    go.release()
+    assert worker.wait(DEADLINE_S)
     worker.stop()
-
-
-def test_job_errors_reach_the_caller():
-    worker = Worker(lambda _: None, lambda *_: None)
-    with pytest.raises(ZeroDivisionError):
-        worker.call(lambda: 1 / 0).result(DEADLINE_S)
-    worker.stop()
+    assert done == [[0], [1, 3]]
 
 
 def test_failing_item_is_counted_and_the_next_one_works(caplog):
@@ -99,10 +73,10 @@ def test_failing_item_is_counted_and_the_next_one_works(caplog):
             raise ValueError("bad item")
         done.append(item)
 
-    worker = Worker(process, lambda item, reason: dropped.append((item, reason)), capacity=10)
+    worker = Worker(process, lambda item, reason: dropped.append((item, reason)))
     for item in range(3):
         worker.put(item)
-    worker.call(lambda: None).result(DEADLINE_S)
+        assert worker.wait(DEADLINE_S)
     worker.stop()
     assert done == [0, 2]
     assert dropped == [(1, "failed")]
@@ -126,13 +100,12 @@ def test_stop_finishes_the_item_in_hand_and_drops_the_rest():
         dropped.append((item, reason))
         slow.go.release()
 
-    worker = Worker(slow, drop, capacity=5)
-    for item in range(3):
-        worker.put(item)
+    worker = Worker(slow, drop)
+    worker.put(0)
     assert slow.begun.acquire(timeout=DEADLINE_S)
+    worker.put(1)
     worker.stop()
     assert slow.done == [0]
-    assert dropped == [(1, "shutdown"), (2, "shutdown")]
-    worker.put(3)
-    assert dropped[2:] == [(3, "shutdown")]
-    assert worker.call(lambda: None).cancelled()
+    assert dropped == [(1, "shutdown")]
+    worker.put(2)
+    assert dropped[1:] == [(2, "shutdown")]

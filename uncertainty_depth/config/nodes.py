@@ -158,25 +158,11 @@ class DepthNodeConfig(
         live=True,
     )
     compressed_input: bool = option(False, "subscribe to image/compressed instead of image")
-    queue_size: int = option(
-        1,
-        "number of newest images kept while the network is busy; older ones are dropped and "
-        "counted",
-        minimum=1,
-        maximum=1000,
-    )
 
 
 @dataclass(frozen=True)
 class SigmaNodeConfig(OutputConfig, MeaningConfig, SigmaCorrectionConfig, LifecycleConfig):
     """Parameters of the sigma node."""
-
-    queue_size: int = option(
-        1,
-        "number of newest pairs kept while one is processed; older ones are dropped and counted",
-        minimum=1,
-        maximum=1000,
-    )
 
 
 @dataclass(frozen=True)

@@ -262,24 +262,24 @@ class PredictorConfig(RawPredictorConfig):
 
 @dataclass(frozen=True)
 class ColorConfig:
-    """Colour scales of depth and sigma images; fixed, so that images can be compared."""
+    """Colour scales of depth and sigma images; fixed, so that images can be compared.
+
+    Attributes:
+        color_max_sigma: upper end of sigma's, a tenth of the depth's, metres.
+    """
 
     color_max_depth: float = option(
         10.0,
-        "depth at the upper end of the colour scale, metres",
+        "depth at the upper end of its colour scale, metres; sigma's ends at a tenth of it",
         minimum=0.01,
         maximum=MAX_DEPTH_M,
         expert=True,
         live=True,
     )
-    color_max_sigma: float = option(
-        1.0,
-        "standard deviation at the upper end of the colour scale, metres",
-        minimum=0.001,
-        maximum=MAX_DEPTH_M,
-        expert=True,
-        live=True,
-    )
+
+    @property
+    def color_max_sigma(self) -> float:  # noqa: D102  an attribute
+        return self.color_max_depth / 10
 
 
 @dataclass(frozen=True)

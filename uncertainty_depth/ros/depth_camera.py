@@ -24,7 +24,7 @@ from uncertainty_depth.ros.diagnostics import (
     fail,
 )
 from uncertainty_depth.ros.extrinsics import close as close_extrinsics
-from uncertainty_depth.ros.inputs import QUEUE, InputWatch, WatchedInput
+from uncertainty_depth.ros.inputs import Inputs, WatchedInput
 from uncertainty_depth.ros.lidar_input import LidarInput
 from uncertainty_depth.ros.messages import check_age
 from uncertainty_depth.ros.node import ACTIVE, sub_node
@@ -64,9 +64,9 @@ class DepthCamera:
         self._scope = sub_node(node, name)
         self.info = CameraInfos(self._scope, self.health, "camera_info")
         self.predictions = Predictions(self._scope, self.health)
-        self._inputs: list[WatchedInput] = []
+        self._inputs = Inputs(self._scope, self.health)
+        self._images: WatchedInput | None = None
         self._lidar: LidarInput | None = None
-        self._watch = InputWatch(self._scope, lambda: tuple(self._inputs))
         parts = (node.get_namespace().strip("/"), name, node.get_name())
         self._diagnostics = DiagnosticsPublisher(
             self._scope,
@@ -74,7 +74,7 @@ class DepthCamera:
             lambda: ("received",) if node.state == ACTIVE else (),
             self._facts,
             node.standing,
-            lambda: [*self._watch.problems, *self.predictions.problems()],
+            lambda: [*self._inputs.problems, *self.predictions.problems()],
             "/".join(filter(None, parts)),
         )
 
@@ -85,18 +85,14 @@ class DepthCamera:
             worker: queues the images.
             lidar_range: min and max depth of a model that takes the LiDAR, metres; None for none.
         """
-        node = self._scope
         health = self.health
         config = self._node.config
         self.info.configure(config.distorted_images)
         if lidar_range is not None:
-            self._lidar = LidarInput(node, health, config, lidar_range)
-            self._inputs.append(self._lidar.watched)
+            self._lidar = LidarInput(self._scope, health, self._inputs, config, lidar_range)
         purpose = "rectified images, points and the camera infos of the maps"
-        self._inputs.append(
-            WatchedInput(
-                node, health, CameraInfo, "camera_info", self.info.add, once=True, purpose=purpose
-            )
+        self._inputs.subscribe(
+            CameraInfo, "camera_info", self.info.add, once=True, purpose=purpose
         )
 
         def receive(message: ImageMessage) -> None:
@@ -105,17 +101,13 @@ class DepthCamera:
 
         message_type = CompressedImage if config.compressed_input else Image
         topic = "image/compressed" if config.compressed_input else "image"
-        depth = max(QUEUE, config.queue_size)
-        self._inputs.append(WatchedInput(node, health, message_type, topic, receive, depth))
+        self._images = self._inputs.subscribe(message_type, topic, receive)
 
     def unsubscribe(self) -> None:
         """End all subscriptions."""
-        inputs = self._inputs
-        lidar = self._lidar
-        self._inputs = []
-        self._lidar = None
-        for watched in inputs:
-            watched.close()
+        self._inputs.close()
+        self._images = None
+        lidar, self._lidar = self._lidar, None
         if lidar is not None:
             close_extrinsics(lidar.extrinsics)
 
@@ -196,10 +188,9 @@ class DepthCamera:
             "state": self._node.state,
             "camera_info": self.info.description(),
         }
-        if self._inputs:
-            images = self._inputs[-1]
-            facts["image_publishers"] = self._scope.count_publishers(images.name)
-            facts["image_stamp_age_s"] = f"{images.last_age_s:.3f}"
+        if self._images is not None:
+            facts["image_publishers"] = self._scope.count_publishers(self._images.name)
+            facts["image_stamp_age_s"] = f"{self._images.last_age_s:.3f}"
         failed = self._node.health.counts().get(CALLBACK_FAILED)
         if failed is not None:
             facts[CALLBACK_FAILED] = failed

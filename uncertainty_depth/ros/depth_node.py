@@ -8,7 +8,6 @@ and decodes, rectifies, predicts and publishes.
 from __future__ import annotations
 
 import time
-from concurrent.futures import wait
 from typing import TYPE_CHECKING, Any
 
 from uncertainty_depth.calibration.correction_in_force import FOLLOWED
@@ -101,7 +100,7 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
             raise
         check_budget(predictor.method, config.frame_budget_ms)
         self._batches = Batches(predictor)
-        self._worker = Worker(self._predict, leave_early, sources=len(self.cameras))
+        self._worker = Worker(self._predict, leave_early)
         self._publish_model(config)
         self.get_logger().info(f"{predictor.method} on {predictor.device}, model {config.model}")
 
@@ -137,7 +136,6 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         predictor = self._loaded().predictor
         worker = self._worker
         assert worker is not None  # as there is a model
-        worker.capacity = self.config.queue_size
         lidar_range = None if predictor.sparse_input is None else predictor.depth_range
         for camera in self.cameras:
             camera.subscribe(worker, lidar_range)
@@ -148,7 +146,7 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
             camera.unsubscribe()
             camera.health.leave_all("deactivated")
         if self._worker is not None:
-            wait([self._worker.call(lambda: None)], FINISH_S)
+            self._worker.wait(FINISH_S)
 
     def _free(self) -> None:
         """Unload the model and free its memory."""

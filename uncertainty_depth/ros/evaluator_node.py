@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.clock import Clock, ClockType
-from rclpy.qos import QoSProfile, ReliabilityPolicy
-from rclpy.subscription import Subscription
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
@@ -29,7 +27,7 @@ from uncertainty_depth.ros.diagnostics import LATE_AFTER_S, LOG_EVERY_S, Diagnos
 from uncertainty_depth.ros.evaluator_outputs import EvaluatorOutputs, EvaluatorReports, write_last
 from uncertainty_depth.ros.extrinsics import close as close_extrinsics
 from uncertainty_depth.ros.extrinsics import live_extrinsics
-from uncertainty_depth.ros.inputs import QUEUE, InputWatch, WatchedInput
+from uncertainty_depth.ros.inputs import QUEUE, Inputs
 from uncertainty_depth.ros.live_calibration import LiveCalibration
 from uncertainty_depth.ros.live_scores import (
     CAMERA_INFO,
@@ -42,7 +40,7 @@ from uncertainty_depth.ros.live_scores import (
 )
 from uncertainty_depth.ros.messages import INFO_TOPIC
 from uncertainty_depth.ros.node import ACTIVE, ManagedNode, reason_of, take_down
-from uncertainty_depth.ros.qos import LATCHED_QOS, OUTPUT_QOS, SUBSCRIPTION, overridden
+from uncertainty_depth.ros.qos import LATCHED_QOS, OUTPUT_QOS
 from uncertainty_depth.ros.sigma_messages import (
     PREDICTION,
     held_out_rule,
@@ -79,11 +77,9 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
         self._extrinsics: Extrinsics | None = None
         self._requirements: tuple[Requirement, ...] = ()
         self._model: dict[str, Any] = {}
-        self._inputs: list[WatchedInput] = []
-        self._truth_info: Subscription | None = None
         self._lost_before: dict[str, int] = {}
         self._recent: deque[dict[str, float]] = deque(maxlen=RECENT_FRAMES)
-        self._watch = InputWatch(self, lambda: tuple(self._inputs))
+        self._inputs = Inputs(self, self.health)
         self._diagnostics = DiagnosticsPublisher(
             self, self.health, self._awaited, self._facts, self.standing, self._problems
         )
@@ -114,19 +110,13 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
         for topic in ground_truth_topics(config):
             self._subscribe(Image if config.use_ground_truth_image else PointCloud2, topic)
         if config.use_ground_truth_image:  # its camera info may be missing
-            topic = TRUTH_CAMERA_INFO
-            best_effort = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
-            qos = overridden(self, topic, SUBSCRIPTION, best_effort)
-            receive = partial(self._on_message, topic)
-            self._truth_info = self.create_subscription(CameraInfo, topic, receive, qos)
+            self._subscribe(CameraInfo, TRUTH_CAMERA_INFO, optional=True)
 
-    def _subscribe(self, message_type: type, topic: str, once: bool = False) -> None:
+    def _subscribe(self, message_type: type, topic: str, **options: bool) -> None:
         receive = partial(self._on_message, topic)
         depth = max(QUEUE, self.config.queue_size)
-        self._inputs.append(
-            WatchedInput(
-                self, self.health, message_type, topic, receive, depth, once=once, purpose="scores"
-            )
+        self._inputs.subscribe(
+            message_type, topic, receive, depth=depth, purpose="scores", **options
         )
 
     def _start(self, scores: LiveScores) -> None:
@@ -142,7 +132,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
         Raises:
             SourceError: the report cannot be written; the scores are kept for another try.
         """
-        self._unsubscribe()
+        self._inputs.close()
         if self._scores is not None:  # else the activation failed
             self.get_logger().info(self._finish())
         close_extrinsics(self._extrinsics)
@@ -150,15 +140,6 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
 
     def _free(self) -> None:
         """Do nothing: a run ends with its deactivation."""
-
-    def _unsubscribe(self) -> None:
-        inputs = self._inputs
-        self._inputs = []
-        for watched in inputs:
-            watched.close()
-        if self._truth_info is not None:
-            self.destroy_subscription(self._truth_info)
-            self._truth_info = None
 
     def _finish(self) -> str:
         """End the run: score waiting frames, write the report, return a summary line."""
@@ -317,7 +298,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
     def _problems(self) -> tuple[str, ...]:
         """Return what is wrong with the scores, as sentences; unmet requirements come last."""
         if self._scores is None:
-            return self._watch.problems
+            return self._inputs.problems
         warnings = self._scores.check.warnings()
         apart_s = self._scores.frames.clocks_apart_s
         topics = ground_truth_topics(self.config)
@@ -329,7 +310,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
                 f"{self.config.max_time_difference} s: the clocks are apart (chrony, PTP), or "
                 "messages are lost"
             )
-        return (*self._watch.problems, *warnings, *self._reports.failures)
+        return (*self._inputs.problems, *warnings, *self._reports.failures)
 
     def close(self) -> str:
         """Shut down: score received frames, write the report, return a summary line.

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -92,6 +92,7 @@ class WatchedInput:
         depth: int = QUEUE,
         *,
         once: bool = False,
+        optional: bool = False,
         purpose: str = "",
     ) -> None:
         """Subscribe `receive` to the relative name `topic`.
@@ -104,6 +105,7 @@ class WatchedInput:
             receive: called with each message, on the executor's thread.
             depth: messages that the middleware keeps while the executor is busy.
             once: whether one message is enough, so that later silence is fine.
+            optional: whether silence is fine.
             purpose: what the node needs the topic for, named in warnings.
         """
         self._node = node
@@ -112,6 +114,7 @@ class WatchedInput:
         self.message_type = message_type
         self.topic = topic
         self.once = once
+        self.optional = optional
         self.purpose = purpose
         reliable = QoSProfile(depth=depth, reliability=ReliabilityPolicy.RELIABLE)
         self.qos = overridden(node, topic, SUBSCRIPTION, reliable)
@@ -185,8 +188,8 @@ class WatchedInput:
             self._health.count(f"lost_in_transport.{self.topic}", number)
 
 
-class InputWatch:
-    """Checks a node's inputs once a second and warns of each that is silent, lossy or ahead.
+class Inputs:
+    """A node's inputs, checked once a second; warns of each that is silent, lossy or ahead.
 
     Stamps ahead of the clock are a problem at the second check in a row that finds them. Warnings
     are repeated after half a minute at the earliest.
@@ -195,11 +198,12 @@ class InputWatch:
         problems: what is wrong now, for the diagnostics.
     """
 
-    def __init__(self, node: Node, inputs: Callable[[], Iterable[WatchedInput]]) -> None:
-        """Start checking. `inputs` returns the current ones: a node may change them."""
+    def __init__(self, node: GuardedNode, health: Health) -> None:
+        """Start checking; `health` counts losses."""
         self.problems: tuple[str, ...] = ()
         self._node = node
-        self._inputs = inputs
+        self._health = health
+        self._inputs: list[WatchedInput] = []
         self._start_s = time.monotonic()
         self._warned_s: dict[tuple[str, str], float] = {}
         self._lost: dict[str, int] = {}
@@ -207,12 +211,25 @@ class InputWatch:
         wall_time = Clock(clock_type=ClockType.STEADY_TIME)
         node.create_timer(CHECK_EVERY_S, self.check, clock=wall_time)
 
+    def subscribe(
+        self, message_type: type, topic: str, receive: Callable[[Any], None], **options: Any
+    ) -> WatchedInput:
+        """Subscribe to a topic until `close`; see `WatchedInput`."""
+        watched = WatchedInput(self._node, self._health, message_type, topic, receive, **options)
+        self._inputs.append(watched)
+        return watched
+
+    def close(self) -> None:
+        """End all subscriptions."""
+        while self._inputs:
+            self._inputs.pop().close()
+
     def check(self) -> None:
         """Adapt each input to its publishers, and warn of its problems."""
         sentences: dict[tuple[str, str], str] = {}
         if without_clock(self._node) and time.monotonic() - self._start_s > SILENT_AFTER_S:
             sentences["/clock", "clock"] = no_clock(self._node)
-        for watched in self._inputs():
+        for watched in self._inputs:
             watched.adapt()
             if is_silent(watched):
                 sentences[watched.name, "silence"] = silence(self._node, watched)
@@ -221,7 +238,7 @@ class InputWatch:
             if watched.name in self._ahead and is_ahead(watched):
                 sentences[watched.name, "age"] = future(watched)
             self._lost[watched.name] = watched.lost
-        self._ahead = frozenset(watched.name for watched in self._inputs() if is_ahead(watched))
+        self._ahead = frozenset(watched.name for watched in self._inputs if is_ahead(watched))
         for key, sentence in sentences.items():
             self._warn(key, sentence)
         self.problems = tuple(sentences.values())
@@ -251,7 +268,7 @@ def no_clock(node: Node) -> str:
 
 def is_silent(watched: WatchedInput) -> bool:
     """Return whether nothing arrived for `SILENT_AFTER_S` on an input that should not pause."""
-    is_awaited = not (watched.once and watched.received)
+    is_awaited = not (watched.optional or (watched.once and watched.received))
     return is_awaited and time.monotonic() - watched.last_message_s > SILENT_AFTER_S
 
 

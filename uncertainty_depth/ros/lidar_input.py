@@ -19,7 +19,7 @@ from uncertainty_depth.messages.clouds import lidar_points
 from uncertainty_depth.messages.decoding import SECOND_NS, stamp_ns
 from uncertainty_depth.ros.diagnostics import LOG_EVERY_S, Health
 from uncertainty_depth.ros.extrinsics import live_extrinsics
-from uncertainty_depth.ros.inputs import WatchedInput
+from uncertainty_depth.ros.inputs import Inputs
 from uncertainty_depth.ros.node import GuardedNode
 from uncertainty_depth.sparse_depth import check_sparse_depth
 
@@ -46,14 +46,16 @@ class LidarInput:
         self,
         node: GuardedNode,
         health: Health,
+        inputs: Inputs,
         config: DepthNodeConfig,
         depth_range: tuple[float, ...],
     ) -> None:
         """Subscribe.
 
         Args:
-            node: to subscribe with.
+            node: resolves names, and logs.
             health: counts images whose depth is from the image alone.
+            inputs: to subscribe with.
             config: options at the start.
             depth_range: the model's min and max depth, metres; if depth lies far beyond it, it has
                 other units, and only the image is used.
@@ -64,13 +66,11 @@ class LidarInput:
         self._cloud: PointCloud2 | None = None
         poses = max(1, len(config.lidar_to_camera) // POSE_NUMBERS)  # the first LiDAR is read
         self.extrinsics: Extrinsics = live_extrinsics(node, config, poses, TF_TIMEOUT_S)
-        self.watched = WatchedInput(
-            node,
-            health,
+        self.watched = inputs.subscribe(
             PointCloud2,
             TOPIC,
             self._on_cloud,
-            1,
+            depth=1,
             purpose="the sparse depth that the model takes; without it depth is from the image "
             "alone",
         )

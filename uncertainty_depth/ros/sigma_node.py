@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import time
-from concurrent.futures import wait
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -20,7 +19,7 @@ from uncertainty_depth.predictions.confidence import NONE
 from uncertainty_depth.predictions.interpreter import Interpreter
 from uncertainty_depth.ros.camera_infos import CameraInfos
 from uncertainty_depth.ros.diagnostics import LOG_EVERY_S, DiagnosticsPublisher, fail
-from uncertainty_depth.ros.inputs import InputWatch, WatchedInput
+from uncertainty_depth.ros.inputs import Inputs
 from uncertainty_depth.ros.node import ACTIVE, ManagedNode, take_down
 from uncertainty_depth.ros.predictions import Origin, Predictions
 from uncertainty_depth.ros.worker import Worker
@@ -67,11 +66,10 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
         self._interpreter: Interpreter | None = None
         self._worker: Worker[Pair] | None = None
         self._pairs = ExactPairs(PAIRS_WAITING)
-        self._inputs: list[WatchedInput] = []
-        self._watch = InputWatch(self, lambda: tuple(self._inputs))
+        self._inputs = Inputs(self, self.health)
         self._diagnostics = DiagnosticsPublisher(
             self, self.health, self._awaited, self._facts, self.standing,
-            lambda: [*self._watch.problems, *self._predictions.problems()],
+            lambda: [*self._inputs.problems, *self._predictions.problems()],
         )  # fmt: skip
         self.autostart()
 
@@ -108,7 +106,6 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
         self._worker = Worker(
             partial(self._process, interpreter),
             lambda pair, reason: self.health.leave(pair.frame, f"dropped.{reason}"),
-            config.queue_size,
         )
         self.get_logger().info(f"sigma from {description['confidence_type']}")
 
@@ -117,28 +114,18 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
         sides = [DEPTH, CONFIDENCE] if self._has_confidence() else [DEPTH]
         for side, topic in enumerate(sides):
             receive = partial(self._on_image, side)
-            self._inputs.append(
-                WatchedInput(
-                    self, self.health, Image, topic, receive, PAIRS_WAITING, purpose="sigma"
-                )
-            )
+            self._inputs.subscribe(Image, topic, receive, depth=PAIRS_WAITING, purpose="sigma")
         purpose = "points and the camera infos of the maps"
         add = self._camera_infos.add
-        self._inputs.append(
-            WatchedInput(
-                self, self.health, CameraInfo, CAMERA_INFO, add, once=True, purpose=purpose
-            )
-        )
+        self._inputs.subscribe(CameraInfo, CAMERA_INFO, add, once=True, purpose=purpose)
 
     def _deactivate(self) -> None:
-        inputs, self._inputs = self._inputs, []
-        for watched in inputs:
-            watched.close()
+        self._inputs.close()
         for item in self._pairs.flush():
             self.health.leave(item.item, f"dropped.{UNMATCHED_REASONS[item.side]}")
         self.health.leave_all("deactivated")
         if self._worker is not None:
-            wait([self._worker.call(lambda: None)], FINISH_S)
+            self._worker.wait(FINISH_S)
 
     def _free(self) -> None:
         self._stop_worker()
