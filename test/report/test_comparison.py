@@ -101,7 +101,7 @@ def test_pairing_makes_the_interval_of_a_difference_narrow(compared):
 def test_the_page_needs_no_other_file(compared, tmp_path):
     page = comparison.write(compared, tmp_path, "compare a b").read_text()
     assert not re.findall(r"(?:src|href)=\"(?!data:)", page)
-    assert page.count("data:image/png;base64,") == 8
+    assert page.count("data:image/png;base64,") == 7
     assert "compare a b" in page
     table = json.loads((tmp_path / "compare.json").read_text())
     assert table["common_frames"] == FRAMES

@@ -87,6 +87,17 @@ def test_page_is_self_contained_and_escaped(written):
     assert "bad_image" in page
 
 
+def test_terminal_and_page_write_a_number_in_one_way(written):
+    summary = report.summarize(written[0], CONTEXT)
+    summary["uncertainty"]["coverage_95"] = 0.9426
+    summary["depth"].update(imae=123.7628, bias=-0.00001)
+    for text in (table(summary, {}), render(summary, "", Images({}))):
+        assert "94.3%" in text
+        assert "0.9426" not in text
+        assert "123.8" in text
+        assert "-0.0000" not in text
+
+
 def test_page_shows_geometry_warnings_once_above_the_verdict(tmp_path):
     warning = "the median depth is 3,100 m: the ground truth is in millimetres"
     geometry = {"description": "median depth 3.1e+03 m", "warnings": [warning]}

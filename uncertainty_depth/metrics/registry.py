@@ -101,6 +101,21 @@ class Metric:
         with np.errstate(all="ignore"):
             return self.compute(sums)
 
+    def text(self, value: float, sign: str = "") -> str:
+        """Return a value as every table writes it: coverage in per cent, others in 4 digits or so.
+
+        Args:
+            value: of this metric, or a difference of two.
+            sign: "+" shows the sign of a positive value too.
+        """
+        if "coverage" in self.name:
+            return f"{value:{sign}.1%}"
+        size = abs(value)
+        if not size < 10**5:  # infinite, undefined, or of a scale that is out of the question
+            return f"{value:{sign}.2g}"
+        decimals = 4 if size < 10 else 2 if size < 100 else 1
+        return f"{round(value, decimals) + 0.0:{sign}.{decimals}f}"  # -0.0 + 0.0 is 0.0
+
     def names(self) -> tuple[str, ...]:
         """Return the dotted name of each value."""
         return tuple(f"{self.name}.{group}" for group in self.groups) or (self.name,)
@@ -349,7 +364,7 @@ _DEPTH: tuple[Row, ...] = (
     ("rmse", METRES, LOWER, NOT_NEGATIVE, _root_mean("squared_error"), "rmse",
      "root of the mean squared error", _EIGEN),
     ("rmse_log", "", LOWER, NOT_NEGATIVE, _or_infinite(_root_mean("squared_log")), "rmse_log",
-     "the same of the natural logarithm; infinite if a depth is not positive", _EIGEN),
+     "rmse of the natural logarithm; infinite if a depth is not positive", _EIGEN),
     ("silog", "", LOWER, NOT_NEGATIVE, _or_infinite(_deviation("log")), "silog",
      "deviation of ln d - ln g, without KITTI's factor 100", _EIGEN),
     ("imae", "1/km", LOWER, NOT_NEGATIVE, _or_infinite(_mean("inverse", factor=PER_KM)), "iMAE",

@@ -24,13 +24,21 @@ from uncertainty_depth import atomic, strict
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.figure_bytes import encoded
 from uncertainty_depth.metrics import OnlineMetrics
+from uncertainty_depth.metrics.calibration import of_law
 from uncertainty_depth.metrics.registry import BY_NAME, BY_VALUE, METRICS
 from uncertainty_depth.metrics.state import Block
 from uncertainty_depth.report.bootstrap import REPLICATES, Interval, Resampled, dependence_of
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.frame_plots import number_axis
 from uncertainty_depth.report.model_facts import law_of
-from uncertainty_depth.report.page import base64_text, headline_names, note, render_template, title
+from uncertainty_depth.report.page import (
+    HEADLINE_DEPTH,
+    base64_text,
+    headline_names,
+    note,
+    render_template,
+    title,
+)
 from uncertainty_depth.report.plots import ERROR_LABELS, LOG_STEPS, PLOT_DPI, distances, one_plot
 from uncertainty_depth.report.saved_state import SavedReport, check_same_config
 
@@ -241,7 +249,6 @@ def _notes(
 PAGE = "compare.html"
 TABLE = "compare.json"
 MAX_IMAGES = 3
-HEADLINE_DEPTH = ("depth.abs_rel", "depth.rmse", "depth.a1")
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Of Okabe and Ito; colour-blind readers can tell them apart."""
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (6, 1.5, 1, 1.5)), (0, (1, 1)))
@@ -274,6 +281,7 @@ def write(comparison: Comparison, folder: Path, command: str) -> Path:
         name: base64_text(encoded(figure, PLOT_DPI))
         for name, figure in figures(comparison).items()
     }
+    names = _headline_of(comparison)
     page = render_template(
         "comparison.html.j2",
         names=comparison.names,
@@ -282,7 +290,12 @@ def write(comparison: Comparison, folder: Path, command: str) -> Path:
         blocks=comparison.blocks,
         common=comparison.series.shape[1],
         verdicts=[report.summary["verdict"] for report in comparison.reports],
-        rows=[_cells(row) for row in comparison.rows if not BY_VALUE[row.name].groups],
+        headline=[_cells(row) for row in comparison.rows if row.name in names],
+        rows=[
+            _cells(row)
+            for row in comparison.rows
+            if row.name not in names and not BY_VALUE[row.name].groups
+        ],
         group_rows=[
             _cells(row)
             for row in comparison.rows
@@ -290,7 +303,6 @@ def write(comparison: Comparison, folder: Path, command: str) -> Path:
             and any(math.isfinite(value.value) for value in row.values)
         ],
         plots=plots,
-        worst_by=WORST_BY,
         worst=_worst_tables(comparison),
     )
     atomic.write_text(folder / PAGE, page)
@@ -299,14 +311,14 @@ def write(comparison: Comparison, folder: Path, command: str) -> Path:
 
 def headline(comparison: Comparison) -> list[str]:
     """Return the headline metrics as lines for a terminal."""
-    law = law_of(comparison.reports[0].summary["model"])
-    names = {*HEADLINE_DEPTH, *headline_names(law)}
+    names = _headline_of(comparison)
     table = [("", *comparison.names, "")]
     for row in comparison.rows:
         if row.name in names:
-            cells = [f"{row.values[0].value:.4f}"]
+            written = BY_VALUE[row.name].text
+            cells = [written(row.values[0].value)]
             pairs = zip(row.values[1:], row.differences, strict=True)
-            cells += [f"{value.value:.4f} {_signed(gap)}" for value, gap in pairs]
+            cells += [f"{written(value.value)} {_text(row, gap, '+')}" for value, gap in pairs]
             outcomes = [row.outcome(index) for index in range(len(row.differences))]
             name = row.name.removeprefix("uncertainty.")
             table.append((name, *cells, ", ".join(filter(None, outcomes))))
@@ -317,6 +329,11 @@ def headline(comparison: Comparison) -> list[str]:
         "",
         *_aligned(table),
     ]
+
+
+def _headline_of(comparison: Comparison) -> tuple[str, ...]:
+    law = law_of(comparison.reports[0].summary["model"])
+    return (*HEADLINE_DEPTH, *headline_names(law))
 
 
 def _aligned(table: Sequence[Sequence[str]]) -> list[str]:
@@ -333,13 +350,17 @@ def _cells(row: Row) -> dict[str, Any]:
     metric = BY_VALUE[row.name]
     pairs = zip(row.values[1:], row.differences, strict=True)
     others = [
-        {"value": value.text(4), "gap": _signed(gap), "outcome": row.outcome(index)}
+        {
+            "value": _text(row, value),
+            "gap": _text(row, gap, "+"),
+            "outcome": row.outcome(index),
+        }
         for index, (value, gap) in enumerate(pairs)
     ]
     return {
         "label": row.name if metric.groups else title(metric),
         "note": note(metric),
-        "first": row.values[0].text(4),
+        "first": _text(row, row.values[0]),
         "others": others,
     }
 
@@ -360,8 +381,12 @@ def _worst_tables(comparison: Comparison) -> list[dict[str, Any]]:
     return worst
 
 
-def _signed(gap: Interval, digits: int = 4) -> str:
-    return f"{gap.value:+.{digits}f} ({gap.low:+.{digits}f} to {gap.high:+.{digits}f})"
+def _text(row: Row, interval: Interval, sign: str = "") -> str:
+    value, low, high = (
+        BY_VALUE[row.name].text(number, sign)
+        for number in (interval.value, interval.low, interval.high)
+    )
+    return value if math.isnan(interval.low) else f"{value} ({low} to {high})"
 
 
 def figures(comparison: Comparison) -> dict[str, Figure]:
@@ -390,14 +415,8 @@ def figures(comparison: Comparison) -> dict[str, Figure]:
         axes.set(xlabel="most uncertain pixels removed (%)", ylabel=label)
         axes.set(xlim=(0, 100), ylim=(0, None))
         plots[f"sparsification_{statistic}"] = figure
-    for key, law in (("reliability", "Gaussian"), ("reliability_laplace", "Laplace")):
-        figure, axes = one_plot(f"{law} intervals (grey: calibrated)", PANEL)
-        axes.plot([0, 100], [0, 100], color="#666666", linewidth=0.8)
-        for curve, line in zip(curves, lines, strict=True):
-            axes.plot(100 * curve[key]["levels"], 100 * curve[key]["method"], **line)
-        axes.set(xlabel="confidence level p (%)", ylabel="errors inside the interval (%)")
-        axes.set(xlim=(0, 100), ylim=(0, 100))
-        plots[key] = figure
+    if not any(report.evaluation.without_size for report in comparison.reports):
+        plots["reliability"] = _reliability(comparison, curves, lines)
     n_merci = "n-MeRCI (0 best, 1 no information)"
     for key, quantity, label in (("mae", "MAE", "MAE (m)"), ("n_merci", "n-MeRCI", n_merci)):
         figure, axes = one_plot(f"{quantity} by true distance", PANEL)
@@ -410,9 +429,26 @@ def figures(comparison: Comparison) -> dict[str, Figure]:
     figure, axes = one_plot("Each common frame", PANEL)
     for errors, line in zip(comparison.series, lines, strict=True):
         axes.plot(np.arange(len(errors)), errors, marker=".", markersize=3, linewidth=0.8, **line)
-    axes.set(xlabel="common frame, in the order of the first report", ylabel=WORST_BY)
+    axes.set(xlabel="common frame, in the order of the first report", ylabel="abs_rel")
     axes.set(ylim=(0, None))
     plots["frames"] = figure
     for figure in plots.values():
         figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8)
     return plots
+
+
+def _reliability(
+    comparison: Comparison, curves: Sequence[dict[str, Any]], lines: Sequence[dict[str, Any]]
+) -> Figure:
+    """Return the plot of coverage against level, of each report under its own distribution."""
+    figure, axes = one_plot("Reliability (grey: calibrated)", PANEL)
+    axes.plot([0, 100], [0, 100], color="#666666", linewidth=0.8)
+    for report, curve, line in zip(comparison.reports, curves, lines, strict=True):
+        law = law_of(report.summary["model"])
+        reliability = curve[of_law("reliability", law)]
+        label = f"{line['label']}, {law.title()}"
+        line = {**line, "label": label}
+        axes.plot(100 * reliability["levels"], 100 * reliability["method"], **line)
+    axes.set(xlabel="confidence level p (%)", ylabel="errors inside the interval (%)")
+    axes.set(xlim=(0, 100), ylim=(0, 100))
+    return figure

@@ -46,15 +46,20 @@ DENSE = 0.3  # fraction of pixels with depth above which discs would hide the im
 DENSE_OPACITY = 0.55
 
 
-def frame_plot(example: Example) -> Figure:
-    """Return six panels; sigma and error share one scale, depth and ground truth another."""
+def frame_plot(example: Example, has_size: bool = True) -> Figure:
+    """Return six panels; sigma and error share one scale, depth and ground truth another.
+
+    Args:
+        example: of a report.
+        has_size: whether sigma is in metres; else it has a scale of its own, and no ratio.
+    """
     truth = example.ground_truth_m
     depth = example.prediction.depth_m
     sigma = example.prediction.sigma_m
     error = np.abs(depth - truth)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = error / sigma
-    max_error = max(_percentile(error, 95), _percentile(sigma, 95), 1e-3)
+    max_error = max(_percentile(error, 95), _percentile(sigma, 95) if has_size else 0.0, 1e-3)
     height, width = depth.shape
     columns = 2 if width / height > WIDE else 3
     rows = 6 // columns
@@ -76,9 +81,15 @@ def frame_plot(example: Example) -> Figure:
     errors, ratios = Normalize(0, max_error), Normalize(0, MAX_RATIO)
     _draw(axes[1], thicken(truth), "ground truth (m)", FRAME_DEPTH_COLORS, depths)
     _draw(axes[2], depth, "predicted depth (m)", FRAME_DEPTH_COLORS, depths)
-    _draw(axes[3], sigma, "sigma (m), scale of the error", SIGMA_COLORS, errors)
-    _draw(axes[4], thicken(error), "error (m), scale of sigma", SIGMA_COLORS, errors)
-    _draw(axes[5], thicken(ratio), "error / sigma, white at 2", RATIO_COLORS, ratios)
+    if has_size:
+        _draw(axes[3], sigma, "sigma (m), scale of the error", SIGMA_COLORS, errors)
+        _draw(axes[4], thicken(error), "error (m), scale of sigma", SIGMA_COLORS, errors)
+        _draw(axes[5], thicken(ratio), "error / sigma, white at 2", RATIO_COLORS, ratios)
+    else:
+        ranks = Normalize(_percentile(sigma, 2), _percentile(sigma, 98))
+        _draw(axes[3], sigma, "uncertainty, no unit", SIGMA_COLORS, ranks)
+        _draw(axes[4], thicken(error), "error (m)", SIGMA_COLORS, errors)
+        axes[5].set_axis_off()
     for axis in axes:
         axis.set_xticks([])
         axis.set_yticks([])

@@ -18,14 +18,20 @@ from uncertainty_depth.metrics.calibration import of_law
 from uncertainty_depth.metrics.registry import BY_NAME, METRICS, Metric, baseline_name, flatten
 from uncertainty_depth.report.model_facts import law_of, part_of
 
-CURVES = (
-    "scale",
-    "sparsification_abs_rel",
-    "sparsification_rmse",
-    "sparsification_a1",
-    "by_distance",
-    "n_merci",
+SPARSIFICATION = (
+    "Error of what is left when the most uncertain pixels go. A good sigma falls like the oracle, "
+    "one that knows nothing stays level; the blue area is the AUSE."
 )
+CURVES = {
+    "scale": "Ground truth / depth of each frame: above 1 all of its depth is too short.",
+    "sparsification_abs_rel": SPARSIFICATION,
+    "sparsification_rmse": "",
+    "sparsification_a1": "",
+    "by_distance": "Error, sigma, coverage and n-MeRCI of the pixels at each true distance.",
+    "n_merci": "Mean error bar that covers a fraction of the errors; below 1 is better than a "
+    "constant sigma.",
+}
+"""Plots below the tables, with what each shows."""
 CAPTION = {
     "abs_rel": "depth.abs_rel",
     "rmse (m)": "depth.rmse",
@@ -72,11 +78,13 @@ def render(summary: Mapping[str, Any], command: str, images: Images) -> str:
     warnings = summary["geometry"].get("warnings", [])
     training = dict(part_of(summary["model"], "training"))
     training.pop("median_depth_m", None)  # hundreds of numbers
+    name = summary["model"].get("model")
     settings = {key: summary[key] for key in ("source", "config", "model", "versions")}
     settings["model"] = {**summary["model"], "training": training}
     return render_template(
         "report.html.j2",
-        title=f"{summary['source']}: depth and its uncertainty",
+        title=f"Depth and sigma of {name}" if name else "Depth and its uncertainty",
+        source=summary["source"],
         facts=facts(summary, command),
         verdict=summary["verdict"],
         requirements=summary["requirements"],
@@ -88,8 +96,11 @@ def render(summary: Mapping[str, Any], command: str, images: Images) -> str:
         others=[compared(summary, name) for name in other_names(law)] if scored else [],
         by_distance=by_group(summary, "by_distance.", law) if scored else None,
         by_sigma=by_group(summary, "uncertainty.", law) if scored else None,
-        depth=[
-            (name, text, interval_text(summary, f"depth.{name}")) for name, text in depth(summary)
+        depth=[depth_row(summary, name) for name in HEADLINE_DEPTH] if scored else [],
+        other_depth=[
+            depth_row(summary, f"depth.{name}")
+            for name in summary["depth"]
+            if f"depth.{name}" not in HEADLINE_DEPTH
         ],
         scale=scale_text(summary["scale"]),
         without_size=summary["without_size"],
@@ -101,6 +112,7 @@ def render(summary: Mapping[str, Any], command: str, images: Images) -> str:
         typical=[_frame(frame) for frame in images.typical],
         plots={name: base64_text(data) for name, data in images.plots.items()},
         curves=[name for name in CURVES if name in images.plots],
+        captions=CURVES,
         settings=json.dumps(settings, indent=2),
     )
 
@@ -120,6 +132,7 @@ def facts(summary: Mapping[str, Any], command: str) -> list[tuple[str, str]]:
         camera = "{} x {} pixels, ".format(*summary["camera"]["size"])
         camera += f"focal length {focal[0]:.3f} of the width" if focal else "focal length unknown"
     rows = [
+        ("source", str(summary["source"])),
         ("model", ", ".join(str(name) for name in names if name) if model else "unknown"),
         ("trained on", str(part_of(model, "training").get("source") or "unknown")),
         ("depth range", "{:.3g} to {:.3g} m".format(*depth_range) if depth_range else "unknown"),
@@ -161,6 +174,9 @@ MIN_PIXELS = 100
 """Pixels that a distance needs to have a row."""
 
 
+HEADLINE_DEPTH = ("depth.abs_rel", "depth.mae", "depth.rmse", "depth.a1")
+
+
 def headline_names(law: str) -> tuple[str, ...]:
     """Return the headline metrics: order, size under the given law of the error, n-MeRCI."""
     sizes = (of_law(name, law) for name in ("auce", "coverage_95"))
@@ -190,12 +206,11 @@ def title(metric: Metric) -> str:
 
 def note(metric: Metric) -> str:
     """Return what a metric means, and which value is better."""
-    better = {
-        "": "",
-        "lower": "lower is better",
-        "higher": "higher is better",
-    }
-    text = better.get(str(metric.better), f"best at {metric.better}")
+    if isinstance(metric.better, float):
+        is_share = "coverage" in metric.name
+        text = f"best at {metric.better:.0%}" if is_share else f"best at {metric.better:g}"
+    else:
+        text = f"{metric.better} is better" if metric.better else ""
     return "; ".join(part for part in (metric.meaning, text) if part)
 
 
@@ -223,7 +238,8 @@ def table(summary: Mapping[str, Any], model: Mapping[str, Any]) -> str:
 def interval_text(summary: Mapping[str, Any], name: str) -> str:
     """Return the 95 % interval of a metric as `0.0280 to 0.0345`; empty if it has none."""
     low, high = summary["intervals"].get(name, (math.nan, math.nan))
-    return "" if math.isnan(low) else f"{low:.4f} to {high:.4f}"
+    written = BY_NAME[name].text
+    return "" if math.isnan(low) else f"{written(low)} to {written(high)}"
 
 
 def scale_text(scale: Mapping[str, float]) -> str:
@@ -255,7 +271,17 @@ def scored_maps(model: Mapping[str, Any]) -> str:
 
 def depth(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the depth errors as (name, text)."""
-    return [(name, f"{value:.4f}") for name, value in summary["depth"].items()]
+    return [
+        (name, BY_NAME[f"depth.{name}"].text(value)) for name, value in summary["depth"].items()
+    ]
+
+
+def depth_row(summary: Mapping[str, Any], name: str) -> dict[str, str]:
+    """Return an error of depth as a table row: label, value, interval and note."""
+    metric = BY_NAME[name]
+    value = metric.text(summary["depth"][name.removeprefix("depth.")])
+    interval = interval_text(summary, name)
+    return {"label": title(metric), "text": value, "interval": interval, "note": note(metric)}
 
 
 def compared(summary: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -273,11 +299,11 @@ def compared(summary: Mapping[str, Any], name: str) -> dict[str, Any]:
         pick = max if metric.better == "higher" else min
         best = pick(numbers, default=math.nan)
     cells = [
-        {"text": "" if math.isnan(value) else f"{value:.4f}", "best": value == best}
+        {"text": "" if math.isnan(value) else metric.text(value), "best": value == best}
         for value in values
     ]
     no_unit = summary["without_size"] and metric.is_size
-    cells[0]["text"] = "no unit" if no_unit else f"{values[0]:.4f}"
+    cells[0]["text"] = "no unit" if no_unit else metric.text(values[0])
     interval = interval_text(summary, name)
     return {"label": title(metric), "note": note(metric), "cells": cells, "interval": interval}
 
@@ -305,7 +331,7 @@ def by_group(summary: Mapping[str, Any], prefix: str, law: str) -> tuple[list[st
         cells = []
         for metric in metrics:
             value = values[f"{metric.name}.{group}"]
-            text = f"{value:,}" if metric.unit == "count" else f"{value:.3f}"
+            text = f"{value:,}" if metric.unit == "count" else metric.text(value)
             cells.append("" if math.isnan(value) else text)
         # under_0.5m, 2_3m
         name = group.replace("_", " " if group[0].isalpha() else " to ", 1)

@@ -76,11 +76,12 @@ def draw(evaluation: Evaluation, law: str) -> Images:
     """
     if not evaluation.evaluated:
         return Images({})
-    named = figures(evaluation.metrics.curves(), law)
+    has_size = not evaluation.without_size
+    named = figures(evaluation.metrics.curves(), law, has_size)
     named["timeline"] = timeline_plot(evaluation.metrics, law)
     total = evaluation.metrics.total()
     named["positions"] = positions_plot(total, law)
-    if evaluation.without_size:
+    if not has_size:
         named = {name: plot for name, plot in named.items() if name not in SIZED_PLOTS}
     if total["scales"][0] > 1:
         named["scale"] = scale_plot(evaluation.metrics)
@@ -93,18 +94,27 @@ def draw(evaluation: Evaluation, law: str) -> Images:
             pixels = lidar_overlay(example.image, example.ground_truth_m)
             overlay = encoded_pixels(pixels, "jpeg")
             break
-    return Images(images, overlay, _frames(worst), _frames(typical))
+    return Images(images, overlay, _frames(worst, has_size), _frames(typical, has_size))
 
 
-def _frames(examples: Sequence[Example]) -> list[FrameImage]:
-    return [
-        FrameImage(example.name, example.metrics, encoded(frame_plot(example), FRAME_DPI, "jpeg"))
-        for example in examples
-    ]
+def _frames(examples: Sequence[Example], has_size: bool) -> list[FrameImage]:
+    frames = []
+    for example in examples:
+        plot = encoded(frame_plot(example, has_size), FRAME_DPI, "jpeg")
+        frames.append(FrameImage(example.name, example.metrics, plot))
+    return frames
 
 
-def figures(curves: dict[str, Any], law: str = "gaussian") -> dict[str, Figure]:
-    """Return the plots of `OnlineMetrics.curves` by file name; empty without a pixel."""
+def figures(
+    curves: dict[str, Any], law: str = "gaussian", has_size: bool = True
+) -> dict[str, Figure]:
+    """Return the plots of `OnlineMetrics.curves` by file name; empty without a pixel.
+
+    Args:
+        curves: from `OnlineMetrics.curves`.
+        law: distribution of the error, "gaussian" or "laplace", for the intervals of sigma.
+        has_size: whether sigma is in metres; else it ranks the pixels, and has no coverage.
+    """
     if not curves["pixels"]:
         return {}
     return {
@@ -114,7 +124,7 @@ def figures(curves: dict[str, Any], law: str = "gaussian") -> dict[str, Figure]:
         },
         "n_merci": n_merci_figure(curves),
         "reliability": reliability_figure(curves, law),
-        "by_distance": distance_figure(curves, law),
+        "by_distance": distance_figure(curves, law, has_size),
     }
 
 
@@ -186,13 +196,15 @@ def n_merci_figure(curves: dict[str, Any]) -> Figure:
         axes.plot(100 * curve["alphas"], values, **LINES[name], marker=".", markersize=4)
         plotted_parts.append(values)
     axes.axvline(100 * curves["alpha"], color="#BBBBBB", linewidth=0.8, zorder=0)
+    is_plotted = np.isfinite(plotted_parts).any(axis=0)
+    first = float(100 * curve["alphas"][is_plotted].min()) if is_plotted.any() else 50.0
     plotted = np.concatenate(plotted_parts)
     plotted = plotted[np.isfinite(plotted)]
     typical = float(np.percentile(plotted, 85)) if plotted.size else 1.0  # no value at a pole
     axes.set(
         xlabel="alpha: fraction of the pixels covered (%)",
         ylabel="n-MeRCI (0 best, 1 no information)",
-        xlim=(0, 100),
+        xlim=(min(50.0, first), 100),
         ylim=(0, max(1.2, min(1.2 * typical, 5.0))),
     )
     figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8)
@@ -233,18 +245,23 @@ def reliability_figure(curves: dict[str, Any], law: str = "gaussian") -> Figure:
     return figure
 
 
-def distance_figure(curves: dict[str, Any], law: str = "gaussian") -> Figure:
+def distance_figure(
+    curves: dict[str, Any], law: str = "gaussian", has_size: bool = True
+) -> Figure:
     """Return the plot of error, sigma, bias, coverage and n-MeRCI against the true distance."""
     figure = Figure(figsize=(SIZE[0], SIZE[1] * 1.5), layout="constrained")
-    panels = figure.subplots(3, 1, sharex=True, height_ratios=(2, 1, 1))
+    heights = (2, 1, 1) if has_size else (2, 1)
+    panels = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
     curve = curves["by_distance"]
     middle, enough = distances(curve)
-    style(panels[0], f"By distance, where there are {MIN_PIXELS} pixels")
+    style(panels[0], f"By distance, of {MIN_PIXELS} pixels or more")
     lines = {
         "mae": {"color": "#D55E00", "label": "mean error"},
         "sigma": {"color": LINES["method"]["color"], "label": "mean sigma"},
         "bias": {"color": "#009E73", "label": "bias", "linestyle": (0, (5, 1.5))},
     }
+    if not has_size:
+        del lines["sigma"]
     for name, line in lines.items():
         panels[0].plot(middle, np.where(enough, curve[name], np.nan), **line, marker=".")
     panels[0].axhline(0, color="#666666", linewidth=0.8)
@@ -252,15 +269,17 @@ def distance_figure(curves: dict[str, Any], law: str = "gaussian") -> Figure:
     panels[0].legend(frameon=False, fontsize=8)
     coverage = curve[of_law("coverage_95", law)]
     color = LINES["method"]["color"]
-    panels[1].plot(middle, np.where(enough, 100 * coverage, np.nan), color=color, marker=".")
-    panels[1].axhline(95, color="#666666", linewidth=0.8, linestyle=(0, (4, 3)))
-    panels[1].set(ylabel=f"coverage of 95%\n({law})", ylim=(None, 102))
-    panels[2].plot(middle, np.where(enough, curve["n_merci"], np.nan), color=color, marker=".")
-    panels[2].axhline(1, **{**LINES["constant"], "label": None})
-    panels[2].set(ylabel="n-MeRCI", ylim=(0, None), xlabel="true depth (m)")
+    if has_size:
+        panels[1].plot(middle, np.where(enough, 100 * coverage, np.nan), color=color, marker=".")
+        panels[1].axhline(95, color="#666666", linewidth=0.8, linestyle=(0, (4, 3)))
+        panels[1].set(ylabel=f"coverage of 95%\n({law.title()})", ylim=(None, 102))
+    last = panels[-1]
+    last.plot(middle, np.where(enough, curve["n_merci"], np.nan), color=color, marker=".")
+    last.axhline(1, **{**LINES["constant"], "label": None})
+    last.set(ylabel="n-MeRCI", ylim=(0, None), xlabel="true depth (m)")
     if enough.any():  # an axis without data has no logarithmic scale
-        panels[2].set_xscale("log")
-        number_axis(panels[2].xaxis, LOG_STEPS)
+        last.set_xscale("log")
+        number_axis(last.xaxis, LOG_STEPS)
     for axes in panels[1:]:
         style(axes, "")
     return figure
@@ -283,8 +302,10 @@ def scale_plot(metrics: OnlineMetrics) -> Figure:
     axes.axhline(float(np.nanmedian(scales)), color=SIGMA_COLOR, linewidth=0.8)
     axes.set(ylabel="ground truth / depth", xlabel="frame")
     axes.set_yscale("log")
+    low, high = axes.get_ylim()
+    axes.set_ylim(min(low, 0.9), max(high, 1.1))  # else 0.998 and 1.002 are the whole axis
     number_axis(axes.yaxis, LOG_STEPS)
-    style(axes, f"Scale before alignment, and the median{per_point}")
+    style(axes, f"Scale of each frame, and their median{per_point}")
     return figure
 
 
@@ -313,7 +334,7 @@ def timeline_plot(metrics: OnlineMetrics, law: str) -> Figure:
         fraction.axhline(level, color=color, linewidth=0.8, linestyle=(0, (4, 3)))
         place = {"color": color, "transform": fraction.transAxes, "va": "center"}
         fraction.text(1.005, level / 100, f"{level}%", **place)
-    fraction.set(ylabel=f"coverage (%), {law}", ylim=(0, 102), xlabel="frame")
+    fraction.set(ylabel=f"coverage (%), {law.title()}", ylim=(0, 102), xlabel="frame")
     fraction.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     style(metres, f"Over time{per_point}")
     style(fraction, "")
@@ -330,7 +351,7 @@ def positions_plot(sums: Sums, law: str) -> Figure:
     max_error = float(np.nanmax(error)) if np.isfinite(error).any() else 1.0
     maps = (
         ("Mean error by position (m)", error, SIGMA_COLORS, 0, max_error),
-        (f"Coverage of the 95% interval (%), {law}", coverage, COVERAGE_COLORS, 90, 100),
+        (f"Coverage of the 95% interval (%), {law.title()}", coverage, COVERAGE_COLORS, 90, 100),
     )
     for axes, (title, values, colors, low, high) in zip(figure.subplots(2, 1), maps, strict=True):
         image = axes.imshow(values, cmap=colors, vmin=low, vmax=high, aspect="auto")
