@@ -21,6 +21,7 @@ ConfigT = TypeVar("ConfigT")
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 LIVE = "may change while the node runs"
 """Shown for `live` parameters; all others are set while the node is not active."""
+METAVARS: dict[type, str] = {int: "N", float: "NUMBER", str: "NAME"}
 MAX_METAVAR = 60
 """Longer lists of choices stand in the help, not beside the flag."""
 NUMBERED = ":N"
@@ -218,7 +219,7 @@ def add_arguments(parser: argparse.ArgumentParser, config_class: type) -> None:
             "default": argparse.SUPPRESS,
             "help": _help(field),
         }
-        metavar = scalar.__name__.upper()
+        metavar = "TOPIC" if field.name.endswith("_topic") else METAVARS.get(scalar, "")
         if scalar is bool:
             group.add_argument(flag, action=argparse.BooleanOptionalAction, **shared)
         elif isinstance(field.default, tuple):
@@ -229,7 +230,7 @@ def add_arguments(parser: argparse.ArgumentParser, config_class: type) -> None:
             metavar = f"{{{','.join(choices)}}}"
             if len(metavar) > MAX_METAVAR:
                 metavar = "NAME"
-                shared["help"] += f": {', '.join(_choices(field))}"
+                shared["help"] += f"; one of {', '.join(_choices(field))}"
             if any(choice.endswith(NUMBERED) for choice in choices):  # checked with the config
                 group.add_argument(flag, metavar=metavar, **shared)
             else:
@@ -272,7 +273,8 @@ def add_expert_argument(parser: argparse.ArgumentParser, config_classes: Sequenc
         action=SetOption,
         metavar="NAME=VALUE",
         default=argparse.SUPPRESS,
-        help=f"an expert option, repeatable: {', '.join(sorted(owners))}",
+        help="an expert option, repeatable, of those under `All options` in the documentation: "
+        f"{', '.join(sorted(owners))}",
     )
 
 

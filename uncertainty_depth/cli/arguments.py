@@ -332,7 +332,7 @@ SIGNATURES: dict[str, Signature] = {
             ),
         ),
         (SourceConfig,),
-        "my_bag --output my_bag.png",
+        "my_bag",
     ),
     "play": Signature(
         (
@@ -377,7 +377,9 @@ def build_parser(
     """Return the parser; the help of each command is the docstring of its function."""
     parser = argparse.ArgumentParser(
         "uncertainty-depth",
-        description="Monocular depth with its standard deviation, and scores of both.",
+        description="Monocular depth with its standard deviation (sigma), and scores of both.",
+        epilog="Begin with `uncertainty-depth info my_bag`, then `uncertainty-depth evaluate "
+        "my_bag --model indoor --output report`. COMMAND --help begins with an example.",
     )
     parser.add_argument("--version", action="version", version=__version__)
     subparsers = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")

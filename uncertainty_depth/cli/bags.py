@@ -48,7 +48,7 @@ def convert(arguments: argparse.Namespace) -> None:
 
 
 def info(arguments: argparse.Namespace) -> None:
-    """Describe a source and plot its depth on its image, or describe a model folder."""
+    """Show what a source holds and whether its depth fits its image; or describe a model."""
     from uncertainty_depth.frames.bag import BagSource
     from uncertainty_depth.frames.source import open_source
 
@@ -141,7 +141,7 @@ def _check_geometry(source: Source, plot: Path) -> None:
 
 
 def play(arguments: argparse.Namespace) -> None:
-    """Publish a bag into ROS 2 if there is no `ros2 bag play`."""
+    """Publish a bag into ROS 2, if there is no `ros2 bag play`."""
     from uncertainty_depth.ros.player import play as play_bag
 
     def tell(played: Played) -> None:

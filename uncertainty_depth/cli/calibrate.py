@@ -70,7 +70,7 @@ class Task:
 
 
 def calibrate(arguments: argparse.Namespace) -> None:
-    """Fit a map to sigma and write it if it improves the scores of held-out frames."""
+    """Give sigma the right size on your data; kept only if frames left out agree."""
     from uncertainty_depth.frames.source import has_recorded
 
     topics = from_arguments(PredictionTopics, arguments)

@@ -48,7 +48,7 @@ MAX_NAMED_FAILURES = 3
 
 
 def evaluate(arguments: argparse.Namespace) -> None:
-    """Score a model, or recorded predictions, on every frame of sources, and write a report."""
+    """Score depth and sigma against LiDAR, and write a report that begins with a verdict."""
     from uncertainty_depth.report import report
     from uncertainty_depth.report.requirements import requirements_of
 
@@ -249,7 +249,7 @@ def _report_on_all(
 
 
 def compare(arguments: argparse.Namespace) -> None:
-    """Compare reports frame by frame: one table, curves over each other, one HTML page."""
+    """Compare reports on the frames that they share: what is better, by how much, how surely."""
     from uncertainty_depth.report import comparison, report
     from uncertainty_depth.report.saved_state import read_report
 
@@ -265,7 +265,7 @@ def compare(arguments: argparse.Namespace) -> None:
 
 
 def merge(arguments: argparse.Namespace) -> None:
-    """Fold reports of one model into one report over all their frames, exactly."""
+    """Join reports of one model into one report over all their frames."""
     from uncertainty_depth.report import report
     from uncertainty_depth.report.requirements import requirements_of
     from uncertainty_depth.report.saved_state import merge as merge_reports
@@ -282,7 +282,7 @@ def merge(arguments: argparse.Namespace) -> None:
 
 
 def view(arguments: argparse.Namespace) -> None:
-    """Show the frames of a source with depth, sigma, errors and scores in the viewer rerun."""
+    """Show frames with depth, sigma, errors and scores in the viewer rerun."""
     from uncertainty_depth.records import Skipped
     from uncertainty_depth.report.evaluation import Evaluation
     from uncertainty_depth.report.model_facts import law_of

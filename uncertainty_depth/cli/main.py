@@ -28,20 +28,21 @@ from uncertainty_depth.extras import missing_in
 Command = Callable[[argparse.Namespace], None]
 
 COMMANDS: dict[str, Command] = {
-    "train": train,
-    "wrap": wrap,
+    "info": info,
     "evaluate": evaluate,
     "compare": compare,
     "merge": merge,
-    "predict": predict,
     "calibrate": calibrate,
+    "train": train,
+    "wrap": wrap,
+    "predict": predict,
+    "view": view,
+    "play": play,
+    "convert": convert,
     "export": export,
     "familiarity": familiarity,
-    "convert": convert,
-    "info": info,
-    "play": play,
-    "view": view,
 }
+"""In the order in which a newcomer meets them."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
