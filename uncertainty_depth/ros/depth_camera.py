@@ -54,6 +54,7 @@ class DepthCamera:
         health: counts the outcomes of its images.
         info: its camera info.
         predictions: publishes depth and sigma.
+        standing: see `ManagedNode.standing`.
     """
 
     def __init__(self, node: DepthNode, name: str, index: int) -> None:
@@ -68,15 +69,8 @@ class DepthCamera:
         self._images: WatchedInput | None = None
         self._lidar: LidarInput | None = None
         parts = (node.get_namespace().strip("/"), name, node.get_name())
-        self._diagnostics = DiagnosticsPublisher(
-            self._scope,
-            self.health,
-            lambda: ("received",) if node.state == ACTIVE else (),
-            self._facts,
-            node.standing,
-            lambda: [*self._inputs.problems, *self.predictions.problems()],
-            "/".join(filter(None, parts)),
-        )
+        self.standing = node.standing
+        self._diagnostics = DiagnosticsPublisher(self._scope, self, "/".join(filter(None, parts)))
 
     def subscribe(self, worker: Worker[Arrival], lidar_range: tuple[float, ...] | None) -> None:
         """Subscribe to images and their camera info, and to the LiDAR if the model takes it.
@@ -183,7 +177,16 @@ class DepthCamera:
             self.fail(message, error)
             return None
 
-    def _facts(self) -> dict[str, object]:
+    def awaited(self) -> tuple[str, ...]:
+        """Return the counters that should keep growing."""
+        return ("received",) if self._node.state == ACTIVE else ()
+
+    def problems(self) -> list[str]:
+        """Return sentences on what is wrong with inputs and correction."""
+        return [*self._inputs.problems, *self.predictions.problems()]
+
+    def facts(self) -> dict[str, object]:
+        """Return facts about the camera and its model for the diagnostics."""
         facts: dict[str, object] = {
             "state": self._node.state,
             "camera_info": self.info.description(),

@@ -208,7 +208,7 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         if predictor.sparse_input is not None:
             description["held_out_fraction"] = config.held_out_fraction
         for camera in self.cameras:
-            camera.predictions.maps.publish_model(description)
+            camera.predictions.publish_model(description)
 
     def facts(self) -> dict[str, object]:
         """Return facts about model and device for the diagnostics."""

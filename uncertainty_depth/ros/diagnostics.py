@@ -10,6 +10,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from typing import Protocol
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
@@ -256,37 +257,36 @@ def _silence(name: str, age_s: float) -> str:
     return f"nothing {event} yet" if np.isinf(age_s) else f"nothing {event} for {age_s:.1f} s"
 
 
+class Diagnosed(Protocol):
+    """A node, or one of its cameras.
+
+    Attributes:
+        health: its counters.
+    """
+
+    health: Health
+
+    def awaited(self) -> Sequence[str]:
+        """Return the counters that should keep growing, see `problem`."""
+
+    def facts(self) -> Mapping[str, object]:
+        """Return further values to publish: device, samples, queue and the like."""
+
+    def standing(self) -> tuple[bytes, str] | None:
+        """Return level and message if the node is not at work, else None."""
+
+    def problems(self) -> Sequence[str]:
+        """Return sentences on further problems, each with what to do."""
+
+
 class DiagnosticsPublisher:
     """Publishes a node's health at 1 Hz of wall time: a stopped /clock cannot hide it."""
 
-    def __init__(
-        self,
-        node: Node,
-        health: Health,
-        awaited: Callable[[], Sequence[str]],
-        facts: Callable[[], Mapping[str, object]],
-        standing: Callable[[], tuple[bytes, str] | None],
-        problems: Callable[[], Sequence[str]] = tuple,
-        name: str = "",
-    ) -> None:
-        """Start publishing.
-
-        Args:
-            node: the diagnosed node.
-            health: its counters.
-            awaited: returns the counters that should keep growing, see `problem`.
-            facts: returns further values to publish: device, samples, queue and the like.
-            standing: returns level and message if the node is not at work, else None.
-            problems: returns sentences on further problems, each with what to do.
-            name: the status's name; empty for the node's name.
-        """
+    def __init__(self, node: Node, diagnosed: Diagnosed, name: str = "") -> None:
+        """Start publishing; the status is called `name`, or else as the node."""
         self._node = node
         self._name = name or node.get_fully_qualified_name().lstrip("/")
-        self._health = health
-        self._awaited = awaited
-        self._facts = facts
-        self._standing = standing
-        self._problems = problems
+        self._diagnosed = diagnosed
         self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
         clock = Clock(clock_type=ClockType.STEADY_TIME)
         node.create_timer(PERIOD_S, self.publish, clock=clock)
@@ -299,20 +299,21 @@ class DiagnosticsPublisher:
 
     def status(self) -> DiagnosticStatus:
         """Return the node's level, message, counters, rates, ages and durations."""
-        rates = self._health.rates()
-        awaited = self._awaited()
-        level, sentence = self._standing() or problem(
-            self._health, rates, awaited, self._problems()
+        diagnosed = self._diagnosed
+        health = diagnosed.health
+        rates = health.rates()
+        awaited = diagnosed.awaited()
+        level, sentence = diagnosed.standing() or problem(
+            health, rates, awaited, diagnosed.problems()
         )
-        values = {name: str(count) for name, count in sorted(self._health.account().items())}
+        values = {name: str(count) for name, count in sorted(health.account().items())}
         values |= {f"{name}_rate_hz": f"{rate:.2f}" for name, rate in sorted(rates.items())}
-        values |= {f"{name}_age_s": f"{self._health.age(name):.3f}" for name in awaited}
-        percentiles_ms = self._health.percentiles_ms()
-        values |= {name: f"{value:.1f}" for name, value in percentiles_ms.items()}
+        values |= {f"{name}_age_s": f"{health.age(name):.3f}" for name in awaited}
+        values |= {name: f"{value:.1f}" for name, value in health.percentiles_ms().items()}
         if (resources := resources_of()) is not None:
             values["memory_mib"] = f"{resources.memory_mib:.0f}"
             values["threads"] = str(resources.threads)
-        values |= {name: str(value) for name, value in self._facts().items()}
+        values |= {name: str(value) for name, value in diagnosed.facts().items()}
         return DiagnosticStatus(
             level=level,
             name=self._name,

@@ -80,9 +80,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
         self._lost_before: dict[str, int] = {}
         self._recent: deque[dict[str, float]] = deque(maxlen=RECENT_FRAMES)
         self._inputs = Inputs(self, self.health)
-        self._diagnostics = DiagnosticsPublisher(
-            self, self.health, self._awaited, self._facts, self.standing, self._problems
-        )
+        self._diagnostics = DiagnosticsPublisher(self, self)
         self.create_service(Trigger, "~/reset", partial(_answer, self._reset))
         self.create_service(Trigger, "~/save", partial(_answer, self._save))
         self.create_subscription(String, "depth/model", self._on_model, LATCHED_QOS)
@@ -272,12 +270,13 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
         counts = self.health.counts().items()
         return {name: count for name, count in counts if name.startswith(("dropped.", "lost_"))}
 
-    def _awaited(self) -> tuple[str, ...]:
+    def awaited(self) -> tuple[str, ...]:
+        """Return the counters that should keep growing."""
         inputs = (DEPTH, SIGMA, *ground_truth_topics(self.config))
         names = (*(f"received.{topic}" for topic in inputs), "evaluated")
         return names if self.state == ACTIVE else ()
 
-    def _facts(self) -> dict[str, object]:
+    def facts(self) -> dict[str, object]:
         """Return the diagnostics' content beside the counters.
 
         received = evaluated + skipped + dropped + waiting, counted in frames.
@@ -295,7 +294,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
                 facts[f"recent_{name.split('.', 1)[1]}"] = f"{mean:.3f}"
         return facts | self._calibration.facts() | self._reports.verdict
 
-    def _problems(self) -> tuple[str, ...]:
+    def problems(self) -> tuple[str, ...]:
         """Return what is wrong with the scores, as sentences; unmet requirements come last."""
         if self._scores is None:
             return self._inputs.problems

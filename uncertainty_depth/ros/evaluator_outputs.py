@@ -14,7 +14,7 @@ from copy import deepcopy
 from pathlib import Path
 
 import numpy as np
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticArray
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ from uncertainty_depth.report.report import Context, metrics_with_intervals
 from uncertainty_depth.report.requirements import FAIL, outcome
 from uncertainty_depth.report.verdict import facts, judge
 from uncertainty_depth.ros.live_scores import Scored
-from uncertainty_depth.ros.messages import image_message
+from uncertainty_depth.ros.messages import image_message, status_message
 from uncertainty_depth.ros.qos import OUTPUT_QOS
 
 FRAME = "frame"
@@ -109,12 +109,9 @@ class EvaluatorOutputs:
 
     def _publish_metrics(self, group: str, metrics: Mapping[str, float]) -> None:
         if self._arrays.get_subscription_count():
-            values = [
-                KeyValue(key=key, value=repr(float(value))) for key, value in metrics.items()
-            ]
-            name = self._node.get_fully_qualified_name().lstrip("/")
-            status = DiagnosticStatus(name=f"{name}: {group}", message=group, values=values)
-            self._arrays.publish(DiagnosticArray(header=self._last_header, status=[status]))
+            name = f"{self._node.get_fully_qualified_name().lstrip('/')}: {group}"
+            values = {key: repr(float(value)) for key, value in metrics.items()}
+            self._arrays.publish(status_message(self._last_header, name, group, values))
 
 
 def figure_pixels(figure: Figure) -> NDArray[np.uint8]:

@@ -1,10 +1,9 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Publishers of depth and sigma, and of maps derived from them while someone subscribes."""
+"""Publishers of what is derived from depth and sigma while someone subscribes."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from functools import partial
 from operator import attrgetter
 from typing import Any
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image, PointCloud2
-from std_msgs.msg import Header, String
+from std_msgs.msg import Header
 
 from uncertainty_depth.config import OutputConfig
 from uncertainty_depth.gating import SigmaProducts
@@ -23,7 +22,7 @@ from uncertainty_depth.messages.compressed import FORMAT, encode_compressed_dept
 from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.report.images import DEPTH_COLORS, SIGMA_COLORS, color_scales, colorize
 from uncertainty_depth.ros.messages import camera_info_message, image_message, points_message
-from uncertainty_depth.ros.qos import LATCHED_QOS, OUTPUT_QOS
+from uncertainty_depth.ros.qos import OUTPUT_QOS
 
 MAPS: dict[str, Callable[[DepthPrediction], NDArray[np.float32]]] = {
     "depth": attrgetter("depth_m"),
@@ -46,46 +45,6 @@ SCALES = "color_scales/image"
 """The legend of the color images."""
 QUANTIZATION = {"depth": 100.0, "uncertainty": 10.0}
 """Depth and sigma, metres, at which neighbouring codes of compressedDepth are 1 metre apart."""
-
-
-class MapOutputs:
-    """Publishes maps with their camera, and a latched description of their model."""
-
-    def __init__(self, node: Node, maps: Sequence[str] = tuple(MAPS)) -> None:
-        """Create the publishers of these `MAPS`."""
-        self._images = {
-            name: node.create_publisher(Image, f"{name}/image_rect", OUTPUT_QOS) for name in maps
-        }
-        self._infos = [
-            node.create_publisher(CameraInfo, f"{name}/camera_info", OUTPUT_QOS) for name in maps
-        ]
-        self._model = node.create_publisher(String, "depth/model", LATCHED_QOS)
-
-    def publish(self, prediction: DepthPrediction, header: Header, camera: Camera | None) -> None:
-        """Publish the maps and their camera under the camera image's header.
-
-        Args:
-            prediction: maps of shape (H, W).
-            header: of the camera image.
-            camera: of the maps; None, no camera info is published.
-        """
-        if camera is not None:  # first: a subscriber of maps then has their camera info
-            info = camera_info_message(camera, header)
-            for publisher in self._infos:
-                publisher.publish(info)
-        for name, publisher in self._images.items():
-            publisher.publish(image_message(MAPS[name](prediction), header))
-
-    def publish_model(self, description: Mapping[str, Any]) -> None:
-        """Publish the description of the model as JSON, to later subscribers too."""
-        self._model.publish(String(data=json.dumps(description)))
-
-    def facts(self) -> dict[str, object]:
-        """Return the number of subscribers of each map, for the diagnostics."""
-        return {
-            f"{name}_subscribers": publisher.get_subscription_count()
-            for name, publisher in self._images.items()
-        }
 
 
 class DerivedOutputs:

@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from numpy.typing import NDArray
 from rclpy.node import Node
-from std_msgs.msg import Header
+from sensor_msgs.msg import CameraInfo, Image
+from std_msgs.msg import Header, String
 
 from uncertainty_depth.calibration.correction_in_force import CorrectionInForce
 from uncertainty_depth.calibration.half_widths import HalfWidths
@@ -21,8 +23,15 @@ from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.messages.decoding import stamp_ns
 from uncertainty_depth.records import DepthPrediction, SampleRange
 from uncertainty_depth.ros.diagnostics import LOG_EVERY_S, Health, views_of_published_maps
-from uncertainty_depth.ros.messages import CALIBRATION_TOPIC, INFO_TOPIC, age_s, status_message
-from uncertainty_depth.ros.outputs import MAPS, DerivedOutputs, MapOutputs
+from uncertainty_depth.ros.messages import (
+    CALIBRATION_TOPIC,
+    INFO_TOPIC,
+    age_s,
+    camera_info_message,
+    image_message,
+    status_message,
+)
+from uncertainty_depth.ros.outputs import MAPS, DerivedOutputs
 from uncertainty_depth.ros.qos import LATCHED_QOS, OUTPUT_QOS
 from uncertainty_depth.ros.sigma_messages import (
     ESTIMATE,
@@ -53,15 +62,17 @@ class Origin(NamedTuple):
 
 
 class Predictions:
-    """Corrects a camera's predictions, and publishes them, and how each was made.
-
-    Attributes:
-        maps: publishers of depth, sigma and the model's description.
-    """
+    """Corrects a camera's predictions, and publishes them, their model, and how each was made."""
 
     def __init__(self, node: Node, health: Health, maps: Sequence[str] = tuple(MAPS)) -> None:
         """Create the publishers, of these `MAPS`."""
-        self.maps = MapOutputs(node, maps)
+        self._maps = {
+            name: node.create_publisher(Image, f"{name}/image_rect", OUTPUT_QOS) for name in maps
+        }
+        self._camera_infos = [
+            node.create_publisher(CameraInfo, f"{name}/camera_info", OUTPUT_QOS) for name in maps
+        ]
+        self._model = node.create_publisher(String, "depth/model", LATCHED_QOS)
         self._derived = DerivedOutputs(node)
         self._node = node
         self._health = health
@@ -91,7 +102,7 @@ class Predictions:
             frame: as it was counted in `health`.
             header: of the camera image.
             prediction: the node's own maps.
-            camera: of the maps; None if unknown.
+            camera: of the maps; None, no camera info is published.
             origin: what they were made with.
             config: the parameters in use.
             start_s: start of the frame's processing, by `time.perf_counter`.
@@ -112,7 +123,11 @@ class Predictions:
         self._last = info
         # before the maps: the evaluator then has it when they come
         self._info.publish(status_message(header, PREDICTION, "", info_values(info)))
-        self.maps.publish(corrected, header, camera)
+        if camera is not None:  # first: a subscriber of maps then has their camera info
+            for publisher in self._camera_infos:
+                publisher.publish(camera_info_message(camera, header))
+        for name, publisher in self._maps.items():
+            publisher.publish(image_message(MAPS[name](corrected), header))
         health.leave(frame)
         health.duration("latency", age_s(self._node, header) * 1e3)
         health.duration("processing", (time.perf_counter() - start_s) * 1e3)
@@ -126,22 +141,30 @@ class Predictions:
 
         return publish_views
 
+    def publish_model(self, description: Mapping[str, Any]) -> None:
+        """Publish the description of the model as JSON, to later subscribers too."""
+        self._model.publish(String(data=json.dumps(description)))
+
     def problems(self) -> list[str]:
         """Return what the diagnostics warn of."""
         return [self._correction.warning] if self._correction.warning else []
 
     def facts(self) -> dict[str, object]:
-        """Return facts for the diagnostics: samples used, and the correction in force."""
+        """Return facts for the diagnostics: subscribers, samples, and the correction in force."""
+        subscribers: dict[str, object] = {
+            f"{name}_subscribers": publisher.get_subscription_count()
+            for name, publisher in self._maps.items()
+        }
         last = self._last
         if last is None:
-            return self.maps.facts()
+            return subscribers
         in_force = last.in_force
         unfamiliarity = last.unfamiliarity
         extra = {} if unfamiliarity is None else {"unfamiliarity": f"{unfamiliarity:.2f}"}
         if in_force.scale_sigma is not None:
             extra["scale_sigma"] = f"{in_force.scale_sigma:.3f}"
         return {
-            **self.maps.facts(),
+            **subscribers,
             **extra,
             "samples_used": f"{last.samples.count} of {last.passes}",
             "calibration": in_force.source,

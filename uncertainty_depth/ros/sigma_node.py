@@ -67,10 +67,7 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
         self._worker: Worker[Pair] | None = None
         self._pairs = ExactPairs(PAIRS_WAITING)
         self._inputs = Inputs(self, self.health)
-        self._diagnostics = DiagnosticsPublisher(
-            self, self.health, self._awaited, self._facts, self.standing,
-            lambda: [*self._inputs.problems, *self._predictions.problems()],
-        )  # fmt: skip
+        self._diagnostics = DiagnosticsPublisher(self, self)
         self.autostart()
 
     def _configure(self) -> None:
@@ -101,7 +98,7 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
             **interpreter.half_widths.to_mapping(),
             **({} if guarantee is None else {"frame_guarantee": guarantee.sentence()}),
         }
-        self._predictions.maps.publish_model(description)
+        self._predictions.publish_model(description)
         self._interpreter = interpreter
         self._worker = Worker(
             partial(self._process, interpreter),
@@ -177,7 +174,12 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
             return
         publish_views()
 
-    def _awaited(self) -> tuple[str, ...]:
+    def problems(self) -> list[str]:
+        """Return sentences on what is wrong with inputs and correction."""
+        return [*self._inputs.problems, *self._predictions.problems()]
+
+    def awaited(self) -> tuple[str, ...]:
+        """Return the counters that should keep growing."""
         topics = (DEPTH, CONFIDENCE) if self._has_confidence() else (DEPTH,)
         names = (*(f"received.{topic}" for topic in topics), "processed")
         return names if self.state == ACTIVE else ()
@@ -187,7 +189,8 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
         interpreter = self._interpreter
         return interpreter is None or interpreter.config.confidence_type != NONE
 
-    def _facts(self) -> dict[str, object]:
+    def facts(self) -> dict[str, object]:
+        """Return facts about sigma for the diagnostics."""
         interpreter = self._interpreter
         sigma = {} if interpreter is None else {"sigma": interpreter.sigma_name}
         return {"state": self.state, **sigma, **self._predictions.facts()}
