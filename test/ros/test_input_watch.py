@@ -10,12 +10,12 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
-from diagnostic_msgs.msg import DiagnosticArray
 from rcl_interfaces.msg import Log
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
+from std_msgs.msg import Float64
 
 from uncertainty_depth.ros import inputs
 from uncertainty_depth.ros.inputs import Inputs
@@ -155,9 +155,10 @@ def test_a_warning_of_a_wrong_remap_suggests_the_right_one(graph, impatient, war
     assert "FASTDDS_BUILTIN_TRANSPORTS" in warning
 
 
-def test_what_the_nodes_publish_is_not_offered_as_a_camera(graph, impatient, warnings):
-    graph.node.create_publisher(Image, "evaluator_node/error/image", 10)
-    graph.node.create_publisher(DiagnosticArray, "evaluator_node/metrics", 10)
+@pytest.mark.parametrize("evaluator", ["evaluator_node", "judge"])  # __node:=judge
+def test_what_the_nodes_publish_is_not_offered_as_a_camera(graph, impatient, warnings, evaluator):
+    graph.node.create_publisher(Image, f"{evaluator}/error/image", 10)
+    graph.node.create_publisher(Float64, f"{evaluator}/metrics/ause_rmse", 10)
     driver = graph.rclpy.create_node("driver", context=graph.context)
     driver.create_publisher(Image, "camera/picture", 10)
     graph.start(WatchingNode)

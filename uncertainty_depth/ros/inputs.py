@@ -31,8 +31,8 @@ SILENT_AFTER_S = 3.0
 REPEAT_AFTER_S = 30.0
 CLOCK_TOLERANCE_S = 0.1
 SUGGESTIONS = 3
-OWN_TOPICS = ("/depth/model", "_node/metrics")
-"""One of which each node of this package publishes."""
+OWN_TOPICS = ("/depth/model", "/metrics/ause_rmse")
+"""One of which each node of this package publishes, whatever its name."""
 TRANSPORTS = "FASTDDS_BUILTIN_TRANSPORTS"
 
 
