@@ -165,7 +165,7 @@ def test_zero_uncertainty_logs_a_warning(tmp_path, caplog, write_model):
             write_model(tmp_path, head="none"),
             PredictorConfig(method="deterministic", device="cpu"),
         ).predict(random_image())
-    assert "predicts zero uncertainty everywhere" in caplog.text
+    assert "predicts zero uncertainty for a black image" in caplog.text
     assert (found.sigma_m == 0.0).all()
 
 

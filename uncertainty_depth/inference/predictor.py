@@ -213,8 +213,8 @@ class Predictor:
         )
         if not sigma_m.any():
             logger.warning(
-                "%s predicts zero uncertainty everywhere; expected dropout in the network and "
-                "samples > 1, a variance head, or the method tta",
+                "%s predicts zero uncertainty for a black image; if it does for yours too: sigma "
+                "takes dropout and samples > 1, a variance head, or the method tta",
                 self.method,
             )
         elif is_lone_member and "epistemic" not in self._estimator.components(config):
