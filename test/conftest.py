@@ -66,18 +66,6 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-@pytest.fixture
-def curves_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Write what the plot of a training shows: drawing it takes longer than a short training."""
-    from uncertainty_depth import atomic
-    from uncertainty_depth.training import member_run
-
-    def write(folder: Path, name: str, history: object, saved_epochs: object) -> None:
-        atomic.write_text(folder / f"{name}.png", repr((history, saved_epochs)))
-
-    monkeypatch.setattr(member_run, "write_plot", write)
-
-
 @pytest.fixture(scope="session", autouse=True)
 def no_plots() -> Iterator[None]:
     """Write reports without their plots, which take longer than what most tests are about."""

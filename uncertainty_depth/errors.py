@@ -39,10 +39,6 @@ class RequirementError(UncertaintyDepthError):
     exit_code = 3
 
 
-class TrainingError(UncertaintyDepthError):
-    """A process ended before its network was trained; the training can be resumed."""
-
-
 class MessageError(UncertaintyDepthError):
     """A message cannot be used; its frame is counted as skipped and the run continues."""
 

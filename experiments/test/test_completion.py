@@ -37,7 +37,6 @@ def finished(nyu_like, tmp_path_factory):
     folder = tmp_path_factory.mktemp("completion")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(completion, "QUICK", TINY)
-        patch.setattr("uncertainty_depth.training.member_run.write_plot", lambda *_: None)
         completion.run(folder / "output", 1, True, nyu_like.parent)
     return folder
 

@@ -30,7 +30,6 @@ from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.report.evaluation import evaluate
-from uncertainty_depth.training import member_run
 from uncertainty_depth.training import run as training_run
 from uncertainty_depth.training.plan import make_plan
 
@@ -47,8 +46,6 @@ def run(nyu_like, tiny_settings):
     """Run the experiment in miniature."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(nyu, "QUICK", tiny_settings)
-        # A picture takes most of the time of so small a training.
-        patch.setattr(member_run, "write_plot", lambda *_: None)
         yield lambda output: nyu.run(output, 1, True, nyu_like.parent)
 
 

@@ -318,5 +318,5 @@ def source() -> ListSource:
 
 
 @pytest.fixture(autouse=True)
-def quick(one_thread: None, curves_as_text: None) -> None:
+def quick(one_thread: None) -> None:
     """For every test of this folder."""

@@ -73,7 +73,7 @@ def more_frames() -> ListSource:
 
 
 @pytest.fixture(autouse=True)
-def quick(one_thread: None, curves_as_text: None) -> None:
+def quick(one_thread: None) -> None:
     """For every test of this folder."""
 
 

@@ -96,29 +96,12 @@ def test_dying_at_any_write_of_two_members_loses_nothing(
         assert content(train(source, folder, network, training, resume=True)) == whole, write
 
 
-def test_a_training_may_be_resumed_by_another_number_of_processes(
-    small, make, tmp_path: Path
-) -> None:
-    folder = make(small, tmp_path / "model", "multi_inits")
-    source, network, training = small
-    assert (
-        train(
-            source,
-            folder,
-            network,
-            replace(training, method="multi_inits", processes=2),
-            resume=True,
-        )
-        == folder
-    )
-
-
 def test_a_training_of_before_an_option_was_invented_is_complete(
     small, make, tmp_path: Path
 ) -> None:
     folder = make(small, tmp_path / "model", "multi_epochs")
     described = json.loads((folder / "model.json").read_text())
-    for name in ("members", "distill", "processes"):
+    for name in ("members", "distill"):
         del described["training"]["options"][name]
     (folder / "model.json").write_text(json.dumps(described))
     source, network, training = small

@@ -200,17 +200,9 @@ class TrainingConfig:
         minimum=0,
         maximum=MAX_SEED,
     )
-    processes: int = option(
-        1,
-        "number of networks of an ensemble trained in parallel, each in its own process, spread "
-        "over the GPUs; 0 uses one per GPU",
-        minimum=0,
-        maximum=1024,
-        expert=True,
-    )
     device: str = option(
         "auto",
-        "device to train on, cuda:1 for the second GPU; auto uses every GPU there is",
+        "device to train on, cuda:1 for the second GPU; auto: the GPU if there is one",
         choices=DEVICES,
     )
     max_frames: int = option(

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Files written after every epoch of a network's training: checkpoint, table and plot.
+"""Files written after every epoch of a network's training: checkpoint and table.
 
 What a model's networks share is in `model.json`. No random state is stored: every epoch draws from
 generators seeded by the option `seed` and the epoch's number.
@@ -14,9 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
@@ -24,7 +21,6 @@ from torch.optim.swa_utils import AveragedModel
 
 from uncertainty_depth import atomic, strict
 from uncertainty_depth.errors import ModelError
-from uncertainty_depth.figure_bytes import encoded
 from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.strict import FormatError
 
@@ -177,49 +173,3 @@ def write_table(folder: Path, name: str, history: Sequence[dict[str, float]]) ->
         values = [f"{row[name]:.6g}" for name in names]
         lines.append(",".join([str(epoch), *values]))
     atomic.write_text(folder / f"{name}.csv", "\n".join(lines) + "\n")
-
-
-def write_plot(
-    folder: Path, name: str, history: Sequence[dict[str, float]], saved_epochs: Sequence[int]
-) -> None:
-    """Write NAME.png: loss, abs_rel and rmse by epoch, counted from 1.
-
-    `saved_epochs`, counted from 0, are those whose weights are saved; they are marked.
-    """
-    figure = Figure(figsize=(12, 3.6), layout="constrained")
-    loss, abs_rel, rmse = figure.subplots(1, 3)
-    _plot(
-        loss,
-        "loss",
-        history,
-        {"train_loss": "training", "validation_loss": "validation"},
-        saved_epochs,
-    )
-    _plot(abs_rel, "absolute relative error", history, {"abs_rel": "validation"}, saved_epochs)
-    _plot(rmse, "RMSE (m)", history, {"rmse": "validation"}, saved_epochs)
-    atomic.write_bytes(folder / f"{name}.png", encoded(figure, 100))
-
-
-def _plot(
-    axes: Axes,
-    title: str,
-    history: Sequence[dict[str, float]],
-    lines: dict[str, str],
-    saved_epochs: Sequence[int],
-) -> None:
-    epochs = range(1, len(history) + 1)
-    for key, label in lines.items():
-        axes.plot(epochs, [row[key] for row in history], marker=".", label=label)
-    last = next(reversed(lines))
-    axes.plot(
-        [epoch + 1 for epoch in saved_epochs],
-        [history[epoch][last] for epoch in saved_epochs],
-        "o",
-        mfc="none",
-        color="black",
-        label="weights saved",
-    )
-    axes.set(title=title, xlabel="epoch")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.grid(alpha=0.3)
-    axes.legend()

@@ -9,7 +9,6 @@ import zlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,6 @@ from uncertainty_depth.sparse_depth import SparseInput
 logger = logging.getLogger(__name__)
 
 VALIDATION_BLOCKS = 5
-FILES = (".images.npy", ".depths_m.npy")
 
 
 @dataclass
@@ -44,7 +42,7 @@ class TrainingFrames:
         images: per frame (h, w, 3) uint8, RGB.
         depths_m: per frame (h, w) float16, metres, NaN for unknown. Half precision rounds by at
             most 0.05 %. They are a canonical camera's depths if there is one.
-        cameras: per frame the camera at the source's size; empty if the frames were mapped.
+        cameras: per frame the camera at the source's size.
         canonical: relative focal length of the canonical camera; 0 for none.
         skipped: number of the source's records that gave no training frame, by reason.
     """
@@ -88,21 +86,6 @@ class TrainingFrames:
         depths = torch.from_numpy(np.stack([self.depths_m[index] for index in indices]))
         depths = upload(depths, device)
         return images, depths[:, None].float()
-
-    def save(self, folder: Path) -> None:
-        """Write all pixels to files in `folder` for other processes to map into memory."""
-        frames: tuple[Sequence[NDArray[Any]], ...] = (self.images, self.depths_m)
-        for name, arrays in zip(FILES, frames, strict=True):
-            file = np.lib.format.open_memmap(
-                folder / name, "w+", arrays[0].dtype, (len(arrays), *arrays[0].shape)
-            )
-            for index, array in enumerate(arrays):
-                file[index] = array
-
-    @classmethod
-    def mapped(cls, folder: Path) -> TrainingFrames:
-        """Return the frames that `save` wrote, mapped read-only and shared by all processes."""
-        return cls(*(np.load(folder / name, mmap_mode="r") for name in FILES))
 
     def fingerprint(self) -> str:
         """Return a checksum of all pixels; a resumed training must read the same frames."""

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import math
 from collections.abc import Sequence
@@ -27,9 +26,9 @@ from uncertainty_depth.network.deployment import has_bfloat16
 from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.network.encoder import TransformersModel
 from uncertainty_depth.training import checkpoint, record, schedule
-from uncertainty_depth.training.checkpoint import CURVES, History, write_plot, write_table
+from uncertainty_depth.training.checkpoint import CURVES, History, write_table
 from uncertainty_depth.training.epoch import batches_per_epoch, train_epoch, validate
-from uncertainty_depth.training.frames import FILES, TrainingFrames
+from uncertainty_depth.training.frames import TrainingFrames
 from uncertainty_depth.training.plan import Member, served
 
 logger = logging.getLogger(__name__)
@@ -94,18 +93,13 @@ def load_encoder_weights(backbone: TransformersModel, path: Path) -> None:
     backbone.load_state_dict({name: tensors[name].to(expected[name].dtype) for name in expected})
 
 
-HALF_WRITTEN = (
-    ".*.partial",
-    *(f".*.{ending}.[0-9]*" for ending in ("json", "safetensors", "csv", "png")),
-)
+HALF_WRITTEN = tuple(f".????????.*.{ending}" for ending in ("json", "safetensors", "csv"))
 """The names that files have while they are written; other hidden files are the user's."""
 
 
 @dataclass(frozen=True)
 class ModelRun:
-    """State shared by all ensemble members.
-
-    Each member's progress is in its checkpoint; members may be trained in separate processes.
+    """State shared by all ensemble members; each member's progress is in its checkpoint.
 
     Attributes:
         folder: the model folder.
@@ -133,10 +127,6 @@ class ModelRun:
         """Return the path of a member's checkpoint."""
         return self.folder / f"{self.named(checkpoint.NAME, number)}.safetensors"
 
-    def log(self, number: int) -> Path:
-        """Return the path of the log of a member's own process."""
-        return self.folder / f"{self.plan[number].name}.log"
-
     def unfinished(self) -> list[int]:
         """Return the numbers of the members that are not trained yet."""
         return [
@@ -161,19 +151,12 @@ class ModelRun:
     def finish(self) -> None:
         """Complete `model.json` and remove all temporary files."""
         self.describe(self.histories(), finished=True)
-        clean(self.folder, self.plan)
+        clean(self.folder)
 
 
-def clean(folder: Path, plan: Sequence[Member]) -> None:
-    """Remove checkpoints, logs, the lock, shared frames and partly written files."""
-    names = [
-        f"{checkpoint.NAME}*.safetensors",
-        *(f"{member.name}.log" for member in plan),
-        ".lock",
-        *FILES,
-        *HALF_WRITTEN,
-    ]
-    for name in names:
+def clean(folder: Path) -> None:
+    """Remove checkpoints and partly written files."""
+    for name in (f"{checkpoint.NAME}*.safetensors", *HALF_WRITTEN):
         for path in list(folder.glob(name)):
             path.unlink(missing_ok=True)
 
@@ -238,12 +221,6 @@ class MemberRun:
             while not schedule.is_finished(self.errors, self.training):
                 self.one_epoch(bar)
             bar.total = bar.n
-        write_plot(
-            self.model.folder,
-            self.curves,
-            self.history,
-            schedule.saved_epochs(self.errors, self.training),
-        )
         checkpoint.close(self.checkpoint, self.history)
         if schedule.plateau(self.errors, self.training.patience) is None:
             logger.warning(
@@ -282,10 +259,7 @@ class MemberRun:
             abs_rel=f"{errors['abs_rel']:.3f}",
             rmse=f"{errors['rmse']:.3f} m",
         )
-        # Other processes wait to write `model.json`; the kernel unlocks it if this one dies.
-        with (model.folder / ".lock").open("w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            self._save(epoch)
+        self._save(epoch)
 
     def _start(self) -> None:
         if not self.member.start:

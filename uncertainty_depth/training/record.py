@@ -75,10 +75,6 @@ def median_depth(depths_m: Sequence[NDArray[np.floating]]) -> list[list[float | 
     ]
 
 
-FREE = {"processes"}
-"""Options that may differ between the original run and --resume."""
-
-
 @dataclass(frozen=True)
 class OriginalRun:
     """Record of a training, finished or not.
@@ -132,7 +128,7 @@ def read_original(folder: Path) -> OriginalRun:
 
 def refuse_other_options(original: dict[str, Any], options: dict[str, Any], folder: Path) -> None:
     """Raise `ConfigError` for the first option that differs from the original run."""
-    for name in sorted(options.keys() - FREE):  # an option that is gone makes no difference
+    for name in sorted(options):  # an option that is gone makes no difference
         original_value = original.get(name)
         value = options.get(name)
         if value != original_value:

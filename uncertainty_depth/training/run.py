@@ -42,10 +42,8 @@ def train(
 ) -> Path:
     """Train the networks of a method on a source and write the model folder `output`.
 
-    After a kill at any moment, a call with `resume` continues after each network's last finished
-    epoch. On the CPU the result is bit for bit the same for any number of processes with the same
-    number of threads each. A script that uses several processes must call this under `if __name__
-    == "__main__":`, as always with multiprocessing: each process imports it.
+    After a kill at any moment, a call with `resume` continues after the last finished epoch. On
+    the CPU the result is bit for bit the same.
 
     Args:
         source: read once; frames without any depth are counted and left out.
@@ -65,8 +63,6 @@ def train(
             resumed training's source.
         ModelError: a backbone or the model to distill cannot be used, a checkpoint is damaged, or
             `output` holds something other than a training.
-        TrainingError: a process of several ended before its network was trained; the other
-            networks are.
     """
     check(training)
     check_network(network)
@@ -74,7 +70,7 @@ def train(
     plan = make_plan(network, training)
     before = _before(output, {**to_mapping(network), **to_mapping(training)}, resume)
     if before is not None and before.finished:
-        clean(output, plan)
+        clean(output)
         logger.info("the training in %s is complete", output)
         return output
     with torch.random.fork_rng():  # a damaged encoder is reported before training
@@ -97,18 +93,8 @@ def train(
     model = ModelRun(output, plan, frames, indices, held_out, device, described)
     with torch.random.fork_rng():
         create(model)
-        numbers = model.unfinished()
-        has_all_gpus = device.type == "cuda" and device.index is None
-        gpus = torch.cuda.device_count() if has_all_gpus else 1
-        independent = sum(plan[number].targets is None for number in numbers)
-        processes = min(training.processes or gpus, independent)
-        if processes > 1:
-            from uncertainty_depth.training.side_by_side import train_side_by_side
-
-            train_side_by_side(model, numbers, processes)
-        else:
-            for number in numbers:
-                MemberRun(model, number).run()
+        for number in model.unfinished():
+            MemberRun(model, number).run()
         model.finish()
         try:
             add_familiarity(output, frames, training.device)
