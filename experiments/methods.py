@@ -20,11 +20,11 @@ import torch
 from torch import Tensor
 
 from experiments import deep_dropout, learned_error
+from experiments.augmented_views import AugmentedViews
 from experiments.perturbed_features import FeatureNoise, InferenceDropout
 from uncertainty_depth.config import (
     METHODS,
     TRAINED_METHODS,
-    TRAINING_FREE_METHODS,
     UNTRAINED_METHODS,
     NetworkConfig,
     TrainingConfig,
@@ -112,7 +112,12 @@ ESTIMATORS |= {
 }
 for names in (METHODS, TRAINED_METHODS):
     names.extend([SELF_TEACHING, MULTI_NETWORKS, learned_error.NAME])
-TRAINING_FREE = {"inference_dropout": InferenceDropout, "feature_noise": FeatureNoise}
-for names in (METHODS, TRAINING_FREE_METHODS, UNTRAINED_METHODS):
+TRAINING_FREE = {
+    "tta": AugmentedViews,
+    "inference_dropout": InferenceDropout,
+    "feature_noise": FeatureNoise,
+}
+"""They run on the last network of any model, whatever it was trained for."""
+for names in (METHODS, UNTRAINED_METHODS):
     names.extend(TRAINING_FREE)
 ESTIMATORS.update(TRAINING_FREE)

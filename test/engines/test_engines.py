@@ -4,24 +4,19 @@
 import importlib.util
 import io
 import itertools
-import json
 import sys
 
 import numpy as np
 import pytest
 import torch
 
-from uncertainty_depth.cli import main as cli
-from uncertainty_depth.config import TRAINING_FREE_METHODS, NetworkConfig, PredictorConfig
-from uncertainty_depth.engines.export import export
+from uncertainty_depth.config import NetworkConfig, PredictorConfig
 from uncertainty_depth.engines.runtimes import is_installed
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.model_folder.writing import create, set_members, write_member
 from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.records import Observation, SampleRange
-from uncertainty_depth.uncertainty.mc_dropout import SeededDropout
-from uncertainty_depth.uncertainty.noise import CPU, frame_streams
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 CONFIG = PredictorConfig(samples=5, seed=3, device="cpu")
@@ -159,43 +154,3 @@ def test_an_engine_that_is_missing_is_named_with_what_to_type(models, monkeypatc
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ConfigError, match=r"pip install '\.\[openvino\]'"):
         Predictor(models["multi_epochs"], PredictorConfig(engine="openvino", device="cpu"))
-
-
-@pytest.mark.parametrize("method", TRAINING_FREE_METHODS)
-def test_a_method_that_changes_the_network_runs_in_torch_alone(models, method, tmp_path):
-    sentence = f"method is '{method}'.*graphs of onnx.* are fixed; expected engine torch"
-    with pytest.raises(ConfigError, match=sentence):
-        Predictor(models["multi_epochs"], engine_config("onnxruntime", method=method))
-    with pytest.raises(ConfigError, match=sentence):
-        export(models["multi_epochs"], tmp_path, method)
-
-
-@pytest.mark.parametrize("method", ["mc_dropout", "multi_epochs"])
-def test_exported_files_run_as_their_description_says(models, references, method, tmp_path):
-    onnxruntime = pytest.importorskip("onnxruntime")
-    assert cli.main(["export", str(models[method]), str(tmp_path)]) == 0
-    description = json.loads((tmp_path / "graphs.json").read_text())
-    pixels = (IMAGE / np.float32(255)).transpose(2, 0, 1)[None]
-    assert list(pixels.shape) == description["image"]["shape"]
-    streams = frame_streams(CONFIG, STAMP, range(CONFIG.samples), CPU)
-    noise = {}
-    for number, each in enumerate(description["noise"]):
-        drawn = SeededDropout(each["rate"]).noise(streams, _channels_first(each))
-        noise[f"noise_{number}"] = drawn.numpy()
-    depths = []
-    for member in description["members"]:
-        trunk, branches = (
-            onnxruntime.InferenceSession(tmp_path / member[half]) for half in ("trunk", "branches")
-        )
-        shared = dict(zip(member["shared"], trunk.run(None, {"image": pixels}), strict=True))
-        results = branches.run(member["outputs"], shared | noise)
-        depths.append(results[0][:, 0])
-    expected = references[method].depth_m
-    found = np.concatenate(depths).mean(axis=0)
-    np.testing.assert_allclose(found, expected, rtol=1e-4)
-    assert len(list(tmp_path.glob("trunk*"))) == 1
-
-
-def _channels_first(noise):
-    _, height, width, channels = noise["shape"]
-    return channels, height, width

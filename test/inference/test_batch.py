@@ -60,7 +60,7 @@ def assert_close(one: DepthPrediction, other: DepthPrediction) -> None:
     assert one.unfamiliarity == pytest.approx(other.unfamiliarity, rel=RTOL)
 
 
-METHODS = ["mc_dropout", "multi_epochs", "deterministic", "tta"]
+METHODS = ["mc_dropout", "multi_epochs", "deterministic"]
 
 
 @pytest.mark.parametrize("method", METHODS)

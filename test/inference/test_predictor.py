@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 from uncertainty_depth.calibration.sigma_map import affine
 from uncertainty_depth.config import (
     COMPONENTS,
-    TRAINING_FREE_METHODS,
     PredictorConfig,
 )
 from uncertainty_depth.errors import ConfigError, MessageError, ModelError
@@ -286,45 +285,6 @@ def test_a_canonical_model_scales_depth_and_sigma_by_the_cameras_focal_length(
     long_lens = predictor.predict(image, STAMP, Camera(120, 90, intrinsics))
     np.testing.assert_allclose(long_lens.depth_m, 2 * canonical.depth_m, rtol=1e-5)
     np.testing.assert_allclose(long_lens.sigma_m, 2 * canonical.sigma_m, rtol=1e-5)
-
-
-@pytest.mark.parametrize("method", TRAINING_FREE_METHODS)
-@pytest.mark.parametrize("trained_for", ["multi_inits", "deterministic"])
-def test_a_method_without_training_serves_any_model(method, trained_for, tmp_path, write_model):
-    head = "none" if trained_for == "deterministic" else "laplace"
-    folder = write_model(tmp_path / "model", head, method=trained_for, dropout=0.0)
-    config = PredictorConfig(method=method, component="epistemic", device="cpu", samples=3)
-    predictor = Predictor(folder, config)
-    image = np.random.default_rng(0).integers(0, 256, (48, 64, 3), dtype=np.uint8)
-    found = predictor.predict(image, STAMP)
-    assert predictor.calibration_key == f"{method} epistemic"
-    assert predictor.passes == 3
-    assert (found.sigma_m > 0).mean() > 0.9
-    again = Predictor(folder, config).predict(image, STAMP)
-    assert np.array_equal(found.sigma_m, again.sigma_m)
-
-
-def test_a_calibration_at_another_number_of_views_is_refused(model, tmp_path):
-    method, option, then, now = ("tta", "samples", 8, 2)
-    folder = tmp_path / "model"
-    shutil.copytree(model, folder)
-    config = PredictorConfig(method=method, device="cpu")
-    assert Predictor(folder, config).describe()[option] == then
-    set_calibration(folder, method, affine(0.0, 3.0), {option: then})
-    predictor = Predictor(folder, config)
-    assert predictor.describe()["calibration"] == "affine"
-    other = replace(config, **{option: now})
-    words = (
-        f"{option} is {now}, but the calibration of {method} .* fitted at {then}, .*calibrate` "
-        f"with {option} {now}"
-    )
-    with pytest.raises(ConfigError, match=words):
-        predictor.config = other
-    with pytest.raises(ConfigError, match=words):
-        Predictor(folder, other)
-    assert Predictor(folder, replace(other, calibrated=False)).describe()[option] == now
-    without_head = replace(other, component="epistemic")
-    assert Predictor(folder, without_head).describe()["calibration"] == "raw sigma"
 
 
 def test_a_calibration_of_samples_otherwise_related_is_not_served_silently(

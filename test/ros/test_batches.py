@@ -9,9 +9,9 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from test.ros.conftest import FakePredictor, red
 from uncertainty_depth.config import PredictorConfig
-from uncertainty_depth.errors import ConfigError, MessageError
+from uncertainty_depth.errors import MessageError
 from uncertainty_depth.records import Observation, SampleRange
-from uncertainty_depth.ros.batches import Batches, check_budget
+from uncertainty_depth.ros.batches import Batches
 
 CPU = RuntimeError("[enforce fail at alloc_cpu.cpp:75] DefaultCPUAllocator: can't allocate memory")
 GPU = RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB.\nGPU 0 has ...")
@@ -46,13 +46,6 @@ def test_other_failures_are_not_tried_again():
     predictor = Failing(RuntimeError("shapes do not match"))
     assert predict(predictor) is predictor.error
     assert predictor.tried == 1
-
-
-def test_a_budget_is_refused_where_fewer_passes_are_another_sigma():
-    with pytest.raises(ConfigError, match="frame_budget_ms is 50, but the sigma of tta"):
-        check_budget("tta", 50.0)
-    check_budget("tta", 0.0)
-    check_budget("mc_dropout", 50.0)
 
 
 def test_a_budget_is_for_the_batch_and_memory_that_runs_out_halves_it():

@@ -232,7 +232,7 @@ def test_what_is_set_while_inactive_holds_from_the_next_activation_on(graph, sta
     node.trigger_deactivate()
     for values, reason in (
         ({"method": "multi_epochs"}, "fake has no snapshots"),
-        ({"method": "tta", "samples": 13}, "MemoryError: no room for a network"),
+        ({"method": "mc_dropout", "samples": 13}, "MemoryError: no room for a network"),
     ):
         assert graph.set_parameters(NODE, **values).successful
         node.trigger_activate()

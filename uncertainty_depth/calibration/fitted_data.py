@@ -1,8 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""When a map applies: the data and options that it was fitted to, stored beside it.
+"""When a map applies: the data and the option that it was fitted to, stored beside it.
 
-The options are the number of tta's views, and the relation between samples' noise: a few
-stratified samples have a larger variance than independent samples, closer to the variance of many.
+The option is the relation between samples' noise: a few stratified samples have a larger variance
+than independent samples, closer to the variance of many.
 """
 
 from __future__ import annotations
@@ -154,27 +154,16 @@ class DataMonitor:
         return [note]
 
 
-SAMPLES = "samples"
 SAMPLING = "sampling"
-RECORDED = (SAMPLES, SAMPLING)
-"""What a calibration keeps, where its method has it."""
 
 
-def strength_of(method: str, config: PredictorConfig, passes: int) -> dict[str, float | str]:
-    """Return the values in use of the options that sigma's size depends on; empty without any.
-
-    Args:
-        method: that predicts.
-        config: its options.
-        passes: samples that are used, at most as many as the method has.
-    """
-    if method == "tta":
-        return {SAMPLES: passes}  # the views
+def strength_of(method: str, config: PredictorConfig) -> dict[str, str]:
+    """Return the option in use that sigma's size depends on, and which a calibration keeps."""
     return {SAMPLING: config.sampling} if method == "mc_dropout" else {}
 
 
 def check_strength(
-    method: str, strength: Mapping[str, float | str], fitted: Mapping[str, Any], model: str
+    method: str, strength: Mapping[str, str], fitted: Mapping[str, Any], model: str
 ) -> None:
     """Raise `ConfigError` if a calibration was fitted to sigma of another strength or sampling.
 
@@ -189,13 +178,10 @@ def check_strength(
     for name, value in strength.items():
         fitted_value = fitted.get(name, value)
         if fitted_value != value:
-            value_text, fitted_text = (
-                each if isinstance(each, str) else f"{each:g}" for each in (value, fitted_value)
-            )
             raise ConfigError(
-                f"{name} is {value_text}, but the calibration of {method} in {model} was fitted "
-                f"at {fitted_text}, and sigma depends on it; expected {name} {fitted_text}, "
-                f"or `uncertainty-depth calibrate` with {name} {value_text}"
+                f"{name} is {value}, but the calibration of {method} in {model} was fitted "
+                f"at {fitted_value}, and sigma depends on it; expected {name} {fitted_value}, "
+                f"or `uncertainty-depth calibrate` with {name} {value}"
             )
     if (
         fitted

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 from uncertainty_depth import __version__
 from uncertainty_depth.config import (
-    TRAINED_METHODS,
     UNTRAINED_METHODS,
     CalibrationConfig,
     ColorConfig,
@@ -282,20 +281,6 @@ SIGNATURES: dict[str, Signature] = {
             SourceConfig,
         ),
         "my_model my_bag another_bag --output my_calibration",
-    ),
-    "export": Signature(
-        (
-            argument("model", type=Path, metavar="MODEL", help=MODEL),
-            argument("output", type=Path, metavar="OUT", help="folder to write"),
-            argument(
-                "--method",
-                default="",
-                choices=("", *TRAINED_METHODS),
-                help="uncertainty method; empty uses the method the model was trained for",
-            ),
-        ),
-        (),
-        "my_model my_graphs",
     ),
     "familiarity": Signature(
         (

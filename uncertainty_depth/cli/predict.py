@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Commands that run a model on files, and write it for other engines."""
+"""The command `predict`, which runs a model on image files."""
 
 from __future__ import annotations
 
@@ -51,12 +51,3 @@ def predict(arguments: argparse.Namespace) -> None:
     if unreadable:
         count = f"{len(unreadable)} of {len(arguments.images)} images"
         raise SourceError(f"{count} could not be read: {'; '.join(unreadable)}")
-
-
-def export(arguments: argparse.Namespace) -> None:
-    """Export a model as ONNX graphs: the shared trunk, and the branch of each sample."""
-    check_location(model_path(arguments.model))
-    from uncertainty_depth.engines.export import export as export_graphs
-
-    for path in export_graphs(arguments.model, arguments.output, arguments.method):
-        print(path)

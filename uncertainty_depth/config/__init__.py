@@ -21,7 +21,6 @@ from uncertainty_depth.config.choices import (
     METHODS,
     PRECISIONS,
     TRAINED_METHODS,
-    TRAINING_FREE_METHODS,
     UNTRAINED_METHODS,
 )
 from uncertainty_depth.config.prediction import (
@@ -57,7 +56,6 @@ __all__ = [
     "METHOD_ALIASES",
     "PRECISIONS",
     "TRAINED_METHODS",
-    "TRAINING_FREE_METHODS",
     "UNTRAINED_METHODS",
     "CalibrationConfig",
     "CameraConfig",

@@ -13,11 +13,10 @@ TRAINED_METHODS = [
     "distilled",
 ]
 """What `train` can train; a list, as `METHODS`: a project may add a method of its own."""
-TRAINING_FREE_METHODS = ["tta"]
-"""Methods that run on the last network of any model, whatever it was trained for."""
-UNTRAINED_METHODS = ["deterministic", "mc_dropout", *TRAINING_FREE_METHODS]
+UNTRAINED_METHODS = ["deterministic", "mc_dropout"]
 """Methods that a network can be run with as it is, without a member or a head of their own."""
-METHODS = [*TRAINED_METHODS, *TRAINING_FREE_METHODS]
+METHODS = list(TRAINED_METHODS)
+"""What a model can predict with."""
 METHOD_ALIASES = {"deep_ensemble": "multi_inits", "snapshot_ensemble": "multi_epochs"}
 """Usual names of methods that the papers of this package call otherwise."""
 SAMPLINGS = ("stratified", "independent")

@@ -188,7 +188,7 @@ class RawPredictorConfig:
     )
     samples: int = option(
         8,
-        "passes with noise, or the most members of an ensemble or views of tta",
+        "passes with noise, or the most members of an ensemble",
         minimum=1,
         maximum=1024,
         live=True,

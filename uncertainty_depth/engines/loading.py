@@ -13,10 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from uncertainty_depth.config import TRAINING_FREE_METHODS
 from uncertainty_depth.engines.graphs import GraphPair, input_channels, output_of, trace
 from uncertainty_depth.engines.runtimes import Compiled, Engine, make_engine, step
-from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.model_folder.folder import ModelFolder
 from uncertainty_depth.network.deployment import prepare
 from uncertainty_depth.network.depth_network import DepthNetwork, NetworkOutput
@@ -116,7 +114,6 @@ def load_compiled(
     model: ModelFolder, method: str, engine: str, precision: str, device: str
 ) -> tuple[Estimator, Engine]:
     """Return the compiled estimator of a method and its engine; see `inference.settings.load`."""
-    check_method(method, engine)
     compiler = make_engine(engine, precision, device)
     encoders: dict[int, Compiled] = {}
 
@@ -125,15 +122,3 @@ def load_compiled(
         return cast(DepthNetwork, EngineNetwork(prepared, compiler, encoders))
 
     return ESTIMATORS[method].load(model, compile_network), compiler
-
-
-def check_method(method: str, engine: str) -> None:
-    """Raise `ConfigError` if an engine other than torch cannot run a method.
-
-    A graph has the size of one image, and the network's own dropouts at their rates.
-    """
-    if method in TRAINING_FREE_METHODS:
-        raise ConfigError(
-            f"method is {method!r}, which changes the image or the features of a network, but the "
-            f"graphs of {engine} are fixed; expected engine torch, or another method"
-        )

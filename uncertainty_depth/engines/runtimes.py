@@ -168,12 +168,6 @@ def require(name: str) -> None:
         raise ConfigError(f"engine is {name!r}: {missing(name)}")
 
 
-def require_onnx() -> None:
-    """Raise `ConfigError` if the package that writes ONNX files is not installed."""
-    if importlib.util.find_spec("onnx") is None:
-        raise ConfigError(missing("onnx"))
-
-
 def make_engine(name: str, precision: str, device: str) -> Engine:
     """Return "openvino" or "onnxruntime".
 

@@ -214,7 +214,7 @@ class Predictor:
         if not sigma_m.any():
             logger.warning(
                 "%s predicts zero uncertainty for a black image; if it does for yours too: sigma "
-                "takes dropout and samples > 1, a variance head, or the method tta",
+                "takes dropout and samples > 1, or a variance head",
                 self.method,
             )
         elif is_lone_member and "epistemic" not in self._estimator.components(config):
@@ -361,7 +361,7 @@ class Predictor:
             )
         if config.calibrated:
             record = self.model.calibration.get(self._key(config), {})
-            strength = strength_of(self.method, config, passes)
+            strength = strength_of(self.method, config)
             check_strength(self.method, strength, record, str(self.model.path))
 
     @property
@@ -408,7 +408,7 @@ class Predictor:
             "component": config.component,
             "samples": passes,
             "seed": config.seed,
-            **strength_of(self.method, config, passes),
+            **strength_of(self.method, config),
             "device": str(self.device),
             "precision": self._loaded.precision,
             "engine": self._loaded.engine,

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from uncertainty_depth.errors import ConfigError, MessageError
+from uncertainty_depth.errors import MessageError
 from uncertainty_depth.records import DepthPrediction, Observation, SampleRange
 from uncertainty_depth.ros.process_resources import MIB
 
@@ -104,16 +104,3 @@ def device_memory_mib() -> int:
         return 0
     reserved = map(torch.cuda.memory_reserved, range(torch.cuda.device_count()))
     return sum(reserved) // MIB
-
-
-def check_budget(method: str, budget_ms: float) -> None:
-    """Reject a budget for `tta`: views are not exchangeable, so fewer give another sigma.
-
-    Raises:
-        ConfigError: there is a budget, and the method is `tta`.
-    """
-    if budget_ms and method == "tta":
-        raise ConfigError(
-            f"frame_budget_ms is {budget_ms:g}, but the sigma of tta depends on the number of "
-            "views; expected frame_budget_ms 0, and as many samples as there is time for"
-        )

@@ -16,7 +16,7 @@ from uncertainty_depth.config.nodes import DepthNodeConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.model_location import check_location, model_path
 from uncertainty_depth.options import parameters_of
-from uncertainty_depth.ros.batches import Batches, check_budget, device_memory_mib, free_memory
+from uncertainty_depth.ros.batches import Batches, device_memory_mib, free_memory
 from uncertainty_depth.ros.camera_names import check_names
 from uncertainty_depth.ros.depth_camera import Arrival, DepthCamera, leave_early
 from uncertainty_depth.ros.node import (
@@ -98,7 +98,6 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
             error.__traceback__ = None  # it holds the half-loaded network
             free_memory()
             raise
-        check_budget(predictor.method, config.frame_budget_ms)
         self._batches = Batches(predictor)
         self._worker = Worker(self._predict, leave_early)
         self._publish_model(config)
@@ -113,7 +112,6 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
     def _on_live_change(self, old: DepthNodeConfig, new: DepthNodeConfig) -> None:
         predictor = self._loaded().predictor
         predictor.check(new)
-        check_budget(predictor.method, new.frame_budget_ms)
         predictor.config = new
         self._publish_model(new)
 

@@ -4,7 +4,6 @@
 from uncertainty_depth.uncertainty.estimator import Estimator
 from uncertainty_depth.uncertainty.mc_dropout import McDropout
 from uncertainty_depth.uncertainty.members import Deterministic, Distilled, Ensemble
-from uncertainty_depth.uncertainty.test_time_augmentation import TestTimeAugmentation
 
 ESTIMATORS: dict[str, type[Estimator]] = {
     "deterministic": Deterministic,
@@ -14,5 +13,4 @@ ESTIMATORS: dict[str, type[Estimator]] = {
     "multi_inits": Ensemble,
     "bagging": Ensemble,
     "distilled": Distilled,
-    "tta": TestTimeAugmentation,
 }

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -10,15 +11,18 @@ import numpy as np
 import pytest
 import torch
 
-from uncertainty_depth.config import NetworkConfig, PredictorConfig
-from uncertainty_depth.network.depth_network import NetworkOutput
-from uncertainty_depth.network.hourglass import Hourglass
-from uncertainty_depth.uncertainty.test_time_augmentation import (
+from experiments import methods  # noqa: F401  registers them
+from experiments.augmented_views import (
     VIEWS,
-    TestTimeAugmentation,
+    AugmentedViews,
     View,
     predict_view,
 )
+from uncertainty_depth.config import NetworkConfig, PredictorConfig
+from uncertainty_depth.inference.predictor import Predictor
+from uncertainty_depth.model_location import SHIPPED_MODEL
+from uncertainty_depth.network.depth_network import NetworkOutput
+from uncertainty_depth.network.hourglass import Hourglass
 
 STAMP = 1_700_000_000_123_456_789
 ALL = PredictorConfig(samples=len(VIEWS))
@@ -52,10 +56,10 @@ class Brightness:
 def test_a_symmetric_image_has_no_variance_but_the_networks_own_asymmetry(network):
     """Both views are the same pixels, so the deviation is half the depth's own asymmetry."""
     depth = network(SYMMETRIC).depth_m[0, 0].detach()
-    estimate = TestTimeAugmentation(network).estimate(SYMMETRIC, STAMP, POST)
+    estimate = AugmentedViews(network).estimate(SYMMETRIC, STAMP, POST)
     torch.testing.assert_close(estimate.epistemic.sqrt(), (depth - depth.flip(-1)).abs() / 2)
     torch.testing.assert_close(estimate.depth_m, estimate.depth_m.flip(-1))
-    plain = TestTimeAugmentation(Brightness()).estimate(SYMMETRIC, STAMP, POST)
+    plain = AugmentedViews(Brightness()).estimate(SYMMETRIC, STAMP, POST)
     assert not plain.epistemic.any()
 
 
@@ -64,7 +68,7 @@ def test_depth_is_the_mean_of_the_views(network):
         outputs = [predict_view(network, IMAGE, view) for view in VIEWS]
     depths = np.array([output.depth_m[0, 0].double().numpy() for output in outputs])
     scales = np.array([output.scale_m[0, 0].double().numpy() for output in outputs])
-    estimate = TestTimeAugmentation(network).estimate(IMAGE, STAMP, ALL)
+    estimate = AugmentedViews(network).estimate(IMAGE, STAMP, ALL)
     np.testing.assert_allclose(estimate.depth_m, depths.mean(0), rtol=1e-5)
     np.testing.assert_allclose(estimate.epistemic, depths.var(0), rtol=1e-3, atol=1e-9)
     np.testing.assert_allclose(estimate.aleatoric, (2 * scales**2).mean(0), rtol=1e-4)
@@ -72,7 +76,7 @@ def test_depth_is_the_mean_of_the_views(network):
 
 
 def test_nothing_is_random_and_more_samples_than_views_are_all_views(network):
-    estimator = TestTimeAugmentation(network)
+    estimator = AugmentedViews(network)
     reference = estimator.estimate(IMAGE, STAMP, ALL)
     other = estimator.estimate(IMAGE, STAMP + 1, replace(ALL, samples=99, seed=5))
     assert all(map(torch.equal, other, reference))
@@ -110,3 +114,17 @@ def test_sparse_depth_is_never_mixed_with_the_unknown():
     for view in VIEWS:
         predict_view(network, image, view)
         assert set(network.inputs[-1][:, 3].unique().tolist()) == {0.0, 2.0}
+
+
+def test_it_serves_any_model(tmp_path):
+    """The views of one network, whatever its members were trained for; nothing is random."""
+    folder = tmp_path / "model"
+    shutil.copytree(SHIPPED_MODEL, folder)
+    config = PredictorConfig(method="tta", component="epistemic", device="cpu", samples=3)
+    predictor = Predictor(folder, config)
+    image = np.random.default_rng(0).integers(0, 256, (48, 64, 3), dtype=np.uint8)
+    found = predictor.predict(image, STAMP)
+    assert predictor.calibration_key == "tta epistemic"
+    assert predictor.passes == 3
+    assert (found.sigma_m > 0).mean() > 0.9
+    assert np.array_equal(found.sigma_m, Predictor(folder, config).predict(image, STAMP).sigma_m)

@@ -58,10 +58,8 @@ VIEWS = (
 """Opposite changes are neighbours: what one does to the depth everywhere, the other undoes."""
 
 
-class TestTimeAugmentation(Estimator):
+class AugmentedViews(Estimator):
     """One pass for each of the first `samples` views, with predictions aligned to the image."""
-
-    __test__ = False  # no test class of pytest
 
     def passes(self, config: PredictorConfig) -> int:
         """See `Estimator`; at most the number of views."""
