@@ -23,10 +23,7 @@ from transformers import (
     GLPNConfig,
     PretrainedConfig,
     PreTrainedModel,
-    PromptDepthAnythingConfig,
     Swinv2Config,
-    Tipsv2DptConfig,
-    Tipsv2VisionConfig,
     ZoeDepthConfig,
 )
 
@@ -39,7 +36,6 @@ METRIC = (
     "depth_anything_metric",
     "depth_pro",
     "glpn",
-    "tipsv2",
     "zoedepth",
     "zoedepth_of_two_domains",
 )
@@ -112,13 +108,6 @@ def depth_pro(**values: object) -> DepthProConfig:
     )
 
 
-def tipsv2() -> Tipsv2DptConfig:
-    vit = Tipsv2VisionConfig(
-        patch_size=14, image_size=56, out_indices=[1, 2, 3, 4], reshape_hidden_states=False, **VIT
-    )
-    return Tipsv2DptConfig(backbone_config=vit, num_depth_bins=8, **FUSION)
-
-
 def configs() -> dict[str, PretrainedConfig]:
     domains = [
         {"name": "nyu", "max_depth": 10.0, **BINS},
@@ -145,14 +134,6 @@ def configs() -> dict[str, PretrainedConfig]:
             num_attention_heads=[1, 1, 2, 2],
             decoder_hidden_size=8,
         ),
-        "prompt_depth_anything": PromptDepthAnythingConfig(
-            backbone_config=dinov2(),
-            depth_estimation_type="metric",
-            reassemble_hidden_size=16,
-            head_hidden_size=4,
-            **FUSION,
-        ),
-        "tipsv2": tipsv2(),
         "zoedepth": ZoeDepthConfig(
             backbone_config=beit(), bin_configurations=[{"max_depth": 10.0, **BINS}], **ZOE
         ),

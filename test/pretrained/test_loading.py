@@ -15,11 +15,12 @@ from transformers import (
     DPTConfig,
     DPTImageProcessorPil,
     GLPNImageProcessorPil,
-    Tipsv2DptForDensePrediction,
 )
 
 from uncertainty_depth.cli.main import main
-from uncertainty_depth.errors import ModelError
+from uncertainty_depth.config import NetworkConfig
+from uncertainty_depth.errors import ConfigError, ModelError
+from uncertainty_depth.network.architectures import make_network
 from uncertainty_depth.network.backbone import make_backbone
 from uncertainty_depth.network.families import (
     input_size,
@@ -152,19 +153,6 @@ def test_another_depth_model_is_refused(config, tmp_path: Path):
         make_backbone(str(tmp_path))
 
 
-@torch.no_grad()
-def test_of_a_model_of_several_tasks_the_depth_is_read(model, tmp_path: Path):
-    """As TIPSv2 is published: with normals and segmentation beside."""
-    whole = Tipsv2DptForDensePrediction(model("tipsv2").config).eval()
-    for weights in whole.parameters():
-        weights.normal_(0.0, 0.2)
-    whole.save_pretrained(tmp_path)
-    image = torch.rand(1, 3, 56, 56)
-    assert torch.equal(
-        make_backbone(str(tmp_path))(image).predicted_depth, whole(image).predicted_depth
-    )
-
-
 def test_a_hybrid_is_refused(tmp_path: Path):
     DPTConfig(is_hybrid=True).save_pretrained(tmp_path)
     with pytest.raises(ModelError, match=r"^a 'dpt' hybrid model cannot be the encoder"):
@@ -188,3 +176,9 @@ def test_a_hub_that_cannot_be_reached_is_one_sentence(command, tmp_path, monkeyp
         "local cache, and the hub did not give it: OSError, Name or service not known\n"
     )
     assert not (tmp_path / "model").exists()
+
+
+def test_a_depth_model_takes_the_image_alone(saved):
+    config = NetworkConfig(backbone=str(saved("glpn")), sparse_input="lidar")
+    with pytest.raises(ConfigError, match=r"'glpn' depth model takes the image alone.*--spread-s"):
+        make_network(config)

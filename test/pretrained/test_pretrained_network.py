@@ -18,7 +18,7 @@ from uncertainty_depth.uncertainty.mc_dropout import McDropout
 
 SIZES = {"dpt": (64, 64), "depth_pro": (256, 256)}
 """The reference takes nothing but squares there, or images of one size."""
-OF_14 = ("depth_anything", "dinov2", "tipsv2")
+OF_14 = ("depth_anything", "dinov2")
 """Kinds with patches of 14 pixels."""
 
 

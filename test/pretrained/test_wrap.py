@@ -26,7 +26,6 @@ IMAGE = np.random.default_rng(0).integers(0, 256, (60, 80, 3), dtype=np.uint8)
 def test_a_wrapped_model_predicts_what_the_model_predicts(metric, saved, metres, tmp_path):
     width, height = {
         "depth_anything_metric": (224, 112),
-        "tipsv2": (112, 84),
         "depth_pro": (256, 256),
     }.get(metric, (96, 64))
     config = replace(PLAIN, backbone=str(saved(metric)), input_size=(width, height))

@@ -25,7 +25,7 @@ class NetworkConfig:
         "resnet18",
         "encoder: resnet10 to resnet200, tiny to tiny34, mobilenet_v2, a folder or hub id of a "
         "pretrained backbone; or a depth model to fine-tune (Depth Anything, DepthPro, DPT, "
-        "ZoeDepth, GLPN, TIPSv2)",
+        "ZoeDepth, GLPN)",
     )
     decoder_width: int = option(
         256,

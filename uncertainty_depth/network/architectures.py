@@ -11,7 +11,7 @@ from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.network.backbone import backbone_from_mapping, make_backbone
 from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.network.encoder import TransformersModel
-from uncertainty_depth.network.families import PROMPTED, is_depth_model
+from uncertainty_depth.network.families import is_depth_model
 from uncertainty_depth.network.hourglass import Hourglass
 
 PRETRAINED = "pretrained"
@@ -39,7 +39,12 @@ def make_network(config: NetworkConfig, backbone: TransformersModel | None = Non
         return NETWORKS[config.backbone](config)
     backbone = make_backbone(config.backbone) if backbone is None else backbone
     if is_depth_model(backbone.config):
-        _check_sparse_input(config, backbone.config.model_type)
+        if config.sparse_input:
+            raise ConfigError(
+                f"sparse_input is {config.sparse_input!r}, but a {backbone.config.model_type!r} "
+                "depth model takes the image alone; expected a ResNet as the backbone, or "
+                "--spread-sparse, which serves any model"
+            )
         from uncertainty_depth.network.pretrained import PretrainedDepth  # a rare architecture
 
         return PretrainedDepth(config, backbone)
@@ -56,17 +61,3 @@ def network_from_mapping(config: NetworkConfig, backbone: Mapping[str, Any]) -> 
     if config.backbone in NETWORKS:
         return make_network(config)
     return make_network(config, backbone_from_mapping(dict(backbone)))
-
-
-def _check_sparse_input(config: NetworkConfig, model_type: str) -> None:
-    """Raise `ConfigError` if a depth model cannot take the configured input."""
-    if config.sparse_input and model_type != PROMPTED:
-        raise ConfigError(
-            f"sparse_input is {config.sparse_input!r}, but a {model_type!r} depth model takes the "
-            f"image alone; expected a ResNet as the backbone, or a {PROMPTED!r} model"
-        )
-    if model_type == PROMPTED and not config.sparse_input:
-        raise ConfigError(
-            f"sparse_input is empty, but a {model_type!r} model gives metres only with sparse "
-            "depth as its prompt; expected 'lidar'"
-        )

@@ -32,10 +32,7 @@ def working_size(config: PretrainedConfig) -> int:
 MIN_DEPTH_M = 1e-3
 DPT_MAX_DEPTH_M = 80.0
 DEPTH_PRO_MAX_DEPTH_M = 1e4
-PROMPTED = "prompt_depth_anything"
-"""Lin et al. 2025, "Prompting Depth Anything": it takes sparse depth, and gives its units."""
-PROMPTED_MAX_DEPTH_M = 80.0
-FAMILIES = ("depth_anything", "depth_pro", "dpt", "glpn", PROMPTED, "tipsv2_dpt", "zoedepth")
+FAMILIES = ("depth_anything", "depth_pro", "dpt", "glpn", "zoedepth")
 STRIDE = {"depth_pro": 1, "glpn": 32, "swinv2": 32}
 """Input pixels per pixel of the deepest map, for encoders without a patch size; 1 for any size."""
 
@@ -69,15 +66,12 @@ def metric_range(config: PretrainedConfig) -> tuple[float, float] | None:
     to an unknown scale and shift. DPT with DINOv2's head (Oquab et al. 2024), recognised by its
     projection, gives metres, up to 10 indoors and 80 outdoors; its config does not say so.
     DepthPro (Bochkovskii et al. 2024) gives inverse depth up to a factor from the field of view,
-    which it may come with a model for. Prompt Depth Anything gives its prompt's units, here
-    metres.
+    which it may come with a model for.
     """
     is_metric_depth_anything = (
         config.model_type == "depth_anything" and config.depth_estimation_type == "metric"
     )
-    if config.model_type == PROMPTED:
-        return MIN_DEPTH_M, PROMPTED_MAX_DEPTH_M
-    if config.model_type in ("glpn", "tipsv2_dpt") or is_metric_depth_anything:
+    if config.model_type == "glpn" or is_metric_depth_anything:
         return MIN_DEPTH_M, float(config.max_depth)
     if config.model_type == "zoedepth":
         return MIN_DEPTH_M, float(max(bins["max_depth"] for bins in config.bin_configurations))
@@ -190,8 +184,6 @@ def own_options(backbone: str) -> dict[str, Any]:
     options = options_of_architecture(config.to_dict())
     preprocessing = read_preprocessing(backbone)
     options["input_size"] = input_size(preprocessing, image_size(config), patch_size(config))
-    if config.model_type == PROMPTED:
-        options["sparse_input"] = "lidar"
     depth_range = metric_range(config)
     if depth_range is not None:
         options["depth_range"] = depth_range

@@ -8,22 +8,16 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from uncertainty_depth.config import NetworkConfig
 from uncertainty_depth.network.backbone import backbone_mapping
 from uncertainty_depth.network.decoder import raw_value
 from uncertainty_depth.network.depth_network import RELATIVE_SCALE, DepthNetwork
 from uncertainty_depth.network.encoder import Encoder, TransformersModel, resize_maps
-from uncertainty_depth.network.families import PROMPTED, patch_size, working_size
+from uncertainty_depth.network.families import patch_size, working_size
 from uncertainty_depth.network.pretrained_heads import HEADS, Features, PretrainedHead
-from uncertainty_depth.network.sparse import fill
 
 START_WEIGHT = 0.1
-MIN_SPAN_M = 1e-6
-"""Range of a prompt that is the same everywhere, as in the model's own processor."""
-
-
 States = Callable[[TransformersModel, Tensor], Sequence[Tensor]]
 
 
@@ -106,29 +100,6 @@ class PretrainedEncoder(Encoder):
         return Features(tuple(self._states(self.backbone, pixels)), grid)
 
 
-class PromptedEncoder(PretrainedEncoder):
-    """An encoder that also passes sparse depth to the head, as its prompt.
-
-    The transformers class scales each prompt to [0, 1] by its own min and max, and would count a
-    pixel without depth as 0 m. So the prompt is made dense first.
-    """
-
-    def forward(self, image: Tensor) -> Any:
-        """Return the features of (B, 3 or 4, h, w) images: RGB in [0, 1], and metres.
-
-        The last two states are the prompt in [0, 1], (B, 1, h, w), and its range and min, (B, 2,
-        1) metres. Range and min are NaN if no depth is known: the model then has no metric scale.
-        """
-        states, grid = super().forward(image[:, :3])
-        sparse_m = functional.pad(image, (0, 0, 0, 0, 0, 4 - image.shape[1]))[:, 3:]
-        dense_m = fill(sparse_m)
-        low = dense_m.amin(dim=(2, 3))
-        span = (dense_m.amax(dim=(2, 3)) - low).clamp_min(MIN_SPAN_M)
-        prompt = (dense_m - low[..., None, None]) / span[..., None, None]
-        scale = torch.where(low > 0, torch.cat([span, low], dim=1), torch.nan)[..., None]
-        return Features((*states, prompt.to(states[0].dtype), scale), grid)
-
-
 class PretrainedDepth(DepthNetwork):
     """Any model of `families`, fine-tuned or unchanged.
 
@@ -146,8 +117,7 @@ class PretrainedDepth(DepthNetwork):
     def __init__(self, config: NetworkConfig, model: TransformersModel) -> None:
         super().__init__(config)
         self._model_config = backbone_mapping(model)
-        is_prompted = model.config.model_type == PROMPTED
-        self.encoder = PromptedEncoder(model) if is_prompted else PretrainedEncoder(model)
+        self.encoder = PretrainedEncoder(model)
         self.decoder = HEADS[model.config.model_type](model, config)
 
     @property

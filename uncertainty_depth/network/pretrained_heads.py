@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from uncertainty_depth.config import NetworkConfig
 from uncertainty_depth.network.decoder import Dropout, DropoutDecoder
 from uncertainty_depth.network.encoder import TransformersModel, resize_maps
-from uncertainty_depth.network.families import DEPTH_PRO_MAX_DEPTH_M, PROMPTED, metric_range
+from uncertainty_depth.network.families import DEPTH_PRO_MAX_DEPTH_M, metric_range
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
@@ -135,8 +135,7 @@ class Features(NamedTuple):
 
     Attributes:
         states: shallowest first, (B, C, h, w) maps, or (B, 1 + h w, C) tokens, the class token
-            first; DepthPro's last is the factor of its inverse depth, the last two of Prompt Depth
-            Anything are its prompt and the prompt's range and min.
+            first; DepthPro's last is the factor of its inverse depth.
         grid: rows and columns of patches.
     """
 
@@ -152,8 +151,7 @@ class HeadTrunk(NamedTuple):
         skips: the encoder's input to each further stage.
         deepest: the input of the first stage.
         grid: rows and columns of patches.
-        factor: (B, 1, 1), factor of each image's output, if the encoder gives one; (B, 2, 1),
-            factor and offset, for a prompted model.
+        factor: (B, 1, 1), factor of each image's output, if the encoder gives one.
     """
 
     first: Tensor
@@ -301,59 +299,6 @@ class DepthAnythingHead(DptHead):
         return self.head(states, *trunk.grid)
 
 
-class PromptHead(DepthAnythingHead):
-    """Lin et al. 2025: Depth Anything's head; each stage also adds features of the prompt.
-
-    The prompt's features have the channels and size of their stage's skip connection, and are
-    passed beside it.
-    """
-
-    def trunk(self, features: Features) -> HeadTrunk:
-        """See `PretrainedHead`; everything that reads the prompt belongs to the trunk."""
-        *states, prompt, scale = features.states
-        deepest, *finer = self._maps(Features(tuple(states), features.grid))
-        first, *layers = self.layers
-        skips = []
-        for layer, finer_map in zip(layers, finer, strict=True):
-            residual = layer.residual_layer1(finer_map)
-            skips.append(torch.cat([residual, _prompted(layer, prompt, residual)], dim=1))
-        hidden = first.residual_layer2(deepest) + _prompted(first, prompt, deepest)
-        size = skips[0].shape[-2:]
-        start = first.projection(resize_maps(hidden, size, align_corners=True))
-        return HeadTrunk(start, tuple(skips), deepest, features.grid, scale)
-
-    def stage(self, number: int, x: Tensor, skip: Tensor, size: Sequence[int]) -> Tensor:
-        """See `PretrainedHead`."""
-        layer = self.layers[number]
-        residual, prompted = skip.chunk(2, dim=1)
-        hidden = layer.residual_layer2(x + residual) + prompted
-        return layer.projection(resize_maps(hidden, size, align_corners=True))
-
-    def depth(self, states: list[Tensor], trunk: HeadTrunk) -> Tensor:
-        """See `PretrainedHead`: the output is in the prompt's range."""
-        assert trunk.factor is not None
-        span, low = trunk.factor.chunk(2, dim=1)
-        return super().depth(states, trunk).float() * span + low
-
-
-def _prompted(layer: TransformersModel, prompt: Tensor, like: Tensor) -> Tensor:
-    """Return a stage's features of the prompt, (B, C, h, w), at the size of `like`."""
-    return layer.prompt_depth_layer(resize_maps(prompt, like.shape[-2:]))
-
-
-class TipsHead(FusionHead):
-    """Cao et al. 2026 (TIPSv2): the mean of many depths, with predicted weights."""
-
-    def __init__(self, model: TransformersModel, config: NetworkConfig) -> None:
-        super().__init__(model, config)
-        self.decoder: TransformersModel = model.decoder
-        self.bin_regressor: TransformersModel = model.bin_regressor
-
-    def depth(self, states: list[Tensor], trunk: HeadTrunk) -> Tensor:
-        """See `PretrainedHead`."""
-        return self.bin_regressor(self.decoder(states[-1]).float())
-
-
 class ZoeHead(FusionHead):
     """Bhat et al. 2023: relative depth, and metric depth bins weighted by all stages."""
 
@@ -455,7 +400,5 @@ HEADS: dict[str, Callable[[TransformersModel, NetworkConfig], PretrainedHead]] =
     "depth_pro": DepthProHead,
     "dpt": DptHead,
     "glpn": GlpnHead,
-    PROMPTED: PromptHead,
-    "tipsv2_dpt": TipsHead,
     "zoedepth": ZoeHead,
 }

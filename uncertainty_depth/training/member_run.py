@@ -20,7 +20,7 @@ from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.model_folder import writing
 from uncertainty_depth.model_folder.files import read_tensors
 from uncertainty_depth.model_folder.folder import read
-from uncertainty_depth.network.architectures import NETWORKS, PRETRAINED, make_network
+from uncertainty_depth.network.architectures import NETWORKS, make_network
 from uncertainty_depth.network.backbone import make_backbone
 from uncertainty_depth.network.deployment import has_bfloat16
 from uncertainty_depth.network.depth_network import DepthNetwork
@@ -55,12 +55,6 @@ def initial_network(member: Member) -> DepthNetwork:
         if member.encoder_seed != member.training.seed:
             torch.manual_seed(member.training.seed)
         network = make_network(member.network, backbone)
-    if network.architecture == PRETRAINED and network.config.sparse_input:
-        raise ConfigError(
-            f"backbone {member.network.backbone!r} takes sparse depth as its prompt, and can be "
-            "served but not trained here; expected `uncertainty-depth wrap`, or a ResNet with "
-            "--sparse-input"
-        )
     if member.training.freeze_encoder:
         network.freeze_encoder()
     return network
