@@ -21,7 +21,13 @@ from torch import Tensor
 
 from experiments import deep_dropout, learned_error
 from experiments.augmented_views import AugmentedViews
-from experiments.perturbed_features import FeatureNoise, InferenceDropout
+from experiments.perturbed_features import (
+    FeatureNoise,
+    IndependentFeatureNoise,
+    IndependentInferenceDropout,
+    IndependentMcDropout,
+    InferenceDropout,
+)
 from uncertainty_depth.config import (
     METHODS,
     TRAINED_METHODS,
@@ -116,6 +122,9 @@ TRAINING_FREE = {
     "tta": AugmentedViews,
     "inference_dropout": InferenceDropout,
     "feature_noise": FeatureNoise,
+    "independent_mc_dropout": IndependentMcDropout,
+    "independent_inference_dropout": IndependentInferenceDropout,
+    "independent_feature_noise": IndependentFeatureNoise,
 }
 """They run on the last network of any model, whatever it was trained for."""
 for names in (METHODS, UNTRAINED_METHODS):

@@ -13,6 +13,7 @@ from tqdm import tqdm
 from experiments.data_folders import first_frames
 from experiments.methods import SELF_TEACHING
 from uncertainty_depth.config import (
+    METHODS,
     NetworkConfig,
     PredictorConfig,
     SourceConfig,
@@ -227,9 +228,9 @@ def train_models(
 
 def prediction(row: Row) -> PredictorConfig:
     """Return the options of a row: raw sigma, and independent samples as published."""
-    return PredictorConfig(
-        method=row.served, samples=row.samples, sampling="independent", calibrated=False
-    )
+    independent = f"independent_{row.served}"
+    method = independent if independent in METHODS else row.served
+    return PredictorConfig(method=method, samples=row.samples, calibrated=False)
 
 
 def load(folder: Path, row: Row, seed: int = 0) -> Predictor:

@@ -5,19 +5,32 @@ Mi et al., AAAI 2022, "Training-free uncertainty estimation for dense regression
 surrogate": how far the output moves ranks its errors. Their infer-dropout is `inference_dropout`,
 their infer-noise is `feature_noise`. The perturbed map is the input of the network's first
 dropout, inside the decoder; the network's own dropouts are off.
+
+The package relates the samples of a frame; `Independent...` draw each for itself, as published.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
+import numpy as np
+import torch
 from torch import Tensor
 
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.network.depth_network import DepthNetwork
-from uncertainty_depth.uncertainty.mc_dropout import SeededDropout, StochasticPasses
-from uncertainty_depth.uncertainty.noise import Streams
+from uncertainty_depth.uncertainty.mc_dropout import McDropout, SeededDropout, StochasticPasses
+from uncertainty_depth.uncertainty.noise import (
+    FRAME,
+    UNIFORM_LEVELS,
+    StratifiedStreams,
+    Stream,
+    random_stream,
+)
 
 DROPOUT_RATE = 0.2
 NOISE_RATIO = 0.5
@@ -30,7 +43,7 @@ class SeededNoise:
 
     ratio: float
 
-    def __call__(self, x: Tensor, streams: Streams) -> Tensor:
+    def __call__(self, x: Tensor, streams: Any) -> Tensor:
         """Return (M, C, h, w): (1, C, h, w) maps plus one sample of noise for each stream.
 
         The noise's standard deviation is `ratio` times each channel's, over the pixels.
@@ -38,6 +51,80 @@ class SeededNoise:
         deviation = x.float().std((2, 3), correction=0, keepdim=True)
         noise = streams.normal_noise(x.shape[1:]).permute(0, 3, 1, 2)
         return x + (self.ratio * deviation * noise).to(x.dtype)
+
+
+class StratifiedNoise(StratifiedStreams):
+    """The package's streams, which draw Gaussian noise too."""
+
+    def normal_noise(self, shape: Sequence[int]) -> Tensor:
+        """Return (m, h, w, C) float32 samples of N(0, 1) for (C, h, w) maps, one a stratum."""
+        strata, within = self.draw(shape)
+        if strata.device.type != "cpu":
+            uniform = (strata + (within + 0.5) / UNIFORM_LEVELS) / self.samples
+            return torch.special.ndtri(uniform)
+        level = (strata.int() * UNIFORM_LEVELS + within) // self.samples
+        return torch.take(_normal_quantiles(), level.long())
+
+
+@lru_cache(maxsize=1)
+def _normal_quantiles() -> Tensor:
+    """Return the N(0, 1) quantile at the middle of each of the `UNIFORM_LEVELS`."""
+    middle = (torch.arange(UNIFORM_LEVELS, dtype=torch.float64) + 0.5) / UNIFORM_LEVELS
+    return torch.special.ndtri(middle).float()
+
+
+@dataclass(frozen=True)
+class IndependentStreams:
+    """Draws each sample's noise from its own stream; sample m is the same for every M."""
+
+    streams: Sequence[Stream]
+
+    def keep_masks(self, shape: Sequence[int], rate: float) -> Tensor:
+        """Return (m, h, w, C) masks for (C, h, w) maps, see `keep_mask`."""
+        map_shape = (*shape[1:], shape[0])
+        return torch.stack([keep_mask(stream, map_shape, rate) for stream in self.streams])
+
+    def normal_noise(self, shape: Sequence[int]) -> Tensor:
+        """Return (m, h, w, C) float32 samples of N(0, 1) for (C, h, w) maps."""
+        map_shape = (*shape[1:], shape[0])
+        return torch.stack([normal_noise(stream, map_shape) for stream in self.streams])
+
+
+def keep_mask(stream: Stream, shape: Sequence[int], rate: float) -> Tensor:
+    """Return 1 for kept units, and 0 with probability `rate` to within 2^-17.
+
+    On the CPU (uint8), 16 random bits are compared with a threshold.
+    """
+    if isinstance(stream, torch.Generator):
+        return torch.empty(tuple(shape), device=stream.device).uniform_(generator=stream).ge_(rate)
+    count = math.prod(shape)
+    words = np.asarray(stream.random_raw(-(-count // 4))).view(np.uint16)[:count]
+    mask = words >= round(rate * UNIFORM_LEVELS)
+    return torch.from_numpy(mask.view(np.uint8)).view(*shape)
+
+
+def normal_noise(stream: Stream, shape: Sequence[int]) -> Tensor:
+    """Return float32 samples of N(0, 1)."""
+    if isinstance(stream, torch.Generator):
+        return torch.empty(tuple(shape), device=stream.device).normal_(generator=stream)
+    generator = np.random.Generator(stream)
+    return torch.from_numpy(generator.standard_normal(tuple(shape), dtype=np.float32))
+
+
+def stratified(
+    config: PredictorConfig, stamp_ns: int, numbers: Sequence[int], device: torch.device
+) -> StratifiedNoise:
+    """Return the streams of `frame_streams`, which draw Gaussian noise too."""
+    stream = random_stream(config.seed, stamp_ns, FRAME, device)
+    return StratifiedNoise(stream, numbers, config.samples)
+
+
+def independent(
+    config: PredictorConfig, stamp_ns: int, numbers: Sequence[int], device: torch.device
+) -> IndependentStreams:
+    """Return a stream for each sample, in place of `frame_streams`."""
+    seed = config.seed
+    return IndependentStreams([random_stream(seed, stamp_ns, n, device) for n in numbers])
 
 
 class InferenceDropout(StochasticPasses):
@@ -51,9 +138,29 @@ class InferenceDropout(StochasticPasses):
 class FeatureNoise(StochasticPasses):
     """Passes with Gaussian noise in the feature map, by `NOISE_RATIO`."""
 
+    streams = staticmethod(stratified)
+
     def dropouts(self, config: PredictorConfig) -> Sequence[Perturbation]:
         """See `StochasticPasses`."""
         return first_alone(self.networks[0], SeededNoise(NOISE_RATIO))
+
+
+class IndependentMcDropout(McDropout):
+    """`mc_dropout` as published."""
+
+    streams = staticmethod(independent)
+
+
+class IndependentInferenceDropout(InferenceDropout):
+    """`inference_dropout` as published."""
+
+    streams = staticmethod(independent)
+
+
+class IndependentFeatureNoise(FeatureNoise):
+    """`feature_noise` as published."""
+
+    streams = staticmethod(independent)
 
 
 def first_alone(network: DepthNetwork, perturbation: Perturbation) -> list[Perturbation]:
@@ -62,5 +169,5 @@ def first_alone(network: DepthNetwork, perturbation: Perturbation) -> list[Pertu
     return [perturbation, *[_unchanged] * others]
 
 
-def _unchanged(x: Tensor, streams: Streams) -> Tensor:
+def _unchanged(x: Tensor, streams: Any) -> Tensor:
     return x

@@ -22,8 +22,8 @@ from experiments.nyu_methods import (
     load,
     open_splits,
     options,
+    prediction,
 )
-from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics.registry import flatten
@@ -107,7 +107,7 @@ def test_numbers_are_those_of_evaluate_on_the_same_folder(finished, nyu_like, na
     row = ROWS[name]
     predictor = Predictor(
         finished / "models" / f"{row.variant}-0",
-        PredictorConfig(method=row.served, sampling="independent"),
+        prediction(row),
     )
     flat = flatten(
         evaluate(predicted(open_splits(nyu_like, 0, 3).test, predictor), progress=False).summary()

@@ -3,28 +3,36 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from scipy import stats
 
 from experiments import perturbed_features
 from experiments.perturbed_features import (
     DROPOUT_RATE,
     NOISE_RATIO,
     FeatureNoise,
-    InferenceDropout,
+    IndependentFeatureNoise,
+    IndependentInferenceDropout,
+    IndependentStreams,
+    keep_mask,
+    normal_noise,
+    stratified,
 )
 from uncertainty_depth.config import NetworkConfig, PredictorConfig
 from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.uncertainty import McDropout
-from uncertainty_depth.uncertainty.noise import keep_mask, normal_noise, random_stream
+from uncertainty_depth.uncertainty.mc_dropout import SeededDropout
+from uncertainty_depth.uncertainty.noise import CPU, random_stream
 
 STAMP = 1_700_000_000_123_456_789
-CONFIG = PredictorConfig(samples=5, seed=3, sampling="independent")
+CONFIG = PredictorConfig(samples=5, seed=3)
 IMAGE = torch.rand(1, 3, 50, 70, generator=torch.Generator().manual_seed(0))
-BOTH = pytest.mark.parametrize("method", [InferenceDropout, FeatureNoise])
+BOTH = pytest.mark.parametrize("method", [IndependentInferenceDropout, IndependentFeatureNoise])
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +47,7 @@ def by_hand(method, x, sample):
     """One map changed by NumPy, in channels-last order as the noise is drawn."""
     values = x[0].permute(1, 2, 0).double().numpy()
     bits = random_stream(CONFIG.seed, STAMP, sample)
-    if method is InferenceDropout:
+    if method is IndependentInferenceDropout:
         rate = DROPOUT_RATE
         changed = values * keep_mask(bits, values.shape, rate).numpy() / (1 - rate)
     else:
@@ -84,3 +92,52 @@ def test_the_networks_own_dropouts_are_off(monkeypatch):
         made(IMAGE).depth_m[0, 0].detach(),
     )
     assert McDropout(made).estimate(IMAGE, STAMP, CONFIG).epistemic.max() > 1e-6
+
+
+def naive(x: np.ndarray, rate: float, bits: np.random.Philox) -> np.ndarray:
+    """Element by element, channels fastest: 16 bits of each word, lowest first."""
+    channels, height, width = x.shape
+    words = [int(word) for word in np.atleast_1d(bits.random_raw(-(-x.size // 4)))]
+    result = np.zeros_like(x)
+    for index, (row, column, channel) in enumerate(
+        itertools.product(range(height), range(width), range(channels))
+    ):
+        part = (words[index // 4] >> (16 * (index % 4))) & 0xFFFF
+        result[channel, row, column] = (
+            x[channel, row, column] / (1 - rate) if part >= round(rate * 65536) else 0.0
+        )
+    return result
+
+
+@pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
+def test_independent_dropout_is_the_naive_loop_in_any_memory_layout(layout):
+    x = torch.rand(1, 3, 4, 5)
+    streams = IndependentStreams([random_stream(1, 2, sample) for sample in (0, 1)])
+    references = [random_stream(1, 2, sample) for sample in (0, 1)]
+    first = SeededDropout(0.2)(x.contiguous(memory_format=layout), streams)
+    expected = np.stack([naive(x[0].numpy(), 0.2, bits) for bits in references])
+    np.testing.assert_allclose(first.numpy(), expected, rtol=1e-6)
+    second = SeededDropout(0.2)(first, streams)  # the next dropout draws on
+    expected = np.stack(
+        [naive(sample, 0.2, bits) for sample, bits in zip(expected, references, strict=True)]
+    )
+    np.testing.assert_allclose(second.numpy(), expected, rtol=1e-6)
+
+
+def test_samples_frames_and_seeds_are_uncorrelated():
+    masks = [
+        keep_mask(random_stream(*key), [100_000], 0.2).numpy()
+        for key in itertools.product((0, 1), (7, 8), (0, 1))
+    ]
+    correlations = np.corrcoef(np.array(masks, float))[~np.eye(8, dtype=bool)]
+    assert np.abs(correlations).max() < 5 / np.sqrt(100_000)
+
+
+def test_gaussian_noise_keeps_its_law_and_its_mean_varies_less():
+    assert stats.kstest(normal_noise(random_stream(3, 4, 5), [20_000]), "norm").pvalue > 0.01
+    shape = (20, 50, 60)
+    streams = stratified(PredictorConfig(samples=8, seed=1), 5, range(8), CPU)
+    noise = streams.normal_noise(shape).numpy().reshape(8, -1)
+    for sample in noise:
+        assert stats.kstest(sample[:20_000], "norm").pvalue > 1e-3
+    assert noise.mean(0).std() < 0.6 / np.sqrt(8)

@@ -3,7 +3,6 @@
 
 import json
 import logging
-import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +16,6 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from uncertainty_depth.calibration.sigma_map import affine
 from uncertainty_depth.config import (
     COMPONENTS,
     PredictorConfig,
@@ -26,9 +24,6 @@ from uncertainty_depth.errors import ConfigError, MessageError, ModelError
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.model_folder.folder import read
-from uncertainty_depth.model_folder.writing import (
-    set_calibration,
-)
 from uncertainty_depth.network.encoder import image_tensor, resize_image
 from uncertainty_depth.records import SampleRange
 
@@ -285,23 +280,6 @@ def test_a_canonical_model_scales_depth_and_sigma_by_the_cameras_focal_length(
     long_lens = predictor.predict(image, STAMP, Camera(120, 90, intrinsics))
     np.testing.assert_allclose(long_lens.depth_m, 2 * canonical.depth_m, rtol=1e-5)
     np.testing.assert_allclose(long_lens.sigma_m, 2 * canonical.sigma_m, rtol=1e-5)
-
-
-def test_a_calibration_of_samples_otherwise_related_is_not_served_silently(
-    model, tmp_path, caplog
-):
-    folder = tmp_path / "model"
-    shutil.copytree(model, folder)
-    config = PredictorConfig(method="mc_dropout", device="cpu", samples=2)
-    set_calibration(folder, "mc_dropout", affine(0.0, 3.0), {"sampling": "independent"})
-    with pytest.raises(ConfigError, match=r"sampling is stratified, but .* at independent"):
-        Predictor(folder, config)
-    before = Predictor(folder, replace(config, sampling="independent"))
-    assert before.describe()["calibration"] == "affine"
-    assert "how samples were related" not in caplog.text
-    set_calibration(folder, "mc_dropout", affine(0.0, 3.0), {"distribution": "gaussian"})
-    Predictor(folder, config)
-    assert "does not say how samples were related" in caplog.text
 
 
 def test_pixels_that_the_lens_does_not_see_get_neither_depth_nor_sigma(predictor):

@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from uncertainty_depth.config import NetworkConfig, PredictorConfig
-from uncertainty_depth.config.choices import SAMPLINGS
 from uncertainty_depth.errors import ModelError
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.model_folder.writing import create, set_members, write_member
@@ -53,13 +52,11 @@ def naive_dropout(made: Hourglass, image, stamp, config):
     return np.array(depths), scales
 
 
-@pytest.mark.parametrize("sampling", SAMPLINGS)
 @pytest.mark.parametrize("head", ["none", "laplace", "gaussian"])
-def test_mc_dropout_is_m_whole_passes(head, sampling):
+def test_mc_dropout_is_m_whole_passes(head):
     made = network(head)
-    config = replace(CONFIG, sampling=sampling)
-    estimate = McDropout(made).estimate(IMAGE, STAMP, config)
-    depths, scales = naive_dropout(made, IMAGE, STAMP, config)
+    estimate = McDropout(made).estimate(IMAGE, STAMP, CONFIG)
+    depths, scales = naive_dropout(made, IMAGE, STAMP, CONFIG)
     aleatoric = (
         0.0
         if head == "none"
@@ -93,17 +90,6 @@ def test_stamp_and_seed_change_the_maps():
     assert not torch.equal(
         estimator.estimate(IMAGE, STAMP, replace(CONFIG, seed=4)).depth_m, reference
     )
-
-
-def test_more_independent_samples_begin_with_the_same_ones():
-    estimator = McDropout(network(head="none"))
-    config = replace(CONFIG, sampling="independent")
-    few, many = (
-        estimator.estimate(IMAGE, STAMP, replace(config, samples=n)).depth_m.double().numpy()
-        for n in (4, 5)
-    )
-    fifth = naive_dropout(network(head="none"), IMAGE, STAMP, config)[0][4]
-    np.testing.assert_allclose(many, (4 * few + fifth) / 5, rtol=1e-5)
 
 
 def test_mc_dropout_needs_dropout():

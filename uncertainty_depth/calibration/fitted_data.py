@@ -1,9 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""When a map applies: the data and the option that it was fitted to, stored beside it.
-
-The option is the relation between samples' noise: a few stratified samples have a larger variance
-than independent samples, closer to the variance of many.
-"""
+"""When a map applies: the data that it was fitted to, stored beside it."""
 
 from __future__ import annotations
 
@@ -16,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.config import PredictorConfig
-from uncertainty_depth.errors import ConfigError, ModelError
+from uncertainty_depth.errors import ModelError
 
 QUANTILE_LEVELS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 """Of the raw sigmas' quantiles. Between the first and the last are 98 % of the pixels."""
@@ -152,46 +147,3 @@ class DataMonitor:
         if is_new:
             logger.warning("%s", note)
         return [note]
-
-
-SAMPLING = "sampling"
-
-
-def strength_of(method: str, config: PredictorConfig) -> dict[str, str]:
-    """Return the option in use that sigma's size depends on, and which a calibration keeps."""
-    return {SAMPLING: config.sampling} if method == "mc_dropout" else {}
-
-
-def check_strength(
-    method: str, strength: Mapping[str, str], fitted: Mapping[str, Any], model: str
-) -> None:
-    """Raise `ConfigError` if a calibration was fitted to sigma of another strength or sampling.
-
-    Warns if the sampling is not recorded: earlier versions sampled independently.
-
-    Args:
-        method: that predicts.
-        strength: in use, see `strength_of`.
-        fitted: what `model.json` keeps beside the map; without a strength nothing is checked.
-        model: its folder.
-    """
-    for name, value in strength.items():
-        fitted_value = fitted.get(name, value)
-        if fitted_value != value:
-            raise ConfigError(
-                f"{name} is {value}, but the calibration of {method} in {model} was fitted "
-                f"at {fitted_value}, and sigma depends on it; expected {name} {fitted_value}, "
-                f"or `uncertainty-depth calibrate` with {name} {value}"
-            )
-    if (
-        fitted
-        and SAMPLING not in fitted
-        and strength.get(SAMPLING, "independent") != "independent"
-    ):
-        logger.warning(
-            "the calibration of %s in %s does not say how samples were related; before, they were "
-            "independent, and the spread of few was smaller: expected sampling 'independent', or "
-            "`uncertainty-depth calibrate` again",
-            method,
-            model,
-        )

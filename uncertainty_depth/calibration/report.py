@@ -13,7 +13,6 @@ import numpy as np
 
 from uncertainty_depth import atomic, strict
 from uncertainty_depth.calibration.fit import CONSTANT, DEPTH_ALONE
-from uncertainty_depth.calibration.fitted_data import SAMPLING
 from uncertainty_depth.calibration.half_widths import KEY
 from uncertainty_depth.calibration.run import LABELS, Calibration, Choice, Scores
 from uncertainty_depth.calibration.sigma_map import IDENTITY
@@ -63,7 +62,7 @@ def record(calibration: Calibration, model: Mapping[str, Any] = MappingProxyType
     before, after = calibration.scores()
     guarantee = calibration.guarantee()
     content = {
-        **{name: model[name] for name in ("samples", SAMPLING) if name in model},
+        **({"samples": model["samples"]} if "samples" in model else {}),
         "distribution": calibration.distribution,
         "fitted_to": calibration.fitted.to_mapping(),
         "not_used": strict.plain(

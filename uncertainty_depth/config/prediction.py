@@ -14,7 +14,6 @@ from uncertainty_depth.config.choices import (
     METHOD_ALIASES,
     METHODS,
     PRECISIONS,
-    SAMPLINGS,
 )
 from uncertainty_depth.options import option
 
@@ -192,14 +191,6 @@ class RawPredictorConfig:
         minimum=1,
         maximum=1024,
         live=True,
-    )
-    sampling: str = option(
-        "stratified",
-        "how the noise of a frame's samples is related: stratified, each unit is dropped its "
-        "expected number of times to within one; independent",
-        choices=SAMPLINGS,
-        expert=True,
-        on_robot=False,
     )
     seed: int = option(
         0,

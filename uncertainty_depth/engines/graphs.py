@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
 from uncertainty_depth.network.depth_network import DepthNetwork, NetworkOutput
-from uncertainty_depth.uncertainty.noise import GivenNoise, IndependentStreams, random_stream
+from uncertainty_depth.uncertainty.noise import GivenNoise, StratifiedStreams, random_stream
 
 OPSET = 17
 SAMPLES = "samples"
@@ -140,7 +140,7 @@ def _noise_shapes(network: DepthNetwork, shared: Any, number: int) -> list[tuple
 
 
 def _example_noise(dropout: Any, shape: Sequence[int]) -> Tensor:
-    streams = IndependentStreams([random_stream(0, 0, sample) for sample in (0, 1)])
+    streams = StratifiedStreams(random_stream(0, 0, 0), (0, 1), 2)
     return cast(Tensor, dropout.noise(streams, shape))
 
 

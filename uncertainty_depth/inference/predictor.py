@@ -18,7 +18,7 @@ from torch import Tensor
 
 from uncertainty_depth import familiarity
 from uncertainty_depth.calibration import IDENTITY
-from uncertainty_depth.calibration.fitted_data import DataMonitor, check_strength, strength_of
+from uncertainty_depth.calibration.fitted_data import DataMonitor
 from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION, HalfWidths
 from uncertainty_depth.config import UNTRAINED_METHODS, PredictorConfig
 from uncertainty_depth.errors import ConfigError, MessageError
@@ -341,7 +341,7 @@ class Predictor:
     def check(self, config: PredictorConfig) -> None:
         """Raise `ConfigError` unless the model has the sigma that these options ask for.
 
-        It lacks the component, cannot be widened, or its calibration is of another strength.
+        It lacks the component, or cannot be widened.
         """
         check_widening(config)
         if config.widen_unfamiliar and not self._has_familiarity:
@@ -359,10 +359,6 @@ class Predictor:
                 f"and head {head!r} does not have; expected "
                 f"{' or '.join(map(repr, components))}"
             )
-        if config.calibrated:
-            record = self.model.calibration.get(self._key(config), {})
-            strength = strength_of(self.method, config)
-            check_strength(self.method, strength, record, str(self.model.path))
 
     @property
     def passes(self) -> int:
@@ -408,7 +404,6 @@ class Predictor:
             "component": config.component,
             "samples": passes,
             "seed": config.seed,
-            **strength_of(self.method, config),
             "device": str(self.device),
             "precision": self._loaded.precision,
             "engine": self._loaded.engine,

@@ -33,6 +33,9 @@ AT_ONCE = 8
 class StochasticPasses(Estimator):
     """M stochastic passes; everything before the first dropout is computed once."""
 
+    streams = staticmethod(frame_streams)
+    """Gives the noise of some of a frame's samples."""
+
     @abstractmethod
     def dropouts(self, config: PredictorConfig) -> Sequence[Callable[..., Tensor]]:
         """Return the functions (of maps and streams) that replace the network's dropout layers."""
@@ -61,7 +64,7 @@ class StochasticPasses(Estimator):
             of_frame = frame_of(trunk, index)
             for start in range(0, len(numbers), AT_ONCE):
                 part = numbers[start : start + AT_ONCE]
-                streams = frame_streams(config, stamp_ns, part, images.device)
+                streams = self.streams(config, stamp_ns, part, images.device)
                 output = network.branches(of_frame, dropouts, streams, images.shape[-2:])
                 variance = network.variance(output)
                 for sample in range(len(part)):

@@ -1,9 +1,9 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Random numbers of stochastic passes, reproducible in any process.
 
-They depend only on the seed, the frame's stamp, the sample's number, the relation between samples,
-and the device type (CPU or GPU). Noise maps are in channels-last order, as the networks' maps are
-in memory.
+They depend only on the seed, the frame's stamp, the sample's number, the number of samples, and
+the device type (CPU or GPU). Noise maps are in channels-last order, as the networks' maps are in
+memory.
 """
 
 from __future__ import annotations
@@ -41,32 +41,24 @@ class Streams(Protocol):
         """Return (m, h, w, C) for (C, h, w) maps: 1 for kept units, 0 at the given rate."""
         ...
 
-    def normal_noise(self, shape: Sequence[int]) -> Tensor:
-        """Return (m, h, w, C) float32 samples of N(0, 1) for maps of (C, h, w)."""
-        ...
-
 
 def frame_streams(
     config: PredictorConfig, stamp_ns: int, numbers: Sequence[int], device: torch.device
 ) -> Streams:
-    """Return the random numbers of some of a frame's samples, related by `config.sampling`.
+    """Return the random numbers of some of a frame's samples.
 
     Args:
-        config: `seed`, `sampling` and, for stratified, `samples` determine the numbers.
+        config: `seed` and `samples` determine the numbers.
         stamp_ns: the frame's time.
         numbers: sample numbers, from 0 to `config.samples` - 1.
         device: the device that uses the noise.
     """
-    if config.sampling == "stratified":
-        stream = random_stream(config.seed, stamp_ns, FRAME, device)
-        return StratifiedStreams(stream, numbers, config.samples)
-    return IndependentStreams(
-        [random_stream(config.seed, stamp_ns, number, device) for number in numbers]
-    )
+    stream = random_stream(config.seed, stamp_ns, FRAME, device)
+    return StratifiedStreams(stream, numbers, config.samples)
 
 
 def random_stream(seed: int, stamp_ns: int, sample: int, device: torch.device = CPU) -> Stream:
-    """Return the random numbers of one sample in one frame, for the device that uses them.
+    """Return the random numbers of one sample in one frame, or of `FRAME`, for the device.
 
     Philox (Salmon et al. 2011) is a function of key and counter. The key is (seed, stamp); the
     counter starts at 2^128 times the sample's number. So streams do not overlap or depend on
@@ -79,44 +71,6 @@ def random_stream(seed: int, stamp_ns: int, sample: int, device: torch.device = 
         return np.random.Philox(key=np.array(key, dtype=np.uint64), counter=counter)
     state = np.random.SeedSequence([*key, sample]).generate_state(1, np.uint64)
     return torch.Generator(device).manual_seed(int(state[0]) % SEED_MODULUS)
-
-
-@dataclass(frozen=True)
-class IndependentStreams:
-    """Draws each sample's noise from its own stream; see `Streams`."""
-
-    streams: Sequence[Stream]
-
-    def keep_masks(self, shape: Sequence[int], rate: float) -> Tensor:
-        """Return (m, h, w, C) masks, see `keep_mask`."""
-        map_shape = (*shape[1:], shape[0])
-        return torch.stack([keep_mask(stream, map_shape, rate) for stream in self.streams])
-
-    def normal_noise(self, shape: Sequence[int]) -> Tensor:
-        """Return (m, h, w, C) float32 samples of N(0, 1)."""
-        map_shape = (*shape[1:], shape[0])
-        return torch.stack([normal_noise(stream, map_shape) for stream in self.streams])
-
-
-def keep_mask(stream: Stream, shape: Sequence[int], rate: float) -> Tensor:
-    """Return 1 for kept units, and 0 with probability `rate` to within 2^-17.
-
-    On the CPU (uint8), 16 random bits are compared with a threshold.
-    """
-    if isinstance(stream, torch.Generator):
-        return torch.empty(tuple(shape), device=stream.device).uniform_(generator=stream).ge_(rate)
-    count = math.prod(shape)
-    words = np.asarray(stream.random_raw(-(-count // 4))).view(np.uint16)[:count]
-    mask = words >= round(rate * UNIFORM_LEVELS)
-    return torch.from_numpy(mask.view(np.uint8)).view(*shape)
-
-
-def normal_noise(stream: Stream, shape: Sequence[int]) -> Tensor:
-    """Return float32 samples of N(0, 1)."""
-    if isinstance(stream, torch.Generator):
-        return torch.empty(tuple(shape), device=stream.device).normal_(generator=stream)
-    generator = np.random.Generator(stream)
-    return torch.from_numpy(generator.standard_normal(tuple(shape), dtype=np.float32))
 
 
 @dataclass(frozen=True)
@@ -145,19 +99,10 @@ class StratifiedStreams:
     def keep_masks(self, shape: Sequence[int], rate: float) -> Tensor:
         """Return (m, h, w, C) masks; the rate is exact to 2^-16."""
         whole, rest = divmod(round(rate * UNIFORM_LEVELS) * self.samples, UNIFORM_LEVELS)
-        strata, within = self._draw(shape)
+        strata, within = self.draw(shape)
         return (strata >= whole + (within < rest).to(strata.dtype)).view(torch.uint8)
 
-    def normal_noise(self, shape: Sequence[int]) -> Tensor:
-        """Return (m, h, w, C) float32 samples of N(0, 1), one from each stratum."""
-        strata, within = self._draw(shape)
-        if strata.device.type != "cpu":
-            uniform = (strata + (within + 0.5) / UNIFORM_LEVELS) / self.samples
-            return torch.special.ndtri(uniform)
-        level = (strata.int() * UNIFORM_LEVELS + within) // self.samples
-        return torch.take(_normal_quantiles(), level.long())
-
-    def _draw(self, shape: Sequence[int]) -> tuple[Tensor, Tensor]:
+    def draw(self, shape: Sequence[int]) -> tuple[Tensor, Tensor]:
         """Return strata pi(m), (m, h, w, C), and r within them in `UNIFORM_LEVELS`, (h, w, C)."""
         map_shape = (*shape[1:], shape[0])
         if isinstance(self.stream, torch.Generator):
@@ -198,10 +143,3 @@ def _permutations(samples: int) -> NDArray[np.int16]:
     words = np.random.Philox(key=samples).random_raw(PERMUTATIONS * samples)
     order = np.asarray(words).reshape(PERMUTATIONS, samples).argsort(1, kind="stable")
     return np.tile(order.astype(np.int16), 2).ravel()
-
-
-@lru_cache(maxsize=1)
-def _normal_quantiles() -> Tensor:
-    """Return the N(0, 1) quantile at the middle of each of the `UNIFORM_LEVELS`."""
-    middle = (torch.arange(UNIFORM_LEVELS, dtype=torch.float64) + 0.5) / UNIFORM_LEVELS
-    return torch.special.ndtri(middle).float()
