@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +12,6 @@ import pytest
 import torch
 
 from uncertainty_depth import familiarity
-from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.errors import ConfigError, ModelError, SourceError
 from uncertainty_depth.familiarity import WARNING_FRAMES, Familiarity, pooled
@@ -167,7 +164,7 @@ def test_sigma_cannot_be_widened_by_a_model_that_knows_no_unfamiliarity(
 ) -> None:
     copy = export_half(folder, tmp_path / "half")
     (copy / "familiarity.safetensors").unlink()
-    with pytest.raises(ConfigError, match=r"half does not tell.*uncertainty-depth familiarity"):
+    with pytest.raises(ConfigError, match=r"half does not tell.*a model that `train` wrote"):
         Predictor(copy, PredictorConfig(samples=2, device="cpu", widen_unfamiliar=True))
 
 
@@ -207,38 +204,3 @@ def test_the_verdict_is_red_if_a_quarter_of_the_frames_is_unfamiliar() -> None:
     assert verdict((3.0, 0.5)).color == GREY
     assert verdict((*(0.5,) * 19, 3.0, 3.0)).color == GREY
     assert verdict((*(0.5,) * 6, 3.0) * 60).color == RED, "a seventh of many frames"
-
-
-def test_the_command_reads_several_sources_again(folder: Path, tmp_path: Path) -> None:
-    """Those that it is given, or those that the training recorded."""
-    model = tmp_path / "model"
-    shutil.copytree(folder, model)
-    sources = [str(tmp_path / f"bag_{seed}") for seed in (1, 2)]
-    for seed, bag in enumerate(sources, 1):
-        rendered = f"synthetic:worlds=2,frames=6,seed={seed},width=80,height=64,rings=8"
-        assert main(["convert", rendered, bag]) == 0
-    before = (model / "familiarity.safetensors").read_bytes()
-    assert main(["familiarity", str(model), *sources]) == 0
-    given = (model / "familiarity.safetensors").read_bytes()
-    assert given != before
-    record_source(model, " + ".join(sources))
-    assert main(["familiarity", str(model)]) == 0
-    assert (model / "familiarity.safetensors").read_bytes() == given
-
-
-def test_a_python_module_that_a_model_names_is_not_imported(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
-) -> None:
-    model = tmp_path / "model"
-    shutil.copytree(folder, model)
-    record_source(model, "stranger:frames")
-    (tmp_path / "stranger.py").write_text("raise SystemExit('imported')")
-    monkeypatch.syspath_prepend(tmp_path)
-    assert main(["familiarity", str(model)]) == 1
-    assert "a Python module" in capsys.readouterr().err
-
-
-def record_source(model: Path, source: str) -> None:
-    record = json.loads((model / "model.json").read_text())
-    record["training"] |= {"source": source}
-    (model / "model.json").write_text(json.dumps(record))

@@ -77,7 +77,6 @@ class Signature(NamedTuple):
     example: str
 
 
-MODEL_FOLDER = argument("model", type=Path, metavar="MODEL", help="model folder")
 OVERWRITE = argument(
     "--overwrite", action="store_true", help="replace the report that is in the folder"
 )
@@ -281,18 +280,6 @@ SIGNATURES: dict[str, Signature] = {
             SourceConfig,
         ),
         "my_model my_bag another_bag --output my_calibration",
-    ),
-    "familiarity": Signature(
-        (
-            MODEL_FOLDER,
-            argument(
-                "source",
-                nargs="*",
-                help=f"frames like the training: {SOURCE}; none takes the recorded source",
-            ),
-        ),
-        (SourceConfig,),
-        "my_model my_bag",
     ),
     "convert": Signature(
         (

@@ -21,7 +21,7 @@ from uncertainty_depth.cli.bags import convert, info, play
 from uncertainty_depth.cli.calibrate import calibrate
 from uncertainty_depth.cli.evaluate import compare, evaluate, merge, view
 from uncertainty_depth.cli.predict import predict
-from uncertainty_depth.cli.train import familiarity, train, wrap
+from uncertainty_depth.cli.train import train, wrap
 from uncertainty_depth.errors import UncertaintyDepthError
 from uncertainty_depth.extras import missing_in
 
@@ -39,7 +39,6 @@ COMMANDS: dict[str, Command] = {
     "view": view,
     "play": play,
     "convert": convert,
-    "familiarity": familiarity,
 }
 """In the order in which a newcomer meets them."""
 

@@ -1,12 +1,10 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The commands `train`, `wrap` and `familiarity`, which write to a model folder."""
+"""The commands `train` and `wrap`, which write a model folder."""
 
 from __future__ import annotations
 
 import argparse
 import logging
-from collections.abc import Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +12,8 @@ from uncertainty_depth.cli.calibrate import learn_sigma
 from uncertainty_depth.config import NetworkConfig, SourceConfig, TrainingConfig
 from uncertainty_depth.config.prediction import PredictionTopics
 from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.model_location import from_hub, is_hugging_face, model_path
-from uncertainty_depth.options import from_arguments, from_mapping
+from uncertainty_depth.model_location import from_hub, is_hugging_face
+from uncertainty_depth.options import from_arguments
 
 if TYPE_CHECKING:
     from uncertainty_depth.frames.source import Source
@@ -104,61 +102,3 @@ def wrap(arguments: argparse.Namespace) -> None:
     config = from_arguments(NetworkConfig, arguments, defaults)
     model = wrap_model(arguments.output, config, arguments.method)
     print(f"model written to {model}")
-
-
-def familiarity(arguments: argparse.Namespace) -> None:
-    """Compute the familiarity of a model from its training frames; new models have it already."""
-    from uncertainty_depth.frames.source import (
-        NAME_SEPARATOR,
-        imports_foreign_code,
-        open_sources,
-    )
-    from uncertainty_depth.model_folder.folder import read
-    from uncertainty_depth.training.familiarity import add_familiarity
-    from uncertainty_depth.training.frames import read_frames
-
-    _check_not_shipped(arguments.model)
-    model = read(arguments.model)
-    notations = arguments.source or str(model.training.get("source") or "").split(NAME_SEPARATOR)
-    notation = NAME_SEPARATOR.join(notations)
-    if not notation:
-        raise ConfigError(
-            f"{arguments.model} does not say what it was trained on; expected SOURCE too"
-        )
-    if not arguments.source and any(map(imports_foreign_code, notations)):
-        raise ConfigError(
-            f"{arguments.model} says that it was trained on {notation}, whose name before the "
-            "colon is a Python module; a model folder may come from anyone, so expected SOURCE too"
-        )
-    training = _training_options(model.training.get("options", {}))
-    options = from_arguments(SourceConfig, arguments, model.training.get("source_options"))
-    frames = read_frames(
-        open_sources(notations, options),
-        model.network.input_size,
-        training.max_frames,
-        model.network.canonical_focal_length,
-    )
-    score = add_familiarity(arguments.model, frames, training.device)
-    print(
-        f"familiarity of {arguments.model} fitted to {len(frames)} frames of {notation}; those "
-        f"beyond a distance of {score.threshold:.1f} are unfamiliar"
-    )
-
-
-def _check_not_shipped(model: Path) -> None:
-    if is_hugging_face(
-        model
-    ):  # a published model folder lies in the Hub's cache, not to be changed
-        raise ConfigError(
-            f"{model} has no folder of its own to write to; expected `hf download {model} "
-            "--local-dir MODEL` first"
-        )
-    shipped = model_path(model)
-    if shipped != model:
-        raise ConfigError(f"{model} is shipped with the package; expected a copy of {shipped}")
-
-
-def _training_options(recorded: Mapping[str, Any]) -> TrainingConfig:
-    """Return a training's options from its record, which also holds the network's options."""
-    names = [field.name for field in fields(TrainingConfig) if field.name in recorded]
-    return from_mapping(TrainingConfig, {name: recorded[name] for name in names})

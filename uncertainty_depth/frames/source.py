@@ -197,12 +197,6 @@ of its frames and the parts of it that they are, to tell whether two sources sha
 """
 
 
-def imports_foreign_code(notation: str) -> bool:
-    """Return whether opening a source imports a Python module that is not of this package."""
-    prefix = _prefix(notation)
-    return bool(prefix) and prefix not in MODULES
-
-
 def module_and_rest(notation: str) -> tuple[Any, str]:
     """Return the module that opens a source and what follows its colon; None if it is a bag."""
     prefix = _prefix(notation)

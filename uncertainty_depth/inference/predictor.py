@@ -347,8 +347,8 @@ class Predictor:
         if config.widen_unfamiliar and not self._has_familiarity:
             raise ConfigError(
                 f"widen_unfamiliar is true, but {self.model.path} does not tell what its "
-                "training looked like; expected `uncertainty-depth familiarity "
-                f"{self.model.path}` first, or widen_unfamiliar false"
+                "training looked like; expected a model that `train` wrote, or widen_unfamiliar "
+                "false"
             )
         components = self._estimator.components(config)
         passes = self._estimator.passes(config)
