@@ -62,12 +62,7 @@ def test_a_kill_leaves_the_old_file(tmp_path):
     assert path.read_text() == "old"
 
 
-@pytest.mark.parametrize("flag", [atomic.RENAME_EXCHANGE, 1 << 20])
-def test_a_folder_is_replaced_as_a_set_and_keeps_what_belongs_to_others(
-    tmp_path, monkeypatch, flag
-):
-    """Also where the file system cannot exchange: it answers EINVAL, as to a flag nobody knows."""
-    monkeypatch.setattr(atomic, "RENAME_EXCHANGE", flag)
+def test_a_folder_is_replaced_as_a_set_and_keeps_what_belongs_to_others(tmp_path):
     folder = tmp_path / "report"
     folder.mkdir()
     for name in ("old.png", "summary.json", "notes of mine"):

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import secrets
@@ -12,10 +11,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatch
 from pathlib import Path
-
-AT_FDCWD = -100
-RENAME_EXCHANGE = 2  # linux/fs.h
-NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP)
 
 
 @contextmanager
@@ -58,7 +53,7 @@ def write_text(path: Path | str, text: str) -> None:
 
 @contextmanager
 def replacing_folder(folder: Path | str, owned: Sequence[str] = ()) -> Iterator[Path]:
-    """Yield a new folder beside `folder` that replaces it on leaving, all files at once.
+    """Yield a new folder beside `folder` that replaces it on leaving, by two renames.
 
     Args:
         folder: need not exist.
@@ -71,19 +66,20 @@ def replacing_folder(folder: Path | str, owned: Sequence[str] = ()) -> Iterator[
     folder = Path(folder).absolute()
     folder.parent.mkdir(parents=True, exist_ok=True)
     staging = _sibling(folder)
+    before = _sibling(folder)
     staging.mkdir()
     try:
         yield staging
         for path in staging.rglob("*"):
             _sync(path)
         if folder.exists():
-            _exchange(staging, folder)
-            for path in staging.iterdir():  # what belongs to others returns
-                is_replaced = any(fnmatch(path.name, pattern) for pattern in owned)
-                if not is_replaced and not (folder / path.name).exists():
-                    path.rename(folder / path.name)
-        else:
-            staging.rename(folder)
+            folder.rename(before)
+        staging.rename(folder)
+        for path in before.iterdir() if before.exists() else ():  # what belongs to others returns
+            is_replaced = any(fnmatch(path.name, pattern) for pattern in owned)
+            if not is_replaced and not (folder / path.name).exists():
+                path.rename(folder / path.name)
+        shutil.rmtree(before, ignore_errors=True)
         _sync(folder.parent)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
@@ -113,18 +109,3 @@ def _sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _exchange(first: Path, second: Path) -> None:
-    """Swap two folders in one step, or in two if the file system cannot."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    paths = (os.fsencode(first), os.fsencode(second))
-    if not libc.renameat2(AT_FDCWD, paths[0], AT_FDCWD, paths[1], RENAME_EXCHANGE):
-        return
-    number = ctypes.get_errno()
-    if number not in NO_EXCHANGE:
-        raise OSError(number, os.strerror(number), str(second))
-    aside = _sibling(second)
-    second.rename(aside)
-    first.rename(second)
-    aside.rename(first)
