@@ -24,11 +24,15 @@ from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.frames.source import Source
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics import valid_pixels
+from uncertainty_depth.metrics.registry import max_error_at, n_merci_at
+from uncertainty_depth.metrics.state import CANDIDATES, Sums
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.options import to_mapping
 from uncertainty_depth.records import Frame
 from uncertainty_depth.report.evaluation import Evaluation, evaluate
 
+ALPHAS = np.arange(1, 21) / 20
+"""Of n-MeRCI's curve."""
 CONFIG = EvaluationConfig()
 INTERVAL_M = 0.1  # of true depth, as in the paper
 THINNED = 2  # the depth intervals use every second row and column
@@ -82,11 +86,25 @@ def score(predictor: Predictor, source: Source) -> dict[str, Any]:
         "summary": evaluation.summary(),
         "greatest_depth_m": thinned.max_depth_m,
         "sparsification": curves["sparsification"],
-        "n_merci": curves["n_merci"],
+        "n_merci": n_merci_by_alpha(evaluation.metrics.total()),
         "reliability": curves["reliability"],
         "intervals": thinned.intervals(),
         "frames": frame_metrics(evaluation),
     }
+
+
+def n_merci_by_alpha(sums: Sums) -> dict[str, Any]:
+    """Return n-MeRCI of each candidate at `ALPHAS`, and where the denominator is positive.
+
+    There the largest covered error, "tail", exceeds the mean error.
+    """
+    with np.errstate(all="ignore"):
+        max_error = np.array([max_error_at(alpha, sums)[0] for alpha in ALPHAS])
+        curves = {
+            name: np.array([n_merci_at(alpha, sums.of(name))[0] for alpha in ALPHAS])
+            for name in CANDIDATES
+        }
+    return {"alphas": ALPHAS, "tail": max_error > sums["error"][0] / sums["pixels"][0], **curves}
 
 
 class Thinned:

@@ -131,7 +131,7 @@ def test_a_training_of_other_options_is_not_overwritten(nyu_models, nyu_like, ti
 def test_a_row_is_served_raw_by_its_own_method(nyu_models, row, passes):
     described = load(nyu_models / "models", ROWS[row]).describe()
     assert (described["method"], described["calibration"], described["samples"]) == (
-        ROWS[row].served,
+        prediction(ROWS[row]).method,
         "off",
         passes,
     )

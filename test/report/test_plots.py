@@ -17,7 +17,6 @@ def test_every_axis_is_labelled_and_every_title_names_its_source(curves):
     named = figures(curves)
     assert sorted(named) == [
         "by_distance",
-        "n_merci",
         "reliability",
         "sparsification_a1",
         "sparsification_abs_rel",
@@ -25,9 +24,7 @@ def test_every_axis_is_labelled_and_every_title_names_its_source(curves):
     ]
     for name, figure in named.items():
         titles = " ".join([figure.get_suptitle(), *(axes.get_title() for axes in figure.axes)])
-        assert {"n": "Moukari", "r": "Gustafsson", "s": "Poggi", "b": "By distance"}[
-            name[0]
-        ] in titles
+        assert {"r": "Gustafsson", "s": "Poggi", "b": "By distance"}[name[0]] in titles
         assert all(axes.get_ylabel() for axes in figure.axes)
         assert figure.axes[-1].get_xlabel()
 

@@ -81,7 +81,7 @@ def test_summary_json_has_its_documented_keys(written):
 def test_page_is_self_contained_and_escaped(written):
     page = written[2].read_text()
     assert not re.findall(r"(?:src|href)=\"(?!data:)", page)
-    assert page.count("data:image/png;base64,") == 9, "curves, scale, timeline, positions"
+    assert page.count("data:image/png;base64,") == 8, "curves, scale, timeline, positions"
     assert page.count("data:image/jpeg;base64,") == 1 + 2, "overlay, worst and typical frame"
     assert "one note &lt;b&gt;" in page
     assert "bad_image" in page

@@ -16,8 +16,6 @@ from numpy.typing import ArrayLike
 from uncertainty_depth.metrics import checks
 from uncertainty_depth.metrics.arrays import Floats, order_statistic
 
-ALPHAS: Floats = np.arange(1, 21) / 20
-"""Fractions of the n-MeRCI curve: 0.05 ... 1."""
 ROUNDING = 1e-12
 """A largest error this close to the mean error, relatively, is equal to it: means are rounded."""
 

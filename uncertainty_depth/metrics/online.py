@@ -23,14 +23,7 @@ from uncertainty_depth.metrics import checks, registry
 from uncertainty_depth.metrics.arrays import Floats
 from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS
 from uncertainty_depth.metrics.frame import ScoredPixels, frame_block
-from uncertainty_depth.metrics.merci import ALPHAS
-from uncertainty_depth.metrics.registry import (
-    BY_NAME,
-    METRICS,
-    covered_shares,
-    max_error_at,
-    n_merci_at,
-)
+from uncertainty_depth.metrics.registry import BY_NAME, METRICS, covered_shares
 from uncertainty_depth.metrics.sparsification import POGGI
 from uncertainty_depth.metrics.state import (
     BLOCK,
@@ -208,8 +201,6 @@ class OnlineMetrics:
 
             - "sparsification": statistic -> {"fractions", "oracle", "random", candidate -> curve,
               "ause": candidate -> area}, means over the images;
-            - "n_merci": {"alphas", "tail", candidate -> curve}; "tail" is the part in which the
-              largest covered error exceeds the mean error;
             - "reliability" and "reliability_laplace": {"levels", candidate -> fraction covered};
             - "by_distance": {"edges", metric -> values}, see the registry.
 
@@ -220,12 +211,6 @@ class OnlineMetrics:
         if not pixels:
             return {"pixels": 0, "variant": POGGI.title}
         of = {name: sums.of(name) for name in CANDIDATES}
-        with np.errstate(all="ignore"):
-            max_error = np.array([max_error_at(alpha, sums)[0] for alpha in ALPHAS])
-            n_merci = {
-                name: np.array([n_merci_at(alpha, own)[0] for alpha in ALPHAS])
-                for name, own in of.items()
-            }
         reliability = {
             law: {
                 "levels": CONFIDENCE_LEVELS,
@@ -243,11 +228,6 @@ class OnlineMetrics:
             "alpha": sums.alpha,
             "variant": POGGI.title,
             "sparsification": {name: _sparsification_curves(of, name) for name in POGGI.errors},
-            "n_merci": {
-                "alphas": ALPHAS,
-                "tail": max_error > sums["error"][0] / pixels,
-                **n_merci,
-            },
             "reliability": reliability["gaussian"],
             "reliability_laplace": reliability["laplace"],
             "by_distance": {"edges": DISTANCE.edges, **by_distance},

@@ -28,8 +28,6 @@ CURVES = {
     "sparsification_rmse": "",
     "sparsification_a1": "",
     "by_distance": "Error, sigma, coverage and n-MeRCI of the pixels at each true distance.",
-    "n_merci": "Mean error bar that covers a fraction of the errors; below 1 is better than a "
-    "constant sigma.",
 }
 """Plots below the tables, with what each shows."""
 CAPTION = {

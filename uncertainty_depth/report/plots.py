@@ -53,7 +53,6 @@ ERROR_LABELS = {
     "rmse": "rmse of the remaining pixels (m)",
     "a1": "1 - a1 of the remaining pixels",
 }
-PLOTTED = ("method", "proportional_to_depth", "constant")
 SIZE = (5.2, 3.6)
 LOG_STEPS = (1, 1.5, 2, 3, 5, 7)
 PLOT_DPI = 110
@@ -122,7 +121,6 @@ def figures(
             f"sparsification_{statistic}": sparsification_figure(curves, statistic)
             for statistic in curves["sparsification"]
         },
-        "n_merci": n_merci_figure(curves),
         "reliability": reliability_figure(curves, law),
         "by_distance": distance_figure(curves, law, has_size),
     }
@@ -180,37 +178,6 @@ def small_sparsification_figure(curves: dict[str, Any], statistic: str = "rmse")
     return figure
 
 
-def n_merci_figure(curves: dict[str, Any]) -> Figure:
-    """Return the plot of n-MeRCI against alpha; below 1 beats a constant sigma.
-
-    It is plotted at alphas whose largest covered error is above the mean error. The denominator is
-    zero (a pole) if both are equal, and negative below. Negative values are left out.
-    """
-    figure, axes = one_plot("n-MeRCI over all pixels (Moukari et al. 2019)")
-    curve = curves["n_merci"]
-    plotted_parts = []
-    for name in PLOTTED:
-        with np.errstate(invalid="ignore"):
-            is_defined = curve["tail"] & (curve[name] >= 0)
-        values = np.where(is_defined, curve[name], np.nan)
-        axes.plot(100 * curve["alphas"], values, **LINES[name], marker=".", markersize=4)
-        plotted_parts.append(values)
-    axes.axvline(100 * curves["alpha"], color="#BBBBBB", linewidth=0.8, zorder=0)
-    is_plotted = np.isfinite(plotted_parts).any(axis=0)
-    first = float(100 * curve["alphas"][is_plotted].min()) if is_plotted.any() else 50.0
-    plotted = np.concatenate(plotted_parts)
-    plotted = plotted[np.isfinite(plotted)]
-    typical = float(np.percentile(plotted, 85)) if plotted.size else 1.0  # no value at a pole
-    axes.set(
-        xlabel="alpha: fraction of the pixels covered (%)",
-        ylabel="n-MeRCI (0 best, 1 no information)",
-        xlim=(min(50.0, first), 100),
-        ylim=(0, max(1.2, min(1.2 * typical, 5.0))),
-    )
-    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8)
-    return figure
-
-
 def reliability_figure(curves: dict[str, Any], law: str = "gaussian") -> Figure:
     """Return the plot of coverage against the confidence level.
 
@@ -231,7 +198,7 @@ def reliability_figure(curves: dict[str, Any], law: str = "gaussian") -> Figure:
         axes.text(percent, 1.01, text, color=color, fontsize=8, va="bottom", **place)
     axes.plot([0, 100], [0, 100], color="#666666", linewidth=0.8, label="calibrated")
     axes.fill_between(levels, levels, 100 * curve["method"], color=color, alpha=0.12, linewidth=0)
-    for name in PLOTTED:
+    for name in ("method", "proportional_to_depth", "constant"):
         fitted = "" if name == "method" else ", scale fitted"
         line = {**LINES[name], "label": LINES[name]["label"] + fitted}
         axes.plot(levels, 100 * curve[name], **line)
