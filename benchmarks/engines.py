@@ -60,7 +60,7 @@ def table(seconds: dict[str, NDArray[np.float64]]) -> str:
         spread = f"{np.median(ratio):.2f} ({ratio.min():.2f} to {ratio.max():.2f})"
         lines.append(f"| {name} | {1e3 * np.median(seconds[name]):.1f} | {spread} |")
     engine, precision = min(ratios, key=lambda name: float(np.median(ratios[name]))).split()
-    return "\n".join([*lines, "", f"fastest: --engine {engine} --set precision={precision}"])
+    return "\n".join([*lines, "", f"fastest: --engine {engine} --precision {precision}"])
 
 
 def main() -> None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from uncertainty_depth.config import MAX_COUNT, MAX_SEED
-from uncertainty_depth.errors import SourceError
-from uncertainty_depth.options import from_mapping, from_text, option
+from uncertainty_depth.errors import ConfigError, SourceError
+from uncertainty_depth.options import element_type, from_mapping, option
 
 
 @dataclass(frozen=True)
@@ -64,5 +64,17 @@ def synthesis_config(text: str) -> SynthesisConfig:
             raise SourceError(
                 f"synthetic: has {part!r}; expected option=value, separated by commas"
             )
-        values[name] = from_text(SynthesisConfig, name, value)
+        values[name] = _value(name, value)
     return from_mapping(SynthesisConfig, values)
+
+
+def _value(name: str, text: str) -> Any:
+    """Return an option's value from a text such as `0.5` or `true`."""
+    if name not in SynthesisConfig.__dataclass_fields__:
+        return text  # `from_mapping` names it
+    expected = element_type(SynthesisConfig, name)
+    parse: Any = {"true": True, "false": False}.__getitem__ if expected is bool else expected
+    try:
+        return parse(text)
+    except (KeyError, ValueError):
+        raise ConfigError(f"{name} is {text!r}; expected {expected.__name__}") from None

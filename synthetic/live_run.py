@@ -137,8 +137,8 @@ def _play(source: BagSource, output: Path) -> dict[str, int]:
         "play",
         source.name,
         "--clock",
-        "--set",
-        "wait_for_subscribers=20",
+        "--wait-for-subscribers",
+        "20",
         "--json",
         str(account),
     ]

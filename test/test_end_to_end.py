@@ -14,7 +14,7 @@ from uncertainty_depth.metrics.registry import METRICS, flatten
 from uncertainty_depth.report.saved_state import merge, read_report
 
 WORLD = "synthetic:worlds=2,frames=4,width=80,height=60,rings=16"
-TINY = "--backbone tiny --set decoder_width=16 --input-size 64 48 --head laplace"
+TINY = "--backbone tiny --decoder-width 16 --input-size 64 48 --head laplace"
 
 
 def run(command):
@@ -37,8 +37,8 @@ def model(bag, tmp_path_factory):
     path = tmp_path_factory.mktemp("models") / "model"
     assert (
         run(
-            f"train {bag} --output {path} {TINY} --epochs 3 --set snapshots=2 --set "
-            "patience=1 --device cpu"
+            f"train {bag} --output {path} {TINY} --epochs 3 --snapshots 2 "
+            "--patience 1 --device cpu"
         )
         == 0
     )
@@ -49,7 +49,7 @@ def model(bag, tmp_path_factory):
 def report(bag, model, tmp_path_factory, drawing):
     path = tmp_path_factory.mktemp("reports")
     with drawing():
-        output = f"--output {path}/report --write-bag {path}/predictions --set example_frames=2"
+        output = f"--output {path}/report --write-bag {path}/predictions --example-frames 2"
         assert run(f"evaluate {bag} --model {model} {output}") == 0
     return path
 
@@ -107,8 +107,8 @@ def test_report_says_that_the_model_was_trained_on_the_source(
         caplog.clear()
         assert (
             run(
-                f"evaluate {source} --model {model} --output {tmp_path} --overwrite --set "
-                "example_frames=0"
+                f"evaluate {source} --model {model} --output {tmp_path} --overwrite "
+                "--example-frames 0"
             )
             == 0
         )
@@ -119,7 +119,7 @@ def test_report_says_that_sigma_was_calibrated_on_the_source(bag, model, tmp_pat
     calibrated = tmp_path / "model"
     shutil.copytree(model, calibrated)
     assert run(f"calibrate {calibrated} {bag} --force") == 0
-    output = f"--output {tmp_path}/report --set example_frames=0"
+    output = f"--output {tmp_path}/report --example-frames 0"
     assert run(f"evaluate {bag} --model {calibrated} {output}") == 0
     _, context = merge([read_report(tmp_path / "report")])
     (sentence,) = context.calibrated_on

@@ -10,7 +10,6 @@ from uncertainty_depth import config
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.options import (
     add_arguments,
-    add_expert_argument,
     element_type,
     from_arguments,
     from_mapping,
@@ -25,7 +24,6 @@ def test_without_flags_and_from_a_mapping_come_the_defaults_and_numbers_have_bot
     assert from_mapping(kind, to_mapping(kind())) == kind()
     parser = argparse.ArgumentParser()
     add_arguments(parser, kind)
-    add_expert_argument(parser, [kind])
     assert from_arguments(kind, parser.parse_args([])) == kind()
     shown = " ".join(parser.format_help().split())
     for item in dataclasses.fields(kind):
@@ -73,37 +71,13 @@ def test_usual_names_of_methods_mean_those_of_the_papers(alias, method):
         assert f"{alias} = {method}" in " ".join(parser.format_help().split())
 
 
-def expert_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(exit_on_error=False)
-    add_expert_argument(parser, [config.NetworkConfig, config.TrainingConfig])
-    return parser
-
-
-def test_expert_options_have_one_flag_and_reach_their_configs():
-    words = ["decoder_width=64", "sparse_residual=false", "loss=l1"]
-    arguments = expert_parser().parse_args([part for word in words for part in ("--set", word)])
-    network = from_arguments(config.NetworkConfig, arguments)
-    training = from_arguments(config.TrainingConfig, arguments)
-    assert (network.decoder_width, network.sparse_residual) == (64, False)
-    assert training.loss == "l1"
-    parser = argparse.ArgumentParser()
+def test_expert_options_have_a_flag_that_the_help_leaves_out():
+    parser = argparse.ArgumentParser(usage="")
     add_arguments(parser, config.NetworkConfig)
+    arguments = parser.parse_args(["--decoder-width", "64", "--no-sparse-residual"])
+    network = from_arguments(config.NetworkConfig, arguments)
+    assert (network.decoder_width, network.sparse_residual) == (64, False)
     assert "--decoder-width" not in parser.format_help()
-
-
-@pytest.mark.parametrize(
-    ("word", "sentence"),
-    [
-        ("decoder_width=wide", "decoder_width is 'wide'; expected int"),
-        ("sparse_residual=perhaps", "sparse_residual is 'perhaps'; expected bool"),
-        ("decoder_width", "expected NAME=VALUE with one of decoder_width"),
-        ("epochs=3", "expected NAME=VALUE with one of decoder_width"),
-    ],
-)
-def test_a_wrong_expert_option_is_named(word, sentence, capsys):
-    with pytest.raises(SystemExit):
-        expert_parser().parse_args(["--set", word])
-    assert sentence in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("device", ["auto", "cpu", "cuda", "cuda:0", "cuda:12"])

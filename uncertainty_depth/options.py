@@ -11,7 +11,7 @@ import argparse
 import dataclasses
 import inspect
 import typing
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from typing import Any, TypeVar
 
@@ -54,7 +54,7 @@ def option(
         live: a node takes it while it is active.
         on_robot: a parameter of the nodes; false: nodes use the default.
         flag: its flag on the command line, if that is not `--` and the name.
-        expert: rarely set; on the command line only by `--set name=value`.
+        expert: rarely set; the command line takes it, and its help does not show it.
     """
     metadata = {
         "help": help,
@@ -203,21 +203,25 @@ def to_mapping(config: Any) -> dict[str, Any]:
     }
 
 
+def flag_of(field: dataclasses.Field[Any]) -> str:
+    """Return a field's flag on the command line."""
+    return field.metadata["flag"] or "--" + field.name.replace("_", "-")
+
+
 def add_arguments(parser: argparse.ArgumentParser, config_class: type) -> None:
     """Add one `--option-name` per field, in a group headed by the first line of the docstring.
 
-    Expert options have none: see `add_expert_argument`.
+    The help leaves out expert options.
     """
     group = parser.add_argument_group(_heading(config_class))
     for field in dataclasses.fields(config_class):
-        if field.metadata["expert"]:
-            continue
-        flag = field.metadata["flag"] or "--" + field.name.replace("_", "-")
+        flag = flag_of(field)
         scalar = element_type(config_class, field.name)
+        is_expert = field.metadata["expert"]
         shared: dict[str, Any] = {
             "dest": field.name,
             "default": argparse.SUPPRESS,
-            "help": _help(field),
+            "help": argparse.SUPPRESS if is_expert else _help(field),
         }
         metavar = "TOPIC" if field.name.endswith("_topic") else METAVARS.get(scalar, "")
         if scalar is bool:
@@ -228,7 +232,7 @@ def add_arguments(parser: argparse.ArgumentParser, config_class: type) -> None:
         elif _choices(field):
             choices = [*_choices(field), *field.metadata["aliases"]]
             metavar = f"{{{','.join(choices)}}}"
-            if len(metavar) > MAX_METAVAR:
+            if len(metavar) > MAX_METAVAR and not is_expert:
                 metavar = "NAME"
                 shared["help"] += f"; one of {', '.join(_choices(field))}"
             if any(choice.endswith(NUMBERED) for choice in choices):  # checked with the config
@@ -237,66 +241,6 @@ def add_arguments(parser: argparse.ArgumentParser, config_class: type) -> None:
                 group.add_argument(flag, metavar=metavar, choices=choices, **shared)
         else:
             group.add_argument(flag, type=scalar, metavar=metavar, **shared)
-
-
-def add_expert_argument(parser: argparse.ArgumentParser, config_classes: Sequence[type]) -> None:
-    """Add `--set name=value` for the expert options of config classes, if they have any."""
-    owners = {
-        field.name: config_class
-        for config_class in config_classes
-        for field in dataclasses.fields(config_class)
-        if field.metadata["expert"]
-    }
-    if not owners:
-        return
-
-    class SetOption(argparse.Action):
-        def __call__(
-            self,
-            parser: argparse.ArgumentParser,
-            namespace: argparse.Namespace,
-            values: Any,
-            option_string: str | None = None,
-        ) -> None:
-            name, equals, text = values.partition("=")
-            if name not in owners or not equals:
-                parser.error(
-                    f"--set has {values!r}; expected NAME=VALUE with one of {', '.join(owners)}"
-                )
-            try:
-                setattr(namespace, name, from_text(owners[name], name, text))
-            except ConfigError as error:
-                parser.error(f"--set: {error}")
-
-    parser.add_argument(
-        "--set",
-        action=SetOption,
-        metavar="NAME=VALUE",
-        default=argparse.SUPPRESS,
-        help="an expert option, repeatable, of those under `All options` in the documentation: "
-        f"{', '.join(sorted(owners))}",
-    )
-
-
-def from_text(config_class: type, name: str, text: str) -> Any:
-    """Return an option's value from a text such as `0.5`, `true` or `tiny,tiny18`.
-
-    Raises:
-        ConfigError: the option is unknown, or the text is no value of its type.
-    """
-    fields = _fields(config_class)
-    if name not in fields:
-        raise ConfigError(f"unknown option {name!r}; known are {', '.join(sorted(fields))}")
-    expected = element_type(config_class, name)
-    is_tuple = isinstance(fields[name].default, tuple)
-    parse: Callable[[str], Any] = {"true": True, "false": False}.__getitem__
-    if expected is not bool:
-        parse = expected
-    try:
-        values = tuple(map(parse, text.split(",") if is_tuple else [text]))
-    except (KeyError, ValueError):
-        raise ConfigError(f"{name} is {text!r}; expected {expected.__name__}") from None
-    return values if is_tuple else values[0]
 
 
 def add_parameters(parser: argparse.ArgumentParser, config_class: type) -> None:

@@ -20,5 +20,5 @@ def test_the_fastest_engine_is_recommended() -> None:
         "| torch fp32 | 3000.0 | 1.00 (1.00 to 1.00) |",
         "| openvino bf16 | 1000.0 | 0.38 (0.25 to 0.50) |",
         "",
-        "fastest: --engine openvino --set precision=bf16",
+        "fastest: --engine openvino --precision bf16",
     ]

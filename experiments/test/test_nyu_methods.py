@@ -32,8 +32,8 @@ from uncertainty_depth.options import from_arguments
 from uncertainty_depth.records import Frame
 
 COMMAND = (
-    "train nyu:DIR:train --output MODEL --backbone tiny --set decoder_width=64 "
-    "--depth-range 0.5 10.5 --epochs 50 --set patience=50 --head none"
+    "train nyu:DIR:train --output MODEL --backbone tiny --decoder-width 64 "
+    "--depth-range 0.5 10.5 --epochs 50 --patience 50 --head none"
 )
 ARGUMENTS = {
     "multi_epochs": "--method multi_epochs",
@@ -44,9 +44,9 @@ ARGUMENTS = {
     "multi_networks": "--method multi_networks --backbone tiny,tiny18,tiny34",
     "learned_error": "--method learned_error",
     "self_teaching": "--method self_teaching --head laplace",
-    "multi_epochs_laplace_long": "--head laplace --epochs 150 --set patience=150",
+    "multi_epochs_laplace_long": "--head laplace --epochs 150 --patience 150",
     "pretraining": (
-        "--head laplace --method mc_dropout --epochs 30 --set final_learning_rate=0.05 "
+        "--head laplace --method mc_dropout --epochs 30 --final-learning-rate 0.05 "
         "--canonical-focal-length 0.936"
     ),
     "multi_epochs_laplace_pretrained": "--head laplace --canonical-focal-length 0.936",

@@ -146,7 +146,7 @@ def test_a_model_is_calibrated_on_a_bag_from_the_command_line(calibrated):
 
 
 def test_a_dry_run_reports_and_writes_no_map(model, bag, tmp_path, capsys):
-    options = ["--dry-run", "--output", tmp_path / "out", "--set", "distribution=laplace"]
+    options = ["--dry-run", "--output", tmp_path / "out", "--distribution", "laplace"]
     assert command(model, bag, *options) == 0
     assert "before" in capsys.readouterr().out
     content = report_in(tmp_path / "out")

@@ -8,7 +8,7 @@ import pytest
 from uncertainty_depth.cli.main import main
 
 WORLD = "synthetic:worlds=1,frames=2,seed=7,width=160,height=120"
-EVALUATE = ["evaluate", WORLD, "--model", "demo", "--samples", "1", "--set", "example_frames=0"]
+EVALUATE = ["evaluate", WORLD, "--model", "demo", "--samples", "1", "--example-frames", "0"]
 
 
 @pytest.fixture(scope="module")

@@ -47,7 +47,7 @@ def sources(tmp_path_factory):
 
 
 def evaluate(sources, output, *options):
-    quick = ["--set", "example_frames=0"]
+    quick = ["--example-frames", "0"]
     return main(["evaluate", *sources, "--output", str(output), *quick, *options])
 
 

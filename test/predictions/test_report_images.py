@@ -104,7 +104,7 @@ def test_a_bag_of_recorded_predictions_holds_them_in_metres(write_camera, shown_
     )
     arguments = [
         *("evaluate", str(bag), "--depth-topic", TOPICS[0], "--confidence-topic", TOPICS[1]),
-        *("--image-topic", camera.topic, "--align", "median", "--set", "example_frames=0"),
+        *("--image-topic", camera.topic, "--align", "median", "--example-frames", "0"),
     ]
     written = tmp_path / "written"
     report = str(tmp_path / "report")

@@ -93,7 +93,7 @@ def test_from_a_bag_to_metres_and_back_by_the_command(
     other = str(write_camera(TOPICS, frames=3, name="other", first=100, **form))
 
     def summary_of(source, name):
-        output = ["--output", str(tmp_path / name), "--set", "example_frames=0"]
+        output = ["--output", str(tmp_path / name), "--example-frames", "0"]
         assert main(["evaluate", source, *names, "--sigma-map", str(path), *output]) == 0
         return json.loads((tmp_path / name / "summary.json").read_text())
 

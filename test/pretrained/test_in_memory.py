@@ -97,7 +97,7 @@ def test_a_relative_network_is_aligned_to_the_ground_truth(saved, tmp_path, caps
     assert by_frame["depth"]["mae"] < 1
     assert by_frame["model"]["align"] == "scale_shift"
     assert by_frame["model"]["depth_type"] == "inverse_depth"
-    whole = summary("source", "--align", "median", "--set", "align_per=source")
+    whole = summary("source", "--align", "median", "--align-per", "source")
     assert whole["frames"]["evaluated"] == 2
     assert any("the source is aligned to its ground truth" in note for note in whole["notes"])
     capsys.readouterr()

@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,7 +31,7 @@ from uncertainty_depth.config.prediction import (
     PredictionConfig,
     PredictionTopics,
 )
-from uncertainty_depth.options import add_arguments, add_expert_argument
+from uncertainty_depth.options import add_arguments, flag_of
 
 SOURCE = (
     "a bag (rosbag2 folder, .mcap, .db3, ROS 1 .bag), nyu:DIR[:train|:test|:fit|:calibrate], "
@@ -368,8 +369,15 @@ def build_parser(
         )
         for names, options in signature.arguments:
             subparser.add_argument(*names, **options)
-        add_expert_argument(subparser, signature.configs)
         for config in signature.configs:
             add_arguments(subparser, config)
+        rare = [
+            flag_of(option)
+            for config in signature.configs
+            for option in fields(config)
+            if option.metadata["expert"]
+        ]
+        if rare:
+            subparser.epilog = f"rarely set, see docs/reference/options.md: {', '.join(rare)}"
         subparser.set_defaults(command=command)
     return parser

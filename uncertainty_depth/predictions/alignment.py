@@ -81,7 +81,7 @@ def fit(mode: str, prediction: Floats, ground_truth_m: Floats, is_inverse: bool)
         raise MessageError(
             "too_few_points_to_align",
             f"{len(prediction)} pixels have a prediction and a ground truth within the depth "
-            f"range; expected at least {MIN_POINTS} to align, or --set align_per=source",
+            f"range; expected at least {MIN_POINTS} to align, or --align-per source",
         )
     step = max(len(prediction) // MAX_POINTS, 1)
     prediction = prediction[::step]

@@ -17,6 +17,7 @@ from uncertainty_depth import strict
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.metrics.state import BLOCK_CELLS, MAX_BLOCKS, SIZES
+from uncertainty_depth.options import flag_of
 from uncertainty_depth.report.evaluation import FORMAT, STATE_FILE, Evaluation
 from uncertainty_depth.report.frame_table import SavedFrames
 from uncertainty_depth.report.judgement import GREEN, GREY, RED
@@ -161,14 +162,10 @@ def check_same_config(first: SavedReport, report: SavedReport) -> None:
         first_value = getattr(first.evaluation.config, name)
         value = getattr(report.evaluation.config, name)
         if first_value != value and name != "example_frames":  # which changes no score
-            words = (
-                f"--set {name}={first_value}"
-                if option.metadata["expert"]
-                else f"--{name.replace('_', '-')}"
-            )
             raise ConfigError(
                 f"{report.folder} was scored with {name} {value}, {first.folder} with "
-                f"{first_value}; expected the same: evaluate one of them again with {words}"
+                f"{first_value}; expected the same: evaluate one of them again with "
+                f"{flag_of(option)} {first_value}"
             )
 
 
