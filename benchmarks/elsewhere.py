@@ -152,7 +152,7 @@ def calibrate_on(folder: Path, source: Source) -> None:
     before, after = calibration.scores()
     print(f"{source.name}: {calibration.choice.sigma_map.name}, {before} -> {after}", flush=True)
     print(f"rejected: {calibration.rejected() or 'no'}", flush=True)
-    key = predictor.calibration_key
+    key = predictor.method
     set_calibration(
         folder, key, calibration.choice.sigma_map, record(calibration, predictor.describe())
     )

@@ -96,10 +96,6 @@ class LearnedError(Estimator):
         error, depth = model.load_all([ERROR, DEPTH])
         return cls(place(error), place(depth))
 
-    def components(self, config: PredictorConfig) -> tuple[str, ...]:
-        """See `Estimator`; the error is learned as a whole."""
-        return ("total",)
-
     @torch.inference_mode()
     def estimate_batch(
         self,

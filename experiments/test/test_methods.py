@@ -70,8 +70,6 @@ def test_a_second_network_learns_the_first_one_s_error_and_leaves_it_as_it_is(ro
         )
     np.testing.assert_allclose(found.depth_m, depth_m, rtol=1e-4)
     np.testing.assert_allclose(found.sigma_m, error_m, rtol=1e-4)
-    with pytest.raises(ConfigError, match=r"component is 'epistemic', .*; expected 'total'$"):
-        Predictor(folder, PredictorConfig(component="epistemic", device="cpu"))
 
 
 def test_members_of_multi_networks_have_the_encoders_named(rooms, tmp_path):

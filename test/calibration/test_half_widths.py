@@ -22,9 +22,7 @@ from uncertainty_depth.calibration.sample import Sample
 from uncertainty_depth.config import CalibrationConfig, PredictorConfig
 from uncertainty_depth.errors import ModelError
 from uncertainty_depth.inference.predictor import Predictor
-from uncertainty_depth.inference.settings import calibrations_of
 from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS
-from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.model_folder.writing import set_calibration
 
 MAP = SigmaMap("scale", (0.0, 1.0), (0.0, 2.0))
@@ -79,7 +77,7 @@ def test_the_predictor_takes_them_from_the_calibration_in_use(model):
 def test_a_folder_with_wrong_half_widths_is_refused_by_its_file(model):
     set_calibration(model, "mc_dropout", MAP, {"half_widths": [3.0, 1.0]})
     with pytest.raises(ModelError, match=r"model\.json cannot be used: .*half_widths"):
-        calibrations_of(read(model))
+        Predictor(model, PredictorConfig(samples=2, device="cpu"))
 
 
 def test_calibrating_measures_them_on_frames_not_used(draw):

@@ -11,13 +11,13 @@ import pytest
 from synthetic.config import SynthesisConfig
 from synthetic.source import synthesize
 from uncertainty_depth.calibration import IDENTITY, SigmaMap
-from uncertainty_depth.calibration.fitted_data import FittedData
-from uncertainty_depth.calibration.half_widths import FrameGuarantee
+from uncertainty_depth.calibration.fitted_data import DataMonitor, FittedData
+from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION, FrameGuarantee
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.errors import ModelError
 from uncertainty_depth.inference.predictor import Predictor
-from uncertainty_depth.inference.settings import calibrations_of
+from uncertainty_depth.inference.settings import Calibration, calibration_of
 from uncertainty_depth.metrics.calibration import distribution_of
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.model_folder.writing import export_half, set_calibration, set_members
@@ -33,7 +33,12 @@ def model(model_template, tmp_path):
 
 def maps(model):
     """The maps of all calibrations in a folder, by key."""
-    return {key: found.sigma_map for key, found in calibrations_of(read(model)).items()}
+    return {method: calibration(model, method).sigma_map for method in read(model).calibration}
+
+
+def calibration(model, method="mc_dropout"):
+    none = Calibration(IDENTITY, BY_DISTRIBUTION["gaussian"], DataMonitor("", None), None)
+    return calibration_of(read(model), method, none)
 
 
 def picture(seed=0):
@@ -110,7 +115,7 @@ def test_a_damaged_calibration_is_named(model, damage):
     content = json.loads((model / "model.json").read_text())
     (model / "model.json").write_text(json.dumps({**content, "calibration": damage}))
     with pytest.raises(ModelError, match=r"model\.json cannot be used: "):
-        calibrations_of(read(model))
+        calibration(model)
 
 
 @pytest.fixture(scope="module")
@@ -193,8 +198,8 @@ def test_refusals_are_one_sentence_and_leave_the_model_alone(model, bag, capsys)
 
 
 def test_the_folder_keeps_what_the_map_was_fitted_to(calibrated, bag):
-    (found,) = calibrations_of(read(calibrated)).values()
-    fitted = found.fitted_to
+    (method,) = read(calibrated).calibration
+    fitted = calibration(calibrated, method).monitor.fitted_to
     assert fitted.sources == (str(bag),)
     assert fitted.frames == 7, "the first of ten, without the third reported on"
     assert 0.1 <= fitted.depth_range_m[0] < fitted.depth_range_m[1] <= 80

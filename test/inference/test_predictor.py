@@ -17,7 +17,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from uncertainty_depth.config import (
-    COMPONENTS,
     PredictorConfig,
 )
 from uncertainty_depth.errors import ConfigError, MessageError, ModelError
@@ -208,32 +207,6 @@ def test_an_ensemble_method_needs_members_trained_by_it(own, asked, tmp_path, wr
         assert Predictor(folder, PredictorConfig(method=method, device="cpu")).method == (
             method or own
         )
-
-
-@pytest.mark.parametrize(
-    ("component", "method", "head", "members", "sentence"),
-    [
-        ("epistemic", "deterministic", "laplace", 2, "with samples 1 and head 'laplace' does not"),
-        ("aleatoric", "deterministic", "none", 2, "head 'none' does not have; expected 'total'$"),
-        ("aleatoric", "mc_dropout", "none", 2, "head 'none' does not have; expected 'total' or "),
-        ("epistemic", "multi_epochs", "laplace", 1, "which multi_epochs with samples 1 and"),
-        *(
-            (component, method, "laplace", 2, "")
-            for component in COMPONENTS
-            for method in ("mc_dropout", "multi_epochs")
-        ),
-    ],
-)
-def test_a_component_is_predicted_or_refused(
-    component, method, head, members, sentence, tmp_path, write_model
-):
-    folder = write_model(tmp_path, head, members)
-    config = PredictorConfig(method=method, component=component, device="cpu", samples=3)
-    if sentence:
-        with pytest.raises(ConfigError, match=f"^component is '{component}', .*{sentence}"):
-            Predictor(folder, config)
-    else:
-        assert (Predictor(folder, config).predict(random_image()).sigma_m > 0).all()
 
 
 def test_an_ensemble_of_one_member_logs_a_warning(write_model, tmp_path, caplog):

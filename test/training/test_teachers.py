@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.model_folder import folder as model_folder
 from uncertainty_depth.training.objective import (
     prediction_of,
@@ -45,11 +43,6 @@ def test_a_network_is_taught_an_ensemble_s_mean_and_total_sigma(
     ).mean(0)
     torch.testing.assert_close(targets[1, 0], depths.mean(0)[0], rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(targets[1, 1], variance.sqrt()[0], rtol=1e-3, atol=1e-5)
-    with pytest.raises(
-        ConfigError,
-        match="which distilled with samples 1 and head 'gaussian' does not have; expected 'total'",
-    ):
-        Predictor(folder, PredictorConfig(component="aleatoric", device="cpu"))
 
 
 def test_what_cannot_be_distilled_is_refused(small, make, tmp_path: Path) -> None:

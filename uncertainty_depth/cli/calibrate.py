@@ -147,7 +147,7 @@ def _of_model(arguments: argparse.Namespace) -> Task:
             report.write(calibration, arguments.model, provenance(notes))
         set_calibration(
             arguments.model,
-            predictor.calibration_key,
+            predictor.method,
             calibration.choice.sigma_map,
             report.record(calibration, predictor.describe()),
         )

@@ -7,7 +7,6 @@ nodes are in `config.nodes`.
 """
 
 from uncertainty_depth.config.choices import (
-    COMPONENTS,
     DEVICES,
     DISTORTED_IMAGES,
     ENGINES,
@@ -42,7 +41,6 @@ from uncertainty_depth.config.sources import (
 from uncertainty_depth.config.training import NetworkConfig, TrainingConfig
 
 __all__ = [
-    "COMPONENTS",
     "DEVICES",
     "DISTORTED_IMAGES",
     "ENGINES",

@@ -19,7 +19,6 @@ METHODS = list(TRAINED_METHODS)
 """What a model can predict with."""
 METHOD_ALIASES = {"deep_ensemble": "multi_inits", "snapshot_ensemble": "multi_epochs"}
 """Usual names of methods that the papers of this package call otherwise."""
-COMPONENTS = ("total", "epistemic", "aleatoric")
 DEVICES = ("auto", "cpu", "cuda", "cuda:N")
 PRECISIONS = ("auto", "fp32", "fp16", "bf16")
 ENGINES = ("torch", "openvino", "onnxruntime")

@@ -6,7 +6,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from uncertainty_depth.config.choices import (
-    COMPONENTS,
     DEVICES,
     ENGINES,
     MAX_DEPTH_M,
@@ -176,14 +175,6 @@ class RawPredictorConfig:
         "uncertainty method; empty: what the model was trained for",
         choices=METHODS,
         aliases=METHOD_ALIASES,
-    )
-    component: str = option(
-        "total",
-        "part of the variance: epistemic (spread of the samples), aleatoric (variance head), "
-        "or their sum",
-        choices=COMPONENTS,
-        expert=True,
-        on_robot=False,
     )
     samples: int = option(
         8,

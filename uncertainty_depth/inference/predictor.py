@@ -28,8 +28,9 @@ from uncertainty_depth.geometry.focal_length import TrainingLens
 from uncertainty_depth.geometry.resampling import resample_depth
 from uncertainty_depth.images import ImageLike, as_rgb
 from uncertainty_depth.inference.settings import (
+    Calibration,
     Settings,
-    calibrations_of,
+    calibration_of,
     check_widening,
     choose_method,
     load,
@@ -97,8 +98,8 @@ def _sparse_tensor(observation: Observation, model: ModelFolder, device: torch.d
 class Predictor:
     """Depth and sigma of images, by the model in a folder.
 
-    `config` may be replaced at any time by one with other `samples`, `seed`, `component`
-    or `calibrated`; the change applies from the next `predict` on. Any thread may call `predict`.
+    `config` may be replaced at any time by one with other `samples`, `seed` or
+    `calibrated`; the change applies from the next `predict` on. Any thread may call `predict`.
 
     Args:
         folder: model folder, or the name of a shipped model: indoor or demo.
@@ -110,8 +111,8 @@ class Predictor:
     Raises:
         ModelError: the folder cannot be used.
         ConfigError: an option is unknown or out of range, the model was not trained for the
-            method, sigma has no such component or cannot be widened, there is no CUDA device, or
-            the device cannot compute in the precision.
+            method, sigma cannot be widened, there is no CUDA device, or the device cannot compute
+            in the precision.
 
     Examples:
         >>> predictor = Predictor("demo", samples=4)
@@ -152,12 +153,10 @@ class Predictor:
             self.model.network.canonical_focal_length, self.model.training.get("camera")
         )
         self._has_familiarity = model_familiarity is not None
-        self._calibrations = calibrations_of(self.model)
-        self._monitors = {
-            key: DataMonitor(found.sigma_map.name, found.fitted_to)
-            for key, found in self._calibrations.items()
-            if found.sigma_map.name != IDENTITY.name
-        }
+        head = self._estimator.networks[-1].config.head
+        half_widths = BY_DISTRIBUTION[distribution_of(head)]
+        self._uncalibrated = Calibration(IDENTITY, half_widths, DataMonitor("", None), None)
+        self._calibration = calibration_of(self.model, self.method, self._uncalibrated)
         self._settings = self._settings_of(config)
         self._run_trial(config)
         logger.info("the network runs by %s", self._loaded.description)
@@ -165,20 +164,7 @@ class Predictor:
     def _settings_of(self, config: PredictorConfig) -> Settings:
         """Return the options with the calibration that they select; raises as `check`."""
         self.check(config)
-        key = self._key(config)
-        head = self._estimator.networks[-1].config.head
-        uncalibrated = BY_DISTRIBUTION[distribution_of(head)]
-        found = self._calibrations.get(key)
-        if found is None or not config.calibrated:
-            return Settings(config, key, IDENTITY, None, uncalibrated, None)
-        half_widths = found.half_widths or uncalibrated
-        monitor = self._monitors.get(key)
-        return Settings(config, key, found.sigma_map, monitor, half_widths, found.guarantee)
-
-    def _key(self, config: PredictorConfig) -> str:
-        """Return the key of these options' calibration in `model.json`."""
-        is_total = config.component == "total"
-        return self.method if is_total else f"{self.method} {config.component}"
+        return Settings(config, self._calibration if config.calibrated else self._uncalibrated)
 
     def _run_trial(self, config: PredictorConfig) -> None:
         """Predict a black image, and warn if its sigma lacks what the method promises.
@@ -201,7 +187,7 @@ class Predictor:
         width, height = self.model.network.input_size
         black = torch.zeros((1, 3, height, width), device=device)
         try:
-            sigma_m = self._estimator.estimate(black, 0, config).maps(config.component)[1]
+            sigma_m = self._estimator.estimate(black, 0, config).maps()[1]
         except (RuntimeError, NotImplementedError) as error:
             raise ConfigError(
                 f"precision is {precision!r}, which does not work on {device}: "
@@ -217,7 +203,7 @@ class Predictor:
                 "takes dropout and samples > 1, or a variance head",
                 self.method,
             )
-        elif is_lone_member and "epistemic" not in self._estimator.components(config):
+        elif is_lone_member:
             logger.warning(
                 "%s has one member: sigma is its variance head's alone, without epistemic "
                 "uncertainty; expected a model with several members",
@@ -229,7 +215,7 @@ class Predictor:
         """The options in use.
 
         Raises:
-            ConfigError: on assignment, if sigma lacks the config's component.
+            ConfigError: on assignment, if sigma is to be widened and cannot be.
         """
         return self._settings.config
 
@@ -304,7 +290,7 @@ class Predictor:
             estimates += self._estimator.estimate_batch(
                 pixels[part], stamps_ns[part], config, samples
             )
-        tensors = [estimate.stacked(config.component) for estimate in estimates]
+        tensors = [estimate.stacked() for estimate in estimates]
         features = self._gauge.take()
         maps = download(tensors if features is None else [*tensors, features])
         scores = self._gauge.scores(None if features is None else maps.pop(), len(observations))
@@ -339,25 +325,13 @@ class Predictor:
         return self.model.network.depth_range
 
     def check(self, config: PredictorConfig) -> None:
-        """Raise `ConfigError` unless the model has the sigma that these options ask for.
-
-        It lacks the component, or cannot be widened.
-        """
+        """Raise `ConfigError` if sigma is to be widened and cannot be."""
         check_widening(config)
         if config.widen_unfamiliar and not self._has_familiarity:
             raise ConfigError(
                 f"widen_unfamiliar is true, but {self.model.path} does not tell what its "
                 "training looked like; expected a model that `train` wrote, or widen_unfamiliar "
                 "false"
-            )
-        components = self._estimator.components(config)
-        passes = self._estimator.passes(config)
-        if config.component not in components:
-            head = self._estimator.networks[-1].config.head
-            raise ConfigError(
-                f"component is {config.component!r}, which {self.method} with samples {passes} "
-                f"and head {head!r} does not have; expected "
-                f"{' or '.join(map(repr, components))}"
             )
 
     @property
@@ -367,14 +341,9 @@ class Predictor:
 
     @property
     def sigma_name(self) -> str:
-        """Identifier of the published sigma: method, component, calibration."""
+        """Identifier of the published sigma: method and calibration."""
         widened = ", widened where unfamiliar" if self.config.widen_unfamiliar else ""
-        return f"{self.calibration_key}, calibration {self._settings.sigma_map.name}{widened}"
-
-    @property
-    def calibration_key(self) -> str:
-        """The key of this sigma's calibration in `model.json`: method, and component if any."""
-        return self._settings.calibration_key
+        return f"{self.method}, calibration {self._settings.calibration.sigma_map.name}{widened}"
 
     @property
     def half_widths(self) -> HalfWidths:
@@ -382,12 +351,12 @@ class Predictor:
 
         Without a head, which determines the distribution, a Gaussian's half widths are used.
         """
-        return self._settings.half_widths
+        return self._settings.calibration.half_widths
 
     @property
     def data_monitor(self) -> DataMonitor:
         """Compares the data with the data that the calibration in use was fitted to."""
-        return self._settings.monitor or DataMonitor("", None)
+        return self._settings.calibration.monitor
 
     def describe(self) -> dict[str, Any]:
         """Return model and options as plain values for a report."""
@@ -395,22 +364,22 @@ class Predictor:
         weights = set(chain.from_iterable(network.parameters() for network in networks))
         config = self.config
         network_config = networks[-1].config
-        fitted_to = self.data_monitor.fitted_to
-        guarantee = self._settings.guarantee
+        calibration = self._settings.calibration
+        fitted_to = calibration.monitor.fitted_to
+        guarantee = calibration.guarantee
         passes = self._estimator.passes(config)
         return {
             "model": self.model.name,
             "method": self.method,
-            "component": config.component,
             "samples": passes,
             "seed": config.seed,
             "device": str(self.device),
             "precision": self._loaded.precision,
             "engine": self._loaded.engine,
-            "calibration": self._settings.sigma_map.name if config.calibrated else "off",
+            "calibration": calibration.sigma_map.name if config.calibrated else "off",
             **({"fitted_to": fitted_to.to_mapping()} if fitted_to else {}),
             **({"widened": "where unfamiliar"} if config.widen_unfamiliar else {}),
-            **self._settings.half_widths.to_mapping(),
+            **calibration.half_widths.to_mapping(),
             **({"frame_guarantee": guarantee.sentence()} if guarantee else {}),
             "parameters": sum(tensor.numel() for tensor in weights),
             "backbone": network_config.backbone,
@@ -451,9 +420,8 @@ def _at_image(
         widen: whether to widen sigma if the settings ask for it.
     """
     raw_m = factor * maps[1]
-    if settings.monitor is not None:
-        settings.monitor.add_sigma(raw_m)
-    calibrated_m = settings.sigma_map(raw_m)
+    settings.calibration.monitor.add_sigma(raw_m)
+    calibrated_m = settings.calibration.sigma_map(raw_m)
     if widen and settings.config.widen_unfamiliar and unfamiliarity is not None:
         calibrated_m *= np.float32(max(unfamiliarity, 1.0))
     height, width = observation.image.shape[:2]

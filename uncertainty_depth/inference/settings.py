@@ -3,21 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
-from uncertainty_depth.calibration.fitted_data import (
-    DataMonitor,
-    FittedData,
-)
-from uncertainty_depth.calibration.half_widths import (
-    FrameGuarantee,
-    HalfWidths,
-    from_record,
-)
+from uncertainty_depth.calibration import IDENTITY
+from uncertainty_depth.calibration.fitted_data import DataMonitor, FittedData
+from uncertainty_depth.calibration.half_widths import FrameGuarantee, HalfWidths, from_record
 from uncertainty_depth.calibration.sigma_map import SigmaMap
 from uncertainty_depth.config import UNTRAINED_METHODS, PredictorConfig
 from uncertainty_depth.errors import ConfigError, ModelError
@@ -30,61 +23,53 @@ if TYPE_CHECKING:
 
 
 class Calibration(NamedTuple):
-    """A calibration of sigma in the model folder.
+    """A calibration of sigma.
 
     Attributes:
         sigma_map: maps raw to calibrated sigma.
-        fitted_to: the data it was fitted to; None if the record does not say.
-        half_widths: measured half widths of intervals, in sigmas; None if not measured.
-        guarantee: the guarantee by frame; None if the record has none.
-        record: all of its entry in `model.json`.
+        half_widths: half widths of intervals, in sigmas.
+        monitor: compares the data with the calibration data.
+        guarantee: the guarantee by frame; None without one.
     """
 
     sigma_map: SigmaMap
-    fitted_to: FittedData | None
-    half_widths: HalfWidths | None
+    half_widths: HalfWidths
+    monitor: DataMonitor
     guarantee: FrameGuarantee | None
-    record: Mapping[str, Any]
 
 
-def calibrations_of(model: ModelFolder) -> dict[str, Calibration]:
-    """Return the model's calibrations by key: method, and component if any.
+def calibration_of(model: ModelFolder, method: str, uncalibrated: Calibration) -> Calibration:
+    """Return the calibration of a method in a model's folder.
+
+    Args:
+        model: the folder.
+        method: that predicts.
+        uncalibrated: what holds if there is none, or if it says nothing.
 
     Raises:
-        ModelError: a record is damaged.
+        ModelError: its record is damaged.
     """
     try:
-        return {key: _calibration(record) for key, record in model.calibration.items()}
+        record = model.calibration.get(method)
+        if record is None:
+            return uncalibrated
+        sigma_map = SigmaMap.from_mapping(record)
+        fitted = record.get("fitted_to")
+        fitted_to = None if fitted is None else FittedData.from_mapping(fitted)
+        monitor = uncalibrated.monitor
+        if sigma_map.name != IDENTITY.name:
+            monitor = DataMonitor(sigma_map.name, fitted_to)
+        half_widths = from_record(record) or uncalibrated.half_widths
+        return Calibration(sigma_map, half_widths, monitor, FrameGuarantee.from_record(record))
     except (ModelError, AttributeError, TypeError) as error:
         raise ModelError(f"{model.path / 'model.json'} cannot be used: {error}") from error
 
 
-def _calibration(record: Mapping[str, Any]) -> Calibration:
-    sigma_map = SigmaMap.from_mapping(record)
-    fitted = record.get("fitted_to")
-    fitted_to = None if fitted is None else FittedData.from_mapping(fitted)
-    guarantee = FrameGuarantee.from_record(record)
-    return Calibration(sigma_map, fitted_to, from_record(record), guarantee, record)
-
-
 class Settings(NamedTuple):
-    """Options, and the calibration that they select.
-
-    Attributes:
-        config: the options.
-        calibration_key: key of the calibration in `model.json`: method, and component if any.
-        sigma_map: maps raw to calibrated sigma.
-        monitor: compares the data with the calibration data; None without a calibration.
-        half_widths: half widths of intervals, in sigmas.
-        guarantee: the calibration's guarantee by frame; None without one.
-    """
+    """Options, and the calibration that they select."""
 
     config: PredictorConfig
-    calibration_key: str
-    sigma_map: SigmaMap
-    monitor: DataMonitor | None
-    half_widths: HalfWidths
-    guarantee: FrameGuarantee | None
+    calibration: Calibration
 
 
 def check_widening(config: PredictorConfig) -> None:

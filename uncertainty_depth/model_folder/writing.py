@@ -140,7 +140,7 @@ def set_calibration(
 
     Args:
         folder: the model folder.
-        method: the calibration key, see `Predictor.calibration_key`.
+        method: that predicts.
         sigma_map: from raw to calibrated sigma.
         record: how it was fitted, JSON values.
 

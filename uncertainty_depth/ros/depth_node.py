@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 FINISH_S = 2.0
 FEWEST_SAMPLES = 2  # of a budget; its module needs torch
-DESCRIBED = ("method", "component", "samples", "precision", "calibration")
+DESCRIBED = ("method", "samples", "precision", "calibration")
 """Values of the model's description that the diagnostics show."""
 LOADED_WITH = (
     "model",

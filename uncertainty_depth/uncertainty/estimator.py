@@ -32,24 +32,16 @@ class Estimate(NamedTuple):
     epistemic: Tensor
     aleatoric: Tensor
 
-    def maps(self, component: str = "total") -> NDArray[np.float32]:
-        """Return (2, h, w): depth and a component's standard deviation, metres.
+    def maps(self) -> NDArray[np.float32]:
+        """Return (2, h, w): depth and its standard deviation, metres."""
+        return download([self.stacked()])[0]
 
-        Args:
-            component: one of `config.COMPONENTS`.
-        """
-        return download([self.stacked(component)])[0]
-
-    def stacked(self, component: str = "total") -> Tensor:
+    def stacked(self) -> Tensor:
         """Return `maps` where they were computed.
 
         The total variance is epistemic + aleatoric (Gustafsson et al. 2020, appendix A).
         """
-        if component == "total":
-            variance = self.epistemic + self.aleatoric
-        else:
-            variance = getattr(self, component)
-        return torch.stack([self.depth_m, variance.sqrt()])
+        return torch.stack([self.depth_m, (self.epistemic + self.aleatoric).sqrt()])
 
 
 class Moments:
@@ -144,15 +136,3 @@ class Estimator(ABC):
     def passes(self, config: PredictorConfig) -> int:
         """Return the number of samples in one estimate."""
         return 1
-
-    def components(self, config: PredictorConfig) -> tuple[str, ...]:
-        """Return the sigma components of an estimate, from `config.COMPONENTS`.
-
-        Several passes give epistemic, a head gives aleatoric.
-        """
-        components = ["total"]
-        if self.passes(config) > 1:
-            components.append("epistemic")
-        if any(network.config.head != "none" for network in self.networks):
-            components.append("aleatoric")
-        return tuple(components)

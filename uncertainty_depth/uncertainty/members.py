@@ -82,11 +82,3 @@ class Deterministic(Ensemble):
     def load(cls, model: ModelFolder, place: Place) -> Deterministic:
         """Load the model's last member."""
         return cls(place(model.load(model.members[-1])))
-
-
-class Distilled(Deterministic):
-    """One network trained on a whole model's total sigma; it has no other component."""
-
-    def components(self, config: PredictorConfig) -> tuple[str, ...]:
-        """See `Estimator`."""
-        return ("total",)
