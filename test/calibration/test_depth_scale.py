@@ -234,7 +234,7 @@ def test_the_correction_of_sigma_is_the_same_whatever_the_scale_in_force() -> No
     for number in range(30):
         own = prediction(rng.uniform(1, 4, 500))
         truth = own.depth_m * (1 + 0.3 * rng.normal(size=500)).astype(np.float32)
-        scaled = InForce(constant(1.7), widened_by=1.1, depth_scale=1.4)
+        scaled = InForce(constant(1.7), depth_scale=1.4)
         for estimator, in_force in zip(estimates, (InForce(), scaled), strict=True):
             maps = in_force.applied(own)
             factor = np.float32(in_force.depth_scale)

@@ -174,32 +174,3 @@ def test_switching_it_off_takes_effect_at_once() -> None:
     state.config = replace(state.config, use_online_calibration=False)
     assert state.at(round(101.1e9), "raw").correction == IDENTITY
     assert state.last.source == "own"
-
-
-def test_sigma_is_widened_until_lidar_corrects_it_and_never_shrinks_in_between() -> None:
-    state = CorrectionInForce(replace(ON, calibration_max_rate=1.5))
-    unfamiliarity = 3.0
-
-    def published(second: float) -> float:
-        """Return published sigma over the model's own."""
-        made_by = state.at(round(second * 1e9), "", unfamiliarity)
-        return made_by.correction.max_factor * made_by.widened_by
-
-    assert published(0) == unfamiliarity
-    state.receive(ReceivedEstimate(10**9, "", constant(4.0)))
-    moving = [published(second) for second in range(1, 12)]
-    assert min(moving) >= unfamiliarity - 1e-9
-    assert moving[-1] == pytest.approx(4.0)
-    assert state.last.widened_by == 1.0  # LiDAR alone tells
-    assert state.last.source == "online"
-    later = round((11 + ON.calibration_timeout) * 1e9)
-    assert state.at(later, "", unfamiliarity).source == "own"
-    assert state.last.widened_by == unfamiliarity
-
-
-def test_without_online_calibration_every_frame_is_widened_by_its_own_unfamiliarity() -> None:
-    state = CorrectionInForce()
-    factors = []
-    for second, unfamiliarity in enumerate((0.5, 2.0, 1.5, None)):
-        factors.append(state.at(second * 10**9, "", unfamiliarity).widened_by)
-    assert factors == [1.0, 2.0, 1.5, 1.0]

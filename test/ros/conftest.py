@@ -430,7 +430,6 @@ class FakePredictor:
         if config.samples == 13:
             raise MemoryError("no room for a network")
         self.half_widths = BY_DISTRIBUTION["gaussian"]
-        self.check(config)
         self.method = config.method or self.model.method
         self.config = config
         self.batches = []
@@ -444,7 +443,7 @@ class FakePredictor:
     def passes(self):
         return self.config.samples
 
-    def predict_batch(self, observations, samples=None, widen=True):
+    def predict_batch(self, observations, samples=None):
         from uncertainty_depth.records import DepthPrediction
 
         self.begun.release()
@@ -459,12 +458,6 @@ class FakePredictor:
                 depth_m = np.where(np.isnan(one.sparse_m), depth_m, one.sparse_m)
             predictions.append(DepthPrediction(depth_m, depth_m / 10))
         return predictions
-
-    def check(self, config):
-        from uncertainty_depth.errors import ConfigError
-
-        if config.samples == 666:
-            raise ConfigError("samples is 666, which fake cannot do")
 
     def describe(self):
         return {"method": self.method, "samples": self.config.samples}

@@ -24,7 +24,7 @@ class Failing:
         self.error = error
         self.tried = 0
 
-    def predict_batch(self, observations, samples, widen):
+    def predict_batch(self, observations, samples):
         self.tried += 1
         raise self.error
 
@@ -58,11 +58,11 @@ def test_a_budget_is_for_the_batch_and_memory_that_runs_out_halves_it():
     assert batches.choose(20.0, 2).count == pytest.approx(8, abs=1)
 
     class SmallBatch(FakePredictor):
-        def predict_batch(self, observations, samples=None, widen=True):
+        def predict_batch(self, observations, samples=None):
             self.batches.append(len(observations))
             if len(observations) > 2:
                 raise RuntimeError("CUDA out of memory")
-            return super().predict_batch(observations, samples, widen)
+            return super().predict_batch(observations, samples)
 
     small = SmallBatch(PredictorConfig(samples=8))
     batches = Batches(small)

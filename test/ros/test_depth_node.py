@@ -201,7 +201,6 @@ def test_a_change_that_cannot_be_made_changes_nothing(graph, start_depth):
     before = node.config
     fixed = "{} is fixed while the node is active; first type ros2 lifecycle set /depth_node"
     for values, reason in (
-        ({"frame_budget_ms": 5.0, "samples": 666}, "samples is 666, which fake cannot do"),
         ({"samples": 3, "coverage": 1.0}, "coverage out of range Min: 0.01, Max: 0.99"),
         ({"samples": 3, "max_frame_age": -1.0}, "max_frame_age"),
         ({"samples": 3, "cameras": ["front"]}, "cameras is fixed for the life of the node"),

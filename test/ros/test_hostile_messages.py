@@ -76,7 +76,7 @@ def test_the_evaluator_goes_on(graph, make):
         status(
             "prediction", sigma="raw", samples=HUGE, first_sample="0", passes="8",
             calibration="own", calibration_reason="", correction=factors, unfamiliarity="",
-            widened_by="1.0", depth_scale="1.0", depth_scale_reason="", scale_sigma="",
+            depth_scale="1.0", depth_scale_reason="", scale_sigma="",
         )
     )  # fmt: skip
     refused = "refused.depth/prediction_info"

@@ -45,7 +45,7 @@ class RedIsDepth(FakePredictor):
         depth_m = 3 + image[..., 0].astype(np.float32) / 10
         return DepthPrediction(depth_m, depth_m / 10)
 
-    def predict_batch(self, observations, samples=None, widen=True):
+    def predict_batch(self, observations, samples=None):
         return [self.predict(one.image, one.stamp_ns) for one in observations]
 
 

@@ -52,7 +52,7 @@ def ns(time_s: float) -> int:
 class OverconfidentPredictor(FakePredictor):
     """Half a metre too deep everywhere, with a sigma of a tenth of a metre."""
 
-    def predict_batch(self, observations, samples=None, widen=True):
+    def predict_batch(self, observations, samples=None):
         depth_m = np.full((HEIGHT, WIDTH), 4 + ERROR_M, np.float32)
         sigma_m = np.full_like(depth_m, OWN_SIGMA_M)
         return [DepthPrediction(depth_m, sigma_m, UNFAMILIARITY) for _ in observations]
@@ -134,7 +134,7 @@ def factor_of(message) -> float:
 def test_sigma_is_corrected_without_running_away_and_returns_when_lidar_is_gone(
     graph, start, make
 ):
-    start(use_online_calibration=True, widen_unfamiliar=True)
+    start(use_online_calibration=True)
     graph.start(EvaluatorNode, lidar_to_camera=POSE, calibration_min_frames=2)
     diagnostics = graph.inbox(DiagnosticArray, "/diagnostics", 50)
     estimates = graph.inbox(DiagnosticArray, "uncertainty/calibration", LATCHED)
@@ -143,17 +143,17 @@ def test_sigma_is_corrected_without_running_away_and_returns_when_lidar_is_gone(
     for second in (100, 101, 102):
         sigma, info = robot.image(second)
         robot.cloud(second)
-    assert sigma == pytest.approx(UNFAMILIARITY * OWN_SIGMA_M)
+    assert sigma == pytest.approx(OWN_SIGMA_M)
     assert info.in_force.source == "own"
     estimate = estimates.wait_for(lambda message: message.header.stamp.sec == 102)
     assert factor_of(estimate) == pytest.approx(FACTOR, rel=0.15)
     for time_s in np.arange(102.2, 112.0, 0.2):
         sigma, info = robot.image(time_s)
-        if info.in_force.reason == "at the estimate" and info.in_force.widened_by == 1:
+        if info.in_force.reason == "at the estimate":
             break
     assert sigma == pytest.approx(OWN_SIGMA_M * FACTOR, rel=0.15)
     assert info.in_force.source == "online"
-    assert (info.unfamiliarity, info.in_force.widened_by) == (UNFAMILIARITY, 1.0)
+    assert info.unfamiliarity == UNFAMILIARITY
     assert info.half_widths.at(0.95) == pytest.approx(1.96, abs=0.001)
     told = diagnostics.wait_for(lambda message: values_of(message).get("calibration") == "online")
     assert values_of(told)["samples_used"] == "8 of 8"
@@ -165,7 +165,7 @@ def test_sigma_is_corrected_without_running_away_and_returns_when_lidar_is_gone(
     assert factor_of(late.wait()[0]) == pytest.approx(FACTOR, rel=0.15)
     for second in range(124, 140):  # more than calibration_timeout after the last cloud
         sigma, info = robot.image(second)
-    assert sigma == pytest.approx(UNFAMILIARITY * OWN_SIGMA_M)
+    assert sigma == pytest.approx(OWN_SIGMA_M)
     assert info.in_force.source == "own"
     assert "s old" in info.in_force.reason
     diagnostics.wait_for(lambda message: values_of(message).get("calibration") == "own")

@@ -43,7 +43,7 @@ def test_how_a_prediction_was_made_is_read_back(
     unfamiliarity: float | None, scale_sigma: float | None
 ) -> None:
     in_force = replace(
-        INFO.in_force, widened_by=4 / 3, depth_scale=2 / 3, scale_sigma=scale_sigma,
+        INFO.in_force, depth_scale=2 / 3, scale_sigma=scale_sigma,
         depth_scale_reason="because",
     )  # fmt: skip
     info = replace(INFO, unfamiliarity=unfamiliarity, in_force=in_force)
@@ -56,9 +56,6 @@ def test_how_a_prediction_was_made_is_read_back(
     [
         ("unfamiliarity", "nan"),
         ("unfamiliarity", "-1"),
-        ("widened_by", "0.5"),
-        ("widened_by", ""),
-        ("widened_by", "9" * 401),
         ("samples", "9" * 401),
         ("passes", "-1"),
         ("depth_scale", "nan"),
@@ -70,7 +67,7 @@ def test_how_a_prediction_was_made_is_read_back(
     ],
 )
 def test_a_number_that_no_node_publishes_is_refused(key: str, text: str) -> None:
-    with pytest.raises(MessageError, match="widened_by"):
+    with pytest.raises(MessageError, match="depth_scale_reason"):
         read_info(info_values(INFO) | {key: text})
 
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,7 @@ import torch
 
 from uncertainty_depth import familiarity
 from uncertainty_depth.config import PredictorConfig
-from uncertainty_depth.errors import ConfigError, ModelError, SourceError
+from uncertainty_depth.errors import ModelError, SourceError
 from uncertainty_depth.familiarity import WARNING_FRAMES, Familiarity, pooled
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.model_folder.writing import export_half
@@ -137,35 +136,11 @@ def test_unfamiliar_images_are_reported_once(
     assert caplog.text.count("unlike those of the training") == 1
 
 
-def test_sigma_is_widened_only_where_asked_and_unfamiliar(folder: Path) -> None:
-    plain = Predictor(folder, PredictorConfig(samples=2, device="cpu"))
-    wide = Predictor(folder, PredictorConfig(samples=2, device="cpu", widen_unfamiliar=True))
-    before = plain.predict(noisy())
-    after = wide.predict(noisy())
-    np.testing.assert_array_equal(before.depth_m, after.depth_m)
-    np.testing.assert_allclose(after.sigma_m, before.unfamiliarity * before.sigma_m, rtol=1e-6)
-    (image,) = flat(1, 1)
-    assert plain.predict(image).unfamiliarity <= 1
-    np.testing.assert_array_equal(plain.predict(image).sigma_m, wide.predict(image).sigma_m)
-    assert wide.sigma_name != plain.sigma_name
-
-
 def test_another_engine_gives_no_unfamiliarity(folder: Path) -> None:
     pytest.importorskip("onnxruntime")
     config = PredictorConfig(samples=2, device="cpu", engine="onnxruntime")
     predictor = Predictor(folder, config)
     assert predictor.predict(noisy()).unfamiliarity is None
-    with pytest.raises(ConfigError, match="widen_unfamiliar is true"):
-        predictor.config = replace(config, widen_unfamiliar=True)
-
-
-def test_sigma_cannot_be_widened_by_a_model_that_knows_no_unfamiliarity(
-    folder: Path, tmp_path: Path
-) -> None:
-    copy = export_half(folder, tmp_path / "half")
-    (copy / "familiarity.safetensors").unlink()
-    with pytest.raises(ConfigError, match=r"half does not tell.*a model that `train` wrote"):
-        Predictor(copy, PredictorConfig(samples=2, device="cpu", widen_unfamiliar=True))
 
 
 def test_a_model_without_it_says_nothing(folder: Path, tmp_path: Path) -> None:

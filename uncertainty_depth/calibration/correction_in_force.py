@@ -60,7 +60,6 @@ class InForce:
         correction: of the model's own sigma.
         source: of the correction, "own" or "online".
         reason: sentence that says why.
-        widened_by: factor by which sigma is also widened for unfamiliarity.
         depth_scale: factor on the model's own depth, and on sigma with it.
         scale_sigma: of the newest `DepthScale`, followed or not; None without a fresh one.
         depth_scale_reason: sentence that says why depth has this scale.
@@ -69,7 +68,6 @@ class InForce:
     correction: Correction = IDENTITY
     source: str = "own"
     reason: str = "use_online_calibration is false"
-    widened_by: float = 1.0
     depth_scale: float = 1.0
     scale_sigma: float | None = None
     depth_scale_reason: str = "use_depth_scale is false"
@@ -81,8 +79,7 @@ class InForce:
 
     def applied(self, own: DepthPrediction) -> DepthPrediction:
         """Return the maps to be published, from the model's own."""
-        factor = np.float32(self.widened_by * self.depth_scale)
-        sigma_m = self.correction(own.sigma_m) * factor
+        sigma_m = self.correction(own.sigma_m) * np.float32(self.depth_scale)
         depth_m = own.depth_m
         if self.depth_scale != 1:
             depth_m = depth_m * np.float32(self.depth_scale)
@@ -90,7 +87,7 @@ class InForce:
 
     def own_sigma(self, sigma_m: NDArray[np.floating]) -> NDArray[np.floating]:
         """Return the model's own sigma, metres, from a published one."""
-        return self.correction.inverse(sigma_m / np.float32(self.widened_by * self.depth_scale))
+        return self.correction.inverse(sigma_m / np.float32(self.depth_scale))
 
 
 BEYOND = "the estimate is beyond "
@@ -164,7 +161,6 @@ class CorrectionInForce:
         self.warning = ""
         self._limited_since_ns: int | None = None
         self._step = 1.0
-        self._widened_by = 1.0
         self._of_sigma: ReceivedEstimate | None = None
         self._of_depth: ReceivedEstimate | None = None
         self._stamp_ns: int | None = None
@@ -178,14 +174,12 @@ class CorrectionInForce:
             if estimate.scale is not None:
                 self._of_depth = estimate
 
-    def at(self, stamp_ns: int, sigma: str, unfamiliarity: float | None = None) -> InForce:
+    def at(self, stamp_ns: int, sigma: str) -> InForce:
         """Return the correction of the next frame in time.
 
         Args:
             stamp_ns: time of the frame, nanoseconds.
             sigma: which sigma of the model is corrected.
-            unfamiliarity: the frame's, to widen sigma by; None if it is unknown or nothing is
-                widened.
         """
         with self._lock:
             of_sigma, of_depth = self._of_sigma, self._of_depth
@@ -197,24 +191,11 @@ class CorrectionInForce:
             timeout = ("calibration_timeout", config.calibration_timeout)
             problem = _problem(of_sigma, stamp_ns, sigma, *timeout)
             in_force = self._followed(None if problem else of_sigma, problem, config)
-        in_force = replace(in_force, widened_by=self._widening(in_force.source, unfamiliarity))
         problem = _problem(of_depth, stamp_ns, sigma, "the limit", SCALE_TIMEOUT_S)
         self.last = _scaled(in_force, None if problem else of_depth, problem, config)
         self._watch_limits(stamp_ns)
         self._stamp_ns = stamp_ns
         return self.last
-
-    def _widening(self, source: str, unfamiliarity: float | None) -> float:
-        """Return the factor that widens sigma: the unfamiliarity if that is above 1.
-
-        Once an estimate is in force, LiDAR determines sigma's size, and the widening ends, no
-        faster than a correction may move: sigma must not shrink before the correction has grown.
-        """
-        if source == ONLINE:
-            self._widened_by = max(self._widened_by / self._step, 1.0)
-        else:
-            self._widened_by = max(unfamiliarity or 1.0, 1.0)
-        return self._widened_by
 
     def _followed(
         self,

@@ -220,13 +220,6 @@ class PredictorConfig(RawPredictorConfig):
         "apply the calibration of sigma in the model folder, if there is one",
         on_robot=False,
     )
-    widen_unfamiliar: bool = option(
-        False,
-        "multiply sigma by the frame's unfamiliarity if it is above 1: for places unlike the "
-        "training's; it ends while use_online_calibration corrects sigma by LiDAR",
-        expert=True,
-        live=True,
-    )
     spread_sparse: str = option(
         "",
         "give a model for images alone known depth too, spread along the predicted depth: lidar, "

@@ -29,9 +29,7 @@ from uncertainty_depth.geometry.resampling import resample_depth
 from uncertainty_depth.images import ImageLike, as_rgb
 from uncertainty_depth.inference.settings import (
     Calibration,
-    Settings,
     calibration_of,
-    check_widening,
     choose_method,
     load,
 )
@@ -111,8 +109,7 @@ class Predictor:
     Raises:
         ModelError: the folder cannot be used.
         ConfigError: an option is unknown or out of range, the model was not trained for the
-            method, sigma cannot be widened, there is no CUDA device, or the device cannot compute
-            in the precision.
+            method, there is no CUDA device, or the device cannot compute in the precision.
 
     Examples:
         >>> predictor = Predictor("demo", samples=4)
@@ -132,7 +129,6 @@ class Predictor:
     ) -> None:
         config = changed(config, options)
         check(config)
-        check_widening(config)
         self.model = read(folder, relative)
         if config.spread_sparse and self.model.network.sparse_input:
             raise ConfigError(
@@ -152,19 +148,17 @@ class Predictor:
         self._lens = TrainingLens(
             self.model.network.canonical_focal_length, self.model.training.get("camera")
         )
-        self._has_familiarity = model_familiarity is not None
         head = self._estimator.networks[-1].config.head
         half_widths = BY_DISTRIBUTION[distribution_of(head)]
         self._uncalibrated = Calibration(IDENTITY, half_widths, DataMonitor("", None), None)
         self._calibration = calibration_of(self.model, self.method, self._uncalibrated)
-        self._settings = self._settings_of(config)
+        self.config = config
         self._run_trial(config)
         logger.info("the network runs by %s", self._loaded.description)
 
-    def _settings_of(self, config: PredictorConfig) -> Settings:
-        """Return the options with the calibration that they select; raises as `check`."""
-        self.check(config)
-        return Settings(config, self._calibration if config.calibrated else self._uncalibrated)
+    def _calibration_in(self, config: PredictorConfig) -> Calibration:
+        """Return the calibration that these options select."""
+        return self._calibration if config.calibrated else self._uncalibrated
 
     def _run_trial(self, config: PredictorConfig) -> None:
         """Predict a black image, and warn if its sigma lacks what the method promises.
@@ -210,19 +204,6 @@ class Predictor:
                 self.method,
             )
 
-    @property
-    def config(self) -> PredictorConfig:
-        """The options in use.
-
-        Raises:
-            ConfigError: on assignment, if sigma is to be widened and cannot be.
-        """
-        return self._settings.config
-
-    @config.setter
-    def config(self, config: PredictorConfig) -> None:
-        self._settings = self._settings_of(config)
-
     def predict(
         self,
         image: ImageLike,
@@ -254,7 +235,6 @@ class Predictor:
         self,
         observations: Sequence[Observation],
         samples: SampleRange | None = None,
-        widen: bool = True,
     ) -> list[DepthPrediction]:
         """Return depth and sigma of several images, each at its own size.
 
@@ -264,7 +244,6 @@ class Predictor:
         Args:
             observations: of any cameras, sizes and times.
             samples: those to be used, of the `passes`; None uses all.
-            widen: multiply sigma by the unfamiliarity if `widen_unfamiliar` asks for it.
 
         Raises:
             MessageError: an image is of another shape or dtype, a sparse depth is of another size,
@@ -272,8 +251,8 @@ class Predictor:
         """
         if not observations:
             return []
-        settings = self._settings
-        config = settings.config
+        config = self.config
+        calibration = self._calibration_in(config)
         factors = [
             self._lens.factor(observation.camera, config.rescale_depth)
             for observation in observations
@@ -295,7 +274,7 @@ class Predictor:
         maps = download(tensors if features is None else [*tensors, features])
         scores = self._gauge.scores(None if features is None else maps.pop(), len(observations))
         predictions = [
-            _at_image(observation, depth_and_sigma, factor, score, settings, widen)
+            _at_image(observation, depth_and_sigma, factor, score, calibration)
             for observation, factor, depth_and_sigma, score in zip(
                 observations, factors, maps, scores, strict=True
             )
@@ -324,16 +303,6 @@ class Predictor:
         """Min and max depth that the model can predict, metres."""
         return self.model.network.depth_range
 
-    def check(self, config: PredictorConfig) -> None:
-        """Raise `ConfigError` if sigma is to be widened and cannot be."""
-        check_widening(config)
-        if config.widen_unfamiliar and not self._has_familiarity:
-            raise ConfigError(
-                f"widen_unfamiliar is true, but {self.model.path} does not tell what its "
-                "training looked like; expected a model that `train` wrote, or widen_unfamiliar "
-                "false"
-            )
-
     @property
     def passes(self) -> int:
         """Number of samples or members that a prediction uses unless limited."""
@@ -342,8 +311,7 @@ class Predictor:
     @property
     def sigma_name(self) -> str:
         """Identifier of the published sigma: method and calibration."""
-        widened = ", widened where unfamiliar" if self.config.widen_unfamiliar else ""
-        return f"{self.method}, calibration {self._settings.calibration.sigma_map.name}{widened}"
+        return f"{self.method}, calibration {self._calibration_in(self.config).sigma_map.name}"
 
     @property
     def half_widths(self) -> HalfWidths:
@@ -351,12 +319,12 @@ class Predictor:
 
         Without a head, which determines the distribution, a Gaussian's half widths are used.
         """
-        return self._settings.calibration.half_widths
+        return self._calibration_in(self.config).half_widths
 
     @property
     def data_monitor(self) -> DataMonitor:
         """Compares the data with the data that the calibration in use was fitted to."""
-        return self._settings.calibration.monitor
+        return self._calibration_in(self.config).monitor
 
     def describe(self) -> dict[str, Any]:
         """Return model and options as plain values for a report."""
@@ -364,7 +332,7 @@ class Predictor:
         weights = set(chain.from_iterable(network.parameters() for network in networks))
         config = self.config
         network_config = networks[-1].config
-        calibration = self._settings.calibration
+        calibration = self._calibration_in(config)
         fitted_to = calibration.monitor.fitted_to
         guarantee = calibration.guarantee
         passes = self._estimator.passes(config)
@@ -378,7 +346,6 @@ class Predictor:
             "engine": self._loaded.engine,
             "calibration": calibration.sigma_map.name if config.calibrated else "off",
             **({"fitted_to": fitted_to.to_mapping()} if fitted_to else {}),
-            **({"widened": "where unfamiliar"} if config.widen_unfamiliar else {}),
             **calibration.half_widths.to_mapping(),
             **({"frame_guarantee": guarantee.sentence()} if guarantee else {}),
             "parameters": sum(tensor.numel() for tensor in weights),
@@ -402,8 +369,7 @@ def _at_image(
     maps: NDArray[np.float32],
     factor: np.float32,
     unfamiliarity: float | None,
-    settings: Settings,
-    widen: bool,
+    calibration: Calibration,
 ) -> DepthPrediction:
     """Return a prediction at the image's size, its sigma calibrated at the network's.
 
@@ -416,14 +382,11 @@ def _at_image(
         maps: (2, h, w) depth and sigma of the network.
         factor: factor on both, for the image's camera.
         unfamiliarity: the image's unfamiliarity; None if unknown.
-        settings: the settings in use.
-        widen: whether to widen sigma if the settings ask for it.
+        calibration: of sigma.
     """
     raw_m = factor * maps[1]
-    settings.calibration.monitor.add_sigma(raw_m)
-    calibrated_m = settings.calibration.sigma_map(raw_m)
-    if widen and settings.config.widen_unfamiliar and unfamiliarity is not None:
-        calibrated_m *= np.float32(max(unfamiliarity, 1.0))
+    calibration.monitor.add_sigma(raw_m)
+    calibrated_m = calibration.sigma_map(raw_m)
     height, width = observation.image.shape[:2]
     size = (width, height)
     depth_m = factor * cv2.resize(maps[0], size, interpolation=cv2.INTER_LINEAR)

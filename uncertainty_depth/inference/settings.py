@@ -12,7 +12,7 @@ from uncertainty_depth.calibration import IDENTITY
 from uncertainty_depth.calibration.fitted_data import DataMonitor, FittedData
 from uncertainty_depth.calibration.half_widths import FrameGuarantee, HalfWidths, from_record
 from uncertainty_depth.calibration.sigma_map import SigmaMap
-from uncertainty_depth.config import UNTRAINED_METHODS, PredictorConfig
+from uncertainty_depth.config import UNTRAINED_METHODS
 from uncertainty_depth.errors import ConfigError, ModelError
 from uncertainty_depth.model_folder.folder import ModelFolder
 from uncertainty_depth.network.deployment import check_precision, choose_device, prepare
@@ -63,22 +63,6 @@ def calibration_of(model: ModelFolder, method: str, uncalibrated: Calibration) -
         return Calibration(sigma_map, half_widths, monitor, FrameGuarantee.from_record(record))
     except (ModelError, AttributeError, TypeError) as error:
         raise ModelError(f"{model.path / 'model.json'} cannot be used: {error}") from error
-
-
-class Settings(NamedTuple):
-    """Options, and the calibration that they select."""
-
-    config: PredictorConfig
-    calibration: Calibration
-
-
-def check_widening(config: PredictorConfig) -> None:
-    """Raise `ConfigError` if sigma is to be widened with an engine without unfamiliarity."""
-    if config.widen_unfamiliar and config.engine != "torch":
-        raise ConfigError(
-            f"widen_unfamiliar is true, but engine is {config.engine!r}, and unfamiliarity is "
-            "read from torch's encoder; expected engine 'torch', or widen_unfamiliar false"
-        )
 
 
 def choose_method(requested: str, model: ModelFolder) -> str:

@@ -48,7 +48,7 @@ class Batches:
     def predict(
         self, observations: Sequence[Observation], samples: SampleRange
     ) -> list[DepthPrediction | Exception]:
-        """Return each image's prediction, with sigma not widened, or why there is none.
+        """Return each image's prediction, or why there is none.
 
         If a batch fails, retry each half, so one bad image does not drop the others.
         """
@@ -67,7 +67,7 @@ class Batches:
     ) -> list[DepthPrediction | Exception]:
         half = len(observations) // 2
         try:
-            return [*self.predictor.predict_batch(observations, samples, widen=False)]
+            return [*self.predictor.predict_batch(observations, samples)]
         except Exception as error:
             failure: Exception = error.with_traceback(None)  # which holds the tensors
         if is_out_of_memory(failure):

@@ -111,7 +111,6 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
 
     def _on_live_change(self, old: DepthNodeConfig, new: DepthNodeConfig) -> None:
         predictor = self._loaded().predictor
-        predictor.check(new)
         predictor.config = new
         self._publish_model(new)
 
@@ -174,13 +173,7 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
             return
         predictor = batches.predictor
         samples = batches.choose(config.frame_budget_ms, len(batch))
-        origin = Origin(
-            predictor.sigma_name,
-            predictor.half_widths,
-            samples,
-            predictor.passes,
-            config.widen_unfamiliar,
-        )
+        origin = Origin(predictor.sigma_name, predictor.half_widths, samples, predictor.passes)
         results = batches.predict([observation for _, _, observation in batch], samples)
         views = []
         for (camera, message, observation), result in zip(batch, results, strict=True):

@@ -51,14 +51,12 @@ class Origin(NamedTuple):
         half_widths: of its intervals, in sigmas.
         samples: those that were used; the default for what is not made of samples.
         passes: as many there are.
-        widen: whether sigma is widened if the image is unfamiliar.
     """
 
     sigma: str
     half_widths: HalfWidths
     samples: SampleRange = SampleRange(0, 1)
     passes: int = 1
-    widen: bool = False
 
 
 class Predictions:
@@ -96,7 +94,7 @@ class Predictions:
     ) -> Callable[[], None]:
         """Publish the maps of a frame, which leaves; return a function to publish their views.
 
-        Sigma is corrected by what is in force, or widened without it; depth is scaled.
+        Sigma is corrected by what is in force, depth is scaled.
 
         Args:
             frame: as it was counted in `health`.
@@ -111,9 +109,7 @@ class Predictions:
         health = self._health
         self._correction.config = config
         unfamiliarity = prediction.unfamiliarity
-        in_force = self._correction.at(
-            stamp_ns(header), origin.sigma, unfamiliarity if origin.widen else None
-        )
+        in_force = self._correction.at(stamp_ns(header), origin.sigma)
         if self._correction.warning:
             self._node.get_logger().warning(
                 self._correction.warning, throttle_duration_sec=LOG_EVERY_S
@@ -171,7 +167,6 @@ class Predictions:
             "calibration_reason": in_force.reason,
             "calibration_min_factor": f"{in_force.correction.min_factor:.3f}",
             "calibration_max_factor": f"{in_force.correction.max_factor:.3f}",
-            "widened_by": f"{in_force.widened_by:.3f}",
             "depth_scale": f"{in_force.depth_scale:.3f}",
             "depth_scale_reason": in_force.depth_scale_reason,
         }

@@ -76,7 +76,6 @@ def info_values(info: PredictionInfo) -> dict[str, str]:
         "calibration_reason": in_force.reason,
         "correction": json.dumps(in_force.correction.to_mapping()),
         "unfamiliarity": "" if info.unfamiliarity is None else repr(info.unfamiliarity),
-        "widened_by": repr(in_force.widened_by),
         "depth_scale": repr(in_force.depth_scale),
         "depth_scale_reason": in_force.depth_scale_reason,
         "scale_sigma": "" if in_force.scale_sigma is None else repr(in_force.scale_sigma),
@@ -95,7 +94,6 @@ def read_info(values: Mapping[str, str]) -> PredictionInfo:
             _correction(values),
             values["calibration"],
             values["calibration_reason"],
-            _number(values["widened_by"], 1.0),
             _scale_factor(values, MAX_DEPTH_SCALE),
             _number(values["scale_sigma"]) if values["scale_sigma"] else None,
             values["depth_scale_reason"],
@@ -112,7 +110,7 @@ def read_info(values: Mapping[str, str]) -> PredictionInfo:
             "prediction_info",
             f"depth/prediction_info says {_shortened(values)}; expected sigma, samples, "
             "first_sample, passes, calibration, calibration_reason, correction, unfamiliarity, "
-            "widened_by, depth_scale, depth_scale_reason and scale_sigma",
+            "depth_scale, depth_scale_reason and scale_sigma",
         ) from error
 
 
