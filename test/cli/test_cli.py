@@ -240,7 +240,6 @@ ENDING_AT_THEIR_INPUT = {
     "evaluate": (MISSING, "--model", "demo", "--output", "out"),
     "predict": ("image.png", "--model", MISSING, "--output", "out"),
     "calibrate": (MISSING, MISSING),
-    "export": (MISSING, "out"),
     "convert": (f"kitti:{MISSING}", "out"),
     "info": (MISSING,),
     "play": (MISSING,),
