@@ -32,13 +32,12 @@ OWNED = (
     "summary.json",
     "frames.csv",
     "frames.sums",
-    "metrics.npz",
     "state.npz",
     "report.html",
     "*.png",
     "*.jpg",
 )
-"""The files of a report, in any version."""
+"""The files of a report."""
 PACKAGES = ("numpy", "torch", "rosbags")
 """Whose versions a report says; None for one that is not installed by pip."""
 
