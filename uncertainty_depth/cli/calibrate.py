@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 from uncertainty_depth import __version__
 from uncertainty_depth.config import (
     CalibrationConfig,
-    EvaluationConfig,
     PredictorConfig,
     SourceConfig,
 )
@@ -200,7 +199,7 @@ def _of_recorded(arguments: argparse.Namespace, topics: PredictionTopics) -> Tas
     names = [str(arguments.model), *arguments.source]
     if not all(has_confidence(name, topics) for name in names):
         meaning = replace(meaning, confidence_type=NONE)
-    interpreter = Interpreter(meaning, limits_of(config))
+    interpreter = Interpreter(meaning, config)
 
     def notes() -> list[str]:
         sentences = interpreter.notes()
@@ -236,7 +235,7 @@ def learn_sigma(arguments: argparse.Namespace) -> None:
     options = from_arguments(SourceConfig, arguments)
     sources = [open_source(name, options, topics, meaning) for name in arguments.source]
     config = CalibrationConfig()
-    interpreter = Interpreter(meaning, limits_of(config))
+    interpreter = Interpreter(meaning, config)
     first = [Part(source, 0, LEARNED_FROM) for source in sources]
     head = learn(first, interpreter.predict, config)
 
@@ -247,11 +246,6 @@ def learn_sigma(arguments: argparse.Namespace) -> None:
     rest = [Part(source, LEARNED_FROM, 1) for source in sources]
     keep = partial(_write_map, arguments, topics, meaning, head=head)
     _fit_and_keep(Task(rest, predict, config, LEARNED, lambda: (), keep))
-
-
-def limits_of(config: CalibrationConfig) -> EvaluationConfig:
-    """Return the depth range that is calibrated on as an evaluation's."""
-    return EvaluationConfig(min_depth=config.min_depth, max_depth=config.max_depth)
 
 
 def _check_recorded(arguments: argparse.Namespace, meaning: PredictionConfig) -> None:

@@ -31,6 +31,7 @@ from uncertainty_depth.config.prediction import (
 from uncertainty_depth.config.sources import (
     CalibrationConfig,
     CameraConfig,
+    DepthLimitsConfig,
     EvaluationConfig,
     LidarConfig,
     PlayerConfig,
@@ -58,6 +59,7 @@ __all__ = [
     "CalibrationConfig",
     "CameraConfig",
     "ColorConfig",
+    "DepthLimitsConfig",
     "EvaluationConfig",
     "LidarConfig",
     "NetworkConfig",

@@ -97,21 +97,27 @@ class SourceConfig(LidarConfig, CameraConfig):
 
 
 @dataclass(frozen=True)
-class EvaluationConfig:
-    """What is scored, and how."""
+class DepthLimitsConfig:
+    """Which ground truth counts."""
 
     min_depth: float = option(
         0.1,
-        "minimum ground truth depth that is scored, metres",
+        "minimum ground truth depth that counts, metres",
         minimum=0.0,
         maximum=MAX_DEPTH_M,
     )
     max_depth: float = option(
         80.0,
-        "maximum ground truth depth that is scored, metres",
+        "maximum ground truth depth that counts, metres",
         minimum=0.0,
         maximum=MAX_DEPTH_M,
     )
+
+
+@dataclass(frozen=True)
+class EvaluationConfig(DepthLimitsConfig):
+    """What is scored, and how."""
+
     alpha: float = option(
         0.95,
         "fraction of the pixels whose error the scaled sigma of n-MeRCI must cover",
@@ -140,7 +146,7 @@ class RequirementConfig:
 
 
 @dataclass(frozen=True)
-class CalibrationConfig:
+class CalibrationConfig(DepthLimitsConfig):
     """How the calibration of sigma is fitted."""
 
     max_frames: int = option(
@@ -148,18 +154,6 @@ class CalibrationConfig:
         "maximum number of frames used per source, evenly spaced; 0 uses all",
         minimum=0,
         maximum=MAX_COUNT,
-    )
-    min_depth: float = option(
-        0.1,
-        "minimum ground truth depth that is used, metres",
-        minimum=0.0,
-        maximum=MAX_DEPTH_M,
-    )
-    max_depth: float = option(
-        80.0,
-        "maximum ground truth depth that is used, metres",
-        minimum=0.0,
-        maximum=MAX_DEPTH_M,
     )
     distribution: str = option(
         "",

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION, HalfWidths
-from uncertainty_depth.config import MAX_DEPTH_M, EvaluationConfig
+from uncertainty_depth.config import MAX_DEPTH_M, DepthLimitsConfig
 from uncertainty_depth.config.prediction import SOURCE, PredictionConfig
 from uncertainty_depth.errors import ConfigError, MessageError, SourceError
 from uncertainty_depth.frames.predicted import DepthPredictor
@@ -20,7 +20,7 @@ from uncertainty_depth.predictions.confidence import NONE, TYPES, ConfidenceWatc
 from uncertainty_depth.predictions.saved_map import SavedMap, read_map
 from uncertainty_depth.records import DepthPrediction, Frame, RecordedMaps, Skipped
 
-NO_LIMITS = EvaluationConfig(min_depth=0.0, max_depth=MAX_DEPTH_M)
+NO_LIMITS = DepthLimitsConfig(min_depth=0.0, max_depth=MAX_DEPTH_M)
 MAX_POINTS_PER_FRAME = 2000
 """Of a frame, evenly spaced, for the alignment of a whole source."""
 Floats = NDArray[np.float32]
@@ -37,7 +37,7 @@ class Interpreter:
         alignment: the whole source's alignment; None if each frame has its own.
     """
 
-    def __init__(self, config: PredictionConfig, limits: EvaluationConfig = NO_LIMITS) -> None:
+    def __init__(self, config: PredictionConfig, limits: DepthLimitsConfig = NO_LIMITS) -> None:
         """Take the options, and the depth range in which is aligned.
 
         Raises:
