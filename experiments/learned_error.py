@@ -17,6 +17,7 @@ from uncertainty_depth.model_folder.folder import ModelFolder, read
 from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.records import SampleRange
 from uncertainty_depth.training.frames import TrainingFrames
+from uncertainty_depth.training.objective import Objective
 from uncertainty_depth.training.plan import Member, constant_guess, make_member, member_seed
 from uncertainty_depth.uncertainty.estimator import Estimate, Estimator, Place
 
@@ -34,16 +35,24 @@ def plan(network: NetworkConfig, training: TrainingConfig) -> list[Member]:
     depth = make_member(DEPTH, network, training, training.seed)
     low, high = network.depth_range
     errors = replace(network, head="none", depth_range=(MIN_ERROR_M, high - low))
-    error = make_member(ERROR, errors, replace(training, loss="l1"), member_seed(training.seed, 1))
+    error = make_member(ERROR, errors, training, member_seed(training.seed, 1))
     return [
         depth,
         replace(
             error,
+            objective=Objective(l1),
             guess=constant_error_guess,
             targets=partial(error_of, DEPTH),
             helps=True,
         ),
     ]
+
+
+def l1(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor) -> Tensor:
+    """Return the mean of |d - g| over the pixels with ground truth, metres."""
+    valid = torch.isfinite(ground_truth_m)
+    error = torch.where(valid, depth_m - ground_truth_m, 0.0).float().abs()
+    return error.sum() / valid.sum().clamp(min=1)
 
 
 def constant_error_guess(frames: TrainingFrames) -> tuple[float, float]:

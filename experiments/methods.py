@@ -59,13 +59,8 @@ def self_teaching(network: NetworkConfig, training: TrainingConfig) -> list[Memb
 
     Poggi et al. 2020: the student's head gets the scale.
     """
-    loss = "" if training.loss == "nll" else training.loss
-    teacher = make_member(
-        "teacher", replace(network, head="none"), replace(training, loss=loss), training.seed
-    )
-    student = make_member(
-        "student", network, replace(training, loss="nll"), member_seed(training.seed, 1)
-    )
+    teacher = make_member("teacher", replace(network, head="none"), training, training.seed)
+    student = make_member("student", network, training, member_seed(training.seed, 1))
     return [
         replace(teacher, helps=True),
         replace(student, targets=partial(depth_of, "teacher")),

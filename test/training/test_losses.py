@@ -10,11 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from uncertainty_depth.config import NetworkConfig, TrainingConfig
-from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.training import objective
 
-ALL = {**objective.LOSSES, **objective.LIKELIHOODS}
+ALL = objective.LOSSES
 
 
 def maps(seed: int, known_share: float = 0.5) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -37,15 +35,11 @@ def naive(name: str, depth: torch.Tensor, scale: torch.Tensor, truth: torch.Tens
         )
         if not math.isnan(g)
     ]
-    threshold = 0.2 * max((abs(d - g) for d, _, g in pixels), default=0.0)
 
     def one(d: float, s: float, g: float) -> float:
-        error = abs(d - g)
-        if name == "berhu":
-            return error if error <= threshold else (error**2 + threshold**2) / (2 * threshold)
         if name in ("laplace", "gaussian"):
             return float(-(stats.laplace if name == "laplace" else stats.norm).logpdf(g, d, s))
-        return error if name == "l1" else abs(math.log(d / g))
+        return abs(math.log(d / g))
 
     return sum(one(*pixel) for pixel in pixels) / len(pixels) if pixels else 0.0
 
@@ -65,34 +59,9 @@ def test_a_pixel_without_ground_truth_gets_no_gradient(name: str) -> None:
     depth, scale, truth = (values.requires_grad_() for values in maps(0))
     ALL[name](depth, scale, truth.detach()).backward()
     unknown = truth.isnan()
-    for values in (depth, scale) if name in objective.LIKELIHOODS else (depth,):
+    for values in (depth, scale) if name != "none" else (depth,):
         assert (values.grad[unknown] == 0).all()
         assert (values.grad[~unknown] != 0).all()
-
-
-def test_gradients_of_berhu_leave_the_threshold_alone() -> None:
-    truth = torch.ones(1, 1, 1, 2)
-    depth = torch.tensor([1.1, 3.0]).view_as(truth).requires_grad_()
-    objective.berhu(depth, None, truth).backward()
-    threshold = 0.2 * 2.0
-    assert depth.grad.flatten().tolist() == pytest.approx([0.5, 0.5 * 2.0 / threshold], rel=1e-5)
-
-
-def test_berhu_of_a_perfect_prediction_is_zero_with_finite_gradients() -> None:
-    truth = torch.ones(1, 1, 2, 2)
-    depth = truth.clone().requires_grad_()
-    value = objective.berhu(depth, None, truth)
-    value.backward()
-    assert value.item() == 0
-    assert depth.grad.isfinite().all()
-
-
-@pytest.mark.parametrize(
-    ("head", "loss"), [("none", "nll"), ("laplace", "l1"), ("gaussian", "berhu")]
-)
-def test_a_loss_that_does_not_fit_the_head_is_refused(head: str, loss: str) -> None:
-    with pytest.raises(ConfigError, match=f"loss is '{loss}' but head is '{head}'"):
-        objective.choose_loss(NetworkConfig(head=head), TrainingConfig(loss=loss))
 
 
 def test_distillation_weighs_relative_errors_of_mean_and_sigma() -> None:

@@ -47,14 +47,6 @@ def test_a_network_is_taught_an_ensemble_s_mean_and_total_sigma(
 
 def test_what_cannot_be_distilled_is_refused(small, make, tmp_path: Path) -> None:
     teacher = str(make(small, tmp_path / "teacher", "deterministic"))
-    for network, training, sentence in (
-        ({"input_size": (64, 32)}, {}, "input_size is"),
-        ({}, {"loss": "l1"}, "loss is 'l1'"),
-    ):
-        with pytest.raises(ConfigError, match=sentence):
-            train(
-                small[0],
-                tmp_path / "model",
-                replace(small[1], **network),
-                replace(small[2], distill=teacher, **training),
-            )
+    network = replace(small[1], input_size=(64, 32))
+    with pytest.raises(ConfigError, match="input_size is"):
+        train(small[0], tmp_path / "model", network, replace(small[2], distill=teacher))

@@ -22,7 +22,6 @@ METHOD_ALIASES = {"deep_ensemble": "multi_inits", "snapshot_ensemble": "multi_ep
 DEVICES = ("auto", "cpu", "cuda", "cuda:N")
 PRECISIONS = ("auto", "fp32", "fp16", "bf16")
 ENGINES = ("torch", "openvino", "onnxruntime")
-LOSSES = ("l1", "berhu", "log_l1", "nll")
 HEADS = ("none", "laplace", "gaussian")
 MAX_SEED = 2**31 - 1
 MAX_COUNT = 10_000_000

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from uncertainty_depth.config.choices import (
     DEVICES,
     HEADS,
-    LOSSES,
     MAX_COUNT,
     MAX_SEED,
     METHOD_ALIASES,
@@ -95,12 +94,6 @@ class TrainingConfig:
         "uncertainty method the model is trained for, and its default when it predicts",
         choices=TRAINED_METHODS,
         aliases=METHOD_ALIASES,
-    )
-    loss: str = option(
-        "",
-        "l1, berhu, log_l1 or nll; empty uses nll with a variance head, log_l1 without",
-        choices=("", *LOSSES),
-        expert=True,
     )
     epochs: int = option(150, "maximum number of epochs", minimum=1, maximum=MAX_COUNT)
     batch_size: int = option(16, "frames per batch", minimum=1, maximum=65536)

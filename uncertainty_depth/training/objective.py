@@ -16,7 +16,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from uncertainty_depth.config import NetworkConfig, PredictorConfig, TrainingConfig
+from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.network.deployment import has_bfloat16, prepare
@@ -24,35 +24,11 @@ from uncertainty_depth.network.depth_network import RELATIVE_SCALE
 
 Loss = Callable[[Tensor, Tensor | None, Tensor], Tensor]
 
-BERHU_FRACTION = 0.2  # Laina et al. 2016, below eq. 1
-
-
-def l1(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor) -> Tensor:
-    """Return the mean of |d - g|, metres."""
-    valid, depth, truth = _supervised(ground_truth_m, depth_m)
-    return _mean((depth - truth).abs(), valid)
-
 
 def log_l1(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor) -> Tensor:
     """Return the mean of |ln d - ln g|: a relative error costs the same near and far."""
     valid, depth, truth = _supervised(ground_truth_m, depth_m)
     return _mean((depth.log() - truth.log()).abs(), valid)
-
-
-def berhu(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor) -> Tensor:
-    """Return the reverse Huber loss (Laina et al. 2016, eq. 1).
-
-    It is |e| up to c and (e^2 + c^2) / 2c beyond, with c a fifth of the batch's largest error.
-    """
-    valid, depth, truth = _supervised(ground_truth_m, depth_m)
-    error = (depth - truth).abs()
-    threshold = (BERHU_FRACTION * error.detach().max()).clamp(min=torch.finfo(error.dtype).tiny)
-    return _mean(
-        torch.where(
-            error <= threshold, error, (error.square() + threshold.square()) / (2 * threshold)
-        ),
-        valid,
-    )
 
 
 def laplace_nll(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor) -> Tensor:
@@ -87,28 +63,8 @@ def distillation(depth_m: Tensor, scale_m: Tensor | None, targets_m: Tensor) -> 
     ).mean()
 
 
-LOSSES: dict[str, Loss] = {"l1": l1, "berhu": berhu, "log_l1": log_l1}
-LIKELIHOODS: dict[str, Loss] = {"laplace": laplace_nll, "gaussian": gaussian_nll}
-
-
-def choose_loss(network: NetworkConfig, training: TrainingConfig) -> Loss:
-    """Return the loss of the options; by default the head's likelihood, or log-L1 without a head.
-
-    Raises:
-        ConfigError: for nll without a head, or a head that the loss leaves untrained.
-    """
-    name = training.loss or ("log_l1" if network.head == "none" else "nll")
-    if name == "nll" and network.head == "none":
-        raise ConfigError(
-            "loss is 'nll' but head is 'none'; expected head 'laplace' or 'gaussian', which "
-            "predicts the scale of the error"
-        )
-    if name != "nll" and network.head != "none":
-        raise ConfigError(
-            f"loss is {name!r} but head is {network.head!r}; expected head 'none', or loss 'nll', "
-            "which alone trains a head"
-        )
-    return LIKELIHOODS[network.head] if name == "nll" else LOSSES[name]
+LOSSES: dict[str, Loss] = {"none": log_l1, "laplace": laplace_nll, "gaussian": gaussian_nll}
+"""By the network's head: its likelihood, or without a head the error of the logarithm."""
 
 
 def _supervised(ground_truth_m: Tensor, depth_m: Tensor, *maps: Tensor) -> list[Tensor]:

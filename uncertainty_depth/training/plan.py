@@ -23,9 +23,9 @@ from uncertainty_depth.options import to_mapping
 from uncertainty_depth.training import schedule
 from uncertainty_depth.training.frames import TrainingFrames
 from uncertainty_depth.training.objective import (
+    LOSSES,
     Objective,
     Targets,
-    choose_loss,
     distillation,
     prediction_of,
 )
@@ -95,7 +95,6 @@ class Member:
 
 
 INHERITED = (
-    "loss",
     "learning_rate",
     "encoder_learning_rate",
     "weight_decay",
@@ -282,11 +281,6 @@ def numbered(networks: Sequence[NetworkConfig], training: TrainingConfig) -> lis
 
 def _distilled(network: NetworkConfig, training: TrainingConfig) -> list[Member]:
     teacher = read(training.distill)
-    if training.loss:
-        raise ConfigError(
-            f"loss is {training.loss!r}; expected none given, as a mean and a standard deviation "
-            "are distilled by a loss of their own"
-        )
     if network.input_size != teacher.network.input_size:
         raise ConfigError(
             f"input_size is {network.input_size}, but {training.distill} has "
@@ -320,7 +314,7 @@ def member_seed(seed: int, number: int) -> int:
 
 def make_member(name: str, network: NetworkConfig, training: TrainingConfig, seed: int) -> Member:
     """Return a network that learns the ground truth, with its own seed."""
-    objective = Objective(choose_loss(network, training))
+    objective = Objective(LOSSES[network.head])
     encoder_seed = training.seed if training.freeze_encoder else seed
     return Member(
         name,
