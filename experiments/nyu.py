@@ -27,7 +27,14 @@ from experiments.nyu_methods import (
     plan,
     train_models,
 )
-from experiments.nyu_scores import CONFIG, INTERVAL_M, THINNED, Scores, score_rows, time_rows
+from experiments.nyu_scores import (
+    ALPHA,
+    INTERVAL_M,
+    THINNED,
+    Scores,
+    score_rows,
+    time_rows,
+)
 from uncertainty_depth import atomic, strict
 from uncertainty_depth.frames.source import Source
 from uncertainty_depth.records import Frame
@@ -81,7 +88,7 @@ def method_tables(scores: Scores, seconds: Mapping[str, Any]) -> Titled:
     """Return file name to caption and table, of the methods."""
     means = (
         f"Means over intervals of {INTERVAL_M} m of true depth with enough pixels; "
-        f"alpha {CONFIG.alpha}, every {THINNED}nd row and column of the images."
+        f"alpha {ALPHA}, every {THINNED}nd row and column of the images."
     )
     main = (
         "Test split, all pixels. Mean ± sample standard deviation over the seeds; ensembles of "

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from experiments import figures
 from experiments.merci_readings import smallest_errors
 from experiments.nyu_methods import ROWS
-from experiments.nyu_scores import CONFIG, Scores
+from experiments.nyu_scores import ALPHA, CONFIG, Scores
 from uncertainty_depth.metrics import n_merci, valid_pixels
 from uncertainty_depth.metrics.merci import order_number
 from uncertainty_depth.records import DepthPrediction, Frame
@@ -181,8 +181,8 @@ def _at_95(prediction: DepthPrediction, truth_m: NDArray[np.float32]) -> str:
         prediction.depth_m, prediction.sigma_m, truth_m, CONFIG.min_depth, CONFIG.max_depth
     )
     error = np.abs(depth - truth)
-    selection = smallest_errors(error, order_number(CONFIG.alpha, len(error)))
-    merci = n_merci(error, sigma, CONFIG.alpha)
+    selection = smallest_errors(error, order_number(ALPHA, len(error)))
+    merci = n_merci(error, sigma, ALPHA)
     return f"n-MeRCI {merci:.2f}, MAE {error[selection].mean():.2f} m of 95 %"
 
 

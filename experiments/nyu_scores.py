@@ -24,7 +24,7 @@ from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.frames.source import Source
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics import valid_pixels
-from uncertainty_depth.metrics.registry import max_error_at, n_merci_at
+from uncertainty_depth.metrics.registry import ALPHA, max_error_at, n_merci_at
 from uncertainty_depth.metrics.state import CANDIDATES, Sums
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.options import to_mapping
@@ -140,7 +140,7 @@ class Thinned:
         many intervals have enough.
         """
         error, sigma, truth = np.concatenate(self._frames, axis=1)
-        plain = by_depth(error, sigma, truth, INTERVAL_M, CONFIG.alpha)
+        plain = by_depth(error, sigma, truth, INTERVAL_M, ALPHA)
         return {
             "edges": plain.edges,
             "pixels": plain.pixels,

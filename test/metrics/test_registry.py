@@ -326,11 +326,11 @@ def test_the_interval_comes_from_the_function_of_the_value(metric, twelve_frames
     metrics = twelve_frames
     blocks = metrics.blocks.table()
     weights = np.random.default_rng(0).multinomial(12, np.full(12, 1 / 12), 5).astype(float)
-    rows = metric.values(Sums(blocks, np.vstack((np.ones(12), weights)), 0.95))
+    rows = metric.values(Sums(blocks, np.vstack((np.ones(12), weights))))
     assert_allclose(rows[0], metric.values(metrics.total())[0], rtol=1e-9)
     for row, drawn in zip(rows[1:], weights, strict=True):
         again = blocks.repeat(drawn.astype(int))
-        assert_allclose(row, metric.values(Sums(again, None, 0.95))[0], rtol=1e-9, atol=1e-12)
+        assert_allclose(row, metric.values(Sums(again))[0], rtol=1e-9, atol=1e-12)
 
 
 PIXELS = 4000

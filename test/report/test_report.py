@@ -75,7 +75,7 @@ def test_summary_json_has_its_documented_keys(written):
     }
     assert wanted <= summary["baselines"]["constant"].keys()
     assert summary["model"] == {"method": "mc_dropout"}
-    assert summary["config"]["alpha"] == 0.95
+    assert summary["config"]["max_depth"] == 80
 
 
 def test_page_is_self_contained_and_escaped(written):

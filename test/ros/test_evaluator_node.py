@@ -301,7 +301,7 @@ def test_a_run_lasts_from_activation_to_deactivation_which_writes_its_report(
         answer = graph.call(SetBool, f"{NODE}/enable", request)
         return answer.success, answer.message
 
-    refused = graph.set_parameters(NODE, alpha=0.5)
+    refused = graph.set_parameters(NODE, max_depth=50.0)
     assert not refused.successful
     assert "deactivate" in refused.reason
     assert enable(False) == (True, "inactive")
@@ -310,14 +310,14 @@ def test_a_run_lasts_from_activation_to_deactivation_which_writes_its_report(
     assert "messages dropped.queue full: 7" in summary_of(first)["notes"]
     success, reason = enable(True)
     assert (success, "holds a report already" in reason) == (False, True)
-    assert graph.set_parameters(NODE, output=str(second), alpha=0.5).successful
+    assert graph.set_parameters(NODE, output=str(second), max_depth=50.0).successful
     assert enable(True) == (True, "active")
     graph.until(lambda: robot.depth.get_subscription_count() == 1, "the subscription")
     robot.drive(9, 1)
     graph.stop(node)
     summary = summary_of(second)
     assert summary["frames"] == {"read": 1, "evaluated": 1, "skipped": {}}
-    assert (summary["config"]["alpha"], summary["notes"]) == (0.5, [])
+    assert (summary["config"]["max_depth"], summary["notes"]) == (50.0, [])
     with pytest.raises(SourceError, match="holds a report already"):
         start(output=str(second))
     graph.stop(start(output=str(second), overwrite=True))

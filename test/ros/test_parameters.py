@@ -182,7 +182,7 @@ def test_each_unknown_parameter_is_warned_of_once_wherever_it_was_given(warned, 
     file = tmp_path / "robot.yaml"
     file.write_text(
         "/**: {ros__parameters: {exposure: {auto: true}, max_deth: 9.0}}\n"
-        "/parameters_node: {ros__parameters: {max_deth: 8.0, alpha: 0.9}}"
+        "/parameters_node: {ros__parameters: {max_deth: 8.0, min_depth: 0.2}}"
     )
     warnings = warned(
         EvaluatorParametersNode,
@@ -192,14 +192,14 @@ def test_each_unknown_parameter_is_warned_of_once_wherever_it_was_given(warned, 
         "USE_SIM_TIME:=true",
         "-p",
         "max_depth:=9.0",
-        alhpa=0.5,
+        mni_depth=0.5,
     )
     ending = "is not one of parameters_node's and has no effect"
     assert sorted(warnings) == [
         f"parameter 'USE_SIM_TIME' {ending}",
-        f"parameter 'alhpa' {ending}; did you mean 'alpha'?",
         f"parameter 'exposure.auto' {ending}",
         f"parameter 'max_deth' {ending}; did you mean 'max_depth'?",
+        f"parameter 'mni_depth' {ending}; did you mean 'min_depth'?",
     ]
 
 

@@ -118,13 +118,6 @@ class DepthLimitsConfig:
 class EvaluationConfig(DepthLimitsConfig):
     """What is scored, and how."""
 
-    alpha: float = option(
-        0.95,
-        "fraction of the pixels whose error the scaled sigma of n-MeRCI must cover",
-        minimum=0.01,
-        maximum=1.0,
-        expert=True,
-    )
     example_frames: int = option(
         6,
         "number of frames plotted in the report, half of them those with the largest error",

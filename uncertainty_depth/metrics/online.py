@@ -60,7 +60,6 @@ class OnlineMetrics:
 
     Raises:
         ConfigError: an option is unknown, or the limits are not finite or reversed.
-        ValueError: alpha is out of range.
 
     Examples:
         >>> online = OnlineMetrics(max_depth=10)
@@ -76,7 +75,6 @@ class OnlineMetrics:
         **options: Any,
     ) -> None:
         config = changed(config, options)
-        checks.fraction("alpha", config.alpha)
         checks.depth_limits(config.min_depth, config.max_depth)
         self.config = config
         self.blocks = Blocks()
@@ -179,15 +177,15 @@ class OnlineMetrics:
 
     def total(self) -> Sums:
         """Return the sums of all frames, a leading axis of one."""
-        return Sums(self.blocks.table(), None, self.config.alpha)
+        return Sums(self.blocks.table())
 
     def each_block(self) -> Sums:
         """Return the sums of each block, a row each."""
-        return Sums(self.blocks.table(), np.eye(len(self.blocks)), self.config.alpha)
+        return Sums(self.blocks.table(), np.eye(len(self.blocks)))
 
     def sums_of(self, block: Block) -> Sums:
         """Return the sums of one block."""
-        return Sums(block.reshape(1), None, self.config.alpha)
+        return Sums(block.reshape(1))
 
     def compute(self) -> dict[str, Any]:
         """Return the nested mapping of `summary.json` over all frames; NaN without pixels."""
@@ -197,7 +195,7 @@ class OnlineMetrics:
         """Return the curves of the plots, for the predicted sigma and each trivial baseline.
 
         Returns:
-            "alpha", "pixels", "variant", and by name of the plot
+            "pixels", "variant", and by name of the plot
 
             - "sparsification": statistic -> {"fractions", "oracle", "random", candidate -> curve,
               "ause": candidate -> area}, means over the images;
@@ -225,7 +223,6 @@ class OnlineMetrics:
         }
         return {
             "pixels": pixels,
-            "alpha": sums.alpha,
             "variant": POGGI.title,
             "sparsification": {name: _sparsification_curves(of, name) for name in POGGI.errors},
             "reliability": reliability["gaussian"],

@@ -45,6 +45,8 @@ from uncertainty_depth.metrics.state import (
 )
 
 BASELINES = CANDIDATES[1:]
+ALPHA = 0.95
+"""Fraction of the pixels whose error the scaled sigma of n-MeRCI must cover."""
 SIGMA_GROUPS = 10
 COVERAGE_LEVELS = (68, 95)
 """Confidence levels, per cent, whose coverage is a metric of its own."""
@@ -214,7 +216,7 @@ def _mean_sigma(sums: Sums) -> Floats:
 
 
 def n_merci_at(alpha: float, sums: Sums) -> Floats:
-    """Return n-MeRCI over all pixels for another alpha."""
+    """Return n-MeRCI over all pixels at an alpha."""
     mae = sums["error"] / sums["pixels"]
     max_error = max_error_at(alpha, sums)
     return normalised(ratio_quantile(sums, alpha), _mean_sigma(sums), mae, max_error)
@@ -325,7 +327,7 @@ def _n_merci_at_distance(sums: Sums) -> Floats:
     quantiles = {}
     for name, bins in (("errors", DISTANCE_ERROR), ("ratios", DISTANCE_RATIO)):
         counts = sums[f"distance.{name}"]
-        numbers = np.ceil(sums.alpha * counts.sum(axis=-1, keepdims=True))
+        numbers = np.ceil(ALPHA * counts.sum(axis=-1, keepdims=True))
         limits = np.zeros(counts.shape[:-1]), np.full(counts.shape[:-1], np.inf)
         quantile = bins.order_statistics(counts, numbers, *limits)[..., 0]
         quantiles[name] = np.where(quantile > 0, quantile, math.nan)  # too small for the bins
@@ -399,10 +401,10 @@ _ORDER: tuple[Row, ...] = (
      "order: rank correlation of sigma and error, over the images that have one"),
 )
 _MERCI: tuple[Row, ...] = (
-    ("n_merci", "", LOWER, ANY, lambda sums: n_merci_at(sums.alpha, sums), "n-MeRCI",
+    ("n_merci", "", LOWER, ANY, partial(n_merci_at, ALPHA), "n-MeRCI",
      "length of error bars that cover 95%: 0 is sigma = error, 1 a constant", _MOUKARI),
     ("merci", METRES, LOWER, NOT_NEGATIVE,
-     lambda sums: rescaled_mean(ratio_quantile(sums, sums.alpha), _mean_sigma(sums)), "MeRCI",
+     lambda sums: rescaled_mean(ratio_quantile(sums, ALPHA), _mean_sigma(sums)), "MeRCI",
      "mean length of error bars that cover 95%", _MOUKARI),
 )
 _ENCE: tuple[Row, ...] = (

@@ -229,15 +229,13 @@ class Sums:
     """Weighted sums of blocks, read part by part: what every metric is computed from.
 
     Attributes:
-        alpha: fraction of the pixels that n-MeRCI covers.
         candidate: whose sigma is looked at.
     """
 
     def __init__(
         self,
         blocks: NDArray[np.void] | Mapping[str, NDArray],
-        weights: Floats | None,
-        alpha: float,
+        weights: Floats | None = None,
         candidate: str = "method",
     ) -> None:
         """Read blocks.
@@ -245,18 +243,16 @@ class Sums:
         Args:
             blocks: (B,) blocks, or by name their (B, ...) parts.
             weights: (R, B) of each block in each of R sums; None for one sum of all.
-            alpha: fraction of the pixels that n-MeRCI covers.
             candidate: one of `CANDIDATES`.
         """
         self._blocks = blocks
         self._weights = weights
         self._cache: dict[str, Floats] = {}
-        self.alpha = alpha
         self.candidate = candidate
 
     def of(self, candidate: str) -> Sums:
         """Return the same sums for the sigma of another candidate."""
-        sums = Sums(self._blocks, self._weights, self.alpha, candidate)
+        sums = Sums(self._blocks, self._weights, candidate)
         sums._cache = self._cache
         return sums
 

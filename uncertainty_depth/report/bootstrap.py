@@ -101,7 +101,7 @@ class Resampled:
         weights = random.multinomial(
             self.blocks, np.full(len(starts), 1 / len(starts)), REPLICATES
         )
-        self.replicates = Sums(drawn, weights.astype(np.float64), metrics.config.alpha)
+        self.replicates = Sums(drawn, weights.astype(np.float64))
 
     def rows(self, metric: Metric | Callable[[Sums], Floats], candidate: str = "method") -> Floats:
         """Return a metric over all frames, and over each replicate: (1 + REPLICATES, ...)."""

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from uncertainty_depth.report.verdict import Verdict
 
 STATE_FILE = "state.npz"
-FORMAT = 9
+FORMAT = 10
 """Of the state."""
 Sink = Callable[[Frame], None]
 
