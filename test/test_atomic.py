@@ -9,11 +9,13 @@ import sys
 import pytest
 
 from uncertainty_depth import atomic
+from uncertainty_depth.errors import SourceError
 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
 from uncertainty_depth import atomic
+from uncertainty_depth.errors import SourceError
 with {context}(Path(sys.argv[1])) as temporary:
     target = temporary / "new.txt" if temporary.is_dir() else temporary
     target.write_text("half")
@@ -97,11 +99,11 @@ def test_a_folder_that_cannot_be_replaced_is_reported_before_the_work(tmp_path):
     atomic.check_folder(tmp_path / "new" / "deep")
     assert os.listdir(tmp_path) == []
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(NotADirectoryError):
+    with pytest.raises(SourceError, match="is a file; expected a folder"):
         atomic.check_folder(tmp_path / "file")
-    with pytest.raises(NotADirectoryError):
+    with pytest.raises(SourceError, match="is a file; expected a folder"):
         atomic.check_folder(tmp_path / "file" / "report")
-    with pytest.raises(OSError, match="mount point"):
+    with pytest.raises(SourceError, match="mount point"):
         atomic.check_folder("/dev/shm")
-    with pytest.raises(OSError):
+    with pytest.raises(SourceError, match="cannot write to /proc/report"):
         atomic.check_folder("/proc/report")

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from fnmatch import fnmatch
 from pathlib import Path
 
+from uncertainty_depth.errors import SourceError
+
 
 @contextmanager
 def replacing(path: Path | str) -> Iterator[Path]:
@@ -86,17 +88,25 @@ def replacing_folder(folder: Path | str, owned: Sequence[str] = ()) -> Iterator[
 
 
 def check_folder(folder: Path | str) -> None:
-    """Raise `OSError` unless `replacing_folder` can replace this folder; changes nothing."""
+    """Raise `SourceError` unless `replacing_folder` can replace this folder; call it early."""
     folder = Path(folder).absolute()
-    if folder.exists() and not folder.is_dir():
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
-    if os.path.ismount(folder):
-        raise OSError(errno.EBUSY, "a mount point cannot be renamed; expected a folder in it")
-    existing = next(parent for parent in folder.parents if parent.exists())
-    for writable in (existing, folder) if folder.exists() else (existing,):
-        probe = _sibling(writable / "probe")
-        probe.mkdir()
-        probe.rmdir()
+    try:
+        if folder.exists() and not folder.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
+        if os.path.ismount(folder):
+            raise OSError(errno.EBUSY, "a mount point cannot be renamed; expected a folder in it")
+        existing = next(parent for parent in folder.parents if parent.exists())
+        for writable in (existing, folder) if folder.exists() else (existing,):
+            probe = _sibling(writable / "probe")
+            probe.mkdir()
+            probe.rmdir()
+    except NotADirectoryError as error:
+        raise SourceError(
+            f"cannot write to {folder}: {error.filename} is a file; expected a folder or a new "
+            "path"
+        ) from error
+    except OSError as error:
+        raise SourceError(f"cannot write to {folder}: {error.strerror}") from error
 
 
 def _sibling(path: Path) -> Path:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from uncertainty_depth import atomic
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.records import DepthPrediction, Frame, Skipped
@@ -176,8 +177,8 @@ def test_existing_report_and_unwritable_folder_are_refused(tmp_path):
     report.write(Evaluation(), tmp_path / "report", CONTEXT)
     with pytest.raises(SourceError, match=r"report holds a report already.*overwrite"):
         report.refuse_existing(tmp_path / "report")
-    with pytest.raises(SourceError, match="cannot write a report to /proc/report"):
-        report.check_folder(Path("/proc/report"))
+    with pytest.raises(SourceError, match="cannot write to /proc/report"):
+        atomic.check_folder(Path("/proc/report"))
 
 
 def test_copy_of_an_evaluation_reports_on_its_own_frames(tmp_path):

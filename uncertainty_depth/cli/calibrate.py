@@ -14,7 +14,7 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from uncertainty_depth import __version__
+from uncertainty_depth import __version__, atomic
 from uncertainty_depth.config import (
     CalibrationConfig,
     PredictorConfig,
@@ -163,8 +163,6 @@ def _of_model(arguments: argparse.Namespace) -> Task:
 
 def _check_model(arguments: argparse.Namespace) -> None:
     """Check the arguments and the model folder before any frame is read."""
-    from uncertainty_depth.report.report import check_folder
-
     if not arguments.source:
         raise ConfigError(
             f"the source to calibrate {arguments.model} on is missing; expected MODEL SOURCE, or "
@@ -183,7 +181,7 @@ def _check_model(arguments: argparse.Namespace) -> None:
             "--dry-run"
         )
     if arguments.output:
-        check_folder(arguments.output)
+        atomic.check_folder(arguments.output)
 
 
 def _of_recorded(arguments: argparse.Namespace, topics: PredictionTopics) -> Task:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
+from uncertainty_depth import atomic
 from uncertainty_depth.config import (
     ColorConfig,
     EvaluationConfig,
@@ -52,7 +53,7 @@ def evaluate(arguments: argparse.Namespace) -> None:
     from uncertainty_depth.report import report
     from uncertainty_depth.report.requirements import requirements_of
 
-    report.check_folder(arguments.output)
+    atomic.check_folder(arguments.output)
     requirements = requirements_of(from_arguments(RequirementConfig, arguments))
     jobs = [job_of(arguments, source) for source in arguments.source]
     for job in jobs:
@@ -250,10 +251,10 @@ def _report_on_all(
 
 def compare(arguments: argparse.Namespace) -> None:
     """Compare reports on the frames that they share: what is better, by how much, how surely."""
-    from uncertainty_depth.report import comparison, report
+    from uncertainty_depth.report import comparison
     from uncertainty_depth.report.saved_state import read_report
 
-    report.check_folder(arguments.output)
+    atomic.check_folder(arguments.output)
     folders = tqdm(arguments.reports, "reading", unit="report", leave=False, disable=None)
     reports = [read_report(folder) for folder in folders]
     with tqdm(total=2, desc="comparing", unit="step", leave=False, disable=None) as bar:
@@ -272,7 +273,7 @@ def merge(arguments: argparse.Namespace) -> None:
     from uncertainty_depth.report.saved_state import read_report
 
     requirements = requirements_of(from_arguments(RequirementConfig, arguments))
-    report.check_folder(arguments.output)
+    atomic.check_folder(arguments.output)
     if not arguments.overwrite:
         report.refuse_existing(arguments.output)
     evaluation, context = merge_reports(map(read_report, arguments.reports))

@@ -72,19 +72,6 @@ class Context:
     calibrated_on: tuple[str, ...] = ()
 
 
-def check_folder(folder: Path) -> None:
-    """Raise `SourceError` if no report can be written to `folder`; to be called early."""
-    try:
-        atomic.check_folder(folder)
-    except NotADirectoryError as error:
-        raise SourceError(
-            f"cannot write a report to {folder}: {error.filename} is a file; expected a folder or "
-            "a new path"
-        ) from error
-    except OSError as error:
-        raise SourceError(f"cannot write a report to {folder}: {error.strerror}") from error
-
-
 def refuse_existing(folder: Path) -> None:
     """Raise `SourceError` if `folder` already holds a report: it may have taken hours."""
     if (folder / "summary.json").exists():
@@ -114,7 +101,7 @@ def write(
     Raises:
         SourceError: it cannot be written; an earlier report is then unchanged.
     """
-    check_folder(folder)
+    atomic.check_folder(folder)
     try:
         with atomic.replacing_folder(folder, OWNED) as staging:
             scores = summary or summarize(evaluation, context)
