@@ -20,7 +20,7 @@ from uncertainty_depth.calibration.depth_head import learn
 from uncertainty_depth.config import CalibrationConfig, PredictorConfig, SourceConfig
 from uncertainty_depth.frames.source import EvenlySpread, Part, open_source
 from uncertainty_depth.inference.predictor import Predictor
-from uncertainty_depth.metrics import OnlineMetrics
+from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.records import DepthPrediction, Frame
 
 FRAMES = 50

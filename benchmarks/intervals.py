@@ -16,8 +16,8 @@ from itertools import product
 
 import numpy as np
 
-from uncertainty_depth.metrics import OnlineMetrics
 from uncertainty_depth.metrics.arrays import Floats
+from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.metrics.registry import BY_NAME, Metric
 from uncertainty_depth.metrics.state import Sums, empty_block
 from uncertainty_depth.report.bootstrap import Resampled

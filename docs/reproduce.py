@@ -38,7 +38,7 @@ from uncertainty_depth.calibration.fit import SHAPES, SIZES, STRENGTHS
 from uncertainty_depth.config import PredictorConfig, SourceConfig
 from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.inference.predictor import Predictor
-from uncertainty_depth.metrics import OnlineMetrics
+from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.records import Frame
 

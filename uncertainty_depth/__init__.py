@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from uncertainty_depth.frames.predicted import predicted
     from uncertainty_depth.geometry.camera import Camera
     from uncertainty_depth.inference.predictor import Predictor
-    from uncertainty_depth.metrics import OnlineMetrics
+    from uncertainty_depth.metrics.online import OnlineMetrics
     from uncertainty_depth.records import DepthPrediction, Frame
     from uncertainty_depth.report.evaluation import Evaluation, evaluate
 
@@ -40,7 +40,7 @@ MODULES = {
     "DepthPrediction": "uncertainty_depth.records",
     "Evaluation": "uncertainty_depth.report.evaluation",
     "Frame": "uncertainty_depth.records",
-    "OnlineMetrics": "uncertainty_depth.metrics",
+    "OnlineMetrics": "uncertainty_depth.metrics.online",
     "Predictor": "uncertainty_depth.inference.predictor",
     "evaluate": "uncertainty_depth.report.evaluation",
     "predicted": "uncertainty_depth.frames.predicted",

@@ -183,7 +183,7 @@ def trainings(monkeypatch):
 def test_resume_alone_goes_on_with_what_the_training_was_started_with(
     trainings, monkeypatch, tmp_path
 ):
-    options = {"method": "mc_dropout", "epochs": 3, "loss": "l1"}
+    options = {"method": "mc_dropout", "epochs": 3, "patience": 7}
     begun = {
         "network": {"backbone": "tiny", "input_size": [64, 48]},
         "training": {

@@ -10,7 +10,7 @@ import torch
 
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.metrics import OnlineMetrics
+from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.metrics.registry import flatten
 
 

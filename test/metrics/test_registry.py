@@ -10,7 +10,6 @@ import pytest
 from numpy.testing import assert_allclose
 
 from uncertainty_depth.metrics import (
-    OnlineMetrics,
     auce,
     aurc,
     coverage,
@@ -24,6 +23,7 @@ from uncertainty_depth.metrics import (
     sparsification,
     spearman,
 )
+from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.metrics.registry import BASELINES, METRICS, baseline_name, flatten, markdown
 from uncertainty_depth.metrics.state import MAX_BLOCKS, Sums
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from uncertainty_depth.metrics import OnlineMetrics
+from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.metrics.registry import BY_NAME, BY_VALUE
 from uncertainty_depth.metrics.state import empty_block
 from uncertainty_depth.report.bootstrap import Resampled

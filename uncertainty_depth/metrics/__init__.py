@@ -1,10 +1,9 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Metrics for depth and its uncertainty: exact functions and a one-pass accumulator."""
+"""Metrics for depth and its uncertainty: the exact functions."""
 
 from uncertainty_depth.metrics.calibration import auce, coverage, crps, interval_score, mpiw, nll
 from uncertainty_depth.metrics.depth import depth_errors, valid_pixels
 from uncertainty_depth.metrics.merci import merci, n_merci
-from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.metrics.sparsification import (
     Sparsification,
     aurc,
@@ -13,7 +12,6 @@ from uncertainty_depth.metrics.sparsification import (
 )
 
 __all__ = [
-    "OnlineMetrics",
     "Sparsification",
     "auce",
     "aurc",

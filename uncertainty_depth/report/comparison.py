@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from uncertainty_depth import atomic, strict
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.figure_bytes import encoded
-from uncertainty_depth.metrics import OnlineMetrics
 from uncertainty_depth.metrics.calibration import of_law
+from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.metrics.registry import BY_NAME, BY_VALUE, METRICS
 from uncertainty_depth.metrics.state import Block
 from uncertainty_depth.report.bootstrap import REPLICATES, Interval, Resampled, dependence_of

@@ -23,8 +23,9 @@ from uncertainty_depth.frames.source import Source
 from uncertainty_depth.geometry.focal_length import CameraRange
 from uncertainty_depth.images import ImageLike, as_rgb
 from uncertainty_depth.interrupt import deferred_interrupt
-from uncertainty_depth.metrics import OnlineMetrics, checks, registry
+from uncertainty_depth.metrics import checks, registry
 from uncertainty_depth.metrics.frame import ScoredPixels
+from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.metrics.state import Block
 from uncertainty_depth.options import changed, takes_options
 from uncertainty_depth.records import DepthPrediction, Frame, Skipped

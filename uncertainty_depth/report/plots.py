@@ -16,8 +16,8 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from uncertainty_depth.figure_bytes import encoded, encoded_pixels
-from uncertainty_depth.metrics import OnlineMetrics
 from uncertainty_depth.metrics.calibration import of_law
+from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.metrics.registry import BY_NAME, COVERAGE_LEVELS
 from uncertainty_depth.metrics.state import BLOCK_GRID, Sums
 from uncertainty_depth.report.examples import Example

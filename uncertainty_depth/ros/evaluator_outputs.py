@@ -23,7 +23,7 @@ from rclpy.publisher import Publisher
 from sensor_msgs.msg import Image
 from std_msgs.msg import Float64, Header
 
-from uncertainty_depth.metrics import OnlineMetrics
+from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation
