@@ -210,7 +210,7 @@ def test_resume_alone_goes_on_with_what_the_training_was_started_with(
     (_, _, network, training), (*_, changed) = trainings
     assert (network.backbone, network.input_size) == ("tiny", (64, 48))
     assert {name: getattr(training, name) for name in options} == options
-    assert (changed.epochs, changed.loss) == (5, "l1")
+    assert (changed.epochs, changed.patience) == (5, 7)
     assert main(["train", "--output", str(tmp_path / "new"), "--resume"]) == 1
 
 
