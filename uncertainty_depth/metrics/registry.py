@@ -386,7 +386,7 @@ _ORDER: tuple[Row, ...] = (
     *(
         (f"ause.{name}", _STATISTICS[name][1], LOWER, NOT_NEGATIVE, _per_image("ause", place),
          f"AUSE {_STATISTICS[name][0]}",
-         "order: error above the best order's when uncertain pixels go", _POGGI)
+         "order: error above a perfect ranking's as uncertain pixels go", _POGGI)
         for place, name in enumerate(POGGI.errors)
     ),
     *(
