@@ -102,6 +102,14 @@ def test_a_region_of_interest_is_cut_out_and_then_binned():
     assert_allclose(binned.intrinsics, [[200, 0, 104.75], [0, 102.5, 44.625], [0, 0, 1]])
 
 
+def test_binning_leaves_out_the_pixels_that_fill_no_bin():
+    """A bin is so many pixels wide, whatever is left over at the right and below."""
+    roi = SimpleNamespace(x_offset=100, y_offset=50, width=201, height=123)
+    binned = calibration_from_info(whole(roi=roi, binning_x=2, binning_y=4)).rectified
+    assert (binned.width, binned.height) == (100, 30)
+    assert_allclose(binned.intrinsics, [[200, 0, 104.75], [0, 102.5, 44.625], [0, 0, 1]])
+
+
 MODELS = {
     "plumb_bob": [-0.28, 0.07, 0.001, -0.002, 0.003],
     "rational_polynomial": [0.4, 0.05, 0.001, -0.0005, 0.002, 0.7, 0.12, 0.01],

@@ -193,4 +193,6 @@ def _of_image(camera: Camera, message: Any) -> Camera:
         camera = camera.cropped(roi.x_offset, roi.y_offset, roi.width, roi.height)
     across = max(1, getattr(message, "binning_x", 1))
     down = max(1, getattr(message, "binning_y", 1))
-    return camera.scaled(max(1, camera.width // across), max(1, camera.height // down))
+    width = max(1, camera.width // across)
+    height = max(1, camera.height // down)
+    return camera.cropped(0, 0, width * across, height * down).scaled(width, height)
