@@ -28,10 +28,11 @@ def test_the_name_stands_in_any_argument_and_reports_are_kept_apart():
     arguments = {"image": "/{camera}/image_raw", "lidar": "/lidar", "output": "", "model": "demo"}
     assert arguments_of_camera("rear", arguments) == {
         "image": "/rear/image_raw",
+        "lidar": "/lidar",
         "output": "evaluation/rear",
+        "model": "demo",
     }
     assert arguments_of_camera("rear", {"output": "day/{camera}"}) == {"output": "day/rear"}
-    assert arguments_of_camera("rear", {"model": "demo"}) == {}
     with pytest.raises(ValueError, match=r"expected \{camera\} in it"):
         arguments_of_camera("rear", {"output": "day"})
 
@@ -49,60 +50,3 @@ def test_a_shared_node_has_one_value_of_each_parameter():
     refuse_camera_in({"model": "demo", "samples": ""})
     with pytest.raises(ValueError, match="one_process has one model for all cameras"):
         refuse_camera_in({"model": "{camera}.model"})
-
-
-def test_one_process_starts_one_depth_node_and_an_evaluator_per_camera():
-    launching = pytest.importorskip(
-        "uncertainty_depth.ros.launching", reason="the launch library is not installed"
-    )
-    from launch.launch_context import LaunchContext
-
-    from uncertainty_depth.ros.launching import DEPTH, EVALUATOR
-
-    context = LaunchContext()
-    context.launch_configurations.update(
-        {
-            "cameras": "front rear",
-            "one_process": "true",
-            "output": "",
-            "image": "/{camera}/image_raw",
-            "camera_info": "camera_info",
-            "lidar": "/lidar",
-            "tf": "/tf",
-            "tf_static": "/tf_static",
-            "use_sim_time": "",
-            **{item.name: "" for item in DEPTH.fields()},
-        }
-    )
-    started = launching.start_nodes(context, [DEPTH, EVALUATOR])
-    assert len(started) == 3  # the depth node, and an evaluator in each namespace
-    cameras = ["front", "rear"]
-    assert launching.parameter_overrides(DEPTH, context, cameras) == {"cameras": cameras}
-    pairs = launching.camera_remappings(DEPTH, context, cameras)
-    assert ("rear/image", "/rear/image_raw") in pairs
-    assert ("front/image/compressed", "/front/image_raw/compressed") in pairs
-    context.launch_configurations["cameras"] = ""
-    with pytest.raises(ValueError, match="one_process is true, but cameras is empty"):
-        launching.start_nodes(context, [DEPTH])
-
-
-def test_the_nodes_are_started_once_per_camera():
-    launching = pytest.importorskip(
-        "uncertainty_depth.ros.launching", reason="the launch library is not installed"
-    )
-    from launch.launch_context import LaunchContext
-
-    from uncertainty_depth.ros.launching import DEPTH, EVALUATOR
-
-    context = LaunchContext()
-    context.launch_configurations.update(
-        {
-            "cameras": "front rear",
-            "one_process": "false",
-            "output": "",
-        }
-    )
-    groups = launching.start_nodes(context, [DEPTH, EVALUATOR])
-    assert len(groups) == 2
-    context.launch_configurations["cameras"] = ""
-    assert len(launching.start_nodes(context, [DEPTH, EVALUATOR])) == 2

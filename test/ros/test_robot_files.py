@@ -126,7 +126,7 @@ def test_the_launch_file_for_nav2_reads_the_topics_of_its_depth_pipeline(descrip
 
 @pytest.fixture
 def context(description):
-    """Returns the context of a launch file with only these arguments, and its node."""
+    """Returns the context of a launch file with only these arguments, and its first node."""
     from launch import LaunchContext
     from uncertainty_depth.ros.launching import DEPTH, EVALUATOR, SIGMA
 
@@ -135,7 +135,7 @@ def context(description):
         for argument in description(launch_file).get_launch_arguments():
             context.launch_configurations[argument.name] = ""
         context.launch_configurations.update(arguments)
-        nodes = {"depth": DEPTH, "sigma": SIGMA, "evaluate": EVALUATOR}
+        nodes = {"depth": DEPTH, "robot": DEPTH, "sigma": SIGMA, "evaluate": EVALUATOR}
         return context, nodes[launch_file]
 
     return make
@@ -145,7 +145,7 @@ def test_an_empty_argument_leaves_the_parameter_file_alone(context):
     from uncertainty_depth.ros.launching import parameter_overrides
 
     empty, node = context("depth")
-    assert parameter_overrides(node, empty) == {}
+    assert parameter_overrides(node, empty.launch_configurations) == {}
     full, _ = context(
         "depth",
         samples="4",
@@ -154,7 +154,7 @@ def test_an_empty_argument_leaves_the_parameter_file_alone(context):
         model="007",
         use_sim_time="true",
     )
-    overrides = parameter_overrides(node, full)
+    overrides = parameter_overrides(node, full.launch_configurations)
     assert overrides.pop("model").evaluate(full) == "007"  # a path, not a number
     assert overrides == {
         "samples": 4,
@@ -169,7 +169,7 @@ def test_the_lidar_pose_may_be_given_with_blanks_or_as_a_list(context, text):
     from uncertainty_depth.ros.launching import parameter_overrides
 
     launch_context, node = context("evaluate", lidar_to_camera=text)
-    assert parameter_overrides(node, launch_context) == {
+    assert parameter_overrides(node, launch_context.launch_configurations) == {
         "lidar_to_camera": [0.1, 0, 0, 0, 0, 0, 1]
     }
 
@@ -178,18 +178,45 @@ def test_arguments_of_both_nodes_reach_the_one_they_name(context):
     from uncertainty_depth.ros.launching import parameter_overrides
 
     launch_context, node = context("evaluate", evaluator_autostart="false", autostart="true")
-    assert parameter_overrides(node, launch_context) == {"autostart": False}
+    assert parameter_overrides(node, launch_context.launch_configurations) == {"autostart": False}
 
 
 def test_transports_are_set_only_where_asked_for(context):
-    from uncertainty_depth.ros.launching import set_transports
+    from launch.actions import SetEnvironmentVariable
 
-    default, _ = context("depth")
-    assert set_transports(default) == []
-    changed, _ = context("depth", transports="LARGE_DATA")
-    (action,) = set_transports(changed)
-    action.execute(changed)
-    assert changed.environment["FASTDDS_BUILTIN_TRANSPORTS"] == "LARGE_DATA"
+    from uncertainty_depth.ros.launching import start
+
+    def settings(**arguments):
+        launch_context, node = context("depth", **arguments)
+        actions = start(launch_context, [node])
+        for action in actions:
+            if isinstance(action, SetEnvironmentVariable):
+                action.execute(launch_context)
+        return launch_context.environment.get("FASTDDS_BUILTIN_TRANSPORTS")
+
+    before = os.environ.get("FASTDDS_BUILTIN_TRANSPORTS")
+    assert settings() == before
+    assert settings(transports="LARGE_DATA") == "LARGE_DATA"
+
+
+@pytest.mark.parametrize(("one_process", "count"), [("true", 3), ("false", 4)])
+def test_nodes_are_started_once_per_camera_or_once_for_all(context, one_process, count):
+    from uncertainty_depth.ros.launching import DEPTH, EVALUATOR, remappings, start
+
+    launch_context, _ = context(
+        "robot", cameras="front rear", one_process=one_process, image="/{camera}/image_raw"
+    )
+    assert len(start(launch_context, [DEPTH, EVALUATOR])) == count
+    arguments = launch_context.launch_configurations
+    pairs = remappings(DEPTH.topics, arguments, ["front", "rear"])
+    assert ("rear/image", "/rear/image_raw") in pairs
+    assert ("front/image/compressed", "/front/image_raw/compressed") in pairs
+    arguments["cameras"] = ""
+    if one_process == "true":
+        with pytest.raises(ValueError, match="one_process is true, but cameras is empty"):
+            start(launch_context, [DEPTH])
+    else:
+        assert len(start(launch_context, [DEPTH, EVALUATOR])) == 2
 
 
 @pytest.mark.parametrize(
@@ -213,7 +240,7 @@ def test_launch_files_give_no_parameter_the_node_lacks(context, monkeypatch, lau
     context_of_file.launch_configurations[node.argument("params_file")] = params_file
     context_of_file.launch_configurations["use_sim_time"] = "false"
     cameras = ["front"] if launch_file == "depth" else []
-    (started,) = launching.start_node(context_of_file, node, cameras)
+    started = launching.start_node(node, "", context_of_file.launch_configurations, cameras)
     file, parameters = evaluate_parameters(
         context_of_file, normalize_parameters(started.parameters)
     )

@@ -41,7 +41,7 @@ def check_names(names: Sequence[str]) -> list[str]:
 
 
 def arguments_of_camera(camera: str, arguments: Mapping[str, str]) -> dict[str, str]:
-    """Return the launch arguments that differ for this camera.
+    """Return the launch arguments for this camera.
 
     Args:
         camera: its name.
@@ -59,9 +59,7 @@ def arguments_of_camera(camera: str, arguments: Mapping[str, str]) -> dict[str, 
     values = dict(arguments)
     if output == "":
         values["output"] = OUTPUT
-    return {
-        name: value.replace(CAMERA, camera) for name, value in values.items() if CAMERA in value
-    }
+    return {name: value.replace(CAMERA, camera) for name, value in values.items()}
 
 
 def topics_of_camera(camera: str, topics: Mapping[str, str]) -> dict[str, str]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -15,7 +15,6 @@ from launch.actions import (
     GroupAction,
     OpaqueFunction,
     SetEnvironmentVariable,
-    SetLaunchConfiguration,
     Shutdown,
 )
 from launch.events.process import ProcessExited
@@ -117,84 +116,71 @@ STOP_S = "60"
 
 
 def describe(*nodes: NodeLaunch) -> list[Any]:
-    """Return the entities of a launch file: arguments, RViz, then nodes in their namespace.
-
-    RViz comes first, so that nothing is left running if it is not installed.
-    """
+    """Return the entities of a launch file: arguments, RViz, then nodes in their namespace."""
     node_arguments = chain.from_iterable(map(arguments_of, nodes))
-    group = [
-        PushRosNamespace(LaunchConfiguration("namespace")),
-        OpaqueFunction(function=set_transports),
-        OpaqueFunction(function=start_rviz, args=[nodes]),
-        OpaqueFunction(function=start_nodes, args=[nodes]),
-    ]
-    return [*common_arguments(), *node_arguments, GroupAction(group)]
+    namespace = PushRosNamespace(LaunchConfiguration("namespace"))
+    group = GroupAction([namespace, OpaqueFunction(function=start, args=[nodes])])
+    return [*common_arguments(), *node_arguments, group]
 
 
-def start_nodes(context: LaunchContext, nodes: Sequence[NodeLaunch]) -> list[Any]:
-    """Return the nodes, once or once per camera, each in a namespace of its name.
+def start(context: LaunchContext, nodes: Sequence[NodeLaunch]) -> list[Any]:
+    """Return the transports, RViz and the nodes, each once or once per camera in its namespace.
 
-    With `one_process` a node that takes several cameras is started once for all.
+    With `one_process` a node that takes several cameras is started once for all. RViz comes first,
+    so that nothing is left running if it is not installed.
 
     Raises:
         ValueError: the argument `cameras` is not a list of names, or they share one `output`.
+        RuntimeError: RViz is asked for, and not installed.
     """
-    cameras = camera_names(LaunchConfiguration(CAMERAS).perform(context))
-    is_one_process = LaunchConfiguration("one_process").perform(context).lower() == "true"
-    if not cameras:
-        if is_one_process:
-            raise ValueError("one_process is true, but cameras is empty; expected their names")
-        return [OpaqueFunction(function=start_node, args=[node]) for node in nodes]
-    for_all_cameras = [
-        node for node in nodes if is_one_process and hasattr(node.config_type, CAMERAS)
-    ]
-    per_camera = [node for node in nodes if node not in for_all_cameras]
-    started: list[Any] = [
-        OpaqueFunction(function=start_node, args=[node, cameras]) for node in for_all_cameras
-    ]
-    for camera in cameras:
-        start = [OpaqueFunction(function=start_node, args=[node]) for node in per_camera]
-        started.append(group_of_camera(context, camera, start))
-    return started
-
-
-def group_of_camera(context: LaunchContext, camera: str, actions: Sequence[Any]) -> GroupAction:
-    """Return actions in the namespace of a camera, whose name replaces {camera} in arguments."""
-    arguments = arguments_of_camera(camera, context.launch_configurations)
-    settings = [SetLaunchConfiguration(name, value) for name, value in arguments.items()]
-    return GroupAction([PushRosNamespace(camera), *settings, *actions])
+    arguments = dict(context.launch_configurations)
+    cameras = camera_names(arguments[CAMERAS])
+    is_one_process = arguments["one_process"].lower() == "true"
+    if is_one_process and not cameras:
+        raise ValueError("one_process is true, but cameras is empty; expected their names")
+    views = {camera: arguments_of_camera(camera, arguments) for camera in cameras}
+    views = views or {"": arguments}
+    actions: list[Any] = []
+    if transports := arguments["transports"]:
+        actions.append(SetEnvironmentVariable(TRANSPORTS, transports))
+    if arguments["rviz"].lower() == "true":
+        actions += [rviz(nodes, *view) for view in views.items()]
+    for node in nodes:
+        if is_one_process and hasattr(node.config_type, CAMERAS):
+            actions.append(start_node(node, "", arguments, cameras))
+        else:
+            actions += [start_node(node, *view) for view in views.items()]
+    return actions
 
 
 def start_node(
-    context: LaunchContext, node: NodeLaunch, cameras: Sequence[str] = ()
-) -> list[Node]:
+    node: NodeLaunch, namespace: str, arguments: Mapping[str, str], cameras: Sequence[str] = ()
+) -> Node:
     """Return the node. When it ends, `respawn` restarts it; else launch ends with it.
 
     Args:
-        context: launch context.
         node: node to start.
+        namespace: below that of the launch; empty for none.
+        arguments: launch arguments.
         cameras: cameras that it serves, each in a namespace of its name below the node's; empty
             for a single camera.
     """
-    respawn = LaunchConfiguration(node.argument("respawn")).perform(context).lower() == "true"
-    parameters = ParameterFile(
-        LaunchConfiguration(node.argument("params_file")), allow_substs=True
+    respawn = arguments[node.argument("respawn")].lower() == "true"
+    parameters = ParameterFile(arguments[node.argument("params_file")], allow_substs=True)
+    return Node(
+        package=PACKAGE,
+        executable=node.executable,
+        name=node.executable,
+        namespace=namespace or None,
+        parameters=[parameters, parameter_overrides(node, arguments, cameras)],
+        remappings=remappings(node.topics, arguments, cameras),
+        output="screen",
+        emulate_tty=True,
+        sigterm_timeout=STOP_S,
+        respawn=respawn,
+        respawn_delay=RESPAWN_DELAY_S,
+        on_exit=None if respawn else end_launch,
     )
-    return [
-        Node(
-            package=PACKAGE,
-            executable=node.executable,
-            name=node.executable,
-            parameters=[parameters, parameter_overrides(node, context, cameras)],
-            remappings=camera_remappings(node, context, cameras) or remappings(node.topics),
-            output="screen",
-            emulate_tty=True,
-            sigterm_timeout=STOP_S,
-            respawn=respawn,
-            respawn_delay=RESPAWN_DELAY_S,
-            on_exit=None if respawn else end_launch,
-        )
-    ]
 
 
 def end_launch(event: ProcessExited, context: LaunchContext) -> list[Shutdown]:
@@ -208,14 +194,12 @@ def end_launch(event: ProcessExited, context: LaunchContext) -> list[Shutdown]:
     return [Shutdown(reason=f"{event.process_name} ended")]
 
 
-def start_rviz(context: LaunchContext, nodes: Sequence[NodeLaunch]) -> list[Any]:
-    """Return RViz, once or once per camera, if the argument `rviz` is true.
+def rviz(nodes: Sequence[NodeLaunch], namespace: str, arguments: Mapping[str, str]) -> Node:
+    """Return RViz on the topics of these nodes in a namespace; see `start_node`.
 
     Raises:
         RuntimeError: RViz is not installed.
     """
-    if LaunchConfiguration("rviz").perform(context).lower() != "true":
-        return []
     try:
         get_package_prefix("rviz2")
     except PackageNotFoundError as error:
@@ -223,60 +207,40 @@ def start_rviz(context: LaunchContext, nodes: Sequence[NodeLaunch]) -> list[Any]
             "rviz is true, but rviz2 is not installed; "
             "install ros-$ROS_DISTRO-rviz2 or leave rviz out"
         ) from error
-    topics: dict[str, str] = {}
-    for node in nodes:
-        topics |= node.topics
+    topics = dict(chain.from_iterable(node.topics.items() for node in nodes))
     rviz_file = PathJoinSubstitution([CONFIG, "uncertainty_depth.rviz"])
-    cameras = camera_names(LaunchConfiguration(CAMERAS).perform(context))
-    windows = [
-        Node(
-            package=PACKAGE,
-            executable="rviz_on_camera",
-            arguments=["--frame", LaunchConfiguration("frame"), "-d", rviz_file],
-            remappings=remappings(topics),
-            output="screen",
-        )
-        for _ in cameras or [""]
-    ]
-    if not cameras:
-        return windows
-    pairs = zip(cameras, windows, strict=True)
-    return [group_of_camera(context, camera, [window]) for camera, window in pairs]
+    return Node(
+        package=PACKAGE,
+        executable="rviz_on_camera",
+        namespace=namespace or None,
+        arguments=["--frame", arguments["frame"], "-d", rviz_file],
+        remappings=remappings(topics, arguments),
+        output="screen",
+    )
 
 
-def set_transports(context: LaunchContext) -> list[SetEnvironmentVariable]:
-    """Return the action that sets the nodes' transports, if the argument is not empty."""
-    transports = LaunchConfiguration("transports").perform(context)
-    return [SetEnvironmentVariable(TRANSPORTS, transports)] if transports else []
+def remappings(
+    topics: Mapping[str, str], arguments: Mapping[str, str], cameras: Sequence[str] = ()
+) -> list[tuple[str, str]]:
+    """Return the remappings of inputs and tf to the topics that their arguments name.
 
-
-def remappings(topics: dict[str, str]) -> list[tuple[Any, Any]]:
-    """Return the remappings of inputs and tf to the topics that their arguments name."""
-    pairs: list[tuple[Any, Any]] = [
-        (topic, LaunchConfiguration(name)) for name, topic in {**topics, **TF_TOPICS}.items()
-    ]
-    if "image" in topics:
-        pairs.append(("image/compressed", [LaunchConfiguration("image"), "/compressed"]))
-    return pairs
-
-
-def camera_remappings(
-    node: NodeLaunch, context: LaunchContext, cameras: Sequence[str]
-) -> list[tuple[Any, Any]]:
-    """Return the remappings of a node that serves several cameras; empty if it serves one."""
-    topics = {
-        topic: LaunchConfiguration(name).perform(context) for name, topic in node.topics.items()
-    }
-    if "image" in topics:
-        topics["image/compressed"] = f"{topics['image']}/compressed"
-    pairs: list[tuple[Any, Any]] = []
+    Args:
+        topics: the node's topics by argument.
+        arguments: launch arguments.
+        cameras: those of a node that serves several; empty for one.
+    """
+    names = {topic: arguments[name] for name, topic in topics.items()}
+    if "image" in names:
+        names["image/compressed"] = f"{names['image']}/compressed"
+    pairs: list[tuple[str, str]] = []
     for camera in cameras:
-        pairs += topics_of_camera(camera, topics).items()
-    return [*pairs, *remappings({})] if pairs else []
+        pairs += topics_of_camera(camera, names).items()
+    tf = [(topic, arguments[name]) for name, topic in TF_TOPICS.items()]
+    return [*(pairs or names.items()), *tf]
 
 
 def parameter_overrides(
-    node: NodeLaunch, context: LaunchContext, cameras: Sequence[str] = ()
+    node: NodeLaunch, arguments: Mapping[str, str], cameras: Sequence[str] = ()
 ) -> dict[str, Any]:
     """Return the parameters whose arguments are not empty, and the cameras that share the node.
 
@@ -290,7 +254,7 @@ def parameter_overrides(
     }
     types["use_sim_time"] = bool
     lists = {item.name for item in parameters if isinstance(item.default, tuple)}
-    texts = {name: LaunchConfiguration(node.argument(name)).perform(context) for name in types}
+    texts = {name: arguments[node.argument(name)] for name in types}
     if cameras:
         refuse_camera_in(texts)
     values = {
