@@ -73,7 +73,7 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         """
         super().__init__("depth_node", DepthNodeConfig, **options)
         self._batches: Batches | None = None
-        self._worker: Worker[Arrival] | None = None
+        self._worker: Worker[Arrival] = Worker(self._predict, leave_early)
         with destroyed_on_failure(self):
             names = enumerate(check_names(self.config.cameras) or [""])
             self.cameras = tuple(DepthCamera(self, name, index) for index, name in names)
@@ -99,7 +99,6 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
             free_memory()
             raise
         self._batches = Batches(predictor)
-        self._worker = Worker(self._predict, leave_early)
         self._publish_model(config)
         self.get_logger().info(f"{predictor.method} on {predictor.device}, model {config.model}")
 
@@ -131,38 +130,25 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
     def _activate(self) -> None:
         """Subscribe to the images of every camera, and to the LiDAR if the model takes it."""
         predictor = self._loaded().predictor
-        worker = self._worker
-        assert worker is not None  # as there is a model
         lidar_range = None if predictor.sparse_input is None else predictor.depth_range
         for camera in self.cameras:
-            camera.subscribe(worker, lidar_range)
+            camera.subscribe(self._worker, lidar_range)
 
     def _deactivate(self) -> None:
         """Unsubscribe, drop frames that are waiting or in progress, and wait for the thread."""
         for camera in self.cameras:
             camera.unsubscribe()
             camera.health.leave_all("deactivated")
-        if self._worker is not None:
-            self._worker.wait(FINISH_S)
+        self._worker.wait(FINISH_S)
 
     def _free(self) -> None:
         """Unload the model and free its memory."""
-        self._stop_worker()
-        self._worker = None
         self._batches = None
         free_memory()
-
-    def _stop_worker(self) -> None:
-        """End the worker's thread; a frame that it does not finish is dropped."""
-        if self._worker is not None:
-            self._worker.stop(FINISH_S)
-        for camera in self.cameras:
-            camera.health.leave_all("shutdown")
 
     def _predict(self, *arrivals: Arrival) -> None:
         """Predict one waiting image of each camera in one batch, and publish the maps."""
         start_s = time.perf_counter()
-        batches = self._loaded()
         config = self.config
         batch = [
             (camera, message, observation)
@@ -171,6 +157,7 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         ]
         if not batch:
             return
+        batches = self._loaded()
         predictor = batches.predictor
         samples = batches.choose(config.frame_budget_ms, len(batch))
         origin = Origin(predictor.sigma_name, predictor.half_widths, samples, predictor.passes)
@@ -215,8 +202,10 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         }
 
     def close(self) -> str:
-        """Shut down: finish the current frames, drop the queues, return one line per camera."""
-        self._stop_worker()
+        """Shut down: finish the frames in work, drop all others, return one line per camera."""
+        self._worker.stop(FINISH_S)
+        for camera in self.cameras:
+            camera.health.leave_all("shutdown")
         take_down(self.destroy_node)
         return "\n".join(
             f"{camera.name}: {camera.health.summary()}" if camera.name else camera.health.summary()

@@ -64,7 +64,9 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
         # of the maps sigma alone: the depth's sender has published it
         self._predictions = Predictions(self, self.health, ["uncertainty"])
         self._interpreter: Interpreter | None = None
-        self._worker: Worker[Pair] | None = None
+        self._worker: Worker[Pair] = Worker(
+            self._process, lambda pair, reason: self.health.leave(pair.frame, f"dropped.{reason}")
+        )
         self._pairs = ExactPairs(PAIRS_WAITING)
         self._inputs = Inputs(self, self.health)
         self._diagnostics = DiagnosticsPublisher(self, self)
@@ -100,10 +102,6 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
         }
         self._predictions.publish_model(description)
         self._interpreter = interpreter
-        self._worker = Worker(
-            partial(self._process, interpreter),
-            lambda pair, reason: self.health.leave(pair.frame, f"dropped.{reason}"),
-        )
         self.get_logger().info(f"sigma from {description['confidence_type']}")
 
     def _activate(self) -> None:
@@ -121,19 +119,10 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
         for item in self._pairs.flush():
             self.health.leave(item.item, f"dropped.{UNMATCHED_REASONS[item.side]}")
         self.health.leave_all("deactivated")
-        if self._worker is not None:
-            self._worker.wait(FINISH_S)
+        self._worker.wait(FINISH_S)
 
     def _free(self) -> None:
-        self._stop_worker()
-        self._worker = None
         self._interpreter = None
-
-    def _stop_worker(self) -> None:
-        """End the worker's thread; a pair that it does not finish is dropped."""
-        if self._worker is not None:
-            self._worker.stop(FINISH_S)
-        self.health.leave_all("shutdown")
 
     def _on_image(self, side: int, message: Image) -> None:
         self.health.count(f"received.{(DEPTH, CONFIDENCE)[side]}")
@@ -151,12 +140,13 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
             partner = None if pair is None else pair[1 - side]
         if partner is None:  # the first image of its stamp: a frame is counted once
             self.health.enter(message)
-        if pair is not None and self._worker is not None:
+        if pair is not None:
             self._worker.put(Pair(*pair, partner or message))
 
-    def _process(self, interpreter: Interpreter, pair: Pair) -> None:
+    def _process(self, pair: Pair) -> None:
         start_s = time.perf_counter()
-        if not self.health.is_inside(pair.frame):  # the node was deactivated meanwhile
+        interpreter = self._interpreter
+        if interpreter is None or not self.health.is_inside(pair.frame):  # deactivated meanwhile
             return
         header = pair.depth.header
         try:
@@ -196,7 +186,8 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
         return {"state": self.state, **sigma, **self._predictions.facts()}
 
     def close(self) -> str:
-        """Shut down: finish the current pair, drop the queue, return a summary line."""
-        self._stop_worker()
+        """Shut down: finish the pair in work, drop the others, return a summary line."""
+        self._worker.stop(FINISH_S)
+        self.health.leave_all("shutdown")
         take_down(self.destroy_node)
         return self.health.summary()
