@@ -17,6 +17,7 @@ import yaml
 
 from test.ros.conftest import NODE_COMMAND
 from uncertainty_depth.config.nodes import DepthNodeConfig, EvaluatorNodeConfig, SigmaNodeConfig
+from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.options import element_type, from_mapping, parameters_of
 
 ROOT = Path(__file__).parents[2]
@@ -199,12 +200,13 @@ def test_transports_are_set_only_where_asked_for(context):
     assert settings(transports="LARGE_DATA") == "LARGE_DATA"
 
 
+@pytest.mark.parametrize("cameras", ["front rear", "front,rear", " front,  rear "])
 @pytest.mark.parametrize(("one_process", "count"), [("true", 3), ("false", 4)])
-def test_nodes_are_started_once_per_camera_or_once_for_all(context, one_process, count):
+def test_nodes_are_started_once_per_camera_or_once_for_all(context, one_process, count, cameras):
     from uncertainty_depth.ros.launching import DEPTH, EVALUATOR, remappings, start
 
     launch_context, _ = context(
-        "robot", cameras="front rear", one_process=one_process, image="/{camera}/image_raw"
+        "robot", cameras=cameras, one_process=one_process, image="/{camera}/image_raw"
     )
     assert len(start(launch_context, [DEPTH, EVALUATOR])) == count
     arguments = launch_context.launch_configurations
@@ -213,7 +215,7 @@ def test_nodes_are_started_once_per_camera_or_once_for_all(context, one_process,
     assert ("front/image/compressed", "/front/image_raw/compressed") in pairs
     arguments["cameras"] = ""
     if one_process == "true":
-        with pytest.raises(ValueError, match="one_process is true, but cameras is empty"):
+        with pytest.raises(ConfigError, match="one_process is true, but cameras is empty"):
             start(launch_context, [DEPTH])
     else:
         assert len(start(launch_context, [DEPTH, EVALUATOR])) == 2

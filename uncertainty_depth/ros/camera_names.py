@@ -13,18 +13,6 @@ OUTPUT = "evaluation/{camera}"
 """Folder of a camera's report, where none is given: two evaluators cannot share one."""
 
 
-def camera_names(text: str) -> list[str]:
-    """Return the names in a list with blanks or commas.
-
-    Raises:
-        ValueError: a name is repeated, or is not a valid namespace.
-    """
-    try:
-        return check_names(text.replace(",", " ").split())
-    except ConfigError as error:
-        raise ValueError(str(error)) from error
-
-
 def check_names(names: Sequence[str]) -> list[str]:
     """Return the names.
 
@@ -48,11 +36,11 @@ def arguments_of_camera(camera: str, arguments: Mapping[str, str]) -> dict[str, 
         arguments: all cameras' arguments, some with `CAMERA`.
 
     Raises:
-        ValueError: the cameras would write their reports to one folder.
+        ConfigError: the cameras would write their reports to one folder.
     """
     output = arguments.get("output")
     if output and CAMERA not in output:
-        raise ValueError(
+        raise ConfigError(
             f"output is {output!r} for several cameras; expected {CAMERA} in it, e.g. "
             f"{output}/{CAMERA}"
         )
@@ -78,10 +66,10 @@ def topics_of_camera(camera: str, topics: Mapping[str, str]) -> dict[str, str]:
 
 
 def refuse_camera_in(parameters: Mapping[str, str]) -> None:
-    """Raise `ValueError` if a parameter of a node for several cameras contains `CAMERA`."""
+    """Raise `ConfigError` if a parameter of a node for several cameras contains `CAMERA`."""
     for name, text in parameters.items():
         if CAMERA in text:
-            raise ValueError(
+            raise ConfigError(
                 f"{name} is {text!r}, but one_process has one {name} for all cameras; expected it "
                 f"without {CAMERA}, or one_process:=false"
             )

@@ -25,10 +25,11 @@ from launch_ros.parameter_descriptions import ParameterFile, ParameterValue
 from launch_ros.substitutions import FindPackageShare
 
 from uncertainty_depth.config.nodes import DepthNodeConfig, EvaluatorNodeConfig, SigmaNodeConfig
+from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.options import element_type, parameters_of
 from uncertainty_depth.ros.camera_names import (
     arguments_of_camera,
-    camera_names,
+    check_names,
     refuse_camera_in,
     topics_of_camera,
 )
@@ -130,14 +131,14 @@ def start(context: LaunchContext, nodes: Sequence[NodeLaunch]) -> list[Any]:
     so that nothing is left running if it is not installed.
 
     Raises:
-        ValueError: the argument `cameras` is not a list of names, or they share one `output`.
+        ConfigError: the argument `cameras` is not a list of names, or they share one `output`.
         RuntimeError: RViz is asked for, and not installed.
     """
     arguments = dict(context.launch_configurations)
-    cameras = camera_names(arguments[CAMERAS])
+    cameras = check_names(arguments[CAMERAS].replace(",", " ").split())
     is_one_process = arguments["one_process"].lower() == "true"
     if is_one_process and not cameras:
-        raise ValueError("one_process is true, but cameras is empty; expected their names")
+        raise ConfigError("one_process is true, but cameras is empty; expected their names")
     views = {camera: arguments_of_camera(camera, arguments) for camera in cameras}
     views = views or {"": arguments}
     actions: list[Any] = []
@@ -245,7 +246,7 @@ def parameter_overrides(
     """Return the parameters whose arguments are not empty, and the cameras that share the node.
 
     Raises:
-        ValueError: such a node has an argument that differs from camera to camera.
+        ConfigError: such a node has an argument that differs from camera to camera.
     """
     config_type = node.config_type
     parameters = node.fields()
