@@ -109,9 +109,7 @@ def test_duplicate_sources_and_existing_reports_are_refused(sources, tmp_path):
     with pytest.raises(SourceError, match="holds a report already"):
         open_fleet(tmp_path, sources, {}, False)
     open_fleet(tmp_path, sources, {"samples": 9}, True)
-    assert (
-        open_fleet(tmp_path, sources, {"max_depth": 9}, False)[0].folder.parent.name == "sources"
-    )
+    assert open_fleet(tmp_path, sources, {"samples": 9}, False)[0].folder.parent.name == "sources"
 
 
 def test_a_source_that_changed_is_scored_again(tmp_path):
