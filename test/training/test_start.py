@@ -21,4 +21,4 @@ def test_a_likelihood_starts_where_it_can_be_trained(head: str, source, network)
     output = hourglass.train()(images)
     depth_m, _ = constant_guess(frames)
     assert output.depth_m.median().item() == pytest.approx(depth_m, rel=0.2)
-    assert objective.LIKELIHOODS[head](*output, truth).item() < 4
+    assert objective.LOSSES[head](*output, truth).item() < 4
