@@ -300,7 +300,11 @@ def _factor_text(log_factor: Interval) -> str:
     word = "small" if log_factor.value > 0 else "large"
     low, high = sorted(math.exp(abs(limit)) for limit in (log_factor.low, log_factor.high))
     if log_factor.low < 0 < log_factor.high:
-        return f"right to a factor of {high:.2f}"
+        return (
+            f"right to a factor of {high:.2f}"
+            if high < SIZE_TOLERANCE
+            else (f"perhaps off by a factor of {high:.2f}")
+        )
     factor = math.exp(abs(log_factor.value))
     return f"too {word} by a factor of {factor:.2f} ({low:.2f} to {high:.2f})"
 

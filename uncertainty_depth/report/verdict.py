@@ -231,9 +231,9 @@ def _notes(
         )
     elif blocks < ENOUGH_BLOCKS:
         notes.append(
-            f"{evaluation.evaluated} frames make only {blocks} "
-            f"{'block' if blocks == 1 else 'blocks'} of frames unlike their "
-            f"neighbours; below {ENOUGH_BLOCKS} the intervals are rough"
+            f"{evaluation.evaluated} frames make only {blocks} blocks of frames unlike their "
+            f"neighbours: the intervals are wide, and below {MIN_BLOCKS} blocks no line is green; "
+            "drive to other places"
         )
     still = evaluation.views.still
     if still > MANY_STILL * evaluation.evaluated:
