@@ -36,7 +36,7 @@ def test_the_file_gives_the_map_back(tmp_path):
     saved().write(tmp_path / "new" / "map.json")
     assert read_map(tmp_path / "new" / "map.json") == saved()
     assert saved().half_widths is BY_DISTRIBUTION["laplace"]
-    assert saved().guarantee is None
+    assert saved().guarantee == ""
 
 
 @pytest.mark.parametrize(

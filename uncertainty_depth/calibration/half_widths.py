@@ -84,7 +84,7 @@ def measured_half_widths(
 
 
 def from_record(record: Mapping[str, Any]) -> HalfWidths | None:
-    """Return the half widths in a calibration's record; None if an earlier version wrote it.
+    """Return the half widths in a calibration's record; None if it has none.
 
     Raises:
         ModelError: they are not half widths.
@@ -148,7 +148,7 @@ class FrameGuarantee:
         )
 
     def to_mapping(self) -> dict[str, Any]:
-        """Return plain values for JSON; `from_mapping` is the inverse."""
+        """Return plain values for JSON."""
         return {
             "factor": self.factor if self.holds else None,
             "pixels": self.pixels,
@@ -158,37 +158,17 @@ class FrameGuarantee:
             "sentence": self.sentence(),
         }
 
-    @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> FrameGuarantee | None:
-        """Return the guarantee in a calibration's record; None if it has none.
 
-        Raises:
-            ModelError: it is damaged.
-        """
-        values = record.get("frame_guarantee")
-        return None if values is None else cls.from_mapping(values)
+def guarantee_of(record: Mapping[str, Any]) -> str:
+    """Return the sentence of the guarantee by frame in a calibration's record; empty without one.
 
-    @classmethod
-    def from_mapping(cls, values: Mapping[str, Any]) -> FrameGuarantee:
-        """Read what `to_mapping` returned.
-
-        Raises:
-            ModelError: a value is missing or of another type.
-        """
-        try:
-            factor = math.inf if values["factor"] is None else float(values["factor"])
-            return cls(
-                factor,
-                float(values["pixels"]),
-                float(values["frames"]),
-                int(values["number"]),
-                int(values["blocks"]),
-            )
-        except (KeyError, TypeError, ValueError) as error:
-            raise ModelError(
-                f"frame_guarantee is {values!r}; expected factor, pixels, frames, number and "
-                "blocks"
-            ) from error
+    Raises:
+        ModelError: it is damaged.
+    """
+    values = record.get("frame_guarantee", {"sentence": ""})
+    if not isinstance(values, Mapping) or not isinstance(values.get("sentence"), str):
+        raise ModelError(f"frame_guarantee is {values!r}; expected a sentence")
+    return str(values["sentence"])
 
 
 def frame_factor(error: Floats, sigma: NDArray[np.floating], pixels: float = PIXELS) -> float:

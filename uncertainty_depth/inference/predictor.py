@@ -150,7 +150,7 @@ class Predictor:
         )
         head = self._estimator.networks[-1].config.head
         half_widths = BY_DISTRIBUTION[distribution_of(head)]
-        self._uncalibrated = Calibration(IDENTITY, half_widths, DataMonitor("", None), None)
+        self._uncalibrated = Calibration(IDENTITY, half_widths, DataMonitor("", None), "")
         self._calibration = calibration_of(self.model, self.method, self._uncalibrated)
         self.config = config
         self._run_trial(config)
@@ -347,7 +347,7 @@ class Predictor:
             "calibration": calibration.sigma_map.name if config.calibrated else "off",
             **({"fitted_to": fitted_to.to_mapping()} if fitted_to else {}),
             **calibration.half_widths.to_mapping(),
-            **({"frame_guarantee": guarantee.sentence()} if guarantee else {}),
+            **({"frame_guarantee": guarantee} if guarantee else {}),
             "parameters": sum(tensor.numel() for tensor in weights),
             "backbone": network_config.backbone,
             "head": network_config.head,

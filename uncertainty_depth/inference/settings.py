@@ -10,7 +10,7 @@ import torch
 
 from uncertainty_depth.calibration import IDENTITY
 from uncertainty_depth.calibration.fitted_data import DataMonitor, FittedData
-from uncertainty_depth.calibration.half_widths import FrameGuarantee, HalfWidths, from_record
+from uncertainty_depth.calibration.half_widths import HalfWidths, from_record, guarantee_of
 from uncertainty_depth.calibration.sigma_map import SigmaMap
 from uncertainty_depth.config import UNTRAINED_METHODS
 from uncertainty_depth.errors import ConfigError, ModelError
@@ -29,13 +29,13 @@ class Calibration(NamedTuple):
         sigma_map: maps raw to calibrated sigma.
         half_widths: half widths of intervals, in sigmas.
         monitor: compares the data with the calibration data.
-        guarantee: the guarantee by frame; None without one.
+        guarantee: the guarantee by frame, a sentence; empty without one.
     """
 
     sigma_map: SigmaMap
     half_widths: HalfWidths
     monitor: DataMonitor
-    guarantee: FrameGuarantee | None
+    guarantee: str
 
 
 def calibration_of(model: ModelFolder, method: str, uncalibrated: Calibration) -> Calibration:
@@ -60,7 +60,7 @@ def calibration_of(model: ModelFolder, method: str, uncalibrated: Calibration) -
         if sigma_map.name != IDENTITY.name:
             monitor = DataMonitor(sigma_map.name, fitted_to)
         half_widths = from_record(record) or uncalibrated.half_widths
-        return Calibration(sigma_map, half_widths, monitor, FrameGuarantee.from_record(record))
+        return Calibration(sigma_map, half_widths, monitor, guarantee_of(record))
     except (ModelError, AttributeError, TypeError) as error:
         raise ModelError(f"{model.path / 'model.json'} cannot be used: {error}") from error
 

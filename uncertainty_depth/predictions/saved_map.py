@@ -12,9 +12,9 @@ from uncertainty_depth import strict
 from uncertainty_depth.calibration.depth_head import DepthHead
 from uncertainty_depth.calibration.half_widths import (
     BY_DISTRIBUTION,
-    FrameGuarantee,
     HalfWidths,
     from_record,
+    guarantee_of,
 )
 from uncertainty_depth.calibration.sigma_map import SigmaMap
 from uncertainty_depth.errors import ConfigError, ModelError
@@ -55,9 +55,9 @@ class SavedMap:
         return from_record(self.provenance) or BY_DISTRIBUTION[self.distribution]
 
     @property
-    def guarantee(self) -> FrameGuarantee | None:
-        """The guarantee by frame; None if the file has none."""
-        return FrameGuarantee.from_record(self.provenance)
+    def guarantee(self) -> str:
+        """The guarantee by frame, a sentence; empty if the file has none."""
+        return guarantee_of(self.provenance)
 
     def write(self, path: Path) -> None:
         """Write the file, whole or not at all."""

@@ -92,13 +92,13 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
                 "--depth-topic T --confidence-topic T --output map.json` writes"
             )
         saved = interpreter.sigma_map
-        guarantee = None if saved is None else saved.guarantee
+        guarantee = "" if saved is None else saved.guarantee
         description = {
             "calibration": "off",
             "head": interpreter.distribution,
             **interpreter.describe("sigma_node"),
             **interpreter.half_widths.to_mapping(),
-            **({} if guarantee is None else {"frame_guarantee": guarantee.sentence()}),
+            **({"frame_guarantee": guarantee} if guarantee else {}),
         }
         self._predictions.publish_model(description)
         self._interpreter = interpreter
