@@ -253,15 +253,16 @@ def _no_worse(
     The baseline has seen the ground truth, so sigma need not beat it.
     """
     difference = sample.interval(method - fitted, scale)
+    allowed = f"{tolerance:.2g}"
     if difference.high < tolerance:
         color = GREEN
-        word = "is as good as" if difference.high >= 0 else "beats"
+        word = "beats" if difference.high < 0 else f"is less than {allowed} worse than"
     elif difference.low > tolerance:
         color = RED
-        word = "is worse than"
+        word = f"is more than {allowed} worse than"
     else:
         color = GREY
-        word = "may be worse than"
+        word = f"may be {allowed} worse than"
     name = metric.label
     interval = sample.interval(method, limits=metric.limits)
     text = f"{name} {interval.text()} {word} {against} fitted to these data, {fitted[0]:.3f}"
