@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from uncertainty_depth.calibration.correction import constant
 from uncertainty_depth.calibration.correction_in_force import (
     MAX_DEPTH_SCALE,
     CorrectionInForce,
@@ -234,7 +233,7 @@ def test_the_correction_of_sigma_is_the_same_whatever_the_scale_in_force() -> No
     for number in range(30):
         own = prediction(rng.uniform(1, 4, 500))
         truth = own.depth_m * (1 + 0.3 * rng.normal(size=500)).astype(np.float32)
-        scaled = InForce(constant(1.7), depth_scale=1.4)
+        scaled = InForce(1.7, depth_scale=1.4)
         for estimator, in_force in zip(estimates, (InForce(), scaled), strict=True):
             maps = in_force.applied(own)
             factor = np.float32(in_force.depth_scale)
@@ -243,8 +242,8 @@ def test_the_correction_of_sigma_is_the_same_whatever_the_scale_in_force() -> No
                 number * SECOND_NS, (maps.depth_m, maps.sigma_m, truth * factor), in_force, ""
             )
             assert (sent.correction is None) == (number < 19)
-    first, second = (estimator.of_sigma.correction for estimator in estimates)
-    assert first.octaves == pytest.approx(second.octaves, abs=1e-5)
+    first, second = (estimator.of_sigma.factor for estimator in estimates)
+    assert first == pytest.approx(second, rel=1e-5)
 
 
 @pytest.mark.parametrize(("worlds", "is_noted"), [(3, False), (2, True)], ids=["fits", "unknown"])

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from uncertainty_depth.calibration.correction import KNOTS
 from uncertainty_depth.calibration.online import (
     LIMIT,
     OnlineEstimate,
@@ -46,10 +45,6 @@ def estimated(frames: Iterator[tuple], **options: object) -> OnlineEstimate:
     return estimate
 
 
-def factor(estimate: OnlineEstimate, sigma: float = SIGMA) -> float:
-    return float(estimate.correction(np.array([sigma]))[0]) / sigma
-
-
 def test_the_half_width_is_that_of_a_gaussian() -> None:
     assert float(GAUSSIAN.half_widths(0.95)) == pytest.approx(1.959964, abs=1e-6)
 
@@ -58,7 +53,7 @@ def test_the_half_width_is_that_of_a_gaussian() -> None:
 @pytest.mark.parametrize("scale", [0.3, 1.0, 4.0])
 def test_stationary_gaussian_errors_give_their_factor(scale: float, coverage: float) -> None:
     estimate = estimated(gaussian_frames(200, lambda _: scale), coverage=coverage)
-    assert factor(estimate) == pytest.approx(scale, rel=0.02)
+    assert estimate.factor == pytest.approx(scale, rel=0.02)
     assert estimate.recent_coverage == pytest.approx(coverage, abs=0.01)
     assert estimate.changes == 0
 
@@ -69,13 +64,13 @@ def test_frames_with_a_common_scale_get_the_factor_of_their_mixture() -> None:
     ratio = np.abs(random.normal(size=10**6)) * np.exp(0.5 * random.normal(size=10**6))
     expected = np.quantile(ratio, 0.95) / float(GAUSSIAN.half_widths(0.95))
     estimate = estimated(gaussian_frames(1000, lambda _: 1.0, spread=0.5, pixels=200))
-    assert factor(estimate) == pytest.approx(expected, rel=3 * estimate.relative_error)
+    assert estimate.factor == pytest.approx(expected, rel=3 * estimate.relative_error)
     assert estimate.relative_error < 0.03
 
 
 def test_no_estimate_before_enough_frames() -> None:
-    assert estimated(gaussian_frames(19, lambda _: 2.0)).correction is None
-    assert estimated(gaussian_frames(20, lambda _: 2.0)).correction is not None
+    assert estimated(gaussian_frames(19, lambda _: 2.0)).factor is None
+    assert estimated(gaussian_frames(20, lambda _: 2.0)).factor is not None
 
 
 @pytest.mark.parametrize(("scale", "frames"), [(3.0, 30), (1 / 3, 30)])
@@ -83,7 +78,7 @@ def test_a_step_is_tracked(scale: float, frames: int) -> None:
     steps = gaussian_frames(300 + frames, lambda index: scale if index >= 300 else 1.0, spread=0.1)
     estimate = estimated(steps)
     assert estimate.changes in (1, 2)  # the first cut may leave some frames from before
-    assert factor(estimate) == pytest.approx(scale, rel=0.2)
+    assert estimate.factor == pytest.approx(scale, rel=0.2)
 
 
 def repeated(frames: Iterator[tuple], times: int) -> Iterator[tuple]:
@@ -100,26 +95,10 @@ def test_pixels_that_come_twice_make_it_neither_faster_nor_surer(number: int) ->
 
     once = estimated(frames())
     often = estimated(repeated(frames(), 5))
-    assert often.correction.octaves == pytest.approx(once.correction.octaves, abs=1e-6)
+    assert often.factor == pytest.approx(once.factor, rel=1e-6)
     assert often.relative_error == pytest.approx(once.relative_error, rel=1e-6)
     assert often.trim == pytest.approx(once.trim, abs=1e-9)
     assert often.frames == once.frames
-
-
-def test_bands_of_sigma_get_their_own_factor_and_keep_the_order() -> None:
-    random = np.random.default_rng(0)
-    estimate = OnlineEstimate()
-    for index in range(400):
-        sigma = np.exp2(random.uniform(-5, 1, 1000))
-        error = np.abs(random.normal(size=1000)) * np.sqrt(sigma)  # too small a small sigma
-        estimate.add(index * PERIOD_NS, error, sigma)
-    sigma = np.exp2(np.arange(-4.0, 1.0))
-    corrected = estimate.correction(sigma)
-    assert (np.diff(corrected) > 0).all()
-    assert corrected == pytest.approx(np.sqrt(sigma), rel=0.25)
-    everywhere = estimate.correction(np.exp2(KNOTS))
-    assert (np.diff(everywhere) > 0).all()
-    assert estimate.recent_coverage == pytest.approx(0.95, abs=0.01)
 
 
 class Errors:
@@ -162,18 +141,18 @@ def test_a_sigma_of_zero_stops_at_the_limit_and_recovers() -> None:
     estimate = OnlineEstimate()
     for index in range(400):
         estimate.add(index * PERIOD_NS, np.ones(50), np.full(50, 0.0))
-    assert estimate.correction.max_factor == LIMIT
+    assert estimate.factor == LIMIT
     assert np.isfinite(estimate.trim)
     assert abs(estimate.trim) < 1.0
     for stamp_ns, error, sigma in gaussian_frames(100, lambda _: 1.0):
         estimate.add(stamp_ns + 400 * PERIOD_NS, error, sigma)
-    assert factor(estimate) == pytest.approx(1.0, rel=0.3)
+    assert estimate.factor == pytest.approx(1.0, rel=0.3)
 
 
 def test_a_clock_that_jumps_back_starts_anew() -> None:
     estimate = estimated(gaussian_frames(100, lambda _: 3.0))
     estimate.add(0, *next(gaussian_frames(1, lambda _: 1.0))[1:])
-    assert estimate.correction is None
+    assert estimate.factor is None
     assert estimate.frames == 1
 
 

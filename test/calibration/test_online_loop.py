@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from uncertainty_depth.calibration.correction import IDENTITY, constant
 from uncertainty_depth.calibration.correction_in_force import CorrectionInForce, ReceivedEstimate
 from uncertainty_depth.calibration.online_loop import AsPublished
 from uncertainty_depth.config.nodes import OnlineCorrectionConfig
@@ -93,12 +92,12 @@ def in_force(factor: float = 4.0, **options: object) -> CorrectionInForce:
     """Return what has received an estimate of this factor at 100 s, and was at a frame then."""
     state = CorrectionInForce(replace(ON, **options))
     state.at(100 * SECOND_NS, "raw")
-    state.receive(ReceivedEstimate(100 * SECOND_NS, "raw", constant(factor)))
+    state.receive(ReceivedEstimate(100 * SECOND_NS, "raw", factor))
     return state
 
 
 def factor_at(state: CorrectionInForce, time_s: float, sigma: str = "raw") -> float:
-    return state.at(round(time_s * 1e9), sigma).correction.max_factor
+    return state.at(round(time_s * 1e9), sigma).correction
 
 
 def test_it_moves_no_faster_than_allowed() -> None:
@@ -135,11 +134,11 @@ def test_sigma_that_may_shrink_does_so_a_fifth_as_fast_as_it_grows() -> None:
     state = in_force(1 / 64, calibration_max_rate=2.0, calibration_min_factor=0.5)
     assert factor_at(state, 101.0) == pytest.approx(2**-0.2)
     for second in range(102, 120):
-        state.receive(ReceivedEstimate(second * SECOND_NS, "raw", constant(1 / 64)))
+        state.receive(ReceivedEstimate(second * SECOND_NS, "raw", 1 / 64))
         factor = factor_at(state, second)
     assert factor == pytest.approx(0.5)
     assert "calibration_min_factor 0.5 for" in state.warning
-    state.receive(ReceivedEstimate(120 * SECOND_NS, "raw", constant(1.0)))
+    state.receive(ReceivedEstimate(120 * SECOND_NS, "raw", 1.0))
     assert factor_at(state, 120) == pytest.approx(1.0)
     assert state.warning == ""
 
@@ -172,5 +171,5 @@ def test_switching_it_off_takes_effect_at_once() -> None:
     state = in_force(calibration_max_rate=4.0)
     assert factor_at(state, 101.0) == pytest.approx(4.0)
     state.config = replace(state.config, use_online_calibration=False)
-    assert state.at(round(101.1e9), "raw").correction == IDENTITY
+    assert state.at(round(101.1e9), "raw").correction == 1
     assert state.last.source == "own"

@@ -53,7 +53,7 @@ def test_the_depth_node_goes_on(graph, start_depth, make):
     refused = "refused.uncertainty/calibration"
     for count, values in enumerate(
         (
-            {"correction": f'{{"factor": [{HUGE}]}}', "depth_scale": "", "scale_sigma": ""},
+            {"correction": HUGE, "depth_scale": "", "scale_sigma": ""},
             {"correction": "", "depth_scale": "nan", "scale_sigma": "0.1"},
             {"correction": "", "depth_scale": HUGE, "scale_sigma": HUGE},
             {"correction": "", "scale": "1.0", "scale_sigma": "0.1"},
@@ -71,11 +71,10 @@ def test_the_evaluator_goes_on(graph, make):
     model = graph.publisher(String, "depth/model", LATCHED)
     info = graph.publisher(DiagnosticArray, "depth/prediction_info")
     model.publish(String(data=f'{{"sparse_input": "lidar", "held_out_fraction": 1{"0" * 400}}}'))
-    factors = f'{{"sigma_m": [{HUGE}], "factor": [{HUGE}]}}'
     info.publish(
         status(
             "prediction", sigma="raw", samples=HUGE, first_sample="0", passes="8",
-            calibration="own", calibration_reason="", correction=factors, unfamiliarity="",
+            calibration="own", calibration_reason="", correction=HUGE, unfamiliarity="",
             depth_scale="1.0", depth_scale_reason="", scale_sigma="",
         )
     )  # fmt: skip

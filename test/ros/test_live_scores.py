@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
-from uncertainty_depth.calibration.correction import IDENTITY as CORRECTION
+
 from uncertainty_depth.calibration.correction_in_force import InForce
 from uncertainty_depth.config import ProjectionConfig
 from uncertainty_depth.config.nodes import EvaluatorNodeConfig
@@ -439,7 +439,7 @@ SCORES = (0.3, 1 / 3, None, 1.7)
 
 
 def info_of(score):
-    info = PredictionInfo("raw", SampleRange(0, 8), 8, InForce(CORRECTION, "own", "why"), score)
+    info = PredictionInfo("raw", SampleRange(0, 8), 8, InForce(1.0, "own", "why"), score)
     return read_info(info_values(info))  # as it comes back from the message
 
 

@@ -18,7 +18,6 @@ from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from std_msgs.msg import String
 
 from test.ros.conftest import POSE, FakePredictor
-from uncertainty_depth.calibration.correction import KNOTS, Correction
 from uncertainty_depth.calibration.online_loop import AsPublished
 from uncertainty_depth.messages.decoding import stamp_ns
 from uncertainty_depth.messages.depth_images import decode_depth
@@ -128,7 +127,7 @@ def values_of(message):
 
 def factor_of(message) -> float:
     read = read_estimate(stamp_ns(message.header), status_values(message.status, ESTIMATE))
-    return read.correction.max_factor
+    return read.correction
 
 
 def test_sigma_is_corrected_without_running_away_and_returns_when_lidar_is_gone(
@@ -200,10 +199,9 @@ def test_an_estimate_beyond_a_limit_for_ten_seconds_is_a_warning(graph, start, m
     diagnostics = graph.inbox(DiagnosticArray, "/diagnostics", 50)
     estimates = graph.publisher(DiagnosticArray, "uncertainty/calibration", LATCHED)
     robot = Robot(graph, make)
-    tiny = Correction((-6.0,) * len(KNOTS)).to_mapping()
     values = {
         "sigma": FakePredictor.sigma_name,
-        "correction": json.dumps(tiny),
+        "correction": repr(1 / 64),
         "depth_scale": "",
         "scale_sigma": "",
     }

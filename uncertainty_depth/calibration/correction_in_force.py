@@ -10,7 +10,6 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.calibration.correction import IDENTITY, Correction
 from uncertainty_depth.calibration.depth_scale import DepthScale
 from uncertainty_depth.config.nodes import (
     DepthScaleConfig,
@@ -42,13 +41,13 @@ class ReceivedEstimate:
     Attributes:
         stamp_ns: time of the newest frame it rests on, nanoseconds.
         sigma: which sigma of the model it corrects, see `Predictor.sigma_name`.
-        correction: of the model's own sigma; None before there are enough frames.
+        correction: factor on the model's own sigma; None before there are enough frames.
         scale: of the model's own depth; None if the frame says nothing about it.
     """
 
     stamp_ns: int
     sigma: str
-    correction: Correction | None = None
+    correction: float | None = None
     scale: DepthScale | None = None
 
 
@@ -57,7 +56,7 @@ class InForce:
     """What one frame's depth and sigma are corrected by.
 
     Attributes:
-        correction: of the model's own sigma.
+        correction: factor on the model's own sigma.
         source: of the correction, "own" or "online".
         reason: sentence that says why.
         depth_scale: factor on the model's own depth, and on sigma with it.
@@ -65,7 +64,7 @@ class InForce:
         depth_scale_reason: sentence that says why depth has this scale.
     """
 
-    correction: Correction = IDENTITY
+    correction: float = 1.0
     source: str = "own"
     reason: str = "use_online_calibration is false"
     depth_scale: float = 1.0
@@ -79,7 +78,7 @@ class InForce:
 
     def applied(self, own: DepthPrediction) -> DepthPrediction:
         """Return the maps to be published, from the model's own."""
-        sigma_m = self.correction(own.sigma_m) * np.float32(self.depth_scale)
+        sigma_m = own.sigma_m * self._on_sigma
         depth_m = own.depth_m
         if self.depth_scale != 1:
             depth_m = depth_m * np.float32(self.depth_scale)
@@ -87,7 +86,11 @@ class InForce:
 
     def own_sigma(self, sigma_m: NDArray[np.floating]) -> NDArray[np.floating]:
         """Return the model's own sigma, metres, from a published one."""
-        return self.correction.inverse(sigma_m / np.float32(self.depth_scale))
+        return sigma_m / self._on_sigma
+
+    @property
+    def _on_sigma(self) -> np.float32:
+        return np.float32(self.correction * self.depth_scale)
 
 
 BEYOND = "the estimate is beyond "
@@ -203,19 +206,17 @@ class CorrectionInForce:
         problem: str,
         config: SigmaCorrectionConfig,
     ) -> InForce:
-        target = (estimate.correction if estimate else None) or IDENTITY
-        within = target.limited(config.calibration_min_factor, config.calibration_max_factor)
-        shrinking = self._step**SHRINKING
-        correction = self.last.correction.towards(within, shrinking, self._step)
+        target = (estimate.correction if estimate else None) or 1.0
+        limits = config.calibration_min_factor, config.calibration_max_factor
+        within = min(max(target, limits[0]), limits[1])
+        last = self.last.correction
+        correction = min(max(within, last / self._step**SHRINKING), last * self._step)
         if problem:
-            back = "" if correction == IDENTITY else "; returning to the model's own"
+            back = "" if correction == 1 else "; returning to the model's own"
             return InForce(correction, "own", problem + back)
-        if within.max_factor < target.max_factor:
-            limit = f"calibration_max_factor {config.calibration_max_factor:g}"
-            return InForce(correction, ONLINE, f"{BEYOND}{limit}")
         if within != target:
-            limit = f"calibration_min_factor {config.calibration_min_factor:g}"
-            return InForce(correction, ONLINE, f"{BEYOND}{limit}")
+            name = "calibration_max_factor" if target > within else "calibration_min_factor"
+            return InForce(correction, ONLINE, f"{BEYOND}{name} {within:g}")
         if correction != within:
             return InForce(correction, ONLINE, "moving towards the estimate")
         return InForce(correction, ONLINE, AT_ESTIMATE)

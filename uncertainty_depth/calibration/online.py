@@ -1,13 +1,12 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The correction of sigma that covers a fraction of the errors, estimated frame by frame.
+"""The factor on sigma that covers a fraction of the errors, estimated frame by frame.
 
 Two parts, both of the model's own sigma:
 
 window
     The factor that covers the fraction over the last frames, which all weigh the same, however
     many pixels they have, since the error of a frame's scale is common to its pixels: the
-    lambda of n-MeRCI (Moukari et al. 2019) over the half width of a Gaussian interval. Bands of
-    sigma with enough frames get their own factor, shrunk towards the overall one.
+    lambda of n-MeRCI (Moukari et al. 2019) over the half width of a Gaussian interval.
 trim
     Rolling risk control (Feldman et al., "Achieving Risk Control in Online Learning Settings",
     TMLR 2023) on the logarithm of the factor: after each frame it rises by
@@ -15,8 +14,8 @@ trim
     and Candes, NeurIPS 2021) the sum of the steps is bounded, so whatever the errors do, the mean
     coverage of T frames is within C / T of the requested fraction.
 
-A frame's loss is the loss of the correction estimated before it. The correction in force when the
-frame was published does not matter, so there is no loop through the robot that could oscillate.
+A frame's loss is the loss of the factor estimated before it. The factor in force when the frame
+was published does not matter, so there is no loop through the robot that could oscillate.
 """
 
 from __future__ import annotations
@@ -28,26 +27,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.calibration.correction import (
-    IDENTITY,
-    KNOTS,
-    Correction,
-    Floats,
-    increasing,
-)
 from uncertainty_depth.config.nodes import OnlineEstimateConfig
 from uncertainty_depth.metrics.calibration import GAUSSIAN
 from uncertainty_depth.metrics.merci import error_ratio, order_number
 
+Floats = NDArray[np.float64]
 GAIN = 0.1
 """Octaves by which the trim rises after a frame of which nothing is covered."""
 LIMIT = 64.0
 """Largest factor that is estimated, either way."""
-MIN_BAND_FRAMES = 50
-PRIOR_BAND_FRAMES = 100
-"""Frames of a band at which half of its own factor counts, and half of that of all bands."""
-MIN_RELIEF = 0.05
-"""Octaves between bands below which all have the same factor."""
 RECENT_FRAMES = 100
 """Frames that the coverage now is the mean of."""
 CLOCK_JUMP_NS = 1_000_000_000
@@ -55,12 +43,12 @@ CLOCK_JUMP_NS = 1_000_000_000
 
 
 class OnlineEstimate:
-    """Estimates the correction of a model's own sigma from frames with ground truth.
+    """Estimates the factor on a model's own sigma from frames with ground truth.
 
     Attributes:
         config: options.
         half_width: of the Gaussian interval of the fraction to be covered, in sigmas.
-        correction: the estimate; none before `calibration_min_frames` frames.
+        factor: the estimate; None before `calibration_min_frames` frames.
         stamp_ns: time of the newest frame, nanoseconds; None before the first.
         trim: octaves.
     """
@@ -73,7 +61,7 @@ class OnlineEstimate:
 
     def reset(self) -> None:
         """Forget all frames."""
-        self.correction: Correction | None = None
+        self.factor: float | None = None
         self.stamp_ns: int | None = None
         self.trim = 0.0
         self._window = FrameWindow(self.config.calibration_window)
@@ -93,22 +81,20 @@ class OnlineEstimate:
             self.reset()
         error = every_nth(np.asarray(error, dtype=np.float64))
         sigma = every_nth(np.asarray(own_sigma, dtype=np.float64))
-        before = self.correction or IDENTITY
-        uncovered = float((error > self.half_width * before(sigma)).mean())
+        before = self.factor or 1.0
+        uncovered = float((error > self.half_width * before * sigma).mean())
         self._covered.append(1 - uncovered)
-        if self.correction is not None:
+        if self.factor is not None:
             step = self._gain * (uncovered - (1 - self.config.coverage))
-            is_at_limit = (
-                before.min_factor >= LIMIT if step > 0 else before.max_factor <= 1 / LIMIT
-            )
+            is_at_limit = before >= LIMIT if step > 0 else before <= 1 / LIMIT
             if not is_at_limit:
                 self.trim += step
         half_width = self.half_width * sigma
-        self._window.add(frame_ratios(stamp_ns, error, half_width, sigma, self.config.coverage))
+        self._window.add(frame_ratios(stamp_ns, error, half_width, self.config.coverage))
         self.stamp_ns = stamp_ns
-        if self.correction is not None or self.frames >= self.config.calibration_min_frames:
-            octaves = covering_octaves(self._window, self.config.coverage) + self.trim
-            self.correction = increasing(octaves).limited(1 / LIMIT, LIMIT)
+        if self.factor is not None or self.frames >= self.config.calibration_min_frames:
+            octaves = self._window.quantile(self.config.coverage) + self.trim
+            self.factor = min(max(2.0**octaves, 1 / LIMIT), LIMIT)
         return uncovered
 
     @property
@@ -132,64 +118,11 @@ class OnlineEstimate:
         return float(np.expm1(self._window.standard_error() * math.log(2)))
 
 
-def covering_octaves(window: FrameWindow, coverage: float) -> Floats:
-    """Return log2 of the factor at each of `KNOTS` that covers a fraction of the window's errors.
-
-    Args:
-        window: at least one frame.
-        coverage: fraction to be covered.
-    """
-    masses = np.maximum(window.masses, 0.0) / len(window)  # subtraction leaves -1e-17
-    cumulative = np.concatenate((np.zeros((len(KNOTS), 1)), np.cumsum(masses, axis=1)), axis=1)
-    relief = band_relief(cumulative, window.band_frames, coverage)
-    shifted = [
-        np.interp(EDGES + shift, EDGES, band)
-        for shift, band in zip(relief, cumulative, strict=True)
-    ]
-    return relief + quantile_octaves(np.sum(shifted, axis=0), coverage)
-
-
-def band_relief(cumulative: Floats, band_frames: NDArray[np.int64], coverage: float) -> Floats:
-    """Return by how many octaves each band's factor exceeds the overall factor.
-
-    Args:
-        cumulative: (bands, edges) mass of each band below each of `EDGES`.
-        band_frames: (bands,) number of frames that each has.
-        coverage: fraction to be covered.
-    """
-    bands = np.flatnonzero(band_frames >= MIN_BAND_FRAMES)
-    if len(bands) < 2:
-        return np.zeros(len(KNOTS))
-    of_all = quantile_octaves(cumulative.sum(axis=0), coverage)
-    own = np.array([quantile_octaves(cumulative[band], coverage) for band in bands])
-    weight = band_frames[bands] / (band_frames[bands] + PRIOR_BAND_FRAMES)
-    relief = np.interp(KNOTS, KNOTS[bands], weight * (own - of_all))
-    if np.ptp(relief) < MIN_RELIEF:
-        return np.zeros(len(KNOTS))
-    return np.array(increasing(relief).octaves)
-
-
-def quantile_octaves(cumulative: Floats, coverage: float) -> float:
-    """Return the value below which a fraction of the mass lies; linear within a bin.
-
-    Args:
-        cumulative: (edges,) mass below each of `EDGES`.
-        coverage: the fraction.
-    """
-    target = coverage * cumulative[-1]
-    upper = max(int(np.searchsorted(cumulative, target)), 1)
-    before, after = cumulative[upper - 1 : upper + 1]
-    part = (target - before) / (after - before) if after > before else 1.0
-    return float(EDGES[upper - 1] + part * (EDGES[upper] - EDGES[upper - 1]))
-
-
 # The window: the last frames' ratios of error to sigma, each frame with the same weight.
 
 MAX_FRAMES = 4000
 MAX_PIXELS = 4096
 """Pixels of a frame that are looked at, evenly spaced."""
-MIN_BAND_FRACTION = 0.02
-"""Of a frame's pixels, that it needs in a band of sigma to count as one of its frames."""
 EDGES: Floats = np.arange(-80, 81) / 10.0
 """Of the bins of log2(error / half width)."""
 BINS = len(EDGES) - 1
@@ -203,20 +136,16 @@ MAX_AUTOCORRELATION = 0.95
 
 
 class FrameRatios(NamedTuple):
-    """A frame's distribution of error / half width, as sparse counts.
+    """A frame's distribution of error / half width.
 
     Attributes:
         stamp_ns: its time, nanoseconds.
-        cells: indices into (bands, bins), flat, each once.
-        weights: fraction of the frame's pixels in each of them.
-        bands: (K,) whether the band of each of `KNOTS` has enough of its pixels.
+        shares: (BINS,) fraction of the frame's pixels in each bin of `EDGES`.
         octaves: log2 of the factor that would cover exactly the requested fraction of this frame.
     """
 
     stamp_ns: int
-    cells: NDArray[np.int64]
-    weights: Floats
-    bands: NDArray[np.bool_]
+    shares: Floats
     octaves: float
 
 
@@ -226,34 +155,21 @@ def every_nth(values: Floats) -> Floats:
     return values[::step]
 
 
-def frame_ratios(
-    stamp_ns: int, error: Floats, half_width: Floats, sigma: Floats, coverage: float
-) -> FrameRatios:
+def frame_ratios(stamp_ns: int, error: Floats, half_width: Floats, coverage: float) -> FrameRatios:
     """Return the ratios of a frame of at least one pixel.
 
     Args:
         stamp_ns: its time, nanoseconds.
         error: (N,) absolute errors, metres.
         half_width: (N,) of the interval that should cover `coverage` of them, metres.
-        sigma: (N,) the sigma that decides the band, metres.
         coverage: fraction to be covered.
     """
     with np.errstate(divide="ignore"):
         octaves = np.log2(error_ratio(error, half_width))
-        levels = np.log2(sigma)
     clipped = np.clip(octaves, EDGES[0], EDGES[-1])
-    ratio_bin = np.minimum(((clipped - EDGES[0]) / (EDGES[1] - EDGES[0])).astype(int), BINS - 1)
-    band = np.rint(np.clip(levels, KNOTS[0], KNOTS[-1]) - KNOTS[0]).astype(int)
-    counts = np.bincount(band * BINS + ratio_bin, minlength=len(KNOTS) * BINS)
-    cells = np.flatnonzero(counts)
-    covering = np.partition(clipped, order_number(coverage, len(error)) - 1)
-    return FrameRatios(
-        stamp_ns,
-        cells,
-        counts[cells] / len(error),
-        np.bincount(band, minlength=len(KNOTS)) >= MIN_BAND_FRACTION * len(error),
-        float(covering[order_number(coverage, len(error)) - 1]),
-    )
+    place = order_number(coverage, len(error)) - 1
+    shares = np.histogram(clipped, EDGES)[0] / len(error)
+    return FrameRatios(stamp_ns, shares, float(np.partition(clipped, place)[place]))
 
 
 class FrameWindow:
@@ -264,8 +180,6 @@ class FrameWindow:
     SDM 2007): while nothing changes, it is long and the estimate is steady.
 
     Attributes:
-        masses: (bands, bins) sums of the frames' weights.
-        band_frames: (bands,) number of frames with enough pixels in each band.
         changes: how often the window was cut.
     """
 
@@ -273,8 +187,7 @@ class FrameWindow:
         self._duration_ns = round(duration_s * 1e9)
         self._frames: deque[FrameRatios] = deque()
         self.changes = 0
-        self.masses: Floats = np.zeros((len(KNOTS), BINS))
-        self.band_frames: NDArray[np.int64] = np.zeros(len(KNOTS), dtype=np.int64)
+        self._shares: Floats = np.zeros(BINS)
 
     def __len__(self) -> int:
         """Return the number of frames."""
@@ -283,7 +196,7 @@ class FrameWindow:
     def add(self, frame: FrameRatios) -> None:
         """Add the newest frame, and forget frames that are too old or from before a change."""
         self._frames.append(frame)
-        self._sum(frame, 1)
+        self._shares += frame.shares
         oldest_ns = frame.stamp_ns - self._duration_ns
         while len(self) > MAX_FRAMES or self._frames[0].stamp_ns < oldest_ns:
             self._forget_oldest()
@@ -292,6 +205,12 @@ class FrameWindow:
             self.changes += 1
         while len(self) > recent:
             self._forget_oldest()
+
+    def quantile(self, coverage: float) -> float:
+        """Return log2 of the factor that covers a fraction of the errors; linear within a bin."""
+        cumulative = np.cumsum(self._shares)
+        below = np.concatenate(([0.0], cumulative))
+        return float(np.interp(coverage * below[-1], below, EDGES))
 
     def standard_error(self) -> float:
         """Return the standard error of log2 of the factor, by frames; NaN for fewer than two."""
@@ -305,11 +224,8 @@ class FrameWindow:
         return np.array([frame.octaves for frame in self._frames])
 
     def _forget_oldest(self) -> None:
-        self._sum(self._frames.popleft(), -1)
-
-    def _sum(self, frame: FrameRatios, sign: int) -> None:
-        self.masses.reshape(-1)[frame.cells] += sign * frame.weights
-        self.band_frames += sign * frame.bands
+        left = self._shares - self._frames.popleft().shares
+        self._shares = np.maximum(left, 0.0)  # subtraction leaves -1e-17
 
 
 def inflation(residuals: Floats) -> float:

@@ -73,7 +73,7 @@ class Estimator:
         error_m = np.abs(depth_m - truth_m) / np.float32(in_force.depth_scale)
         self.of_sigma.add(stamp_ns, error_m, in_force.own_sigma(sigma_m))
         scale = self._of_depth.add(depth_m, truth_m, in_force.depth_scale)
-        return ReceivedEstimate(stamp_ns, sigma, self.of_sigma.correction, scale)
+        return ReceivedEstimate(stamp_ns, sigma, self.of_sigma.factor, scale)
 
 
 class AsPublished:

@@ -77,10 +77,9 @@ class LiveCalibration:
         estimate = self._estimator.of_sigma
         sentences = []
         if sent.correction is not None:
-            factors = f"{sent.correction.min_factor:.2f} to {sent.correction.max_factor:.2f}"
             sentences.append(
-                f"sigma times {factors} covers {estimate.config.coverage:.0%} of the errors of "
-                f"the last {estimate.frames} frames"
+                f"sigma times {sent.correction:.2f} covers {estimate.config.coverage:.0%} of the "
+                f"errors of the last {estimate.frames} frames"
             )
         if sent.scale is not None:
             sentences.append(f"true depth is {sent.scale.factor:.2f} times the model's own")
@@ -97,9 +96,8 @@ class LiveCalibration:
             "calibration.published_coverage": f"{published:.3f}",
             "calibration.recent_coverage": f"{estimate.recent_coverage:.3f}",
         }
-        if estimate.correction is not None:
-            facts["calibration.min_factor"] = f"{estimate.correction.min_factor:.3f}"
-            facts["calibration.max_factor"] = f"{estimate.correction.max_factor:.3f}"
+        if estimate.factor is not None:
+            facts["calibration.factor"] = f"{estimate.factor:.3f}"
         if self._scale is not None:
             facts["calibration.depth_scale"] = f"{self._scale.factor:.3f}"
             facts["calibration.scale_sigma"] = f"{self._scale.scale_sigma:.3f}"

@@ -165,8 +165,7 @@ class Predictions:
             "samples_used": f"{last.samples.count} of {last.passes}",
             "calibration": in_force.source,
             "calibration_reason": in_force.reason,
-            "calibration_min_factor": f"{in_force.correction.min_factor:.3f}",
-            "calibration_max_factor": f"{in_force.correction.max_factor:.3f}",
+            "calibration_factor": f"{in_force.correction:.3f}",
             "depth_scale": f"{in_force.depth_scale:.3f}",
             "depth_scale_reason": in_force.depth_scale_reason,
         }

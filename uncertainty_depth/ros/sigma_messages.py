@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from uncertainty_depth import strict
-from uncertainty_depth.calibration.correction import Correction
 from uncertainty_depth.calibration.correction_in_force import (
     MAX_DEPTH_SCALE,
     InForce,
@@ -29,8 +28,8 @@ from uncertainty_depth.strict import FormatError
 MAX_CHARACTERS = 10_000
 MAX_DESCRIPTION_CHARACTERS = 100_000
 MAX_DESCRIPTION_DEPTH = 8
-MAX_SCALE = 1024.0
-"""Largest scale of the depth that an estimate may have, either way."""
+MAX_FACTOR = 1024.0
+"""Largest factor on sigma or depth that an estimate may have, either way."""
 ESTIMATE = "online_calibration"
 """Name of the status on `uncertainty/calibration`."""
 PREDICTION = "prediction"
@@ -74,7 +73,7 @@ def info_values(info: PredictionInfo) -> dict[str, str]:
         "passes": str(info.passes),
         "calibration": in_force.source,
         "calibration_reason": in_force.reason,
-        "correction": json.dumps(in_force.correction.to_mapping()),
+        "correction": repr(in_force.correction),
         "unfamiliarity": "" if info.unfamiliarity is None else repr(info.unfamiliarity),
         "depth_scale": repr(in_force.depth_scale),
         "depth_scale_reason": in_force.depth_scale_reason,
@@ -91,10 +90,10 @@ def read_info(values: Mapping[str, str]) -> PredictionInfo:
     try:
         samples = SampleRange(_whole(values["first_sample"]), _whole(values["samples"]))
         in_force = InForce(
-            _correction(values),
+            _factor(values["correction"], MAX_FACTOR),
             values["calibration"],
             values["calibration_reason"],
-            _scale_factor(values, MAX_DEPTH_SCALE),
+            _factor(values["depth_scale"], MAX_DEPTH_SCALE),
             _number(values["scale_sigma"]) if values["scale_sigma"] else None,
             values["depth_scale_reason"],
         )
@@ -127,13 +126,11 @@ def estimate_values(estimate: OnlineEstimate, sent: ReceivedEstimate) -> dict[st
         "sigma": sent.sigma,
         "coverage": f"{estimate.config.coverage:g}",
         "half_width": f"{estimate.half_width:.6g}",
-        "min_factor": "" if correction is None else f"{correction.min_factor:.4g}",
-        "max_factor": "" if correction is None else f"{correction.max_factor:.4g}",
         "relative_error": f"{estimate.relative_error:.3g}",
         "frames": str(estimate.frames),
         "recent_coverage": f"{estimate.recent_coverage:.4f}",
         "changes": str(estimate.changes),
-        "correction": "" if correction is None else json.dumps(correction.to_mapping()),
+        "correction": "" if correction is None else repr(correction),
         "depth_scale": "" if scale is None else repr(scale.factor),
         "scale_sigma": "" if scale is None else repr(scale.scale_sigma),
     }
@@ -150,10 +147,12 @@ def read_estimate(stamp_ns: int, values: Mapping[str, str]) -> ReceivedEstimate:
         MessageError: "online_calibration", a value is missing or makes no correction.
     """
     try:
-        correction = _correction(values) if values["correction"] else None
+        text = values["correction"]
+        correction = _factor(text, MAX_FACTOR) if text else None
         scale = None
         if values["depth_scale"]:
-            scale = DepthScale(_scale_factor(values, MAX_SCALE), _number(values["scale_sigma"]))
+            factor = _factor(values["depth_scale"], MAX_FACTOR)
+            scale = DepthScale(factor, _number(values["scale_sigma"]))
         return ReceivedEstimate(stamp_ns, values["sigma"], correction, scale)
     except (KeyError, ValueError, FormatError) as error:
         raise MessageError(
@@ -215,10 +214,6 @@ def held_out_rule(description: dict[str, Any]) -> HeldOutConfig | None:
         raise MessageError("model_description", f"depth/model says {error}") from error
 
 
-def _correction(values: Mapping[str, str]) -> Correction:
-    return Correction.from_mapping(strict.read_json(values["correction"], MAX_CHARACTERS, 3))
-
-
 def _whole(text: str) -> int:
     value = int(text)
     if not 0 <= value <= MAX_COUNT:
@@ -226,10 +221,10 @@ def _whole(text: str) -> int:
     return value
 
 
-def _scale_factor(values: Mapping[str, str], largest: float) -> float:
-    factor = _number(values["depth_scale"], 1 / largest)
+def _factor(text: str, largest: float) -> float:
+    factor = _number(text, 1 / largest)
     if factor > largest:
-        raise ValueError(f"depth_scale is {factor:g}; expected at most {largest:g}")
+        raise ValueError(f"a factor is {factor:g}; expected at most {largest:g}")
     return factor
 
 
