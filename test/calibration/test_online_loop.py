@@ -101,7 +101,7 @@ def factor_at(state: CorrectionInForce, time_s: float, sigma: str = "raw") -> fl
 
 
 def test_it_moves_no_faster_than_allowed() -> None:
-    state = in_force(calibration_max_rate=1.5)
+    state = in_force()
     assert factor_at(state, 100.5) == pytest.approx(1.5**0.5)
     assert factor_at(state, 101.0) == pytest.approx(1.5)
     assert factor_at(state, 109.0) == pytest.approx(1.5**2)  # a gap counts as a second
@@ -110,9 +110,10 @@ def test_it_moves_no_faster_than_allowed() -> None:
 
 
 def test_it_moves_no_farther_than_allowed() -> None:
-    state = in_force(calibration_max_rate=100.0, calibration_max_factor=3.0)
-    assert factor_at(state, 101.0) == pytest.approx(3.0)
-    assert state.last.reason == "the estimate is beyond calibration_max_factor 3"
+    state = in_force(20.0)
+    factors = [factor_at(state, second) for second in range(101, 109)]
+    assert factors[-1] == 8.0
+    assert state.last.reason == "the estimate is beyond the largest factor, 8"
 
 
 def test_a_lidar_that_is_the_same_camera_takes_no_coverage() -> None:
@@ -131,30 +132,30 @@ def test_a_lidar_that_is_the_same_camera_takes_no_coverage() -> None:
 
 
 def test_sigma_that_may_shrink_does_so_a_fifth_as_fast_as_it_grows() -> None:
-    state = in_force(1 / 64, calibration_max_rate=2.0, calibration_min_factor=0.5)
-    assert factor_at(state, 101.0) == pytest.approx(2**-0.2)
+    state = in_force(1 / 64, calibration_min_factor=0.5)
+    assert factor_at(state, 101.0) == pytest.approx(1.5**-0.2)
     for second in range(102, 120):
         state.receive(ReceivedEstimate(second * SECOND_NS, "raw", 1 / 64))
         factor = factor_at(state, second)
     assert factor == pytest.approx(0.5)
     assert "calibration_min_factor 0.5 for" in state.warning
     state.receive(ReceivedEstimate(120 * SECOND_NS, "raw", 1.0))
-    assert factor_at(state, 120) == pytest.approx(1.0)
+    assert factor_at(state, 120) == pytest.approx(0.75)
+    assert factor_at(state, 121) == 1.0
     assert state.warning == ""
 
 
 def test_it_returns_to_the_model_s_own_when_estimates_end() -> None:
-    state = in_force(calibration_max_rate=4.0)
-    assert factor_at(state, 101.0) == pytest.approx(4.0)
+    state = in_force()
+    assert [factor_at(state, second) for second in range(101, 105)][-1] == 4.0
     assert state.last.reason == "at the estimate"
-    assert factor_at(state, 110.0) == pytest.approx(4.0)
-    assert factor_at(state, 110.5) == pytest.approx(4.0 / 4.0 ** (0.2 * 0.5))
+    assert factor_at(state, 110.0) == 4.0
+    assert factor_at(state, 110.5) == pytest.approx(4.0 / 1.5 ** (0.2 * 0.5))
     assert state.last.source == "own"
     assert state.last.reason == (
-        "the newest estimate is 10.5 s old; calibration_timeout is 10 s; "
-        "returning to the model's own"
+        "the newest estimate is 10.5 s old; the limit is 10 s; returning to the model's own"
     )
-    for second in range(112, 120):
+    for second in range(112, 132):
         factor = factor_at(state, second)
     assert factor == 1.0
     assert "returning" not in state.last.reason
@@ -168,8 +169,8 @@ def test_an_estimate_of_another_sigma_or_from_another_clock_is_not_followed() ->
 
 
 def test_switching_it_off_takes_effect_at_once() -> None:
-    state = in_force(calibration_max_rate=4.0)
-    assert factor_at(state, 101.0) == pytest.approx(4.0)
+    state = in_force()
+    assert factor_at(state, 101.0) == pytest.approx(1.5)
     state.config = replace(state.config, use_online_calibration=False)
     assert state.at(round(101.1e9), "raw").correction == 1
     assert state.last.source == "own"

@@ -162,7 +162,7 @@ def test_sigma_is_corrected_without_running_away_and_returns_when_lidar_is_gone(
 
     late = graph.inbox(DiagnosticArray, "uncertainty/calibration", LATCHED)  # it is latched
     assert factor_of(late.wait()[0]) == pytest.approx(FACTOR, rel=0.15)
-    for second in range(124, 140):  # more than calibration_timeout after the last cloud
+    for second in range(124, 140):  # more than the time limit after the last cloud
         sigma, info = robot.image(second)
     assert sigma == pytest.approx(OWN_SIGMA_M)
     assert info.in_force.source == "own"

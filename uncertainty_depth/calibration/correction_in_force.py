@@ -18,6 +18,12 @@ from uncertainty_depth.config.nodes import (
 )
 from uncertainty_depth.records import DepthPrediction
 
+TIMEOUT_S = 10.0
+"""Age of the newest estimate from which on sigma returns to the model's own."""
+MAX_FACTOR = 8.0
+"""Of published sigma on the model's own, before the depth's scale."""
+MAX_RATE = 1.5
+"""Largest factor by which the correction grows within a second."""
 MAX_STEP_S = 1.0
 """Time between two frames that counts towards the limit of the rate, at most."""
 SHRINKING = 0.2
@@ -188,13 +194,12 @@ class CorrectionInForce:
             of_sigma, of_depth = self._of_sigma, self._of_depth
         config = self.config
         elapsed_ns = 0 if self._stamp_ns is None else stamp_ns - self._stamp_ns
-        self._step = config.calibration_max_rate ** min(max(elapsed_ns / 1e9, 0.0), MAX_STEP_S)
+        self._step = MAX_RATE ** min(max(elapsed_ns / 1e9, 0.0), MAX_STEP_S)
         in_force = OFF
         if config.use_online_calibration:
-            timeout = ("calibration_timeout", config.calibration_timeout)
-            problem = _problem(of_sigma, stamp_ns, sigma, *timeout)
+            problem = _problem(of_sigma, stamp_ns, sigma, TIMEOUT_S)
             in_force = self._followed(None if problem else of_sigma, problem, config)
-        problem = _problem(of_depth, stamp_ns, sigma, "the limit", SCALE_TIMEOUT_S)
+        problem = _problem(of_depth, stamp_ns, sigma, SCALE_TIMEOUT_S)
         self.last = _scaled(in_force, None if problem else of_depth, problem, config)
         self._watch_limits(stamp_ns)
         self._stamp_ns = stamp_ns
@@ -207,16 +212,15 @@ class CorrectionInForce:
         config: SigmaCorrectionConfig,
     ) -> InForce:
         target = (estimate.correction if estimate else None) or 1.0
-        limits = config.calibration_min_factor, config.calibration_max_factor
-        within = min(max(target, limits[0]), limits[1])
+        within = min(max(target, config.calibration_min_factor), MAX_FACTOR)
         last = self.last.correction
         correction = min(max(within, last / self._step**SHRINKING), last * self._step)
         if problem:
             back = "" if correction == 1 else "; returning to the model's own"
             return InForce(correction, "own", problem + back)
         if within != target:
-            name = "calibration_max_factor" if target > within else "calibration_min_factor"
-            return InForce(correction, ONLINE, f"{BEYOND}{name} {within:g}")
+            limit = "the largest factor," if target > within else "calibration_min_factor"
+            return InForce(correction, ONLINE, f"{BEYOND}{limit} {within:g}")
         if correction != within:
             return InForce(correction, ONLINE, "moving towards the estimate")
         return InForce(correction, ONLINE, AT_ESTIMATE)
@@ -269,7 +273,7 @@ def _scaled(
 
 
 def _problem(
-    estimate: ReceivedEstimate | None, stamp_ns: int, sigma: str, limit: str, timeout_s: float
+    estimate: ReceivedEstimate | None, stamp_ns: int, sigma: str, timeout_s: float
 ) -> str:
     """Return why an estimate is rejected; empty if it is accepted.
 
@@ -277,7 +281,6 @@ def _problem(
         estimate: the newest one.
         stamp_ns: time of the frame, nanoseconds.
         sigma: which sigma of the model is corrected.
-        limit: name of the timeout.
         timeout_s: largest age of the estimate, seconds.
     """
     if estimate is None:
@@ -286,5 +289,5 @@ def _problem(
         return f"the estimate is of the sigma of {estimate.sigma}; expected {sigma}"
     age_s = (stamp_ns - estimate.stamp_ns) / 1e9
     if abs(age_s) > timeout_s:
-        return f"the newest estimate is {age_s:.1f} s old; {limit} is {timeout_s:g} s"
+        return f"the newest estimate is {age_s:.1f} s old; the limit is {timeout_s:g} s"
     return ""

@@ -85,35 +85,12 @@ class SigmaCorrectionConfig:
         "correct sigma by the estimate on uncertainty/calibration",
         live=True,
     )
-    calibration_timeout: float = option(
-        10.0,
-        "age of the newest estimate, by the stamps, from which on sigma returns to the model's "
-        "own, seconds",
-        minimum=0.1,
-        maximum=3600.0,
-        on_robot=False,
-    )
     calibration_min_factor: float = option(
         1.0,
         "minimum factor of published sigma on the model's own, before the depth's scale; below 1 "
         "sigma may shrink, and does if the LiDAR is not independent of the depth",
         minimum=0.01,
         maximum=1.0,
-    )
-    calibration_max_factor: float = option(
-        8.0,
-        "maximum factor of published sigma on the model's own, before the depth's scale",
-        minimum=1.0,
-        maximum=100.0,
-        on_robot=False,
-    )
-    calibration_max_rate: float = option(
-        1.5,
-        "maximum factor by which the correction of sigma grows within a second; it shrinks at a "
-        "fifth of this rate",
-        minimum=1.001,
-        maximum=100.0,
-        on_robot=False,
     )
 
 
