@@ -52,7 +52,7 @@ def test_what_a_map_was_fitted_to_is_described(fitted):
     ("change", "words"),
     [
         ({"depth_range_m": [1.0]}, "1 depths"),
-        ({"sigma_quantiles_m": "none"}, "sigma_quantiles_m"),
+        ({"sigma_range_m": "none"}, "sigma_range_m"),
         ({"frames": None}, "frames"),
     ],
 )

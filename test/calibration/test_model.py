@@ -61,7 +61,7 @@ def test_the_folder_gives_the_map_back_and_keeps_the_rest(model):
 def test_a_calibrated_model_tells_its_guarantee_by_frame(model):
     options = PredictorConfig(samples=3, device="cpu")
     assert "frame_guarantee" not in Predictor(model, options).describe()
-    given = FrameGuarantee(1.8, 0.9, 0.9, 30, 12)
+    given = FrameGuarantee(1.8, 30, 12)
     set_calibration(model, "mc_dropout", MAP, {"frame_guarantee": given.to_mapping()})
     assert Predictor(model, options).describe()["frame_guarantee"] == given.sentence()
 
@@ -208,7 +208,7 @@ def test_the_folder_keeps_what_the_map_was_fitted_to(calibrated, bag):
 
 def test_a_map_of_other_data_is_said_by_the_report_and_the_log(model, bag, tmp_path, caplog):
     """A map fitted to narrow rooms: the bag's depths and raw sigmas are outside of its data."""
-    fitted = FittedData(("rooms",), 9, 9000, (0.1, 0.2), (1e-9,) * 7, None)
+    fitted = FittedData(("rooms",), 9, 9000, (0.1, 0.2), (1e-9, 1e-9), None)
     set_calibration(model, "mc_dropout", MAP, {"fitted_to": fitted.to_mapping()})
     arguments = ["evaluate", str(bag), "--model", str(model), "--samples", "2", "--device", "cpu"]
     output = tmp_path / "report"

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.errors import ModelError
 
-QUANTILE_LEVELS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
-"""Of the raw sigmas' quantiles. Between the first and the last are 98 % of the pixels."""
+RANGE = (0.01, 0.99)
+"""Quantiles between which 98 % of the pixels are."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class FittedData:
         sources: their names.
         frames: number of frames.
         pixels: number of pixels.
-        depth_range_m: quantiles of the ground truth at 1 and 99 %.
-        sigma_quantiles_m: quantiles of raw sigma at `QUANTILE_LEVELS`.
+        depth_range_m: the ground truth's quantiles at `RANGE`.
+        sigma_range_m: raw sigma's.
         camera: [min, max] of `focal_length_per_width` and `aspect`; None if no camera is known.
     """
 
@@ -35,13 +35,8 @@ class FittedData:
     frames: int
     pixels: int
     depth_range_m: tuple[float, ...]
-    sigma_quantiles_m: tuple[float, ...]
+    sigma_range_m: tuple[float, ...]
     camera: dict[str, list[float]] | None
-
-    @property
-    def sigma_range_m(self) -> tuple[float, float]:
-        """Return the range that holds 98 % of the raw sigmas."""
-        return self.sigma_quantiles_m[0], self.sigma_quantiles_m[-1]
 
     def to_mapping(self) -> dict[str, Any]:
         """Return plain values for JSON; `from_mapping` is the inverse."""
@@ -60,18 +55,18 @@ class FittedData:
                 int(values["frames"]),
                 int(values["pixels"]),
                 tuple(float(value) for value in values["depth_range_m"]),
-                tuple(float(value) for value in values["sigma_quantiles_m"]),
+                tuple(float(value) for value in values["sigma_range_m"]),
                 values["camera"],
             )
         except (KeyError, TypeError, ValueError) as error:
             raise ModelError(
                 f"calibration was fitted to {values!r}; expected sources, frames, pixels, "
-                "depth_range_m, sigma_quantiles_m and camera"
+                "depth_range_m, sigma_range_m and camera"
             ) from error
-        if len(fitted.depth_range_m) != 2 or len(fitted.sigma_quantiles_m) != len(QUANTILE_LEVELS):
+        if not len(fitted.depth_range_m) == len(fitted.sigma_range_m) == 2:
             raise ModelError(
                 f"calibration has {len(fitted.depth_range_m)} depths and "
-                f"{len(fitted.sigma_quantiles_m)} quantiles; expected 2 and {len(QUANTILE_LEVELS)}"
+                f"{len(fitted.sigma_range_m)} sigmas; expected ranges of 2"
             )
         return fitted
 

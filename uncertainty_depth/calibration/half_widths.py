@@ -103,24 +103,21 @@ PIXELS = 0.9
 """Fraction of a frame's pixels to be covered, 1 - beta."""
 FRAMES = 0.9
 """Probability with which they are, 1 - alpha."""
-MIN_FRAME_PIXELS = 50
+BLOCKS_NEEDED = math.ceil(FRAMES / (1 - FRAMES) - 1e-9)
+"""Fewer independent blocks allow no guarantee."""
 
 
 @dataclass(frozen=True)
 class FrameGuarantee:
-    """`depth +- factor sigma` covers `pixels` of a new frame's pixels with probability `frames`.
+    """`depth +- factor sigma` covers `PIXELS` of a new frame's pixels with probability `FRAMES`.
 
     Attributes:
         factor: factor on sigma; infinite if there are too few frames for a guarantee.
-        pixels: fraction of the pixels, 1 - beta.
-        frames: probability, 1 - alpha.
         number: number of frames that it rests on.
         blocks: number of independent blocks among them.
     """
 
     factor: float
-    pixels: float
-    frames: float
     number: int
     blocks: int
 
@@ -132,15 +129,13 @@ class FrameGuarantee:
     def sentence(self) -> str:
         """Return the guarantee with what it rests on, what it assumes and what voids it."""
         claim = (
-            f"at least {self.pixels:.0%} of a frame's pixels, in at least {self.frames:.0%} of "
-            "new frames"
+            f"at least {PIXELS:.0%} of a frame's pixels, in at least {FRAMES:.0%} of new frames"
         )
         basis = f"{self.number} frames not used, {self.blocks} independent blocks"
         if not self.holds:
-            needed = blocks_needed(self.frames)
             return (
-                f"no guarantee by frame: {basis}; expected at least {needed} blocks for "
-                f"{self.frames:.0%} of the frames: longer or more recordings"
+                f"no guarantee by frame: {basis}; expected at least {BLOCKS_NEEDED} blocks for "
+                f"{FRAMES:.0%} of the frames: longer or more recordings"
             )
         return (
             f"depth +- {self.factor:.2f} sigma covers {claim} ({basis}), if new frames are "
@@ -151,8 +146,8 @@ class FrameGuarantee:
         """Return plain values for JSON."""
         return {
             "factor": self.factor if self.holds else None,
-            "pixels": self.pixels,
-            "frames": self.frames,
+            "pixels": PIXELS,
+            "frames": FRAMES,
             "number": self.number,
             "blocks": self.blocks,
             "sentence": self.sentence(),
@@ -171,50 +166,40 @@ def guarantee_of(record: Mapping[str, Any]) -> str:
     return str(values["sentence"])
 
 
-def frame_factor(error: Floats, sigma: NDArray[np.floating], pixels: float = PIXELS) -> float:
-    """Return the smallest factor on sigma that covers a fraction of one frame's errors.
+def frame_factor(error: Floats, sigma: NDArray[np.floating]) -> float:
+    """Return the smallest factor on sigma that covers `PIXELS` of one frame's errors.
 
     Args:
         error: (N,) absolute errors, metres, N at least 1.
         sigma: (N,) standard deviations, metres.
-        pixels: the fraction.
     """
     ratios = np.sort(error_ratio(error, np.asarray(sigma, np.float64)))
-    return float(at_shares(ratios, pixels))
+    return float(at_shares(ratios, PIXELS))
 
 
-def guarantee(
-    sequences: Sequence[ArrayLike], pixels: float = PIXELS, frames: float = FRAMES
-) -> FrameGuarantee:
+def guarantee(sequences: Sequence[ArrayLike]) -> FrameGuarantee:
     """Return the guarantee from the factors of frames that the map was not fitted to.
 
-    With blocks of single frames the factor is the order statistic `ceil((n + 1) frames)`.
+    With blocks of single frames the factor is the order statistic `ceil((n + 1) FRAMES)`.
 
     Args:
         sequences: (n,) factors of the frames of each recording, in the order of time, see
             `frame_factor`.
-        pixels: fraction of the pixels that the factors cover.
-        frames: probability of that, in (0, 1).
     """
     series = [np.asarray(sequence, np.float64) for sequence in sequences]
     series = [sequence for sequence in series if len(sequence)]
     length = correlation_length(series)
     cut = [block for sequence in series for block in _blocks(sequence, length)]
     number = sum(len(sequence) for sequence in series)
-    if len(cut) < blocks_needed(frames):
-        return FrameGuarantee(math.inf, pixels, frames, number, len(cut))
+    if len(cut) < BLOCKS_NEEDED:
+        return FrameGuarantee(math.inf, number, len(cut))
     factors = np.concatenate(cut)
     weights = np.concatenate([np.full(len(block), 1 / len(block)) for block in cut])
     order = np.argsort(factors, kind="stable")
     mass = np.cumsum(weights[order]) / (len(cut) + 1)
-    index = int(np.searchsorted(mass, frames - 1e-9))
+    index = int(np.searchsorted(mass, FRAMES - 1e-9))
     factor = float(factors[order][index]) if index < len(factors) else math.inf
-    return FrameGuarantee(factor, pixels, frames, number, len(cut))
-
-
-def blocks_needed(frames: float) -> int:
-    """Return the smallest number of independent blocks that allow a guarantee."""
-    return math.ceil(frames / (1 - frames) - 1e-9)
+    return FrameGuarantee(factor, number, len(cut))
 
 
 def _blocks(factors: Floats, length: int) -> list[Floats]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from uncertainty_depth.calibration.fit import Pixels
-from uncertainty_depth.calibration.fitted_data import QUANTILE_LEVELS, FittedData
+from uncertainty_depth.calibration.fitted_data import RANGE, FittedData
 from uncertainty_depth.config import CalibrationConfig
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.frames.predicted import Predict, Predicted
@@ -168,11 +168,11 @@ def fitted_data(samples: Sequence[Sample]) -> FittedData:
         tuple(sample.name for sample in samples),
         sum(len(sample.frames) for sample in samples),
         sum(sample.pixels for sample in samples),
-        _quantiles(truth, (0.01, 0.99)),
-        _quantiles(sigma, QUANTILE_LEVELS),
+        _quantiles(truth),
+        _quantiles(sigma),
         camera_ranges(cameras),
     )
 
 
-def _quantiles(values: NDArray[np.float64], levels: Sequence[float]) -> tuple[float, ...]:
-    return tuple(round(float(value), 6) for value in np.quantile(values, levels))
+def _quantiles(values: NDArray[np.float64]) -> tuple[float, ...]:
+    return tuple(round(float(value), 6) for value in np.quantile(values, RANGE))
