@@ -223,11 +223,12 @@ def _notes(
     trained_on: Sequence[str] | None,
 ) -> list[str]:
     blocks = sample.blocks
+    views = evaluation.evaluated - evaluation.views.still - evaluation.views.repeated
     notes = []
     if not sample.has_intervals:
         notes.append(
-            f"too few independent frames for a 95% interval: {evaluation.evaluated}, expected "
-            f"at least {MIN_VIEWS} that show something new; what is said to differ is rough"
+            f"too few independent frames for a 95% interval: {views} of {evaluation.evaluated} "
+            f"show something new, expected at least {MIN_VIEWS}; what is said to differ is rough"
         )
     elif blocks < ENOUGH_BLOCKS:
         notes.append(
