@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from uncertainty_depth.messages.compressed import (
+from uncertainty_depth.messages.depth_images import (
     FORMAT,
     MAX_VALUE,
+    decode_depth,
     encode_compressed_depth,
 )
-from uncertainty_depth.messages.depth_images import decode_depth
 
 
 def independent_decode(data):

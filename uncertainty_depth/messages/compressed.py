@@ -1,20 +1,14 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Compressed images: only JPEG and PNG, up to the allowed number of pixels; and compressedDepth.
+"""Compressed images: only JPEG and PNG, up to the allowed number of pixels.
 
 OpenCV chooses its decoder by the first bytes. The check keeps untrusted data from its decoders for
 TIFF, BMP, JPEG 2000 and others.
-
-compressedDepth is written as compressed_depth_image_transport does: quantised inverse depth in a
-PNG. A value v becomes the 16-bit `q = round(A / v + B)`, `A = z (z + 1)`, `B = 1 - A / MAX_VALUE`;
-0 is NaN. The reader, `depth_images.decode_depth`, computes `v = A / (q - B)`. Source of the
-format: `codec.cpp` of ros-perception/image_transport_plugins, which truncates instead of rounding.
 """
 
 from __future__ import annotations
 
 import struct
 import zlib
-from array import array
 from typing import Any
 
 import cv2
@@ -195,45 +189,3 @@ def _subject(message: Any) -> str:
 
 def _undecodable(subject: str, cause: str) -> MessageError:
     return MessageError("image_undecodable", f"{subject} cannot be decoded: {cause}")
-
-
-FORMAT = "32FC1; compressedDepth png"
-"""Of the `sensor_msgs/CompressedImage`."""
-HEADER = struct.Struct("<iff")
-"""ConfigHeader: the compression format, and A and B."""
-INVERSE_DEPTH = 0
-MAX_VALUE = 10_000.0
-"""Greater values have no code, and become NaN. It takes nothing from the precision of others."""
-MAX_CODE = 65535
-PNG_LEVEL = 1
-"""Of zlib: fast; higher levels are smaller and slower."""
-
-
-def encode_compressed_depth(values: NDArray[np.float32], quantization: float) -> array[int]:
-    """Return the data of a `sensor_msgs/CompressedImage` of format `FORMAT`.
-
-    A value v is read back within `v^2 / (2 A)`, A = quantization (quantization + 1). Values below
-    `A / MAX_CODE` are read back as `A / MAX_CODE`, so that a near obstacle does not vanish. NaN,
-    infinity and negative values become NaN.
-
-    Args:
-        values: (H, W) depth or sigma, metres.
-        quantization: the value at which neighbouring codes are 1 metre apart.
-
-    Raises:
-        MessageError: OpenCV cannot write the image.
-    """
-    scale = quantization * (quantization + 1)
-    offset = 1 - scale / MAX_VALUE
-    valid = (values >= 0) & (values < np.float32(MAX_VALUE))
-    codes = np.zeros(values.shape, np.uint16)
-    with np.errstate(divide="ignore"):
-        inverse = np.rint(np.float32(scale) / values[valid] + np.float32(offset))
-    codes[valid] = np.minimum(inverse, np.float32(MAX_CODE))
-    succeeded, png = cv2.imencode(".png", codes, [cv2.IMWRITE_PNG_COMPRESSION, PNG_LEVEL])
-    if not succeeded:
-        shape = "x".join(map(str, values.shape[::-1]))
-        raise MessageError("image_unencodable", f"a {shape} image cannot be written as PNG")
-    data = array("B", HEADER.pack(INVERSE_DEPTH, scale, offset))
-    data.frombytes(png.data)
-    return data

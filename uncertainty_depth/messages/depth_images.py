@@ -1,9 +1,15 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Depth images in metres, from rclpy and rosbags: raw, or from compressed_image_transport."""
+"""Depth images in metres, from rclpy and rosbags: raw, or from compressed_image_transport.
+
+compressedDepth is quantised inverse depth in a PNG. The code of v is `q = round(A / v + B)`,
+`A = z (z + 1)` with the quantization z, `B = 1 - A / MAX_VALUE`; 0 is NaN. Source: `codec.cpp` of
+ros-perception/image_transport_plugins, which truncates instead of rounding.
+"""
 
 from __future__ import annotations
 
 import struct
+from array import array
 from typing import Any
 
 import cv2
@@ -30,7 +36,16 @@ VALUE_ENCODINGS: dict[str, tuple[int, int, str]] = {
 }
 """Encodings of one number a pixel, whatever it means."""
 ASPECT_TOLERANCE = 0.02  # 848x480 of 1280x720
-_COMPRESSED_DEPTH_HEADER = struct.Struct("<iff")  # format, and the two parameters of 32FC1
+FORMAT = "32FC1; compressedDepth png"
+"""Of a `sensor_msgs/CompressedImage` of quantised inverse depth."""
+COMPRESSED_DEPTH_HEADER = struct.Struct("<iff")
+"""ConfigHeader: the compression format, and A and B."""
+INVERSE_DEPTH = 0
+MAX_VALUE = 10_000.0
+"""Greater values have no code, and become NaN. It takes nothing from the precision of others."""
+MAX_CODE = 65535
+PNG_LEVEL = 1
+"""Of zlib: fast; higher levels are smaller and slower."""
 
 
 def is_depth_encoding(encoding: str) -> bool:
@@ -136,16 +151,34 @@ def _metres(millimetres: NDArray[np.uint16]) -> NDArray[np.float32]:
     return values / np.float32(1000)
 
 
-def _compressed_values(message: Any, skip: int) -> NDArray[np.uint16]:
-    """Return the (H, W) pixels of a PNG that begins after `skip` bytes."""
-    values = decode_compressed(message, cv2.IMREAD_UNCHANGED, skip)
-    if values.ndim != 2 or values.dtype != np.uint16:
-        raise MessageError(
-            "image_undecodable",
-            f"a compressed depth image holds {values.dtype} pixels of shape {values.shape}; "
-            "expected uint16 of one channel",
-        )
-    return values
+def encode_compressed_depth(values: NDArray[np.float32], quantization: float) -> array[int]:
+    """Return the data of a `sensor_msgs/CompressedImage` of format `FORMAT`.
+
+    A value v is read back within `v^2 / (2 A)`, A = quantization (quantization + 1). Values below
+    `A / MAX_CODE` are read back as `A / MAX_CODE`, so that a near obstacle does not vanish. NaN,
+    infinity and negative values become NaN.
+
+    Args:
+        values: (H, W) depth or sigma, metres.
+        quantization: the value at which neighbouring codes are 1 metre apart.
+
+    Raises:
+        MessageError: OpenCV cannot write the image.
+    """
+    scale = quantization * (quantization + 1)
+    offset = 1 - scale / MAX_VALUE
+    valid = (values >= 0) & (values < np.float32(MAX_VALUE))
+    codes = np.zeros(values.shape, np.uint16)
+    with np.errstate(divide="ignore"):
+        inverse = np.rint(np.float32(scale) / values[valid] + np.float32(offset))
+    codes[valid] = np.minimum(inverse, np.float32(MAX_CODE))
+    succeeded, png = cv2.imencode(".png", codes, [cv2.IMWRITE_PNG_COMPRESSION, PNG_LEVEL])
+    if not succeeded:
+        shape = "x".join(map(str, values.shape[::-1]))
+        raise MessageError("image_unencodable", f"a {shape} image cannot be written as PNG")
+    data = array("B", COMPRESSED_DEPTH_HEADER.pack(INVERSE_DEPTH, scale, offset))
+    data.frombytes(png.data)
+    return data
 
 
 def _decompressed(message: Any) -> NDArray[np.float32]:
@@ -158,8 +191,14 @@ def _decompressed(message: Any) -> NDArray[np.float32]:
             f"with {', '.join(DEPTH_ENCODINGS)}",
         )
     with_header = "compressedDepth" in message.format
-    skip = _COMPRESSED_DEPTH_HEADER.size if with_header else 0
-    values = _compressed_values(message, skip)
+    skip = COMPRESSED_DEPTH_HEADER.size if with_header else 0
+    values = decode_compressed(message, cv2.IMREAD_UNCHANGED, skip)
+    if values.ndim != 2 or values.dtype != np.uint16:
+        raise MessageError(
+            "image_undecodable",
+            f"a compressed depth image holds {values.dtype} pixels of shape {values.shape}; "
+            "expected uint16 of one channel",
+        )
     if encoding != "32FC1":
         return _metres(values)
     if not with_header:
@@ -167,7 +206,7 @@ def _decompressed(message: Any) -> NDArray[np.float32]:
             "image_undecodable",
             f"a depth image 32FC1 has format {message.format!r}; expected compressedDepth",
         )
-    _, scale, offset = _COMPRESSED_DEPTH_HEADER.unpack_from(bytes(message.data[:skip]))
+    _, scale, offset = COMPRESSED_DEPTH_HEADER.unpack_from(bytes(message.data[:skip]))
     with np.errstate(divide="ignore", invalid="ignore"):
         depth_m = np.float32(scale) / (values.astype(np.float32) - np.float32(offset))
     return np.where(values == 0, np.float32(np.nan), depth_m)

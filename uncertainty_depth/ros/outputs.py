@@ -18,7 +18,7 @@ from std_msgs.msg import Header
 from uncertainty_depth.config import OutputConfig
 from uncertainty_depth.gating import SigmaProducts
 from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.messages.compressed import FORMAT, encode_compressed_depth
+from uncertainty_depth.messages.depth_images import FORMAT, encode_compressed_depth
 from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.report.images import DEPTH_COLORS, SIGMA_COLORS, color_scales, colorize
 from uncertainty_depth.ros.messages import camera_info_message, image_message, points_message
