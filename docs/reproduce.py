@@ -5,7 +5,7 @@ A block is what stands between `<!-- made by: NAME -->` and `<!-- end -->` in a 
 
     python docs/reproduce.py demo-model demo-scores
     python docs/reproduce.py nyu-scores --data NYU_DIR --models MODELS_DIR
-    python docs/reproduce.py nyu-larger --reports REPORTS_DIR
+    python docs/reproduce.py nyu-imagenet --reports REPORTS_DIR
 
 MODELS_DIR is the folder `models` that `python -m experiments nyu` writes, REPORTS_DIR one
 of outputs of `uncertainty-depth evaluate`. Without names, all blocks that need none of them are
@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.stats import spearmanr
 
 from experiments.nyu_methods import (
     ROWS,
@@ -73,18 +74,23 @@ NYU_SCORED = (
     *TRAINING_FREE,
     *TRAINING_FREE_LAPLACE,
 )
-NYU_PRETRAINED = ("multi_epochs_laplace", "multi_epochs_pretrained")
 """Rows of the NYU experiment."""
-NYU_LARGER = {
-    "demo's model, fine-tuned": "tuned-*",
-    "the same network from scratch": "scratch-*",
+STARTS = {
+    "ImageNet": "imagenet_laplace",
+    "ImageNet, then rendered rooms": "rendered_laplace",
+    "random weights": "scratch_laplace",
+    "ImageNet, no head": "imagenet_none",
 }
-"""Title to the folders of its seeds in REPORTS_DIR."""
-LARGER_COLUMNS = {
+"""What the trainings start from to the first part of the names of their reports."""
+REPORTED = {"NYU": "nyu", "HoloLens": "hololens", "kitchen": "kitchen"}
+METHODS = {"mc_dropout": "[0-9]", "multi_epochs": "[0-9]", "multi_inits": "all"}
+"""Method to the seeds in the names of its reports; three networks are one ensemble."""
+SIZE_COLUMNS = {
     "AUCE (Laplace)": "auce_laplace",
     "95 % (Laplace)": "coverage_95_laplace",
     "n-MeRCI": "n_merci",
 }
+WORSENING = {"n-MeRCI with distance": "n_merci", "MAE with distance": "mae"}
 Scores = Mapping[str, Sequence[Mapping[str, float]]]
 """Title to the metrics of each seed, by dotted name."""
 
@@ -173,12 +179,12 @@ def score(predictor: Predictor, source: str) -> dict[str, Any]:
     return flatten(metrics.compute())
 
 
-def depth_table(scores: Scores, columns: Sequence[str] = DEPTH_COLUMNS) -> str:
+def depth_table(scores: Scores) -> str:
     """Return the depth metrics, a row for each entry."""
     rows = []
     for title, seeds in scores.items():
-        rows.append([title, *_cells(seeds, [f"depth.{key}" for key in columns])])
-    return markdown(["", *(DEPTH_TITLES[key] for key in columns)], rows)
+        rows.append([title, *_cells(seeds, [f"depth.{key}" for key in DEPTH_COLUMNS])])
+    return markdown(["", *(DEPTH_TITLES[key] for key in DEPTH_COLUMNS)], rows)
 
 
 def sigma_table(scores: Scores) -> str:
@@ -223,38 +229,40 @@ def nyu_scores(inputs: Inputs) -> str:
     return depth_table(scores) + "\n" + sigma_table(scores)
 
 
-def nyu_pretrained(inputs: Inputs) -> str:
-    """Score networks that saw synthetic worlds before NYU, and those that did not."""
-    scores = _nyu_rows(inputs, NYU_PRETRAINED)
-    return depth_table(scores, tuple(DEPTH_TITLES)) + "\n" + sigma_table(scores)
-
-
-def nyu_larger(inputs: Inputs) -> str:
-    """Return the scores of larger networks from what `evaluate` wrote of each seed."""
-    ause = [key for key in COLUMNS.values() if key.startswith("ause")]
-    rows = []
-    for name, folders in NYU_LARGER.items():
-        reports = _reports(inputs, folders)
-        seeds = []
-        for report in reports:
-            seeds.append(flatten(json.loads((report / "summary.json").read_text())))
-        title = f"{name} ({len(seeds)} seed{'s' if len(seeds) > 1 else ''})"
-        cells = _cells(seeds, [f"depth.{key}" for key in DEPTH_TITLES])
-        cells += [_change(seeds, key) for key in ause]
-        cells += _cells(seeds, [f"uncertainty.{key}" for key in LARGER_COLUMNS.values()])
-        rows.append([title, *cells])
-    header = ["", *DEPTH_TITLES.values(), "AUSE abs_rel", "AUSE rmse", "AUSE 1 - a1"]
-    return markdown([*header, *LARGER_COLUMNS], rows)
-
-
-def _reports(inputs: Inputs, folders: str) -> list[Path]:
-    """Return the outputs of `evaluate`, seed 0 first."""
+def nyu_imagenet(inputs: Inputs) -> str:
+    """Return the scores of trainings with three starts, from the reports of each seed."""
     if inputs.reports is None:
-        raise SystemExit("reproduce: nyu-larger needs --reports REPORTS_DIR")
-    found = sorted(path.parent for path in inputs.reports.glob(f"{folders}/summary.json"))
-    if not found:
-        raise SystemExit(f"reproduce: {inputs.reports} has no {folders}/summary.json")
-    return found
+        raise SystemExit("reproduce: nyu-imagenet needs --reports REPORTS_DIR")
+    ause = [key for key in COLUMNS.values() if key.startswith("ause")]
+    tables = []
+    for title, data in REPORTED.items():
+        trends = WORSENING if data == "nyu" else {}
+        rows = []
+        for start, training in STARTS.items():
+            for method, seed in METHODS.items():
+                seeds = []
+                for path in sorted(
+                    inputs.reports.glob(f"{data}-{training}-{method}-{seed}/summary.json")
+                ):
+                    seeds.append(flatten(json.loads(path.read_text())))
+                if not seeds:
+                    continue
+                cells = _cells(seeds, [f"depth.{key}" for key in DEPTH_TITLES])
+                cells += [_change(seeds, key) for key in ause]
+                cells += _cells(seeds, [f"uncertainty.{key}" for key in SIZE_COLUMNS.values()])
+                for key in trends.values():
+                    cells.append(mean_and_deviation([_trend(seed, key) for seed in seeds]))
+                rows.append([f"{start}, {method}", *cells])
+        header = [title, *DEPTH_TITLES.values(), "AUSE abs_rel", "AUSE rmse", "AUSE 1 - a1"]
+        tables.append(markdown([*header, *SIZE_COLUMNS, *trends], rows))
+    return "\n".join(tables)
+
+
+def _trend(seed: Mapping[str, float], key: str) -> float:
+    """Return the rank correlation of a metric with distance, over the report's intervals."""
+    by_distance = [value for name, value in seed.items() if name.startswith(f"by_distance.{key}.")]
+    known = [value for value in by_distance if value is not None]
+    return float(spearmanr(range(len(known)), known).statistic)
 
 
 def _nyu_rows(inputs: Inputs, names: Sequence[str]) -> dict[str, list[dict[str, float]]]:
@@ -301,8 +309,7 @@ BLOCKS = {
     "demo-scores": Block("models.md", demo_scores),
     "calibration-maps": Block("calibration.md", maps, is_cheap=True),
     "nyu-scores": Block("../experiments/docs/nyu.md", nyu_scores, needs_folders=True),
-    "nyu-pretrained": Block("../experiments/docs/nyu.md", nyu_pretrained, needs_folders=True),
-    "nyu-larger": Block("../experiments/docs/nyu.md", nyu_larger, needs_folders=True),
+    "nyu-imagenet": Block("../experiments/docs/nyu.md", nyu_imagenet, needs_folders=True),
 }
 
 
