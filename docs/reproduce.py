@@ -35,7 +35,7 @@ from experiments.nyu_methods import (
 )
 from experiments.tables import markdown, mean_and_deviation
 from uncertainty_depth import atomic
-from uncertainty_depth.calibration.fit import SHAPES, SIZES, STRENGTHS
+from uncertainty_depth.calibration.fit import SHAPES, SIZES
 from uncertainty_depth.config import PredictorConfig, SourceConfig
 from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.inference.predictor import Predictor
@@ -149,12 +149,11 @@ def demo_model(_: Inputs) -> str:
 
 def maps(_: Inputs) -> str:
     """Return the maps that a calibration chooses among."""
-    strengths = ", ".join(f"{strength:.0%}" for strength in STRENGTHS)
     sizes = [name.strip(", ") or "coverage" for name in SIZES]
-    number = 1 + len(sizes) * (1 + len(SHAPES) * len(STRENGTHS))
+    number = 1 + len(sizes) * (1 + len(SHAPES))
     sentence = (
         f"{number} maps: raw sigma; and, sized by {' and by '.join(sizes)}, a pure scale and the "
-        f"shapes {' and '.join(SHAPES)} at {strengths}."
+        f"shapes {' and '.join(SHAPES)}."
     )
     return textwrap.fill(sentence, 99) + "\n"
 

@@ -11,9 +11,6 @@ coverage
     The factor with the smallest AUCE.
 95 %
     The factor that covers 95 %. It makes room for tails that the distribution lacks.
-
-A shape at full strength flattens sigma if sigma says little about the error. So shapes are also
-offered half way towards a pure scale.
 """
 
 from __future__ import annotations
@@ -40,8 +37,6 @@ Size = Callable[[Floats, Floats, str], float]
 GROUPS = 64
 """Groups of pixels with like sigma that a shape is fitted to: most knots of a map, ends aside."""
 GROUP_QUANTILE = 0.68
-STRENGTHS = (0.5, 1.0)
-"""Fractions of the fitted shape in a map; the rest is a pure scale."""
 MIN_SLOPE = 1e-3
 """Of an affine shape, as a fraction of mean error / mean sigma: keeps the order of sigma."""
 OFFSET = 0.01
@@ -172,24 +167,15 @@ def error_power(depth: Floats, error: Floats) -> float:
 
 
 def _curves(uncertainty: Floats, error: Floats, distribution: str) -> Iterator[SigmaMap]:
-    """Yield the pure scale and each shape at each strength, in each size."""
+    """Yield the pure scale and each shape, in each size."""
     raw, spread, counts = grouped(uncertainty, error)
     shapes = [shape(raw, spread, counts) for shape in SHAPES.values()] if raw.size else []
     for size_name, size in SIZES.items():
-        scale = affine(0.0, size(uncertainty, error, distribution), f"scale{size_name}")
-        yield scale
+        yield affine(0.0, size(uncertainty, error, distribution), f"scale{size_name}")
         for shape in shapes:
-            sized = shape.scaled(size(_float64(shape(uncertainty)), error, distribution))
-            pure_scale = scale(np.array(shape.raw_m))
-            for strength in STRENGTHS:
-                name = f"{shape.name} {strength:.0%}{size_name}"
-                values = strength * np.array(sized.calibrated_m) + (1 - strength) * pure_scale
-                blend = SigmaMap(name, shape.raw_m, tuple(values.tolist()))
-                yield blend.scaled(size(_float64(blend(uncertainty)), error, distribution))
-
-
-def _float64(values: NDArray[np.floating]) -> Floats:
-    return np.asarray(values, np.float64)
+            sigma = np.asarray(shape(uncertainty), np.float64)
+            sized = shape.scaled(size(sigma, error, distribution))
+            yield replace(sized, name=f"{shape.name}{size_name}")
 
 
 def affine_shape(raw: Floats, spread: Floats, counts: Floats) -> SigmaMap:

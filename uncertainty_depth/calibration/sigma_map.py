@@ -26,7 +26,7 @@ class SigmaMap:
     and Spearman, stays as it is.
 
     Attributes:
-        name: how it was fitted, e.g. "affine 50%".
+        name: how it was fitted, e.g. "affine, 95%".
         raw_m: two or more uncertainties from 0 on, strictly increasing; metres if with a unit.
         calibrated_m: f of each, not negative, strictly increasing; metres / metres^power.
         depth_power: power of the depth.
