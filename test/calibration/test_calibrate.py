@@ -206,7 +206,7 @@ def test_every_score_gets_better_for_several_sources(tmp_path):
     assert after["auce"] < 0.02
     assert after["crps"] < before["crps"]
     assert after["coverage_95"] == pytest.approx(0.95, abs=0.02)
-    report.write(made, tmp_path, report.Provenance(("a", "b"), {"model": "m"}, GAUSSIAN))
+    report.write(made, tmp_path, ("a", "b"), {"model": "m"}, GAUSSIAN)
     content = json.loads((tmp_path / "calibration.json").read_text())
     assert SigmaMap.from_mapping(content["map"]) == made.choice.sigma_map
     assert content["not_used"]["after"]["auce"] < content["not_used"]["before"]["auce"]

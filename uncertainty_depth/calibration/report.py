@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -33,23 +32,6 @@ STYLES: dict[str, dict[str, Any]] = {
     "before": {"color": "#D55E00", "linestyle": "--"},
     "after": {"color": "#0072B2"},
 }
-
-
-@dataclass(frozen=True)
-class Provenance:
-    """A calibration's origin.
-
-    Attributes:
-        sources: names of the sources.
-        model: the predictor's description; of recorded depth, the topics and types.
-        config: the options.
-        notes: warnings about the sources.
-    """
-
-    sources: tuple[str, ...]
-    model: Mapping[str, Any]
-    config: CalibrationConfig
-    notes: tuple[str, ...] = ()
 
 
 def record(calibration: Calibration, model: Mapping[str, Any] = MappingProxyType({})) -> Record:
@@ -81,17 +63,40 @@ def record(calibration: Calibration, model: Mapping[str, Any] = MappingProxyType
     return content
 
 
-def as_mapping(calibration: Calibration, provenance: Provenance) -> dict[str, Any]:
-    """Return everything as plain values: origin, map, its record, and all scores."""
+def named(scores: Scores, distribution: str) -> Scores:
+    """Return scores by the names that `evaluate` gives them, e.g. `auce_laplace`."""
+    return {of_law(name, distribution): value for name, value in scores.items()}
+
+
+def write(
+    calibration: Calibration,
+    folder: Path,
+    sources: Sequence[str],
+    model: Mapping[str, Any],
+    config: CalibrationConfig,
+    notes: Sequence[str] = (),
+) -> None:
+    """Write `calibration.json` and `calibration.png`, each whole or not at all.
+
+    Args:
+        calibration: to write.
+        folder: created if missing.
+        sources: their names.
+        model: the predictor's description.
+        config: the options.
+        notes: warnings about the sources.
+    """
+    from uncertainty_depth.figure_bytes import encoded
+
     choice = calibration.choice
     law = choice.distribution
-    return {
-        "sources": provenance.sources,
-        "model": provenance.model,
-        "config": {**to_mapping(provenance.config), "distribution": law},
-        "notes": [*provenance.notes, *calibration.notes()],
+    content = {
+        "sources": tuple(sources),
+        "model": model,
+        "config": {**to_mapping(config), "distribution": law},
+        "notes": [*notes, *calibration.notes()],
         "map": choice.sigma_map.to_mapping(),
-        **record(calibration, provenance.model),
+        **record(calibration, model),
         "law_scores": choice.law_scores,
         "held_out": {name: named(scores, law) for name, scores in choice.held_out.items()},
         "rejected": choice.rejected,
@@ -107,18 +112,7 @@ def as_mapping(calibration: Calibration, provenance: Provenance) -> dict[str, An
             for trial in calibration.trials
         ],
     }
-
-
-def named(scores: Scores, distribution: str) -> Scores:
-    """Return scores by the names that `evaluate` gives them, e.g. `auce_laplace`."""
-    return {of_law(name, distribution): value for name, value in scores.items()}
-
-
-def write(calibration: Calibration, folder: Path, provenance: Provenance) -> None:
-    """Write `calibration.json` and `calibration.png`, each whole or not at all."""
-    from uncertainty_depth.figure_bytes import encoded
-
-    strict.write_json(folder / "calibration.json", as_mapping(calibration, provenance))
+    strict.write_json(folder / "calibration.json", content)
     atomic.write_bytes(folder / "calibration.png", encoded(plot(calibration), 110))
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from uncertainty_depth import __version__, atomic
@@ -133,17 +134,13 @@ def _of_model(arguments: argparse.Namespace) -> Task:
     config = replace(config, distribution=law)
     output = arguments.output
 
-    def provenance(notes: Sequence[str]) -> report.Provenance:
-        described = predictor.describe()
-        return report.Provenance(tuple(arguments.source), described, config, tuple(notes))
-
-    def write(calibration: Calibration, notes: list[str]) -> None:
-        if output:
-            report.write(calibration, output, provenance(notes))
+    def write(folder: Path, calibration: Calibration, notes: list[str]) -> None:
+        model = predictor.describe()
+        report.write(calibration, folder, arguments.source, model, config, notes)
 
     def keep(calibration: Calibration, notes: list[str]) -> None:
         if not output:
-            report.write(calibration, arguments.model, provenance(notes))
+            write(arguments.model, calibration, notes)
         set_calibration(
             arguments.model,
             predictor.method,
@@ -156,9 +153,17 @@ def _of_model(arguments: argparse.Namespace) -> Task:
         else:
             print(f"calibration of {method} written to {model}")
 
-    predict = partial(predict_frame, predictor)
-    flags = arguments.force, arguments.dry_run
-    return Task(sources, predict, config, NETWORK, lambda: overlaps, keep, write, *flags)
+    return Task(
+        sources,
+        partial(predict_frame, predictor),
+        config,
+        NETWORK,
+        lambda: overlaps,
+        keep,
+        partial(write, output) if output else lambda *_: None,
+        arguments.force,
+        arguments.dry_run,
+    )
 
 
 def _check_model(arguments: argparse.Namespace) -> None:
