@@ -28,10 +28,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.config.nodes import OnlineEstimateConfig
+from uncertainty_depth.metrics.arrays import Floats, neighbour_correlation
 from uncertainty_depth.metrics.calibration import GAUSSIAN
 from uncertainty_depth.metrics.merci import error_ratio, order_number
 
-Floats = NDArray[np.float64]
 GAIN = 0.1
 """Octaves by which the trim rises after a frame of which nothing is covered."""
 LIMIT = 64.0
@@ -132,7 +132,6 @@ MIN_BEFORE = 20
 """Frames before a change, at least."""
 CHANGE_THRESHOLD = 5.0
 """Standard errors between two parts of the window that make a change."""
-MAX_AUTOCORRELATION = 0.95
 
 
 class FrameRatios(NamedTuple):
@@ -229,18 +228,8 @@ class FrameWindow:
 
 
 def inflation(residuals: Floats) -> float:
-    """Return by how much correlation in time inflates the variance of a mean: (1 + r) / (1 - r).
-
-    r is the correlation of neighbours in an autoregressive process of order 1, at least 0, after
-    the correction of its bias in short series (Kendall, "Note on bias in the estimation of
-    autocorrelation", Biometrika 1954).
-    """
-    power = float((residuals**2).sum())
-    if not power:
-        return 1.0
-    correlation = float((residuals[1:] * residuals[:-1]).sum()) / power
-    correlation += (1 + 3 * correlation) / len(residuals)
-    correlation = min(max(correlation, 0.0), MAX_AUTOCORRELATION)
+    """Return by how much correlation in time inflates the variance of a mean."""
+    correlation = neighbour_correlation(residuals)
     return (1 + correlation) / (1 - correlation)
 
 

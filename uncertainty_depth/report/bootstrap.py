@@ -19,11 +19,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from uncertainty_depth.metrics.arrays import Floats, autocorrelations, neighbour_correlation
 from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.metrics.registry import ANY, METRICS, Metric
 from uncertainty_depth.metrics.state import BLOCK, EXTREMES, Sums
 
-Floats = NDArray[np.float64]
 ENOUGH_BLOCKS = 10
 REPLICATES = 1000
 SEED = 0
@@ -32,9 +32,6 @@ MIN_VIEWS = 20
 MIN_WINDOW = 8
 MIN_DRAWN = 3
 """Min number of blocks, however slowly a run changes: fewer have no deviation to speak of."""
-MAX_CORRELATION = 0.97
-ROUNDING = 1e-18
-"""A variance below this fraction of the mean square is that of rounding."""
 ROUGH_SPREAD = 0.5
 """Min half width of a rough interval, from fewer than `MIN_VIEWS` views.
 
@@ -203,37 +200,13 @@ def _dependence(values: Floats) -> Dependence:
     window.
     """
     finite = values[np.isfinite(values)]
-    correlation = _correlation(finite)
+    correlation = neighbour_correlation(finite)
     of_window = (1.5 * _spread_of_window(finite) ** 2) ** (1 / 3)
     length = max(
         max(of_window, 1.0) * len(values) ** (1 / 3), (1 + correlation) / (1 - correlation)
     )
     longest = max(len(values) // MIN_DRAWN, 1)
     return Dependence(min(math.ceil(length - 1e-9), longest), correlation)
-
-
-def _autocorrelations(values: Floats, lags: int) -> Floats:
-    """Return the autocorrelations at lags 0, 1 ... `lags`; zeros but for the first if constant."""
-    centred = values - values.mean() if values.size else values
-    variance = float(centred @ centred)
-    result = np.zeros(lags + 1)
-    result[0] = 1.0
-    if variance > ROUNDING * float(values @ values):
-        for lag in range(1, min(lags, len(values) - 1) + 1):
-            result[lag] = float(centred[lag:] @ centred[:-lag]) / variance
-    return result
-
-
-def _correlation(values: Floats) -> float:
-    """Return the correlation of neighbours, at least 0.
-
-    That of a short series is too low by (1 + 3 r) / n (Marriott and Pope, "Bias in the estimation
-    of autocorrelations", Biometrika 1954).
-    """
-    if not values.size:
-        return 0.0
-    found = _autocorrelations(values, 1)[1]
-    return min(max(found + (1 + 3 * found) / len(values), 0.0), MAX_CORRELATION)
 
 
 def _spread_of_window(values: Floats) -> float:
@@ -243,7 +216,7 @@ def _spread_of_window(values: Floats) -> float:
         return 0.0
     rest = max(5, math.ceil(math.sqrt(math.log10(number))))
     lags = math.ceil(math.sqrt(number)) + rest
-    correlations = _autocorrelations(values, lags)
+    correlations = autocorrelations(values, lags)
     small = np.abs(correlations[1:]) < 2 * math.sqrt(math.log10(number) / number)
     quiet = [place for place in range(lags - rest + 1) if small[place : place + rest].all()]
     width = 2 * max(quiet[0] if quiet else lags // 2, 1)
