@@ -1,19 +1,25 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The command line as a person meets it: one sentence per error, nothing lost."""
 
+from __future__ import annotations
+
 import json
+import logging
+import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from uncertainty_depth import __version__
 from uncertainty_depth.calibration import run as calibration_run
 from uncertainty_depth.cli.arguments import SIGNATURES, build_parser
-from uncertainty_depth.cli.main import COMMANDS, main
+from uncertainty_depth.cli.main import COMMANDS, PrintableFormatter, main
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.frames import source as frames_source
 from uncertainty_depth.frames.source import NAME_SEPARATOR
+from uncertainty_depth.messages.bag_writer import BagWriter
 from uncertainty_depth.training import run as training_run
 
 
@@ -247,20 +253,71 @@ ENDING_AT_THEIR_INPUT = {
     "merge": (MISSING, "--output", "out"),
 }
 WITHOUT_TORCH = f"""
-import sys
+import os, sys
 sys.modules["torch"] = sys.modules["transformers"] = None
 from uncertainty_depth.cli.main import main
 for name, arguments in {ENDING_AT_THEIR_INPUT}.items():
     print(name, file=sys.stderr)
     main([name, *arguments])
+print(os.environ["OMP_WAIT_POLICY"])
 """
 
 
 def test_a_missing_input_is_told_before_torch_is_imported(tmp_path):
     ended = subprocess.run(
-        [sys.executable, "-c", WITHOUT_TORCH], cwd=tmp_path, capture_output=True, text=True
+        [sys.executable, "-c", WITHOUT_TORCH],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env={name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"},
     )
     told = ended.stderr.splitlines()
     assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.split()[-1] == "passive", "waiting threads sleep"
     for name in ENDING_AT_THEIR_INPUT:
         assert MISSING in told[told.index(name) + 1], ended.stderr
+
+
+TITLE = "\x1b]0;owned\x07"
+CLEAR = "\x1b[2J\x9b2J\r\u202e"
+
+
+def hostile_bag(path):
+    with BagWriter(path) as writer:
+        writer.image(f"/camera/{TITLE}image", 0, CLEAR, np.zeros((4, 4, 3), np.uint8))
+        writer.cloud(f"/lidar/{CLEAR}", 0, TITLE, np.ones((4, 4), np.float32))
+    return path
+
+
+def test_no_name_in_a_bag_reaches_the_terminal_as_a_command(tmp_path, capfd):
+    assert main(["info", str(hostile_bag(tmp_path / f"{TITLE}bag"))]) == 1
+    out, err = capfd.readouterr()
+    assert r"/camera/\x1b]0;owned\x07image" in out
+    assert err.startswith("uncertainty-depth: ")
+    log = PrintableFormatter().format(logging.makeLogRecord({"msg": "%s", "args": (CLEAR,)}))
+    assert not set(f"{out}{err}{log}") & {*"\x1b\x07\x9b\r\u202e"}
+
+
+def test_a_reader_that_leaves_ends_a_command_without_a_word(tmp_path):
+    command = [sys.executable, "-m", "uncertainty_depth", "info"]
+    with subprocess.Popen(
+        [*command, str(hostile_bag(tmp_path / "bag"))],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 141
+
+
+def test_a_name_that_the_terminal_cannot_write_is_escaped(tmp_path):
+    with BagWriter(tmp_path / "bag") as writer:
+        writer.cloud("/lidar/vorwärts", 0, "lidar", np.ones((4, 4), np.float32))
+    result = subprocess.run(
+        [sys.executable, "-m", "uncertainty_depth", "info", str(tmp_path / "bag")],
+        env={"PYTHONIOENCODING": "ascii", "PATH": ""},
+        capture_output=True,
+        check=False,
+    )
+    assert rb"/lidar/vorw\xe4rts" in result.stdout
+    assert b"Traceback" not in result.stderr

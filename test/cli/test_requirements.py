@@ -1,6 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """`evaluate --require`: PASS or FAIL, the exit code, and the files for CI."""
 
+from __future__ import annotations
+
 from xml.etree import ElementTree
 
 import pytest

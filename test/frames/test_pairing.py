@@ -12,7 +12,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from uncertainty_depth.frames.pairing import ExactPairs, NearestClouds
+from uncertainty_depth.frames.pairing import ExactPairs, NearestClouds, Unmatched
 
 MS = 1_000_000
 stamps = st.lists(st.integers(0, 2000), max_size=40).map(sorted)
@@ -158,3 +158,27 @@ def test_what_waits_is_bounded_by_its_bytes_too():
     for stamp in range(5):
         clouds.add_cloud("lidar", stamp, message(100))
     assert clouds.counts["clouds_unmatched"] == 3
+
+
+def test_oldest_is_given_up_when_full_and_repeated_stamps_replace():
+    pairs = ExactPairs(2)
+    assert pairs.add(0, 1, "a") == (None, [])
+    assert pairs.add(0, 1, "again") == (None, [Unmatched(1, 0, "a")])
+    assert pairs.add(1, 2, "b") == (None, [])
+    assert pairs.add(0, 3, "c") == (None, [Unmatched(1, 0, "again")])
+    assert pairs.flush() == [Unmatched(2, 1, "b"), Unmatched(3, 0, "c")]
+
+
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 6))), st.integers(1, 4))
+def test_every_message_is_paired_or_given_up_once(arrivals, queue_size):
+    pairs = ExactPairs(queue_size)
+    paired = 0
+    lost = []
+    for index, (side, stamp) in enumerate(arrivals):
+        pair, given_up = pairs.add(side, stamp, (side, stamp, index))
+        if pair is not None:
+            assert (pair[0][0], pair[1][0]) == (0, 1)
+            assert pair[0][1] == pair[1][1]
+            paired += 2
+        lost += given_up
+    assert paired + len(lost) + len(pairs.flush()) == len(arrivals)

@@ -3,15 +3,19 @@
 
 import pytest
 import torch
+from torch import nn
 
 from uncertainty_depth.config import NetworkConfig, PredictorConfig
 from uncertainty_depth.engines.graphs import trace
+from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.familiarity import pooled
 from uncertainty_depth.model_folder import writing
 from uncertainty_depth.model_folder.folder import read as read_model
 from uncertainty_depth.network.architectures import make_network
+from uncertainty_depth.network.backbone import backbone_from_mapping, make_backbone
 from uncertainty_depth.network.decoder import geometric
-from uncertainty_depth.network.sparse import fill, raw_start
+from uncertainty_depth.network.deployment import prepare
+from uncertainty_depth.network.sparse import SparseEncoder, fill, raw_start
 from uncertainty_depth.uncertainty.mc_dropout import McDropout, seeded
 
 RANGE = (0.5, 20.0)
@@ -76,3 +80,93 @@ def test_samples_are_the_same_after_writing_and_reading(network, tmp_path):
     assert estimates[0].epistemic.max() > 0
     assert pooled(network.encode(inputs())).shape[0] == 1
     assert trace(network, [seeded(layer) for layer in network.decoder.dropouts]).noise_shapes
+
+
+def make(**options):
+    torch.manual_seed(0)
+    values = {"backbone": "tiny", "decoder_width": 16, "sparse_input": "lidar", **options}
+    return make_network(NetworkConfig(**values)).eval()
+
+
+@pytest.fixture
+def image():
+    torch.manual_seed(1)
+    image = torch.rand(1, 4, 64, 96)
+    image[:, 3] = torch.where(image[:, 3] < 0.05, 3.0, 0.0)
+    return image
+
+
+def test_without_the_fourth_channel_it_is_as_with_an_empty_one(image):
+    network = make()
+    empty = image.clone()
+    empty[:, 3] = 0
+    torch.testing.assert_close(network(image[:, :3]).depth_m, network(empty).depth_m)
+
+
+def test_pixels_without_depth_have_no_gradient(image):
+    """An adversarial step along its sign must not make up depth where there is none."""
+    image.requires_grad_(True)
+    make()(image).depth_m.sum().backward()
+    known = image[:, 3] > 0
+    assert (image.grad[:, 3][~known] == 0).all()
+    assert (image.grad[:, 3][known] != 0).any()
+
+
+def test_a_pretrained_first_convolution_keeps_its_weights():
+    backbone = make_backbone("tiny")
+    first = backbone.embedder.embedder.convolution.weight.clone()
+    encoder = SparseEncoder(backbone, (0.3, 12.0))
+    assert torch.equal(encoder.backbone.embedder.embedder.image.convolution.weight, first)
+
+
+def test_folded_for_inference_it_gives_the_same(image):
+    network = make()
+    for norm in network.modules():
+        if isinstance(norm, nn.BatchNorm2d):
+            norm.running_mean.uniform_(-0.5, 0.5)
+            norm.running_var.uniform_(0.5, 2)
+    before = network(image).depth_m
+    folded = prepare(network, torch.device("cpu"), "fp32")
+    assert not any(isinstance(part, nn.BatchNorm2d) for part in folded.encoder.modules())
+    torch.testing.assert_close(folded(image).depth_m, before, rtol=1e-4, atol=1e-4)
+
+
+def test_an_encoder_that_is_no_resnet_is_one_clear_sentence():
+    backbone = backbone_from_mapping({"model_type": "convnext", "hidden_sizes": [8, 8, 8, 8]})
+    with pytest.raises(ConfigError, match=r"needs a ResNet as its encoder, .* a 'convnext' model"):
+        SparseEncoder(backbone, (0.3, 12.0))
+
+
+def sparse(height, width, fraction, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    depth = 1 + 4 * torch.rand(2, 1, height, width, generator=generator)
+    return torch.where(torch.rand(depth.shape, generator=generator) < fraction, depth, 0.0)
+
+
+@pytest.mark.parametrize("size", [(16, 16), (13, 21), (1, 7)])
+def test_known_depth_stays_and_the_rest_lies_in_its_range(size):
+    given = sparse(*size, 0.3)
+    given[:, :, 0, 0] = 2.0
+    dense = fill(given)
+    known = given > 0
+    assert torch.equal(dense[known], given[known])
+    for one, image in zip(dense, given, strict=True):
+        assert one.min() >= image[image > 0].min() - 1e-5
+        assert one.max() <= image.max() + 1e-5
+
+
+def test_one_known_pixel_fills_the_image_and_an_empty_image_stays_empty():
+    given = torch.zeros(2, 1, 11, 9)
+    given[0, 0, 3, 4] = 5.0
+    dense = fill(given)
+    torch.testing.assert_close(dense[0], torch.full((1, 11, 9), 5.0))
+    assert not dense[1].any()
+
+
+def test_what_is_filled_in_follows_the_nearest_known_depth():
+    given = torch.zeros(1, 1, 32, 32)
+    given[0, 0, 4:28:4, 4] = 2.0
+    given[0, 0, 4:28:4, 28] = 8.0
+    dense = fill(given)[0, 0]
+    assert dense[5:27, 3:8].max() < 3
+    assert dense[5:27, 25:30].min() > 7

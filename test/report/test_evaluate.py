@@ -1,22 +1,33 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The offline loop: every record counts once, memory is bounded, examples are spread out."""
 
+from __future__ import annotations
+
+import copy
 import csv
 import gc
+import json
+import logging
 import signal
 import tracemalloc
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from uncertainty_depth import OnlineMetrics
 from uncertainty_depth.config import EvaluationConfig
+from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.metrics.state import MAX_BLOCKS
 from uncertainty_depth.records import DepthPrediction, Frame, Skipped
-from uncertainty_depth.report.evaluation import evaluate
+from uncertainty_depth.report import report
+from uncertainty_depth.report.evaluation import Evaluation, evaluate
 from uncertainty_depth.report.examples import Examples
+from uncertainty_depth.report.saved_state import read_report
+from uncertainty_depth.report.verdict import judge
 
 
 def frame(index, shape=(24, 32), known=True):
@@ -193,3 +204,84 @@ def test_interrupted_run_returns_the_frames_so_far():
     assert not evaluate(
         predicted(ListSource([frame(0)]), NoisyPredictor()), progress=False
     ).interrupted
+
+
+TRUTH = np.linspace(1.0, 8.0, 24 * 32).reshape(24, 32)
+
+
+def test_arrays_score_as_the_frames_that_hold_them():
+    noise = np.random.default_rng(0).normal(size=TRUTH.shape)
+    depth, sigma = TRUTH + TRUTH / 10 * noise, TRUTH / 10
+    maps = [values.astype(np.float32) for values in (depth, sigma, TRUTH)]
+    expected = Evaluation()
+    expected.add(
+        Frame(0, "a", ground_truth_m=maps[2], prediction=DepthPrediction(maps[0], maps[1]))
+    )
+    found = Evaluation()
+    found.add_arrays(torch.tensor(depth, requires_grad=True), torch.tensor(sigma), TRUTH)
+    assert repr(found.summary()) == repr(expected.summary())  # NaN is no equal of itself
+    assert str(found.verdict()).startswith("verdict: grey")
+    with pytest.raises(ValueError, match="ground_truth"):
+        found.add_arrays(depth, sigma, "truth")
+
+
+@pytest.mark.parametrize(
+    "image", [np.zeros((48, 64, 3), np.uint8), np.zeros((24, 32), np.uint8), np.ones((24, 32, 3))]
+)
+def test_an_image_that_does_not_fit_the_maps_is_refused_at_once(image):
+    evaluation = Evaluation()
+    with pytest.raises(ValueError, match=r"image is .*; expected uint8 RGB .*\(24, 32, 3\)"):
+        evaluation.add_arrays(TRUTH, TRUTH / 10, TRUTH, image=image)
+    assert evaluation.evaluated == 0
+
+
+def test_options_are_keywords():
+    assert Evaluation(max_depth=5).config.max_depth == 5.0
+    with pytest.raises(ConfigError, match="unknown option 'maximum'"):
+        Evaluation(maximum=5)
+
+
+@pytest.mark.parametrize("scale", [1000.0, 0.001])
+def test_millimetres_are_warned_of(scale, caplog):
+    with caplog.at_level(logging.WARNING):
+        Evaluation().add_arrays(TRUTH, TRUTH / 10, TRUTH * scale)
+        OnlineMetrics().update(TRUTH, TRUTH / 10, TRUTH * scale)
+    assert caplog.text.count("as millimetres are; expected metres") == 2
+
+
+def test_millimetres_of_both_maps_are_warned_of(caplog):
+    Evaluation().add_arrays(TRUTH * 1000, TRUTH * 100, TRUTH * 1000)
+    assert "as millimetres are; expected metres" in caplog.text
+
+
+CONTEXT = report.Context("drive", {"method": "mc_dropout"}, options={"rate": 2.0})
+
+
+@pytest.mark.parametrize("frames", [0, 1, 150])
+def test_a_report_is_read_back_in_every_digit(tmp_path, evaluate_moments, moments_of, frames):
+    evaluation = evaluate_moments(frames=frames)
+    summary = json.loads(json.dumps(evaluation.summary()))
+    moment = copy.deepcopy(evaluation)
+    for late in moments_of(1, seed=9):  # not of the copy
+        evaluation.add_arrays(late.depth, late.sigma, late.truth)
+    report.write(moment, tmp_path / "report", CONTEXT, images=False)
+    saved = read_report(tmp_path / "report")
+    again = saved.evaluation
+    assert saved.context.options == {"rate": 2.0}
+    np.testing.assert_equal(json.loads(json.dumps(again.summary())), summary)
+    assert judge(again, {}, None) == judge(moment, {}, None)
+    assert again.cameras.as_dict() == moment.cameras.as_dict()
+    for name in ("cell.error", "cell.covered_laplace"):  # for the plot of positions alone
+        np.testing.assert_array_equal(again.metrics.total()[name], moment.metrics.total()[name])
+    assert [name.frame for name, _ in again.table] == [str(index) for index in range(frames)]
+    rows = (tmp_path / "report" / "frames.csv").read_text().splitlines()
+    assert len(rows) == (frames + 1 if frames else 0)
+
+
+def test_merged_rows_are_those_of_the_frames(evaluate_moments):
+    """They are computed again from the sums, without the curves."""
+    first = evaluate_moments(frames=3)
+    merged = Evaluation()
+    merged.merge(first, "drive")
+    rows = [line.split(",", 1)[1] for line in merged.table.text()][1:]
+    assert rows == list(first.table.text())[1:]

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from uncertainty_depth.frames.predicted import (
     AHEAD,
@@ -135,3 +136,25 @@ def test_no_more_is_read_than_is_in_flight():
     assert 2 <= len(read) <= 2 + AHEAD
     assert closed
     assert closed[0].startswith("reading"), "where a database connection was opened"
+
+
+def test_reading_and_scoring_use_one_thread_of_blas():
+    """On a busy machine more of them spin and wait for each other."""
+    numbers = []
+
+    def look(*_):
+        pools = threadpool_info()
+        numbers.append([pool["num_threads"] for pool in pools if pool["user_api"] == "blas"])
+
+    class Looking(Source):
+        def __iter__(self):
+            look()
+            return super().__iter__()
+
+    with threadpool_limits(2, "blas"):
+        look()
+        evaluate(predicted(Looking(), Predictor()), sinks=[look], progress=False)
+    (before, *during) = numbers
+    assert set(before) == {2}
+    assert len(during) > 2
+    assert all(set(each) == {1} for each in during)

@@ -86,7 +86,8 @@ def test_street_is_red_in_depth_size_and_domain(predictor):
 )
 def test_a_kitti_drive_is_red_in_depth_size_and_domain(predictor):
     drive = Path(os.environ["UNCERTAINTY_DEPTH_DATA"]) / DRIVE
-    found = colors(verdict_on(open_source(f"kitti:{drive}", SourceConfig()), predictor))
+    source = EvenlySpread(open_source(f"kitti:{drive}", SourceConfig()), 6)
+    found = colors(verdict_on(source, predictor))
     assert found["depth"] == found["size"] == found["domain"] == "red"
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import fnmatch
 import os
 import re
+import signal
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -15,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from uncertainty_depth.cli.main import main
 from uncertainty_depth.config.nodes import DepthNodeConfig, EvaluatorNodeConfig, SigmaNodeConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.options import parameters_of
@@ -25,6 +27,7 @@ from uncertainty_depth.ros.command_line import (
     refuse_ignored,
     without_ros_arguments,
 )
+from uncertainty_depth.ros.requirements import RosMissingError, require_ros
 
 COMMAND = "import sys; from uncertainty_depth.ros.main import {0}; sys.exit({0}())"
 CONFIGS = {
@@ -238,3 +241,33 @@ def test_ros_arguments_are_those_that_rclpy_removes(first, blocks):
 
     arguments = [*first, *chain(*blocks)]
     assert without_ros_arguments(arguments) == remove_ros_args(arguments)
+
+
+@pytest.fixture
+def without_rclpy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "rclpy", None)
+    handler = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, handler)  # the node commands set their own
+
+
+def test_sentence_names_what_to_do(without_rclpy):
+    with pytest.raises(
+        RosMissingError,
+        match=r"ROS 2 is not available .*source a ROS distribution.*"
+        r"pip install '\.\[ros\]'",
+    ):
+        require_ros()
+
+
+@pytest.mark.parametrize("node", [node_main.depth_node, node_main.evaluator_node])
+def test_nodes_without_rclpy_exit_1_with_one_sentence(node, without_rclpy, capsys):
+    assert node([]) == 1
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert len(lines) == 1
+    assert ".[ros]" in lines[0]
+
+
+def test_play_without_rclpy_exits_1_with_one_sentence(without_rclpy, capsys, tmp_path):
+    assert main(["play", str(tmp_path)]) == 1
+    assert ".[ros]" in capsys.readouterr().err

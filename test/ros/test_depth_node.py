@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rosgraph_msgs.msg import Clock
 from safetensors.torch import load_file, save_file
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from std_msgs.msg import String
@@ -348,3 +350,56 @@ def test_what_a_network_cannot_compute_has_no_value_and_the_node_goes_on(
     assert np.isnan(cloud_points(points.wait(2)[1])).all()
     graph.until(lambda: node.health.counts().get("processed") == 2, "both counted")
     assert dropped(node) == {}
+
+
+S = 1_000_000_000
+
+
+def test_a_clock_that_jumps_back_stands_still_or_runs_fast(graph, start_depth, make):
+    node = start_depth(use_sim_time=True, max_frame_age=0.5)
+    depths = graph.inbox(Image, "depth/image_rect", 50)
+    diagnostics = graph.inbox(DiagnosticArray, "/diagnostics")
+    clock = graph.publisher(Clock, "/clock")
+    images = graph.publisher(Image, "image")
+
+    def set_clock(seconds):
+        clock.publish(Clock(clock=make.header(seconds * S).stamp))
+        graph.until(
+            lambda: node.get_clock().now().nanoseconds == seconds * S, f"the clock at {seconds} s"
+        )
+
+    stamps_s = []
+    for seconds in (100, 110, 120, 10, 11):  # ten times as fast, then back to the bag's start
+        set_clock(seconds)
+        images.publish(make.image(seconds * S, red()))
+        stamps_s.append(seconds)
+        depths.wait(len(stamps_s))
+    for seconds in (12, 13):  # the clock has stopped: stamps run ahead of it
+        images.publish(make.image(seconds * S, red()))
+        stamps_s.append(seconds)
+        depths.wait(len(stamps_s))
+    assert [stamp_ns(message.header) // S for message in depths.messages] == stamps_s
+    diagnostics.wait_for(lambda message: "ahead of this node's clock" in message.status[0].message)
+    set_clock(100)
+    images.publish(make.image(13 * S, red()))  # of before the jump: stale by the clock
+    graph.until(lambda: dropped(node) == {"stale": 1}, "the stale image counted")
+
+
+def test_a_frame_that_outlasts_the_shutdown_is_counted_once(graph, start_depth, make):
+    earlier = set(threading.enumerate())  # workers of other tests may still end
+    node = start_depth()
+    predictor = FakePredictor.newest
+    predictor.gate.clear()
+    images = graph.publisher(Image, "image", 10)
+    images.publish(make.image(1, red()))
+    assert predictor.begun.acquire(timeout=DEADLINE_S)
+    images.publish(make.image(2, red()))
+    graph.until(lambda: node.health.counts()["received"] == 2, "both images")
+    counts = {"received": 2, "dropped.shutdown": 2}
+    graph.stop(node)
+    assert node.health.counts() == counts
+    predictor.gate.set()
+    own = set(threading.enumerate()) - earlier
+    (worker,) = [thread for thread in own if thread.name == "worker"]
+    worker.join(DEADLINE_S)
+    assert node.health.counts() == counts

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import os
 import threading
 
 import numpy as np
@@ -14,6 +15,7 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 from diagnostic_msgs.msg import DiagnosticStatus
 
 from uncertainty_depth.ros.diagnostics import ADVICE, MAX_DURATIONS, Health, problem
+from uncertainty_depth.ros.process_resources import resources_of
 
 
 class ManualClock:
@@ -138,3 +140,23 @@ def test_a_quarter_of_unfamiliar_frames_is_a_warning():
     many, sentence = problem(health, {"processed": 10.0, "unfamiliar": 3.0}, ())
     assert many == DiagnosticStatus.WARN
     assert "unlike those of the training" in sentence
+
+
+def test_resources_of_this_process_follow_what_it_opens_and_starts(tmp_path):
+    before = resources_of()
+    stop = threading.Event()
+    thread = threading.Thread(target=stop.wait)
+    thread.start()
+    with (tmp_path / "file").open("w"):
+        during = resources_of(os.getpid())
+    stop.set()
+    thread.join()
+    assert during.threads == before.threads + 1
+    assert during.descriptors == before.descriptors + 1
+    assert 10 < before.memory_mib < 10_000
+
+
+def test_a_process_that_has_ended_has_no_resources(start_python):
+    process = start_python("-c", "")
+    process.end()
+    assert resources_of(process._process.pid) is None

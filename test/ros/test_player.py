@@ -28,7 +28,7 @@ from uncertainty_depth.messages.clouds import cloud_points
 from uncertainty_depth.messages.decoding import stamp_ns
 from uncertainty_depth.messages.images import decode_image
 from uncertainty_depth.ros import bag_publisher
-from uncertainty_depth.ros.bag_publisher import message_class
+from uncertainty_depth.ros.bag_publisher import Pace, message_class
 from uncertainty_depth.ros.messages import image_message
 from uncertainty_depth.ros.player import play
 
@@ -367,3 +367,46 @@ def test_the_command_ends_though_the_middleware_hangs(bag, tmp_path):
     assert f"{FRAMES} /camera/image" in result.stdout
     assert json.loads((tmp_path / "played.json").read_text())["sent"]["/camera/image"] == FRAMES
     assert result.returncode == 1
+
+
+S = 1_000_000_000
+
+
+class ManualClock:
+    now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return ManualClock()
+
+
+@pytest.mark.parametrize("rate", [0.5, 1.0, 4.0])
+def test_due_times_follow_the_recording_at_the_rate(clock, rate):
+    pace = Pace(rate, clock)
+    assert pace.due_in(50 * S) == 0
+    assert pace.due_in(52 * S) == pytest.approx(2 / rate)
+    clock.now += 3 / rate
+    assert pace.due_in(52 * S) == pytest.approx(-1 / rate)
+    assert pace.now_ns() == pytest.approx(53 * S)
+
+
+def test_standing_still_shifts_what_is_to_come(clock):
+    pace = Pace(1.0, clock)
+    pace.due_in(0)
+    clock.now += 7
+    pace.stand_still(6)
+    assert pace.due_in(2 * S) == pytest.approx(1)
+    assert pace.now_ns() == pytest.approx(1 * S)
+
+
+def test_a_new_round_starts_at_its_first_message(clock):
+    pace = Pace(1.0, clock)
+    assert pace.now_ns() == 0
+    pace.due_in(90 * S)
+    clock.now += 5
+    pace.restart()
+    assert pace.due_in(10 * S) == 0
