@@ -19,6 +19,7 @@ from rosbags.typesys import Stores, get_typestore
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.frames.bag import BagSource
+from uncertainty_depth.frames.cameras import Cameras
 from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.messages.bag_writer import BagWriter
@@ -358,3 +359,19 @@ def test_a_camera_info_that_changes_holds_from_its_stamp_on(tmp_path, write_fram
     focal_lengths = [record.camera.intrinsics[0, 0] for record in records]
     own = camera.intrinsics[0, 0]
     assert focal_lengths == [own, own, 2 * own, 2 * own]
+
+
+def test_a_bag_that_begins_again_has_the_lens_of_its_camera_infos(tmp_path, camera):
+    """Zoomed in at 3 s, and still so at 2 s of the next round: not the lens of second 1."""
+    cameras = Cameras("/camera/camera_info")
+
+    class Heard(BagWriter):
+        def message(self, topic, stamp_ns, message, latched=False):
+            cameras.add(message)
+
+    with Heard(tmp_path / "bag") as writer:
+        for seconds, zoom in ((1, 1.0), (3, 2.0), (2, 2.0)):
+            zoomed = replace(camera, intrinsics=camera.intrinsics * [[zoom], [zoom], [1]])
+            writer.camera_info("/camera/camera_info", seconds * 10**9, "camera", zoomed)
+    rectifier = cameras.at(2_500_000_000)
+    assert rectifier.calibration.rectified.intrinsics[0, 0] == 2 * camera.intrinsics[0, 0]
