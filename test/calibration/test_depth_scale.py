@@ -254,3 +254,13 @@ def test_a_report_says_if_nothing_shows_that_the_ground_truth_fits_the_image(wor
     _, context = score(ScoringJob(source, "indoor", scale=scale))
     noted = [note for note in context.notes if "nothing shows that it fits the image" in note]
     assert len(noted) == is_noted
+
+
+def test_evaluate_scores_the_depth_that_follows_the_scale():
+    source = "synthetic:worlds=1,frames=8,seed=7,width=160,height=120,rings=64"
+    scales = []
+    for follows in (False, True):
+        scale = DepthScaleConfig(use_depth_scale=follows)
+        evaluation, _ = score(ScoringJob(source, "demo", scale=scale))
+        scales.append(abs(math.log(evaluation.summary()["scale"]["scale"])))
+    assert scales[1] < 0.7 * scales[0]

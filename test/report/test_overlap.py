@@ -155,6 +155,6 @@ def test_reading_and_scoring_use_one_thread_of_blas():
         look()
         evaluate(predicted(Looking(), Predictor()), sinks=[look], progress=False)
     (before, *during) = numbers
-    assert set(before) == {2}
+    assert 2 in before
     assert len(during) > 2
     assert all(set(each) == {1} for each in during)

@@ -74,7 +74,7 @@ def colors(verdict):
 
 
 def test_street_is_red_in_depth_size_and_domain(predictor):
-    verdict = verdict_on(Street(2), predictor)
+    verdict = verdict_on(Street(6), predictor)
     found = colors(verdict)
     assert verdict.color == "red"
     assert found["depth"] == found["size"] == found["domain"] == "red"

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import math
 import os
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -156,7 +158,7 @@ def test_resources_of_this_process_follow_what_it_opens_and_starts(tmp_path):
     assert 10 < before.memory_mib < 10_000
 
 
-def test_a_process_that_has_ended_has_no_resources(start_python):
-    process = start_python("-c", "")
-    process.end()
-    assert resources_of(process._process.pid) is None
+def test_a_process_that_has_ended_has_no_resources():
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    assert resources_of(process.pid) is None
