@@ -82,14 +82,14 @@ def of_topic(endpoints, topic):
 class Graph:
     """A ROS context with a helper node that spins in the background, and nodes under test."""
 
-    def __init__(self):
+    def __init__(self, domain=DOMAIN):
         import rclpy
         import rclpy.exceptions
         from rclpy.executors import SingleThreadedExecutor
 
         self.rclpy = rclpy
         self.context = rclpy.Context()
-        rclpy.init(context=self.context)
+        rclpy.init(context=self.context, domain_id=domain)
         self.node = rclpy.create_node("helper", context=self.context)
         self._running = []
         self._spin(SingleThreadedExecutor(context=self.context), self.node)
@@ -523,7 +523,8 @@ def interfaces():
 
     classes = (depth_node.DepthNode, evaluator_node.EvaluatorNode, sigma_node.SigmaNode, EmptyNode)
     found = {name: ({}, {}, {}) for name in RUNS}
-    graph = Graph()
+    domain, lock = lock_domain()  # of its own: nodes of the same names may outlive their tests
+    graph = Graph(domain)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(depth_node, "load_predictor", SparsePredictor)
         for (name, runs), node_class in zip(RUNS.items(), classes, strict=True):
@@ -536,6 +537,7 @@ def interfaces():
                 graph.stop(node)
                 del node
     graph.close()
+    lock.close()
     return found
 
 
