@@ -120,6 +120,17 @@ def test_no_camera_info_is_needed(write_rgbd):
     assert any("no camera info" in note for note in source.notes)
 
 
+def test_images_without_a_depth_image_near_in_time_are_counted(tmp_path, write_frame):
+    with BagWriter(tmp_path / "rgbd") as writer:
+        for index in range(4):
+            write_frame(writer, index, "cloud")
+            if index != 2:
+                stamp_ns = START_NS + index * PERIOD_NS
+                writer.image(DEPTH, stamp_ns, "camera", millimetres_at(index))
+    records = list(BagSource(tmp_path / "rgbd", CONFIG))
+    assert records[2].reason == "no_ground_truth_image_within_max_time_difference"
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

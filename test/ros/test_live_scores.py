@@ -219,6 +219,7 @@ def test_a_faulty_message_is_a_counted_frame_and_costs_no_other(make, reason):
     robot.predict(300)
     robot.scan(300)
     assert robot.finish() == {"read": 2, "evaluated": 1, "skipped": {reason: 1}}
+    assert [type(result) for result in robot.results].count(Scored) == 1
     assert robot.run.frames.images == 2
     assert len(robot.run.frames) == 0
 
