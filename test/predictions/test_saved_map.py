@@ -57,6 +57,16 @@ def test_a_damaged_file_is_one_sentence(key, value, tmp_path):
         read_map(path)
 
 
+def test_a_report_has_the_intervals_and_the_guarantee_that_the_map_has(tmp_path):
+    widths = [1.5 * width for width in BY_DISTRIBUTION["laplace"].at_levels]
+    record = {"half_widths": widths, "frame_guarantee": {"sentence": "depth +- 2 sigma"}}
+    saved(provenance=record).write(tmp_path / "map.json")
+    interpreter = Interpreter(PredictionConfig(sigma_map=str(tmp_path / "map.json")))
+    described = interpreter.describe("camera")
+    assert described["half_widths"] == widths
+    assert described["frame_guarantee"] == "depth +- 2 sigma"
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

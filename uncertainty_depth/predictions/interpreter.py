@@ -181,13 +181,17 @@ class Interpreter:
         Args:
             name: of the predictions: their topics, or their folder.
         """
+        saved = self.sigma_map
         fitted: dict[str, object] = {}
-        if self.sigma_map is not None:
+        if saved is not None:
             fitted = {
-                "calibration": self.sigma_map.sigma_map.name,
-                "head": self.sigma_map.distribution,
-                "fitted_to": self.sigma_map.provenance.get("fitted_to", {}),
+                "calibration": saved.sigma_map.name,
+                "head": saved.distribution,
+                "fitted_to": saved.provenance.get("fitted_to", {}),
+                **({"frame_guarantee": saved.guarantee} if saved.guarantee else {}),
             }
+        if not self.without_size:
+            fitted |= self.half_widths.to_mapping()
         return {
             "model": name,
             "method": "recorded",

@@ -91,14 +91,10 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
                 "sigma_map:=map.json, the file that `uncertainty-depth calibrate BAG "
                 "--depth-topic T --confidence-topic T --output map.json` writes"
             )
-        saved = interpreter.sigma_map
-        guarantee = "" if saved is None else saved.guarantee
         description = {
             "calibration": "off",
             "head": interpreter.distribution,
             **interpreter.describe("sigma_node"),
-            **interpreter.half_widths.to_mapping(),
-            **({"frame_guarantee": guarantee} if guarantee else {}),
         }
         self._predictions.publish_model(description)
         self._interpreter = interpreter
