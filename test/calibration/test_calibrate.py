@@ -179,6 +179,19 @@ def test_the_report_of_one_source_is_on_its_last_frames_alone():
     assert after["auce"] > before["auce"]
 
 
+def test_errors_of_another_distribution_are_named(draw):
+    """Errors that are all 1.3 sigmas: 95 % of them can be covered, not 68 %."""
+    random = np.random.default_rng(0)
+    frames = []
+    for _ in range(12):
+        depth, sigma = random.uniform(2, 5, 200), random.uniform(0.1, 0.4, 200)
+        truth = depth + 1.3 * sigma * random.normal(1, 0.02, 200)
+        frames.append(np.stack([depth, sigma, truth]).astype(np.float32))
+    light = calibrate_samples([Sample("light", tuple(frames))], GAUSSIAN)
+    assert "the 68% interval of a gaussian error holds" in " ".join(light.notes())
+    assert not calibrate_samples([draw(lambda raw: 2 * raw, frames=30)], GAUSSIAN).notes()
+
+
 def test_what_fails_on_frames_not_used_is_refused_with_its_reasons():
     records = [*drawn(20, factor=0.3).records, *drawn(10, start=20, factor=0.8).records]
     worse = calibrate([ListSource(records)], predict, GAUSSIAN, progress=False)

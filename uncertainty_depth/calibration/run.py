@@ -164,6 +164,12 @@ class Calibration:
                 f"the 95% interval holds {after['coverage_95']:.1%} of the errors of frames not "
                 "used"
             )
+        if abs(after["coverage_68"] - 0.68) > MAX_MISCOVERAGE_68:
+            notes.append(
+                f"the 68% interval of a {self.distribution} error holds "
+                f"{after['coverage_68']:.1%} of the errors of frames not used: they have another "
+                "distribution"
+            )
         return notes
 
 
@@ -350,6 +356,8 @@ CRPS_MARGIN = 0.005
 """By how much CRPS may be above the reference's, as a fraction of it."""
 MAX_MISCOVERAGE = 0.03
 """By how much coverage at 95 % may be off, mean over the parts."""
+MAX_MISCOVERAGE_68 = 0.15
+"""By how much coverage at 68 % may be off without a word."""
 
 
 def scores_of_sigma(
