@@ -161,9 +161,9 @@ def neighbour_correlation(values: Floats) -> float:
     of autocorrelations", Biometrika 1954). A mean of n values of such a first-order autoregression
     has the variance of that of n (1 - r) / (1 + r) independent values.
     """
-    if not values.size:
-        return 0.0
     found = float(autocorrelations(values, 1)[1])
+    if not found:  # a constant, whose correlation is not known to be too low
+        return 0.0
     return min(max(found + (1 + 3 * found) / len(values), 0.0), MAX_CORRELATION)
 
 
