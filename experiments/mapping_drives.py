@@ -36,7 +36,7 @@ Floats = NDArray[np.float64]
 MODEL = "indoor"
 DRIVES = {
     "hololens": "",
-    "kitchen": ",k=262.5/262.5/160/120,depth_k=292.5/292.5/160/120,depth_xyz=0.025/0/0",
+    "kitchen": ",k=262.5/262.5/160/120,depth_k=292.5/292.5/160/120,depth_xyz=-0.025/0/0",
 }
 """Folder to the options of its notation."""
 SEEN = (0.01, 0.99)
