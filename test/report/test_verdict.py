@@ -80,6 +80,12 @@ def test_each_attack_has_its_expected_colors(name, evaluate_moments, model):
     assert verdict.color == worst
 
 
+def test_a_depth_scored_against_itself_has_no_verdict(evaluate_moments, model):
+    verdict = judge(evaluate_moments(lambda it: (it.truth, it.sigma), frames=96), model, [])
+    assert verdict.color == "grey"
+    assert verdict.text == "every error is 0: the ground truth is the depth that is scored"
+
+
 def test_a_camera_is_green_without_a_training_and_with_honest_holes(evaluate_moments):
     evaluation = evaluate_moments(without_most, frames=96)
     verdict = judge(evaluation, {"method": "recorded", "head": "laplace"}, None)

@@ -117,6 +117,8 @@ def judge(
     if not evaluation.evaluated:
         return Verdict(GREY, nothing_scored(evaluation))
     sample = sample or evaluation.resampled()
+    if not BY_NAME["depth.mae"].values(sample.total)[0]:  # no camera and no LiDAR is that exact
+        return Verdict(GREY, "every error is 0: the ground truth is the depth that is scored")
     checks = {
         "depth": judgement.depth_checks(sample, model),
         "order": judgement.order_checks(sample, model),
