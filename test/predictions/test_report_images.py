@@ -57,6 +57,13 @@ def test_the_nearest_image_is_shown_and_changes_no_score(delay_ns, write_camera,
     assert not [note for note in source.notes if camera.topic in note]
 
 
+def test_an_image_far_from_its_depth_in_time_is_not_shown(write_camera, shown_camera):
+    camera = shown_camera(delay_ns=10_000_000_000)
+    evaluation, _ = run(write_camera(TOPICS, frames=FRAMES, image=camera), camera.topic)
+    assert len(examples(evaluation)) == FRAMES
+    assert all(example.image is None for example in examples(evaluation))
+
+
 def test_an_image_of_another_camera_has_no_lidar_drawn_on_it(write_camera, shown_camera):
     camera = shown_camera("/color/image", "color_camera")
     evaluation, source = run(write_camera(TOPICS, frames=FRAMES, image=camera), camera.topic)

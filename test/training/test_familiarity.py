@@ -155,6 +155,9 @@ def test_the_familiarity_of_another_network_is_refused(folder: Path, tmp_path: P
     familiarity.write(copy, Familiarity(np.zeros(3, np.float32), np.eye(3, dtype=np.float32), 1.0))
     with pytest.raises(ModelError, match="the model's familiarity 3"):
         Predictor(copy, PredictorConfig(device="cpu"))
+    familiarity.write(copy, Familiarity(np.zeros(3, np.float32), np.eye(2, dtype=np.float32), 1.0))
+    with pytest.raises(ModelError, match="expected a square matrix of as many features"):
+        Predictor(copy, PredictorConfig(device="cpu"))
     (copy / "familiarity.safetensors").write_bytes(b"damaged")
     with pytest.raises(ModelError, match="damaged"):
         Predictor(copy, PredictorConfig(device="cpu"))
