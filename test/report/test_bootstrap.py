@@ -127,3 +127,23 @@ def test_intervals_stay_within_what_each_metric_can_be():
     assert intervals["depth.mae"].low == 0
     assert intervals["uncertainty.ause.rmse"].low >= 0
     assert intervals["uncertainty.spearman"].low >= -1
+
+
+def test_a_metric_without_limits_has_no_interval_of_a_few_blocks():
+    """Of three blocks with outliers, n-MeRCI's interval was -15 to 13."""
+    random = np.random.default_rng(3)
+    drift = np.cumsum(random.standard_normal(40)) / 4
+    metrics = OnlineMetrics()
+    for step in drift:
+        truth = random.uniform(1, 10, 800)
+        sigma = 0.05 * truth * np.exp(step)
+        error = random.laplace(0, sigma / math.sqrt(2))
+        error += (random.random(800) < 0.03) * random.standard_normal(800) * 30
+        metrics.update(np.abs(truth + error) + 1e-3, sigma, truth)
+    sample = Resampled(metrics)
+    intervals = sample.intervals()
+    assert sample.has_intervals
+    assert sample.blocks < 10
+    for name in ("uncertainty.n_merci", "uncertainty.nll_laplace", "depth.bias"):
+        assert math.isnan(intervals[name].low), name
+    assert not math.isnan(intervals["depth.mae"].low)

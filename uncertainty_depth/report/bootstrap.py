@@ -112,7 +112,7 @@ class Resampled:
         self,
         rows: Floats,
         scale: float | None = None,
-        limits: tuple[float, float] = ANY,
+        limits: tuple[float, float] | None = None,
     ) -> Interval:
         """Return a metric's interval from its values in the sample and the replicates.
 
@@ -124,19 +124,23 @@ class Resampled:
             scale: size of the metric, in its unit. Without it there is no interval (NaN) of fewer
                 than `MIN_VIEWS` views; with it a rough one, which can refute but not confirm.
             limits: a `Metric`'s limits, which clip the interval: with few blocks a symmetric
-                interval could promise a coverage above 1.
+                interval could promise a coverage above 1. A metric without limits has no interval
+                (NaN) of fewer than `ENOUGH_BLOCKS` blocks: nothing would keep three blocks' from
+                being absurd. None for the difference of two metrics, which is judged as it is.
         """
         value = float(rows[0])
         if not math.isfinite(value):
             return Interval(value, value, value)
-        if scale is None and not self.has_intervals:
+        is_open = limits == ANY and self.blocks < ENOUGH_BLOCKS
+        if is_open or (scale is None and not self.has_intervals):
             return Interval(value, math.nan, math.nan)
         replicates = rows[1:][np.isfinite(rows[1:])]
         half_width = self._widening * float(replicates.std()) if replicates.size else 0.0
         if not self.has_intervals:
             half_width = max(half_width, ROUGH_SPREAD / math.sqrt(self.blocks) * (scale or 0.0))
-        low = max(value - half_width, limits[0])
-        high = min(value + half_width, limits[1])
+        lowest, highest = limits or ANY
+        low = max(value - half_width, lowest)
+        high = min(value + half_width, highest)
         # A value may exceed its limits by rounding.
         return Interval(value, min(low, value), max(high, value))
 
