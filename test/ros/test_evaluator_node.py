@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import re
 import signal
 import threading
@@ -165,6 +166,17 @@ def test_metrics_of_frame_and_run_equal_the_offline_evaluation(graph, start, mak
         assert (stamp_ns(message.header), message.header.frame_id) == (500 * MS, "camera")
     for key, inbox in plotted.items():
         assert inbox.wait(5)[4].data == pytest.approx(of_frame[key], rel=1e-9)
+
+
+def test_a_confidence_without_a_unit_has_no_size_on_the_topic_either(graph, start, make):
+    start(confidence_type="rank_down")
+    robot = Robot(graph, make)
+    robot.drive(0, 1)
+    told = robot.metrics.wait_for(lambda message: message.status[0].message == "all frames")
+    values = metrics_of(told)
+    assert math.isfinite(values["uncertainty.ause.rmse"])
+    for name in ("auce", "crps_laplace", "coverage_95_by_sigma.1"):
+        assert math.isnan(values[f"uncertainty.{name}"])
 
 
 def test_images_are_drawn_for_subscribers(graph, start, make):

@@ -261,10 +261,13 @@ class Evaluation:
             "skipped": dict(self.skipped),
         }
 
+    def values(self) -> dict[str, float]:
+        """Return the metrics over all frames by dotted name; NaN for what has no value."""
+        return registry.flat_values(self.metrics.total(), bool(self.without_size))
+
     def summary(self) -> dict[str, Any]:
         """Return the metrics over all frames, as in `summary.json`."""
-        values = registry.flat_values(self.metrics.total(), bool(self.without_size))
-        return {"frames": self.frames(), **registry.nested(values)}
+        return {"frames": self.frames(), **registry.nested(self.values())}
 
     def save(self, folder: Path, details: Mapping[str, Any]) -> None:
         """Write the state and the frames, for `saved_state.read_report`.

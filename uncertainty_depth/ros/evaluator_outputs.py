@@ -23,8 +23,6 @@ from rclpy.publisher import Publisher
 from sensor_msgs.msg import Image
 from std_msgs.msg import Float64, Header
 
-from uncertainty_depth.metrics.online import OnlineMetrics
-from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.images import DEPTH_COLORS, SIGMA_COLORS, colorize, thicken
@@ -100,11 +98,11 @@ class EvaluatorOutputs:
         publishers = (self._sparsification, self._arrays)
         return any(publisher.get_subscription_count() for publisher in publishers)
 
-    def publish_pooled(self, metrics: OnlineMetrics) -> None:
+    def publish_pooled(self, evaluation: Evaluation) -> None:
         """Publish the metrics of all frames, and the sparsification plot to its subscribers."""
-        self._publish_metrics(ALL_FRAMES, flatten(metrics.compute()))
+        self._publish_metrics(ALL_FRAMES, evaluation.values())
         if self._sparsification.get_subscription_count():
-            image = figure_pixels(small_sparsification_figure(metrics.curves()))
+            image = figure_pixels(small_sparsification_figure(evaluation.metrics.curves()))
             self._sparsification.publish(image_message(image, self._last_header))
 
     def _publish_metrics(self, group: str, metrics: Mapping[str, float]) -> None:
@@ -201,7 +199,7 @@ class EvaluatorReports:
     def _summarize(self, evaluation: Evaluation, context: Context, is_due: bool) -> None:
         try:
             if evaluation.evaluated:
-                self._outputs.publish_pooled(evaluation.metrics)
+                self._outputs.publish_pooled(evaluation)
             if is_due:
                 self._judge(evaluation, context)
         except Exception:
