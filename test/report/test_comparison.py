@@ -137,6 +137,32 @@ def test_repeated_frames_are_no_new_evidence_as_in_the_reports(moments_of, tmp_p
     assert "36 of 48 frames of once have the scores of an earlier frame" in compared.notes[0]
 
 
+@pytest.mark.parametrize(("left_out", "views"), [((), 1), ((20,), 2), ((0, 20, 21), 2)])
+def test_frames_of_a_still_camera_are_no_new_evidence_as_in_the_reports(
+    moments_of, tmp_path, left_out, views
+):
+    """Whichever frames are in common: those of one view are one block."""
+    for name, factor in {"all": 1.0, "wider": 2.0}.items():
+        evaluation = Evaluation()
+        for stamp, it in enumerate(moments_of(40)):
+            if name == "all" or stamp not in left_out:
+                pose = np.eye(4)
+                pose[0, 3] = float(views == 2 and stamp >= 20)
+                made = DepthPrediction(it.depth, factor * it.sigma)
+                evaluation.add(
+                    Frame(stamp, str(stamp), ground_truth_m=it.truth, prediction=made, pose=pose)
+                )
+        report.write(evaluation, tmp_path / name, CONTEXT, images=False)
+    reports = [read_report(tmp_path / name) for name in ("all", "wider")]
+    assert [len(saved.evaluation.metrics.blocks) for saved in reports] == [views, views]
+    for pair in (reports, reports[::-1]):
+        compared = compare(pair)
+        assert compared.blocks == views
+        assert all(math.isnan(value.low) for row in compared.rows for value in row.values
+                   if math.isfinite(value.value))  # fmt: skip
+        assert row_of(compared, "uncertainty.crps_laplace").outcome(0) == ""
+
+
 def test_reports_that_cannot_be_compared_are_refused(folders, tmp_path, capsys):
     with pytest.raises(ConfigError, match="expected two or more"):
         compare(reports_of(folders, "good"))

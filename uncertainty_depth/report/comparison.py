@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
+from operator import eq
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -138,8 +140,10 @@ def compare(reports: Sequence[SavedReport], worst_frames: int = 5) -> Comparison
         )
     paired = [[table[key] for key in common] for table in tables]
     series = np.array([[scored.error for scored in frames] for frames in paired])
+    views = [[scored.view for scored in frames] for frames in paired]
+    continues = [False, *(any(map(eq, *pair)) for pair in pairwise(zip(*views, strict=True)))]
     scored = [
-        _scored_again(report.evaluation, table, common)
+        _scored_again(report.evaluation, table, dict(zip(common, continues, strict=True)))
         for report, table in zip(reports, tables, strict=True)
     ]
     dependence = dependence_of(*scored)
@@ -156,45 +160,48 @@ def compare(reports: Sequence[SavedReport], worst_frames: int = 5) -> Comparison
 
 
 class _Scored(NamedTuple):
-    """A frame's name, its scored pixels, and `WORST_BY`."""
+    """A frame's name, its scored pixels, `WORST_BY`, and the number of its view in the report."""
 
     name: str
     pixels: int
     error: float
+    view: int
 
 
 def _by_frame(evaluation: Evaluation) -> dict[Frame, _Scored]:
     """Return the frames of a report, in their order."""
     table: dict[Frame, _Scored] = {}
     repeats: Counter[int] = Counter()
+    view = 0
     for name, block in evaluation.table:
+        view += not name.continues
         error = BY_NAME[WORST_BY].values(evaluation.metrics.sums_of(block))[0]
-        scored = _Scored(name.frame, int(block["pixels"]), float(error))
+        scored = _Scored(name.frame, int(block["pixels"]), float(error), view)
         table[name.stamp_ns, repeats[name.stamp_ns]] = scored
         repeats[name.stamp_ns] += 1
     return table
 
 
 def _scored_again(
-    evaluation: Evaluation, frames: Iterable[Frame], common: Sequence[Frame]
+    evaluation: Evaluation, frames: Iterable[Frame], common: Mapping[Frame, bool]
 ) -> OnlineMetrics:
     """Return the metrics of the common frames of a report, in the order of the first report.
 
     Args:
         evaluation: of the report, to read the sums of.
         frames: all of its frames, in their order.
-        common: those to score, in the order of the first report.
+        common: those to score, in the order of the first report, and whether each shows what the
+            one before it shows, in any report: the blocks of all reports hold the same frames.
     """
     metrics = OnlineMetrics(evaluation.config)
     waiting: dict[Frame, Block] = {}
     expected = iter(common)
     frame = next(expected)
-    wanted = set(common)
     for key, (_, block) in zip(frames, evaluation.table, strict=True):
-        if key in wanted:
+        if key in common:
             waiting[key] = block
         while frame in waiting:
-            metrics.blocks.add(waiting.pop(frame))
+            metrics.blocks.add(waiting.pop(frame), common[frame])
             frame = next(expected, (0, -1))
     return metrics
 

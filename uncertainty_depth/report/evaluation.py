@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from uncertainty_depth.report.verdict import Verdict
 
 STATE_FILE = "state.npz"
-FORMAT = 10
+FORMAT = 11
 """Of the state."""
 Sink = Callable[[Frame], None]
 
@@ -110,9 +110,8 @@ class Evaluation:
             self.config.min_depth,
             self.config.max_depth,
         )
-        block = self.metrics.add(
-            pixels, prediction.aligned_by, prediction.unfamiliarity, self.views.look(frame)
-        )
+        changes = self.views.look(frame)
+        block = self.metrics.add(pixels, prediction.aligned_by, prediction.unfamiliarity, changes)
         if not len(pixels):
             text = (
                 f"{frame.name}: no pixel has a prediction and a ground truth within the depth "
@@ -124,7 +123,8 @@ class Evaluation:
         self.cameras.add(frame.camera, prediction.depth_m.shape)
         row = self._row_of(block)
         self.views.add(pixels, row)
-        self.table.add(FrameName(frame.name, frame.stamp_ns), row, block)
+        name = FrameName(frame.name, frame.stamp_ns, continues=changes is not None)
+        self.table.add(name, row, block)
         self.examples.offer(
             row["depth.abs_rel"],
             lambda: Example(

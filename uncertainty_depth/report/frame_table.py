@@ -31,16 +31,18 @@ MAX_NAME_BYTES = 1 << 16
 
 @dataclass(frozen=True)
 class FrameName:
-    """What a frame is called.
+    """What a frame is called, and whether it shows anything new.
 
     Attributes:
         frame: its name.
         stamp_ns: its time, nanoseconds.
+        continues: whether it shows what the frame before shows: the camera stood still.
         source: its source if a report covers several; else empty.
     """
 
     frame: str
     stamp_ns: int
+    continues: bool
     source: str = ""
 
 
@@ -96,8 +98,12 @@ class SavedFrames:
                 end = os.fstat(file.fileno()).st_size if self.sums_size is None else self.sums_size
                 while file.tell() < end:
                     names = strict.read_json(file.readline(MAX_NAME_BYTES), MAX_NAME_BYTES)
-                    stamp_ns = int(names["stamp_ns"])
-                    name = FrameName(str(names["frame"]), stamp_ns, str(names["source"]))
+                    name = FrameName(
+                        str(names["frame"]),
+                        int(names["stamp_ns"]),
+                        bool(names["continues"]),
+                        str(names["source"]),
+                    )
                     size = int.from_bytes(file.read(LENGTH_BYTES), "little")
                     if not 0 < size <= PACKED_BYTES:
                         raise ValueError(f"a frame of {size} bytes")
