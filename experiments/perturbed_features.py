@@ -138,7 +138,7 @@ class InferenceDropout(StochasticPasses):
 class FeatureNoise(StochasticPasses):
     """Passes with Gaussian noise in the feature map, by `NOISE_RATIO`."""
 
-    streams = staticmethod(stratified)
+    streams: Callable[..., Any] = staticmethod(stratified)
 
     def dropouts(self, config: PredictorConfig) -> Sequence[Perturbation]:
         """See `StochasticPasses`."""

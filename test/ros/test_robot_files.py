@@ -19,6 +19,7 @@ from test.ros.conftest import NODE_COMMAND
 from uncertainty_depth.config.nodes import DepthNodeConfig, EvaluatorNodeConfig, SigmaNodeConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.options import element_type, from_mapping, parameters_of
+from uncertainty_depth.report.images import color_scales
 
 ROOT = Path(__file__).parents[2]
 CONFIG_TYPES = {
@@ -72,6 +73,49 @@ def test_rviz_shows_what_matters(displays):
     }
     points = displays["points"]
     assert (points["Color Transformer"], points["Channel Name"]) == ("Intensity", "uncertainty")
+
+
+@pytest.fixture
+def state():
+    """The saved QMainWindow, by QDockAreaLayoutInfo::saveState."""
+    window = yaml.safe_load((ROOT / "config" / "uncertainty_depth.rviz").read_text())
+    return bytes.fromhex(window["Window Geometry"]["QMainWindow State"])
+
+
+def dock_of(state, name):
+    """Return where a dock's flags lie: after a marker, and length and name of the dock."""
+    name = name.encode("utf-16-be")
+    dock = b"\xfb" + len(name).to_bytes(4, "big") + name
+    assert state.count(dock) == 1
+    return state.index(dock) + len(dock)
+
+
+def test_rviz_opens_with_a_window_layout_that_places_every_image(displays, state):
+    for display in displays.values():
+        if display["Class"].endswith("/Image"):
+            is_visible = bool(state[dock_of(state, display["Name"])] & 1)
+            assert is_visible == display["Enabled"], display["Name"]
+    assert b"\xfa" not in state  # Qt's marker of tabs: a hidden tab switches its display off
+
+
+def test_rviz_shows_pictures_with_text_at_nearly_their_size(displays, state):
+    pictures = {
+        "color_scales/image": color_scales(10.0, 1.0).shape[:2],
+        "evaluator_node/sparsification/image": (240, 320),
+        "depth/image_color": (240, 320),
+    }
+    for topic, (height, width) in pictures.items():
+        flags = dock_of(state, displays[topic]["Name"])
+        length = int.from_bytes(state[flags + 5 : flags + 9], "big")
+        area = list(re.finditer(rb"(.{4})(.{4})\xfc([\x01\x02])", state[:flags], re.DOTALL))[-1]
+        dock_width, dock_height = (int.from_bytes(area[side], "big") for side in (1, 2))
+        if area[3] == b"\x01":  # a row of docks
+            dock_width = length
+        else:
+            dock_height = length
+        title = 22
+        scale = min(dock_width / width, (dock_height - title) / height)
+        assert scale > 0.8, (topic, dock_width, dock_height)
 
 
 def test_rviz_has_every_output_on_fixed_ranges_that_its_names_tell(displays):
