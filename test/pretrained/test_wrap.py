@@ -65,7 +65,7 @@ def test_the_command_needs_a_hub_id(saved, tmp_path, capsys):
 def test_a_relative_model_has_to_be_trained(saved, tmp_path):
     with pytest.raises(
         ModelError,
-        match=r"does not give depth in metres; expected a metric depth model, or use train",
+        match="expected a metric depth model, or `uncertainty-depth train SOURCE --backbone",
     ):
         wrap(tmp_path / "model", replace(PLAIN, backbone=str(saved("dpt"))))
     assert not (tmp_path / "model").exists()

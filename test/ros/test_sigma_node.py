@@ -134,7 +134,7 @@ OF_DEPTH_ALONE = {
 
 
 @pytest.mark.parametrize("name", OF_DEPTH_ALONE)
-def test_a_depth_without_a_confidence_has_a_sigma_too(graph, make, tmp_path, name):
+def test_a_depth_without_a_confidence_has_a_sigma_too(graph, make, tmp_path, capfd, name):
     saved, sigma_of = OF_DEPTH_ALONE[name]
     saved.write(tmp_path / "map.json")
     graph.start(SigmaNode, sigma_map=str(tmp_path / "map.json"))
@@ -143,6 +143,7 @@ def test_a_depth_without_a_confidence_has_a_sigma_too(graph, make, tmp_path, nam
     graph.publisher(Image, "depth/image_rect").publish(image(make, 200 * MS, depth))
     expected = np.where(depth > 0, sigma_of(depth.astype(np.float32) / 1000), np.nan)
     np.testing.assert_allclose(decode_depth(sigmas.wait()[0]), expected, rtol=1e-4)
+    assert "sigma from the depth alone" in capfd.readouterr().err
 
 
 def test_the_counters_in_the_diagnostics_add_up(graph, make, map_path):

@@ -174,10 +174,15 @@ def _check_model(arguments: argparse.Namespace) -> None:
             "--depth-topic of what is recorded in a bag"
         )
     if not arguments.dry_run and is_hugging_face(arguments.model):
+        download = (
+            ""
+            if arguments.model.is_dir()
+            else f"`hf download {arguments.model} --local-dir MODEL` of a published model folder, "
+        )
         raise ConfigError(
             f"{arguments.model} has no model folder to keep a calibration in; expected "
-            f"`uncertainty-depth wrap {arguments.model} --output MODEL` first, `hf download "
-            f"{arguments.model} --local-dir MODEL` of a published model folder, or --dry-run"
+            f"`uncertainty-depth wrap {arguments.model} --output MODEL` first, {download}"
+            "or --dry-run"
         )
     shipped = model_path(arguments.model)
     if not arguments.dry_run and shipped != arguments.model:

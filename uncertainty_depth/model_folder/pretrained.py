@@ -149,7 +149,8 @@ def wrap(output: Path, config: NetworkConfig, method: str = "") -> Path:
     if metric_range(model.config) is None:
         raise ModelError(
             f"backbone {config.backbone!r} does not give depth in metres; "
-            "expected a metric depth model, or use train instead of wrap"
+            "expected a metric depth model, or `uncertainty-depth train SOURCE --backbone "
+            f"{config.backbone} --output MODEL`, which learns metres"
         )
     network = make_network(config, model)
     writing.create(output, network, training_record())

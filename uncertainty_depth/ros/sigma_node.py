@@ -98,7 +98,8 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
         }
         self._predictions.publish_model(description)
         self._interpreter = interpreter
-        self.get_logger().info(f"sigma from {description['confidence_type']}")
+        origin = description["confidence_type"] if self._has_confidence() else "the depth alone"
+        self.get_logger().info(f"sigma from {origin}")
 
     def _activate(self) -> None:
         self._pairs = ExactPairs(PAIRS_WAITING)
