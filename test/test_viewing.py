@@ -39,7 +39,12 @@ def test_the_command_writes_every_part_of_each_frame(tmp_path, capsys):
     assert main(["view", source, "--model", "demo", "--samples", "2", "--save", str(path)]) == 0
     assert f"2 frames shown; {path}" in capsys.readouterr().out
     rows = rows_of(path)
-    scores = ("/coverage/coverage_68", "/coverage/nominal_95", "/scores/abs_rel", "/scores/rmse")
+    scores = (
+        "/coverage/coverage_68_laplace",
+        "/coverage/nominal_95",
+        "/scores/abs_rel",
+        "/scores/rmse",
+    )
     for entity in (*(f"/maps/{name}" for name in MAPS), "/world/trusted_points", *scores):
         assert rows[entity] == 2, entity
 

@@ -15,7 +15,7 @@ from uncertainty_depth.config.prediction import GatingConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.extras import missing
 from uncertainty_depth.gating import SigmaProducts
-from uncertainty_depth.metrics.calibration import of_law
+from uncertainty_depth.metrics.calibration import of_law, without_law
 from uncertainty_depth.records import Frame
 from uncertainty_depth.report.images import thicken
 
@@ -73,10 +73,11 @@ class Recorder:
         self._add_maps(frame)
         self._add_points(frame)
         for name, value in scores.items():
-            folder = "coverage" if name in COVERAGE else "scores"
+            nominal = COVERAGE.get(without_law(name))
+            folder = "scores" if nominal is None else "coverage"
             self._add_scalar(f"{folder}/{name.replace('.', '_')}", value)
-            if name in COVERAGE:
-                self._add_scalar(f"coverage/nominal_{name[-2:]}", COVERAGE[name])
+            if nominal is not None:
+                self._add_scalar(f"coverage/nominal_{100 * nominal:.0f}", nominal)
 
     def close(self) -> None:
         """Write what is still in memory."""
@@ -139,5 +140,5 @@ def scores_of(metrics: Mapping[str, float], law: str) -> dict[str, float]:
         places = (of_law(f"uncertainty.{name}", law), f"uncertainty.{name}", f"depth.{name}")
         place = next((place for place in places if place in metrics), None)
         if place is not None:
-            scores[name] = metrics[place]
+            scores[place.split(".", 1)[1]] = metrics[place]
     return scores

@@ -16,8 +16,12 @@ import pytest
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.fleet import local
-from uncertainty_depth.fleet.folder import FleetSource, open_fleet
+from uncertainty_depth.fleet.folder import FleetSource, open_fleet, rows_of
 from uncertainty_depth.interrupt import Interrupt
+from uncertainty_depth.metrics.calibration import of_law
+from uncertainty_depth.metrics.registry import flatten
+from uncertainty_depth.report import report
+from uncertainty_depth.report.evaluation import Evaluation
 
 FRAMES = 4
 
@@ -73,11 +77,30 @@ def test_a_damaged_source_is_named_and_the_rest_scored(scored, sources):
     rows = list(csv.DictReader((output / "sources.csv").open()))
     assert [row["source"] for row in rows] == [sources[1], sources[2], sources[0]]
     assert rows[0]["failure"]
-    assert float(rows[1]["crps"]) > float(rows[2]["crps"])
+    assert float(rows[1]["uncertainty.crps"]) > float(rows[2]["uncertainty.crps"])
     page = (output / "report.html").read_text()
     for row in rows[1:]:
         assert (output / row["report"]).is_file()
         assert f'href="{row["report"]}"' in page
+
+
+@pytest.mark.parametrize("head", ["gaussian", "laplace"])
+def test_a_column_is_what_has_its_name_in_the_summary(tmp_path, head):
+    evaluation = Evaluation()
+    random = np.random.default_rng(0)
+    truth = random.uniform(1, 9, (12, 16))
+    evaluation.add_arrays(truth + random.laplace(0, 0.1, truth.shape), 0.1 * truth, truth)
+    source = FleetSource("a", tmp_path / "sources" / "a")
+    evaluation.write(source.folder, law=head)
+    source.finish()
+    (row,) = rows_of([source], tmp_path)
+    summary = flatten(json.loads((source.folder / "summary.json").read_text()))
+    metrics = {name: row[name] for name in row if "." in name}
+    assert len(metrics) == 6
+    assert metrics == {name: summary[name] for name in metrics}
+    assert (f"uncertainty.{of_law('auce', head)}") in metrics
+    page = report.page(evaluation, report.Context("a", {"head": head}, sources=(row,)))
+    assert f"<th>AUCE ({head.title()})</th>" in page
 
 
 def test_the_bits_do_not_depend_on_the_number_of_workers(scored, sources, tmp_path, caplog):

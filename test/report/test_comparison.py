@@ -74,7 +74,7 @@ def test_every_metric_is_that_of_the_reports_and_of_their_verdicts_bit_for_bit(c
         assert checks["a1 against the best constant depth"]["value"] == values["depth.a1"]
         coverage = checks["coverage at 95% (laplace)"]["value"]
         assert coverage == values["uncertainty.coverage_95_laplace"]
-        required = outcome(parse("auce_laplace<=1"), saved.summary)
+        required = outcome(parse("auce_laplace<=1"), saved.summary, "laplace")
         assert required.value == values["uncertainty.auce_laplace"]
 
 

@@ -93,6 +93,23 @@ def test_a_limit_within_the_interval_is_pointed_out(evaluation):
     assert "more frames could change this" in outcome["text"]
 
 
+@pytest.mark.parametrize(
+    ("text", "own"),
+    [
+        ("auce<=1", "auce_laplace"),
+        ("picp<=1", "coverage_95_laplace"),
+        ("coverage_95_by_sigma.3<=1", "coverage_95_laplace_by_sigma.3"),
+        ("by_distance.coverage_95.2_3m<=1", "by_distance.coverage_95_laplace.2_3m"),
+    ],
+)
+def test_a_metric_of_another_law_than_the_models_names_the_models_own(evaluation, text, own):
+    outcome, same = summary_of(evaluation, text, f"{own}<=1")["requirements"]
+    assert outcome["text"].endswith(
+        f"; it is under the Gaussian law, the model's is Laplace: {own}"
+    )
+    assert "law, " not in same["text"]
+
+
 def test_nan_fails_with_its_reason(evaluation, evaluate_moments):
     nothing = Evaluation()
     nothing.skip(Skipped(1, "no_lidar", "..."))
@@ -108,8 +125,8 @@ def test_nan_fails_with_its_reason(evaluation, evaluate_moments):
 
 def test_an_infinite_metric_fails(evaluate_moments):
     certain = evaluate_moments(lambda it: (it.depth, 0 * it.sigma), frames=2)
-    (outcome,) = summary_of(certain, "nll<=5")["requirements"]
-    assert outcome["text"] == "FAIL  nll inf, required <= 5"
+    (outcome,) = summary_of(certain, "nll_laplace<=5")["requirements"]
+    assert outcome["text"] == "FAIL  nll_laplace inf, required <= 5"
 
 
 def test_a_file_stands_for_its_requirements(tmp_path):

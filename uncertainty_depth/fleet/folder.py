@@ -20,6 +20,7 @@ from typing import Any
 from uncertainty_depth import atomic, strict
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.metrics.calibration import of_law
+from uncertainty_depth.metrics.registry import BY_NAME, flatten
 from uncertainty_depth.report.model_facts import law_of
 from uncertainty_depth.report.saved_state import read_summary
 
@@ -151,30 +152,58 @@ def files_of(source: str) -> list[int] | None:
 
 
 MAX_ROWS = 20
-METRICS = ("abs_rel", "rmse", "ause_rmse", "auce", "coverage_95", "crps")
-COLUMNS = ("source", "failure", "verdict", "frames", "skipped", *METRICS, "report")
+MIN_WIDTH = 13
+DEPTH_AND_ORDER = ("depth.abs_rel", "depth.rmse", "uncertainty.ause.rmse")
+SIZES = ("uncertainty.auce", "uncertainty.coverage_95", "uncertainty.crps")
+"""Under the law of the model's error."""
 Row = dict[str, Any]
 
 
 def rows_of(sources: Sequence[FleetSource], folder: Path) -> list[Row]:
     """Return one row per source: failed ones first, then those without a frame, then by CRPS.
 
-    Without CRPS, for a sigma without a unit, by abs_rel.
+    Metrics have their names in the registry, and all rows have the same ones. Without CRPS, for a
+    sigma without a unit, the order is by abs_rel.
 
     Args:
         sources: all that ended.
         folder: of the evaluation, which the paths of the reports are relative to.
     """
+    outcomes = {source: source.outcome() for source in sources}
+    summaries = {
+        source: read_summary(source.folder)
+        for source, outcome in outcomes.items()
+        if outcome["state"] == DONE
+    }
+    law = law_of(next(iter(summaries.values()))["model"]) if summaries else "gaussian"
+    *others, crps = (of_law(name, law) for name in SIZES)
+    metrics = (*DEPTH_AND_ORDER, *others, crps)
+
+    def row_of(source: FleetSource) -> Row:
+        summary = summaries.get(source)
+        row = {"source": source.notation, "failure": outcomes[source]["sentence"]}
+        if summary is None:
+            names = ("verdict", "frames", "skipped", *metrics, "report")
+            return {**row, **dict.fromkeys(names)}
+        values = flatten({name: summary[name] for name in ("depth", "uncertainty")})
+        return {
+            **row,
+            "verdict": summary["verdict"]["color"],
+            "frames": summary["frames"]["evaluated"],
+            "skipped": sum(summary["frames"]["skipped"].values()),
+            **{name: _number(values[name]) for name in metrics},
+            "report": str((source.folder / "report.html").relative_to(folder)),
+        }
 
     def badness(row: Row) -> tuple[float, float]:
         if row["failure"]:
             return 2.0, 0.0
         if not row["frames"]:
             return 1.0, 0.0
-        score = row["crps"] if row["crps"] is not None else row["abs_rel"]
+        score = row[crps] if row[crps] is not None else row["depth.abs_rel"]
         return 0.0, math.inf if score is None else score
 
-    return sorted((_row(source, folder) for source in sources), key=badness, reverse=True)
+    return sorted(map(row_of, sources), key=badness, reverse=True)
 
 
 def write_table(rows: Sequence[Row], path: Path) -> None:
@@ -183,7 +212,7 @@ def write_table(rows: Sequence[Row], path: Path) -> None:
         atomic.replacing(path) as temporary,
         temporary.open("w", newline="", encoding="utf-8") as file,
     ):
-        writer = csv.DictWriter(file, COLUMNS)
+        writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
 
@@ -191,47 +220,27 @@ def write_table(rows: Sequence[Row], path: Path) -> None:
 def table_lines(rows: Sequence[Row]) -> list[str]:
     """Return the worst rows as text for a terminal."""
     width = max(len("source"), *(len(row["source"][-48:]) for row in rows))
-    titles = "".join(f"{name:>13}" for name in ("frames", "skipped", *METRICS))
-    texts = [f"{'source':{width}}{titles}  verdict"]
+    metrics = [BY_NAME[name] for name in rows[0] if name in BY_NAME]
+    titles = [metric.name.split(".", 1)[1] for metric in metrics]
+    widths = [max(MIN_WIDTH, len(name) + 2) for name in titles]
+    counts = "".join(f"{name:>{MIN_WIDTH}}" for name in ("frames", "skipped"))
+    head = "".join(f"{name:>{size}}" for name, size in zip(titles, widths, strict=True))
+    texts = [f"{'source':{width}}{counts}{head}  verdict"]
     for row in rows[:MAX_ROWS]:
         name = f"{row['source'][-48:]:{width}}"
         if row["failure"]:
             texts.append(f"{name}  FAILED: {row['failure']}")
             continue
-        numbers = f"{row['frames']:13}{row['skipped']:13}"
-        numbers += "".join(f"{_text(row[metric]):>13}" for metric in METRICS)
+        numbers = f"{row['frames']:{MIN_WIDTH}}{row['skipped']:{MIN_WIDTH}}"
+        for metric, size in zip(metrics, widths, strict=True):
+            value = row[metric.name]
+            numbers += f"{'' if value is None else metric.text(value):>{size}}"
         texts.append(f"{name}{numbers}  {row['verdict']}")
     if len(rows) > MAX_ROWS:
         texts.append(f"... and {len(rows) - MAX_ROWS} better ones in sources.csv")
     return texts
 
 
-def _row(source: FleetSource, folder: Path) -> Row:
-    outcome = source.outcome()
-    if outcome["state"] != DONE:
-        failure = {"source": source.notation, "failure": outcome["sentence"]}
-        return {**dict.fromkeys(COLUMNS), **failure}
-    summary = read_summary(source.folder)
-    sigma = summary["uncertainty"]
-    law = law_of(summary["model"])
-    return {
-        "source": source.notation,
-        "failure": "",
-        "verdict": summary["verdict"]["color"],
-        "frames": summary["frames"]["evaluated"],
-        "skipped": sum(summary["frames"]["skipped"].values()),
-        "abs_rel": _number(summary["depth"]["abs_rel"]),
-        "rmse": _number(summary["depth"]["rmse"]),
-        "ause_rmse": _number(sigma["ause"]["rmse"]),
-        **{name: _number(sigma[of_law(name, law)]) for name in ("auce", "coverage_95", "crps")},
-        "report": str((source.folder / "report.html").relative_to(folder)),
-    }
-
-
 def _number(value: Any) -> float | None:
     """Return a number from `summary.json`, in which NaN is null and infinities are text."""
     return None if value is None else float(value)
-
-
-def _text(value: float | None) -> str:
-    return "" if value is None else f"{value:.4f}"

@@ -95,6 +95,11 @@ def of_law(name: str, law: str) -> str:
     return name if law == "gaussian" else f"{name}_{law}"
 
 
+def without_law(name: str) -> str:
+    """Return the name of a metric without that of a distribution."""
+    return name.replace("_laplace", "")
+
+
 def named(distribution: str) -> Distribution:
     """Return the distribution of this name.
 

@@ -74,6 +74,7 @@ class Metric:
         source: the definition's source; empty if it needs none.
         over: "pixels" of all images, the mean over "images", or a statistic over "frames".
         is_size: whether it compares sigma's size with the errors, so that sigma must be in metres.
+        law: distribution of the error whose intervals it is about; empty if it is about none.
         groups: names of the parts of a metric that is a list.
         has_baselines: whether the trivial baselines have it too, if it is a metric of sigma and
             not a list.
@@ -89,6 +90,7 @@ class Metric:
     source: str = ""
     over: str = "pixels"
     is_size: bool = False
+    law: str = ""
     groups: tuple[str, ...] = ()
     has_baselines: bool = True
 
@@ -440,12 +442,12 @@ def _size_metrics(law: str) -> Iterator[Metric]:
     )
     for name, *row in rows:
         row[4] = f"{row[4]} ({law.title()})"  # the label
-        yield from _entries("uncertainty.", [(of_law(name, law), *row)], is_size=True)
+        yield from _entries("uncertainty.", [(of_law(name, law), *row)], is_size=True, law=law)
     yield Metric(
         f"{of_law('uncertainty.coverage_95', law)}_by_sigma", "", 0.95, SHARE,
         partial(_coverage_by_sigma, law), f"coverage 95% by sigma ({law.title()})",
         "of ten groups of as many pixels, by ascending sigma",
-        is_size=True, groups=tuple(str(number) for number in range(1, SIGMA_GROUPS + 1)),
+        is_size=True, law=law, groups=tuple(str(number) for number in range(1, SIGMA_GROUPS + 1)),
     )
 
 
@@ -495,8 +497,9 @@ def _distance_metrics() -> Iterator[Metric]:
     between = [f"{low}_{high}m" for low, high in pairwise(edges)]
     groups = (f"under_{edges[0]}m", *between, f"over_{edges[-1]}m")
     for row in _BY_DISTANCE:
-        is_size = row[0] == "sigma" or row[0].startswith("coverage")
-        yield from _entries("by_distance.", [row], is_size=is_size, groups=groups)
+        law = {"coverage_95": "gaussian", "coverage_95_laplace": "laplace"}.get(row[0], "")
+        is_size = row[0] == "sigma" or law != ""
+        yield from _entries("by_distance.", [row], is_size=is_size, law=law, groups=groups)
 
 
 METRICS: tuple[Metric, ...] = (

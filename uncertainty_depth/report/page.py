@@ -86,7 +86,9 @@ def render(summary: Mapping[str, Any], command: str, images: Images) -> str:
         facts=facts(summary, command),
         verdict=summary["verdict"],
         requirements=summary["requirements"],
-        sources=summary["sources"],
+        sources=(sources := summary["sources"]),
+        source_metrics=[BY_NAME[name] for name in (sources or [{}])[0] if name in BY_NAME],
+        metric_title=title,
         scored=scored,
         law=law,
         baselines=BASELINE_LABELS.values(),
@@ -192,8 +194,7 @@ def other_names(law: str) -> tuple[str, ...]:
         and not metric.groups
         and metric.name not in headline
     ]
-    is_laplace = law == "laplace"
-    others.sort(key=lambda each: not each.is_size or each.name.endswith("_laplace") != is_laplace)
+    others.sort(key=lambda each: each.law != law)
     return tuple(metric.name for metric in others)
 
 
@@ -318,9 +319,7 @@ def by_group(summary: Mapping[str, Any], prefix: str, law: str) -> tuple[list[st
     metrics = [
         metric
         for metric in METRICS
-        if metric.groups
-        and metric.name.startswith(prefix)
-        and ("coverage" not in metric.name or ("_laplace" in metric.name) == (law == "laplace"))
+        if metric.groups and metric.name.startswith(prefix) and metric.law in ("", law)
     ]
     rows = []
     for group in metrics[0].groups:

@@ -57,7 +57,7 @@ class Context:
         geometry: see `GeometryCheck.summary`; empty if not checked.
         command: the command line that made the report.
         requirements: limits that the metrics must keep.
-        sources: of an evaluation of several, the row of each, see `fleet.table`.
+        sources: of an evaluation of several, the row of each, see `fleet.folder.rows_of`.
     """
 
     source: str
@@ -150,7 +150,8 @@ def summarize(evaluation: Evaluation, context: Context) -> dict[str, Any]:
     sample = evaluation.resampled() if evaluation.evaluated else None
     verdict = judge(evaluation, context.model, context.trained_on, sample, context.calibrated_on)
     metrics = metrics_with_intervals(evaluation, sample)
-    results = [outcome(requirement, metrics) for requirement in context.requirements]
+    law = law_of(context.model)
+    results = [outcome(requirement, metrics, law) for requirement in context.requirements]
     versions: dict[str, str | None] = {
         "uncertainty_depth": __version__,
         "python": platform.python_version(),

@@ -19,6 +19,7 @@ from xml.etree import ElementTree
 from uncertainty_depth import atomic, strict
 from uncertainty_depth.config import RequirementConfig
 from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.metrics.calibration import without_law
 from uncertainty_depth.metrics.registry import (
     BASELINES,
     BY_VALUE,
@@ -134,8 +135,14 @@ def metric_names() -> tuple[str, ...]:
     return (*(f"frames.{name}" for name in FRAME_COUNTS), *BY_VALUE, *of_baselines)
 
 
-def outcome(requirement: Requirement, summary: Mapping[str, Any]) -> Outcome:
-    """Return whether a summary, as `report.summarize` makes it, meets a requirement."""
+def outcome(requirement: Requirement, summary: Mapping[str, Any], law: str) -> Outcome:
+    """Return whether the metrics of an evaluation meet a requirement.
+
+    Args:
+        requirement: the limit.
+        summary: as `report.metrics_with_intervals` makes it.
+        law: of the model's error; the sentence tells of a metric that judges sigma by another.
+    """
     frames = summary["frames"]
     counts = {**frames, "skipped": sum(frames["skipped"].values())}
     value = float(flatten({**summary, "frames": counts})[requirement.metric])
@@ -151,6 +158,17 @@ def outcome(requirement: Requirement, summary: Mapping[str, Any]) -> Outcome:
     text = f"{PASS if passed else FAIL}{name} {value_text}, required {limit}"
     if low < requirement.limit < high:
         text += " (the limit lies in the interval: more frames could change this)"
+    metric = BY_VALUE.get(requirement.metric)
+    if metric is not None and metric.law not in ("", law):
+        own = next(
+            each
+            for each, other in BY_VALUE.items()
+            if other.law == law and without_law(each) == without_law(requirement.metric)
+        )
+        text += (
+            f"; it is under the {metric.law.title()} law, the model's is {law.title()}: "
+            f"{_short(own)}"
+        )
     return Outcome(requirement.text, passed, value, (low, high), text)
 
 

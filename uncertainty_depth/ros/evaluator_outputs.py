@@ -26,6 +26,7 @@ from std_msgs.msg import Float64, Header
 from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.images import DEPTH_COLORS, SIGMA_COLORS, colorize, thicken
+from uncertainty_depth.report.model_facts import law_of
 from uncertainty_depth.report.plots import small_sparsification_figure
 from uncertainty_depth.report.report import Context, metrics_with_intervals
 from uncertainty_depth.report.requirements import FAIL, outcome
@@ -211,7 +212,8 @@ class EvaluatorReports:
         results = []
         if context.requirements:  # else no interval of a metric is computed
             metrics = metrics_with_intervals(evaluation, sample)
-            results = [outcome(requirement, metrics) for requirement in context.requirements]
+            law = law_of(context.model)
+            results = [outcome(requirement, metrics, law) for requirement in context.requirements]
         self.failures = tuple(
             f"requirement not met: {result.text.removeprefix(FAIL)}"
             for result in results
