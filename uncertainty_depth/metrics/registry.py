@@ -9,8 +9,8 @@ weighted sums. Everything that shows metrics iterates over `METRICS`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -59,17 +59,18 @@ ANY = (-math.inf, math.inf)
 Compute = Callable[[Sums], Floats]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Metric:
     """One metric.
 
     Attributes:
         name: dotted, as in `summary.json`.
+        compute: from `Sums` to (R,) values, or (R, K) for the K `groups`.
+        label: title in tables.
         unit: "" for a pure number, "count" for an integer.
         better: "lower", "higher", "" for neither, or the value that is best.
         limits: its smallest and largest possible value; intervals end there.
-        compute: from `Sums` to (R,) values, or (R, K) for the K `groups`.
-        label: title in tables.
+        in_percent: whether tables write it in per cent.
         meaning: for the reader of a table.
         source: the definition's source; empty if it needs none.
         over: "pixels" of all images, the mean over "images", or a statistic over "frames".
@@ -80,12 +81,13 @@ class Metric:
             not a list.
     """
 
-    name: str
-    unit: str
-    better: str | float
-    limits: tuple[float, float]
+    name: str = field(kw_only=False)
     compute: Compute
     label: str
+    unit: str = ""
+    better: str | float = ""
+    limits: tuple[float, float] = ANY
+    in_percent: bool = False
     meaning: str = ""
     source: str = ""
     over: str = "pixels"
@@ -106,13 +108,13 @@ class Metric:
             return self.compute(sums)
 
     def text(self, value: float, sign: str = "") -> str:
-        """Return a value as every table writes it: coverage in per cent, others in 4 digits or so.
+        """Return a value as every table writes it: in per cent, or in 4 digits or so.
 
         Args:
             value: of this metric, or a difference of two.
             sign: "+" shows the sign of a positive value too.
         """
-        if "coverage" in self.name:
+        if self.in_percent:
             return f"{value:{sign}.1%}"
         size = abs(value)
         if not size < 10**5:  # infinite, undefined, or of a scale that is out of the question
@@ -253,6 +255,10 @@ def covered_shares(law: str, sums: Sums) -> Floats:
     return of.bins.below(sums[f"{of.ratio}s"], widths) / pixels
 
 
+def _covered_share(law: str, percent: int, sums: Sums) -> Floats:
+    return covered_shares(law, sums)[:, percent - 1]
+
+
 def auce_by(half_widths: Floats, sums: Sums) -> Floats:
     """Return AUCE of intervals of these (99,) half widths in sigmas: measured, of no law."""
     of = _OF[sums.candidate]
@@ -339,7 +345,7 @@ def _n_merci_at_distance(sums: Sums) -> Floats:
     return normalised(quantiles["ratios"], sigma, mae, max_error)
 
 
-# The entries: name, unit, which way is better, limits, how, label, meaning, source.
+# The entries.
 
 _EIGEN = "Eigen et al. 2014"
 _UHRIG = "Uhrig et al. 2017"
@@ -349,170 +355,184 @@ _MOUKARI = "Moukari et al. 2019"
 _GUSTAFSSON = "Gustafsson et al. 2020"
 _GNEITING = "Gneiting and Raftery 2007"
 _STATISTICS = {"abs_rel": ("abs_rel", ""), "rmse": ("rmse", METRES), "a1": ("1 - a1", "")}
-Row = tuple[Any, ...]
+_EDGES = [f"{edge:g}" for edge in DISTANCE.edges[1:-1]]
+_DISTANCES = (
+    f"under_{_EDGES[0]}m",
+    *(f"{low}_{high}m" for low, high in pairwise(_EDGES)),
+    f"over_{_EDGES[-1]}m",
+)
+
 
 # fmt: off
-_PIXELS: tuple[Row, ...] = (
-    ("pixels", "count", "", ANY, lambda sums: sums["pixels"], "pixels scored"),
-    ("scored_fraction", "", HIGHER, SHARE, _mean("pixels", "known_pixels"), "scored fraction",
-     "pixels scored / pixels with ground truth"),
-)
-_DEPTH: tuple[Row, ...] = (
-    ("mae", METRES, LOWER, NOT_NEGATIVE, _mean("error"), "MAE", "mean error"),
-    ("bias", METRES, 0.0, ANY, _mean("signed_error"), "bias",
-     "mean of prediction minus ground truth"),
-    ("abs_rel", "", LOWER, NOT_NEGATIVE, _mean("abs_rel"), "abs_rel",
-     "mean error / ground truth", _EIGEN),
-    ("sq_rel", METRES, LOWER, NOT_NEGATIVE, _mean("sq_rel"), "sq_rel",
-     "mean squared error / ground truth", _EIGEN),
-    ("rmse", METRES, LOWER, NOT_NEGATIVE, _root_mean("squared_error"), "rmse",
-     "root of the mean squared error", _EIGEN),
-    ("rmse_log", "", LOWER, NOT_NEGATIVE, _or_infinite(_root_mean("squared_log")), "rmse_log",
-     "rmse of the natural logarithm; infinite if a depth is not positive", _EIGEN),
-    ("silog", "", LOWER, NOT_NEGATIVE, _or_infinite(_deviation("log")), "silog",
-     "deviation of ln d - ln g, without KITTI's factor 100", _EIGEN),
-    ("imae", "1/km", LOWER, NOT_NEGATIVE, _or_infinite(_mean("inverse", factor=PER_KM)), "iMAE",
-     "mean error of the inverse depth", _UHRIG),
-    ("irmse", "1/km", LOWER, NOT_NEGATIVE,
-     _or_infinite(_root_mean("squared_inverse", factor=PER_KM)), "iRMSE",
-     "root of the mean squared error of the inverse depth", _UHRIG),
-    ("within_10_percent", "", HIGHER, SHARE, _mean("within_10_percent"), "within 10%",
-     "share of the pixels with an error of at most a tenth of the ground truth"),
-    *(
-        (name, "", HIGHER, SHARE, _mean(name), name,
-         f"share of the pixels within a factor of {factor} of the ground truth", _EIGEN)
-        for name, factor in {"a1": "1.25", "a2": "1.25^2", "a3": "1.25^3"}.items()
-    ),
-)
-_ORDER: tuple[Row, ...] = (
-    *(
-        (f"ause.{name}", _STATISTICS[name][1], LOWER, NOT_NEGATIVE, _per_image("ause", place),
-         f"AUSE {_STATISTICS[name][0]}",
-         "order: error above a perfect ranking's as uncertain pixels go", _POGGI)
-        for place, name in enumerate(POGGI.errors)
-    ),
-    *(
-        (f"aurg.{name}", _STATISTICS[name][1], HIGHER, ANY, _per_image("aurg", place),
-         f"AURG {_STATISTICS[name][0]}",
-         "order: gain over random removal, which has +1% itself", _POGGI)
-        for place, name in enumerate(POGGI.errors)
-    ),
-    ("aurc", METRES, LOWER, NOT_NEGATIVE, _per_image("aurc"), "AURC",
-     "order: mean error of the pixels kept, over all shares kept", _GEIFMAN),
-    ("spearman", "", HIGHER, (-1.0, 1.0), _spearman, "Spearman",
-     "order: rank correlation of sigma and error, over the images that have one"),
-)
-_MERCI: tuple[Row, ...] = (
-    ("n_merci", "", LOWER, ANY, partial(n_merci_at, ALPHA), "n-MeRCI",
-     "length of error bars that cover 95%: 0 is sigma = error, 1 a constant", _MOUKARI),
-    ("merci", METRES, LOWER, NOT_NEGATIVE,
-     lambda sums: rescaled_mean(ratio_quantile(sums, ALPHA), _mean_sigma(sums)), "MeRCI",
-     "mean length of error bars that cover 95%", _MOUKARI),
-)
-_ENCE: tuple[Row, ...] = (
-    ("ence", "", LOWER, NOT_NEGATIVE, _ence, "ENCE",
-     "size: mean of |claimed - found deviation| / claimed over ten groups by sigma",
-     "Levi et al. 2022"),
-)
-
-
-def _size_metrics(law: str) -> Iterator[Metric]:
-    rows: tuple[Row, ...] = (
-        ("auce", "", LOWER, SHARE,
-         lambda sums: area_of_miscoverage(covered_shares(law, sums)), "AUCE",
-         "size: mean gap between coverage and level", _GUSTAFSSON),
+def _size_metrics(law: str) -> tuple[Metric, ...]:
+    title = law.title()
+    metric = partial(Metric, is_size=True, law=law)
+    return (
+        metric(of_law("uncertainty.auce", law), better=LOWER, limits=SHARE,
+            compute=lambda sums: area_of_miscoverage(covered_shares(law, sums)),
+            label=f"AUCE ({title})", meaning="size: mean gap between coverage and level",
+            source=_GUSTAFSSON),
         *(
-            (f"coverage_{percent}", "", percent / 100, SHARE,
-             lambda sums, level=percent - 1: covered_shares(law, sums)[:, level],
-             f"coverage {percent}%", f"size: errors in the {percent}% interval")
+            metric(of_law(f"uncertainty.coverage_{percent}", law), better=percent / 100,
+                limits=SHARE, in_percent=True,
+                compute=partial(_covered_share, law, percent),
+                label=f"coverage {percent}% ({title})",
+                meaning=f"size: errors in the {percent}% interval")
             for percent in COVERAGE_LEVELS
         ),
-        ("nll", "nats", LOWER, ANY, partial(_nll, law), "NLL",
-         "size and order: negative log likelihood"),
-        ("crps", METRES, LOWER, NOT_NEGATIVE,
-         lambda sums: _scores(law, sums)[0] / sums["pixels"], "CRPS",
-         "size and order: the error of a certain claim", _GNEITING),
-        ("interval_score_95", METRES, LOWER, NOT_NEGATIVE,
-         lambda sums: mean_interval_score(
-             _half_width(law, sums), _scores(law, sums)[1] / sums["pixels"]),
-         "interval score 95%",
-         "size and order: width of the interval and 40 times the error beyond it", _GNEITING),
-        ("mpiw_95", METRES, "", NOT_NEGATIVE, lambda sums: 2 * _half_width(law, sums),
-         "interval width 95%", "mean; read it with the coverage"),
+        metric(of_law("uncertainty.nll", law), unit="nats", better=LOWER,
+            compute=partial(_nll, law), label=f"NLL ({title})",
+            meaning="size and order: negative log likelihood"),
+        metric(of_law("uncertainty.crps", law), unit=METRES, better=LOWER, limits=NOT_NEGATIVE,
+            compute=lambda sums: _scores(law, sums)[0] / sums["pixels"],
+            label=f"CRPS ({title})", meaning="size and order: the error of a certain claim",
+            source=_GNEITING),
+        metric(of_law("uncertainty.interval_score_95", law), unit=METRES, better=LOWER,
+            limits=NOT_NEGATIVE,
+            compute=lambda sums: mean_interval_score(
+                _half_width(law, sums), _scores(law, sums)[1] / sums["pixels"]
+            ),
+            label=f"interval score 95% ({title})",
+            meaning="size and order: width of the interval and 40 times the error beyond it",
+            source=_GNEITING),
+        metric(of_law("uncertainty.mpiw_95", law), unit=METRES, limits=NOT_NEGATIVE,
+            compute=lambda sums: 2 * _half_width(law, sums),
+            label=f"interval width 95% ({title})", meaning="mean; read it with the coverage"),
+        metric(f"{of_law('uncertainty.coverage_95', law)}_by_sigma", better=0.95, limits=SHARE,
+            in_percent=True, compute=partial(_coverage_by_sigma, law),
+            label=f"coverage 95% by sigma ({title})",
+            meaning="of ten groups of as many pixels, by ascending sigma",
+            groups=tuple(str(number) for number in range(1, SIGMA_GROUPS + 1))),
     )
-    for name, *row in rows:
-        row[4] = f"{row[4]} ({law.title()})"  # the label
-        yield from _entries("uncertainty.", [(of_law(name, law), *row)], is_size=True, law=law)
-    yield Metric(
-        f"{of_law('uncertainty.coverage_95', law)}_by_sigma", "", 0.95, SHARE,
-        partial(_coverage_by_sigma, law), f"coverage 95% by sigma ({law.title()})",
-        "of ten groups of as many pixels, by ascending sigma",
-        is_size=True, law=law, groups=tuple(str(number) for number in range(1, SIGMA_GROUPS + 1)),
-    )
-
-
-_BY_DISTANCE: tuple[Row, ...] = (
-    ("pixels", "count", "", ANY, lambda sums: sums["distance.pixels"], "pixels"),
-    ("bias", METRES, 0.0, ANY, _at_distance("signed_error"), "bias", "mean of d - g"),
-    ("mae", METRES, LOWER, NOT_NEGATIVE, _at_distance("error"), "MAE", "mean error"),
-    ("sigma", METRES, "", NOT_NEGATIVE, _at_distance("sigma"), "sigma", "mean"),
-    ("coverage_95", "", 0.95, SHARE, _at_distance("covered"), "coverage 95% (Gaussian)"),
-    ("coverage_95_laplace", "", 0.95, SHARE, _at_distance("covered_laplace"),
-     "coverage 95% (Laplace)"),
-    ("n_merci", "", LOWER, ANY, _n_merci_at_distance, "n-MeRCI", "over these pixels"),
-    ("repeatability", METRES, LOWER, NOT_NEGATIVE,
-     _root_mean("distance.squared_change", "distance.still_pixels", math.sqrt(0.5)),
-     "repeatability", "deviation of a pixel over frames of a camera that stands still"),
-)
-_FRAMES: tuple[Row, ...] = (
-    ("scale.scale", "", 1.0, NOT_NEGATIVE,
-     lambda sums: np.exp(sums["log_scale"] / sums["scales"]), "scale",
-     "geometric mean over the frames of the median of ground truth / depth"),
-    ("scale.scale_deviation", "", LOWER, NOT_NEGATIVE, _deviation("log_scale", "scales"),
-     "scale deviation", "deviation of the logarithm of the frames' scales"),
-    ("scale.scale_jump", "", LOWER, NOT_NEGATIVE, _mean("scale_jump", "scale_jumps"),
-     "scale jump", "mean change of that logarithm from frame to frame"),
-    ("scale.pixel_deviation", "", LOWER, NOT_NEGATIVE,
-     lambda sums: np.sqrt(sums["log_within_frame"] / (sums["pixels"] - sums["no_depth"])),
-     "pixel deviation", "deviation of ln d - ln g within a frame: what no scale could mend"),
-    ("unfamiliarity.frames", "count", "", ANY, lambda sums: sums["familiarities"],
-     "frames whose unfamiliarity is known"),
-    ("unfamiliarity.mean", "", LOWER, NOT_NEGATIVE, _mean("unfamiliarity", "familiarities"),
-     "unfamiliarity", "how unlike the training's the images are"),
-    ("unfamiliarity.max", "", LOWER, NOT_NEGATIVE,
-     lambda sums: np.where(sums["familiarities"] > 0, sums["max_unfamiliarity"], math.nan),
-     "highest unfamiliarity"),
-    ("unfamiliarity.fraction_above_1", "", LOWER, SHARE, _mean("unfamiliar", "familiarities"),
-     "unfamiliar frames", "share of the frames above 1, the limit of the training's own"),
-)
-# fmt: on
-
-
-def _entries(prefix: str, rows: Iterable[Row], **options: Any) -> Iterator[Metric]:
-    return (Metric(f"{prefix}{name}", *row, **options) for name, *row in rows)
-
-
-def _distance_metrics() -> Iterator[Metric]:
-    edges = [f"{edge:g}" for edge in DISTANCE.edges[1:-1]]
-    between = [f"{low}_{high}m" for low, high in pairwise(edges)]
-    groups = (f"under_{edges[0]}m", *between, f"over_{edges[-1]}m")
-    for row in _BY_DISTANCE:
-        law = {"coverage_95": "gaussian", "coverage_95_laplace": "laplace"}.get(row[0], "")
-        is_size = row[0] == "sigma" or law != ""
-        yield from _entries("by_distance.", [row], is_size=is_size, law=law, groups=groups)
 
 
 METRICS: tuple[Metric, ...] = (
-    *_entries("", _PIXELS),
-    *_entries("depth.", _DEPTH),
-    *_entries("uncertainty.", _ORDER, over="images"),
-    *_entries("uncertainty.", _MERCI),
+    Metric("pixels", unit="count", compute=lambda sums: sums["pixels"], label="pixels scored"),
+    Metric("scored_fraction", better=HIGHER, limits=SHARE,
+        compute=_mean("pixels", "known_pixels"), label="scored fraction",
+        meaning="pixels scored / pixels with ground truth"),
+    Metric("depth.mae", unit=METRES, better=LOWER, limits=NOT_NEGATIVE, compute=_mean("error"),
+        label="MAE", meaning="mean error"),
+    Metric("depth.bias", unit=METRES, better=0.0, compute=_mean("signed_error"), label="bias",
+        meaning="mean of prediction minus ground truth"),
+    Metric("depth.abs_rel", better=LOWER, limits=NOT_NEGATIVE, compute=_mean("abs_rel"),
+        label="abs_rel", meaning="mean error / ground truth", source=_EIGEN),
+    Metric("depth.sq_rel", unit=METRES, better=LOWER, limits=NOT_NEGATIVE,
+        compute=_mean("sq_rel"), label="sq_rel", meaning="mean squared error / ground truth",
+        source=_EIGEN),
+    Metric("depth.rmse", unit=METRES, better=LOWER, limits=NOT_NEGATIVE,
+        compute=_root_mean("squared_error"), label="rmse",
+        meaning="root of the mean squared error", source=_EIGEN),
+    Metric("depth.rmse_log", better=LOWER, limits=NOT_NEGATIVE,
+        compute=_or_infinite(_root_mean("squared_log")), label="rmse_log",
+        meaning="rmse of the natural logarithm; infinite if a depth is not positive",
+        source=_EIGEN),
+    Metric("depth.silog", better=LOWER, limits=NOT_NEGATIVE,
+        compute=_or_infinite(_deviation("log")), label="silog",
+        meaning="deviation of ln d - ln g, without KITTI's factor 100", source=_EIGEN),
+    Metric("depth.imae", unit="1/km", better=LOWER, limits=NOT_NEGATIVE,
+        compute=_or_infinite(_mean("inverse", factor=PER_KM)), label="iMAE",
+        meaning="mean error of the inverse depth", source=_UHRIG),
+    Metric("depth.irmse", unit="1/km", better=LOWER, limits=NOT_NEGATIVE,
+        compute=_or_infinite(_root_mean("squared_inverse", factor=PER_KM)), label="iRMSE",
+        meaning="root of the mean squared error of the inverse depth", source=_UHRIG),
+    Metric("depth.within_10_percent", better=HIGHER, limits=SHARE,
+        compute=_mean("within_10_percent"), label="within 10%",
+        meaning="share of the pixels with an error of at most a tenth of the ground truth"),
+    *(
+        Metric(f"depth.{name}", better=HIGHER, limits=SHARE, compute=_mean(name), label=name,
+            meaning=f"share of the pixels within a factor of {factor} of the ground truth",
+            source=_EIGEN)
+        for name, factor in {"a1": "1.25", "a2": "1.25^2", "a3": "1.25^3"}.items()
+    ),
+    *(
+        Metric(f"uncertainty.ause.{name}", unit=_STATISTICS[name][1], better=LOWER,
+            limits=NOT_NEGATIVE, compute=_per_image("ause", place),
+            label=f"AUSE {_STATISTICS[name][0]}",
+            meaning="order: error above a perfect ranking's as uncertain pixels go",
+            source=_POGGI, over="images")
+        for place, name in enumerate(POGGI.errors)
+    ),
+    *(
+        Metric(f"uncertainty.aurg.{name}", unit=_STATISTICS[name][1], better=HIGHER,
+            compute=_per_image("aurg", place), label=f"AURG {_STATISTICS[name][0]}",
+            meaning="order: gain over random removal, which has +1% itself", source=_POGGI,
+            over="images")
+        for place, name in enumerate(POGGI.errors)
+    ),
+    Metric("uncertainty.aurc", unit=METRES, better=LOWER, limits=NOT_NEGATIVE,
+        compute=_per_image("aurc"), label="AURC",
+        meaning="order: mean error of the pixels kept, over all shares kept", source=_GEIFMAN,
+        over="images"),
+    Metric("uncertainty.spearman", better=HIGHER, limits=(-1.0, 1.0), compute=_spearman,
+        label="Spearman",
+        meaning="order: rank correlation of sigma and error, over the images that have one",
+        over="images"),
+    Metric("uncertainty.n_merci", better=LOWER, compute=partial(n_merci_at, ALPHA),
+        label="n-MeRCI",
+        meaning="length of error bars that cover 95%: 0 is sigma = error, 1 a constant",
+        source=_MOUKARI),
+    Metric("uncertainty.merci", unit=METRES, better=LOWER, limits=NOT_NEGATIVE,
+        compute=lambda sums: rescaled_mean(ratio_quantile(sums, ALPHA), _mean_sigma(sums)),
+        label="MeRCI", meaning="mean length of error bars that cover 95%", source=_MOUKARI),
     *_size_metrics("gaussian"),
     *_size_metrics("laplace"),
-    *_entries("uncertainty.", _ENCE, is_size=True, has_baselines=False),
-    *_distance_metrics(),
-    *_entries("", _FRAMES, over="frames"),
+    Metric("uncertainty.ence", better=LOWER, limits=NOT_NEGATIVE, compute=_ence, label="ENCE",
+        meaning="size: mean of |claimed - found deviation| / claimed over ten groups by sigma",
+        source="Levi et al. 2022", is_size=True, has_baselines=False),
+    Metric("by_distance.pixels", unit="count", compute=lambda sums: sums["distance.pixels"],
+        label="pixels", groups=_DISTANCES),
+    Metric("by_distance.bias", unit=METRES, better=0.0, compute=_at_distance("signed_error"),
+        label="bias", meaning="mean of d - g", groups=_DISTANCES),
+    Metric("by_distance.mae", unit=METRES, better=LOWER, limits=NOT_NEGATIVE,
+        compute=_at_distance("error"), label="MAE", meaning="mean error", groups=_DISTANCES),
+    Metric("by_distance.sigma", unit=METRES, limits=NOT_NEGATIVE, compute=_at_distance("sigma"),
+        label="sigma", meaning="mean", groups=_DISTANCES, is_size=True),
+    Metric("by_distance.coverage_95", better=0.95, limits=SHARE, compute=_at_distance("covered"),
+        label="coverage 95% (Gaussian)", groups=_DISTANCES, is_size=True, law="gaussian",
+        in_percent=True),
+    Metric("by_distance.coverage_95_laplace", better=0.95, limits=SHARE,
+        compute=_at_distance("covered_laplace"), label="coverage 95% (Laplace)",
+        groups=_DISTANCES, is_size=True, law="laplace", in_percent=True),
+    Metric("by_distance.n_merci", better=LOWER, compute=_n_merci_at_distance, label="n-MeRCI",
+        meaning="over these pixels", groups=_DISTANCES),
+    Metric("by_distance.repeatability", unit=METRES, better=LOWER, limits=NOT_NEGATIVE,
+        compute=_root_mean("distance.squared_change", "distance.still_pixels", math.sqrt(0.5)),
+        label="repeatability",
+        meaning="deviation of a pixel over frames of a camera that stands still",
+        groups=_DISTANCES),
+    Metric("scale.scale", better=1.0, limits=NOT_NEGATIVE,
+        compute=lambda sums: np.exp(sums["log_scale"] / sums["scales"]), label="scale",
+        meaning="geometric mean over the frames of the median of ground truth / depth",
+        over="frames"),
+    Metric("scale.scale_deviation", better=LOWER, limits=NOT_NEGATIVE,
+        compute=_deviation("log_scale", "scales"), label="scale deviation",
+        meaning="deviation of the logarithm of the frames' scales", over="frames"),
+    Metric("scale.scale_jump", better=LOWER, limits=NOT_NEGATIVE,
+        compute=_mean("scale_jump", "scale_jumps"), label="scale jump",
+        meaning="mean change of that logarithm from frame to frame", over="frames"),
+    Metric("scale.pixel_deviation", better=LOWER, limits=NOT_NEGATIVE,
+        compute=lambda sums: np.sqrt(
+            sums["log_within_frame"] / (sums["pixels"] - sums["no_depth"])
+        ),
+        label="pixel deviation",
+        meaning="deviation of ln d - ln g within a frame: what no scale could mend",
+        over="frames"),
+    Metric("unfamiliarity.frames", unit="count", compute=lambda sums: sums["familiarities"],
+        label="frames whose unfamiliarity is known", over="frames"),
+    Metric("unfamiliarity.mean", better=LOWER, limits=NOT_NEGATIVE,
+        compute=_mean("unfamiliarity", "familiarities"), label="unfamiliarity",
+        meaning="how unlike the training's the images are", over="frames"),
+    Metric("unfamiliarity.max", better=LOWER, limits=NOT_NEGATIVE,
+        compute=lambda sums: np.where(
+            sums["familiarities"] > 0, sums["max_unfamiliarity"], math.nan
+        ),
+        label="highest unfamiliarity", over="frames"),
+    Metric("unfamiliarity.fraction_above_1", better=LOWER, limits=SHARE,
+        compute=_mean("unfamiliar", "familiarities"), label="unfamiliar frames",
+        meaning="share of the frames above 1, the limit of the training's own", over="frames"),
 )
+# fmt: on
 BY_NAME = {metric.name: metric for metric in METRICS}
 BY_VALUE = {name: metric for metric in METRICS for name in metric.names()}
 """The metric of each dotted name of a value."""

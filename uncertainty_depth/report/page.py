@@ -206,8 +206,8 @@ def title(metric: Metric) -> str:
 def note(metric: Metric) -> str:
     """Return what a metric means, and which value is better."""
     if isinstance(metric.better, float):
-        is_share = "coverage" in metric.name
-        text = f"best at {metric.better:.0%}" if is_share else f"best at {metric.better:g}"
+        best = f"{metric.better:.0%}" if metric.in_percent else f"{metric.better:g}"
+        text = f"best at {best}"
     else:
         text = f"{metric.better} is better" if metric.better else ""
     return "; ".join(part for part in (metric.meaning, text) if part)
