@@ -16,7 +16,7 @@ from itertools import product
 
 import numpy as np
 
-from uncertainty_depth.metrics.arrays import Floats
+from uncertainty_depth.array_types import Floats
 from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.metrics.registry import BY_NAME, Metric
 from uncertainty_depth.metrics.state import Sums, empty_block

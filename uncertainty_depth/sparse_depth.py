@@ -20,6 +20,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from uncertainty_depth.array_types import Floats
 from uncertainty_depth.errors import ConfigError, MessageError
 from uncertainty_depth.records import DepthPrediction
 
@@ -96,8 +97,6 @@ def check_sparse_depth(
             f"to {high:g} m; expected metres",
         )
 
-
-Floats = NDArray[np.float64]
 
 NEIGHBOURS = 4
 TREND = 0.3

@@ -15,8 +15,8 @@ from typing import Any
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
+from uncertainty_depth.array_types import Floats32
 from uncertainty_depth.calibration.sample import MAX_PIXELS, PIXELS_PER_FRAME
 from uncertainty_depth.config import CalibrationConfig
 from uncertainty_depth.errors import ModelError, SourceError
@@ -25,7 +25,6 @@ from uncertainty_depth.frames.source import EvenlySpread, Source
 from uncertainty_depth.metrics.depth import scorable
 from uncertainty_depth.records import Skipped
 
-Floats = NDArray[np.float32]
 WINDOWS = (1 / 64, 1 / 21, 1 / 7)
 """Widths of the square windows, as fractions of the image's."""
 FEATURES = 4 + 3 * len(WINDOWS)
@@ -52,12 +51,12 @@ class DepthHead:
         biases: of each layer, (outputs,).
     """
 
-    mean: Floats
-    deviation: Floats
-    weights: tuple[Floats, ...]
-    biases: tuple[Floats, ...]
+    mean: Floats32
+    deviation: Floats32
+    weights: tuple[Floats32, ...]
+    biases: tuple[Floats32, ...]
 
-    def __call__(self, depth_m: Floats) -> Floats:
+    def __call__(self, depth_m: Floats32) -> Floats32:
         """Return a depth image's sigma, (H, W) metres; NaN in pixels without positive depth.
 
         The log depth's error is assumed to be Laplace-distributed, with sigma^2 = 2 b^2 d^2.
@@ -91,7 +90,7 @@ class DepthHead:
             "weights": [*pairwise(LAYERS)],
             "biases": [(size,) for size in LAYERS[1:]],
         }
-        arrays: dict[str, list[Floats]] = {}
+        arrays: dict[str, list[Floats32]] = {}
         for name, expected in shapes.items():
             parts = values[name] if name in ("weights", "biases") else [values[name]]
             arrays[name] = [np.asarray(part, np.float32) for part in parts]
@@ -110,7 +109,7 @@ class DepthHead:
         )
 
 
-def features(depth_m: Floats) -> Floats:
+def features(depth_m: Floats32) -> Floats32:
     """Return each pixel's features, (H, W, F) float32, without NaN.
 
     Log depth, its difference to the image's median, row and column; and in each window the spread
@@ -136,7 +135,7 @@ def features(depth_m: Floats) -> Floats:
     return np.stack(maps, axis=-1).astype(np.float32, copy=False)
 
 
-def _means(values: Floats, size: int) -> Floats:
+def _means(values: Floats32, size: int) -> Floats32:
     return np.asarray(cv2.blur(values, (size, size), borderType=cv2.BORDER_REFLECT), np.float32)
 
 
@@ -155,8 +154,8 @@ def learn(sources: Sequence[Source], predict: Predict, config: CalibrationConfig
         SourceError: too few frames have both a depth and ground truth.
     """
     random = np.random.default_rng(0)
-    inputs: list[Floats] = []
-    errors: list[Floats] = []
+    inputs: list[Floats32] = []
+    errors: list[Floats32] = []
     for source in sources:
         for frame in Predicted(EvenlySpread(source, config.max_frames), predict):
             if isinstance(frame, Skipped):
@@ -183,7 +182,7 @@ def learn(sources: Sequence[Source], predict: Predict, config: CalibrationConfig
     )
 
 
-def _fit(inputs: Floats, errors: Floats) -> DepthHead:
+def _fit(inputs: Floats32, errors: Floats32) -> DepthHead:
     import torch
     from torch import nn
 

@@ -20,8 +20,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from uncertainty_depth.array_types import Floats
 from uncertainty_depth.calibration.sigma_map import IDENTITY, SigmaMap, affine, flat
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.metrics.calibration import (
@@ -32,7 +32,6 @@ from uncertainty_depth.metrics.calibration import (
 )
 from uncertainty_depth.metrics.merci import at_shares, error_ratio
 
-Floats = NDArray[np.float64]
 Size = Callable[[Floats, Floats, str], float]
 GROUPS = 64
 """Groups of pixels with like sigma that a shape is fitted to: most knots of a map, ends aside."""

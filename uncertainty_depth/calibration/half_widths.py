@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from uncertainty_depth.array_types import Floats
 from uncertainty_depth.errors import ModelError
 from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS, HALF_WIDTHS
 from uncertainty_depth.metrics.merci import at_shares, error_ratio
@@ -98,7 +99,6 @@ def from_record(record: Mapping[str, Any]) -> HalfWidths | None:
         raise ModelError(f"calibration has {KEY} = {values!r}; expected numbers") from error
 
 
-Floats = NDArray[np.float64]
 PIXELS = 0.9
 """Fraction of a frame's pixels to be covered, 1 - beta."""
 FRAMES = 0.9

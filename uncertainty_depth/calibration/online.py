@@ -27,8 +27,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from uncertainty_depth.array_types import Floats
 from uncertainty_depth.config.nodes import OnlineEstimateConfig
-from uncertainty_depth.metrics.arrays import Floats, neighbour_correlation
+from uncertainty_depth.metrics.arrays import neighbour_correlation
 from uncertainty_depth.metrics.calibration import GAUSSIAN
 from uncertainty_depth.metrics.merci import error_ratio, order_number
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from uncertainty_depth.array_types import Floats32
 from uncertainty_depth.config.prediction import PredictionConfig
 from uncertainty_depth.errors import MessageError, SourceError
 from uncertainty_depth.frames.map_assembly import ReportImage, fitted
@@ -17,7 +17,6 @@ from uncertainty_depth.images import read_pixels
 from uncertainty_depth.messages.depth_images import UNMATCHED_REASONS, as_ground_truth, check_sizes
 from uncertainty_depth.records import Frame, RecordedMaps
 
-Floats = NDArray[np.float32]
 DEPTH = "depth"
 CONFIDENCE = "confidence"
 GROUND_TRUTH = "ground_truth"
@@ -134,7 +133,7 @@ def _files(folder: Path, suffixes: tuple[str, ...] = MAP_SUFFIXES) -> dict[str, 
     return files
 
 
-def _read(path: Path, per_metre: float | None) -> Floats:
+def _read(path: Path, per_metre: float | None) -> Floats32:
     """Return the (H, W) map of a file.
 
     Args:

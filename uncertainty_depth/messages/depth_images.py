@@ -16,6 +16,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from uncertainty_depth.array_types import Floats32
 from uncertainty_depth.config.prediction import PredictionConfig
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.geometry.resampling import pixel_at_centre
@@ -212,14 +213,13 @@ def _decompressed(message: Any) -> NDArray[np.float32]:
     return np.where(values == 0, np.float32(np.nan), depth_m)
 
 
-Floats = NDArray[np.float32]
 UNMATCHED_REASONS = ("depth_without_uncertainty", "uncertainty_without_depth")
 """What a depth image without its confidence is counted under, and the reverse."""
 
 
 def decode_maps(
     depth: Any, confidence: Any | None, config: PredictionConfig
-) -> tuple[Floats, Floats]:
+) -> tuple[Floats32, Floats32]:
     """Return depth and confidence, (H, W) each, decoded by their types.
 
     16UC1 depth and sigma are millimetres (REP 118); other values are not changed.
@@ -242,7 +242,7 @@ def decode_maps(
     return depth_map, confidence_map
 
 
-def check_sizes(depth: Floats, confidence: Floats) -> None:
+def check_sizes(depth: Floats32, confidence: Floats32) -> None:
     """Raise `MessageError` "uncertainty_wrong_size" unless both maps have the same size."""
     if confidence.shape != depth.shape:
         raise MessageError(

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Floats = NDArray[np.float64]
+from uncertainty_depth.array_types import Floats
+
 Integers = NDArray[np.int64]
 
 

@@ -14,7 +14,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.metrics.arrays import Floats, Integers, clipped
+from uncertainty_depth.array_types import Floats
+from uncertainty_depth.metrics.arrays import Integers, clipped
 
 MANTISSA_BITS = 52
 EXPONENT_OFFSET = 1023

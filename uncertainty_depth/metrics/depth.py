@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from uncertainty_depth.array_types import Floats
 from uncertainty_depth.metrics import checks
-from uncertainty_depth.metrics.arrays import Floats
 
 DEPTH_ERRORS = (
     "mae",

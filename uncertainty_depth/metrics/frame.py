@@ -10,8 +10,8 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from uncertainty_depth.array_types import Floats
 from uncertainty_depth.metrics.arrays import (
-    Floats,
     Integers,
     as_floats,
     average_ranks,

@@ -13,8 +13,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from uncertainty_depth.array_types import Floats
 from uncertainty_depth.metrics import checks
-from uncertainty_depth.metrics.arrays import Floats, order_statistic
+from uncertainty_depth.metrics.arrays import order_statistic
 
 ROUNDING = 1e-12
 """A largest error this close to the mean error, relatively, is equal to it: means are rounded."""

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from uncertainty_depth.array_types import Floats
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.interrupt import held_interrupt
 from uncertainty_depth.metrics import checks, registry
-from uncertainty_depth.metrics.arrays import Floats
 from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS
 from uncertainty_depth.metrics.frame import ScoredPixels, frame_block
 from uncertainty_depth.metrics.registry import BY_NAME, METRICS, covered_shares

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from uncertainty_depth.array_types import Floats
 from uncertainty_depth.errors import MessageError
 
-Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Line = tuple[float, float]
 MIN_POINTS = 30

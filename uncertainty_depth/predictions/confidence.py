@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from uncertainty_depth.array_types import Floats32
 from uncertainty_depth.calibration.fit import (
     NO_CONFIDENCE,
     RECORDED_RANK,
@@ -25,7 +26,6 @@ from uncertainty_depth.errors import MessageError
 from uncertainty_depth.metrics import sparsification
 from uncertainty_depth.records import DepthPrediction
 
-Floats = NDArray[np.float32]
 NONE = "none"
 """Type of a depth without a confidence, whose uncertainty is 1 everywhere."""
 MIN_RANK = 2.0**-12
@@ -48,7 +48,7 @@ class ConfidenceType:
     has_unit: bool
     minimum: float
     maximum: float
-    uncertainty: Callable[[Floats, Floats], NDArray[Any]]
+    uncertainty: Callable[[Floats32, Floats32], NDArray[Any]]
 
     @property
     def uncertainty_kind(self) -> Uncertainty:
@@ -57,7 +57,7 @@ class ConfidenceType:
             return NO_CONFIDENCE
         return RECORDED_SIGMA if self.has_unit else RECORDED_RANK
 
-    def read(self, values: Floats, depth: Floats) -> Floats:
+    def read(self, values: Floats32, depth: Floats32) -> Floats32:
         """Return the uncertainty, (H, W) float32, NaN for values that are not finite.
 
         Args:
@@ -171,7 +171,7 @@ class ConfidenceWatch:
         self._above_depth = 0
         self._ause: list[tuple[float, float]] = []
 
-    def add_values(self, depth: Floats, confidence: Floats) -> None:
+    def add_values(self, depth: Floats32, confidence: Floats32) -> None:
         """Add the (H, W) maps of a frame as they were recorded."""
         known = np.isfinite(depth) & np.isfinite(confidence)
         values = confidence[known]
@@ -183,7 +183,7 @@ class ConfidenceWatch:
             self._above_depth += int((values > depth[known]).sum())
 
     def add_errors(
-        self, prediction: DepthPrediction, uncertainty: Floats, ground_truth_m: Floats
+        self, prediction: DepthPrediction, uncertainty: Floats32, ground_truth_m: Floats32
     ) -> None:
         """Add how the (H, W) uncertainty of a frame ranks the errors, both ways."""
         if not self._ranks:

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from uncertainty_depth.array_types import Floats32
 from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION, HalfWidths
 from uncertainty_depth.config import MAX_DEPTH_M, DepthLimitsConfig
 from uncertainty_depth.config.prediction import SOURCE, PredictionConfig
@@ -23,7 +24,6 @@ from uncertainty_depth.records import DepthPrediction, Frame, RecordedMaps, Skip
 NO_LIMITS = DepthLimitsConfig(min_depth=0.0, max_depth=MAX_DEPTH_M)
 MAX_POINTS_PER_FRAME = 2000
 """Of a frame, evenly spaced, for the alignment of a whole source."""
-Floats = NDArray[np.float32]
 Points = NDArray[np.float64]
 
 
@@ -98,7 +98,7 @@ class Interpreter:
             self._watch.add_errors(prediction, uncertainty, truth_m)
         return prediction
 
-    def metric(self, depth: Floats, confidence: Floats) -> DepthPrediction:
+    def metric(self, depth: Floats32, confidence: Floats32) -> DepthPrediction:
         """Return depth and sigma, metres, when there is no ground truth to align to.
 
         Both are NaN if either has no value.
@@ -120,7 +120,7 @@ class Interpreter:
         return DepthPrediction(depth_m, sigma_m)
 
     def _aligned(
-        self, depth: Floats, uncertainty: Floats, alignment: Alignment
+        self, depth: Floats32, uncertainty: Floats32, alignment: Alignment
     ) -> DepthPrediction:
         depth_m, sigma = alignment.depth_and_sigma(depth, uncertainty, self._limits.max_depth)
         if not self._type.has_unit:
@@ -131,7 +131,7 @@ class Interpreter:
             sigma = self.sigma_map.sigma_map(sigma, depth_m).astype(np.float32, copy=False)
         return DepthPrediction(depth_m, sigma, aligned_by=alignment.depth_scale)
 
-    def points(self, depth: Floats, ground_truth_m: Floats) -> tuple[Points, Points]:
+    def points(self, depth: Floats32, ground_truth_m: Floats32) -> tuple[Points, Points]:
         """Return prediction and ground truth, (N,), in pixels that have both and can be aligned.
 
         Args:

@@ -19,7 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.metrics.arrays import Floats, autocorrelations, neighbour_correlation
+from uncertainty_depth.array_types import Floats
+from uncertainty_depth.metrics.arrays import autocorrelations, neighbour_correlation
 from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.metrics.registry import ANY, METRICS, Metric
 from uncertainty_depth.metrics.state import BLOCK, EXTREMES, Sums

@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from uncertainty_depth import atomic, strict
+from uncertainty_depth.array_types import Floats
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.figure_bytes import encoded
 from uncertainty_depth.metrics.calibration import of_law
@@ -44,7 +44,6 @@ from uncertainty_depth.report.page import (
 from uncertainty_depth.report.plots import ERROR_LABELS, LOG_STEPS, PLOT_DPI, distances, one_plot
 from uncertainty_depth.report.saved_state import SavedReport, check_same_config
 
-Floats = NDArray[np.float64]
 Frame = tuple[int, int]
 """Stamp, nanoseconds, and how many frames with this stamp came before."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.metrics.arrays import Floats
+from uncertainty_depth.array_types import Floats
 from uncertainty_depth.metrics.calibration import (
     DISTRIBUTIONS,
     NORMAL_LIMIT,
@@ -30,6 +30,7 @@ from uncertainty_depth.metrics.registry import (
     COVERAGE_LEVELS,
     NOT_NEGATIVE,
     SHARE,
+    Compute,
     Metric,
     auce_by,
     ratio_quantile,
@@ -315,9 +316,6 @@ def _check(
 ) -> Check:
     between = (difference.low, difference.high) if difference else None
     return Check(name, color, text, interval.value, (interval.low, interval.high), between)
-
-
-Compute = Callable[[Sums], Floats]
 
 
 def bounded_rmse_log(sums: Sums) -> Floats:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.metrics.arrays import Floats
+from uncertainty_depth.array_types import Floats
 from uncertainty_depth.metrics.frame import ScoredPixels
 from uncertainty_depth.metrics.state import BLOCK_CELLS, DISTANCE
 from uncertainty_depth.records import Frame
