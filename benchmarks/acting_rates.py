@@ -11,8 +11,7 @@ from itertools import islice
 
 import numpy as np
 
-from uncertainty_depth.config import PredictorConfig, SourceConfig
-from uncertainty_depth.config.prediction import GatingConfig
+from uncertainty_depth.config import GatingConfig, PredictorConfig, SourceConfig
 from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.gating import confident_pixels, lower_bound, upper_bound
 from uncertainty_depth.inference.predictor import Predictor

@@ -18,8 +18,7 @@ from experiments.completion_models import (
 )
 from experiments.completion_sets import MAX_DEPTH_M, MIN_DEPTH_M
 from experiments.data_folders import KITTI, NYU, first_frames, spread_frames
-from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.config.prediction import HeldOutConfig
+from uncertainty_depth.config import HeldOutConfig, SourceConfig
 from uncertainty_depth.frames.held_out import split, unit_hashes
 from uncertainty_depth.frames.source import Source, open_source
 from uncertainty_depth.geometry.camera import project

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.config.prediction import GatingConfig
+from uncertainty_depth.config import GatingConfig
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.point_cloud import organised_points, positions, selected
 

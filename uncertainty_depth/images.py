@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Union
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.config.choices import MAX_PIXELS
+from uncertainty_depth.config import MAX_PIXELS
 from uncertainty_depth.errors import MessageError, SourceError
 
 if TYPE_CHECKING:

@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from uncertainty_depth.config import ColorConfig, EvaluationConfig, PredictorConfig, SourceConfig
-from uncertainty_depth.config.prediction import (
+from uncertainty_depth.config import (
+    ColorConfig,
     DepthScaleConfig,
+    EvaluationConfig,
     HeldOutConfig,
     PredictionConfig,
     PredictionTopics,
+    PredictorConfig,
+    SourceConfig,
 )
 from uncertainty_depth.errors import ConfigError, warn
 from uncertainty_depth.frames.geometry_check import FITS, GeometryCheck

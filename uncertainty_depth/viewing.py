@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.config import ColorConfig
-from uncertainty_depth.config.prediction import GatingConfig
+from uncertainty_depth.config import ColorConfig, GatingConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.extras import missing
 from uncertainty_depth.gating import SigmaProducts

@@ -23,9 +23,8 @@ from uncertainty_depth.calibration.depth_scale import (
     frame_log_scale,
 )
 from uncertainty_depth.calibration.online_loop import AsPublished, Estimator
-from uncertainty_depth.config import PredictorConfig
+from uncertainty_depth.config import DepthScaleConfig, PredictorConfig
 from uncertainty_depth.config.nodes import OnlineCorrectionConfig
-from uncertainty_depth.config.prediction import DepthScaleConfig
 from uncertainty_depth.records import DepthPrediction, Frame
 from uncertainty_depth.scoring import ScoringJob, score
 

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from uncertainty_depth.config.prediction import HeldOutConfig
+from uncertainty_depth.config import HeldOutConfig
 from uncertainty_depth.errors import ConfigError, MessageError
 from uncertainty_depth.frames.held_out import (
     check_scorable,

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from uncertainty_depth.config.prediction import GatingConfig
+from uncertainty_depth.config import GatingConfig
 from uncertainty_depth.gating import SigmaProducts, confident_pixels, lower_bound
 from uncertainty_depth.geometry.camera import Camera
 

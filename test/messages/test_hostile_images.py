@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from uncertainty_depth.config.choices import MAX_PIXELS
+from uncertainty_depth.config import MAX_PIXELS
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.messages import compressed
 from uncertainty_depth.messages.compressed import JPEG_MAGIC, PNG_MAGIC, image_size

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from uncertainty_depth.config.prediction import CONFIDENCE_TYPES, PredictionConfig
+from uncertainty_depth.config import CONFIDENCE_TYPES, PredictionConfig
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.predictions.confidence import TYPES, without_size
 from uncertainty_depth.predictions.interpreter import Interpreter

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from uncertainty_depth.cli.main import main
-from uncertainty_depth.config.prediction import PredictionConfig
+from uncertainty_depth.config import PredictionConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.predictions.interpreter import Interpreter
 from uncertainty_depth.predictions.saved_map import read_map

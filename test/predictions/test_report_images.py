@@ -10,8 +10,12 @@ import numpy as np
 import pytest
 
 from uncertainty_depth.cli.main import main
-from uncertainty_depth.config import EvaluationConfig, SourceConfig
-from uncertainty_depth.config.prediction import PredictionConfig, PredictionTopics
+from uncertainty_depth.config import (
+    EvaluationConfig,
+    PredictionConfig,
+    PredictionTopics,
+    SourceConfig,
+)
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.frames.predicted import Predicted

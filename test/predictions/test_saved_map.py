@@ -11,8 +11,7 @@ import pytest
 from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION
 from uncertainty_depth.calibration.sigma_map import SigmaMap
 from uncertainty_depth.cli.main import main
-from uncertainty_depth.config import EvaluationConfig
-from uncertainty_depth.config.prediction import PredictionConfig
+from uncertainty_depth.config import EvaluationConfig, PredictionConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.predictions.interpreter import Interpreter
 from uncertainty_depth.predictions.saved_map import SavedMap, read_map

@@ -17,9 +17,8 @@ from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from std_msgs.msg import String
 
 from test.ros.conftest import POSE, FakePredictor, red
-from uncertainty_depth.config import ProjectionConfig
+from uncertainty_depth.config import HeldOutConfig, ProjectionConfig
 from uncertainty_depth.config.nodes import EvaluatorNodeConfig
-from uncertainty_depth.config.prediction import HeldOutConfig
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.frames.transforms import FixedExtrinsics
 from uncertainty_depth.ros.live_scores import LiveScores, Scored

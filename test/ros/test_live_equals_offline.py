@@ -10,9 +10,14 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
-from uncertainty_depth.config import EvaluationConfig, ProjectionConfig, SourceConfig
+from uncertainty_depth.config import (
+    EvaluationConfig,
+    PredictionConfig,
+    PredictionTopics,
+    ProjectionConfig,
+    SourceConfig,
+)
 from uncertainty_depth.config.nodes import EvaluatorNodeConfig
-from uncertainty_depth.config.prediction import PredictionConfig, PredictionTopics
 from uncertainty_depth.frames.predicted import Predicted
 from uncertainty_depth.frames.recording import Recording
 from uncertainty_depth.frames.source import open_source

@@ -14,9 +14,8 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 
 from uncertainty_depth.calibration.correction_in_force import InForce
-from uncertainty_depth.config import ProjectionConfig
+from uncertainty_depth.config import HeldOutConfig, ProjectionConfig
 from uncertainty_depth.config.nodes import EvaluatorNodeConfig
-from uncertainty_depth.config.prediction import HeldOutConfig
 from uncertainty_depth.frames.transforms import FixedExtrinsics
 from uncertainty_depth.geometry.camera import ground_truth_from_cloud
 from uncertainty_depth.geometry.rectification import Rectifier

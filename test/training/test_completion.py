@@ -13,8 +13,7 @@ import pytest
 import torch
 
 from uncertainty_depth.cli.main import main
-from uncertainty_depth.config import PredictorConfig
-from uncertainty_depth.config.prediction import HeldOutConfig
+from uncertainty_depth.config import HeldOutConfig, PredictorConfig
 from uncertainty_depth.errors import ConfigError, MessageError
 from uncertainty_depth.frames.held_out import for_model
 from uncertainty_depth.frames.predicted import predicted

@@ -16,20 +16,18 @@ from uncertainty_depth.config import (
     UNTRAINED_METHODS,
     CalibrationConfig,
     ColorConfig,
+    DepthScaleConfig,
     EvaluationConfig,
+    HeldOutConfig,
     NetworkConfig,
     PlayerConfig,
+    PredictionConfig,
+    PredictionTopics,
     PredictorConfig,
     RawPredictorConfig,
     RequirementConfig,
     SourceConfig,
     TrainingConfig,
-)
-from uncertainty_depth.config.prediction import (
-    DepthScaleConfig,
-    HeldOutConfig,
-    PredictionConfig,
-    PredictionTopics,
 )
 from uncertainty_depth.options import add_arguments, flag_of
 

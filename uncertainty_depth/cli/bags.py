@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.config import PlayerConfig, SourceConfig
-from uncertainty_depth.config.prediction import PredictionTopics
+from uncertainty_depth.config import PlayerConfig, PredictionTopics, SourceConfig
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.model_location import is_hugging_face, model_path
 from uncertainty_depth.options import from_arguments

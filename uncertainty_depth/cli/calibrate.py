@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING
 from uncertainty_depth import __version__, atomic
 from uncertainty_depth.config import (
     CalibrationConfig,
+    HeldOutConfig,
+    PredictionConfig,
+    PredictionTopics,
     PredictorConfig,
     SourceConfig,
 )
-from uncertainty_depth.config.prediction import HeldOutConfig, PredictionConfig, PredictionTopics
 from uncertainty_depth.errors import ConfigError, warn
 from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.model_location import check_location, is_hugging_face, model_path

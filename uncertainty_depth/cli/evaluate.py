@@ -21,16 +21,14 @@ from tqdm import tqdm
 from uncertainty_depth import atomic
 from uncertainty_depth.config import (
     ColorConfig,
-    EvaluationConfig,
-    PredictorConfig,
-    RequirementConfig,
-    SourceConfig,
-)
-from uncertainty_depth.config.prediction import (
     DepthScaleConfig,
+    EvaluationConfig,
     HeldOutConfig,
     PredictionConfig,
     PredictionTopics,
+    PredictorConfig,
+    RequirementConfig,
+    SourceConfig,
 )
 from uncertainty_depth.errors import ConfigError, RequirementError, SourceError, warn
 from uncertainty_depth.interrupt import Interrupt, deferred_interrupt

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uncertainty_depth.cli.calibrate import learn_sigma
-from uncertainty_depth.config import NetworkConfig, SourceConfig, TrainingConfig
-from uncertainty_depth.config.prediction import PredictionTopics
+from uncertainty_depth.config import NetworkConfig, PredictionTopics, SourceConfig, TrainingConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.model_location import from_hub, is_hugging_face
 from uncertainty_depth.options import from_arguments

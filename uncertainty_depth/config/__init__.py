@@ -2,34 +2,36 @@
 """All options of the package: frozen dataclasses that hold the only defaults.
 
 The command line, YAML files, ROS parameters and launch arguments are all made from them (see
-`options`), so an option has one name, one default, one range and one line of help. Those of the
-nodes are in `config.nodes`.
+`options`), so an option has one name, one default, one range and one line of help. Import them
+from here, those of the nodes from `config.nodes`.
 """
 
 from uncertainty_depth.config.choices import (
-    DEVICES,
     DISTORTED_IMAGES,
-    ENGINES,
     HEADS,
     MAX_COUNT,
     MAX_DEPTH_M,
-    MAX_DURATION_S,
+    MAX_PIXELS,
     MAX_SEED,
-    METHOD_ALIASES,
     METHODS,
-    PRECISIONS,
     TRAINED_METHODS,
     UNTRAINED_METHODS,
 )
 from uncertainty_depth.config.prediction import (
+    CONFIDENCE_TYPES,
+    SOURCE,
     ColorConfig,
+    DepthScaleConfig,
+    GatingConfig,
+    HeldOutConfig,
     OutputConfig,
+    PredictionConfig,
+    PredictionTopics,
     PredictorConfig,
     RawPredictorConfig,
 )
 from uncertainty_depth.config.sources import (
     CalibrationConfig,
-    CameraConfig,
     DepthLimitsConfig,
     EvaluationConfig,
     LidarConfig,
@@ -41,28 +43,30 @@ from uncertainty_depth.config.sources import (
 from uncertainty_depth.config.training import NetworkConfig, TrainingConfig
 
 __all__ = [
-    "DEVICES",
+    "CONFIDENCE_TYPES",
     "DISTORTED_IMAGES",
-    "ENGINES",
     "HEADS",
     "MAX_COUNT",
     "MAX_DEPTH_M",
-    "MAX_DURATION_S",
+    "MAX_PIXELS",
     "MAX_SEED",
     "METHODS",
-    "METHOD_ALIASES",
-    "PRECISIONS",
+    "SOURCE",
     "TRAINED_METHODS",
     "UNTRAINED_METHODS",
     "CalibrationConfig",
-    "CameraConfig",
     "ColorConfig",
     "DepthLimitsConfig",
+    "DepthScaleConfig",
     "EvaluationConfig",
+    "GatingConfig",
+    "HeldOutConfig",
     "LidarConfig",
     "NetworkConfig",
     "OutputConfig",
     "PlayerConfig",
+    "PredictionConfig",
+    "PredictionTopics",
     "PredictorConfig",
     "ProjectionConfig",
     "RawPredictorConfig",

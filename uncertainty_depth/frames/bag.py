@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.config.prediction import PredictionConfig, PredictionTopics
+from uncertainty_depth.config import PredictionConfig, PredictionTopics, SourceConfig
 from uncertainty_depth.errors import MessageError, SourceError
 from uncertainty_depth.frames.assembly import Assembly, ImageAssembly, IsWanted
 from uncertainty_depth.frames.cameras import Cameras

@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.config.prediction import HeldOutConfig
+from uncertainty_depth.config import HeldOutConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.frames.source import Mapped, Source
 from uncertainty_depth.records import Frame, Skipped

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.config.choices import MAX_PIXELS
+from uncertainty_depth.config import MAX_PIXELS, SourceConfig
 from uncertainty_depth.errors import MessageError, SourceError
 from uncertainty_depth.frames.source import FileSource
 from uncertainty_depth.geometry.camera import Camera, Distortion, ground_truth_from_cloud

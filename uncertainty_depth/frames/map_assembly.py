@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.config.prediction import PredictionConfig
+from uncertainty_depth.config import PredictionConfig
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.frames.assembly import Assembly
 from uncertainty_depth.frames.pairing import ExactPairs, Outcome, Unmatched

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from uncertainty_depth.array_types import Floats32
-from uncertainty_depth.config.prediction import PredictionConfig
+from uncertainty_depth.config import PredictionConfig
 from uncertainty_depth.errors import MessageError, SourceError
 from uncertainty_depth.frames.map_assembly import ReportImage, fitted
 from uncertainty_depth.frames.source import FileSource, folder_and_options, per_metre

@@ -11,8 +11,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.config.prediction import PredictionConfig, PredictionTopics
+from uncertainty_depth.config import PredictionConfig, PredictionTopics, SourceConfig
 from uncertainty_depth.errors import ConfigError, MessageError, SourceError
 from uncertainty_depth.records import UNWANTED, Frame, Skipped
 

@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
-from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.config.prediction import PredictionTopics
+from uncertainty_depth.config import PredictionTopics, SourceConfig
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.frames.recording import Topic
 from uncertainty_depth.geometry.transforms import POSE_NUMBERS

@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.config.choices import MAX_PIXELS
+from uncertainty_depth.config import MAX_PIXELS
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.messages.decoding import check_pixels
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from uncertainty_depth.config.choices import MAX_PIXELS
+from uncertainty_depth.config import MAX_PIXELS
 from uncertainty_depth.errors import MessageError
 
 SECOND_NS = 1_000_000_000

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.array_types import Floats32
-from uncertainty_depth.config.prediction import PredictionConfig
+from uncertainty_depth.config import PredictionConfig
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.geometry.resampling import pixel_at_centre
 from uncertainty_depth.messages.compressed import decode_compressed

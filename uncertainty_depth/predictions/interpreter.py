@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.array_types import Floats32
 from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION, HalfWidths
-from uncertainty_depth.config import MAX_DEPTH_M, DepthLimitsConfig
-from uncertainty_depth.config.prediction import SOURCE, PredictionConfig
+from uncertainty_depth.config import MAX_DEPTH_M, SOURCE, DepthLimitsConfig, PredictionConfig
 from uncertainty_depth.errors import ConfigError, MessageError, SourceError
 from uncertainty_depth.frames.predicted import DepthPredictor
 from uncertainty_depth.metrics.depth import scorable

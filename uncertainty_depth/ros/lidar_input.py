@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from sensor_msgs.msg import PointCloud2
 from std_msgs.msg import Header
 
+from uncertainty_depth.config import HeldOutConfig
 from uncertainty_depth.config.nodes import DepthNodeConfig
-from uncertainty_depth.config.prediction import HeldOutConfig
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.frames.held_out import held_out
 from uncertainty_depth.frames.transforms import Extrinsics, Viewpoint

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from uncertainty_depth.calibration.correction_in_force import DepthScales
+from uncertainty_depth.config import HeldOutConfig, PredictionConfig
 from uncertainty_depth.config.nodes import MAX_LIDARS, EvaluatorNodeConfig
-from uncertainty_depth.config.prediction import HeldOutConfig, PredictionConfig
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.frames.cameras import Cameras
 from uncertainty_depth.frames.geometry_check import GeometryCheck

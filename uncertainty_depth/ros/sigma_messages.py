@@ -18,8 +18,7 @@ from uncertainty_depth.calibration.correction_in_force import (
 from uncertainty_depth.calibration.depth_scale import DepthScale
 from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION, HalfWidths
 from uncertainty_depth.calibration.online import OnlineEstimate
-from uncertainty_depth.config.choices import MAX_COUNT
-from uncertainty_depth.config.prediction import HeldOutConfig
+from uncertainty_depth.config import MAX_COUNT, HeldOutConfig
 from uncertainty_depth.errors import ConfigError, MessageError
 from uncertainty_depth.options import from_mapping
 from uncertainty_depth.records import SampleRange

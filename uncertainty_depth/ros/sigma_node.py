@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from sensor_msgs.msg import CameraInfo, Image
 
+from uncertainty_depth.config import PredictionConfig
 from uncertainty_depth.config.nodes import SigmaNodeConfig
-from uncertainty_depth.config.prediction import PredictionConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.frames.pairing import ExactPairs
 from uncertainty_depth.messages.decoding import stamp_ns
