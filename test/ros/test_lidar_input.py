@@ -21,7 +21,7 @@ from uncertainty_depth.config import HeldOutConfig, ProjectionConfig
 from uncertainty_depth.config.nodes import EvaluatorNodeConfig
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.frames.transforms import FixedExtrinsics
-from uncertainty_depth.ros.live_scores import LiveScores, Scored
+from uncertainty_depth.ros.live_scores import LiveFrame, LiveScores
 from uncertainty_depth.ros.sigma_messages import held_out_rule
 from uncertainty_depth.sparse_depth import SparseInput
 
@@ -113,8 +113,8 @@ def test_what_is_held_out_is_not_given_and_the_evaluator_is_told(graph, start, m
     }
     for topic, message in messages.items():
         results = list(live.add(topic, message))
-    assert isinstance(results[0], Scored)
-    is_scored = np.isfinite(results[0].frame.ground_truth_m)
+    assert isinstance(results[0], LiveFrame)
+    is_scored = np.isfinite(results[0].ground_truth_m)
     assert given.any()
     assert is_scored.any()
     assert not (given & is_scored).any()

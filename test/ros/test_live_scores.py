@@ -26,7 +26,7 @@ from uncertainty_depth.records import Frame, SampleRange
 from uncertainty_depth.report import report, saved_state
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.verdict import judge
-from uncertainty_depth.ros.live_scores import MAX_LATE, LiveScores, Scored
+from uncertainty_depth.ros.live_scores import MAX_LATE, LiveFrame, LiveScores
 from uncertainty_depth.ros.messages import points_message
 from uncertainty_depth.ros.sigma_messages import PredictionInfo, info_values, read_info
 
@@ -106,9 +106,9 @@ def test_a_frame_is_scored_once_its_cloud_has_come(make):
     robot = Robot(make)
     assert robot.predict(100) == []
     (scored,) = robot.scan(100)
-    assert isinstance(scored, Scored)
+    assert isinstance(scored, LiveFrame)
     assert scored.metrics["depth.mae"] > 0
-    truth_m = scored.frame.ground_truth_m
+    truth_m = scored.ground_truth_m
     known = np.isfinite(truth_m)
     assert 50 < known.sum() <= 400
     np.testing.assert_array_equal(truth_m[known], 4.0)
@@ -218,7 +218,7 @@ def test_a_faulty_message_is_a_counted_frame_and_costs_no_other(make, reason):
     robot.predict(300)
     robot.scan(300)
     assert robot.finish() == {"read": 2, "evaluated": 1, "skipped": {reason: 1}}
-    assert [type(result) for result in robot.results].count(Scored) == 1
+    assert [type(result) for result in robot.results].count(LiveFrame) == 1
     assert robot.run.frames.images == 2
     assert len(robot.run.frames) == 0
 
@@ -262,7 +262,7 @@ def test_each_image_has_the_camera_info_of_its_time_whatever_comes_first(make):
     robot.predict(200)
     robot.scan(100)
     robot.scan(200)
-    focal_lengths = [scored.frame.camera.intrinsics[0, 0] for scored in robot.results]
+    focal_lengths = [scored.camera.intrinsics[0, 0] for scored in robot.results]
     assert focal_lengths == [40.0, 60.0]
     robot.predict(300)
     assert robot.scan(300) == []  # a camera info comes with each image, this one's is late
@@ -311,7 +311,7 @@ def test_ground_truth_images_in_metres_or_millimetres_of_this_aspect(make):
     robot.predict(250)
     (scaled,) = robot.truth(250, half)
     expected = half.repeat(2, axis=0).repeat(2, axis=1)
-    np.testing.assert_array_equal(scaled.frame.ground_truth_m, expected)
+    np.testing.assert_array_equal(scaled.ground_truth_m, expected)
     robot.predict(300)
     robot.truth(300, truth[:5])
     robot.predict(400)
@@ -338,7 +338,7 @@ def test_a_raw_ground_truth_image_is_rectified_if_the_maps_are(make, maps, truth
     rectified_m = Rectifier(calibration_from_info(info)).depth(depth_m)
     assert not np.array_equal(rectified_m, depth_m)
     expected = rectified_m if is_rectified else depth_m
-    np.testing.assert_array_equal(scored.frame.ground_truth_m, expected)
+    np.testing.assert_array_equal(scored.ground_truth_m, expected)
 
 
 def test_a_ground_truth_image_of_another_view_is_not_said_to_be_a_lidar_s(make):
@@ -413,7 +413,7 @@ def test_maps_of_raw_images_are_scored_with_the_distortion_and_noted(make):
     expected = ground_truth_from_cloud(
         make.points_on_plane(), np.eye(4), camera, EvaluatorNodeConfig()
     )
-    np.testing.assert_array_equal(scored.frame.ground_truth_m, expected)
+    np.testing.assert_array_equal(scored.ground_truth_m, expected)
     assert robot.run.frames.camera_notes == [
         "depth/camera_info is distorted (plumb_bob): images stay as they are, points are "
         "projected with the distortion"
@@ -427,7 +427,7 @@ def test_a_camera_info_of_another_size_is_scaled_and_noted_and_its_camera_kept(m
         robot.info(stamp, width=2 * WIDTH, height=2 * HEIGHT)
         robot.predict(stamp)
         robot.scan(stamp)
-    first, second = (scored.frame.camera for scored in robot.results)
+    first, second = (scored.camera for scored in robot.results)
     assert first is second
     assert (first.width, first.intrinsics[0, 0]) == (WIDTH, 20.0)
     assert robot.run.frames.camera_notes == [
@@ -456,7 +456,7 @@ def test_unfamiliarity_is_scored_live_as_it_is_offline(order, make, tmp_path):
         if order == "after":  # another topic: it may come last
             assert len(robot.results) == index - 1
             robot.results += robot.run.add_info(stamp * MS, info_of(score))
-        frame = robot.results[-1].frame
+        frame = robot.results[-1]
         prediction = replace(frame.prediction, unfamiliarity=score)
         offline.add(
             Frame(
@@ -510,5 +510,5 @@ def test_what_a_model_was_given_is_not_scored(make, rule, reason):
     everything = Robot(make)
     everything.predict(100)
     (full,) = everything.scan(100)
-    known = np.isfinite(result.frame.ground_truth_m).sum()
-    assert 0.3 < known / np.isfinite(full.frame.ground_truth_m).sum() < 0.7
+    known = np.isfinite(result.ground_truth_m).sum()
+    assert 0.3 < known / np.isfinite(full.ground_truth_m).sum() < 0.7

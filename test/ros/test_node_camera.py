@@ -27,7 +27,7 @@ from uncertainty_depth.messages.depth_images import decode_depth
 from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.ros import camera_infos
-from uncertainty_depth.ros.live_scores import LiveScores, Scored
+from uncertainty_depth.ros.live_scores import LiveFrame, LiveScores
 from uncertainty_depth.ros.messages import camera_info_message, image_message
 
 WIDTH = 64
@@ -264,7 +264,7 @@ def test_live_equals_offline_in_every_digit_for_a_distorted_camera(
     }
     for topic, message in messages.items():
         results = list(live.add(topic, message))
-    assert isinstance(results[0], Scored)
+    assert isinstance(results[0], LiveFrame)
     assert offline.evaluated == 1
     assert repr(live.evaluation.summary()) == repr(offline.summary())  # NaN is not NaN
 

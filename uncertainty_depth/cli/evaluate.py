@@ -302,7 +302,8 @@ def view(arguments: argparse.Namespace) -> None:
             if isinstance(record, Skipped):
                 evaluation.skip(record)
             else:
-                recorder.add(record, scores_of(evaluation.add(record) or {}, law))
+                row = evaluation.add(record)
+                recorder.add(record, {} if isinstance(row, Skipped) else scores_of(row, law))
                 count += 1
             if interrupt.requested:
                 break

@@ -88,15 +88,15 @@ class Evaluation:
         self.table: Any = FrameTable() if saved is None else saved
         self.examples = Examples(self.config.example_frames)
 
-    def add(self, frame: Frame) -> dict[str, float] | None:
+    def add(self, frame: Frame) -> dict[str, float] | Skipped:
         """Score one frame.
 
         Args:
             frame: with a prediction and ground truth; its image is for the report only.
 
         Returns:
-            The metrics of this frame by dotted name; None if no pixel could be scored, and the
-            frame is counted as skipped.
+            The metrics of this frame by dotted name; `Skipped` if no pixel could be scored, and
+            the frame is counted as such.
 
         Raises:
             MessageError: the frame has no prediction or no ground truth.
@@ -117,8 +117,7 @@ class Evaluation:
                 f"{frame.name}: no pixel has a prediction and a ground truth within the depth "
                 "range"
             )
-            self.skip(Skipped(frame.stamp_ns, "no_valid_pixel", text))
-            return None
+            return self.skip(Skipped(frame.stamp_ns, "no_valid_pixel", text))
         self.evaluated += 1
         self.cameras.add(frame.camera, prediction.depth_m.shape)
         row = self._row_of(block)
@@ -143,7 +142,7 @@ class Evaluation:
         ground_truth: ArrayLike,
         image: ImageLike | None = None,
         name: str = "",
-    ) -> dict[str, float] | None:
+    ) -> dict[str, float] | Skipped:
         """Score one frame of arrays or tensors.
 
         Args:
@@ -248,10 +247,11 @@ class Evaluation:
             own_name = replace(name, source=name.source or source)
             self.table.add(own_name, self._row_of(block), block)
 
-    def skip(self, record: Skipped) -> None:
-        """Count a frame that could not be scored."""
+    def skip(self, record: Skipped) -> Skipped:
+        """Count a frame that could not be scored, and return it."""
         self.skipped[record.reason] += 1
         self.first_skips.setdefault(record.reason, record.message)
+        return record
 
     def frames(self) -> dict[str, Any]:
         """Return `{read, evaluated, skipped: {reason: count}}`; read = evaluated + skipped."""
@@ -368,7 +368,7 @@ def evaluate(
         metrics = evaluation.add(record)
         for sink in sinks:
             sink(record)
-        if metrics is None:
+        if isinstance(metrics, Skipped):
             return None
         mean_error += (metrics["depth.abs_rel"] - mean_error) / evaluation.evaluated
         return mean_error

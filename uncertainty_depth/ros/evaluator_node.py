@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,8 +35,8 @@ from uncertainty_depth.ros.live_scores import (
     DEPTH,
     SIGMA,
     TRUTH_CAMERA_INFO,
+    LiveFrame,
     LiveScores,
-    Scored,
     ground_truth_topics,
 )
 from uncertainty_depth.ros.messages import INFO_TOPIC
@@ -79,7 +79,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
         self._requirements: tuple[Requirement, ...] = ()
         self._model: dict[str, Any] = {}
         self._lost_before: dict[str, int] = {}
-        self._recent: deque[dict[str, float]] = deque(maxlen=RECENT_FRAMES)
+        self._recent: deque[Mapping[str, float]] = deque(maxlen=RECENT_FRAMES)
         self._inputs = Inputs(self, self.health)
         self._diagnostics = DiagnosticsPublisher(self, self)
         self.create_service(Trigger, "~/reset", partial(_answer, self._reset))
@@ -199,7 +199,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
         if self._scores is not None:
             self._scores.held_out = held_out_rule(self._model)
 
-    def _publish(self, results: Iterable[Scored | Skipped]) -> None:
+    def _publish(self, results: Iterable[LiveFrame | Skipped]) -> None:
         """Count and publish frames' outcomes."""
         for result in results:
             if isinstance(result, Skipped):

@@ -31,7 +31,7 @@ from uncertainty_depth.report.plots import small_sparsification_figure
 from uncertainty_depth.report.report import Context, metrics_with_intervals
 from uncertainty_depth.report.requirements import FAIL, outcome
 from uncertainty_depth.report.verdict import facts, judge
-from uncertainty_depth.ros.live_scores import Scored
+from uncertainty_depth.ros.live_scores import LiveFrame
 from uncertainty_depth.ros.messages import image_message, status_message
 from uncertainty_depth.ros.qos import OUTPUT_QOS
 
@@ -77,14 +77,13 @@ class EvaluatorOutputs:
     def _image_publisher(self, name: str) -> Publisher:
         return self._node.create_publisher(Image, f"~/{name}/image", OUTPUT_QOS)
 
-    def publish_frame(self, scored: Scored) -> None:
+    def publish_frame(self, frame: LiveFrame) -> None:
         """Publish the metrics of a frame, and its images to their subscribers."""
-        frame = scored.frame
         truth_m = frame.need_ground_truth()
         self._last_header = frame.header
         for key, publisher in self._plotted.items():
-            publisher.publish(Float64(data=float(scored.metrics.get(key, math.nan))))
-        self._publish_metrics(FRAME, scored.metrics)
+            publisher.publish(Float64(data=float(frame.metrics.get(key, math.nan))))
+        self._publish_metrics(FRAME, frame.metrics)
         if self._error.get_subscription_count():
             error_m = thicken(np.abs(frame.need_prediction().depth_m - truth_m))
             image = colorize(error_m, MAX_ERROR_M, SIGMA_COLORS)

@@ -19,7 +19,7 @@ from uncertainty_depth.calibration.online_loop import Estimator
 from uncertainty_depth.config.nodes import EvaluatorNodeConfig
 from uncertainty_depth.messages.decoding import stamp_ns
 from uncertainty_depth.metrics import valid_pixels
-from uncertainty_depth.ros.live_scores import Scored
+from uncertainty_depth.ros.live_scores import LiveFrame
 from uncertainty_depth.ros.messages import CALIBRATION_TOPIC, status_message
 from uncertainty_depth.ros.qos import LATCHED_QOS
 from uncertainty_depth.ros.sigma_messages import ESTIMATE, estimate_values
@@ -48,14 +48,13 @@ class LiveCalibration:
         self._without_info = 0
         self._covered: deque[float] = deque(maxlen=RECENT_FRAMES)
 
-    def add(self, scored: Scored, is_described: bool) -> None:
+    def add(self, frame: LiveFrame, is_described: bool) -> None:
         """Add a scored frame, and publish the estimate; runs on the evaluation's thread.
 
         Args:
-            scored: the frame.
+            frame: with its prediction.
             is_described: whether a node publishes how its predictions are made.
         """
-        frame = scored.frame
         info = frame.info
         prediction = frame.need_prediction()
         maps = (prediction.depth_m, prediction.sigma_m, frame.need_ground_truth())

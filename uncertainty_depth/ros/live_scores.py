@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -67,10 +67,12 @@ class LiveFrame(Frame):
     Attributes:
         header: its depth image's header.
         info: how its prediction was made; None if not published.
+        metrics: its own by dotted name, once it is scored.
     """
 
     header: Any = None
     info: PredictionInfo | None = None
+    metrics: Mapping[str, float] = field(default_factory=dict)
 
 
 class LiveFrames(MapAssembly):
@@ -170,21 +172,8 @@ class LiveFrames(MapAssembly):
         return [*self.cameras.notes, *self._truth_cameras.notes]
 
 
-@dataclass(frozen=True, eq=False)
-class Scored:
-    """A frame that was scored.
-
-    Attributes:
-        frame: with prediction and ground truth.
-        metrics: its own, by dotted name.
-    """
-
-    frame: LiveFrame
-    metrics: dict[str, float]
-
-
 class LiveScores:
-    """One run: every received prediction ends as `Scored`, or as `Skipped` with its reason.
+    """One run: every received prediction ends with metrics, or as `Skipped` with its reason.
 
     Attributes:
         frames: the waiting frames and their pairing.
@@ -222,15 +211,15 @@ class LiveScores:
         run.held_out = self.held_out
         return run
 
-    def add(self, topic: str, message: Any) -> Iterator[Scored | Skipped]:
+    def add(self, topic: str, message: Any) -> Iterator[LiveFrame | Skipped]:
         """Take a message, and return an iterator over the frames that it completes, scored."""
         return map(self._score, self.frames.add(topic, message))
 
-    def add_info(self, time_ns: int, info: PredictionInfo) -> Iterator[Scored | Skipped]:
+    def add_info(self, time_ns: int, info: PredictionInfo) -> Iterator[LiveFrame | Skipped]:
         """Take how the prediction of this stamp was made; return as `add`."""
         return map(self._score, self.frames.add_info(time_ns, info))
 
-    def finish(self) -> Iterator[Scored | Skipped]:
+    def finish(self) -> Iterator[LiveFrame | Skipped]:
         """Return an iterator over all waiting frames, scored: no more messages come."""
         return map(self._score, self.frames.finish())
 
@@ -244,34 +233,28 @@ class LiveScores:
             *self.frames.losses(),
         ]
 
-    def _score(self, record: Frame | Skipped) -> Scored | Skipped:
+    def _score(self, record: Frame | Skipped) -> LiveFrame | Skipped:
         self.check.see(record)
-        result = self._scored_or_reason(record) if isinstance(record, LiveFrame) else record
-        assert isinstance(result, (Scored, Skipped))  # `LiveFrames` makes no other frames
-        if isinstance(result, Skipped) and result.reason != "no_valid_pixel":
-            self.evaluation.skip(result)  # otherwise the evaluation has counted it
-        return result
-
-    def _scored_or_reason(self, frame: LiveFrame) -> Scored | Skipped:
+        if isinstance(record, Skipped):
+            return self.evaluation.skip(record)
+        assert isinstance(record, LiveFrame)  # `LiveFrames` makes no other frames
         try:
-            frame = replace(frame, ground_truth_m=self._scorable(frame))
+            frame = replace(record, ground_truth_m=self._scorable(record))
             prediction = self.interpreter.predict(frame)
             if frame.info is not None:
                 prediction = replace(prediction, unfamiliarity=frame.info.unfamiliarity)
             frame = replace(frame, prediction=prediction)
-            metrics = self.evaluation.add(frame)
+            row = self.evaluation.add(frame)
         except MessageError as error:
-            return Skipped(frame.stamp_ns, error.reason, f"frame {frame.name}: {error}")
+            sentence = f"frame {record.name}: {error}"
+            return self.evaluation.skip(Skipped(record.stamp_ns, error.reason, sentence))
         except Exception as error:  # a hostile message costs one frame, not the run
             logger.exception("a frame failed")
-            sentence = f"frame {frame.name}: {type(error).__name__}: {error}"
-            return Skipped(frame.stamp_ns, "failed", sentence)
+            sentence = f"frame {record.name}: {type(error).__name__}: {error}"
+            return self.evaluation.skip(Skipped(record.stamp_ns, "failed", sentence))
         if frame.info is not None:
             self.scales.add(frame.info.in_force)
-        if metrics is None:
-            sentence = f"frame {frame.name} has no pixel that can be scored"
-            return Skipped(frame.stamp_ns, "no_valid_pixel", sentence)
-        return Scored(frame, metrics)
+        return row if isinstance(row, Skipped) else replace(frame, metrics=row)
 
     def _scorable(self, frame: LiveFrame) -> np.ndarray:
         """Return the ground truth without the pixels that were the model's sparse input."""
