@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from uncertainty_depth.errors import MessageError
 from uncertainty_depth.frames.cameras import Cameras
 from uncertainty_depth.frames.ground_truth import GroundTruth
 from uncertainty_depth.frames.pairing import NearestClouds, Outcome, surplus
+from uncertainty_depth.frames.source import IsWanted
 from uncertainty_depth.frames.topics import Topics
 from uncertainty_depth.frames.transforms import Viewpoint
 from uncertainty_depth.geometry.camera import Camera
@@ -25,8 +26,6 @@ from uncertainty_depth.records import UNWANTED, Frame, Scan, Skipped, in_view
 
 QUEUE_SIZE = 64
 """Images, and messages of ground truth, held while they wait for each other."""
-IsWanted = Callable[[int], bool]
-"""Tells whether the image of this number is wanted, once it is known to have ground truth."""
 
 
 class Assembly(ABC):
@@ -96,7 +95,13 @@ class Assembly(ABC):
 
     def decided(self) -> Iterator[Frame | Skipped]:
         """Yield each image that waits for nothing more, as a frame or the reason for its loss."""
-        while self._waiting and surplus(self._waiting, self._patience(self._waiting[0])):
+        while self._waiting:
+            first = self._waiting[0]
+            is_awaited = (
+                isinstance(first, Outcome) and first.cloud is not None and self._is_awaited(first)
+            )
+            if is_awaited and not surplus(self._waiting, self._patience):
+                break
             yield self._frame_or_reason(self._waiting.popleft())
 
     def finish(self) -> Iterator[Frame | Skipped]:
@@ -145,15 +150,18 @@ class Assembly(ABC):
     ) -> Frame | Skipped:
         """Return the frame of a reference and its messages of ground truth."""
 
-    def _patience(self, outcome: Outcome | Skipped) -> int:
-        """Return how many images may wait for what this one still needs; 0 if it needs nothing."""
-        if isinstance(outcome, Skipped) or outcome.cloud is None:
-            return 0
+    def _is_awaited(self, outcome: Outcome) -> bool:
+        """Return whether what an image with ground truth still needs may come."""
+        assert outcome.cloud is not None
         viewpoint = self._viewpoint(outcome.reference)
-        is_awaited = self.cameras.is_awaited(outcome.stamp_ns)
-        if is_awaited or self._ground_truth.is_awaited(outcome.cloud, viewpoint):
-            return self._queue_size
-        return 0
+        return self.cameras.is_awaited(outcome.stamp_ns) or self._ground_truth.is_awaited(
+            outcome.cloud, viewpoint
+        )
+
+    @property
+    def _patience(self) -> int:
+        """How many images may wait while the first of them needs something."""
+        return self._queue_size
 
     def _frame_or_reason(self, outcome: Outcome | Skipped) -> Frame | Skipped:
         index = self._decided

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.config import PredictionConfig, PredictionTopics, SourceConfig
 from uncertainty_depth.errors import MessageError, SourceError
-from uncertainty_depth.frames.assembly import Assembly, ImageAssembly, IsWanted
+from uncertainty_depth.frames.assembly import Assembly, ImageAssembly
 from uncertainty_depth.frames.cameras import Cameras
 from uncertainty_depth.frames.ground_truth import (
     DepthImageGroundTruth,
@@ -22,6 +22,7 @@ from uncertainty_depth.frames.ground_truth import (
     LidarGroundTruth,
 )
 from uncertainty_depth.frames.recording import OpenRecording, Recording
+from uncertainty_depth.frames.source import IsWanted
 from uncertainty_depth.frames.topics import NO_PREDICTIONS, TopicChooser, transform_topics
 from uncertainty_depth.frames.transforms import FixedExtrinsics, TransformTree, TreeExtrinsics
 from uncertainty_depth.geometry.rectification import KEEP, RECTIFY, Rectifier

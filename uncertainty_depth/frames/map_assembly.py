@@ -183,11 +183,9 @@ class MapAssembly(Assembly):
             outcomes += self._pairer.add_reference(time_ns, pair)
         return outcomes
 
-    def _patience(self, outcome: Outcome | Skipped) -> int:
-        patience = super()._patience(outcome)
-        if isinstance(outcome, Skipped) or patience:
-            return patience
-        return self._queue_size if self._report_images.is_awaited(outcome.stamp_ns) else 0
+    def _is_awaited(self, outcome: Outcome) -> bool:
+        is_image_awaited = self._report_images.is_awaited(outcome.stamp_ns)
+        return is_image_awaited or super()._is_awaited(outcome)
 
     def _skipped(self, item: Unmatched) -> Skipped:
         """Return the reason of an image whose partner never came."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from uncertainty_depth.config import PredictionConfig, PredictionTopics, SourceConfig
 from uncertainty_depth.errors import ConfigError, MessageError, SourceError
@@ -26,6 +26,10 @@ RECORDED = "predictions:"
 """Prefix of a folder of recorded predictions."""
 NAME_SEPARATOR = " + "
 """Between the names of sources that were read as one."""
+
+
+IsWanted = Callable[[int], bool]
+"""Tells whether the image of this number is wanted."""
 
 
 class Source(Protocol):
@@ -48,6 +52,19 @@ class Source(Protocol):
 
     def __iter__(self) -> Iterator[Frame | Skipped]:
         """Yield each camera image exactly once, as a frame or the reason for its loss."""
+
+
+@runtime_checkable
+class SelectiveSource(Source, Protocol):
+    """A source that need not read the frames that are left out."""
+
+    def read(self, is_wanted: IsWanted) -> Iterator[Frame | Skipped]:
+        """Yield as iteration does, with unread `UNWANTED` for images that are not wanted.
+
+        Args:
+            is_wanted: asked in order, for images that are known to have ground truth if the source
+                can tell.
+        """
 
 
 def has_recorded(notation: str, topics: PredictionTopics) -> bool:
@@ -244,6 +261,10 @@ class FileSource(ABC):
         """Yield each image once, in order."""
         return map(self.__getitem__, range(len(self)))
 
+    def read(self, is_wanted: IsWanted) -> Iterator[Frame | Skipped]:
+        """Yield each image once, in order, with `UNWANTED` for those that are not wanted."""
+        return (self[index] if is_wanted(index) else UNWANTED for index in range(len(self)))
+
     def __getitem__(self, index: int) -> Frame | Skipped:
         """Return the record of an image, or why its files cannot be used."""
         try:
@@ -368,7 +389,12 @@ class EvenlySpread:
             yield from self.source
             return
         self._used = 0
-        for index, record in enumerate(self._records()):
+        source = self.source
+        if isinstance(source, SelectiveSource):
+            records = source.read(self._is_due)
+        else:
+            records = iter(source)
+        for index, record in enumerate(records):
             if record is UNWANTED:
                 continue
             if isinstance(record, Skipped):
@@ -376,16 +402,6 @@ class EvenlySpread:
             elif self._is_due(index):
                 self._used += 1
                 yield record
-
-    def _records(self) -> Iterator[Frame | Skipped]:
-        """Yield every record, or `UNWANTED` for one that need not be read."""
-        if isinstance(self.source, FileSource):
-            for index in range(len(self.source)):
-                yield self.source[index] if self._is_due(index) else UNWANTED
-        elif hasattr(self.source, "read"):  # a bag: in one pass
-            yield from self.source.read(self._is_due)
-        else:
-            yield from self.source
 
     def _is_due(self, index: int) -> bool:
         used = self._used or 0

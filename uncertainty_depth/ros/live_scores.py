@@ -131,18 +131,18 @@ class LiveFrames(MapAssembly):
         self.cameras = other.cameras
         self._truth_cameras = other._truth_cameras
 
-    def _patience(self, outcome: Outcome | Skipped) -> int:
-        if isinstance(outcome, Skipped) or outcome.cloud is None:
-            return 0
-        if not self.cameras and self._topics.lidars:
-            return self._queue_size
-        viewpoint = self._viewpoint(outcome.reference)
-        is_late = (
-            self.cameras.is_awaited(outcome.stamp_ns)
-            or self._ground_truth.is_awaited(outcome.cloud, viewpoint)
-            or (outcome.stamp_ns not in self._infos and self._is_described())
-        )
-        return MAX_LATE if is_late else 0
+    def _is_awaited(self, outcome: Outcome) -> bool:
+        is_info_awaited = outcome.stamp_ns not in self._infos and self._is_described()
+        return not self._has_camera or is_info_awaited or super()._is_awaited(outcome)
+
+    @property
+    def _patience(self) -> int:
+        return MAX_LATE if self._has_camera else self._queue_size
+
+    @property
+    def _has_camera(self) -> bool:
+        """Whether the camera of a LiDAR's image is known: none scores before that."""
+        return bool(self.cameras) or not self._topics.lidars
 
     def _frame(
         self, time_ns: int, reference: Any, truth: tuple[Any, ...] | None
