@@ -80,7 +80,7 @@ def main() -> None:
         widths = np.zeros_like(held)
         for index in range(options.runs):
             sample = Resampled(metrics_of(run(random, correlation, options.noise, frames)))
-            blocks.append(sample.blocks)
+            blocks.append(sample.drawn_blocks)
             for place, metric in enumerate(METRICS.values()):
                 interval = sample.interval(sample.rows(metric))
                 held[index, place] = interval.low <= truth[place] <= interval.high

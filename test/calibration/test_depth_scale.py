@@ -22,7 +22,7 @@ from uncertainty_depth.calibration.depth_scale import (
     ScaleEstimate,
     frame_log_scale,
 )
-from uncertainty_depth.calibration.online_loop import AsPublished, Estimator
+from uncertainty_depth.calibration.online_loop import AsPublished, CorrectionEstimator
 from uncertainty_depth.config import DepthScaleConfig, PredictorConfig
 from uncertainty_depth.config.nodes import OnlineCorrectionConfig
 from uncertainty_depth.records import DepthPrediction, Frame
@@ -128,7 +128,7 @@ def test_frames_too_far_apart_to_follow_are_told() -> None:
 
 
 def test_a_gap_in_time_forgets_the_scale() -> None:
-    estimator = Estimator()
+    estimator = CorrectionEstimator()
     depth = np.full(MIN_PIXELS, 2.0)
 
     def add(second: float, true_factor: float) -> DepthScale | None:
@@ -218,7 +218,7 @@ def test_a_factor_at_the_limit_is_not_beyond_it() -> None:
 def test_a_clock_that_jumps_and_another_sigma_start_anew() -> None:
     depth = np.full(50, 2.0)
     for jump_ns, name in ((-2 * SECOND_NS, "raw"), (SECOND_NS, "calibrated")):
-        estimator = Estimator()
+        estimator = CorrectionEstimator()
         estimator.add(100 * SECOND_NS, (depth, depth, 1.2 * depth), InForce(), "raw")
         sent = estimator.add(
             100 * SECOND_NS + jump_ns, (depth, depth, 1.5 * depth), InForce(), name
@@ -229,7 +229,7 @@ def test_a_clock_that_jumps_and_another_sigma_start_anew() -> None:
 def test_the_correction_of_sigma_is_the_same_whatever_the_scale_in_force() -> None:
     """Published depth and sigma in metres, the correction in the model's own units."""
     rng = np.random.default_rng(0)
-    estimates = [Estimator(), Estimator()]
+    estimates = [CorrectionEstimator(), CorrectionEstimator()]
     for number in range(30):
         own = prediction(rng.uniform(1, 4, 500))
         truth = own.depth_m * (1 + 0.3 * rng.normal(size=500)).astype(np.float32)

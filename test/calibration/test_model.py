@@ -17,7 +17,7 @@ from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.errors import ModelError
 from uncertainty_depth.inference.predictor import Predictor
-from uncertainty_depth.inference.settings import Calibration, calibration_of
+from uncertainty_depth.inference.settings import SigmaCalibration, calibration_of
 from uncertainty_depth.metrics.calibration import distribution_of
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.model_folder.writing import export_half, set_calibration, set_members
@@ -37,7 +37,7 @@ def maps(model):
 
 
 def calibration(model, method="mc_dropout"):
-    none = Calibration(IDENTITY, BY_DISTRIBUTION["gaussian"], DataMonitor("", None), None)
+    none = SigmaCalibration(IDENTITY, BY_DISTRIBUTION["gaussian"], DataMonitor("", None), None)
     return calibration_of(read(model), method, none)
 
 

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.geometry.camera import Camera, Distortion, image_coordinates
 from uncertainty_depth.geometry.point_cloud import positions
-from uncertainty_depth.geometry.rectification import Calibration, Rectifier
+from uncertainty_depth.geometry.rectification import CalibratedCamera, Rectifier
 
 MODELS = {
     "plumb_bob": np.array([-0.28, 0.07, 0.001, -0.002, 0.003]),
@@ -24,11 +24,11 @@ R = cv2.Rodrigues(np.array([0.02, -0.03, 0.01]))[0]
 SIZE = (160, 120)
 
 
-def calibration(model: str) -> Calibration:
+def calibration(model: str) -> CalibratedCamera:
     turned = np.eye(4)
     turned[:3, :3] = R.T
     raw = Camera(*SIZE, K, turned, Distortion(model, MODELS[model]))
-    return Calibration(raw, Camera(*SIZE, NEW_K))
+    return CalibratedCamera(raw, Camera(*SIZE, NEW_K))
 
 
 def opencv_map(model: str) -> tuple[np.ndarray, np.ndarray]:
@@ -123,7 +123,7 @@ def test_a_polynomial_that_folds_back_shows_nothing_from_beyond_its_turn():
     points = np.array([[1.826, 0, 1], [1.826 * 0.5, 0, 1], [0, 9.0, 1]])
     columns, *_ = image_coordinates(points, np.eye(4), camera)
     assert_array_equal(columns, [round(0.913 * (1 - 0.3 * 0.913**2) * 90 + 78.3)])
-    wide = Rectifier(Calibration(camera, Camera(*SIZE, np.diag([20.0, 20, 1]) + K * 0)))
+    wide = Rectifier(CalibratedCamera(camera, Camera(*SIZE, np.diag([20.0, 20, 1]) + K * 0)))
     image, _ = wide.image(np.full((*SIZE[::-1], 3), 255, np.uint8))
     assert not image[30:, 30:].any()  # rays beyond r = 1.5
 
@@ -143,7 +143,7 @@ def test_the_max_radius_of_a_distortion(model, coefficients, limit):
 
 def test_images_that_are_rectified_are_passed_on_untouched_and_those_of_another_aspect_refused():
     camera = Camera(*SIZE, K)
-    rectifier = Rectifier(Calibration(camera, Camera(*SIZE, K + 1e-5)))
+    rectifier = Rectifier(CalibratedCamera(camera, Camera(*SIZE, K + 1e-5)))
     image = np.zeros((*SIZE[::-1], 3), np.uint8)
     assert rectifier.image(image)[0] is image
     assert not rectifier.rectifies

@@ -74,7 +74,7 @@ def test_fewer_than_twenty_views_have_no_interval():
 def test_few_views_give_a_rough_interval_that_can_refute():
     sample = Resampled(metrics_of(np.full(12, 2.0)))
     interval = sample.interval(sample.rows(MAE), 2.0)
-    spread = 0.5 * 2.0 / math.sqrt(sample.blocks)
+    spread = 0.5 * 2.0 / math.sqrt(sample.drawn_blocks)
     assert (interval.low, interval.high) == pytest.approx((2 - spread, 2 + spread))
 
 
@@ -116,7 +116,7 @@ def test_intervals_stay_within_what_each_metric_can_be():
         truth = random.uniform(1, 20, 400)
         metrics.update(truth * np.exp(random.normal(0, deviation, 400)), 0.1 * truth, truth)
     sample = Resampled(metrics)
-    assert sample.blocks < 10
+    assert sample.drawn_blocks < 10
     intervals = sample.intervals()
     for name, interval in intervals.items():
         lowest, highest = BY_VALUE[name].limits
@@ -143,7 +143,7 @@ def test_a_metric_without_limits_has_no_interval_of_a_few_blocks():
     sample = Resampled(metrics)
     intervals = sample.intervals()
     assert sample.has_intervals
-    assert sample.blocks < 10
+    assert sample.drawn_blocks < 10
     for name in ("uncertainty.n_merci", "uncertainty.nll_laplace", "depth.bias"):
         assert math.isnan(intervals[name].low), name
     assert not math.isnan(intervals["depth.mae"].low)

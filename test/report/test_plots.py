@@ -45,7 +45,7 @@ def test_the_sparsification_figure_holds_the_curves_it_was_given(curves):
         "random removal",
     }
     assert list(lines["predicted sigma"].get_ydata()) == list(
-        curves["sparsification"]["rmse"]["method"]
+        curves["sparsification"]["rmse"]["predicted"]
     )
     assert "rmse of the remaining pixels (m)" in figure.axes[0].get_ylabel()
 

@@ -30,7 +30,7 @@ DELAY_FRAMES = 2
 """Frames from one to the first that its estimate corrects: image to depth, to score, to node."""
 
 
-class Estimator:
+class CorrectionEstimator:
     """The evaluator's end: estimates what the model's own sigma and depth must be multiplied by.
 
     Maps arrive as published. What was in force is undone first, so that both estimates are of the
@@ -104,7 +104,7 @@ class AsPublished:
             delay: number of frames from one to the first that its ground truth corrects, at
                 least 1.
         """
-        self.estimator = Estimator()
+        self.estimator = CorrectionEstimator()
         self.in_force = CorrectionInForce(config)
         self.scales = DepthScales()
         self._predict = predict

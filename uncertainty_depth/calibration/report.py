@@ -13,7 +13,7 @@ import numpy as np
 from uncertainty_depth import atomic, strict
 from uncertainty_depth.calibration.fit import CONSTANT, DEPTH_ALONE
 from uncertainty_depth.calibration.half_widths import KEY
-from uncertainty_depth.calibration.run import LABELS, Calibration, Choice, Scores
+from uncertainty_depth.calibration.run import LABELS, Choice, FittedCalibration, Scores
 from uncertainty_depth.calibration.sigma_map import IDENTITY
 from uncertainty_depth.config import CalibrationConfig
 from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS, of_law
@@ -34,7 +34,9 @@ STYLES: dict[str, dict[str, Any]] = {
 }
 
 
-def record(calibration: Calibration, model: Mapping[str, Any] = MappingProxyType({})) -> Record:
+def record(
+    calibration: FittedCalibration, model: Mapping[str, Any] = MappingProxyType({})
+) -> Record:
     """Return what is stored beside the map: fitted data, scores, and intervals.
 
     Args:
@@ -69,7 +71,7 @@ def named(scores: Scores, distribution: str) -> Scores:
 
 
 def write(
-    calibration: Calibration,
+    calibration: FittedCalibration,
     folder: Path,
     sources: Sequence[str],
     model: Mapping[str, Any],
@@ -116,7 +118,7 @@ def write(
     atomic.write_bytes(folder / "calibration.png", encoded(plot(calibration), 110))
 
 
-def table(calibration: Calibration) -> str:
+def table(calibration: FittedCalibration) -> str:
     """Return the candidates on held-out frames, then before and after on frames not used."""
     choice = calibration.choice
     names = " ".join(named(dict.fromkeys(COLUMNS, 0.0), choice.distribution))
@@ -170,7 +172,7 @@ def _candidates(choice: Choice) -> list[str]:
     return lines
 
 
-def _before_and_after(calibration: Calibration) -> list[str]:
+def _before_and_after(calibration: FittedCalibration) -> list[str]:
     before, after = calibration.scores()
     frames = sum(trial.frames for trial in calibration.trials)
     pixels = sum(trial.pixels for trial in calibration.trials)
@@ -197,7 +199,7 @@ def text(name: str, value: float) -> str:
     return f"{value:.1%}" if name.startswith("coverage") else f"{value:.4f}"
 
 
-def plot(calibration: Calibration) -> Figure:
+def plot(calibration: FittedCalibration) -> Figure:
     """Return the reliability on frames not used, and the map, side by side."""
     from matplotlib.figure import Figure
 
@@ -219,7 +221,7 @@ def plot(calibration: Calibration) -> Figure:
     return figure
 
 
-def _plot_reliability(axes: Axes, calibration: Calibration) -> None:
+def _plot_reliability(axes: Axes, calibration: FittedCalibration) -> None:
     """Plot the mean over the trials, and each of several trials as a thin line."""
     axes.plot([0, 100], [0, 100], color="#666666", linewidth=0.8, label="calibrated")
     coverage = np.stack([trial.reliability for trial in calibration.trials])

@@ -103,7 +103,7 @@ class Trial:
 
 
 @dataclass(frozen=True, eq=False)
-class Calibration:
+class FittedCalibration:
     """A fitted map, the scores it was selected by, and its scores on held-out frames.
 
     Trials are never pooled: each has its own map, and sequences covered too much and too little
@@ -173,7 +173,7 @@ class Calibration:
         return notes
 
 
-def check(calibration: Calibration) -> None:
+def check(calibration: FittedCalibration) -> None:
     """Reject a map that fails on held-out frames.
 
     Raises:
@@ -195,7 +195,7 @@ def calibrate(
     config: CalibrationConfig,
     kind: Uncertainty = NETWORK,
     progress: bool = True,
-) -> Calibration:
+) -> FittedCalibration:
     """Fit a map from an uncertainty to sigma to the sources' ground truth.
 
     With a single source, the last frames are kept for the report. To choose the map, blocks of
@@ -234,7 +234,7 @@ def calibrate(
 
 def calibrate_samples(
     samples: Sequence[Sample], config: CalibrationConfig, kind: Uncertainty = NETWORK
-) -> Calibration:
+) -> FittedCalibration:
     """Choose and fit a map to the pixels of one or more sources, and score it; see `calibrate`."""
     samples = [sample.thinned(MAX_PIXELS // len(samples)) for sample in samples]
     laws = (config.distribution,) if config.distribution else LAWS
@@ -263,7 +263,9 @@ def calibrate_samples(
                 100 * spread,
             )
     raw_range_m = float(np.quantile(raw.uncertainty, 0.99))
-    return Calibration(choice, tuple(trials), fitted_data(fitting_samples), kind, raw_range_m)
+    return FittedCalibration(
+        choice, tuple(trials), fitted_data(fitting_samples), kind, raw_range_m
+    )
 
 
 def choose(parts: Sequence[Sample], kind: Uncertainty, laws: Sequence[str]) -> Choice:

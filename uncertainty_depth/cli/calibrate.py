@@ -33,14 +33,14 @@ from uncertainty_depth.records import DepthPrediction, Frame
 if TYPE_CHECKING:
     from uncertainty_depth.calibration.depth_head import DepthHead
     from uncertainty_depth.calibration.fit import Uncertainty
-    from uncertainty_depth.calibration.run import Calibration
+    from uncertainty_depth.calibration.run import FittedCalibration
     from uncertainty_depth.frames.predicted import Predict
     from uncertainty_depth.frames.source import Source
 
 logger = logging.getLogger(__name__)
 LEARNED_FROM = 0.6
 """Fraction of each source that a head is learned from; the rest tells what it is worth."""
-Keep = Callable[["Calibration", list[str]], None]
+Keep = Callable[["FittedCalibration", list[str]], None]
 """Writes a calibration, and sentences on what it rests on."""
 
 
@@ -136,11 +136,11 @@ def _of_model(arguments: argparse.Namespace) -> Task:
     config = replace(config, distribution=law)
     output = arguments.output
 
-    def write(folder: Path, calibration: Calibration, notes: list[str]) -> None:
+    def write(folder: Path, calibration: FittedCalibration, notes: list[str]) -> None:
         model = predictor.describe()
         report.write(calibration, folder, arguments.source, model, config, notes)
 
-    def keep(calibration: Calibration, notes: list[str]) -> None:
+    def keep(calibration: FittedCalibration, notes: list[str]) -> None:
         if not output:
             write(arguments.model, calibration, notes)
         set_calibration(
@@ -283,7 +283,7 @@ def _write_map(
     arguments: argparse.Namespace,
     topics: PredictionTopics,
     meaning: PredictionConfig,
-    calibration: Calibration,
+    calibration: FittedCalibration,
     notes: list[str],
     head: DepthHead | None = None,
 ) -> None:

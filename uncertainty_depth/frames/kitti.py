@@ -17,7 +17,7 @@ from uncertainty_depth.config import MAX_PIXELS, SourceConfig
 from uncertainty_depth.errors import MessageError, SourceError
 from uncertainty_depth.frames.source import FileSource
 from uncertainty_depth.geometry.camera import Camera, Distortion, ground_truth_from_cloud
-from uncertainty_depth.geometry.rectification import RECTIFY, Calibration, Rectifier
+from uncertainty_depth.geometry.rectification import RECTIFY, CalibratedCamera, Rectifier
 from uncertainty_depth.geometry.transforms import parameters_from, transform_from
 from uncertainty_depth.images import read_pixels
 from uncertainty_depth.messages.bag_writer import BagWriter
@@ -80,7 +80,7 @@ class KittiDrive:
             )
         return self._rectifiers[size].image(image)
 
-    def _camera_calibration(self, width: int, height: int) -> Calibration:
+    def _camera_calibration(self, width: int, height: int) -> CalibratedCamera:
         """Return the calibration of images of this size: the sensor's, or rectified ones.
 
         In a few drives rectified images differ in size from the calibration by pixels cut off at
@@ -90,14 +90,14 @@ class KittiDrive:
         sensor_size = _calibration(path, "S_02", (2,), default=(0, 0))
         if (width, height) != tuple(sensor_size):
             rectified = Camera(width, height, self._intrinsics)
-            return Calibration(rectified, rectified)
+            return CalibratedCamera(rectified, rectified)
         turn = np.eye(4)
         turn[:3, :3] = _calibration(path, "R_rect_02", (3, 3)).T
         distortion = Distortion("plumb_bob", _calibration(path, "D_02", (5,)))
         raw = Camera(width, height, _calibration(path, "K_02", (3, 3)), turn, distortion)
         rectified_width, rectified_height = _calibration(path, "S_rect_02", (2,)).astype(int)
         rectified = Camera(int(rectified_width), int(rectified_height), self._intrinsics)
-        return Calibration(raw, rectified)
+        return CalibratedCamera(raw, rectified)
 
     def scan(self, index: int) -> NDArray[np.float32] | None:
         """Return (N, 4) float32 x y z reflectance; None if the Velodyne missed this frame.

@@ -19,7 +19,7 @@ SAME_PIXELS = 1e-3  # difference in intrinsics that moves no point visibly
 
 
 @dataclass(frozen=True, eq=False)
-class Calibration:
+class CalibratedCamera:
     """One calibrated camera, seen twice: both project points of the same frame.
 
     Attributes:
@@ -49,7 +49,7 @@ class Rectifier:
         distorted_images: value of the option of this name: what to do with unrectified images.
     """
 
-    def __init__(self, calibration: Calibration, distorted_images: str = RECTIFY) -> None:
+    def __init__(self, calibration: CalibratedCamera, distorted_images: str = RECTIFY) -> None:
         self.calibration = calibration
         self.distorted_images = distorted_images
         self._views = lru_cache(maxsize=2)(self._make_views)

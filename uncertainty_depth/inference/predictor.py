@@ -28,7 +28,7 @@ from uncertainty_depth.geometry.focal_length import TrainingLens
 from uncertainty_depth.geometry.resampling import resample_depth
 from uncertainty_depth.images import ImageLike, as_rgb
 from uncertainty_depth.inference.settings import (
-    Calibration,
+    SigmaCalibration,
     calibration_of,
     choose_method,
     load,
@@ -150,13 +150,13 @@ class Predictor:
         )
         head = self._estimator.networks[-1].config.head
         half_widths = BY_DISTRIBUTION[distribution_of(head)]
-        self._uncalibrated = Calibration(IDENTITY, half_widths, DataMonitor("", None), "")
+        self._uncalibrated = SigmaCalibration(IDENTITY, half_widths, DataMonitor("", None), "")
         self._calibration = calibration_of(self.model, self.method, self._uncalibrated)
         self.config = config
         self._run_trial(config)
         logger.info("the network runs by %s", self._loaded.description)
 
-    def _calibration_in(self, config: PredictorConfig) -> Calibration:
+    def _calibration_in(self, config: PredictorConfig) -> SigmaCalibration:
         """Return the calibration that these options select."""
         return self._calibration if config.calibrated else self._uncalibrated
 
@@ -369,7 +369,7 @@ def _at_image(
     maps: NDArray[np.float32],
     factor: np.float32,
     unfamiliarity: float | None,
-    calibration: Calibration,
+    calibration: SigmaCalibration,
 ) -> DepthPrediction:
     """Return a prediction at the image's size, its sigma calibrated at the network's.
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from uncertainty_depth.engines.runtimes import Engine
 
 
-class Calibration(NamedTuple):
+class SigmaCalibration(NamedTuple):
     """A calibration of sigma.
 
     Attributes:
@@ -38,7 +38,9 @@ class Calibration(NamedTuple):
     guarantee: str
 
 
-def calibration_of(model: ModelFolder, method: str, uncalibrated: Calibration) -> Calibration:
+def calibration_of(
+    model: ModelFolder, method: str, uncalibrated: SigmaCalibration
+) -> SigmaCalibration:
     """Return the calibration of a method in a model's folder.
 
     Args:
@@ -60,7 +62,7 @@ def calibration_of(model: ModelFolder, method: str, uncalibrated: Calibration) -
         if sigma_map.name != IDENTITY.name:
             monitor = DataMonitor(sigma_map.name, fitted_to)
         half_widths = from_record(record) or uncalibrated.half_widths
-        return Calibration(sigma_map, half_widths, monitor, guarantee_of(record))
+        return SigmaCalibration(sigma_map, half_widths, monitor, guarantee_of(record))
     except (ModelError, AttributeError, TypeError) as error:
         raise ModelError(f"{model.path / 'model.json'} cannot be used: {error}") from error
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.geometry.camera import COEFFICIENT_COUNTS, EQUIDISTANT, Camera, Distortion
-from uncertainty_depth.geometry.rectification import Calibration
+from uncertainty_depth.geometry.rectification import CalibratedCamera
 from uncertainty_depth.messages.decoding import total
 
 MATRICES = {"k": (3, 3), "r": (3, 3), "p": (3, 4)}
@@ -40,7 +40,7 @@ class CameraInfoFields(NamedTuple):
 
 @total(*UNDECODABLE)
 @np.errstate(all="ignore")  # overflows are rejected at the end
-def calibration_from_info(message: Any) -> Calibration:
+def calibration_from_info(message: Any) -> CalibratedCamera:
     """Return the raw and the rectified image's camera.
 
     All-zero fields count as not given: K is taken from P, P from K, and R is no rotation.
@@ -69,7 +69,7 @@ def calibration_from_info(message: Any) -> Calibration:
     rectified = Camera(*size, rectified_intrinsics, beside.round(POSE_DIGITS))
     raw_pose = (turned @ beside).round(POSE_DIGITS)
     raw = Camera(*size, intrinsics, raw_pose, _distortion(message))
-    calibration = Calibration(_of_image(raw, message), _of_image(rectified, message))
+    calibration = CalibratedCamera(_of_image(raw, message), _of_image(rectified, message))
     # Numbers may be so large or small that the camera's overflow.
     for camera in (calibration.raw, calibration.rectified):
         focal_lengths = camera.intrinsics[[0, 1], [0, 1]]

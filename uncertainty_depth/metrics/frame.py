@@ -265,7 +265,7 @@ def _add_rankings(block: Block, errors: PixelErrors, sigma: Floats) -> None:
     oracle = np.stack([oracle_curve(POGGI, name, ascending[name]) for name in POGGI.errors])
     error_ranks = average_ranks(error)
     block["oracle"] = oracle[:, PLOTTED_FRACTIONS]
-    keys = {"method": sigma, "proportional_to_depth": errors.positive_depth}
+    keys = {"predicted": sigma, "proportional_to_depth": errors.positive_depth}
     for row, (candidate, key) in enumerate(keys.items()):
         ranking = Ranking(key)
         removal = ranking.curves(POGGI, POGGI.errors, values)

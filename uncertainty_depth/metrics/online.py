@@ -274,18 +274,18 @@ class OnlineMetrics:
 
 
 def _sparsification_curves(of: dict[str, Sums], statistic: str) -> dict[str, Any]:
-    sums = of["method"]
+    sums = of["predicted"]
     row = POGGI.errors.index(statistic)
     frames = sums["frames"][0]
     oracle: Floats = sums["oracle"][0, row] / frames
-    method, by_depth = sums["removal"][0, :, row] / frames
+    predicted, by_depth = sums["removal"][0, :, row] / frames
     random = np.full_like(oracle, oracle[0])
     ause = BY_NAME[f"uncertainty.ause.{statistic}"]
     return {
         "fractions": POGGI.fractions[PLOTTED_FRACTIONS],
         "oracle": oracle,
         "random": random,
-        "method": method,
+        "predicted": predicted,
         "constant": random,
         "proportional_to_depth": by_depth,
         "ause": {name: float(ause.values(own)[0]) for name, own in of.items()},

@@ -178,7 +178,7 @@ class _OfCandidate(NamedTuple):
 
 
 _OF = {
-    "method": _OfCandidate("ratio", RATIO, "sigma", "log_sigma", "no_sigma", "certain_errors"),
+    "predicted": _OfCandidate("ratio", RATIO, "sigma", "log_sigma", "no_sigma", "certain_errors"),
     "constant": _OfCandidate("error", ERROR, "pixels"),
     "proportional_to_depth": _OfCandidate(
         "depth_ratio", DEPTH_RATIO, "depth", "log_depth", "no_depth", "no_depth"
@@ -240,7 +240,7 @@ def _power_mean(sums: Sums, law: str) -> tuple[Floats, Floats]:
 def _sigma_scale(law: str, sums: Sums) -> Floats:
     """Return the factor on sigma at which its size is judged."""
     power, finite = _power_mean(sums, law)
-    if sums.candidate == "method":
+    if sums.candidate == "predicted":
         return np.ones_like(power)
     return np.where(finite > 0, DISTRIBUTIONS[law].likely_scale(power), 0.0)
 
@@ -248,7 +248,7 @@ def _sigma_scale(law: str, sums: Sums) -> Floats:
 def covered_shares(law: str, sums: Sums) -> Floats:
     """Return the share of the errors in the interval of each level, (R, 99)."""
     pixels = sums["pixels"][:, None]
-    if sums.candidate == "method":
+    if sums.candidate == "predicted":
         return sums["covered"][:, LAWS.index(law)] / pixels
     of = _OF[sums.candidate]
     widths = HALF_WIDTHS[law] * _sigma_scale(law, sums)[:, None]
@@ -280,7 +280,7 @@ def _nll(law: str, sums: Sums) -> Floats:
 
 def _scores(law: str, sums: Sums) -> tuple[Floats, Floats]:
     """Return the sums of CRPS and of the errors beyond the 95 % interval."""
-    if sums.candidate == "method":
+    if sums.candidate == "predicted":
         row = LAWS.index(law)
         return sums["crps"][:, row], sums["excess"][:, row]
     if sums.candidate == "constant":

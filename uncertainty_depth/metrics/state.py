@@ -24,7 +24,7 @@ from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS, DISTRIBUTIO
 from uncertainty_depth.metrics.sparsification import POGGI
 
 MAX_BLOCKS = 128
-CANDIDATES = ("method", "constant", "proportional_to_depth")
+CANDIDATES = ("predicted", "constant", "proportional_to_depth")
 """The predicted sigma, and the two trivial ones that it is compared with."""
 LAWS = tuple(DISTRIBUTIONS)
 ERROR = Bins(-12, 8, 6)
@@ -236,7 +236,7 @@ class Sums:
         self,
         blocks: NDArray[np.void] | Mapping[str, NDArray],
         weights: Floats | None = None,
-        candidate: str = "method",
+        candidate: str = "predicted",
     ) -> None:
         """Read blocks.
 

@@ -67,7 +67,7 @@ class Resampled:
     Attributes:
         total: sums over all frames, one row.
         replicates: `REPLICATES` rows.
-        blocks: number of blocks drawn in a replicate.
+        drawn_blocks: number of blocks drawn in a replicate.
         has_intervals: whether there are enough views and blocks for an interval.
     """
 
@@ -91,17 +91,19 @@ class Resampled:
         self.total = metrics.total()
         length, correlation = dependence or dependence_of(metrics)
         starts = np.arange(0, max(number - length // 2, 1), length)
-        self.blocks = max(round((1 - repeated) * len(starts)), 1)
-        self.has_intervals = (1 - repeated) * number >= MIN_VIEWS and self.blocks > 1
-        self._widening = _widening(self.blocks, length, correlation)
+        self.drawn_blocks = max(round((1 - repeated) * len(starts)), 1)
+        self.has_intervals = (1 - repeated) * number >= MIN_VIEWS and self.drawn_blocks > 1
+        self._widening = _widening(self.drawn_blocks, length, correlation)
         drawn = {name: _joined(name, table[name], starts) for name in BLOCK.names or ()}
         random = np.random.default_rng(SEED)
         weights = random.multinomial(
-            self.blocks, np.full(len(starts), 1 / len(starts)), REPLICATES
+            self.drawn_blocks, np.full(len(starts), 1 / len(starts)), REPLICATES
         )
         self.replicates = Sums(drawn, weights.astype(np.float64))
 
-    def rows(self, metric: Metric | Callable[[Sums], Floats], candidate: str = "method") -> Floats:
+    def rows(
+        self, metric: Metric | Callable[[Sums], Floats], candidate: str = "predicted"
+    ) -> Floats:
         """Return a metric over all frames, and over each replicate: (1 + REPLICATES, ...)."""
         compute = metric.values if isinstance(metric, Metric) else metric
         with np.errstate(all="ignore"):
@@ -132,13 +134,15 @@ class Resampled:
         value = float(rows[0])
         if not math.isfinite(value):
             return Interval(value, value, value)
-        is_open = limits == ANY and self.blocks < ENOUGH_BLOCKS
+        is_open = limits == ANY and self.drawn_blocks < ENOUGH_BLOCKS
         if is_open or (scale is None and not self.has_intervals):
             return Interval(value, math.nan, math.nan)
         replicates = rows[1:][np.isfinite(rows[1:])]
         half_width = self._widening * float(replicates.std()) if replicates.size else 0.0
         if not self.has_intervals:
-            half_width = max(half_width, ROUGH_SPREAD / math.sqrt(self.blocks) * (scale or 0.0))
+            half_width = max(
+                half_width, ROUGH_SPREAD / math.sqrt(self.drawn_blocks) * (scale or 0.0)
+            )
         lowest, highest = limits or ANY
         low = max(value - half_width, lowest)
         high = min(value + half_width, highest)

@@ -44,7 +44,7 @@ from uncertainty_depth.report.page import (
 from uncertainty_depth.report.plots import ERROR_LABELS, LOG_STEPS, PLOT_DPI, distances, one_plot
 from uncertainty_depth.report.saved_state import SavedReport, check_same_config
 
-Frame = tuple[int, int]
+FrameKey = tuple[int, int]
 """Stamp, nanoseconds, and how many frames with this stamp came before."""
 
 WORST_BY = "depth.abs_rel"
@@ -155,7 +155,9 @@ def compare(reports: Sequence[SavedReport], worst_frames: int = 5) -> Comparison
         of_report = [FrameRow(frames[at].name, tuple(series[:, at].tolist())) for at in order]
         worst.append(tuple(of_report))
     notes = tuple(_notes(reports, names, tables, common))
-    return Comparison(tuple(reports), names, rows, tuple(worst), series, samples[0].blocks, notes)
+    return Comparison(
+        tuple(reports), names, rows, tuple(worst), series, samples[0].drawn_blocks, notes
+    )
 
 
 class _Scored(NamedTuple):
@@ -167,9 +169,9 @@ class _Scored(NamedTuple):
     view: int
 
 
-def _by_frame(evaluation: Evaluation) -> dict[Frame, _Scored]:
+def _by_frame(evaluation: Evaluation) -> dict[FrameKey, _Scored]:
     """Return the frames of a report, in their order."""
-    table: dict[Frame, _Scored] = {}
+    table: dict[FrameKey, _Scored] = {}
     repeats: Counter[int] = Counter()
     view = 0
     for name, block in evaluation.table:
@@ -182,7 +184,7 @@ def _by_frame(evaluation: Evaluation) -> dict[Frame, _Scored]:
 
 
 def _scored_again(
-    evaluation: Evaluation, frames: Iterable[Frame], common: Mapping[Frame, bool]
+    evaluation: Evaluation, frames: Iterable[FrameKey], common: Mapping[FrameKey, bool]
 ) -> OnlineMetrics:
     """Return the metrics of the common frames of a report, in the order of the first report.
 
@@ -193,7 +195,7 @@ def _scored_again(
             one before it shows, in any report: the blocks of all reports hold the same frames.
     """
     metrics = OnlineMetrics(evaluation.config)
-    waiting: dict[Frame, Block] = {}
+    waiting: dict[FrameKey, Block] = {}
     expected = iter(common)
     frame = next(expected)
     for key, (_, block) in zip(frames, evaluation.table, strict=True):
@@ -226,8 +228,8 @@ def _rows(reports: Sequence[SavedReport], samples: Sequence[Resampled]) -> Itera
 def _notes(
     reports: Sequence[SavedReport],
     names: Sequence[str],
-    tables: Sequence[dict[Frame, _Scored]],
-    common: Sequence[Frame],
+    tables: Sequence[dict[FrameKey, _Scored]],
+    common: Sequence[FrameKey],
 ) -> list[str]:
     notes = [
         f"{len(table) - len(common)} of {len(table)} frames of {name} are not in every report"
@@ -415,7 +417,7 @@ def figures(comparison: Comparison) -> dict[str, Figure]:
         for curve, line in zip(curves, lines, strict=True):
             values = curve["sparsification"][statistic]
             removed = 100 * values["fractions"]
-            axes.plot(removed, values["method"], **line)
+            axes.plot(removed, values["predicted"], **line)
             dim = {**line, "label": None, "alpha": ORACLE_ALPHA, "linewidth": 0.9}
             axes.plot(removed, values["oracle"], **dim)
         axes.set(xlabel="most uncertain pixels removed (%)", ylabel=label)
@@ -454,7 +456,7 @@ def _reliability(
         reliability = curve[of_law("reliability", law)]
         label = f"{line['label']}, {law.title()}"
         line = {**line, "label": label}
-        axes.plot(100 * reliability["levels"], 100 * reliability["method"], **line)
+        axes.plot(100 * reliability["levels"], 100 * reliability["predicted"], **line)
     axes.set(xlabel="confidence level p (%)", ylabel="errors inside the interval (%)")
     axes.set(xlim=(0, 100), ylim=(0, 100))
     return figure

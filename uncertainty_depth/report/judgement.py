@@ -140,16 +140,18 @@ def order_checks(sample: Resampled, model: Mapping[str, Any]) -> list[Check]:
     # A constant sigma has no ranks, hence no correlation.
     reference = np.fmax(sample.rows(spearman, "proportional_to_depth"), 0.0)
     against = BASELINE_NAMES["proportional_to_depth" if reference[0] > 0 else "constant"]
-    method = np.nan_to_num(sample.rows(spearman))
+    predicted = np.nan_to_num(sample.rows(spearman))
     spread = SPEARMAN_SIZE, SPEARMAN_MARGIN
     checks.append(
-        _beats(spearman.label, sample, -method, -reference, against, spearman.limits, spread)
+        _beats(spearman.label, sample, -predicted, -reference, against, spearman.limits, spread)
     )
     inaccurate = BY_NAME["uncertainty.ause.a1"]
-    method = sample.rows(inaccurate)
+    predicted = sample.rows(inaccurate)
     best, against = _better({name: sample.rows(inaccurate, name) for name in BASELINES})
-    if method[0] or best[0]:  # else all pixels are accurate, or none is: nothing to rank
-        checks.append(_beats(inaccurate.label, sample, method, best, against, inaccurate.limits))
+    if predicted[0] or best[0]:  # else all pixels are accurate, or none is: nothing to rank
+        checks.append(
+            _beats(inaccurate.label, sample, predicted, best, against, inaccurate.limits)
+        )
     if all(check.color == GREEN for check in checks):
         checks[-1] = replace(checks[-1], text=checks[-1].text + _unranked_gross_errors(sample))
     return checks
@@ -183,8 +185,8 @@ def size_checks(sample: Resampled, model: Mapping[str, Any]) -> list[Check]:
             metric = replace(metric, label=measured, compute=partial(auce_by, widths))
             # Like for like: a baseline whose intervals are measured on these data has none.
             fitted, against = np.zeros_like(fitted), "measured intervals"
-        method = sample.rows(metric)
-        checks.append(_no_worse(metric, sample, method, fitted, against, tolerance, scale))
+        predicted = sample.rows(metric)
+        checks.append(_no_worse(metric, sample, predicted, fitted, against, tolerance, scale))
     return checks
 
 
@@ -212,7 +214,7 @@ def _better(rows: Mapping[str, Floats]) -> tuple[Floats, str]:
 def _beats(
     name: str,
     sample: Resampled,
-    method: Floats,
+    predicted: Floats,
     reference: Floats,
     against: str,
     limits: tuple[float, float],
@@ -224,7 +226,7 @@ def _beats(
     """
     of_reference = abs(float(reference[0]))
     size, margin = size_and_margin or (of_reference, NEGLIGIBLE * of_reference)
-    difference = sample.interval(method - reference, size)
+    difference = sample.interval(predicted - reference, size)
     if difference.high < 0 and difference.low < -margin:
         color = GREEN
         word = "beats"
@@ -234,8 +236,8 @@ def _beats(
     else:
         color = GREY
         word = "cannot be told from"
-    sign = -1 if reference[0] < 0 or method[0] < 0 else 1
-    interval = sample.interval(sign * method, limits=limits)
+    sign = -1 if reference[0] < 0 or predicted[0] < 0 else 1
+    interval = sample.interval(sign * predicted, limits=limits)
     text = f"{name} {interval.text()} {word} {against}, {sign * reference[0]:.3f}"
     return _check(f"{name} against {against}", color, text, interval, difference)
 
@@ -243,7 +245,7 @@ def _beats(
 def _no_worse(
     metric: Metric,
     sample: Resampled,
-    method: Floats,
+    predicted: Floats,
     fitted: Floats,
     against: str,
     tolerance: float,
@@ -253,7 +255,7 @@ def _no_worse(
 
     The baseline has seen the ground truth, so sigma need not beat it.
     """
-    difference = sample.interval(method - fitted, scale)
+    difference = sample.interval(predicted - fitted, scale)
     allowed = f"{tolerance:.2g}"
     if difference.high < tolerance:
         color = GREEN
@@ -265,7 +267,7 @@ def _no_worse(
         color = GREY
         word = f"may be {allowed} worse than"
     name = metric.label
-    interval = sample.interval(method, limits=metric.limits)
+    interval = sample.interval(predicted, limits=metric.limits)
     text = f"{name} {interval.text()} {word} {against} fitted to these data, {fitted[0]:.3f}"
     return _check(f"{name} against {against}", color, text, interval, difference)
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from uncertainty_depth.report.evaluation import Evaluation
 
 LINES: dict[str, dict[str, Any]] = {
-    "method": {"color": "#0072B2", "linewidth": 2.0, "label": "predicted sigma", "zorder": 4},
+    "predicted": {"color": "#0072B2", "linewidth": 2.0, "label": "predicted sigma", "zorder": 4},
     "proportional_to_depth": {
         "color": "#D55E00",
         "linestyle": (0, (5, 1.5)),
@@ -60,7 +60,7 @@ FRAME_DPI = 160
 SIZED_PLOTS = ("reliability", "timeline", "positions")
 """Plots that compare the size of sigma with the errors."""
 ERROR_COLOR = "#D55E00"
-SIGMA_COLOR = LINES["method"]["color"]
+SIGMA_COLOR = LINES["predicted"]["color"]
 MIN_PIXELS_BY_POSITION = 20
 LEVEL_COLORS = ("#56B4E9", "#0072B2")
 COVERAGE_COLORS = "RdBu"
@@ -140,10 +140,10 @@ def sparsification_figure(curves: dict[str, Any], statistic: str = "rmse") -> Fi
         return figure
     curve = curves["sparsification"][statistic]
     removed = 100 * curve["fractions"]
-    color = LINES["method"]["color"]
+    color = LINES["predicted"]["color"]
     area = {"color": color, "alpha": 0.12, "linewidth": 0}
-    axes.fill_between(removed, curve["oracle"], curve["method"], **area)
-    for name in ("random", "proportional_to_depth", "method", "oracle"):
+    axes.fill_between(removed, curve["oracle"], curve["predicted"], **area)
+    for name in ("random", "proportional_to_depth", "predicted", "oracle"):
         ause = f", AUSE {curve['ause'][name]:.3g}" if name in curve["ause"] else ""
         label = LINES[name]["label"] + ause
         axes.plot(removed, curve[name], **{**LINES[name], "label": label})
@@ -170,7 +170,7 @@ def small_sparsification_figure(curves: dict[str, Any], statistic: str = "rmse")
         return figure
     curve = curves["sparsification"][statistic]
     removed = 100 * curve["fractions"]
-    for name in ("random", "oracle", "method"):
+    for name in ("random", "oracle", "predicted"):
         axes.plot(removed, curve[name], color=LINES[name]["color"], linewidth=3)
     axes.set_title(f"{statistic} (m), AUSE {curve['ause']['method']:.3g}", fontsize=14)
     axes.set(xlim=(0, 100), ylim=(0, None), xticks=(0, 50, 100), xticklabels=("0", "50", "100%"))
@@ -188,18 +188,20 @@ def reliability_figure(curves: dict[str, Any], law: str = "gaussian") -> Figure:
     axes.set_title(title, fontsize=10, pad=28)  # above the two coverages
     curve = curves[of_law("reliability", law)]
     levels = 100 * curve["levels"]
-    color = LINES["method"]["color"]
+    color = LINES["predicted"]["color"]
     place: dict[str, Any] = {"transform": axes.get_xaxis_transform(), "ha": "center"}
     for percent in COVERAGE_LEVELS:
-        covered = 100 * float(np.interp(percent / 100, curve["levels"], curve["method"]))
+        covered = 100 * float(np.interp(percent / 100, curve["levels"], curve["predicted"]))
         axes.axvline(percent, color="#BBBBBB", linewidth=0.8, zorder=0)
         axes.plot(percent, covered, "o", color=color, zorder=5)
         text = f"{covered:.1f}%\nin {percent}%"
         axes.text(percent, 1.01, text, color=color, fontsize=8, va="bottom", **place)
     axes.plot([0, 100], [0, 100], color="#666666", linewidth=0.8, label="calibrated")
-    axes.fill_between(levels, levels, 100 * curve["method"], color=color, alpha=0.12, linewidth=0)
-    for name in ("method", "proportional_to_depth", "constant"):
-        fitted = "" if name == "method" else ", scale fitted"
+    axes.fill_between(
+        levels, levels, 100 * curve["predicted"], color=color, alpha=0.12, linewidth=0
+    )
+    for name in ("predicted", "proportional_to_depth", "constant"):
+        fitted = "" if name == "predicted" else ", scale fitted"
         line = {**LINES[name], "label": LINES[name]["label"] + fitted}
         axes.plot(levels, 100 * curve[name], **line)
     axes.set(
@@ -224,7 +226,7 @@ def distance_figure(
     style(panels[0], f"By distance, of {MIN_PIXELS} pixels or more")
     lines = {
         "mae": {"color": "#D55E00", "label": "mean error"},
-        "sigma": {"color": LINES["method"]["color"], "label": "mean sigma"},
+        "sigma": {"color": LINES["predicted"]["color"], "label": "mean sigma"},
         "bias": {"color": "#009E73", "label": "bias", "linestyle": (0, (5, 1.5))},
     }
     if not has_size:
@@ -235,7 +237,7 @@ def distance_figure(
     panels[0].set(ylabel="metres")
     panels[0].legend(frameon=False, fontsize=8)
     coverage = curve[of_law("coverage_95", law)]
-    color = LINES["method"]["color"]
+    color = LINES["predicted"]["color"]
     if has_size:
         panels[1].plot(middle, np.where(enough, 100 * coverage, np.nan), color=color, marker=".")
         panels[1].axhline(95, color="#666666", linewidth=0.8, linestyle=(0, (4, 3)))

@@ -138,7 +138,7 @@ def judge(
     notes = tuple(_notes(evaluation, sample, model, trained_on))
     headline = _headline(color, lines) if color != GREEN else _level(sample)
     text = "; ".join(part for part in (headline, _numbers(sample)) if part)
-    return Verdict(color, text, lines, sample.blocks, notes)
+    return Verdict(color, text, lines, sample.drawn_blocks, notes)
 
 
 def sentences(verdict: Mapping[str, Any]) -> list[str]:
@@ -162,7 +162,7 @@ def nothing_scored(evaluation: Evaluation) -> str:
 
 def _few(sample: Resampled) -> str:
     """Return why no line can be green, whatever its checks are; empty if one can."""
-    enough = sample.has_intervals and sample.blocks >= MIN_BLOCKS
+    enough = sample.has_intervals and sample.drawn_blocks >= MIN_BLOCKS
     return "" if enough else "too few frames for a green line"
 
 
@@ -224,7 +224,7 @@ def _notes(
     model: Mapping[str, Any],
     trained_on: Sequence[str] | None,
 ) -> list[str]:
-    blocks = sample.blocks
+    blocks = sample.drawn_blocks
     views = evaluation.evaluated - evaluation.views.still - evaluation.views.repeated
     notes = []
     if not sample.has_intervals:
@@ -340,7 +340,7 @@ def unfamiliarity_checks(sample: Resampled) -> list[Check]:
         color = GREEN
         word = "like"
     elif interval.low > FEW_UNFAMILIAR or (
-        fraction >= MANY_UNFAMILIAR and sample.blocks >= MIN_BLOCKS
+        fraction >= MANY_UNFAMILIAR and sample.drawn_blocks >= MIN_BLOCKS
     ):
         color = RED
         word = "unlike"

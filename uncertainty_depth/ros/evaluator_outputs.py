@@ -44,7 +44,7 @@ PLOTTED = {
     "uncertainty.coverage_95_laplace": "coverage_95_laplace",
 }
 """Metrics of each frame that have a number's topic: rqt_plot reads no array of keys and values."""
-MAX_DEPTH_M = 10.0
+COLOR_MAX_M = 10.0
 MAX_ERROR_M = 2.0
 """Upper ends of the colour scales."""
 JUDGE_EVERY_S = 5.0
@@ -89,7 +89,7 @@ class EvaluatorOutputs:
             image = colorize(error_m, MAX_ERROR_M, SIGMA_COLORS)
             self._error.publish(image_message(image, frame.header))
         if self._ground_truth.get_subscription_count():
-            image = colorize(thicken(truth_m), MAX_DEPTH_M, DEPTH_COLORS)
+            image = colorize(thicken(truth_m), COLOR_MAX_M, DEPTH_COLORS)
             self._ground_truth.publish(image_message(image, frame.header))
 
     @property

@@ -15,7 +15,7 @@ from std_msgs.msg import Header
 from uncertainty_depth.calibration.correction_in_force import OFF, ReceivedEstimate
 from uncertainty_depth.calibration.depth_scale import DepthScale
 from uncertainty_depth.calibration.online import RECENT_FRAMES
-from uncertainty_depth.calibration.online_loop import Estimator
+from uncertainty_depth.calibration.online_loop import CorrectionEstimator
 from uncertainty_depth.config.nodes import EvaluatorNodeConfig
 from uncertainty_depth.messages.decoding import stamp_ns
 from uncertainty_depth.metrics import valid_pixels
@@ -43,7 +43,7 @@ class LiveCalibration:
     def start(self, config: EvaluatorNodeConfig) -> None:
         """Forget all frames, and take the options of a run."""
         self._config = config
-        self._estimator = Estimator(config)
+        self._estimator = CorrectionEstimator(config)
         self._scale: DepthScale | None = None
         self._without_info = 0
         self._covered: deque[float] = deque(maxlen=RECENT_FRAMES)
