@@ -312,6 +312,12 @@ def test_the_command_needs_no_model_and_says_what_has_no_unit(bag, tmp_path, cap
     assert "has no AUCE" in printed
     assert "grey" in printed
     assert "no unit" in printed
+    assert "as a Gaussian's" not in printed
+    code, _ = command(
+        bag, tmp_path, "--depth-topic", TOPICS[0], "--confidence-topic", TOPICS[1], "--overwrite"
+    )
+    assert code == 0
+    assert "sigma is judged as a Gaussian's: nothing says how" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

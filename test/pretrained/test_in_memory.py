@@ -85,6 +85,17 @@ def test_what_gives_no_metres_is_refused(family, words, saved, tmp_path):
         Predictor(folder)
 
 
+def test_missing_preprocessing_is_said_once(saved, caplog):
+    folder = saved("glpn")
+    (folder / "preprocessor_config.json").unlink()
+    Predictor(folder)
+    said = [text for text in caplog.messages if "preprocessor_config.json" in text]
+    assert said == [
+        f"{folder} has no readable preprocessor_config.json: its images are normalised with "
+        "ImageNet's mean and standard deviation"
+    ]
+
+
 def test_a_relative_network_is_aligned_to_the_ground_truth(saved, tmp_path, capsys):
     rising = f"{SOURCE},seed=1"  # in it the random network rises with inverse depth
     command = ["evaluate", rising, "--model", str(saved("depth_anything")), *QUICK]

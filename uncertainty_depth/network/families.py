@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,8 +16,6 @@ from uncertainty_depth.network.encoder import (
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
-
-logger = logging.getLogger(__name__)
 
 
 def working_size(config: PretrainedConfig) -> int:
@@ -99,7 +96,7 @@ CAMERA_SIZE = (640, 480)
 def read_preprocessing(name: str) -> dict[str, Any]:
     """Return the settings of the folder or hub id `name`, from the local cache if possible.
 
-    Without settings the result is empty, with a warning.
+    Without settings the result is empty.
     """
     from transformers.utils import cached_file
 
@@ -109,12 +106,6 @@ def read_preprocessing(name: str) -> dict[str, Any]:
             return dict(strict.read_json_file(Path(path), MAX_SETTINGS_BYTES))
         except (OSError, ValueError, TypeError, strict.FormatError):
             continue
-    logger.warning(
-        "%s has no readable %s: its images are normalised with ImageNet's mean and standard "
-        "deviation",
-        name,
-        SETTINGS,
-    )
     return {}
 
 

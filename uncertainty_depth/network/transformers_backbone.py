@@ -24,6 +24,7 @@ from uncertainty_depth.errors import ModelError
 from uncertainty_depth.network.encoder import TransformersModel
 from uncertainty_depth.network.families import (
     FAMILIES,
+    SETTINGS,
     is_depth_model,
     normalisation,
     read_preprocessing,
@@ -160,7 +161,15 @@ def _pretrained(name: str, config: PretrainedConfig) -> TransformersModel:
         ) from error
     _check_missing(name, config, len(report["missing_keys"]), len(backbone.state_dict()))
     if is_depth_model(config):
-        mean, std = normalisation(read_preprocessing(name))
+        settings = read_preprocessing(name)
+        if not settings:
+            logger.warning(
+                "%s has no readable %s: its images are normalised with ImageNet's mean and "
+                "standard deviation",
+                name,
+                SETTINGS,
+            )
+        mean, std = normalisation(settings)
         backbone.config.image_mean = mean
         backbone.config.image_std = std
     return backbone.float()

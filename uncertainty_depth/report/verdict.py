@@ -250,8 +250,10 @@ def _notes(
             "earlier frame (a bag that loops, a copy, a simulation that stands still) and are no "
             "new evidence"
         )
-    if "head" not in model:
-        notes.append("the model has no description: sigma is judged as that of a Gaussian")
+    if "head" not in model and not evaluation.without_size:
+        notes.append(
+            "sigma is judged as a Gaussian's: nothing says how the errors are distributed"
+        )
     if trained_on is None and not is_recorded(model):
         notes.append("unknown whether the model was trained on these frames")
     return notes + calibration_notes(sample, evaluation.cameras, model)
