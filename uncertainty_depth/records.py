@@ -75,7 +75,7 @@ class Frame:
         prediction: depth and sigma.
         pose: (4, 4) float64, camera optical frame to a world that stands still.
         scan: what the ground truth was projected from; None without a LiDAR.
-        recorded: maps that a `RecordedPredictions` turns into the prediction.
+        recorded: maps that an `Interpreter` turns into the prediction.
         is_registered: a pixel of the image and of the maps looks in the same direction; if not,
             the image is only for people, and of any size.
     """

@@ -3,18 +3,14 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from numpy.typing import NDArray
-
 from uncertainty_depth.config import (
-    ColorConfig,
     DepthScaleConfig,
     EvaluationConfig,
     HeldOutConfig,
@@ -43,7 +39,6 @@ from uncertainty_depth.frames.source import (
 )
 from uncertainty_depth.model_location import check_location, is_hugging_face, model_path
 from uncertainty_depth.options import to_mapping
-from uncertainty_depth.records import Frame
 
 if TYPE_CHECKING:
     from uncertainty_depth.report.evaluation import Evaluation
@@ -312,6 +307,8 @@ def score(
     with ExitStack() as stack:
         sinks: list[Sink] = []
         if write_bag:
+            from uncertainty_depth.prediction_bag import prediction_sink
+
             sinks.append(stack.enter_context(prediction_sink(write_bag)))
         evaluation = evaluate(
             opened.frames, job.evaluation, sinks, without_size=opened.without_size
@@ -356,51 +353,3 @@ def score_and_write(job: ScoringJob, folder: Path, command: str) -> None:
         if evaluation.interrupted:
             raise KeyboardInterrupt
         report.write(evaluation, folder, context)
-
-
-FRAME_ID = "camera"
-MAX_POINTS = 100_000
-"""Of a cloud: the maps hold every pixel, and points of all of them were half of the bag."""
-
-
-@contextmanager
-def prediction_sink(
-    path: Path,
-) -> Iterator[Callable[[Frame], None]]:
-    """Yield a sink for `evaluate` that writes each frame under the depth node's topic names.
-
-    Recorded predictions are written in metres, aligned, and with the sigma map applied.
-    """
-    from uncertainty_depth.geometry.point_cloud import organised_points
-    from uncertainty_depth.messages.bag_writer import BagWriter
-    from uncertainty_depth.report.images import DEPTH_COLORS, SIGMA_COLORS, colorize
-
-    defaults = ColorConfig()
-    with BagWriter(path) as bag:
-
-        def write(frame: Frame) -> None:
-            prediction = frame.need_prediction()
-            depth = prediction.depth_m
-            sigma = prediction.sigma_m
-            colored_sigma = colorize(sigma, defaults.color_max_sigma, SIGMA_COLORS)
-            images: dict[str, NDArray[Any]] = {}
-            if frame.image is not None:
-                images["/image"] = frame.image
-            images |= {
-                "/depth/image_rect": depth,
-                "/uncertainty/image_rect": sigma,
-                "/ground_truth/image": frame.need_ground_truth(),
-                "/depth/image_color": colorize(depth, defaults.color_max_depth, DEPTH_COLORS),
-                "/uncertainty/image_color": colored_sigma,
-            }
-            for topic, values in images.items():
-                bag.image(topic, frame.stamp_ns, FRAME_ID, values)
-            if frame.camera is not None:
-                for topic in ("/camera_info", "/depth/camera_info", "/uncertainty/camera_info"):
-                    bag.camera_info(topic, frame.stamp_ns, FRAME_ID, frame.camera)
-                step = math.ceil(math.sqrt(depth.size / MAX_POINTS))
-                colors = frame.image if frame.is_registered else None
-                points = organised_points(depth, sigma, frame.camera, colors, step)
-                bag.cloud("/points", frame.stamp_ns, FRAME_ID, points)
-
-        yield write

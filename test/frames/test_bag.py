@@ -25,8 +25,8 @@ from uncertainty_depth.frames.topics import TopicChooser
 from uncertainty_depth.geometry.camera import ground_truth_from_cloud
 from uncertainty_depth.geometry.transforms import parameters_from
 from uncertainty_depth.messages.bag_writer import BagWriter
+from uncertainty_depth.prediction_bag import prediction_sink
 from uncertainty_depth.records import DepthPrediction, Frame, Skipped
-from uncertainty_depth.scoring import prediction_sink
 
 CONFIG = SourceConfig()
 

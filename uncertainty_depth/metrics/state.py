@@ -99,7 +99,7 @@ _BY_DISTANCE = (
 _BY_CELL = ("pixels", "log_truth", "squared_log_truth", "error", "covered", "covered_laplace")
 _AREAS = (len(CANDIDATES), len(POGGI.errors))
 _CURVE = (len(POGGI.errors), len(POGGI.fractions[PLOTTED_FRACTIONS]))
-_SUMS: dict[str, tuple[int, ...]] = {
+_METRIC_SUMS: dict[str, tuple[int, ...]] = {
     **dict.fromkeys(_SCALARS, ()),
     "crps": (len(LAWS),),
     "excess": (len(LAWS),),
@@ -113,10 +113,14 @@ _SUMS: dict[str, tuple[int, ...]] = {
     "by_sigma.squared_sigma": (SIGMA.number,),
     "by_depth_ratio.error": (DEPTH_RATIO_SUMS.number,),
     "by_depth_ratio.depth": (DEPTH_RATIO_SUMS.number,),
-    "removal": (2, *_CURVE),  # of method and depth; from here on for plots and verdict alone
+}
+"""What metrics are computed from; of each frame it is saved."""
+_OTHER_SUMS: dict[str, tuple[int, ...]] = {
+    "removal": (2, *_CURVE),  # of the predicted sigma and of depth
     "oracle": _CURVE,
     **{f"cell.{name}": (BLOCK_CELLS,) for name in _BY_CELL},
 }
+"""Of plots and verdict alone: of single frames they are not saved."""
 _COUNTS: dict[str, tuple[int, ...]] = {
     "covered": (len(LAWS), len(CONFIDENCE_LEVELS)),
     "errors": (ERROR.number,),
@@ -141,7 +145,7 @@ Block: TypeAlias = NDArray[np.void]
 """The sums of some frames: of `BLOCK`, without a dimension. Its parts are written in place."""
 BLOCK = np.dtype(
     [
-        *((name, np.float64, shape) for name, shape in _SUMS.items()),
+        *((name, np.float64, shape) for name, shape in {**_METRIC_SUMS, **_OTHER_SUMS}.items()),
         *((name, np.float64) for name in EXTREMES),
         *((name, np.int32, shape) for name, shape in _COUNTS.items()),
     ],
@@ -182,14 +186,11 @@ def add(block: Block, other: Block) -> None:
         (np.maximum if kind == "extremes" else np.add)(mine, theirs[kind], out=mine)
 
 
-METRIC_SUMS = _FIRST_BYTE["removal"] // 8
-"""The first sums: all that metrics are computed from."""
-
-
 def _metric_parts(block: Block) -> tuple[NDArray, ...]:
     """Return views of all that metrics are computed from."""
     kinds = by_kind(block)
-    return kinds["sums"][0, :METRIC_SUMS], kinds["extremes"][0], kinds["counts"][0]
+    number = _FIRST_BYTE[next(iter(_OTHER_SUMS))] // 8
+    return kinds["sums"][0, :number], kinds["extremes"][0], kinds["counts"][0]
 
 
 PACKED_BYTES = sum(part.nbytes for part in _metric_parts(_EMPTY))

@@ -361,8 +361,8 @@ def median_map(median_m: NDArray[np.float64]) -> Compute:
     and from it the mean of the bounded squares.
 
     Args:
-        median_m: depth by cell of `pixels.GRID`, metres, NaN for unknown; four cells are merged
-            here, and pixels do not count if none of the four is known.
+        median_m: depth by cell of `model_facts.GRID`, metres, NaN for unknown; four cells are
+            merged here, and pixels do not count if none of the four is known.
     """
     rows, columns = BLOCK_GRID
     cells = np.where(median_m > 0, median_m, np.nan).reshape(rows, 2, columns, 2)

@@ -30,20 +30,8 @@ from uncertainty_depth.records import SampleRange
 from uncertainty_depth.uncertainty.estimator import Estimate, Estimator, Moments, Place
 
 
-class Ensemble(Estimator):
-    """One pass through each of the last `samples` members; a shared encoder runs once."""
-
-    def __init__(self, networks: Sequence[DepthNetwork]) -> None:
-        self.networks = list(networks)
-
-    @classmethod
-    def load(cls, model: ModelFolder, place: Place) -> Ensemble:
-        """Load all of the model's members."""
-        return cls([place(network) for network in model.load_all(model.members)])
-
-    def passes(self, config: PredictorConfig) -> int:
-        """See `Estimator`; at most the number of members."""
-        return min(config.samples, len(self.networks))
+class Deterministic(Estimator):
+    """The variance of one network's head; 0 without a head."""
 
     @torch.inference_mode()
     def estimate_batch(
@@ -72,13 +60,17 @@ class Ensemble(Estimator):
         return moments.estimates()
 
 
-class Deterministic(Ensemble):
-    """The variance of one network's head; 0 without a head."""
+class Ensemble(Deterministic):
+    """One pass through each of the last `samples` members; a shared encoder runs once."""
 
-    def __init__(self, network: DepthNetwork) -> None:
-        super().__init__([network])
+    def __init__(self, networks: Sequence[DepthNetwork]) -> None:
+        self.networks = list(networks)
 
     @classmethod
-    def load(cls, model: ModelFolder, place: Place) -> Deterministic:
-        """Load the model's last member."""
-        return cls(place(model.load(model.members[-1])))
+    def load(cls, model: ModelFolder, place: Place) -> Ensemble:
+        """Load all of the model's members."""
+        return cls([place(network) for network in model.load_all(model.members)])
+
+    def passes(self, config: PredictorConfig) -> int:
+        """See `Estimator`; at most the number of members."""
+        return min(config.samples, len(self.networks))
