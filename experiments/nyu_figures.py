@@ -63,7 +63,7 @@ def alpha_figure(scores: Scores) -> figures.Figure:
     figure, panels = figures.panels(1, 1, width=6.5, height=4.6)
     axes = panels[0, 0]
     for name, style in _lines():
-        _alpha_line(axes, [entry["n_merci"] for entry in scores[name]], "method", style)
+        _alpha_line(axes, [entry["n_merci"] for entry in scores[name]], "predicted", style)
     of_depth = [entry["n_merci"] for entry in scores["multi_epochs"]]
     _alpha_line(axes, of_depth, "proportional_to_depth", DEPTH_LINE)
     axes.axhline(1.0, color="0.6", linewidth=1, linestyle=":")
@@ -92,7 +92,7 @@ def sparsification_figure(scores: Scores) -> figures.Figure:
             _sparsification_line(
                 axes,
                 [entry["sparsification"][statistic] for entry in scores[name]],
-                "method",
+                "predicted",
                 style,
             )
         _sparsification_line(

@@ -37,7 +37,7 @@ CONFIG = EvaluationConfig()
 INTERVAL_M = 0.1  # of true depth, as in the paper
 THINNED = 2  # the depth intervals use every second row and column
 FRAME_METRICS = ("depth.abs_rel", "uncertainty.ause.rmse")
-METRICS = 4  # version of the stored scores: 4 has means over images for all rankings
+METRICS = 5  # version of the stored scores: 5 names the predicted sigma
 Scores = dict[str, list[dict[str, Any]]]
 
 
