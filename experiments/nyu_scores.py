@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import csv
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -24,7 +23,7 @@ from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.frames.source import Source
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics import valid_pixels
-from uncertainty_depth.metrics.registry import ALPHA, max_error_at, n_merci_at
+from uncertainty_depth.metrics.registry import ALPHA, BY_NAME, max_error_at, n_merci_at
 from uncertainty_depth.metrics.state import CANDIDATES, Sums
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.options import to_mapping
@@ -156,8 +155,11 @@ class Thinned:
 def frame_metrics(evaluation: Evaluation) -> dict[str, dict[str, float]]:
     """Return frame name to `FRAME_METRICS` of that frame."""
     metrics = {}
-    for row in csv.DictReader(evaluation.table.text()):
-        metrics[row["frame"]] = {name: float(row[name]) for name in FRAME_METRICS}
+    for frame, block in evaluation.table:
+        sums = evaluation.metrics.sums_of(block)
+        metrics[frame.frame] = {
+            name: float(BY_NAME[name].values(sums)[0]) for name in FRAME_METRICS
+        }
     return metrics
 
 

@@ -5,8 +5,12 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from uncertainty_depth.report.evaluation import Evaluation
 
 # Before torch is imported, and for every process that a test starts: the workers share the
 # processors, and threads that wait for each other take time from all.
@@ -17,6 +21,12 @@ import torch
 # A shell starts background jobs with SIGINT ignored, and children inherit it: Ctrl-C is tested.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def frame_lines(evaluation: Evaluation) -> list[str]:
+    """Return the lines of frames.csv of an evaluation that is going on."""
+    rows = evaluation.table.saved().folder / "frames.csv"
+    return rows.read_text(encoding="utf-8").splitlines()
 
 
 @pytest.fixture(scope="session", autouse=True)

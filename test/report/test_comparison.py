@@ -10,6 +10,7 @@ import shutil
 import numpy as np
 import pytest
 
+from test.conftest import frame_lines
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.errors import ConfigError, SourceError
@@ -199,7 +200,7 @@ def test_merged_reports_are_the_evaluation_of_all_frames(folders, evaluate_momen
     expected = np.average(crps, weights=weights)
     assert summary["uncertainty"]["crps_laplace"] == pytest.approx(expected, rel=1e-12)
     assert len(evaluation.metrics.blocks) == FRAMES + 30
-    rows = list(csv.DictReader(evaluation.table.text()))
+    rows = list(csv.DictReader(frame_lines(evaluation)))
     assert [row["source"] for row in rows[:1]] == ["drive"]
     assert len(rows) == FRAMES + 30
     again, _ = merge([read_report(saved.folder) for saved in reports])

@@ -17,6 +17,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from test.conftest import frame_lines
 from uncertainty_depth import OnlineMetrics
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.errors import ConfigError
@@ -101,13 +102,13 @@ def test_table_has_the_exact_metrics_of_each_frame():
         EvaluationConfig(),
         progress=False,
     )
-    rows = list(csv.DictReader(evaluation.table.text()))
+    rows = list(csv.DictReader(frame_lines(evaluation)))
     assert [row["frame"] for row in rows] == ["0", "1", "2"]
     one = frame(1)
     prediction = NoisyPredictor().predict(frame(1).image, 0)
     expected = np.nanmean(np.abs(prediction.depth_m - one.ground_truth_m) / one.ground_truth_m)
     assert float(rows[1]["depth.abs_rel"]) == pytest.approx(expected, rel=1e-6)
-    assert len(list(csv.DictReader(evaluation.table.text()))) == 3, (
+    assert len(list(csv.DictReader(frame_lines(evaluation)))) == 3, (
         "reading the table does not consume it"
     )
 
@@ -283,5 +284,5 @@ def test_merged_rows_are_those_of_the_frames(evaluate_moments):
     first = evaluate_moments(frames=3)
     merged = Evaluation()
     merged.merge(first, "drive")
-    rows = [line.split(",", 1)[1] for line in merged.table.text()][1:]
-    assert rows == list(first.table.text())[1:]
+    rows = [line.split(",", 1)[1] for line in frame_lines(merged)][1:]
+    assert rows == frame_lines(first)[1:]

@@ -10,6 +10,7 @@ import math
 import numpy as np
 import pytest
 
+from test.conftest import frame_lines
 from uncertainty_depth.records import DepthPrediction, Frame
 from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation
@@ -82,7 +83,7 @@ def test_a_sigma_without_a_unit_has_no_size_anywhere(tmp_path):
     names = {path.stem for path in (tmp_path / "report").glob("*.png")}
     assert "scale" in names
     assert "reliability" not in names
-    row = next(csv.DictReader(evaluation.table.text()))
+    row = next(csv.DictReader(frame_lines(evaluation)))
     assert math.isnan(float(row["uncertainty.auce"]))
 
 

@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 
+from test.conftest import frame_lines
 from uncertainty_depth.calibration.correction_in_force import InForce
 from uncertainty_depth.config import HeldOutConfig, ProjectionConfig
 from uncertainty_depth.config.nodes import EvaluatorNodeConfig
@@ -465,7 +466,7 @@ def test_unfamiliarity_is_scored_live_as_it_is_offline(order, make, tmp_path):
             )
         )  # fmt: skip
     evaluation = robot.run.evaluation
-    tables = [list(csv.DictReader(each.table.text())) for each in (evaluation, offline)]
+    tables = [list(csv.DictReader(frame_lines(each))) for each in (evaluation, offline)]
     assert tables[0] == tables[1]
     assert [float(row["unfamiliarity"]) for row in tables[0]] == pytest.approx(
         [0.3, 1 / 3, np.nan, 1.7], nan_ok=True

@@ -161,12 +161,6 @@ class FrameTable:
         """Yield each current frame's name and its sums."""
         return iter(self.saved())
 
-    def text(self) -> Iterator[str]:
-        """Yield the rows as CSV, line by line."""
-        folder = self.saved().folder
-        with (folder / ROWS_FILE).open(newline="", encoding="utf-8") as file:
-            yield from file
-
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the current frames: an open file cannot be pickled."""
         return self.saved().__reduce__()
