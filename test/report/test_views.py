@@ -3,6 +3,7 @@
 
 import copy
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -80,6 +81,30 @@ def test_a_camera_that_moves_gives_a_block_a_frame(kind):
     assert len(evaluation.metrics.blocks) == 40
     assert evaluation.views.still == evaluation.views.repeated == 0
     assert not any("hardly moved" in note for note in judge(evaluation, {}, None).notes)
+
+
+def test_frames_without_a_scored_pixel_are_no_evidence():
+    """They start no view and no block: 15 scored frames have no interval, whatever is between."""
+    evaluation = Evaluation()
+    for place, frame in enumerate(frames(30, True, "pose")):
+        made = frame.prediction
+        if place % 2:
+            made = DepthPrediction(np.full_like(made.depth_m, np.nan), made.sigma_m)
+        evaluation.add(replace(frame, prediction=made))
+    assert evaluation.evaluated == len(evaluation.metrics.blocks) == 15
+    assert not evaluation.resampled().has_intervals
+    assert evaluation.summary()["scored_fraction"] == pytest.approx(0.5)
+
+
+def test_a_view_that_starts_without_a_scored_pixel_is_a_view_of_its_own():
+    evaluation = Evaluation()
+    first, second = frames(2, True, "pose")
+    unknown = np.full_like(second.ground_truth_m, np.nan)
+    for frame in (first, replace(second, ground_truth_m=unknown), second):
+        evaluation.add(frame)
+    assert len(evaluation.metrics.blocks) == 2
+    assert [name.continues for name, _ in evaluation.table] == [False, False]
+    assert evaluation.views.still == 0
 
 
 def test_repeatability_is_the_deviation_of_a_pixel_over_the_frames():

@@ -157,7 +157,8 @@ class OnlineMetrics:
             if block["scales"]:
                 self._last_log_scale = float(block["log_scale"])
             if block["known_pixels"]:
-                self.blocks.add(block, continues=changes is not None)
+                is_new = bool(block["pixels"]) and changes is None  # else no evidence of its own
+                self.blocks.add(block, continues=not is_new)
         return block
 
     def merge(self, other: OnlineMetrics) -> None:

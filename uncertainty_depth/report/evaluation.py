@@ -110,7 +110,7 @@ class Evaluation:
             self.config.min_depth,
             self.config.max_depth,
         )
-        changes = self.views.look(frame)
+        changes = self.views.look(frame) if len(pixels) else None
         block = self.metrics.add(pixels, prediction.aligned_by, prediction.unfamiliarity, changes)
         if not len(pixels):
             text = (
