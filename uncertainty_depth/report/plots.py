@@ -129,7 +129,7 @@ def figures(
 def sparsification_figure(curves: dict[str, Any], statistic: str = "rmse") -> Figure:
     """Return the plot of the error of the remaining pixels against the fraction removed.
 
-    The area between method and oracle is the AUSE.
+    The area between the predicted sigma and the oracle is the AUSE.
 
     Args:
         curves: from `OnlineMetrics.curves`.
@@ -172,7 +172,7 @@ def small_sparsification_figure(curves: dict[str, Any], statistic: str = "rmse")
     removed = 100 * curve["fractions"]
     for name in ("random", "oracle", "predicted"):
         axes.plot(removed, curve[name], color=LINES[name]["color"], linewidth=3)
-    axes.set_title(f"{statistic} (m), AUSE {curve['ause']['method']:.3g}", fontsize=14)
+    axes.set_title(f"{statistic} (m), AUSE {curve['ause']['predicted']:.3g}", fontsize=14)
     axes.set(xlim=(0, 100), ylim=(0, None), xticks=(0, 50, 100), xticklabels=("0", "50", "100%"))
     axes.locator_params("y", nbins=3)
     return figure
