@@ -87,6 +87,16 @@ def test_an_exception_leaves_the_old_folder(tmp_path):
     assert os.listdir(tmp_path) == ["report"]
 
 
+def test_the_old_folder_is_put_back_if_the_new_one_cannot_take_its_place(tmp_path):
+    folder = tmp_path / "report"
+    folder.mkdir()
+    (folder / "a").write_text("old")
+    with pytest.raises(FileNotFoundError), atomic.replacing_folder(folder) as staging:
+        staging.rmdir()
+    assert (folder / "a").read_text() == "old"
+    assert os.listdir(tmp_path) == ["report"]
+
+
 def test_a_kill_leaves_the_old_folder(tmp_path):
     folder = tmp_path / "report"
     folder.mkdir()

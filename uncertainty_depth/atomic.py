@@ -76,7 +76,12 @@ def replacing_folder(folder: Path | str, owned: Sequence[str] = ()) -> Iterator[
             _sync(path)
         if folder.exists():
             folder.rename(before)
-        staging.rename(folder)
+        try:
+            staging.rename(folder)
+        except OSError:
+            if before.exists():
+                before.rename(folder)
+            raise
         for path in before.iterdir() if before.exists() else ():  # what belongs to others returns
             is_replaced = any(fnmatch(path.name, pattern) for pattern in owned)
             if not is_replaced and not (folder / path.name).exists():
