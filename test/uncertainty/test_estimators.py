@@ -12,7 +12,8 @@ from uncertainty_depth.errors import ModelError
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.model_folder.writing import create, set_members, write_member
 from uncertainty_depth.network.hourglass import Hourglass
-from uncertainty_depth.uncertainty import Deterministic, Ensemble, McDropout
+from uncertainty_depth.records import SampleRange
+from uncertainty_depth.uncertainty import Deterministic, Ensemble, McDropout, MirroredDropout
 from uncertainty_depth.uncertainty.mc_dropout import SeededDropout
 from uncertainty_depth.uncertainty.noise import CPU, Streams, frame_streams
 
@@ -70,6 +71,23 @@ def test_mc_dropout_is_m_whole_passes(head):
     assert depths.var(0).min() > 0
 
 
+@pytest.mark.parametrize("numbers", [range(5), (3,), (4, 0, 1)])
+def test_mirrored_dropout_shows_the_mirror_image_to_odd_samples(numbers):
+    made = network()
+    wanted = SampleRange(numbers[0], len(numbers))
+    estimate = MirroredDropout(made).estimate(IMAGE, STAMP, CONFIG, wanted)
+    depths, scales = naive_dropout(made, IMAGE, STAMP, CONFIG)
+    mirrored = naive_dropout(made, IMAGE.flip(-1), STAMP, CONFIG)
+    for number in (1, 3):
+        depths[number] = mirrored[0][number][:, ::-1]
+        scales[number] = mirrored[1][number][:, ::-1]
+    used = list(numbers)
+    aleatoric = np.mean([2 * scales[number] ** 2 for number in used], axis=0)
+    np.testing.assert_allclose(estimate.depth_m, depths[used].mean(0), rtol=1e-5)
+    np.testing.assert_allclose(estimate.epistemic, depths[used].var(0), rtol=1e-3, atol=1e-9)
+    np.testing.assert_allclose(estimate.aleatoric, aleatoric, rtol=1e-3)
+
+
 def test_the_encoder_runs_once_per_frame():
     made = network()
     calls = {"encoder": 0, "first": 0, "second": 0}
@@ -93,7 +111,7 @@ def test_stamp_and_seed_change_the_maps():
 
 
 def test_mc_dropout_needs_dropout():
-    with pytest.raises(ModelError, match="mc_dropout needs a network with dropout"):
+    with pytest.raises(ModelError, match="needs a network with dropout"):
         McDropout(network(dropout=0.0))
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 TRAINED_METHODS = [
     "deterministic",
     "mc_dropout",
+    "mirrored_dropout",
     "multi_epochs",
     "log_likelihood",
     "multi_inits",
@@ -13,7 +14,7 @@ TRAINED_METHODS = [
     "distilled",
 ]
 """What `train` can train; a list, as `METHODS`: a project may add a method of its own."""
-UNTRAINED_METHODS = ["deterministic", "mc_dropout"]
+UNTRAINED_METHODS = ["deterministic", "mc_dropout", "mirrored_dropout"]
 """Methods that a network can be run with as it is, without a member or a head of their own."""
 METHODS = list(TRAINED_METHODS)
 """What a model can predict with."""

@@ -167,7 +167,7 @@ def _check_needs_no_training(config: NetworkConfig, method: str) -> None:
             f"method is {method!r}, which needs training; "
             f"expected one of {', '.join(UNTRAINED_METHODS)}"
         )
-    if method == "mc_dropout" and not config.dropout:
+    if method != "deterministic" and not config.dropout:
         raise ConfigError(
-            "method is 'mc_dropout', but dropout is 0; expected a rate above 0, or another method"
+            f"method is {method!r}, but dropout is 0; expected a rate above 0, or another method"
         )

@@ -31,6 +31,10 @@ class NetworkOutput(NamedTuple):
     depth_m: Tensor
     scale_m: Tensor | None
 
+    def mirrored(self) -> NetworkOutput:
+        """Return the maps mirrored left to right: those of a mirror image, at the image's pixels."""
+        return NetworkOutput(*(None if maps is None else maps.flip(-1) for maps in self))
+
 
 class DepthNetwork(nn.Module, ABC):
     """Image to depth, and the depth error's scale if there is a head.

@@ -2,12 +2,13 @@
 """Uncertainty methods, one file each, behind one interface, `Estimator`."""
 
 from uncertainty_depth.uncertainty.estimator import Estimator
-from uncertainty_depth.uncertainty.mc_dropout import McDropout
+from uncertainty_depth.uncertainty.mc_dropout import McDropout, MirroredDropout
 from uncertainty_depth.uncertainty.members import Deterministic, Ensemble
 
 ESTIMATORS: dict[str, type[Estimator]] = {
     "deterministic": Deterministic,
     "mc_dropout": McDropout,
+    "mirrored_dropout": MirroredDropout,
     "multi_epochs": Ensemble,
     "log_likelihood": Deterministic,
     "multi_inits": Ensemble,

@@ -2,6 +2,9 @@
 """Passes with noise in the network: everything before its first dropout is computed once.
 
 `mc_dropout` (Gal and Ghahramani 2016): the dropout that the network was trained with.
+`mirrored_dropout`: the same, while every second pass sees the mirror image. A network treats an
+image and its mirror image differently although they are equally likely, so averaging both lowers
+the error, and their difference adds to sigma ("Post" of Poggi et al. 2020, section 3.2).
 """
 
 from __future__ import annotations
@@ -44,6 +47,10 @@ class StochasticPasses(Estimator):
         """See `Estimator`."""
         return config.samples
 
+    def views(self, numbers: Sequence[int]) -> list[tuple[bool, Sequence[int]]]:
+        """Return whether a view is the mirror image, and the numbers of its samples."""
+        return [(False, numbers)]
+
     @torch.inference_mode()
     def estimate_batch(
         self,
@@ -55,23 +62,26 @@ class StochasticPasses(Estimator):
         """See `Estimator`; noise does not depend on `AT_ONCE`, see `frame_streams`."""
         network = self.networks[0]
         dropouts = self.dropouts(config)
-        trunk = network.trunk(images)
         all_numbers = range(config.samples)
         numbers = all_numbers if samples is None else samples.numbers(config.samples)
-        estimates = []
-        for index, stamp_ns in enumerate(stamps_ns):
-            moments = Moments()
-            of_frame = frame_of(trunk, index)
-            for start in range(0, len(numbers), AT_ONCE):
-                part = numbers[start : start + AT_ONCE]
-                streams = self.streams(config, stamp_ns, part, images.device)
-                output = network.branches(of_frame, dropouts, streams, images.shape[-2:])
-                variance = network.variance(output)
-                for sample in range(len(part)):
-                    one = slice(sample, sample + 1)
-                    moments.add(output.depth_m[one], None if variance is None else variance[one])
-            estimates += moments.estimates()
-        return estimates
+        moments = [Moments() for _ in stamps_ns]
+        for is_mirrored, of_view in self.views(numbers):
+            trunk = network.trunk(images.flip(-1) if is_mirrored else images)
+            for index, stamp_ns in enumerate(stamps_ns):
+                of_frame = frame_of(trunk, index)
+                for start in range(0, len(of_view), AT_ONCE):
+                    part = of_view[start : start + AT_ONCE]
+                    streams = self.streams(config, stamp_ns, part, images.device)
+                    output = network.branches(of_frame, dropouts, streams, images.shape[-2:])
+                    if is_mirrored:
+                        output = output.mirrored()
+                    variance = network.variance(output)
+                    for sample in range(len(part)):
+                        one = slice(sample, sample + 1)
+                        moments[index].add(
+                            output.depth_m[one], None if variance is None else variance[one]
+                        )
+        return [of_frame.estimates()[0] for of_frame in moments]
 
 
 class McDropout(StochasticPasses):
@@ -84,7 +94,7 @@ class McDropout(StochasticPasses):
     def __init__(self, network: DepthNetwork) -> None:
         if network.config.dropout == 0.0:
             raise ModelError(
-                "mc_dropout needs a network with dropout, but this network's dropout rate is 0; "
+                "the method needs a network with dropout, but this network's dropout rate is 0; "
                 "expected another method"
             )
         super().__init__(network)
@@ -93,6 +103,21 @@ class McDropout(StochasticPasses):
     def dropouts(self, config: PredictorConfig) -> Sequence[Callable[..., Tensor]]:
         """See `StochasticPasses`."""
         return self._dropouts
+
+
+class MirroredDropout(McDropout):
+    """`McDropout`, with the mirror image in every second pass, from the second on.
+
+    The image itself comes last, so that the encoder's latest features belong to it.
+    """
+
+    def views(self, numbers: Sequence[int]) -> list[tuple[bool, Sequence[int]]]:
+        """See `StochasticPasses`."""
+        views = [
+            (is_mirrored, [number for number in numbers if number % 2 == is_mirrored])
+            for is_mirrored in (True, False)
+        ]
+        return [view for view in views if view[1]]
 
 
 @dataclass(frozen=True)
