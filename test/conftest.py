@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,11 +16,50 @@ if TYPE_CHECKING:
 # processors, and threads that wait for each other take time from all.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import numpy as np
 import torch
+
+from uncertainty_depth.records import DepthPrediction, Frame, Skipped
 
 # A shell starts background jobs with SIGINT ignored, and children inherit it: Ctrl-C is tested.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+class ListSource:
+    """Records from memory; it counts how often it is read."""
+
+    notes = ()
+
+    def __init__(self, records: Iterable[Frame | Skipped], name: str = "list") -> None:
+        self.records = list(records)
+        self.name = name
+        self.reads = 0
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __iter__(self) -> Iterator[Frame | Skipped]:
+        self.reads += 1
+        return iter(self.records)
+
+
+def wall(index: int, known_share: float = 0.1) -> Frame:
+    """A wall whose depth can be read off its brightness, and whose ground truth may be sparse."""
+    rng = np.random.default_rng(index)
+    depth = rng.uniform(1, 4) + np.linspace(0, rng.uniform(0.5, 2), 80)[None].repeat(60, axis=0)
+    image = np.clip(255 * depth / 6 + rng.normal(0, 3, (60, 80)), 0, 255).astype(np.uint8)
+    truth = np.where(rng.random((60, 80)) < known_share, depth, np.nan).astype(np.float32)
+    rgb = image[..., None].repeat(3, axis=-1)
+    return Frame(index * 10**8, f"{index:04d}", image=rgb, ground_truth_m=truth)
+
+
+def scored(
+    index: int, truth: np.ndarray, depth: np.ndarray, sigma: np.ndarray, **parts: object
+) -> Frame:
+    """Return a frame of ground truth and prediction, metres, and of other parts."""
+    made = DepthPrediction(depth, sigma)
+    return Frame(index, str(index), ground_truth_m=truth, prediction=made, **parts)
 
 
 def frame_lines(evaluation: Evaluation) -> list[str]:

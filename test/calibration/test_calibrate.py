@@ -11,6 +11,7 @@ from runpy import run_path
 import numpy as np
 import pytest
 
+from test.conftest import ListSource
 from uncertainty_depth.calibration import IDENTITY, SigmaMap, report
 from uncertainty_depth.calibration.fit import NO_CONFIDENCE, RECORDED_RANK, RECORDED_SIGMA
 from uncertainty_depth.calibration.run import calibrate, calibrate_samples, check
@@ -22,18 +23,6 @@ from uncertainty_depth.records import DepthPrediction, Frame, Skipped
 
 GAUSSIAN = CalibrationConfig(distribution="gaussian")
 SHAPE = (24, 32)
-
-
-class ListSource:
-    def __init__(self, records, name="list"):
-        self.records = records
-        self.name = name
-
-    def __len__(self):
-        return len(self.records)
-
-    def __iter__(self):
-        return iter(self.records)
 
 
 def frame(index, factor=3.0, known=0.5):

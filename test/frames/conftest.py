@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -23,56 +24,42 @@ LIDAR_TO_CAMERA = transform_from(
 )  # x forward, z up, as a LiDAR; roughly level with the camera
 
 
-@pytest.fixture(scope="session")
-def camera() -> Camera:
-    return CAMERA
+def image_at(index: int) -> np.ndarray:
+    return np.random.default_rng(index).integers(0, 256, (24, 32, 3), dtype=np.uint8)
 
 
-@pytest.fixture(scope="session")
-def lidar_to_camera() -> np.ndarray:
-    return LIDAR_TO_CAMERA
-
-
-@pytest.fixture(scope="session")
-def image_at() -> Callable[[int], np.ndarray]:
-    return lambda index: np.random.default_rng(index).integers(0, 256, (24, 32, 3), dtype=np.uint8)
-
-
-@pytest.fixture(scope="session")
-def points_at() -> Callable[[int], np.ndarray]:
+def points_at(index: int) -> np.ndarray:
     """(N, 4) points around the LiDAR, more than half of them in view of the camera."""
-
-    def points(index: int) -> np.ndarray:
-        rng = np.random.default_rng(1000 + index)
-        ahead = rng.normal([4, 0, 0], [0.1, 1, 1], (300, 3))
-        return np.hstack(
-            [np.vstack([ahead, rng.normal(0, 5, (100, 3))]), rng.random((400, 1))]
-        ).astype(np.float32)
-
-    return points
+    rng = np.random.default_rng(1000 + index)
+    ahead = rng.normal([4, 0, 0], [0.1, 1, 1], (300, 3))
+    points = np.vstack([ahead, rng.normal(0, 5, (100, 3))])
+    return np.hstack([points, rng.random((400, 1))]).astype(np.float32)
 
 
-@pytest.fixture(scope="session")
-def write_frame(image_at, points_at) -> Callable[..., None]:
+def write_frame(writer: BagWriter, index: int, leave_out: str = "") -> None:
     """Write camera info, image and cloud number `index` of the standard recording.
 
     What is in `leave_out` is not written.
     """
+    stamp_ns = START_NS + index * PERIOD_NS
+    if "info" not in leave_out:
+        writer.camera_info("/camera/camera_info", stamp_ns, "camera", CAMERA)
+    if "image" not in leave_out:
+        writer.image("/camera/image", stamp_ns, "camera", image_at(index))
+    if "cloud" not in leave_out:
+        writer.cloud("/lidar/points", stamp_ns + 10_000_000, "lidar", points_at(index))
 
-    def write(writer: BagWriter, index: int, leave_out: str = "") -> None:
-        stamp_ns = START_NS + index * PERIOD_NS
-        if "info" not in leave_out:
-            writer.camera_info("/camera/camera_info", stamp_ns, "camera", CAMERA)
-        if "image" not in leave_out:
-            writer.image("/camera/image", stamp_ns, "camera", image_at(index))
-        if "cloud" not in leave_out:
-            writer.cloud("/lidar/points", stamp_ns + 10_000_000, "lidar", points_at(index))
 
-    return write
+@contextmanager
+def recording(path: Path, kind: type[BagWriter] = BagWriter) -> Iterator[BagWriter]:
+    """Open a bag that has the LiDAR's pose in the camera already."""
+    with kind(path) as writer:
+        writer.static_transforms([("camera", "lidar", LIDAR_TO_CAMERA)])
+        yield writer
 
 
 @pytest.fixture
-def write_bag(tmp_path, write_frame) -> Callable[..., Path]:
+def write_bag(tmp_path) -> Callable[..., Path]:
     """Write the standard recording: base with camera and LiDAR on it, `frames` frames at 10 Hz."""
 
     def write(name: str = "bag", frames: int = 5, leave_out: str = "") -> Path:

@@ -15,6 +15,16 @@ from numpy.testing import assert_array_equal
 from rosbags.convert.converter import convert
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
+from test.frames.conftest import (
+    CAMERA,
+    LIDAR_TO_CAMERA,
+    PERIOD_NS,
+    START_NS,
+    image_at,
+    points_at,
+    recording,
+    write_frame,
+)
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.errors import ConfigError, SourceError
@@ -80,18 +90,19 @@ def _converted(bag, name, storage="sqlite3", typestore=None, compress=None, mode
     return bag.parent / name
 
 
-def check_frames(source, expected_indices, image_at, points_at, lidar_to_camera, camera):
+def ground_truth_at(index):
+    return ground_truth_from_cloud(points_at(index)[:, :3], LIDAR_TO_CAMERA, CAMERA, CONFIG)
+
+
+def check_frames(source, expected_indices):
     frames = list(source)
     assert [type(frame) for frame in frames] == [Frame] * len(expected_indices)
     for frame, index in zip(frames, expected_indices, strict=True):
         assert_array_equal(frame.image, image_at(index))
-        expected = ground_truth_from_cloud(
-            points_at(index)[:, :3], lidar_to_camera, camera, CONFIG
-        )
-        assert (
-            np.isfinite(frame.ground_truth_m) == np.isfinite(expected)
-        ).mean() > 0.99  # the chain of transforms rounds
-        both = np.isfinite(expected) & np.isfinite(frame.ground_truth_m)
+        expected = ground_truth_at(index)
+        known = np.isfinite(frame.ground_truth_m)
+        assert (known == np.isfinite(expected)).mean() > 0.99  # the chain of transforms rounds
+        both = np.isfinite(expected) & known
         assert np.median(np.abs(frame.ground_truth_m - expected)[both]) < 1e-5
         assert both.sum() > 50
 
@@ -110,27 +121,25 @@ FORMATS = [
 
 
 @pytest.mark.parametrize("as_format", FORMATS)
-def test_every_format_gives_the_same_frames_each_time(
-    as_format, write_bag, image_at, points_at, lidar_to_camera, camera
-):
+def test_every_format_gives_the_same_frames_each_time(as_format, write_bag):
     source = BagSource(as_format(write_bag()), CONFIG)
     assert len(source) == 5
     for frames in (source, read_ahead(source)):  # here, and on another thread
-        check_frames(frames, range(5), image_at, points_at, lidar_to_camera, camera)
+        check_frames(frames, range(5))
     assert source.notes == []
     with closing(read_ahead(source)) as begun:
         first = next(begun)
-    assert (first.stamp_ns, first.name) == (1_700_000_000_000_000_000, "1700000000.000000000")
-    assert_array_equal(first.camera.intrinsics, camera.intrinsics)
+    assert (first.stamp_ns, first.name) == (START_NS, "1700000000.000000000")
+    assert_array_equal(first.camera.intrinsics, CAMERA.intrinsics)
 
 
-def write_parts(folder, parts, write_frame, lidar_to_camera):
+def write_parts(folder, parts):
     """One MCAP per part, side by side: what each of its frames lacks, and their numbers."""
     folder.mkdir()
     for name, (leave_out, indices) in parts.items():
         with BagWriter(folder.parent / name) as writer:
             if "cloud" not in leave_out:
-                writer.static_transforms([("camera", "lidar", lidar_to_camera)])
+                writer.static_transforms([("camera", "lidar", LIDAR_TO_CAMERA)])
             for index in indices:
                 write_frame(writer, index, leave_out)
         (folder.parent / name / f"{name}.mcap").rename(folder / f"{name}.mcap")
@@ -144,22 +153,17 @@ PARTS = {
 
 
 @pytest.mark.parametrize("parts", PARTS.values(), ids=PARTS.keys())
-def test_files_side_by_side_are_merged_by_time(
-    parts, tmp_path, write_frame, image_at, points_at, lidar_to_camera, camera
-):
+def test_files_side_by_side_are_merged_by_time(parts, tmp_path):
     """More frames than the pairing's queue holds: read one file after the other, they are lost."""
-    folder = write_parts(tmp_path / "log", parts, write_frame, lidar_to_camera)
-    source = BagSource(folder, CONFIG)
+    source = BagSource(write_parts(tmp_path / "log", parts), CONFIG)
     assert len(source) == 80
-    check_frames(source, range(80), image_at, points_at, lidar_to_camera, camera)
+    check_frames(source, range(80))
     assert source.notes == []
 
 
-def test_a_split_rosbag2_is_read_file_by_file_as_its_metadata_lists_them(
-    tmp_path, write_frame, write_bag, image_at, points_at, lidar_to_camera, camera
-):
+def test_a_split_rosbag2_is_read_file_by_file_as_its_metadata_lists_them(tmp_path, write_bag):
     parts = {"b_first": ("", range(40)), "a_second": ("", range(40, 80))}
-    folder = write_parts(tmp_path / "log", parts, write_frame, lidar_to_camera)
+    folder = write_parts(tmp_path / "log", parts)
     whole = write_bag("whole", frames=80)
     metadata = yaml.safe_load((whole / "metadata.yaml").read_text())
     names = [f"{name}.mcap" for name in parts]
@@ -167,62 +171,49 @@ def test_a_split_rosbag2_is_read_file_by_file_as_its_metadata_lists_them(
     (folder / "metadata.yaml").write_text(yaml.safe_dump(metadata))
     shutil.copy(folder / names[0], folder / "copy.mcap")
     source = BagSource(folder, CONFIG)
-    check_frames(source, range(80), image_at, points_at, lidar_to_camera, camera)
+    check_frames(source, range(80))
     assert source.notes == []
 
 
-def test_a_jump_back_in_time_is_noted(
-    tmp_path, write_frame, image_at, points_at, lidar_to_camera, camera
-):
+def test_a_jump_back_in_time_is_noted(tmp_path):
     ascending_ns = iter(range(10**9, 2 * 10**9))
 
     class RecordedInOrder(BagWriter):
         def message(self, topic, stamp_ns, message, latched=False):
             super().message(topic, next(ascending_ns), message, latched)
 
-    with RecordedInOrder(tmp_path / "bag") as writer:
-        writer.static_transforms([("camera", "lidar", lidar_to_camera)])
+    with recording(tmp_path / "bag", RecordedInOrder) as writer:
         for index in [*range(5), *range(5)]:
             write_frame(writer, index)
     source = BagSource(tmp_path / "bag", CONFIG)
     assert len(source) == 10
-    check_frames(source, [*range(5), *range(5)], image_at, points_at, lidar_to_camera, camera)
+    check_frames(source, [*range(5), *range(5)])
     assert any("time jumped back" in note for note in source.notes)
 
 
-def test_given_extrinsics_come_before_those_of_the_bag(
-    write_bag, lidar_to_camera, camera, points_at
-):
-    option = SourceConfig(lidar_to_camera=parameters_from(lidar_to_camera))
+def test_given_extrinsics_come_before_those_of_the_bag(write_bag):
+    option = SourceConfig(lidar_to_camera=parameters_from(LIDAR_TO_CAMERA))
     for leave_out in ("", "transforms"):
         frame = next(iter(BagSource(write_bag(f"bag{leave_out}", leave_out=leave_out), option)))
-        assert_array_equal(
-            frame.ground_truth_m,
-            ground_truth_from_cloud(points_at(0)[:, :3], lidar_to_camera, camera, CONFIG),
-        )
+        assert_array_equal(frame.ground_truth_m, ground_truth_at(0))
     with pytest.raises(ConfigError, match="has 2 numbers; expected 7"):
         BagSource(write_bag("again"), SourceConfig(lidar_to_camera=(1.0, 2.0)))
 
 
 def test_the_occlusion_options_reach_the_ground_truth(write_bag):
     bag = write_bag()
-    kept = [
-        np.isfinite(
-            next(iter(BagSource(bag, SourceConfig(occlusion_tolerance=share)))).ground_truth_m
-        ).sum()
-        for share in (0.0, 0.1)
-    ]
+    kept = []
+    for share in (0.0, 0.1):
+        frame = next(iter(BagSource(bag, SourceConfig(occlusion_tolerance=share))))
+        kept.append(np.isfinite(frame.ground_truth_m).sum())
     assert kept[0] > kept[1] > 0
 
 
-def test_an_image_smaller_than_its_camera_info_scales_the_camera(
-    tmp_path, write_frame, lidar_to_camera, camera, points_at
-):
+def test_an_image_smaller_than_its_camera_info_scales_the_camera(tmp_path):
     small = np.zeros((12, 16, 3), np.uint8)
-    with BagWriter(tmp_path / "bag") as writer:
-        writer.static_transforms([("camera", "lidar", lidar_to_camera)])
+    with recording(tmp_path / "bag") as writer:
         write_frame(writer, 0, leave_out="image")
-        writer.image("/camera/image", 1_700_000_000_000_000_000, "camera", small)
+        writer.image("/camera/image", START_NS, "camera", small)
     source = BagSource(tmp_path / "bag", CONFIG)
     frame = next(iter(source))
     assert frame.ground_truth_m.shape == (12, 16)
@@ -232,107 +223,144 @@ def test_an_image_smaller_than_its_camera_info_scales_the_camera(
     ]
 
 
-def first_message(topic):
-    return SimpleNamespace(encoding="rgb8", fields=[])
+STANDARD = {
+    "/camera/image": "Image",
+    "/camera/camera_info": "CameraInfo",
+    "/lidar/points": "PointCloud2",
+}
+REAR = {"/rear/image": "Image", "/rear/camera_info": "CameraInfo", "/rear/points": "PointCloud2"}
+RECTIFIED = {"/rectified/image": "Image"}
+DEPTH = {"/depth/image": "Image"}
 
 
-def chosen_of(topics, config):
-    """The topics chosen where every image is rgb8."""
-    return TopicChooser("bag", topics, config, first_message).choose()
+def chosen_of(topics, options):
+    """The topics chosen if every image is rgb8, but that of depth; one was never published."""
+    recorded = {name: Topic(f"sensor_msgs/msg/{kind}", 3) for name, kind in topics.items()}
+    recorded["/unused"] = Topic("sensor_msgs/msg/Image", 0)
+
+    def first_message(topic):
+        return SimpleNamespace(encoding="16UC1" if "depth" in topic else "rgb8", fields=[])
+
+    return TopicChooser("bag", recorded, SourceConfig(**options), first_message).choose()
 
 
-def add_topics(bag_path, write_frame, lidar_to_camera, extra):
-    with BagWriter(bag_path) as writer:
-        writer.static_transforms([("camera", "lidar", lidar_to_camera)])
-        write_frame(writer, 0)
-        extra(writer)
+@pytest.mark.parametrize(
+    ("topics", "options", "sentence"),
+    [
+        # What is missing is named with what there is.
+        (
+            {"/lidar/points": "PointCloud2"},
+            {},
+            r"no messages on any camera image topic; it has /lidar/points \(sensor_msgs/msg/Poi",
+        ),
+        (
+            {"/camera/image": "Image", "/camera/camera_info": "CameraInfo"},
+            {},
+            "no messages on any LiDAR point cloud or depth image topic; it has /camera/camera",
+        ),
+        (
+            {"/camera/image": "Image", "/lidar/points": "PointCloud2"},
+            {},
+            r"no messages on any camera info topic; it has /camera/image \(sensor_msgs/msg/Image,",
+        ),
+        # What is ambiguous is named with the option that chooses.
+        (
+            STANDARD | REAR,
+            {},
+            "2 camera image topics, /camera/image, /rear/image; choose one with --image-topic",
+        ),
+        (
+            STANDARD | REAR,
+            {"image_topic": "/rear/image"},
+            "2 LiDAR point cloud topics, /lidar/points, /rear/points; choose one with "
+            "--lidar-topic, or several with commas",
+        ),
+        (
+            STANDARD | RECTIFIED | {"/rear/camera_info": "CameraInfo"},
+            {"image_topic": "/rectified/image"},
+            "2 camera info topics, /camera/camera_info, /rear/camera_info; choose one with "
+            "--camera-info-topic",
+        ),
+        # What is chosen has to be there, and of the right type.
+        (
+            STANDARD,
+            {"image_topic": "/lidar/points"},
+            r"image_topic '/lidar/points' in bag is sensor_msgs/msg/PointCloud2; expected "
+            r"sensor_msgs/msg/Image",
+        ),
+        (
+            STANDARD,
+            {"lidar_topic": "/nowhere"},
+            r"no messages on lidar_topic '/nowhere'; it has /camera/camera_info \(sensor_msgs/",
+        ),
+        (
+            STANDARD,
+            {"lidar_topic": "/lidar/points,/side/points"},
+            "no messages on lidar_topic '/side/points'",
+        ),
+        (
+            STANDARD,
+            {"ground_truth_topic": "/nowhere"},
+            "no messages on ground_truth_topic '/nowhere'",
+        ),
+        (
+            STANDARD,
+            {"ground_truth_topic": "/camera/camera_info"},
+            "is sensor_msgs/msg/CameraInfo; expected sensor_msgs/msg/Image",
+        ),
+        (
+            STANDARD | DEPTH,
+            {"ground_truth_topic": "/depth/image", "lidar_topic": "/lidar/points"},
+            "expected one of them",
+        ),
+        (
+            STANDARD | REAR,
+            {
+                "image_topic": "/rear/image",
+                "lidar_topic": "/lidar/points, /rear/points",
+                "lidar_to_camera": (0, 0, 0, 0, 0, 0, 1),
+            },
+            "names 2 LiDARs and lidar_to_camera is one pose",
+        ),
+    ],
+)
+def test_topics_that_cannot_be_chosen_are_one_sentence(topics, options, sentence):
+    with pytest.raises(SourceError, match=sentence):
+        chosen_of(topics, options)
 
 
-def test_topics_that_are_ambiguous_are_named_and_can_be_chosen(
-    tmp_path, write_frame, lidar_to_camera, image_at, points_at, camera
-):
-    stamp = 1_700_000_000_000_000_000
-
-    def second_sensors(writer):
-        writer.image("/rear/image", stamp, "camera", image_at(7))
-        writer.camera_info("/rear/camera_info", stamp, "camera", camera)
-        writer.cloud("/rear/points", stamp, "lidar", points_at(7))
-
-    bag = tmp_path / "bag"
-    add_topics(bag, write_frame, lidar_to_camera, second_sensors)
-    with pytest.raises(
-        SourceError,
-        match="2 camera image topics, /camera/image, /rear/image; choose one with --image-topic",
-    ):
-        BagSource(bag, CONFIG)
-    with pytest.raises(
-        SourceError,
-        match="2 LiDAR point cloud topics, /lidar/points, /rear/points; "
-        "choose one with --lidar-topic",
-    ):
-        BagSource(bag, SourceConfig(image_topic="/rear/image"))
-    frame = next(
-        iter(BagSource(bag, SourceConfig(image_topic="/rear/image", lidar_topic="/rear/points")))
-    )
-    assert_array_equal(frame.image, image_at(7))
+COMPRESSED = STANDARD | {"/camera/image/compressed": "CompressedImage"}
 
 
-def test_a_camera_info_elsewhere_is_taken_where_it_is_the_only_one_and_named_where_not(
-    tmp_path, write_frame, lidar_to_camera, camera, image_at
-):
-    stamp = 1_700_000_000_000_000_000
-    bag = tmp_path / "bag"
-    add_topics(
-        bag,
-        write_frame,
-        lidar_to_camera,
-        lambda writer: writer.image("/rectified/image", stamp, "camera", image_at(3)),
-    )
-    assert len(BagSource(bag, SourceConfig(image_topic="/rectified/image"))) == 1
-
-    def two_infos(writer):
-        writer.image("/rectified/image", stamp, "camera", image_at(3))
-        writer.camera_info("/rear/camera_info", stamp, "camera", camera)
-
-    add_topics(tmp_path / "two", write_frame, lidar_to_camera, two_infos)
-    with pytest.raises(
-        SourceError,
-        match="2 camera info topics, /camera/camera_info, /rear/camera_info; "
-        "choose one with --camera-info-topic",
-    ):
-        BagSource(tmp_path / "two", SourceConfig(image_topic="/rectified/image"))
-
-
-def test_an_uncompressed_image_is_taken_before_its_compressed_twin():
-
-    topics = {
-        "/camera/image": Topic("sensor_msgs/msg/Image", 3),
-        "/camera/image/compressed": Topic("sensor_msgs/msg/CompressedImage", 3),
-        "/camera/camera_info": Topic("sensor_msgs/msg/CameraInfo", 3),
-        "/other/camera_info": Topic("sensor_msgs/msg/CameraInfo", 3),
-        "/unused": Topic("sensor_msgs/msg/Image", 0),
-        "/points": Topic("sensor_msgs/msg/PointCloud2", 3),
-    }
-    assert chosen_of(topics, CONFIG) == (
-        "/camera/image",
-        "/camera/camera_info",
-        ("/points",),
-        "",
-    )
-    named = SourceConfig(image_topic="/camera/image/compressed")
-    assert chosen_of(topics, named).camera_info == "/camera/camera_info"
-    with pytest.raises(
-        SourceError,
-        match=r"image_topic '/points' in bag is sensor_msgs/msg/PointCloud2; "
-        r"expected sensor_msgs/msg/Image",
-    ):
-        chosen_of(topics, SourceConfig(image_topic="/points"))
-    with pytest.raises(
-        SourceError,
-        match=r"no messages on lidar_topic '/nowhere'; "
-        r"it has /camera/camera_info \(sensor_msgs/msg/CameraInfo, 3\)",
-    ):
-        chosen_of(topics, SourceConfig(lidar_topic="/nowhere"))
+@pytest.mark.parametrize(
+    ("topics", "options", "image", "camera_info", "lidar"),
+    [
+        (COMPRESSED, {}, "/camera/image", "/camera/camera_info", "/lidar/points"),
+        (
+            COMPRESSED | {"/other/camera_info": "CameraInfo"},
+            {"image_topic": "/camera/image/compressed"},
+            "/camera/image/compressed",
+            "/camera/camera_info",
+            "/lidar/points",
+        ),
+        (
+            STANDARD | REAR,
+            {"image_topic": "/rear/image", "lidar_topic": "/rear/points"},
+            "/rear/image",
+            "/rear/camera_info",
+            "/rear/points",
+        ),
+        (
+            STANDARD | RECTIFIED,  # the only camera info is taken wherever it is
+            {"image_topic": "/rectified/image"},
+            "/rectified/image",
+            "/camera/camera_info",
+            "/lidar/points",
+        ),
+    ],
+)
+def test_topics_that_belong_together_are_chosen(topics, options, image, camera_info, lidar):
+    assert chosen_of(topics, options) == (image, camera_info, (lidar,), "")
 
 
 def test_the_writer_overwrites_nothing_and_leaves_nothing_half_written(write_bag, tmp_path):
@@ -344,18 +372,15 @@ def test_the_writer_overwrites_nothing_and_leaves_nothing_half_written(write_bag
     assert not (tmp_path / "half").exists()
 
 
-def test_every_image_is_one_record_whatever_the_clouds_do(
-    tmp_path, write_frame, lidar_to_camera, points_at
-):
+def test_every_image_is_one_record_whatever_the_clouds_do(tmp_path):
     """Frames 0-9: no cloud for 3 and 4; the cloud of 7 only behind the camera."""
-    with BagWriter(tmp_path / "bag") as writer:
-        writer.static_transforms([("camera", "lidar", lidar_to_camera)])
+    with recording(tmp_path / "bag") as writer:
         for index in range(10):
             write_frame(writer, index, leave_out="cloud" if index in (3, 4, 7) else "")
             if index == 7:
                 behind = points_at(7)
                 behind[:, 0] = -np.abs(behind[:, 0]) - 1
-                writer.cloud("/lidar/points", 1_700_000_000_710_000_000, "lidar", behind)
+                writer.cloud("/lidar/points", START_NS + 710_000_000, "lidar", behind)
     records = list(BagSource(tmp_path / "bag", CONFIG))
     reasons = {
         index: record.reason for index, record in enumerate(records) if isinstance(record, Skipped)
@@ -364,15 +389,15 @@ def test_every_image_is_one_record_whatever_the_clouds_do(
     assert len(records) == 10
     assert reasons == {3: lost, 4: lost, 7: "no_lidar_point_in_view"}
     assert [record.stamp_ns for record in records] == [
-        1_700_000_000_000_000_000 + index * 100_000_000 for index in range(10)
+        START_NS + index * PERIOD_NS for index in range(10)
     ]
 
 
 @pytest.mark.parametrize("has_image", [True, False])
-def test_a_bag_of_predictions_is_described(tmp_path, image_at, camera, has_image, capsys):
+def test_a_bag_of_predictions_is_described(tmp_path, has_image, capsys):
     """A bag that `evaluate --write-bag` wrote: what the nodes published is no input."""
     depth = np.full((24, 32), 2, np.float32)
-    frame = Frame(5, "5", camera, image_at(0) if has_image else None, ground_truth_m=depth)
+    frame = Frame(5, "5", CAMERA, image_at(0) if has_image else None, ground_truth_m=depth)
     with prediction_sink(tmp_path / "bag") as write:
         write(replace(frame, prediction=DepthPrediction(depth, depth / 10)))
     assert main(["info", str(tmp_path / "bag"), "--output", str(tmp_path / "plot.png")]) == 0

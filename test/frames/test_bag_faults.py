@@ -16,6 +16,7 @@ import pytest
 from rosbags.convert.converter import convert
 from rosbags.typesys import Stores, get_typestore
 
+from test.frames.conftest import CAMERA, PERIOD_NS, START_NS, points_at, recording, write_frame
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.frames.bag import BagSource
@@ -26,93 +27,87 @@ from uncertainty_depth.messages.bag_writer import BagWriter
 from uncertainty_depth.records import Skipped
 
 CONFIG = SourceConfig()
-START_NS = 1_700_000_000_000_000_000
-PERIOD_NS = 100_000_000
 
 
 def reasons(records) -> Counter:
     return Counter(record.reason if isinstance(record, Skipped) else "frame" for record in records)
 
 
-def test_a_missing_bag_is_one_sentence(tmp_path):
-    with pytest.raises(
-        SourceError, match=rf"^no such bag: {tmp_path}/nowhere; expected a bag's path"
-    ):
-        open_source(str(tmp_path / "nowhere"), CONFIG)
+def as_sqlite3(bag):
+    names = ("exclude_topics", "include_topics", "exclude_msgtypes", "include_msgtypes")
+    nothing = dict.fromkeys(names, ())
+    output = bag.parent / "sqlite"
+    convert([bag], output, "sqlite3", 8, None, "none", None, None, **nothing)
+    return next(output.glob("*.db3"))
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "sentence"),
-    [
-        (
-            "notes.txt",
-            b"hello",
-            "is not a bag: expected a rosbag2 folder, or a file that ends in .mcap, .db3, .bag",
-        ),
-        (
-            "other.mcap",
-            b"this is no MCAP file at all",
-            "cannot be read as a bag: File magic is invalid",
-        ),
-        ("other.bag", b"this is no bag", "cannot be read as a bag: File magic is invalid"),
-        ("other.db3", b"this is no database", "cannot be read as a bag"),
-        ("empty.bag", b"", "seems to be empty"),
-        ("empty.mcap", b"", "seems to be empty"),
-    ],
-)
-def test_files_that_are_no_bag_are_one_sentence(tmp_path, name, content, sentence):
-    (tmp_path / name).write_bytes(content)
-    with pytest.raises(SourceError, match=sentence):
-        BagSource(tmp_path / name, CONFIG)
+def cut(share):
+    return lambda content: content[: int(share * len(content))]
 
 
-def test_folders_that_are_no_bag_are_one_sentence(tmp_path, write_bag):
-    with pytest.raises(SourceError, match=r"is not a bag: it has no metadata.yaml and no file"):
+def becomes(content):
+    return lambda _: content if isinstance(content, bytes) else content.encode()
+
+
+NO_BAG = "is not a bag: expected a rosbag2 folder, or a file that ends in .mcap, .db3, .bag"
+UNREADABLE = "cannot be read as a bag"
+METADATA = "metadata.yaml cannot be read: it "
+FAULTS = [
+    # file, damage, part of the sentence
+    ("notes.txt", becomes("hello"), NO_BAG),
+    ("other.mcap", becomes("this is no MCAP file at all"), f"{UNREADABLE}: File magic is invalid"),
+    ("other.bag", becomes("this is no bag"), f"{UNREADABLE}: File magic is invalid"),
+    ("other.db3", becomes("this is no database"), UNREADABLE),
+    ("empty.bag", becomes(""), "seems to be empty"),
+    ("empty.mcap", becomes(""), "seems to be empty"),
+    *((name, cut(share), f"{UNREADABLE}: .*`mcap recover bag.mcap -o ")
+      for name in ("bag", "bag/bag.mcap") for share in (0.001, 0.3, 0.9, 0.999)),
+    ("sqlite", cut(0.5), rf"{UNREADABLE}: .*malformed.*; was it cut off\?"),
+    ("bag/metadata.yaml", becomes("rosbag2_bagfile_information: {version: 99}"),
+     f"{UNREADABLE}: Rosbag2 version 99 not supported"),
+    ("bag/metadata.yaml", becomes("a: &a [x, x]\nb: [*a, *a]"), METADATA + r"has the alias \*a"),
+    ("bag/metadata.yaml", becomes("[" * 10_000), METADATA + "is nested more than 16 levels deep"),
+    ("bag/metadata.yaml", becomes("a: " + "x" * 2**22), METADATA + "is longer than 4194304 bytes"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("file", "damage", "sentence"), FAULTS)
+def test_what_is_no_bag_is_one_sentence(tmp_path, write_bag, file, damage, sentence):
+    path = tmp_path / file
+    damaged = path
+    if file.startswith(("bag", "sqlite")):
+        bag = write_bag(frames=30)
+        if file == "sqlite":
+            damaged = as_sqlite3(bag)
+        elif path == bag:
+            damaged = bag / "bag.mcap"
+        elif path.suffix == ".yaml":
+            path = bag
+    content = damaged.read_bytes() if damaged.exists() else b""
+    damaged.write_bytes(damage(content))
+    with pytest.raises(SourceError, match=sentence) as caught:
+        BagSource(path, CONFIG)
+    assert str(path) in str(caught.value)
+
+
+def test_missing_and_empty_folders_and_a_bag_without_transforms_are_one_sentence(
+    tmp_path, write_bag
+):
+    nowhere = tmp_path / "nowhere"
+    with pytest.raises(SourceError, match=rf"^no such bag: {nowhere}; expected a bag's path"):
+        open_source(str(nowhere), CONFIG)
+    with pytest.raises(SourceError, match=r"is not a bag: it has no metadata\.yaml and no file"):
         BagSource(tmp_path, CONFIG)
-    bag = write_bag()
-    for metadata, sentence in {
-        "rosbag2_bagfile_information: {version: 99}": "as a bag: Rosbag2 version 99 not supported",
-        "a: &a [x, x]\nb: [*a, *a]": r"metadata.yaml cannot be read: it has the alias \*a",
-        "[" * 10_000: "metadata.yaml cannot be read: it is nested more than 16 levels deep",
-        "a: " + "x" * 2**22: "metadata.yaml cannot be read: it is longer than 4194304 bytes",
-    }.items():
-        (bag / "metadata.yaml").write_text(metadata)
-        with pytest.raises(SourceError, match=sentence):
-            BagSource(bag, CONFIG)
+    with pytest.raises(
+        SourceError,
+        match="no transform connects the LiDAR frame 'lidar' with the camera frame 'camera'; "
+        "/tf_static knows none",
+    ):
+        BagSource(write_bag(leave_out="transforms"), CONFIG)
 
 
-@pytest.mark.parametrize(
-    ("missing", "sentence"),
-    [
-        (
-            "image",
-            r"no messages on any camera image topic; "
-            r"it has /camera/camera_info \(sensor_msgs/msg/CameraInfo, 5\), /lidar/points",
-        ),
-        (
-            "cloud",
-            "no messages on any LiDAR point cloud or depth image topic; "
-            "it has /camera/camera_info",
-        ),
-        (
-            "info",
-            r"no messages on any camera info topic; "
-            r"it has /camera/image \(sensor_msgs/msg/Image, 5\)",
-        ),
-        (
-            "transforms",
-            "no transform connects the LiDAR frame 'lidar' with the camera frame 'camera'; "
-            "/tf_static knows none",
-        ),
-    ],
-)
-def test_a_bag_without_one_of_its_parts_says_which_and_what_there_is(write_bag, missing, sentence):
-    with pytest.raises(SourceError, match=sentence):
-        BagSource(write_bag(leave_out=missing), CONFIG)
-
-
-def test_a_camera_that_is_not_calibrated_is_one_sentence(tmp_path, write_frame, camera):
-    blank = type(camera)(32, 24, np.zeros((3, 3)))
+def test_a_camera_that_is_not_calibrated_is_one_sentence(tmp_path):
+    blank = Camera(32, 24, np.zeros((3, 3)))
     with BagWriter(tmp_path / "bag") as writer:
         write_frame(writer, 0, leave_out="info")
         writer.camera_info("/camera/camera_info", START_NS, "camera", blank)
@@ -144,9 +139,7 @@ class Faulty(BagWriter):
         super().message(topic, stamp_ns, message, latched)
 
 
-def test_each_faulty_image_and_cloud_is_counted_under_its_reason_and_the_rest_is_scored(
-    tmp_path, write_frame, lidar_to_camera
-):
+def test_each_faulty_image_and_cloud_is_counted_under_its_reason_and_the_rest_is_scored(tmp_path):
     stamps = [START_NS + index * PERIOD_NS for index in range(10)]
     images = {
         ("/camera/image", stamp): fault
@@ -156,9 +149,8 @@ def test_each_faulty_image_and_cloud_is_counted_under_its_reason_and_the_rest_is
         ("/lidar/points", stamp + 10_000_000): fault
         for stamp, fault in zip(stamps[5:8], CLOUD_FAULTS.values(), strict=True)
     }
-    with Faulty(tmp_path / "bag") as writer:
+    with recording(tmp_path / "bag", Faulty) as writer:
         writer.faults = images | clouds
-        writer.static_transforms([("camera", "lidar", lidar_to_camera)])
         for index in range(9):
             write_frame(writer, index)
         write_frame(writer, 9, leave_out="cloud")
@@ -171,11 +163,8 @@ def test_each_faulty_image_and_cloud_is_counted_under_its_reason_and_the_rest_is
     assert all(record.message for record in records if isinstance(record, Skipped))
 
 
-def test_a_frame_id_that_no_transform_knows_is_counted_where_it_is_not_the_first(
-    tmp_path, write_frame, points_at, lidar_to_camera
-):
-    with BagWriter(tmp_path / "bag") as writer:
-        writer.static_transforms([("camera", "lidar", lidar_to_camera)])
+def test_a_frame_id_that_no_transform_knows_is_counted_where_it_is_not_the_first(tmp_path):
+    with recording(tmp_path / "bag") as writer:
         write_frame(writer, 0)
         write_frame(writer, 1, leave_out="cloud")
         writer.cloud("/lidar/points", START_NS + PERIOD_NS, "another", points_at(1))
@@ -184,9 +173,8 @@ def test_a_frame_id_that_no_transform_knows_is_counted_where_it_is_not_the_first
     assert "'another'" in records[1].message
 
 
-def test_messages_that_cannot_be_deserialised_are_counted(tmp_path, write_frame, lidar_to_camera):
-    with BagWriter(tmp_path / "bag") as writer:
-        writer.static_transforms([("camera", "lidar", lidar_to_camera)])
+def test_messages_that_cannot_be_deserialised_are_counted(tmp_path):
+    with recording(tmp_path / "bag") as writer:
         write_frame(writer, 0)
         for topic in ("/camera/image", "/lidar/points"):
             data = b"\x00\x01\x00\x00\xff\xff"
@@ -197,7 +185,7 @@ def test_messages_that_cannot_be_deserialised_are_counted(tmp_path, write_frame,
     assert any("1 cloud messages cannot be deserialised" in note for note in source.notes)
 
 
-def test_hostile_messages_among_sound_ones_are_counted(tmp_path, write_frame, lidar_to_camera):
+def test_hostile_messages_among_sound_ones_are_counted(tmp_path):
     """PNGs that claim 30000x30000 pixels, and a size unlike the camera's, with nothing behind;
     an offset of 2^31, a quaternion that overflows."""
     types = get_typestore(Stores.ROS2_JAZZY).types
@@ -210,9 +198,8 @@ def test_hostile_messages_among_sound_ones_are_counted(tmp_path, write_frame, li
         index: header_of + struct.pack(">II", *size) + bytes(5) for index, size in claims.items()
     }
     sound = cv2.imencode(".png", np.zeros((24, 32, 3)))[1].ravel()
-    with Faulty(tmp_path / "bag") as writer:
+    with recording(tmp_path / "bag", Faulty) as writer:
         writer.faults = {("/lidar/points", START_NS + 10_000_000): {"fields": fields}}
-        writer.static_transforms([("camera", "lidar", lidar_to_camera)])
         for index in range(4):
             write_frame(writer, index, leave_out="image")
             stamp = header(time(*divmod(START_NS + index * PERIOD_NS, 10**9)), "camera")
@@ -245,26 +232,24 @@ def test_whatever_a_frame_raises_is_a_counted_skip(write_bag, monkeypatch):
     assert "s cannot be read: ZeroDivisionError: nobody foresaw this" in records[0].message
 
 
-@pytest.mark.parametrize("share", [0.001, 0.3, 0.9, 0.999])
-def test_a_truncated_mcap_is_one_sentence_with_the_tool_that_repairs_it(write_bag, share):
-    bag = write_bag(frames=10)
-    file = next(bag.glob("*.mcap"))
-    content = file.read_bytes()
-    file.write_bytes(content[: int(len(content) * share)])
-    for path in (bag, file):
-        with pytest.raises(
-            SourceError, match=rf"{path} cannot be read as a bag: .*`mcap recover {file.name} -o "
-        ):
-            BagSource(path, CONFIG)
+@pytest.fixture
+def many(tmp_path):
+    """40 frames in chunks of a few messages each, as with the large images of a real camera."""
+    rng = np.random.default_rng(0)
+    with recording(tmp_path / "bag") as writer:
+        for index in range(40):
+            write_frame(writer, index)
+            stamp_ns = START_NS + index * PERIOD_NS
+            writer.serialized("/large", stamp_ns, "std_msgs/msg/String", rng.bytes(300_000))
+    return tmp_path / "bag" / "bag.mcap"
 
 
-def test_from_a_damaged_chunk_on_the_messages_are_counted_as_lost(write_many):
-    file = next(write_many().glob("*.mcap"))
-    content = bytearray(file.read_bytes())
+def test_from_a_damaged_chunk_on_the_messages_are_counted_as_lost(many):
+    content = bytearray(many.read_bytes())
     middle = len(content) // 2
     content[middle : middle + 400_000] = bytes(400_000)
-    file.write_bytes(content)
-    source = BagSource(file, CONFIG)
+    many.write_bytes(content)
+    source = BagSource(many, CONFIG)
     for _ in range(2):
         records = list(source)
         assert len(records) == len(source) == 40
@@ -272,65 +257,23 @@ def test_from_a_damaged_chunk_on_the_messages_are_counted_as_lost(write_many):
         assert counts["image_message_lost"] > 0
         assert counts["frame"] > 0
         (damage,) = source.notes
-        assert damage.startswith(f"reading {file} stopped early: ")
+        assert damage.startswith(f"reading {many} stopped early: ")
         assert "mcap recover" in damage
 
 
-def test_no_flipped_bit_goes_unseen_in_a_bag_that_was_written_here(write_many):
-    file = next(write_many().glob("*.mcap"))
-    whole = file.read_bytes()
+def test_no_flipped_bit_goes_unseen_in_a_bag_that_was_written_here(many):
+    whole = many.read_bytes()
     for share in (0.2, 0.35, 0.5, 0.65, 0.8):
         content = bytearray(whole)
         content[int(share * len(whole))] ^= 4
-        file.write_bytes(content)
-        source = BagSource(file, CONFIG)
+        many.write_bytes(content)
+        source = BagSource(many, CONFIG)
         assert reasons(source)["frame"] < 40
         (damage,) = source.notes
         assert "mcap recover" in damage
 
 
-def test_a_cut_sqlite3_bag_is_one_sentence(write_bag, tmp_path):
-    filters = dict.fromkeys(
-        ("exclude_topics", "include_topics", "exclude_msgtypes", "include_msgtypes"), ()
-    )
-    convert(
-        [write_bag(frames=30)],
-        tmp_path / "sqlite",
-        "sqlite3",
-        8,
-        None,
-        "none",
-        None,
-        None,
-        **filters,
-    )
-    file = next((tmp_path / "sqlite").glob("*.db3"))
-    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
-    with pytest.raises(
-        SourceError, match=r"cannot be read as a bag: .*malformed.*; was it cut off\?"
-    ):
-        BagSource(tmp_path / "sqlite", CONFIG)
-
-
-@pytest.fixture
-def write_many(tmp_path, write_frame, lidar_to_camera):
-    """40 frames in chunks of a few messages each, as with the large images of a real camera."""
-    rng = np.random.default_rng(0)
-
-    def write():
-        with BagWriter(tmp_path / "bag") as writer:
-            writer.static_transforms([("camera", "lidar", lidar_to_camera)])
-            for index in range(40):
-                write_frame(writer, index)
-                stamp_ns = START_NS + index * PERIOD_NS
-                data = rng.bytes(300_000)
-                writer.serialized("/large", stamp_ns, "std_msgs/msg/String", data)
-        return tmp_path / "bag"
-
-    return write
-
-
-def test_a_cloud_in_a_body_frame_without_transforms_is_named(tmp_path, write_frame):
+def test_a_cloud_in_a_body_frame_without_transforms_is_named(tmp_path):
     floor = np.random.default_rng(0).uniform([-9, -9, -1.5, 0], [9, 9, 0, 1], (500, 4))
     with BagWriter(tmp_path / "bag") as writer:
         write_frame(writer, 0, leave_out="cloud")
@@ -341,12 +284,12 @@ def test_a_cloud_in_a_body_frame_without_transforms_is_named(tmp_path, write_fra
     assert "the camera's optical frame" in str(raised.value)
 
 
-def test_a_camera_info_that_changes_holds_from_its_stamp_on(tmp_path, write_frame, camera):
+def test_a_camera_info_that_changes_holds_from_its_stamp_on(tmp_path):
     with BagWriter(tmp_path / "bag") as writer:
         writer.static_transforms([("camera", "lidar", np.eye(4))])
         for index in range(4):
             stamp_ns = START_NS + index * PERIOD_NS
-            zoomed = replace(camera, intrinsics=camera.intrinsics * [[1 + (index > 1)], [1], [1]])
+            zoomed = replace(CAMERA, intrinsics=CAMERA.intrinsics * [[1 + (index > 1)], [1], [1]])
             writer.camera_info("/camera/camera_info", stamp_ns, "camera", zoomed)
             write_frame(writer, index, leave_out="info")
     source = BagSource(tmp_path / "bag", CONFIG)
@@ -357,11 +300,11 @@ def test_a_camera_info_that_changes_holds_from_its_stamp_on(tmp_path, write_fram
     assert "/camera/camera_info changes 1 times, first at 1700000000.200000000 s" in note
     assert "each image is taken with the one of its time" in note
     focal_lengths = [record.camera.intrinsics[0, 0] for record in records]
-    own = camera.intrinsics[0, 0]
+    own = CAMERA.intrinsics[0, 0]
     assert focal_lengths == [own, own, 2 * own, 2 * own]
 
 
-def test_a_bag_that_begins_again_has_the_lens_of_its_camera_infos(tmp_path, camera):
+def test_a_bag_that_begins_again_has_the_lens_of_its_camera_infos(tmp_path):
     """Zoomed in at 3 s, and still so at 2 s of the next round: not the lens of second 1."""
     cameras = Cameras("/camera/camera_info")
 
@@ -371,7 +314,7 @@ def test_a_bag_that_begins_again_has_the_lens_of_its_camera_infos(tmp_path, came
 
     with Heard(tmp_path / "bag") as writer:
         for seconds, zoom in ((1, 1.0), (3, 2.0), (2, 2.0)):
-            zoomed = replace(camera, intrinsics=camera.intrinsics * [[zoom], [zoom], [1]])
+            zoomed = replace(CAMERA, intrinsics=CAMERA.intrinsics * [[zoom], [zoom], [1]])
             writer.camera_info("/camera/camera_info", seconds * 10**9, "camera", zoomed)
     rectifier = cameras.at(2_500_000_000)
-    assert rectifier.calibration.rectified.intrinsics[0, 0] == 2 * camera.intrinsics[0, 0]
+    assert rectifier.calibration.rectified.intrinsics[0, 0] == 2 * CAMERA.intrinsics[0, 0]

@@ -11,6 +11,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.spatial.transform import Rotation
 
+from test.frames.conftest import CAMERA, START_NS, image_at
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.frames.bag import BagSource
@@ -19,7 +20,6 @@ from uncertainty_depth.messages.bag_writer import BagWriter
 from uncertainty_depth.messages.decoding import SECOND_NS
 from uncertainty_depth.records import Frame, Skipped
 
-START_NS = 1_700_000_000 * SECOND_NS
 PERIOD_NS = SECOND_NS // 5
 DELAY_NS = SECOND_NS // 20  # from an image to its cloud
 SPEED_M_PER_S = 15.0
@@ -49,7 +49,7 @@ def wall_points(lidar_in_odom: np.ndarray) -> np.ndarray:
 
 
 @pytest.fixture
-def driving_bag(tmp_path, camera, image_at, transform_message) -> Callable[..., Path]:
+def driving_bag(tmp_path, transform_message) -> Callable[..., Path]:
     """Write a drive towards the wall; /tf has the base in odom at `times_ns`."""
 
     def write(times_ns: Iterable[int], turn_rad_per_s: float = 0.0) -> Path:
@@ -61,7 +61,7 @@ def driving_bag(tmp_path, camera, image_at, transform_message) -> Callable[..., 
                 image_ns = START_NS + index * PERIOD_NS
                 cloud_ns = image_ns + DELAY_NS
                 lidar_in_odom = base_pose(cloud_ns - START_NS, turn_rad_per_s) @ LIDAR_IN_BASE
-                writer.camera_info("/camera/camera_info", image_ns, "camera", camera)
+                writer.camera_info("/camera/camera_info", image_ns, "camera", CAMERA)
                 writer.image("/camera/image", image_ns, "camera", image_at(index))
                 writer.cloud("/lidar/points", cloud_ns, "lidar", wall_points(lidar_in_odom))
             for time_ns in times_ns:

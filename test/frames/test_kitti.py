@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from test.frames.conftest import points_at
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.errors import MessageError, SourceError
 from uncertainty_depth.frames.kitti import KittiDrive, write_bag
@@ -31,7 +32,7 @@ def numbers(values) -> str:
 
 
 @pytest.fixture
-def drive(tmp_path, points_at):
+def drive(tmp_path):
     """Three frames: images 0, 1, 3 (2 is missing), scans 0 and 3."""
     folder = tmp_path / "2011_09_26" / "2011_09_26_drive_0001_sync"
     for part in ("image_02", "velodyne_points"):
@@ -64,19 +65,18 @@ def kitti_coordinates(points, projection, rectify, velodyne_rotation, velodyne_s
     return image[0] / image[2], image[1] / image[2], image[2]
 
 
-def test_points_project_as_the_dataset_says(drive, points_at):
+def test_points_project_as_the_dataset_says(drive):
     points = points_at(0)[:, :3]
     u, v, depth = kitti_coordinates(
         points, PROJECTION, ROTATION, VELODYNE_ROTATION, VELODYNE_SHIFT
     )
-    seen = (
-        (depth > 0) & (np.rint(u) >= 0) & (np.rint(u) < 40) & (np.rint(v) >= 0) & (np.rint(v) < 24)
-    )
+    column, row = np.rint(u), np.rint(v)
+    seen = (depth > 0) & (column >= 0) & (column < 40) & (row >= 0) & (row < 24)
     opened = KittiDrive(drive)
     columns, rows, found = image_coordinates(points, opened.lidar_to_camera, opened.image(0)[1])
     assert seen.sum() > 50
-    assert_array_equal(columns, np.rint(u[seen]))
-    assert_array_equal(rows, np.rint(v[seen]))
+    assert_array_equal(columns, column[seen])
+    assert_array_equal(rows, row[seen])
     assert_allclose(found, depth[seen], rtol=1e-12)
 
 
@@ -161,10 +161,8 @@ def test_of_each_real_frame_at_least_14000_pixels_remain_scored_after_the_occlus
     kitti_drive,
 ):
     for frame in open_source(f"kitti:{kitti_drive}", CONFIG):
-        assert (
-            np.count_nonzero((frame.ground_truth_m >= 2.5) & (frame.ground_truth_m <= 80))
-            >= 14_000
-        )
+        scored = (frame.ground_truth_m >= 2.5) & (frame.ground_truth_m <= 80)
+        assert np.count_nonzero(scored) >= 14_000
 
 
 RAW_SIZE = (48, 28)
@@ -196,9 +194,7 @@ def test_a_drive_of_raw_images_is_rectified_as_opencv_does_it(raw_drive, drive):
     assert_array_equal(camera.intrinsics, PROJECTION[:, :3])
 
 
-def test_raw_images_of_a_drive_may_be_kept_and_points_are_projected_with_their_lens(
-    raw_drive, points_at
-):
+def test_raw_images_of_a_drive_may_be_kept_and_points_are_projected_with_their_lens(raw_drive):
     (record, *_) = open_source(f"kitti:{raw_drive}", SourceConfig(distorted_images="keep"))
     assert record.image.shape == (28, 48, 3)
     points = points_at(0)[:, :3].astype(np.float64)

@@ -11,6 +11,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.spatial.transform import Rotation
 
+from test.frames.conftest import LIDAR_TO_CAMERA, PERIOD_NS, START_NS, write_frame
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.frames.bag import BagSource
@@ -21,8 +22,6 @@ from uncertainty_depth.messages.decoding import SECOND_NS
 from uncertainty_depth.records import Frame, Skipped
 
 FRAMES = 10
-PERIOD_NS = 100_000_000
-START_NS = 1_700_000_000 * SECOND_NS
 CLOUD_DELAY_NS = 10_000_000
 ALL_TIMES = range(-PERIOD_NS, 11 * PERIOD_NS, 130_000_000)
 
@@ -36,14 +35,12 @@ def mast_pose(time_ns: int) -> np.ndarray:
 
 
 @pytest.fixture
-def moving_bag(
-    tmp_path, write_frame, lidar_to_camera, transform_message
-) -> Callable[[Iterable[int]], Path]:
+def moving_bag(tmp_path, transform_message) -> Callable[[Iterable[int]], Path]:
     """Write a bag whose camera is on a moving mast; `times_ns` are those of its transforms."""
 
     def write(times_ns: Iterable[int]) -> Path:
         with BagWriter(tmp_path / "bag") as writer:
-            writer.static_transforms([("mast", "camera", np.linalg.inv(lidar_to_camera))])
+            writer.static_transforms([("mast", "camera", np.linalg.inv(LIDAR_TO_CAMERA))])
             writer.static_transforms([("base", "lidar", np.eye(4))])
             transforms = [
                 (START_NS + time_ns, "base", "mast", mast_pose(time_ns)) for time_ns in times_ns
@@ -61,14 +58,14 @@ def moving_bag(
     return write
 
 
-def test_the_pose_of_each_frame_is_interpolated_at_its_clouds_stamp(moving_bag, lidar_to_camera):
+def test_the_pose_of_each_frame_is_interpolated_at_its_clouds_stamp(moving_bag):
     source = BagSource(moving_bag(ALL_TIMES), SourceConfig())
     for _ in range(2):
         records = list(source)
         assert [type(record) for record in records] == [Frame] * FRAMES
         for index, frame in enumerate(records):
             pose = mast_pose(index * PERIOD_NS + CLOUD_DELAY_NS)
-            expected = lidar_to_camera @ np.linalg.inv(pose)
+            expected = LIDAR_TO_CAMERA @ np.linalg.inv(pose)
             assert_allclose(frame.scan.lidar_to_camera, expected, atol=1e-9)
     assert source.lidar_to_camera is None
     assert any("/tf" in note and "at each cloud's stamp" in note for note in source.notes)
@@ -84,12 +81,10 @@ def test_frames_outside_the_recorded_transforms_are_skipped_with_the_times(movin
     assert "1700000000.200000000 s to 1700000000.500000000 s" in records[-1].message
 
 
-def test_the_note_of_a_moving_transform_holds_its_first_pose_to_be_pasted(
-    moving_bag, lidar_to_camera
-):
+def test_the_note_of_a_moving_transform_holds_its_first_pose_to_be_pasted(moving_bag):
     (note,) = BagSource(moving_bag([0]), SourceConfig()).notes
     numbers = note.split("--lidar-to-camera ")[1].split(";")[0].split()
-    assert_allclose([float(number) for number in numbers], parameters_from(lidar_to_camera))
+    assert_allclose([float(number) for number in numbers], parameters_from(LIDAR_TO_CAMERA))
 
 
 def test_rotations_are_interpolated_on_the_shortest_arc():

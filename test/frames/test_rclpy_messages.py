@@ -10,6 +10,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from rosbags.rosbag2 import Reader
 
+from test.frames.conftest import CAMERA, image_at, points_at
 from uncertainty_depth.messages.camera_info import camera_from_info
 from uncertainty_depth.messages.clouds import cloud_points
 from uncertainty_depth.messages.depth_images import decode_depth
@@ -23,7 +24,7 @@ sensor_msgs = pytest.importorskip(
 )
 
 
-def test_bags_hold_messages_that_ros_deserialises(write_bag, image_at, points_at, camera):
+def test_bags_hold_messages_that_ros_deserialises(write_bag):
     with Reader(write_bag(frames=1)) as reader:
         for connection, _, data in reader.messages():
             kind = connection.msgtype.rpartition("/")[2]
@@ -38,7 +39,7 @@ def test_bags_hold_messages_that_ros_deserialises(write_bag, image_at, points_at
                 assert_array_equal(cloud_points(message), points_at(0)[:, :3])
             else:
                 assert kind == "CameraInfo"
-                assert_array_equal(camera_from_info(message).intrinsics, camera.intrinsics)
+                assert_array_equal(camera_from_info(message).intrinsics, CAMERA.intrinsics)
 
 
 def test_a_message_made_with_ros_is_decoded():

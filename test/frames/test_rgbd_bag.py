@@ -9,14 +9,12 @@ import pytest
 from numpy.testing import assert_array_equal
 from rosbags.typesys import Stores, get_typestore
 
+from test.frames.conftest import PERIOD_NS, START_NS, image_at, write_frame
 from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.errors import SourceError
 from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.messages.bag_writer import BagWriter
 from uncertainty_depth.records import Frame, Skipped
 
-START_NS = 1_700_000_000_000_000_000
-PERIOD_NS = 100_000_000
 DEPTH = "/camera/depth_registered/image_raw"
 CONFIG = SourceConfig()
 
@@ -32,7 +30,7 @@ def metres_of(millimetres: np.ndarray) -> np.ndarray:
 
 
 @pytest.fixture
-def write_rgbd(tmp_path, write_frame):
+def write_rgbd(tmp_path):
     """Write the standard recording, by default without LiDAR, and images of `depth_at(index)`."""
 
     def write(depth_at=millimetres_at, leave_out="cloud", frame="camera", frames=4):
@@ -48,9 +46,7 @@ def write_rgbd(tmp_path, write_frame):
 
 
 @pytest.mark.parametrize("as_metres", [False, True], ids=["16UC1", "32FC1"])
-def test_a_depth_image_is_the_ground_truth_where_there_is_no_lidar(
-    write_rgbd, image_at, as_metres
-):
+def test_a_depth_image_is_the_ground_truth_where_there_is_no_lidar(write_rgbd, as_metres):
     depth_at = (lambda index: metres_of(millimetres_at(index))) if as_metres else millimetres_at
     source = BagSource(write_rgbd(depth_at), CONFIG)
     assert source.topics == ("/camera/image", "/camera/camera_info", (), DEPTH)
@@ -84,26 +80,18 @@ def test_a_depth_image_of_another_size_takes_the_nearest_pixel(write_rgbd):
 
 
 def test_depth_images_that_give_no_ground_truth_are_counted(write_rgbd):
-    def depth_at(index):
-        if index == 1:
-            return np.zeros((24, 32), np.uint16)
-        if index == 2:
-            return millimetres_at(index, (32, 24))
-        return millimetres_at(index)
-
-    records = list(BagSource(write_rgbd(depth_at), CONFIG))
+    odd = {1: np.zeros((24, 32), np.uint16), 2: millimetres_at(2, (32, 24))}
+    bag = write_rgbd(lambda index: odd.get(index, millimetres_at(index)))
+    records = list(BagSource(bag, CONFIG))
     reasons = [record.reason if isinstance(record, Skipped) else "" for record in records]
     assert reasons == ["", "ground_truth_image_empty", "ground_truth_wrong_aspect", ""]
     assert "24x32 pixels, the camera image 32x24" in records[2].message
 
 
 def test_what_is_no_depth_is_no_ground_truth(write_rgbd):
-    def depth_at(index):
-        values = np.full((24, 32), 2.0, np.float32)
-        values[0, :5] = np.nan, np.inf, -np.inf, 0, -1
-        return values
-
-    ground_truth_m = next(iter(BagSource(write_rgbd(depth_at), CONFIG))).ground_truth_m
+    values = np.full((24, 32), 2.0, np.float32)
+    values[0, :5] = np.nan, np.inf, -np.inf, 0, -1
+    ground_truth_m = next(iter(BagSource(write_rgbd(lambda _: values), CONFIG))).ground_truth_m
     assert np.isnan(ground_truth_m[0, :5]).all()
     assert (ground_truth_m[1:] == 2).all()
 
@@ -120,7 +108,7 @@ def test_no_camera_info_is_needed(write_rgbd):
     assert any("no camera info" in note for note in source.notes)
 
 
-def test_images_without_a_depth_image_near_in_time_are_counted(tmp_path, write_frame):
+def test_images_without_a_depth_image_near_in_time_are_counted(tmp_path):
     with BagWriter(tmp_path / "rgbd") as writer:
         for index in range(4):
             write_frame(writer, index, "cloud")
@@ -129,25 +117,6 @@ def test_images_without_a_depth_image_near_in_time_are_counted(tmp_path, write_f
                 writer.image(DEPTH, stamp_ns, "camera", millimetres_at(index))
     records = list(BagSource(tmp_path / "rgbd", CONFIG))
     assert records[2].reason == "no_ground_truth_image_within_max_time_difference"
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"ground_truth_topic": "/nowhere"}, "no messages on ground_truth_topic '/nowhere'"),
-        (
-            {"ground_truth_topic": "/camera/camera_info"},
-            "is sensor_msgs/msg/CameraInfo; expected sensor_msgs/msg/Image",
-        ),
-        (
-            {"ground_truth_topic": DEPTH, "lidar_topic": "/lidar/points"},
-            "expected one of them",
-        ),
-    ],
-)
-def test_a_ground_truth_topic_that_cannot_be_one_is_a_sentence(write_rgbd, options, sentence):
-    with pytest.raises(SourceError, match=sentence):
-        BagSource(write_rgbd(), SourceConfig(**options))
 
 
 def compressed_message(millimetres, transport):
@@ -159,7 +128,7 @@ def compressed_message(millimetres, transport):
 
 
 @pytest.mark.parametrize("transport", ["compressed", "compressedDepth"])
-def test_compressed_depth_images_are_read_too(tmp_path, write_frame, transport):
+def test_compressed_depth_images_are_read_too(tmp_path, transport):
     store = get_typestore(Stores.ROS2_JAZZY)
     with BagWriter(tmp_path / "bag") as writer:
         for index in range(3):

@@ -11,8 +11,16 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from test.frames.conftest import (
+    CAMERA,
+    LIDAR_TO_CAMERA,
+    PERIOD_NS,
+    START_NS,
+    points_at,
+    write_frame,
+)
 from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.errors import ConfigError, SourceError
+from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.frames.ground_truth import merged_scan
 from uncertainty_depth.geometry.camera import ground_truth_from_cloud
@@ -20,8 +28,6 @@ from uncertainty_depth.geometry.transforms import parameters_from, transform_fro
 from uncertainty_depth.messages.bag_writer import BagWriter
 from uncertainty_depth.records import Frame, Scan, Skipped
 
-START_NS = 1_700_000_000_000_000_000
-PERIOD_NS = 100_000_000
 MS = 1_000_000
 FRONT = "/front/points"
 REAR = "/rear/points"
@@ -31,17 +37,16 @@ FRAMES = 4
 
 
 @pytest.fixture
-def two_lidars(tmp_path, camera, image_at, points_at, lidar_to_camera) -> Callable[..., Path]:
+def two_lidars(tmp_path) -> Callable[..., Path]:
     """Write a bag whose standard cloud is seen half by one LiDAR, half by the other."""
 
     def write(front: set[int], rear: set[int]) -> Path:
         with BagWriter(tmp_path / "bag") as writer:
             poses = [("front", "rear", REAR_IN_FRONT)]
-            writer.static_transforms([("camera", "front", lidar_to_camera), *poses])
+            writer.static_transforms([("camera", "front", LIDAR_TO_CAMERA), *poses])
             for index in range(FRAMES):
                 stamp_ns = START_NS + index * PERIOD_NS
-                writer.camera_info("/camera/camera_info", stamp_ns, "camera", camera)
-                writer.image("/camera/image", stamp_ns, "camera", image_at(index))
+                write_frame(writer, index, leave_out="cloud")
                 points = points_at(index)
                 if index in front:
                     writer.cloud(FRONT, stamp_ns + 10 * MS, "front", points[::2])
@@ -55,16 +60,14 @@ def two_lidars(tmp_path, camera, image_at, points_at, lidar_to_camera) -> Callab
     return write
 
 
-def test_halves_seen_by_two_lidars_are_the_cloud_that_one_would_see(
-    two_lidars, points_at, lidar_to_camera, camera
-):
+def test_halves_seen_by_two_lidars_are_the_cloud_that_one_would_see(two_lidars):
     every = set(range(FRAMES))
     source = BagSource(two_lidars(every, every), BOTH)
     records = list(source)
     assert [type(record) for record in records] == [Frame] * FRAMES
     for index, frame in enumerate(records):
         points = points_at(index)[:, :3]
-        expected = ground_truth_from_cloud(points, lidar_to_camera, camera, BOTH)
+        expected = ground_truth_from_cloud(points, LIDAR_TO_CAMERA, CAMERA, BOTH)
         known = np.isfinite(frame.ground_truth_m)
         assert (known == np.isfinite(expected)).mean() > 0.99  # points on an edge round
         both = known & np.isfinite(expected)
@@ -86,24 +89,16 @@ def test_an_image_that_one_lidar_missed_is_scored_with_the_other_and_said(two_li
     assert any(f"1 images are scored without a cloud of {REAR}" in note for note in losses)
 
 
-def test_wrong_names_and_one_pose_for_two_are_refused(two_lidars):
-    bag = two_lidars({0}, {0})
-    with pytest.raises(SourceError, match=r"2 LiDAR point cloud topics.*or several with commas"):
-        BagSource(bag, SourceConfig())
-    with pytest.raises(SourceError, match="no messages on lidar_topic '/side/points'"):
-        BagSource(bag, SourceConfig(lidar_topic=f"{FRONT},/side/points"))
-    one_pose = SourceConfig(lidar_topic=BOTH.lidar_topic, lidar_to_camera=(0, 0, 0, 0, 0, 0, 1))
-    with pytest.raises(SourceError, match="names 2 LiDARs and lidar_to_camera is one pose"):
-        BagSource(bag, one_pose)
-    three_poses = replace(one_pose, lidar_to_camera=3 * one_pose.lidar_to_camera)
+def test_three_poses_for_two_are_refused(two_lidars):
+    three_poses = replace(BOTH, lidar_to_camera=3 * (0, 0, 0, 0, 0, 0, 1))
     with pytest.raises(ConfigError, match="lidar_to_camera has 21 numbers; expected 14"):
-        BagSource(bag, three_poses)
+        BagSource(two_lidars({0}, {0}), three_poses)
 
 
-def test_poses_of_the_option_are_those_of_tf(two_lidars, lidar_to_camera):
+def test_poses_of_the_option_are_those_of_tf(two_lidars):
     """The second frame has no cloud of the first LiDAR: the pose of the other is its own."""
     bag = two_lidars({0}, {0, 1})
-    poses = (lidar_to_camera, lidar_to_camera @ REAR_IN_FRONT)
+    poses = (LIDAR_TO_CAMERA, LIDAR_TO_CAMERA @ REAR_IN_FRONT)
     option = tuple(np.concatenate([parameters_from(pose) for pose in poses]).tolist())
     given = list(BagSource(bag, replace(BOTH, lidar_to_camera=option)))[:2]
     of_tf = list(BagSource(bag, BOTH))[:2]
@@ -112,16 +107,16 @@ def test_poses_of_the_option_are_those_of_tf(two_lidars, lidar_to_camera):
         assert_allclose(with_option.scan.points, with_tf.scan.points, atol=1e-5)
 
 
-def test_what_one_lidar_sees_past_an_edge_is_hidden_by_the_other(camera):
+def test_what_one_lidar_sees_past_an_edge_is_hidden_by_the_other():
     """Columns of a near surface from one, of the far one behind it from the other."""
-    rays = camera.rays()
+    rays = CAMERA.rays()
     near = Scan(4 * rays[:, ::2].reshape(-1, 3), np.eye(4))
     in_second = transform_from(1, 0, 0, 0, 0, 0, 1)
     far_in_camera = 20 * rays[:, 1::2].reshape(-1, 3)
     far = Scan(far_in_camera - in_second[:3, 3], in_second)
 
     def depth_m(scan: Scan) -> np.ndarray:
-        return ground_truth_from_cloud(scan.points, scan.lidar_to_camera, camera, BOTH)
+        return ground_truth_from_cloud(scan.points, scan.lidar_to_camera, CAMERA, BOTH)
 
     assert np.isfinite(depth_m(far)).sum() == len(far.points)
     merged = depth_m(merged_scan([near, far]))

@@ -6,10 +6,9 @@ from __future__ import annotations
 import functools
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from torch.nn import functional
@@ -27,10 +26,10 @@ from transformers import (
     ZoeDepthConfig,
 )
 
+from test.conftest import ListSource, wall
 from uncertainty_depth.config import NetworkConfig
 from uncertainty_depth.network.architectures import make_network
 from uncertainty_depth.network.pretrained import PretrainedDepth
-from uncertainty_depth.records import Frame, Skipped
 
 METRIC = (
     "depth_anything_metric",
@@ -266,31 +265,6 @@ def network(saved) -> Callable[..., PretrainedDepth]:
         ).eval()
 
     return making
-
-
-class ListSource:
-    """Frames from memory."""
-
-    def __init__(self, records: list[Frame | Skipped]) -> None:
-        self.name = "list"
-        self.notes = []
-        self.records = records
-
-    def __len__(self) -> int:
-        return len(self.records)
-
-    def __iter__(self) -> Iterator[Frame | Skipped]:
-        return iter(self.records)
-
-
-def wall(index: int) -> Frame:
-    """A wall whose depth can be read off its brightness; every tenth pixel is known."""
-    rng = np.random.default_rng(index)
-    depth = rng.uniform(1, 4) + np.linspace(0, rng.uniform(0.5, 2), 80)[None].repeat(60, axis=0)
-    image = np.clip(255 * depth / 6 + rng.normal(0, 3, (60, 80)), 0, 255).astype(np.uint8)
-    truth = np.where(rng.random((60, 80)) < 0.1, depth, np.nan).astype(np.float32)
-    rgb = image[..., None].repeat(3, axis=-1)
-    return Frame(index * 10**8, f"{index:04d}", image=rgb, ground_truth_m=truth)
 
 
 @pytest.fixture

@@ -7,9 +7,12 @@ from functools import cache
 import numpy as np
 import pytest
 
+from test.conftest import scored
 from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.records import DepthPrediction, Frame
+from uncertainty_depth.records import DepthPrediction
+from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation
+from uncertainty_depth.report.saved_state import read_report
 
 SHAPE = (24, 32)
 CAMERA = Camera(32, 24, np.array([[22.0, 0, 15.5], [0, 22.0, 11.5], [0, 0, 1]]))
@@ -23,6 +26,7 @@ MODEL = {
         "median_depth_m": [[3.0] * 20] * 16,
     },
 }
+CONTEXT = report.Context("drive", {"method": "mc_dropout", "head": "laplace"})
 
 
 @dataclass(frozen=True)
@@ -50,19 +54,29 @@ def moments(frames, seed=0):
 def evaluation_of(attack=lambda moment: (moment.depth, moment.sigma), frames=64, seed=0):
     """Return the evaluation of frames whose depth and sigma are those of `attack`."""
     evaluation = Evaluation()
+    image = np.full((*SHAPE, 3), 99, np.uint8)
     for index, moment in enumerate(moments(frames, seed)):
-        depth, sigma = (np.asarray(each, np.float32) for each in attack(moment))
-        evaluation.add(
-            Frame(
-                index * 100_000_000,
-                f"{index}",
-                CAMERA,
-                np.full((*SHAPE, 3), 99, np.uint8),
-                ground_truth_m=moment.truth.astype(np.float32),
-                prediction=DepthPrediction(depth, sigma),
-            )
-        )
+        maps = (np.asarray(each, np.float32) for each in (moment.truth, *attack(moment)))
+        evaluation.add(scored(index, *maps, camera=CAMERA, image=image))
     return evaluation
+
+
+def saved(evaluation, folder, context=CONTEXT):
+    """Write the report of an evaluation without plots, and read it back."""
+    report.write(evaluation, folder, context, images=False)
+    return read_report(folder)
+
+
+class NoisyPredictor:
+    """Predicts from the image alone, and records the stamps."""
+
+    def __init__(self):
+        self.stamps = []
+
+    def predict(self, image, stamp_ns, camera=None):
+        self.stamps.append(stamp_ns)
+        depth = 1 + image[..., 0].astype(np.float32) / 32
+        return DepthPrediction(depth, 0.1 + image[..., 1].astype(np.float32) / 256)
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,8 @@ import shutil
 import numpy as np
 import pytest
 
-from test.conftest import frame_lines
+from test.conftest import frame_lines, scored
+from test.report.conftest import saved
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.errors import ConfigError, SourceError
@@ -24,20 +25,18 @@ from uncertainty_depth.report.requirements import outcome, parse
 from uncertainty_depth.report.saved_state import merge, read_report
 
 FRAMES = 48
-CONTEXT = report.Context("drive", {"method": "mc_dropout", "head": "laplace"})
 
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory, evaluate_moments):
     """Reports of the same frames: good, with twice the error, and with sigma shuffled."""
     root = tmp_path_factory.mktemp("reports")
-    attacks = {
+    for name, attack in {
         "good": lambda it: (it.depth, it.sigma),
         "double": lambda it: (np.maximum(2 * it.depth - it.truth, 0.05), 2 * it.sigma),
         "shuffled": lambda it: (it.depth, np.random.default_rng(1).permuted(it.sigma)),
-    }
-    for name, attack in attacks.items():
-        report.write(evaluate_moments(attack, FRAMES), root / name, CONTEXT, images=False)
+    }.items():
+        saved(evaluate_moments(attack, FRAMES), root / name)
     return root
 
 
@@ -59,10 +58,10 @@ def test_every_metric_is_that_of_the_reports_and_of_their_verdicts_bit_for_bit(c
     names = {row.name for row in compared.rows}
     for metric in METRICS:
         assert metric.unit == "count" or names.issuperset(metric.names())
-    for place, saved in enumerate(compared.reports):
-        values = flatten(saved.summary)
-        again = flatten(saved.evaluation.summary())
-        sample = Resampled(saved.evaluation.metrics)
+    for place, one in enumerate(compared.reports):
+        values = flatten(one.summary)
+        again = flatten(one.evaluation.summary())
+        sample = Resampled(one.evaluation.metrics)
         for row in compared.rows:
             found = row.values[place].value
             stored = values[row.name]
@@ -70,12 +69,12 @@ def test_every_metric_is_that_of_the_reports_and_of_their_verdicts_bit_for_bit(c
             judged = sample.rows(BY_VALUE[row.name])[0].reshape(-1)
             judged = judged[BY_VALUE[row.name].names().index(row.name)]
             np.testing.assert_equal([found, again[row.name], judged], [expected] * 3, row.name)
-        checks = {check["name"]: check for line in saved.summary["verdict"]["lines"]
+        checks = {check["name"]: check for line in one.summary["verdict"]["lines"]
                   for check in line["checks"]}  # fmt: skip
         assert checks["a1 against the best constant depth"]["value"] == values["depth.a1"]
         coverage = checks["coverage at 95% (laplace)"]["value"]
         assert coverage == values["uncertainty.coverage_95_laplace"]
-        required = outcome(parse("auce_laplace<=1"), saved.summary, "laplace")
+        required = outcome(parse("auce_laplace<=1"), one.summary, "laplace")
         assert required.value == values["uncertainty.auce_laplace"]
 
 
@@ -110,9 +109,8 @@ def test_the_page_needs_no_other_file(compared, tmp_path):
 
 
 def test_frames_that_only_one_report_has_are_counted(folders, evaluate_moments, tmp_path):
-    report.write(evaluate_moments(frames=40), tmp_path / "short", CONTEXT, images=False)
-    reports = [*reports_of(folders, "good"), read_report(tmp_path / "short")]
-    comparison = compare(reports)
+    short = saved(evaluate_moments(frames=40), tmp_path / "short")
+    comparison = compare([*reports_of(folders, "good"), short])
     assert comparison.series.shape == (2, 40)
     assert "8 of 48 frames of good are not in every report" in comparison.notes
     assert all(np.isnan(row.differences[0].value) or not row.differences[0].value
@@ -121,13 +119,12 @@ def test_frames_that_only_one_report_has_are_counted(folders, evaluate_moments, 
 
 def test_repeated_frames_are_no_new_evidence_as_in_the_reports(moments_of, tmp_path):
     """A bag of 12 frames that loops four times has the intervals of 12 frames, not of 48."""
+    reports = []
     for name, factor in {"once": 1.0, "wider": 2.0}.items():
         evaluation = Evaluation()
         for stamp, it in enumerate(4 * list(moments_of(12))):
-            made = DepthPrediction(it.depth, factor * it.sigma)
-            evaluation.add(Frame(stamp, str(stamp), ground_truth_m=it.truth, prediction=made))
-        report.write(evaluation, tmp_path / name, CONTEXT, images=False)
-    reports = [read_report(tmp_path / name) for name in ("once", "wider")]
+            evaluation.add(scored(stamp, it.truth, it.depth, factor * it.sigma))
+        reports.append(saved(evaluation, tmp_path / name))
     compared = compare(reports)
     own = reports[0].evaluation.resampled()
     assert compared.blocks == own.drawn_blocks <= 12
@@ -143,19 +140,16 @@ def test_frames_of_a_still_camera_are_no_new_evidence_as_in_the_reports(
     moments_of, tmp_path, left_out, views
 ):
     """Whichever frames are in common: those of one view are one block."""
+    reports = []
     for name, factor in {"all": 1.0, "wider": 2.0}.items():
         evaluation = Evaluation()
         for stamp, it in enumerate(moments_of(40)):
             if name == "all" or stamp not in left_out:
                 pose = np.eye(4)
                 pose[0, 3] = float(views == 2 and stamp >= 20)
-                made = DepthPrediction(it.depth, factor * it.sigma)
-                evaluation.add(
-                    Frame(stamp, str(stamp), ground_truth_m=it.truth, prediction=made, pose=pose)
-                )
-        report.write(evaluation, tmp_path / name, CONTEXT, images=False)
-    reports = [read_report(tmp_path / name) for name in ("all", "wider")]
-    assert [len(saved.evaluation.metrics.blocks) for saved in reports] == [views, views]
+                evaluation.add(scored(stamp, it.truth, it.depth, factor * it.sigma, pose=pose))
+        reports.append(saved(evaluation, tmp_path / name))
+    assert [len(each.evaluation.metrics.blocks) for each in reports] == [views, views]
     for pair in (reports, reports[::-1]):
         compared = compare(pair)
         assert compared.blocks == views
@@ -165,45 +159,41 @@ def test_frames_of_a_still_camera_are_no_new_evidence_as_in_the_reports(
 
 
 def test_reports_that_cannot_be_compared_are_refused(folders, tmp_path, capsys):
+    (good,) = reports_of(folders, "good")
     with pytest.raises(ConfigError, match="expected two or more"):
-        compare(reports_of(folders, "good"))
-    with pytest.raises(SourceError, match="holds no report"):
-        read_report(tmp_path)
-    other = Evaluation(EvaluationConfig(max_depth=10.0))
-    report.write(other, tmp_path / "near", CONTEXT, images=False)
+        compare([good])
+    saved(Evaluation(EvaluationConfig(max_depth=10.0)), tmp_path / "near")
     arguments = ["compare", str(folders / "good"), str(tmp_path / "near")]
     assert main([*arguments, "--output", str(tmp_path / "page")]) == 1
     sentence = capsys.readouterr().err
     assert re.search("near was scored with max_depth 10.0, .*good with 80.0", sentence)
     assert "--max-depth" in sentence
-    report.write(Evaluation(), tmp_path / "empty", CONTEXT, images=False)
     with pytest.raises(SourceError, match="no frame of empty was scored"):
-        compare([*reports_of(folders, "good"), read_report(tmp_path / "empty")])
+        compare([good, saved(Evaluation(), tmp_path / "empty")])
     moved = Evaluation()
     flat = np.ones((4, 4), np.float32)
-    moved.add(Frame(1, "1", ground_truth_m=flat, prediction=DepthPrediction(flat, flat)))
-    report.write(moved, tmp_path / "elsewhere", CONTEXT, images=False)
+    moved.add(scored(99, flat, flat, flat))
     with pytest.raises(SourceError, match="no frame with the same stamp"):
-        compare([*reports_of(folders, "good"), read_report(tmp_path / "elsewhere")])
+        compare([good, saved(moved, tmp_path / "elsewhere")])
 
 
 def test_merged_reports_are_the_evaluation_of_all_frames(folders, evaluate_moments, tmp_path):
-    report.write(evaluate_moments(frames=30, seed=1), tmp_path / "b", CONTEXT, images=False)
-    reports = [*reports_of(folders, "good"), read_report(tmp_path / "b")]
+    other = saved(evaluate_moments(frames=30, seed=1), tmp_path / "b")
+    reports = [*reports_of(folders, "good"), other]
     evaluation, context = merge(reports)
-    assert evaluation.evaluated == FRAMES + 30
-    single = [saved.summary for saved in reports]
+    assert evaluation.evaluated == len(evaluation.metrics.blocks) == FRAMES + 30
     summary = report.summarize(evaluation, context)
-    assert summary["pixels"] == sum(each["pixels"] for each in single)
-    weights = [each["pixels"] for each in single]
-    crps = [each["uncertainty"]["crps_laplace"] for each in single]
+    weights = [each.summary["pixels"] for each in reports]
+    assert summary["pixels"] == sum(weights)
+    crps = [each.summary["uncertainty"]["crps_laplace"] for each in reports]
     expected = np.average(crps, weights=weights)
     assert summary["uncertainty"]["crps_laplace"] == pytest.approx(expected, rel=1e-12)
-    assert len(evaluation.metrics.blocks) == FRAMES + 30
     rows = list(csv.DictReader(frame_lines(evaluation)))
-    assert [row["source"] for row in rows[:1]] == ["drive"]
-    assert len(rows) == FRAMES + 30
-    again, _ = merge([read_report(saved.folder) for saved in reports])
+    assert rows[0]["source"] == "drive"
+    # Their rows are computed again from the sums, without the curves.
+    single = [line for each in reports for line in frame_lines(each.evaluation)[1:]]
+    assert [line.split(",", 1)[1] for line in frame_lines(evaluation)[1:]] == single
+    again, _ = merge([read_report(each.folder) for each in reports])
     np.testing.assert_equal(again.metrics.compute(), evaluation.metrics.compute())
 
 
@@ -217,11 +207,9 @@ def test_merged_unfamiliarity_is_that_of_all_frames(tmp_path):
             depth = (1.1 + 0.01 * len(reports) + 0.001 * stamp) * truth
             made = DepthPrediction(depth, 0.1 * truth, unfamiliarity=score)
             evaluation.add(Frame(stamp, str(stamp), ground_truth_m=truth, prediction=made))
-        report.write(evaluation, tmp_path / name, CONTEXT, images=False)
-        reports.append(read_report(tmp_path / name))
+        reports.append(saved(evaluation, tmp_path / name))
     evaluation, context = merge(reports)
-    report.write(evaluation, tmp_path / "merged", context, images=False)
-    again = read_report(tmp_path / "merged")
+    again = saved(evaluation, tmp_path / "merged", context)
     expected = {
         "frames": len(scores),
         "mean": pytest.approx(scores.mean()),
@@ -236,7 +224,7 @@ def test_merged_unfamiliarity_is_that_of_all_frames(tmp_path):
 
 def test_merge_writes_a_report_that_can_be_merged_again(folders, evaluate_moments, tmp_path):
     for name, seed in (("b", 1), ("c", 2)):
-        report.write(evaluate_moments(frames=5, seed=seed), tmp_path / name, CONTEXT, images=False)
+        saved(evaluate_moments(frames=5, seed=seed), tmp_path / name)
     good = str(folders / "good")
     output = tmp_path / "merged"
     requirement = ["--require", f"frames.evaluated>={FRAMES + 5}"]
@@ -247,8 +235,8 @@ def test_merge_writes_a_report_that_can_be_merged_again(folders, evaluate_moment
 
 def test_a_copied_recording_is_counted_once(folders, tmp_path, caplog):
     shutil.copytree(folders / "good", tmp_path / "copy")
-    evaluation, context = merge([*reports_of(folders, "good"), read_report(tmp_path / "copy")])
     (good,) = reports_of(folders, "good")
+    evaluation, context = merge([good, read_report(tmp_path / "copy")])
     assert evaluation.evaluated == FRAMES
     np.testing.assert_equal(evaluation.metrics.compute(), good.evaluation.metrics.compute())
     assert (
@@ -259,8 +247,8 @@ def test_a_copied_recording_is_counted_once(folders, tmp_path, caplog):
 
 def test_a_clip_that_overlaps_is_told(folders, evaluate_moments, tmp_path):
     """The first frames of a drive are the same whatever their number."""
-    report.write(evaluate_moments(frames=FRAMES + 6), tmp_path / "more", CONTEXT, images=False)
-    evaluation, context = merge([*reports_of(folders, "good"), read_report(tmp_path / "more")])
+    more = saved(evaluate_moments(frames=FRAMES + 6), tmp_path / "more")
+    evaluation, context = merge([*reports_of(folders, "good"), more])
     assert evaluation.evaluated == 2 * FRAMES + 6
     assert f"{FRAMES} of {FRAMES + 6} frames of drive are in earlier sources" in context.notes[0]
     assert evaluation.views.repeated == FRAMES
@@ -268,6 +256,6 @@ def test_a_clip_that_overlaps_is_told(folders, evaluate_moments, tmp_path):
 
 def test_reports_of_other_models_do_not_merge(folders, evaluate_moments, tmp_path):
     context = report.Context("drive", {"method": "deterministic"})
-    report.write(evaluate_moments(frames=2), tmp_path / "other", context, images=False)
+    other = saved(evaluate_moments(frames=2), tmp_path / "other", context)
     with pytest.raises(ConfigError, match="is of another model than"):
-        merge([*reports_of(folders, "good"), read_report(tmp_path / "other")])
+        merge([*reports_of(folders, "good"), other])

@@ -7,7 +7,7 @@ import copy
 import csv
 import gc
 import json
-import logging
+import pickle
 import signal
 import tracemalloc
 
@@ -17,17 +17,17 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from test.conftest import frame_lines
+from test.conftest import ListSource, frame_lines, scored
+from test.report.conftest import NoisyPredictor, saved
 from uncertainty_depth import OnlineMetrics
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.metrics.state import MAX_BLOCKS
-from uncertainty_depth.records import DepthPrediction, Frame, Skipped
+from uncertainty_depth.records import Frame, Skipped
 from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation, evaluate
 from uncertainty_depth.report.examples import Examples
-from uncertainty_depth.report.saved_state import read_report
 from uncertainty_depth.report.verdict import judge
 
 
@@ -45,89 +45,40 @@ def frame(index, shape=(24, 32), known=True):
     )
 
 
-class ListSource:
-    name = "list"
-    notes = ()
-
-    def __init__(self, records):
-        self.records = records
-
-    def __len__(self):
-        return len(self.records)
-
-    def __iter__(self):
-        return iter(self.records)
-
-
-class NoisyPredictor:
-    """Predicts from the image alone, and records the stamps."""
-
-    def __init__(self):
-        self.stamps = []
-
-    def predict(self, image, stamp_ns, camera=None):
-        self.stamps.append(stamp_ns)
-        depth = 1 + image[..., 0].astype(np.float32) / 32
-        return DepthPrediction(depth, 0.1 + image[..., 1].astype(np.float32) / 256)
-
-
-def test_every_record_is_scored_or_counted_once():
-    records = [
-        frame(0),
-        Skipped(1, "bad_image", "..."),
-        frame(2),
-        frame(3, known=False),
-        Skipped(4, "bad_image", "..."),
-    ]
+def test_every_record_is_scored_exactly_or_counted_once():
+    unknown = frame(3, known=False)
+    skipped = [Skipped(stamp, "bad_image", "...") for stamp in (1, 4)]
+    source = ListSource([frame(0), skipped[0], frame(2), unknown, skipped[1], frame(5)])
     predictor = NoisyPredictor()
     seen = []
     evaluation = evaluate(
-        predicted(ListSource(records), predictor),
+        predicted(source, predictor),
         EvaluationConfig(),
         [lambda f: seen.append(f.name)],
         progress=False,
     )
     assert evaluation.frames() == {
-        "read": 5,
-        "evaluated": 2,
+        "read": 6,
+        "evaluated": 3,
         "skipped": {"bad_image": 2, "no_valid_pixel": 1},
     }
-    assert predictor.stamps == [0, 200, 300]
-    assert seen == ["0", "2", "3"]
-
-
-def test_table_has_the_exact_metrics_of_each_frame():
-    evaluation = evaluate(
-        predicted(ListSource([frame(i) for i in range(3)]), NoisyPredictor()),
-        EvaluationConfig(),
-        progress=False,
-    )
+    assert predictor.stamps == [0, 200, 300, 500]
+    assert seen == ["0", "2", "3", "5"]
     rows = list(csv.DictReader(frame_lines(evaluation)))
-    assert [row["frame"] for row in rows] == ["0", "1", "2"]
-    one = frame(1)
-    prediction = NoisyPredictor().predict(frame(1).image, 0)
-    expected = np.nanmean(np.abs(prediction.depth_m - one.ground_truth_m) / one.ground_truth_m)
-    assert float(rows[1]["depth.abs_rel"]) == pytest.approx(expected, rel=1e-6)
-    assert len(list(csv.DictReader(frame_lines(evaluation)))) == 3, (
-        "reading the table does not consume it"
-    )
-
-
-def test_summary_pools_all_pixels():
-    evaluation = evaluate(
-        predicted(ListSource([frame(i) for i in range(4)]), NoisyPredictor()),
-        EvaluationConfig(),
-        progress=False,
-    )
-    pairs = [
-        (NoisyPredictor().predict(frame(i).image, 0).depth_m, frame(i).ground_truth_m)
-        for i in range(4)
-    ]
-    errors = np.concatenate([np.abs(d - g)[np.isfinite(g)] for d, g in pairs]).astype(np.float64)
+    assert [row["frame"] for row in rows] == ["0", "2", "5"]
+    errors = []
+    for row in rows:
+        truth = frame(int(row["frame"])).ground_truth_m
+        depth = predictor.predict(frame(int(row["frame"])).image, 0).depth_m
+        error = np.abs(depth - truth)
+        assert float(row["depth.abs_rel"]) == pytest.approx(np.nanmean(error / truth), rel=1e-6)
+        errors.append(error[np.isfinite(truth)].astype(np.float64))
+    pooled = np.concatenate(errors)
     summary = evaluation.summary()
-    assert summary["pixels"] == errors.size
-    assert summary["depth"]["mae"] == pytest.approx(errors.mean(), rel=1e-6)
-    assert summary["depth"]["rmse"] == pytest.approx(np.sqrt((errors**2).mean()), rel=1e-6)
+    assert summary["pixels"] == pooled.size
+    assert summary["depth"]["mae"] == pytest.approx(pooled.mean(), rel=1e-6)
+    assert summary["depth"]["rmse"] == pytest.approx(np.sqrt((pooled**2).mean()), rel=1e-6)
+    assert len(frame_lines(evaluation)) == 1 + 3, "reading the table does not consume it"
 
 
 def memory_after(frames, at):
@@ -213,11 +164,8 @@ TRUTH = np.linspace(1.0, 8.0, 24 * 32).reshape(24, 32)
 def test_arrays_score_as_the_frames_that_hold_them():
     noise = np.random.default_rng(0).normal(size=TRUTH.shape)
     depth, sigma = TRUTH + TRUTH / 10 * noise, TRUTH / 10
-    maps = [values.astype(np.float32) for values in (depth, sigma, TRUTH)]
     expected = Evaluation()
-    expected.add(
-        Frame(0, "a", ground_truth_m=maps[2], prediction=DepthPrediction(maps[0], maps[1]))
-    )
+    expected.add(scored(0, *(values.astype(np.float32) for values in (TRUTH, depth, sigma))))
     found = Evaluation()
     found.add_arrays(torch.tensor(depth, requires_grad=True), torch.tensor(sigma), TRUTH)
     assert repr(found.summary()) == repr(expected.summary())  # NaN is no equal of itself
@@ -242,17 +190,12 @@ def test_options_are_keywords():
         Evaluation(maximum=5)
 
 
-@pytest.mark.parametrize("scale", [1000.0, 0.001])
-def test_millimetres_are_warned_of(scale, caplog):
-    with caplog.at_level(logging.WARNING):
-        Evaluation().add_arrays(TRUTH, TRUTH / 10, TRUTH * scale)
-        OnlineMetrics().update(TRUTH, TRUTH / 10, TRUTH * scale)
-    assert caplog.text.count("as millimetres are; expected metres") == 2
-
-
-def test_millimetres_of_both_maps_are_warned_of(caplog):
-    Evaluation().add_arrays(TRUTH * 1000, TRUTH * 100, TRUTH * 1000)
-    assert "as millimetres are; expected metres" in caplog.text
+@pytest.mark.parametrize(("of_maps", "of_truth"), [(1, 1000), (1, 0.001), (1000, 1000)])
+def test_millimetres_are_warned_of(of_maps, of_truth, caplog):
+    for scoring in (Evaluation().add_arrays, OnlineMetrics().update):
+        caplog.clear()
+        scoring(TRUTH * of_maps, TRUTH * of_maps / 10, TRUTH * of_truth)
+        assert "as millimetres are; expected metres" in caplog.text
 
 
 CONTEXT = report.Context("drive", {"method": "mc_dropout"}, options={"rate": 2.0})
@@ -262,13 +205,12 @@ CONTEXT = report.Context("drive", {"method": "mc_dropout"}, options={"rate": 2.0
 def test_a_report_is_read_back_in_every_digit(tmp_path, evaluate_moments, moments_of, frames):
     evaluation = evaluate_moments(frames=frames)
     summary = json.loads(json.dumps(evaluation.summary()))
-    moment = copy.deepcopy(evaluation)
+    moment = pickle.loads(pickle.dumps(copy.deepcopy(evaluation)))
     for late in moments_of(1, seed=9):  # not of the copy
         evaluation.add_arrays(late.depth, late.sigma, late.truth)
-    report.write(moment, tmp_path / "report", CONTEXT, images=False)
-    saved = read_report(tmp_path / "report")
-    again = saved.evaluation
-    assert saved.context.options == {"rate": 2.0}
+    found = saved(moment, tmp_path / "report", CONTEXT)
+    again = found.evaluation
+    assert found.context.options == {"rate": 2.0}
     np.testing.assert_equal(json.loads(json.dumps(again.summary())), summary)
     assert judge(again, {}, None) == judge(moment, {}, None)
     assert again.cameras.as_dict() == moment.cameras.as_dict()
@@ -277,12 +219,3 @@ def test_a_report_is_read_back_in_every_digit(tmp_path, evaluate_moments, moment
     assert [name.frame for name, _ in again.table] == [str(index) for index in range(frames)]
     rows = (tmp_path / "report" / "frames.csv").read_text().splitlines()
     assert len(rows) == (frames + 1 if frames else 0)
-
-
-def test_merged_rows_are_those_of_the_frames(evaluate_moments):
-    """They are computed again from the sums, without the curves."""
-    first = evaluate_moments(frames=3)
-    merged = Evaluation()
-    merged.merge(first, "drive")
-    rows = [line.split(",", 1)[1] for line in frame_lines(merged)][1:]
-    assert rows == frame_lines(first)[1:]

@@ -12,6 +12,7 @@ import zipfile
 import numpy as np
 import pytest
 
+from test.report.conftest import saved
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.report import report
@@ -20,7 +21,6 @@ from uncertainty_depth.report.page import Images, render
 from uncertainty_depth.report.saved_state import read_report
 from uncertainty_depth.strict import limits_of
 
-CONTEXT = report.Context("drive", {"method": "mc_dropout", "head": "laplace"})
 MAX_PEAK = 100e6
 """Bytes that reading a report of eight frames may take, whatever it claims."""
 
@@ -28,8 +28,22 @@ MAX_PEAK = 100e6
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory, evaluate_moments):
     folder = tmp_path_factory.mktemp("reports") / "whole"
-    report.write(evaluate_moments(frames=8), folder, CONTEXT, images=False)
-    return folder
+    return saved(evaluate_moments(frames=8), folder).folder
+
+
+@pytest.fixture
+def damaged(whole, tmp_path):
+    """Returns a function that damages a file of a copy, or removes it."""
+
+    def make(file, damage):
+        folder = shutil.copytree(whole, tmp_path / "report")
+        content = (folder / file).read_bytes()
+        (folder / file).unlink()
+        if damage is not None:
+            (folder / file).write_bytes(damage(content))
+        return folder
+
+    return make
 
 
 def summary_with(**changes):
@@ -127,7 +141,6 @@ FAULTS = [
     (STATE, state_with(**{"frame_keys.npy": b"\x93NUMPY\x01\x00\xff\xff{"}), "not a complete"),
     (STATE, state_with(**{"frame_keys.npy": bytes(10**8)}), "not a complete state"),
 ]
-SUMS = "frames.sums"
 FRAME_FAULTS = [
     (None, "does not hold the sums of the frames"),
     (cut(0.5), "does not hold the sums of the frames"),
@@ -140,13 +153,8 @@ FRAME_FAULTS = [
 
 
 @pytest.mark.parametrize(("file", "damage", "sentence"), FAULTS)
-def test_a_damaged_report_is_refused_in_one_sentence(whole, tmp_path, file, damage, sentence):
-    folder = tmp_path / "report"
-    shutil.copytree(whole, folder)
-    content = (folder / file).read_bytes()
-    (folder / file).unlink()
-    if damage is not None:
-        (folder / file).write_bytes(damage(content))
+def test_a_damaged_report_is_refused_in_one_sentence(damaged, file, damage, sentence):
+    folder = damaged(file, damage)
     tracemalloc.start()
     try:
         with pytest.raises(SourceError) as caught:
@@ -162,14 +170,9 @@ def test_a_damaged_report_is_refused_in_one_sentence(whole, tmp_path, file, dama
 
 @pytest.mark.parametrize(("damage", "sentence"), FRAME_FAULTS)
 def test_damaged_frames_end_compare_and_merge_in_one_sentence(
-    whole, tmp_path, capsys, damage, sentence
+    whole, damaged, tmp_path, capsys, damage, sentence
 ):
-    folder = tmp_path / "report"
-    shutil.copytree(whole, folder)
-    content = (folder / SUMS).read_bytes()
-    (folder / SUMS).unlink()
-    if damage is not None:
-        (folder / SUMS).write_bytes(damage(content))
+    folder = damaged("frames.sums", damage)
     for command in ("compare", "merge"):
         reports = [str(whole), str(folder)] if command == "compare" else [str(folder)]
         assert main([command, *reports, "--output", str(tmp_path / command)]) == 1
@@ -178,13 +181,10 @@ def test_damaged_frames_end_compare_and_merge_in_one_sentence(
         assert sentence in line
 
 
-def test_what_the_layout_does_not_name_is_not_read(whole, tmp_path):
+def test_what_the_layout_does_not_name_is_not_read(damaged):
     """300 MB of zeros are 300 kB in the file."""
-    folder = tmp_path / "report"
-    shutil.copytree(whole, folder)
     bomb = npy_claiming("|u1", (3 * 10**8,), bytes(3 * 10**8))
-    damaged = state_with(**{"surplus.npy": bomb})((folder / STATE).read_bytes())
-    (folder / STATE).write_bytes(damaged)
+    folder = damaged(STATE, state_with(**{"surplus.npy": bomb}))
     del bomb
     tracemalloc.start()
     try:

@@ -8,44 +8,35 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from test.conftest import frame_lines
+from test.conftest import ListSource, frame_lines
+from test.report.conftest import NoisyPredictor
 from uncertainty_depth.frames.predicted import (
     AHEAD,
     predict_frame,
     predicted,
     read_ahead,
 )
-from uncertainty_depth.records import DepthPrediction, Frame, Skipped
+from uncertainty_depth.records import Frame, Skipped
 from uncertainty_depth.report.evaluation import Evaluation, evaluate
 
 WAIT_S = 30
 
 
-class Source:
+class Source(ListSource):
     """Twelve frames, of which some are skipped and one cannot be scored."""
 
-    name = "twelve"
-    notes = ()
-
-    def __len__(self):
-        return 12
-
-    def __iter__(self):
-        for number in range(12):
-            random = np.random.default_rng(number)
-            if number % 5 == 3:
-                yield Skipped(number, f"reason_{number}", "why")
-                continue
-            truth = random.uniform(1, 9, (30, 40)).astype(np.float32)
-            image = random.integers(0, 256, (30, 40, 3), np.uint8)
-            truth = truth if number != 6 else truth * np.nan
-            yield Frame(number, f"{number}", image=image, ground_truth_m=truth)
+    def __init__(self):
+        super().__init__(map(record, range(12)))
 
 
-class Predictor:
-    def predict(self, image, stamp_ns, camera=None):
-        depth = 1 + image[..., 0].astype(np.float32) / 32
-        return DepthPrediction(depth, 0.1 + image[..., 1].astype(np.float32) / 256)
+def record(number):
+    random = np.random.default_rng(number)
+    if number % 5 == 3:
+        return Skipped(number, f"reason_{number}", "why")
+    truth = random.uniform(1, 9, (30, 40)).astype(np.float32)
+    image = random.integers(0, 256, (30, 40, 3), np.uint8)
+    truth = truth if number != 6 else truth * np.nan
+    return Frame(number, f"{number}", image=image, ground_truth_m=truth)
 
 
 def test_results_are_those_of_a_loop_in_every_bit():
@@ -55,12 +46,12 @@ def test_results_are_those_of_a_loop_in_every_bit():
         if isinstance(record, Skipped):
             alone.skip(record)
         else:
-            frame = replace(record, prediction=predict_frame(Predictor(), record))
+            frame = replace(record, prediction=predict_frame(NoisyPredictor(), record))
             alone.add(frame)
             names.append(frame.name)
     handed = []
     sinks = [lambda frame: handed.append(frame.name)]
-    both = evaluate(predicted(Source(), Predictor()), sinks=sinks, progress=False)
+    both = evaluate(predicted(Source(), NoisyPredictor()), sinks=sinks, progress=False)
     assert handed == names
     assert both.frames() == alone.frames()
     assert list(both.first_skips) == list(alone.first_skips)
@@ -73,7 +64,7 @@ def test_results_are_those_of_a_loop_in_every_bit():
 def test_the_three_parts_run_at_the_same_time():
     everywhere = threading.Barrier(3)
 
-    class Met(Predictor):
+    class Met(NoisyPredictor):
         def predict(self, image, stamp_ns, camera=None):
             if stamp_ns == 1:
                 everywhere.wait(WAIT_S)
@@ -90,9 +81,8 @@ def test_the_three_parts_run_at_the_same_time():
         if frame.stamp_ns == 0:
             everywhere.wait(WAIT_S)
 
-    assert (
-        evaluate(predicted(Waiting(), Met()), sinks=[meet], progress=False).frames()["read"] == 12
-    )
+    evaluation = evaluate(predicted(Waiting(), Met()), sinks=[meet], progress=False)
+    assert evaluation.frames()["read"] == 12
 
 
 @pytest.mark.parametrize("part", ["reading", "predicting", "scoring"])
@@ -103,7 +93,7 @@ def test_an_exception_in_any_stage_propagates(part):
                 fail(part == "reading" and record.stamp_ns == 4)
                 yield record
 
-    class Predicting(Predictor):
+    class Predicting(NoisyPredictor):
         def predict(self, image, stamp_ns, camera=None):
             fail(part == "predicting" and stamp_ns == 4)
             return super().predict(image, stamp_ns, camera)
@@ -154,7 +144,7 @@ def test_reading_and_scoring_use_one_thread_of_blas():
 
     with threadpool_limits(2, "blas"):
         look()
-        evaluate(predicted(Looking(), Predictor()), sinks=[look], progress=False)
+        evaluate(predicted(Looking(), NoisyPredictor()), sinks=[look], progress=False)
     (before, *during) = numbers
     assert 2 in before
     assert len(during) > 2

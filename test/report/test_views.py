@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from test.conftest import scored
 from uncertainty_depth.metrics.frame import ScoredPixels
-from uncertainty_depth.records import DepthPrediction, Frame
+from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.report import views
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.verdict import judge
@@ -44,43 +45,37 @@ def frames(number, moves, kind, seed=0, change=0.05):
             pose[0, 3] += 0.3
         measured = truth * random.normal(1, 0.003, SHAPE)
         depth = truth + error + random.normal(0, change, SHAPE)
-        made = DepthPrediction(
-            depth.astype(np.float32), np.full(SHAPE, 0.15, np.float32) * (1 + index % 2 / 50)
-        )
+        sigma = np.full(SHAPE, 0.15, np.float32) * (1 + index % 2 / 50)
         seen = (image + random.normal(0, 3, image.shape)).clip(0, 255).astype(np.uint8)
-        yield Frame(
+        yield scored(
             index,
-            str(index),
+            measured.astype(np.float32),
+            depth.astype(np.float32),
+            sigma,
             image=seen if kind == "image" else None,
-            ground_truth_m=measured.astype(np.float32),
-            prediction=made,
             pose=pose.copy() if kind == "pose" else None,
         )
 
 
 def evaluated(*arguments, **options):
-    evaluation = Evaluation(options.pop("config", None), options.pop("table", None))
+    evaluation = Evaluation()
     for frame in frames(*arguments, **options):
         evaluation.add(frame)
     return evaluation
 
 
 @pytest.mark.parametrize("kind", ["image", "truth", "pose"])
-def test_one_view_is_one_block_and_never_green(kind):
+def test_one_view_is_one_block_and_never_green_and_a_camera_that_moves_gives_one_a_frame(kind):
+    moving = evaluated(40, True, kind)
+    assert len(moving.metrics.blocks) == 40
+    assert moving.views.still == moving.views.repeated == 0
+    assert not any("hardly moved" in note for note in judge(moving, {}, None).notes)
     evaluation = evaluated(40, False, kind)
     assert len(evaluation.metrics.blocks) == 1
     verdict = judge(evaluation, {}, None)
     assert verdict.color != "green"
     assert "green" not in {line.color for line in verdict.lines[:3]}
     assert any("the camera hardly moved: 39 of 40 frames" in note for note in verdict.notes)
-
-
-@pytest.mark.parametrize("kind", ["image", "truth", "pose"])
-def test_a_camera_that_moves_gives_a_block_a_frame(kind):
-    evaluation = evaluated(40, True, kind)
-    assert len(evaluation.metrics.blocks) == 40
-    assert evaluation.views.still == evaluation.views.repeated == 0
-    assert not any("hardly moved" in note for note in judge(evaluation, {}, None).notes)
 
 
 def test_frames_without_a_scored_pixel_are_no_evidence():
@@ -158,8 +153,7 @@ def copies(moments, times, damage):
                 moment.truth * (1 + noise[0]), moment.depth * (1 + noise[1]), moment.sigma
             )
         )  # fmt: skip
-        made = DepthPrediction(depth, sigma)
-        yield Frame(index, str(index), ground_truth_m=truth, prediction=made)
+        yield scored(index, truth, depth, sigma)
 
 
 @pytest.mark.parametrize("damage", ["none", "scale", "noise"])

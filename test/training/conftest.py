@@ -2,46 +2,17 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
+from test.conftest import ListSource, wall
 from uncertainty_depth.config import NetworkConfig, TrainingConfig
-from uncertainty_depth.records import Frame, Skipped
 from uncertainty_depth.training.run import train
 
-
-class ListSource:
-    """Frames from memory."""
-
-    def __init__(self, records: list[Frame | Skipped]) -> None:
-        self.name = "list"
-        self.notes = []
-        self.records = records
-        self.reads = 0
-
-    def __len__(self) -> int:
-        return len(self.records)
-
-    def __iter__(self) -> Iterator[Frame | Skipped]:
-        self.reads += 1
-        return iter(self.records)
-
-
 Small = tuple[ListSource, NetworkConfig, TrainingConfig]
-
-
-def wall(index: int, known_share: float = 1.0) -> Frame:
-    """A wall whose depth can be read off its brightness, and whose ground truth may be sparse."""
-    rng = np.random.default_rng(index)
-    depth = rng.uniform(1, 4) + np.linspace(0, rng.uniform(0.5, 2), 80)[None].repeat(60, axis=0)
-    image = np.clip(255 * depth / 6 + rng.normal(0, 3, (60, 80)), 0, 255).astype(np.uint8)
-    truth = np.where(rng.random((60, 80)) < known_share, depth, np.nan).astype(np.float32)
-    rgb = image[..., None].repeat(3, axis=-1)
-    return Frame(index * 10**8, f"{index:04d}", image=rgb, ground_truth_m=truth)
 
 
 @pytest.fixture
@@ -64,12 +35,12 @@ def training() -> TrainingConfig:
 
 @pytest.fixture
 def source() -> ListSource:
-    return ListSource([wall(index, 0.1) for index in range(16)])
+    return ListSource([wall(index) for index in range(16)])
 
 
 @pytest.fixture
 def more_frames() -> ListSource:
-    return ListSource([wall(index, 0.1) for index in range(24)])
+    return ListSource([wall(index) for index in range(24)])
 
 
 @pytest.fixture(autouse=True)
