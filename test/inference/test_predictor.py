@@ -15,6 +15,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
 
 from uncertainty_depth.config import (
     PredictorConfig,
@@ -264,3 +265,15 @@ def test_pixels_that_the_lens_does_not_see_get_neither_depth_nor_sigma(predictor
     for name in ("depth_m", "sigma_m"):
         values = np.where(seen, getattr(whole, name), np.nan)
         np.testing.assert_array_equal(getattr(part, name), values)
+
+
+def test_what_a_network_cannot_compute_has_no_value(tmp_path, write_model):
+    """Finite weights whose products overflow, as those of an unfit quantisation or image do."""
+    folder = write_model(tmp_path / "overflowing", members=1)
+    (weights,) = folder.glob("m0*.safetensors")
+    save_file({name: it * 1e30 for name, it in load_file(weights).items()}, weights)
+    prediction = Predictor(folder, PredictorConfig(samples=2, device="cpu")).predict(
+        random_image(), STAMP
+    )
+    assert np.isnan(prediction.depth_m).all()
+    assert np.isnan(prediction.sigma_m).all()

@@ -23,8 +23,10 @@ import pytest
 
 DOMAINS = range(1, 101)
 DEADLINE_S = 120.0  # of a busy machine; what is waited for comes within a second on a free one
-PROCESS_DEADLINE_S = 120.0
 ASK_AGAIN_S = 10.0
+MS = 1_000_000
+WIDTH, HEIGHT = 32, 24
+POSE = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 NODE_COMMAND = "import sys; from uncertainty_depth.ros.main import {0}; sys.exit({0}())"
 
 
@@ -198,12 +200,6 @@ class Graph:
                 return future.result()
         raise AssertionError(f"{service} does not answer")
 
-    def result(self, future):
-        done = threading.Event()
-        future.add_done_callback(lambda _: done.set())
-        assert done.wait(DEADLINE_S)
-        return future.result()
-
     def set_parameters(self, node_name, **values):
         """Set parameters together through the node's service; return the result message."""
         from rcl_interfaces.srv import SetParametersAtomically
@@ -275,9 +271,7 @@ class Process:
 
     def wait_for_output(self, text):
         with self._changed:
-            assert self._changed.wait_for(lambda: text in self.output, PROCESS_DEADLINE_S), (
-                self.output
-            )
+            assert self._changed.wait_for(lambda: text in self.output, DEADLINE_S), self.output
 
     def send(self, number):
         """Send a signal."""
@@ -288,10 +282,10 @@ class Process:
         if number is not None:
             self._process.send_signal(number)
         try:
-            code = self._process.wait(PROCESS_DEADLINE_S)
+            code = self._process.wait(DEADLINE_S)
         finally:
             self._process.kill()
-        self._reader.join(PROCESS_DEADLINE_S)
+        self._reader.join(DEADLINE_S)
         return code
 
 
@@ -327,22 +321,19 @@ def header(stamp_ns, frame_id="camera"):
     return Header(stamp=Time(sec=seconds, nanosec=nanoseconds), frame_id=frame_id)
 
 
-def camera_info(stamp_ns, width, height, focal=40.0):
+def camera_info(stamp_ns, width=WIDTH, height=HEIGHT, focal=40.0, **fields):
     from sensor_msgs.msg import CameraInfo
 
-    message = CameraInfo(
-        header=header(stamp_ns),
-        width=width,
-        height=height,
-        distortion_model="plumb_bob",
-        d=[0.0] * 5,
-    )
-    message.k = np.array([focal, 0, width / 2, 0, focal, height / 2, 0, 0, 1])
-    message.p = np.array(
-        [focal, 0, width / 2, 0, 0, focal, height / 2, 0, 0, 0, 1, 0], dtype=float
-    )
-    message.r = np.eye(3).reshape(-1)
-    return message
+    k = np.array([[focal, 0, width / 2], [0, focal, height / 2], [0, 0, 1]])
+    given = {
+        "distortion_model": "plumb_bob",
+        "d": [0.0] * 5,
+        "k": k.ravel(),
+        "p": np.insert(k, 3, 0, axis=1).ravel(),
+        "r": np.eye(3).ravel(),
+        **fields,
+    }
+    return CameraInfo(header=header(stamp_ns), width=width, height=height, **given)
 
 
 def cloud(points, stamp_ns, frame_id="lidar", names="xyz"):
@@ -370,6 +361,12 @@ def points_on_plane(count=400, depth=4.0, spread=3.0, seed=0):
     return np.column_stack([across, np.full(count, depth)])
 
 
+def maps(seed=0, size=(HEIGHT, WIDTH)):
+    """Depth and sigma, metres."""
+    random = np.random.default_rng(seed)
+    return [random.uniform(*limits, size).astype(np.float32) for limits in ((3, 5), (0.1, 1))]
+
+
 @pytest.fixture
 def make():
     """Builders of messages."""
@@ -387,6 +384,39 @@ def make():
     )
 
 
+class FakeNode:
+    """What a part of a node asks rclpy for: nothing is in a graph.
+
+    Attributes:
+        logs: the lines it logged.
+        sent: lists of messages by topic.
+        heard: topics that have a subscriber.
+        parameters: values by name.
+    """
+
+    def __init__(self, **parameters):
+        self.logs = []
+        self.sent = {}
+        self.heard = set()
+        self.parameters = parameters
+        self.published = 1
+
+    def resolve_topic_name(self, topic):
+        return f"/{topic.lstrip('/')}"
+
+    def count_publishers(self, topic):
+        return self.published
+
+    def get_logger(self):
+        log = lambda text, **_: self.logs.append(text)  # noqa: E731
+        return SimpleNamespace(info=log, warning=log, error=log)
+
+    def create_publisher(self, message_type, topic, qos):
+        sent = self.sent.setdefault(topic, [])
+        count = lambda: int(topic in self.heard)  # noqa: E731
+        return SimpleNamespace(publish=sent.append, get_subscription_count=count)
+
+
 def facts(array):
     """The values of the one status of a DiagnosticArray."""
     return {item.key: item.value for item in array.status[0].values}
@@ -397,7 +427,93 @@ def numbers(array):
     return {name: int(text) for name, text in facts(array).items() if text.isdigit()}
 
 
-def red(value=4, width=16, height=12):
+def type_of(topic):
+    """The message type of a topic, and whether it is latched: by the end of its name."""
+    from diagnostic_msgs.msg import DiagnosticArray
+    from rcl_interfaces.msg import Log
+    from sensor_msgs.msg import CameraInfo, CompressedImage, Image, PointCloud2
+    from std_msgs.msg import String
+
+    types = {
+        ("camera_info",): CameraInfo,
+        ("points", "confident", "clearing"): PointCloud2,
+        ("diagnostics", "metrics", "prediction_info", "calibration"): DiagnosticArray,
+        ("compressed", "compressedDepth"): CompressedImage,
+        ("model",): String,
+        ("rosout",): Log,
+    }
+    end = topic.rpartition("/")[2]
+    found = (message_type for ends, message_type in types.items() if end in ends)
+    return next(found, Image), end in ("model", "calibration")
+
+
+class Robot:
+    """Cameras and a LiDAR around the nodes under test, which are there before it is asked.
+
+    A topic is made at its first use. Stamps are in milliseconds.
+    """
+
+    def __init__(self, graph, namespace=""):
+        self.graph = graph
+        self.namespace = namespace
+        self._inboxes = {}
+        self._publishers = {}
+
+    def _made(self, made, make, topic):
+        if topic not in made:
+            from uncertainty_depth.ros.qos import LATCHED_QOS
+
+            message_type, is_latched = type_of(topic)
+            name = topic if topic.startswith("/") else self.namespace + topic
+            made[topic] = make(message_type, name, LATCHED_QOS if is_latched else 100)
+        return made[topic]
+
+    def heard(self, topic):
+        """The inbox of a topic that a node publishes."""
+        return self._made(self._inboxes, self.graph.inbox, topic)
+
+    def publisher(self, topic):
+        """The publisher of a topic that a node subscribes to."""
+        return self._made(self._publishers, self.graph.publisher, topic)
+
+    def send(self, topic, message):
+        self.publisher(topic).publish(message)
+
+    def image(self, stamp, pixels=None, frame_id="camera"):
+        from uncertainty_depth.ros.messages import image_message
+
+        pixels = red() if pixels is None else pixels
+        self.send("image", image_message(pixels, header(stamp * MS, frame_id)))
+
+    def info(self, stamp=0, topic="camera_info", **options):
+        self.send(topic, camera_info(stamp * MS, **options))
+
+    def predict(self, stamp, depth_and_sigma=None, info=True):
+        """Publish maps as the depth node does."""
+        from uncertainty_depth.ros.messages import image_message
+
+        if info:
+            self.info(stamp, "depth/camera_info")
+        for name, values in zip(("depth", "uncertainty"), depth_and_sigma or maps(), strict=True):
+            self.send(f"{name}/image_rect", image_message(values, header(stamp * MS)))
+
+    def scan(self, stamp, points=None, **options):
+        points = points_on_plane() if points is None else points
+        self.send("lidar/points", cloud(points, stamp * MS, **options))
+
+    def told(self, predicate):
+        """The first diagnostics for whose values, and their text, `predicate` holds."""
+        return self.heard("/diagnostics").wait_for(
+            lambda array: predicate(facts(array) | {"message": array.status[0].message})
+        )
+
+
+@pytest.fixture
+def robot(graph):
+    return Robot(graph)
+
+
+def red(value=4, width=WIDTH, height=HEIGHT):
     """An image of one depth, for the fake network."""
     image = np.zeros((height, width, 3), np.uint8)
     image[..., 0] = value
@@ -489,7 +605,6 @@ class SparsePredictor(FakePredictor):
     sparse_input = "lidar"
 
 
-POSE = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
 RUNS = {
     "depth_node": (
         {"model": "fake", "lidar_to_camera": POSE},

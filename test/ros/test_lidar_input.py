@@ -4,31 +4,24 @@
 from __future__ import annotations
 
 import json
-from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
-from rcl_interfaces.msg import Log
-from rclpy.qos import DurabilityPolicy, QoSProfile
-from sensor_msgs.msg import CameraInfo, Image, PointCloud2
-from std_msgs.msg import String
-
-from test.ros.conftest import POSE, FakePredictor, red
+from test.ros.conftest import MS, POSE, FakePredictor, maps, red
 from uncertainty_depth.config import HeldOutConfig, ProjectionConfig
 from uncertainty_depth.config.nodes import EvaluatorNodeConfig
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.frames.transforms import FixedExtrinsics
-from uncertainty_depth.ros.live_scores import LiveFrame, LiveScores
+from uncertainty_depth.messages.depth_images import decode_depth
+from uncertainty_depth.ros.live_scores import LiveScores
 from uncertainty_depth.ros.sigma_messages import held_out_rule
 from uncertainty_depth.sparse_depth import SparseInput
 
-WIDTH = 32
-HEIGHT = 24
-BEHIND = [0.0, 0.0, -9.0, 0.0, 0.0, 0.0, 1.0]
-MS = 1_000_000
+BEHIND = (0.0, 0.0, -9.0, 0.0, 0.0, 0.0, 1.0)
 
 
 class CompletingPredictor(FakePredictor):
@@ -41,117 +34,87 @@ class CompletingPredictor(FakePredictor):
 
 
 @pytest.fixture
-def start(start_depth):
-    return partial(start_depth, predictor=CompletingPredictor, lidar_to_camera=POSE)
+def start(start_depth, robot):
+    """Start a node; return its counts, and a function that predicts an image beside a cloud."""
+
+    def start_node(**parameters):
+        parameters = {"lidar_to_camera": POSE, **parameters}
+        node = start_depth(predictor=CompletingPredictor, **parameters)
+        depths = robot.heard("depth/image_rect")
+        robot.info()
+        robot.graph.until(lambda: node.cameras[0].info.info is not None, "camera info in the node")
+        counts = node.health.counts
+
+        def predict(stamp, cloud=None):
+            if cloud is not None:
+                received = "received.lidar/points"
+                expected = counts().get(received, 0) + 1
+                robot.send("lidar/points", cloud)
+                robot.graph.until(lambda: counts().get(received) == expected, "the cloud")
+            before = len(depths.messages)
+            robot.image(stamp, red(9))
+            return decode_depth(depths.wait(before + 1)[-1])
+
+        return SimpleNamespace(counts=counts, predict=predict)
+
+    return start_node
 
 
-def health(node):
-    """Return the counts of the node's only camera."""
-    (camera,) = node.cameras
-    return camera.health
-
-
-def decoded(message):
-    values = np.frombuffer(message.data, np.float32)
-    return values.reshape(message.height, message.width)
-
-
-@pytest.mark.parametrize("others", [[], BEHIND], ids=["one LiDAR", "the first of two"])
+@pytest.mark.parametrize("others", [(), BEHIND], ids=["one LiDAR", "the first of two"])
 def test_the_newest_cloud_reaches_the_model_and_without_one_the_image_does_alone(
-    graph, start, make, others
+    start, make, others
 ):
-    node = start(lidar_to_camera=[*POSE, *others])
-    depths = graph.inbox(Image, "depth/image_rect")
-    images = graph.publisher(Image, "image")
-    clouds = graph.publisher(PointCloud2, "lidar/points")
-    infos = graph.publisher(CameraInfo, "camera_info")
-    infos.publish(make.camera_info(1, WIDTH, HEIGHT))
-    graph.until(lambda: node.cameras[0].info.info is not None, "camera info in the node")
-    picture = red(9, WIDTH, HEIGHT)
-
-    images.publish(make.image(1000 * MS, picture))
-    assert (decoded(depths.wait(1)[0]) == 9).all()
-    assert health(node).counts()["image_alone.no_cloud"] == 1
-
-    clouds.publish(make.cloud(make.points_on_plane(), 1050 * MS))
-    graph.until(lambda: health(node).counts().get("received.lidar/points"), "a cloud in the node")
-    images.publish(make.image(1100 * MS, picture))
-    given = decoded(depths.wait(2)[1])
+    node = start(lidar_to_camera=POSE + others)
+    assert (node.predict(1000) == 9).all()
+    assert node.counts()["image_alone.no_cloud"] == 1
+    given = node.predict(1100, make.cloud(make.points_on_plane(), 1050 * MS))
     assert 50 < (given == 4).sum() <= 400
     assert (given == 9).any()
-
-    images.publish(make.image(1300 * MS, picture))
-    assert (decoded(depths.wait(3)[2]) == 9).all()
-    assert health(node).counts()["image_alone.cloud_too_old"] == 1
-    assert health(node).counts()["processed"] == 3
+    assert (node.predict(1300) == 9).all()
+    assert node.counts()["image_alone.cloud_too_old"] == 1
+    assert node.counts()["processed"] == 3
 
 
-def test_what_is_held_out_is_not_given_and_the_evaluator_is_told(graph, start, make):
+def test_what_is_held_out_is_not_given_and_the_evaluator_is_told(graph, start, robot, make):
     node = start(held_out_fraction=0.5)
-    latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-    description = json.loads(graph.inbox(String, "depth/model", latched).wait()[0].data)
-    rule = held_out_rule(description)
-    assert rule == HeldOutConfig(0.5)
-
-    depths = graph.inbox(Image, "depth/image_rect")
-    graph.publisher(CameraInfo, "camera_info").publish(make.camera_info(1, WIDTH, HEIGHT))
-    graph.until(lambda: node.cameras[0].info.info is not None, "camera info in the node")
+    description = json.loads(robot.heard("depth/model").wait()[0].data)
+    live = LiveScores(EvaluatorNodeConfig(), FixedExtrinsics(ProjectionConfig(POSE)))
+    live.held_out = held_out_rule(description)
+    assert live.held_out == HeldOutConfig(0.5)
     cloud = make.cloud(make.points_on_plane(), 1100 * MS)
-    graph.publisher(PointCloud2, "lidar/points").publish(cloud)
-    graph.until(lambda: health(node).counts().get("received.lidar/points"), "a cloud in the node")
-    graph.publisher(Image, "image").publish(make.image(1100 * MS, red(9, WIDTH, HEIGHT)))
-    given = decoded(depths.wait(1)[0]) == 4
-
-    extrinsics = FixedExtrinsics(ProjectionConfig(lidar_to_camera=tuple(POSE)))
-    live = LiveScores(EvaluatorNodeConfig(), extrinsics)
-    live.held_out = rule
+    given = node.predict(1100, cloud) == 4
+    depth, sigma = (make.image(1100 * MS, values) for values in maps())
     messages = {
-        "depth/camera_info": make.camera_info(0, WIDTH, HEIGHT),
-        "depth/image_rect": make.image(1100 * MS, np.full((HEIGHT, WIDTH), 5, np.float32)),
-        "uncertainty/image_rect": make.image(1100 * MS, np.full((HEIGHT, WIDTH), 1, np.float32)),
+        "depth/camera_info": make.camera_info(0),
+        "depth/image_rect": depth,
+        "uncertainty/image_rect": sigma,
         "lidar/points": cloud,
     }
-    for topic, message in messages.items():
-        results = list(live.add(topic, message))
-    assert isinstance(results[0], LiveFrame)
-    is_scored = np.isfinite(results[0].ground_truth_m)
+    ((frame,),) = filter(None, [list(live.add(*item)) for item in messages.items()])
+    is_scored = np.isfinite(frame.ground_truth_m)
     assert given.any()
     assert is_scored.any()
     assert not (given & is_scored).any()
-    changed = graph.set_parameters("/depth_node", held_out_fraction=0.0)
-    assert not changed.successful
+    assert not graph.set_parameters("/depth_node", held_out_fraction=0.0).successful
 
 
 def test_a_lidar_that_cannot_be_used_leaves_the_image_alone_for_a_counted_reason(
-    graph, start, make
+    start, robot, make
 ):
     node = start()
-    log = graph.inbox(Log, "/rosout", 50)
-    depths = graph.inbox(Image, "depth/image_rect")
-    images = graph.publisher(Image, "image")
-    clouds = graph.publisher(PointCloud2, "lidar/points")
-    graph.publisher(CameraInfo, "camera_info").publish(make.camera_info(1, WIDTH, HEIGHT))
-    graph.until(lambda: node.cameras[0].info.info is not None, "camera info in the node")
+    log = robot.heard("/rosout")
     points = make.points_on_plane()
-    counts = health(node).counts
-    for number, (stamp, cloud, reason) in enumerate(
-        (
-            (1000, make.cloud(points * 1000, 1000 * MS), "sparse_depth_wrong_unit"),
-            (1200, make.cloud(points, 1000 * MS), "cloud_too_old"),
-            (1000, make.cloud(points, 1200 * MS), "cloud_too_old"),
-            (1000, make.cloud(points * [1, 1, -1], 1000 * MS), "no_lidar_point_in_view"),
-            (1000, make.cloud(points[:0], 1000 * MS), "no_lidar_point_in_view"),
-        ),
-        start=1,
+    for stamp, cloud_stamp, cloud, reason in (
+        (1000, 1000, points * 1000, "sparse_depth_wrong_unit"),
+        (1200, 1000, points, "cloud_too_old"),
+        (1000, 1200, points, "cloud_too_old"),
+        (1000, 1000, points * [1, 1, -1], "no_lidar_point_in_view"),
+        (1000, 1000, points[:0], "no_lidar_point_in_view"),
     ):
-        clouds.publish(cloud)
-        graph.until(
-            lambda number=number: counts().get("received.lidar/points") == number, "the cloud"
-        )
-        before = counts().get(f"image_alone.{reason}", 0)
-        images.publish(make.image(stamp * MS, red(9, WIDTH, HEIGHT)))
-        assert (decoded(depths.wait(number)[-1]) == 9).all()
-        assert counts()[f"image_alone.{reason}"] == before + 1
+        before = node.counts().get(f"image_alone.{reason}", 0)
+        depth = node.predict(stamp, make.cloud(cloud, cloud_stamp * MS))
+        assert (depth == 9).all()
+        assert node.counts()[f"image_alone.{reason}"] == before + 1
     assert log.wait_for(lambda line: "median of 4000" in line.msg and "metres" in line.msg)
 
 
