@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-import fnmatch
 import os
 import re
 import signal
 import subprocess
 import sys
 from importlib.util import find_spec
-from itertools import chain
+from itertools import chain, product
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -37,7 +37,7 @@ CONFIGS = {
 }
 LOG = "/rosout"
 TF = {"/tf", "/tf_static"}  # only where tf2 is installed and no transform is given
-ENTRY = re.compile(r"^  (\S+)\s+(\w+/\w+) ", re.MULTILINE)
+GUIDE = Path(__file__).parents[2] / "docs" / "robot.md"
 
 
 def call(node, *arguments, **environment):
@@ -99,45 +99,39 @@ def test_help_names_the_policies_that_can_be_overridden(help_of):
     assert all(all(policy in help_of(node) for policy in POLICIES) for node in CONFIGS)
 
 
-def topics_in(text):
-    """Return subscriptions, publishers and services of a help text: name pattern to type."""
-    parts = re.split(
-        r"^(subscribed topics|published topics|services|[Pp]arameters)\b.*:$",
-        text,
-        flags=re.MULTILINE,
+def documented(node):
+    """Return subscriptions, publishers and services of a node's table in the guide."""
+    table = re.search(
+        rf"^\| `{node}` \| topic.*?\n\n", GUIDE.read_text(), re.MULTILINE | re.DOTALL
     )
-    sections = {
-        title: dict(ENTRY.findall(part))
-        for title, part in zip(parts[1::2], parts[2::2], strict=True)
-    }
+    rows = [row.split(" | ") for row in table[0].splitlines()[2:] if row]
     return [
-        absolute(sections.get(title, {}))
-        for title in ("subscribed topics", "published topics", "services")
+        {
+            name if name[0] in "/~" else f"/{name}"
+            for kind, names, *_ in rows
+            if kind == f"| {of_kind}"
+            for name in chain.from_iterable(map(expanded, re.findall("`([^`]+)`", names)))
+        }
+        for of_kind in ("in", "out", "service")
     ]
 
 
-def absolute(types):
-    return {
-        name if name[0] in "/~" else f"/{name}": type_name for name, type_name in types.items()
-    }
+def expanded(name):
+    """Return the names of one with braces, as a shell does."""
+    parts = [part.split(",") for part in re.split(r"[{}]", name)]
+    return map("".join, product(*parts))
 
 
 @pytest.mark.parametrize("node", CONFIGS)
-def test_help_lists_the_topics_and_services_that_the_node_has(node, help_of, request):
+def test_the_guide_lists_the_topics_and_services_that_the_node_has(node, request):
     pytest.importorskip("rclpy", reason="ROS 2 is not installed")
     interfaces = request.getfixturevalue("interfaces")
-    parts = zip(topics_in(help_of(node)), interfaces[node], interfaces["empty_node"], strict=True)
-    for patterns, actual, common in parts:
-        of_all = {name.replace("/empty_node/", "~/") for name in common} | {LOG}
-        for full_name, type_name in actual.items():
-            name = full_name.replace(f"/{node}/", "~/")
-            if name not in of_all:
-                matches = [pattern for pattern in patterns if fnmatch.fnmatchcase(name, pattern)]
-                types = {patterns[pattern] for pattern in matches}
-                assert types == {re.sub("/(msg|srv)/", "/", type_name)}, name
-        names = [name.replace(f"/{node}/", "~/") for name in actual]
-        unused = [pattern for pattern in patterns if not fnmatch.filter(names, pattern)]
-        assert set(unused) <= TF
+    parts = zip(documented(node), interfaces[node], interfaces["empty_node"], strict=True)
+    for names, actual, common in parts:
+        of_all = {LOG, *(name.replace("/empty_node/", "~/") for name in common)}
+        own = {name.replace(f"/{node}/", "~/") for name in actual}
+        assert own - of_all <= names
+        assert names - own <= TF
 
 
 def test_what_ros_would_ignore_is_one_sentence_and_exit_code_1():
