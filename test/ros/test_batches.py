@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Where memory runs out, fewer samples are computed at a time; the result is the same."""
+"""If memory runs out, images are predicted one by one; the result is the same."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_other_failures_are_not_tried_again():
     assert predictor.tried == 1
 
 
-def test_a_budget_is_for_the_batch_and_memory_that_runs_out_halves_it():
+def test_a_budget_is_for_the_batch_and_memory_that_runs_out_splits_it():
     batches = Batches(FakePredictor(PredictorConfig(samples=8)))
     for _ in range(12):
         count = batches.choose(40.0, 4).count
@@ -72,4 +72,4 @@ def test_a_budget_is_for_the_batch_and_memory_that_runs_out_halves_it():
         results = batches.predict(images, samples)
         assert [result.depth_m[0, 0] for result in results] == [0, 1, 2, 3]
     sizes = [size for size in small.batches if isinstance(size, int)]
-    assert sizes == [4, 2, 2, 2, 2]  # once too large, never again
+    assert sizes == [4, *[1] * 8]  # once too large, never again

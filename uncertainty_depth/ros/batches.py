@@ -33,8 +33,8 @@ class Batches:
 
         self.predictor = predictor
         self._budget = SampleBudget()
-        self._max_images = 0
-        """Images at once that fitted into memory; 0: nothing is known against more."""
+        self._is_one_by_one = False
+        """Whether memory ran out for several images at once."""
 
     def choose(self, budget_ms: float, images: int) -> SampleRange:
         """Return the samples of the next batch, the same for all of its images.
@@ -50,35 +50,26 @@ class Batches:
     ) -> list[DepthPrediction | Exception]:
         """Return each image's prediction, or why there is none.
 
-        If a batch fails, retry each half, so one bad image does not drop the others.
+        If a batch fails, predict each image alone, so one bad image does not drop the others.
         """
-        at_once = self._max_images or len(observations)
-        results: list[DepthPrediction | Exception] = []
-        for start in range(0, len(observations), at_once):
-            results += self._together(observations[start : start + at_once], samples)
-        return results
+        is_alone = len(observations) == 1
+        if is_alone or not self._is_one_by_one:
+            try:
+                return [*self.predictor.predict_batch(observations, samples)]
+            except Exception as error:
+                failure: Exception = error.with_traceback(None)  # which holds the tensors
+            if is_out_of_memory(failure):
+                self._is_one_by_one = True
+                free_memory()
+                failure = MessageError("out_of_memory", f"{failure}; expected fewer samples")
+            if is_alone:
+                return [failure]
+            logger.warning("a batch of %d images failed (%s)", len(observations), failure)
+        return [self.predict([observation], samples)[0] for observation in observations]
 
     def finished(self, samples: SampleRange, images: int, milliseconds: float) -> None:
         """Record a batch's duration, from its start to the publication of its maps."""
         self._budget.add(samples.count, milliseconds / images)
-
-    def _together(
-        self, observations: Sequence[Observation], samples: SampleRange
-    ) -> list[DepthPrediction | Exception]:
-        half = len(observations) // 2
-        try:
-            return [*self.predictor.predict_batch(observations, samples)]
-        except Exception as error:
-            failure: Exception = error.with_traceback(None)  # which holds the tensors
-        if is_out_of_memory(failure):
-            self._max_images = max(half, 1)
-            free_memory()
-            failure = MessageError("out_of_memory", f"{failure}; expected fewer samples")
-        if not half:
-            return [failure]
-        logger.warning("a batch of %d images failed (%s)", len(observations), failure)
-        first = self._together(observations[:half], samples)
-        return first + self._together(observations[half:], samples)
 
 
 def is_out_of_memory(error: Exception) -> bool:
