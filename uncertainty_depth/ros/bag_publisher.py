@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import logging
 import re
-import signal
 import struct
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -16,7 +14,6 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 import rclpy
 from rclpy.context import Context
@@ -32,6 +29,7 @@ from sensor_msgs.msg import Image
 
 from uncertainty_depth.config import PlayerConfig
 from uncertainty_depth.frames.recording import Topic
+from uncertainty_depth.interrupt import Interrupt
 from uncertainty_depth.messages.decoding import SECOND_NS
 
 CLOCK_PERIOD_S = 0.025
@@ -65,13 +63,16 @@ class Played:
 class BagPublisher:
     """Context manager: one reliable publisher per topic whose message type is installed.
 
-    It has its own ROS context. While it is entered, Ctrl-C only sets a flag, and
-    `KeyboardInterrupt` is raised between two messages or two waits. Raised at any other place it
-    could interrupt rclpy's executor in its work, and closing the executor would then wait forever.
+    It has its own ROS context. Ctrl-C raises `KeyboardInterrupt` between two messages or two
+    waits. Raised at any other place it could interrupt rclpy's executor in its work, and closing
+    the executor would then wait forever.
     """
 
-    def __init__(self, topics: Mapping[str, Topic], config: PlayerConfig) -> None:
+    def __init__(
+        self, topics: Mapping[str, Topic], config: PlayerConfig, interrupt: Interrupt
+    ) -> None:
         self._config = config
+        self._interrupt = interrupt
         self._pace = Pace(config.rate)
         self.played = Played()
         self._context = Context()
@@ -91,8 +92,6 @@ class BagPublisher:
         self._clock = self._node.create_publisher(Clock, "/clock", DEPTH) if config.clock else None
         self._last_result_ns: int | None = None
         self._awaited_ns: int | None = None
-        self._interrupted = False
-        self._handler: Any = None
         if config.wait_for_result:
             self._node.create_subscription(
                 Image, config.wait_for_result, self._on_result, _qos(latched=False), raw=True
@@ -116,8 +115,6 @@ class BagPublisher:
         return name in self._publishers
 
     def __enter__(self) -> BagPublisher:
-        if threading.current_thread() is threading.main_thread():
-            self._handler = signal.signal(signal.SIGINT, self._on_interrupt)
         return self
 
     def __exit__(
@@ -129,14 +126,9 @@ class BagPublisher:
         self._executor.shutdown()
         self._node.destroy_node()
         rclpy.shutdown(context=self._context)
-        if self._handler is not None:
-            signal.signal(signal.SIGINT, self._handler)
-
-    def _on_interrupt(self, number: int, frame: object) -> None:
-        self._interrupted = True
 
     def _check_interrupt(self) -> None:
-        if self._interrupted:
+        if self._interrupt.requested:
             raise KeyboardInterrupt
 
     def _spin(self, seconds: float) -> None:

@@ -16,6 +16,7 @@ from tqdm import tqdm
 from uncertainty_depth.config import PlayerConfig
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.frames.recording import OpenRecording, Record, Recording
+from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.ros.requirements import require_ros
 
 if TYPE_CHECKING:
@@ -48,7 +49,11 @@ def play(
 
     config = config or PlayerConfig()
     recording = Recording(bag)
-    with recording.open() as messages, BagPublisher(messages.topics, config) as publisher:
+    with (
+        recording.open() as messages,
+        deferred_interrupt() as interrupt,
+        BagPublisher(messages.topics, config, interrupt) as publisher,
+    ):
         for topic, reason in publisher.played.skipped.items():
             logger.warning("%s is not played: %s", topic, reason)
         if not publisher.topics:
