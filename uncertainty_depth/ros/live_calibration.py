@@ -3,18 +3,14 @@
 
 from __future__ import annotations
 
-import math
-from collections import deque
 from dataclasses import replace
 
-import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 from std_msgs.msg import Header
 
 from uncertainty_depth.calibration.correction_in_force import OFF, ReceivedEstimate
 from uncertainty_depth.calibration.depth_scale import DepthScale
-from uncertainty_depth.calibration.online import RECENT_FRAMES
 from uncertainty_depth.calibration.online_loop import CorrectionEstimator
 from uncertainty_depth.config.nodes import EvaluatorNodeConfig
 from uncertainty_depth.messages.decoding import stamp_ns
@@ -46,7 +42,6 @@ class LiveCalibration:
         self._estimator = CorrectionEstimator(config)
         self._scale: DepthScale | None = None
         self._without_info = 0
-        self._covered: deque[float] = deque(maxlen=RECENT_FRAMES)
 
     def add(self, frame: LiveFrame, is_described: bool) -> None:
         """Add a scored frame, and publish the estimate; runs on the evaluation's thread.
@@ -59,9 +54,6 @@ class LiveCalibration:
         prediction = frame.need_prediction()
         maps = (prediction.depth_m, prediction.sigma_m, frame.need_ground_truth())
         pixels = valid_pixels(*maps, self._config.min_depth, self._config.max_depth)
-        depth, sigma, truth = pixels
-        half_width = self._estimator.of_sigma.half_width
-        self._covered.append(float((np.abs(depth - truth) <= half_width * sigma).mean()))
         if info is None and is_described:
             self._without_info += 1
             return
@@ -88,11 +80,8 @@ class LiveCalibration:
     def facts(self) -> dict[str, object]:
         """Return facts for the diagnostics."""
         estimate = self._estimator.of_sigma
-        covered = list(self._covered)
-        published = float(np.mean(covered)) if covered else math.nan
         facts: dict[str, object] = {
             "calibration.frames": estimate.frames,
-            "calibration.published_coverage": f"{published:.3f}",
             "calibration.recent_coverage": f"{estimate.recent_coverage:.3f}",
         }
         if estimate.factor is not None:
