@@ -15,7 +15,6 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
-from std_msgs.msg import Float64
 
 from uncertainty_depth.ros import inputs
 from uncertainty_depth.ros.inputs import Inputs
@@ -153,19 +152,6 @@ def test_a_warning_of_a_wrong_remap_suggests_the_right_one(graph, impatient, war
     assert warning.startswith("nothing on /kamera/image_raw for")
     assert "nobody publishes it" in warning
     assert "FASTDDS_BUILTIN_TRANSPORTS" in warning
-
-
-@pytest.mark.parametrize("evaluator", ["evaluator_node", "judge"])  # __node:=judge
-def test_what_the_nodes_publish_is_not_offered_as_a_camera(graph, impatient, warnings, evaluator):
-    graph.node.create_publisher(Image, f"{evaluator}/error/image", 10)
-    graph.node.create_publisher(Float64, f"{evaluator}/metrics/ause_rmse", 10)
-    driver = graph.rclpy.create_node("driver", context=graph.context)
-    driver.create_publisher(Image, "camera/picture", 10)
-    graph.start(WatchingNode)
-    offer = warnings.wait_for(lambda log: "-r image:=" in log.msg).msg
-    assert "-r image:=/camera/picture" in offer
-    assert "error/image" not in offer
-    driver.destroy_node()
 
 
 def test_a_warning_says_that_no_such_topic_is_published(graph, impatient, warnings):
