@@ -16,8 +16,7 @@ from tqdm import tqdm
 from uncertainty_depth.config import MAX_PIXELS, SourceConfig
 from uncertainty_depth.errors import MessageError, SourceError
 from uncertainty_depth.frames.source import FileSource
-from uncertainty_depth.geometry.camera import Camera, Distortion, ground_truth_from_cloud
-from uncertainty_depth.geometry.rectification import RECTIFY, CalibratedCamera, Rectifier
+from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
 from uncertainty_depth.geometry.transforms import parameters_from, transform_from
 from uncertainty_depth.images import read_pixels
 from uncertainty_depth.messages.bag_writer import BagWriter
@@ -28,24 +27,17 @@ from uncertainty_depth.records import Frame, Scan, Skipped, in_view
 class KittiDrive:
     """The files of one drive: `DATE/DATE_drive_NNNN_sync`; its calibration files lie in `DATE`.
 
-    Images are rectified in most drives; one whose images have the size of the sensor, S_02, is
-    rectified here.
-
     Attributes:
         names: image file stems, in order; the scan of an image has the same stem.
         stamps_ns: time of each image.
-        rectifier: of the drive's images.
         lidar_to_camera: (4, 4), Velodyne to the optical frame of camera 2.
     """
 
-    def __init__(
-        self, folder: Path, distorted_images: str = RECTIFY, max_pixels: int = MAX_PIXELS
-    ) -> None:
+    def __init__(self, folder: Path, max_pixels: int = MAX_PIXELS) -> None:
         """Read the calibration and the time stamps.
 
         Args:
             folder: of the drive.
-            distorted_images: the option.
             max_pixels: maximum size of an image.
 
         Raises:
@@ -59,45 +51,32 @@ class KittiDrive:
         if not self.names:
             raise SourceError(f"{folder} is not a KITTI drive: it has no image_02/data/*.png")
         self.stamps_ns = _stamps(folder / "image_02" / "timestamps.txt", self.names)
-        projection = _calibration(folder.parent / "calib_cam_to_cam.txt", "P_rect_02", (3, 4))
+        path = folder.parent / "calib_cam_to_cam.txt"
+        projection = _calibration(path, "P_rect_02", (3, 4))
         self.lidar_to_camera = lidar_to_camera(folder.parent, projection)
         self._intrinsics = projection[:, :3]
-        self._distorted_images = distorted_images
-        self._rectifiers: dict[tuple[int, int], Rectifier] = {}
+        self._sensor_size = _calibration(path, "S_02", (2,), default=(0, 0))
 
     def image(self, index: int) -> tuple[NDArray[np.uint8], Camera]:
-        """Return the rectified image, (H, W, 3) uint8 RGB, and its camera.
+        """Return an image, (H, W, 3) uint8 RGB, and its camera.
+
+        In a few drives images differ in size from the calibration by pixels cut off at the right
+        and below.
 
         Raises:
-            MessageError: image_undecodable, image_zero_size or image_too_large.
+            MessageError: image_undecodable, image_zero_size, image_too_large, or
+                image_not_rectified if it has the size of the sensor.
         """
         path = self.folder / "image_02" / "data" / f"{self.names[index]}.png"
         image = read_pixels(path, self._max_pixels)
-        size = (image.shape[1], image.shape[0])
-        if size not in self._rectifiers:
-            self._rectifiers[size] = Rectifier(
-                self._camera_calibration(*size), self._distorted_images
+        height, width = image.shape[:2]
+        if (width, height) == tuple(self._sensor_size):
+            raise MessageError(
+                "image_not_rectified",
+                f"{path} has the size of the sensor, {width}x{height}; expected a drive of "
+                "KITTI's synced and rectified data",
             )
-        return self._rectifiers[size].image(image)
-
-    def _camera_calibration(self, width: int, height: int) -> CalibratedCamera:
-        """Return the calibration of images of this size: the sensor's, or rectified ones.
-
-        In a few drives rectified images differ in size from the calibration by pixels cut off at
-        the right and below.
-        """
-        path = self.folder.parent / "calib_cam_to_cam.txt"
-        sensor_size = _calibration(path, "S_02", (2,), default=(0, 0))
-        if (width, height) != tuple(sensor_size):
-            rectified = Camera(width, height, self._intrinsics)
-            return CalibratedCamera(rectified, rectified)
-        turn = np.eye(4)
-        turn[:3, :3] = _calibration(path, "R_rect_02", (3, 3)).T
-        distortion = Distortion("plumb_bob", _calibration(path, "D_02", (5,)))
-        raw = Camera(width, height, _calibration(path, "K_02", (3, 3)), turn, distortion)
-        rectified_width, rectified_height = _calibration(path, "S_rect_02", (2,)).astype(int)
-        rectified = Camera(int(rectified_width), int(rectified_height), self._intrinsics)
-        return CalibratedCamera(raw, rectified)
+        return image, Camera(width, height, self._intrinsics)
 
     def scan(self, index: int) -> NDArray[np.float32] | None:
         """Return (N, 4) float32 x y z reflectance; None if the Velodyne missed this frame.
@@ -128,7 +107,7 @@ class KittiSource(FileSource):
         """Raises `SourceError` unless `folder` is a KITTI raw drive."""
         self.name = f"kitti:{folder}"
         self.notes: list[str] = []
-        self._drive = KittiDrive(folder, config.distorted_images, config.max_pixels)
+        self._drive = KittiDrive(folder, config.max_pixels)
         self._config = config
 
     def __len__(self) -> int:
