@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.frames.kitti import KittiDrive, KittiSource
+from uncertainty_depth.frames.kitti import KittiSource
 from uncertainty_depth.frames.nyu import NyuSource
 from uncertainty_depth.frames.source import checked
 from uncertainty_depth.geometry.transforms import transform_from
@@ -30,7 +30,7 @@ def recalibrated(drive: Path, folder: Path, pose: np.ndarray) -> KittiSource:
     own[:3] = np.c_[
         np.array(numbers["R"].split(), float).reshape(3, 3), np.array(numbers["T"].split(), float)
     ]
-    changed = own @ np.linalg.inv(KittiDrive(drive).lidar_to_camera) @ pose
+    changed = own @ np.linalg.inv(KittiSource(drive, SourceConfig()).lidar_to_camera) @ pose
     rows = {"R": changed[:3, :3], "T": changed[:3, 3]}
     lines = [f"{name}: {' '.join(map(repr, map(float, rows[name].ravel())))}" for name in rows]
     (made.parent / "calib_velo_to_cam.txt").write_text("\n".join(lines))
@@ -53,7 +53,7 @@ def test_a_kitti_drive_is_confirmed(kitti_drive):
 
 
 def test_a_kitti_drive_with_swapped_extrinsics_says_so_in_its_notes(kitti_drive, tmp_path):
-    swapped = np.linalg.inv(KittiDrive(kitti_drive).lidar_to_camera)
+    swapped = np.linalg.inv(KittiSource(kitti_drive, SourceConfig()).lidar_to_camera)
     source, check = first_frames(recalibrated(kitti_drive, tmp_path, swapped))
     (warning,) = check.warnings()
     assert "the inverse of lidar_to_camera fits clearly better" in warning

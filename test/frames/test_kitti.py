@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from test.frames.conftest import points_at
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.errors import MessageError, SourceError
-from uncertainty_depth.frames.kitti import KittiDrive, write_bag
+from uncertainty_depth.frames.kitti import KittiSource, write_bag
 from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.geometry.camera import image_coordinates
 from uncertainty_depth.records import Frame, Skipped
@@ -72,7 +72,7 @@ def test_points_project_as_the_dataset_says(drive):
     )
     column, row = np.rint(u), np.rint(v)
     seen = (depth > 0) & (column >= 0) & (column < 40) & (row >= 0) & (row < 24)
-    opened = KittiDrive(drive)
+    opened = KittiSource(drive, CONFIG)
     columns, rows, found = image_coordinates(points, opened.lidar_to_camera, opened.image(0)[1])
     assert seen.sum() > 50
     assert_array_equal(columns, column[seen])

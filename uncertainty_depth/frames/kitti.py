@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from uncertainty_depth.config import MAX_PIXELS, SourceConfig
+from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.errors import MessageError, SourceError
 from uncertainty_depth.frames.source import FileSource
 from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
@@ -24,8 +24,13 @@ from uncertainty_depth.messages.decoding import SECOND_NS
 from uncertainty_depth.records import Frame, Scan, Skipped, in_view
 
 
-class KittiDrive:
-    """The files of one drive: `DATE/DATE_drive_NNNN_sync`; its calibration files lie in `DATE`.
+def open_source(rest: str, config: SourceConfig) -> KittiSource:
+    """Return the source of a drive's folder."""
+    return KittiSource(Path(rest), config)
+
+
+class KittiSource(FileSource):
+    """The frames of one drive, `DATE/DATE_drive_NNNN_sync`, calibrated by files in `DATE`.
 
     Attributes:
         names: image file stems, in order; the scan of an image has the same stem.
@@ -33,18 +38,16 @@ class KittiDrive:
         lidar_to_camera: (4, 4), Velodyne to the optical frame of camera 2.
     """
 
-    def __init__(self, folder: Path, max_pixels: int = MAX_PIXELS) -> None:
+    def __init__(self, folder: Path, config: SourceConfig) -> None:
         """Read the calibration and the time stamps.
 
-        Args:
-            folder: of the drive.
-            max_pixels: maximum size of an image.
-
         Raises:
-            SourceError: a file is missing or malformed.
+            SourceError: `folder` is no KITTI raw drive, or a file is missing or malformed.
         """
-        self.folder = folder
-        self._max_pixels = max_pixels
+        self.name = f"kitti:{folder}"
+        self.notes: list[str] = []
+        self._folder = folder
+        self._config = config
         if not folder.is_dir():
             raise SourceError(f"no such KITTI drive: {folder}")
         self.names = [file.stem for file in sorted((folder / "image_02" / "data").glob("*.png"))]
@@ -57,6 +60,36 @@ class KittiDrive:
         self._intrinsics = projection[:, :3]
         self._sensor_size = _calibration(path, "S_02", (2,), default=(0, 0))
 
+    def __len__(self) -> int:
+        """Return the number of images in the drive."""
+        return len(self.names)
+
+    def _stamp_ns(self, index: int) -> int:
+        return self.stamps_ns[index]
+
+    def _frame(self, index: int) -> Frame | Skipped:
+        name = self.names[index]
+        image, camera = self.image(index)
+        scan = self.scan(index)
+        if scan is None:
+            raise MessageError(
+                "no_lidar_within_max_time_difference",
+                f"frame {name} of {self._folder} has no Velodyne scan",
+            )
+        points = scan[:, :3]
+        ground_truth_m = ground_truth_from_cloud(
+            points, self.lidar_to_camera, camera, self._config
+        )
+        frame = Frame(
+            self.stamps_ns[index],
+            name,
+            camera,
+            image,
+            ground_truth_m=ground_truth_m,
+            scan=Scan(points, self.lidar_to_camera),
+        )
+        return in_view(frame, f"no LiDAR point projects into frame {name} of {self._folder}")
+
     def image(self, index: int) -> tuple[NDArray[np.uint8], Camera]:
         """Return an image, (H, W, 3) uint8 RGB, and its camera.
 
@@ -67,8 +100,8 @@ class KittiDrive:
             MessageError: image_undecodable, image_zero_size, image_too_large, or
                 image_not_rectified if it has the size of the sensor.
         """
-        path = self.folder / "image_02" / "data" / f"{self.names[index]}.png"
-        image = read_pixels(path, self._max_pixels)
+        path = self._folder / "image_02" / "data" / f"{self.names[index]}.png"
+        image = read_pixels(path, self._config.max_pixels)
         height, width = image.shape[:2]
         if (width, height) == tuple(self._sensor_size):
             raise MessageError(
@@ -84,7 +117,7 @@ class KittiDrive:
         Raises:
             MessageError: cloud_wrong_size for a file that was cut within a point.
         """
-        path = self.folder / "velodyne_points" / "data" / f"{self.names[index]}.bin"
+        path = self._folder / "velodyne_points" / "data" / f"{self.names[index]}.bin"
         if not path.exists():
             return None
         if path.stat().st_size % 16:
@@ -93,53 +126,6 @@ class KittiDrive:
                 f"{path} has {path.stat().st_size} bytes; expected 16 for each point",
             )
         return np.fromfile(path, dtype="<f4").reshape(-1, 4)
-
-
-def open_source(rest: str, config: SourceConfig) -> KittiSource:
-    """Return the source of a drive's folder."""
-    return KittiSource(Path(rest), config)
-
-
-class KittiSource(FileSource):
-    """The frames of one drive. A `Source`."""
-
-    def __init__(self, folder: Path, config: SourceConfig) -> None:
-        """Raises `SourceError` unless `folder` is a KITTI raw drive."""
-        self.name = f"kitti:{folder}"
-        self.notes: list[str] = []
-        self._drive = KittiDrive(folder, config.max_pixels)
-        self._config = config
-
-    def __len__(self) -> int:
-        """Return the number of images in the drive."""
-        return len(self._drive.names)
-
-    def _stamp_ns(self, index: int) -> int:
-        return self._drive.stamps_ns[index]
-
-    def _frame(self, index: int) -> Frame | Skipped:
-        drive = self._drive
-        name = self._drive.names[index]
-        image, camera = drive.image(index)
-        scan = drive.scan(index)
-        if scan is None:
-            raise MessageError(
-                "no_lidar_within_max_time_difference",
-                f"frame {name} of {drive.folder} has no Velodyne scan",
-            )
-        points = scan[:, :3]
-        ground_truth_m = ground_truth_from_cloud(
-            points, drive.lidar_to_camera, camera, self._config
-        )
-        frame = Frame(
-            drive.stamps_ns[index],
-            name,
-            camera,
-            image,
-            ground_truth_m=ground_truth_m,
-            scan=Scan(points, drive.lidar_to_camera),
-        )
-        return in_view(frame, f"no LiDAR point projects into frame {name} of {drive.folder}")
 
 
 def lidar_to_camera(calibration: Path, projection: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -217,21 +203,16 @@ def write_bag(drive_dir: Path | str, out_bag: Path | str, progress: bool = True)
         SourceError: the drive is none, or `out_bag` exists.
         MessageError: an image or scan cannot be read.
     """
-    drive = KittiDrive(Path(drive_dir))
+    drive = KittiSource(Path(drive_dir), SourceConfig())
     with BagWriter(out_bag) as writer:
         writer.static_transforms([(CAMERA_FRAME, LIDAR_FRAME, drive.lidar_to_camera)])
         for index in tqdm(
             range(len(drive.names)), desc="convert", unit="frame", disable=not progress
         ):
-            _write_frame(writer, drive, index)
+            stamp_ns = drive.stamps_ns[index]
+            image, camera = drive.image(index)
+            writer.camera_info(CAMERA_INFO_TOPIC, stamp_ns, CAMERA_FRAME, camera)
+            writer.image(IMAGE_TOPIC, stamp_ns, CAMERA_FRAME, image)
+            if (scan := drive.scan(index)) is not None:
+                writer.cloud(LIDAR_TOPIC, stamp_ns, LIDAR_FRAME, scan)
     return len(drive.names)
-
-
-def _write_frame(writer: BagWriter, drive: KittiDrive, index: int) -> None:
-    stamp_ns = drive.stamps_ns[index]
-    image, camera = drive.image(index)
-    scan = drive.scan(index)
-    writer.camera_info(CAMERA_INFO_TOPIC, stamp_ns, CAMERA_FRAME, camera)
-    writer.image(IMAGE_TOPIC, stamp_ns, CAMERA_FRAME, image)
-    if scan is not None:
-        writer.cloud(LIDAR_TOPIC, stamp_ns, LIDAR_FRAME, scan)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from uncertainty_depth.blas import single_threaded_blas
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.errors import MessageError
-from uncertainty_depth.frames.source import Source, open_source
+from uncertainty_depth.frames.source import Source, Wrapped, open_source
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.records import DepthPrediction, Frame, Skipped
 
@@ -67,25 +67,16 @@ def predicted(source: Source | str | Path, predictor: DepthPredictor) -> Predict
     return Predicted(source, partial(predict_frame, predictor))
 
 
-class Predicted:
-    """The frames of a source with their predictions. A `Source`.
+class Predicted(Wrapped):
+    """The frames of a source with their predictions.
 
     The next frames are read, by a thread of their own, while one is predicted.
     """
 
     def __init__(self, source: Source, predict: Predict) -> None:
         """Take a source and what predicts a frame."""
-        self.name = source.name
-        self._source = source
+        super().__init__(source)
         self._predict = predict
-
-    @property
-    def notes(self) -> list[str]:
-        """The notes of the source."""
-        return self._source.notes
-
-    def __len__(self) -> int:
-        return len(self._source)
 
     def __iter__(self) -> Iterator[Frame | Skipped]:
         """Yield each frame with its prediction, or why it has none."""

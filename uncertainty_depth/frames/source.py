@@ -273,8 +273,28 @@ class FileSource(ABC):
             return Skipped(self._stamp_ns(index), error.reason, str(error))
 
 
-class Mapped:
-    """The records of a source, each through a function. A `Source`."""
+class Wrapped(ABC):
+    """Frames made of another source's. A `Source` of the same name, notes and length."""
+
+    def __init__(self, source: Source) -> None:
+        self.name = source.name
+        self._source = source
+
+    @property
+    def notes(self) -> list[str]:
+        """The source's notes."""
+        return list(self._source.notes)
+
+    def __len__(self) -> int:
+        return len(self._source)
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[Frame | Skipped]:
+        """Yield the records."""
+
+
+class Mapped(Wrapped):
+    """The records of a source, each through a function."""
 
     def __init__(
         self,
@@ -283,18 +303,14 @@ class Mapped:
         notes: Callable[[], list[str]],
     ) -> None:
         """Take a source, what is done with each record, and sentences that follow its notes."""
-        self.name = source.name
-        self._source = source
+        super().__init__(source)
         self._step = step
         self._notes = notes
 
     @property
     def notes(self) -> list[str]:
         """The source's notes and those of what is done with its records."""
-        return [*self._source.notes, *self._notes()]
-
-    def __len__(self) -> int:
-        return len(self._source)
+        return [*super().notes, *self._notes()]
 
     def __iter__(self) -> Iterator[Frame | Skipped]:
         return map(self._step, self._source)
@@ -335,27 +351,22 @@ class JoinedSource:
         return chain.from_iterable(self.sources)
 
 
-class Part:
+class Part(Wrapped):
     """The frames of a source between two fractions of its length."""
 
     def __init__(self, source: Source, start: float, end: float) -> None:
-        self.name = source.name
-        self._source = source
-        self._places = range(round(start * len(source)), round(end * len(source)))
-
-    @property
-    def notes(self) -> list[str]:
-        """The notes of the source."""
-        return list(self._source.notes)
+        super().__init__(source)
+        self._start = round(start * len(source))
+        self._end = round(end * len(source))
 
     def __len__(self) -> int:
-        return len(self._places)
+        return self._end - self._start
 
     def __iter__(self) -> Iterator[Frame | Skipped]:
-        return islice(self._source, self._places.start, self._places.stop)
+        return islice(self._source, self._start, self._end)
 
 
-class EvenlySpread:
+class EvenlySpread(Wrapped):
     """At most a given number of a source's frames, evenly spread.
 
     An unusable frame is replaced with the next usable one. Files and bags are not decoded for
@@ -363,8 +374,7 @@ class EvenlySpread:
     """
 
     def __init__(self, source: Source, max_frames: int) -> None:
-        self.name = source.name
-        self.source = source
+        super().__init__(source)
         count = len(source)
         used = count if max_frames == 0 else min(max_frames, count)
         self._places = [index * count // used for index in range(used)]
@@ -373,23 +383,21 @@ class EvenlySpread:
     @property
     def notes(self) -> list[str]:
         """The source's notes, and how many of its frames are used."""
-        if len(self._places) == len(self.source):
-            return list(self.source.notes)
+        count = len(self._source)
+        if len(self._places) == count:
+            return super().notes
         used = len(self._places) if self._used is None else self._used
-        return [
-            *self.source.notes,
-            f"{used} of {len(self.source)} frames are used, evenly spread",
-        ]
+        return [*super().notes, f"{used} of {count} frames are used, evenly spread"]
 
     def __len__(self) -> int:
         return len(self._places)
 
     def __iter__(self) -> Iterator[Frame | Skipped]:
-        if len(self._places) == len(self.source):
-            yield from self.source
+        source = self._source
+        if len(self._places) == len(source):
+            yield from source
             return
         self._used = 0
-        source = self.source
         if isinstance(source, SelectiveSource):
             records = source.read(self._is_due)
         else:
