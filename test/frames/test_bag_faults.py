@@ -317,4 +317,4 @@ def test_a_bag_that_begins_again_has_the_lens_of_its_camera_infos(tmp_path):
             zoomed = replace(CAMERA, intrinsics=CAMERA.intrinsics * [[zoom], [zoom], [1]])
             writer.camera_info("/camera/camera_info", seconds * 10**9, "camera", zoomed)
     rectifier = cameras.at(2_500_000_000)
-    assert rectifier.calibration.rectified.intrinsics[0, 0] == 2 * CAMERA.intrinsics[0, 0]
+    assert rectifier.rectified.intrinsics[0, 0] == 2 * CAMERA.intrinsics[0, 0]

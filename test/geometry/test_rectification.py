@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.geometry.camera import Camera, Distortion, image_coordinates
 from uncertainty_depth.geometry.point_cloud import positions
-from uncertainty_depth.geometry.rectification import CalibratedCamera, Rectifier
+from uncertainty_depth.geometry.rectification import Rectifier
 
 MODELS = {
     "plumb_bob": np.array([-0.28, 0.07, 0.001, -0.002, 0.003]),
@@ -24,11 +24,11 @@ R = cv2.Rodrigues(np.array([0.02, -0.03, 0.01]))[0]
 SIZE = (160, 120)
 
 
-def calibration(model: str) -> CalibratedCamera:
+def rectifier_of(model: str) -> Rectifier:
     turned = np.eye(4)
     turned[:3, :3] = R.T
     raw = Camera(*SIZE, K, turned, Distortion(model, MODELS[model]))
-    return CalibratedCamera(raw, Camera(*SIZE, NEW_K))
+    return Rectifier(raw, Camera(*SIZE, NEW_K))
 
 
 def opencv_map(model: str) -> tuple[np.ndarray, np.ndarray]:
@@ -48,7 +48,7 @@ def opencv_pixels(model: str, points: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("model", MODELS)
 def test_points_fall_into_the_raw_image_where_opencv_projects_them(model):
     points = np.random.default_rng(0).normal([0, 0, 4], [1.2, 0.9, 0.3], (500, 3))
-    camera = calibration(model).raw
+    camera = rectifier_of(model).raw
     in_camera = points @ camera.frame_to_camera[:3, :3].T
     expected = opencv_pixels(model, points)
     assert_allclose(camera.pixels(in_camera), expected, atol=1e-9)
@@ -65,7 +65,7 @@ def test_an_image_is_rectified_as_opencv_does_it(model):
         np.random.default_rng(1).integers(0, 256, (*SIZE[::-1], 3), np.uint8), (5, 5), 1.5
     )
     expected = cv2.remap(image, *opencv_map(model), cv2.INTER_LINEAR)
-    rectified, camera = Rectifier(calibration(model)).image(image)
+    rectified, camera = rectifier_of(model).image(image)
     assert camera.distortion is None
     assert_array_equal(camera.intrinsics, NEW_K)
     assert np.abs(rectified.astype(int) - expected).max() <= 3  # the map has 1/32 px
@@ -74,7 +74,7 @@ def test_an_image_is_rectified_as_opencv_does_it(model):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_pixels_and_their_depth_go_back_to_their_points(model):
-    cameras = calibration(model)
+    cameras = rectifier_of(model)
     beside = np.eye(4)
     beside[:3, 3] = [-0.12, 0.01, 0]
     for camera in (
@@ -94,7 +94,7 @@ def test_pixels_and_their_depth_go_back_to_their_points(model):
 
 def test_a_depth_image_is_rectified_without_mixing_depths_and_along_the_new_axis():
     """A plane seen by the raw camera, pixel by pixel, against the same plane seen by the other."""
-    cameras = calibration("plumb_bob")
+    cameras = rectifier_of("plumb_bob")
     normal = np.array([0.2, -0.1, 1.0])  # of the plane normal . x = 3, in the frame
 
     def seen(camera: Camera) -> np.ndarray:
@@ -103,16 +103,16 @@ def test_a_depth_image_is_rectified_without_mixing_depths_and_along_the_new_axis
 
     depth_m = seen(cameras.raw)
     expected = seen(cameras.rectified)
-    rectified = Rectifier(cameras).depth(depth_m)
+    rectified = cameras.depth(depth_m)
     known = np.isfinite(rectified)
     assert 0.8 < known.mean() <= 1
     assert_allclose(rectified[known], expected[known], rtol=5e-3)  # half a pixel of a slope
     sparse = np.where(np.arange(SIZE[0]) % 3 == 0, depth_m, np.float32(np.nan))
-    still_known = Rectifier(cameras).depth(sparse)
+    still_known = cameras.depth(sparse)
     assert 0.25 < np.isfinite(still_known).sum() / known.sum() < 0.4
     kept = np.isfinite(still_known)
     assert_array_equal(still_known[kept], rectified[kept])
-    assert_array_equal(Rectifier(cameras, "keep").depth(depth_m), depth_m)
+    assert_array_equal(Rectifier(cameras.raw, cameras.rectified, "keep").depth(depth_m), depth_m)
 
 
 def test_a_polynomial_that_folds_back_shows_nothing_from_beyond_its_turn():
@@ -123,7 +123,7 @@ def test_a_polynomial_that_folds_back_shows_nothing_from_beyond_its_turn():
     points = np.array([[1.826, 0, 1], [1.826 * 0.5, 0, 1], [0, 9.0, 1]])
     columns, *_ = image_coordinates(points, np.eye(4), camera)
     assert_array_equal(columns, [round(0.913 * (1 - 0.3 * 0.913**2) * 90 + 78.3)])
-    wide = Rectifier(CalibratedCamera(camera, Camera(*SIZE, np.diag([20.0, 20, 1]) + K * 0)))
+    wide = Rectifier(camera, Camera(*SIZE, np.diag([20.0, 20, 1]) + K * 0))
     image, _ = wide.image(np.full((*SIZE[::-1], 3), 255, np.uint8))
     assert not image[30:, 30:].any()  # rays beyond r = 1.5
 
@@ -143,7 +143,7 @@ def test_the_max_radius_of_a_distortion(model, coefficients, limit):
 
 def test_images_that_are_rectified_are_passed_on_untouched_and_those_of_another_aspect_refused():
     camera = Camera(*SIZE, K)
-    rectifier = Rectifier(CalibratedCamera(camera, Camera(*SIZE, K + 1e-5)))
+    rectifier = Rectifier(camera, Camera(*SIZE, K + 1e-5))
     image = np.zeros((*SIZE[::-1], 3), np.uint8)
     assert rectifier.image(image)[0] is image
     assert not rectifier.rectifies
@@ -155,7 +155,7 @@ def test_an_image_of_half_the_size_is_rectified_by_the_scaled_cameras():
     image = cv2.GaussianBlur(
         np.random.default_rng(3).integers(0, 256, (*SIZE[::-1], 3), np.uint8), (9, 9), 3
     )
-    rectifier = Rectifier(calibration("plumb_bob"))
+    rectifier = rectifier_of("plumb_bob")
     half = cv2.resize(image, (80, 60), interpolation=cv2.INTER_AREA)
     first_rectified = cv2.resize(rectifier.image(image)[0], (80, 60), interpolation=cv2.INTER_AREA)
     first_halved, camera = rectifier.image(half)
@@ -167,7 +167,7 @@ def test_an_image_of_half_the_size_is_rectified_by_the_scaled_cameras():
 @pytest.mark.parametrize("model", MODELS)
 def test_pixels_that_the_lens_does_not_see_are_those_that_stay_black(model):
     white = np.full((*SIZE[::-1], 3), 255, np.uint8)
-    image, camera = Rectifier(calibration(model)).image(white)
+    image, camera = rectifier_of(model).image(white)
     gray = image[..., 0]
     assert gray[camera.seen].min() > 230  # OpenCV rounds to a 32nd of a pixel
     assert not camera.seen[gray < 230].any()

@@ -15,9 +15,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.geometry.camera import image_coordinates
 from uncertainty_depth.messages.camera_info import (
-    calibration_from_info,
     camera_from_info,
     fields_from_camera,
+    rectifier_from_info,
 )
 
 K = [500.0, 0, 320, 0, 510, 240, 0, 0, 1]
@@ -35,11 +35,11 @@ def whole(k=K, p=P, **more):
 
 
 def test_k_is_of_the_raw_image_and_p_of_the_rectified():
-    calibration = calibration_from_info(whole())
-    assert (calibration.raw.width, calibration.raw.height) == (640, 480)
-    assert_array_equal(calibration.raw.intrinsics, np.reshape(K, (3, 3)))
-    assert_array_equal(calibration.rectified.intrinsics, [[400, 0, 310], [0, 410, 230], [0, 0, 1]])
-    assert not calibration.is_rectified
+    rectifier = rectifier_from_info(whole())
+    assert (rectifier.raw.width, rectifier.raw.height) == (640, 480)
+    assert_array_equal(rectifier.raw.intrinsics, np.reshape(K, (3, 3)))
+    assert_array_equal(rectifier.rectified.intrinsics, [[400, 0, 310], [0, 410, 230], [0, 0, 1]])
+    assert not rectifier.is_rectified
 
 
 @pytest.mark.parametrize("missing", ["k", "p"])
@@ -51,8 +51,8 @@ def test_what_is_zero_is_taken_from_the_other_and_ros_1_spells_it_with_capitals(
         K=message.k, P=message.p, R=message.r, D=message.d, width=640, height=480
     )
     for each in (message, ros1):
-        calibration = calibration_from_info(each)
-        assert calibration.is_rectified
+        rectifier = rectifier_from_info(each)
+        assert rectifier.is_rectified
         assert_array_equal(camera_from_info(each).intrinsics, np.reshape(K, (3, 3)))
 
 
@@ -68,8 +68,8 @@ def test_an_image_is_rectified_where_d_is_zero_r_no_rotation_and_k_the_left_of_p
     k = [400.0, 0, 310, 0, 410, 230, 0, 0, 1]
     roi = SimpleNamespace(x_offset=100, y_offset=50, width=200, height=120)
     for region in ({}, {"roi": roi, "binning_x": 2, "binning_y": 2}):
-        assert calibration_from_info(whole(k, **region)).is_rectified
-        assert not calibration_from_info(whole(**({"k": k} | change | region))).is_rectified
+        assert rectifier_from_info(whole(k, **region)).is_rectified
+        assert not rectifier_from_info(whole(**({"k": k} | change | region))).is_rectified
 
 
 def test_the_fourth_column_of_p_moves_points_as_image_geometry_moves_them():
@@ -91,12 +91,12 @@ def test_the_fourth_column_of_p_moves_points_as_image_geometry_moves_them():
 
 def test_a_region_of_interest_is_cut_out_and_then_binned():
     roi = SimpleNamespace(x_offset=100, y_offset=50, width=200, height=120)
-    camera = calibration_from_info(whole(roi=roi)).rectified
+    camera = rectifier_from_info(whole(roi=roi)).rectified
     assert (camera.width, camera.height) == (200, 120)
     assert_array_equal(camera.intrinsics, [[400, 0, 210], [0, 410, 180], [0, 0, 1]])
     none = SimpleNamespace(x_offset=0, y_offset=0, width=0, height=0)
-    assert calibration_from_info(whole(roi=none)).rectified.width == 640
-    binned = calibration_from_info(whole(roi=roi, binning_x=2, binning_y=4)).rectified
+    assert rectifier_from_info(whole(roi=none)).rectified.width == 640
+    binned = rectifier_from_info(whole(roi=roi, binning_x=2, binning_y=4)).rectified
     assert (binned.width, binned.height) == (100, 30)
     # A binned pixel's centre is that of the rectangle of pixels that it joins.
     assert_allclose(binned.intrinsics, [[200, 0, 104.75], [0, 102.5, 44.625], [0, 0, 1]])
@@ -105,7 +105,7 @@ def test_a_region_of_interest_is_cut_out_and_then_binned():
 def test_binning_leaves_out_the_pixels_that_fill_no_bin():
     """A bin is so many pixels wide, whatever is left over at the right and below."""
     roi = SimpleNamespace(x_offset=100, y_offset=50, width=201, height=123)
-    binned = calibration_from_info(whole(roi=roi, binning_x=2, binning_y=4)).rectified
+    binned = rectifier_from_info(whole(roi=roi, binning_x=2, binning_y=4)).rectified
     assert (binned.width, binned.height) == (100, 30)
     assert_allclose(binned.intrinsics, [[200, 0, 104.75], [0, 102.5, 44.625], [0, 0, 1]])
 
@@ -123,8 +123,8 @@ def test_a_camera_survives_its_way_through_a_message(model):
     roi = SimpleNamespace(x_offset=100, y_offset=50, width=200, height=120)
     for more in ({}, {"roi": roi, "binning_x": 2, "binning_y": 2}):
         message = whole(d=MODELS[model], r=TURN.ravel(), distortion_model=model, **more)
-        calibration = calibration_from_info(message)
-        for camera in (calibration.raw, calibration.rectified):
+        rectifier = rectifier_from_info(message)
+        for camera in (rectifier.raw, rectifier.rectified):
             again = camera_from_info(SimpleNamespace(**fields_from_camera(camera)._asdict()))
             assert (again.width, again.height) == (camera.width, camera.height)
             assert_array_equal(again.intrinsics, camera.intrinsics)
@@ -181,10 +181,10 @@ def lists(*counts):
 )
 def test_any_camera_info_is_a_finite_camera_or_a_message_error(message):
     try:
-        calibration = calibration_from_info(message)
+        rectifier = rectifier_from_info(message)
     except MessageError:
         return
-    for camera in (calibration.raw, calibration.rectified):
+    for camera in (rectifier.raw, rectifier.rectified):
         assert np.isfinite(camera.intrinsics).all()
         assert np.isfinite(camera.frame_to_camera).all()
         assert (camera.intrinsics[[0, 1], [0, 1]] > 0).all()
@@ -193,5 +193,5 @@ def test_any_camera_info_is_a_finite_camera_or_a_message_error(message):
 @pytest.mark.parametrize("k", [[400.0] * 3, [400.0] * 10, "text", [[1.0], [2.0, 3.0]]])
 def test_fields_of_another_length_or_type_are_refused(k):
     with pytest.raises(MessageError) as error:
-        calibration_from_info(whole(k=k))
+        rectifier_from_info(whole(k=k))
     assert error.value.reason == "camera_info_undecodable"

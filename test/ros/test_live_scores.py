@@ -19,8 +19,7 @@ from uncertainty_depth.config import HeldOutConfig, ProjectionConfig
 from uncertainty_depth.config.nodes import EvaluatorNodeConfig
 from uncertainty_depth.frames.transforms import FixedExtrinsics
 from uncertainty_depth.geometry.camera import ground_truth_from_cloud
-from uncertainty_depth.geometry.rectification import Rectifier
-from uncertainty_depth.messages.camera_info import calibration_from_info, camera_from_info
+from uncertainty_depth.messages.camera_info import camera_from_info, rectifier_from_info
 from uncertainty_depth.messages.decoding import frame_name
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.records import Frame, SampleRange
@@ -336,7 +335,7 @@ def test_a_raw_ground_truth_image_is_rectified_if_the_maps_are(make, maps, truth
     (scored,) = robot.truth(100, depth_m)
     info = make.camera_info(0, WIDTH, HEIGHT)
     info.d = LENS
-    rectified_m = Rectifier(calibration_from_info(info)).depth(depth_m)
+    rectified_m = rectifier_from_info(info).depth(depth_m)
     assert not np.array_equal(rectified_m, depth_m)
     expected = rectified_m if is_rectified else depth_m
     np.testing.assert_array_equal(scored.ground_truth_m, expected)

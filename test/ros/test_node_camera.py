@@ -19,9 +19,8 @@ from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.frames.transforms import FixedExtrinsics
 from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.geometry.rectification import Rectifier
 from uncertainty_depth.messages.bag_writer import BagWriter
-from uncertainty_depth.messages.camera_info import calibration_from_info, camera_from_info
+from uncertainty_depth.messages.camera_info import camera_from_info, rectifier_from_info
 from uncertainty_depth.messages.depth_images import decode_depth
 from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.report.evaluation import evaluate
@@ -92,7 +91,7 @@ def raw_info(make):
 
 
 def rectify(image, info):
-    return Rectifier(calibration_from_info(info)).image(image)[0]
+    return rectifier_from_info(info).image(image)[0]
 
 
 def test_the_first_image_waits_for_its_camera_info_and_is_rectified(start, robot, image, raw_info):
@@ -111,7 +110,7 @@ def test_the_first_image_waits_for_its_camera_info_and_is_rectified(start, robot
         np.testing.assert_array_equal(info.r.reshape(3, 3), np.eye(3))
         np.testing.assert_array_equal(info.k.reshape(3, 3), raw_info.p.reshape(3, 4)[:, :3])
         np.testing.assert_allclose(info.p, raw_info.p, rtol=1e-11)
-        assert calibration_from_info(info).is_rectified
+        assert rectifier_from_info(info).is_rectified
 
 
 def test_images_may_be_kept_raw(graph, start, robot, image, raw_info):
@@ -208,7 +207,7 @@ def test_live_equals_offline_in_every_digit_for_a_distorted_camera(
     tmp_path, make, image, raw_info, distorted_images
 ):
     """A bag read offline against the same images through the node's camera and the evaluator's."""
-    calibration = calibration_from_info(raw_info)
+    raw = rectifier_from_info(raw_info).raw
     points = make.points_on_plane(2000, spread=2.5)
     points[:, 2] += points[:, 0] / 3
     stamp_ns = 1000 * MS
@@ -223,7 +222,7 @@ def test_live_equals_offline_in_every_digit_for_a_distorted_camera(
             write(topic, stamp, message)
 
         writer.message = exact
-        writer.camera_info("/camera/camera_info", stamp_ns, "camera", calibration.raw)
+        writer.camera_info("/camera/camera_info", stamp_ns, "camera", raw)
         writer.image("/camera/image_raw", stamp_ns, "camera", image)
         writer.cloud("/lidar/points", stamp_ns, "lidar", np.insert(points, 3, 0, axis=1))
     config = SourceConfig(lidar_to_camera=POSE, distorted_images=distorted_images)
@@ -231,7 +230,7 @@ def test_live_equals_offline_in_every_digit_for_a_distorted_camera(
         predicted(BagSource(tmp_path / "bag", config), RedIsDepth()), progress=False
     )
     live = LiveScores(EvaluatorNodeConfig(), FixedExtrinsics(ProjectionConfig(POSE)))
-    used, camera = Rectifier(calibration, distorted_images).image(image)
+    used, camera = rectifier_from_info(raw_info, distorted_images).image(image)
     prediction = RedIsDepth().predict(used, stamp_ns)
     header = make.header(stamp_ns)
     messages = {

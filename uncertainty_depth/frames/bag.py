@@ -229,7 +229,7 @@ class BagSource:
             self._camera_frame = image.header.frame_id or self._camera_frame
         if self.rectifier is None:
             return image
-        if not self.rectifier.calibration.is_rectified:
+        if not self.rectifier.is_rectified:
             self.recording.note(f"{topics.camera_info} is {self.rectifier.describe()}")
         if image is None:
             return None

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.geometry.rectification import KEEP, Rectifier
 from uncertainty_depth.messages.camera_info import (
-    calibration_from_info,
     description_key,
     is_fisheye_without_distortion,
+    rectifier_from_info,
 )
 from uncertainty_depth.messages.decoding import stamp_ns
 
@@ -71,8 +71,8 @@ class Cameras:
                 return
             earlier = (item.rectifier for item in self._calibrations if item.key == key)
             known = next((one for one in earlier if isinstance(one, Rectifier)), None)  # a loop
-            rectifier: Rectifier | MessageError = known or Rectifier(
-                calibration_from_info(message), self._distorted_images
+            rectifier: Rectifier | MessageError = known or rectifier_from_info(
+                message, self._distorted_images
             )
         except MessageError as error:
             rectifier = error
@@ -82,7 +82,7 @@ class Cameras:
         self._calibrations.append(_InForce(stamp, key, rectifier))
         if not isinstance(rectifier, Rectifier):
             return
-        if not rectifier.calibration.is_rectified:
+        if not rectifier.is_rectified:
             self._note(f"{self.topic} is {rectifier.describe()}")
         if is_fisheye_without_distortion(message):
             sentence = (

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import replace
+from functools import cached_property, lru_cache
 
 import cv2
 import numpy as np
@@ -18,46 +18,39 @@ RECTIFY, KEEP, ALREADY_RECTIFIED = DISTORTED_IMAGES
 SAME_PIXELS = 1e-3  # difference in intrinsics that moves no point visibly
 
 
-@dataclass(frozen=True, eq=False)
-class CalibratedCamera:
-    """One calibrated camera, seen twice: both project points of the same frame.
+class Rectifier:
+    """One calibrated camera, seen twice, which rectifies images if the options ask for it.
+
+    Both cameras project points of the same frame.
 
     Attributes:
         raw: projects points into the sensor's image (a camera info's K, D and R).
         rectified: projects points into the rectified image (P).
-    """
-
-    raw: Camera
-    rectified: Camera
-
-    @property
-    def is_rectified(self) -> bool:
-        """Whether the raw image is the rectified one: no D, no R, and K is P's left 3x3."""
-        return (
-            self.raw.distortion is None
-            and (self.raw.width, self.raw.height) == (self.rectified.width, self.rectified.height)
-            and np.allclose(self.raw.intrinsics, self.rectified.intrinsics, 0, SAME_PIXELS)
-            and np.allclose(self.raw.frame_to_camera, self.rectified.frame_to_camera, 0, 1e-9)
-        )
-
-
-class Rectifier:
-    """Rectifies one camera's images if the options ask for it.
-
-    Attributes:
-        calibration: the camera's calibration.
         distorted_images: value of the option of this name: what to do with unrectified images.
     """
 
-    def __init__(self, calibration: CalibratedCamera, distorted_images: str = RECTIFY) -> None:
-        self.calibration = calibration
+    def __init__(self, raw: Camera, rectified: Camera, distorted_images: str = RECTIFY) -> None:
+        self.raw = raw
+        self.rectified = rectified
         self.distorted_images = distorted_images
         self._views = lru_cache(maxsize=2)(self._make_views)
+
+    @cached_property
+    def is_rectified(self) -> bool:
+        """Whether the raw image is the rectified one: no D, no R, and K is P's left 3x3."""
+        raw = self.raw
+        rectified = self.rectified
+        return (
+            raw.distortion is None
+            and (raw.width, raw.height) == (rectified.width, rectified.height)
+            and np.allclose(raw.intrinsics, rectified.intrinsics, 0, SAME_PIXELS)
+            and np.allclose(raw.frame_to_camera, rectified.frame_to_camera, 0, 1e-9)
+        )
 
     @property
     def rectifies(self) -> bool:
         """Whether images are changed."""
-        return self.distorted_images == RECTIFY and not self.calibration.is_rectified
+        return self.distorted_images == RECTIFY and not self.is_rectified
 
     def image(self, image: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], Camera]:
         """Return the image to use and its camera; black outside the raw image, see `Camera.seen`.
@@ -77,7 +70,7 @@ class Rectifier:
             MessageError: camera_info_wrong_aspect.
         """
         raw, rectified = self._views(width, height)
-        keeps = self.distorted_images == KEEP and not self.calibration.is_rectified
+        keeps = self.distorted_images == KEEP and not self.is_rectified
         return raw if keeps else rectified
 
     def depth(self, depth_m: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -102,9 +95,9 @@ class Rectifier:
 
     def describe(self) -> str:
         """Return the camera info's state and what is done with the images, to follow "... is"."""
-        if self.calibration.is_rectified:
+        if self.is_rectified:
             return "rectified: images are used as they are"
-        distortion = self.calibration.raw.distortion
+        distortion = self.raw.distortion
         state = f"distorted ({distortion.model})" if distortion else "not rectified (P is not K)"
         actions = {
             RECTIFY: "images are rectified; if they are already, as image_proc's image_rect, "
@@ -116,7 +109,7 @@ class Rectifier:
 
     def describe_size(self, width: int, height: int) -> str:
         """Return a warning if images differ in size from the camera info, or an empty string."""
-        raw = self.calibration.raw
+        raw = self.raw
         if (width, height) == (raw.width, raw.height):
             return ""
         try:
@@ -129,8 +122,8 @@ class Rectifier:
         )
 
     def _make_views(self, width: int, height: int) -> tuple[Camera, Camera]:
-        raw = self.calibration.raw
-        rectified = self.calibration.rectified
+        raw = self.raw
+        rectified = self.rectified
         scaled_size = (
             round(rectified.width * width / raw.width),
             round(rectified.height * height / raw.height),

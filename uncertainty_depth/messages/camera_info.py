@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.geometry.camera import COEFFICIENT_COUNTS, EQUIDISTANT, Camera, Distortion
-from uncertainty_depth.geometry.rectification import CalibratedCamera
+from uncertainty_depth.geometry.rectification import RECTIFY, Rectifier
 from uncertainty_depth.messages.decoding import total
 
 MATRICES = {"k": (3, 3), "r": (3, 3), "p": (3, 4)}
@@ -40,8 +40,8 @@ class CameraInfoFields(NamedTuple):
 
 @total(*UNDECODABLE)
 @np.errstate(all="ignore")  # overflows are rejected at the end
-def calibration_from_info(message: Any) -> CalibratedCamera:
-    """Return the raw and the rectified image's camera.
+def rectifier_from_info(message: Any, distorted_images: str = RECTIFY) -> Rectifier:
+    """Return the raw and the rectified image's camera, with what to do with raw images.
 
     All-zero fields count as not given: K is taken from P, P from K, and R is no rotation.
 
@@ -69,9 +69,9 @@ def calibration_from_info(message: Any) -> CalibratedCamera:
     rectified = Camera(*size, rectified_intrinsics, beside.round(POSE_DIGITS))
     raw_pose = (turned @ beside).round(POSE_DIGITS)
     raw = Camera(*size, intrinsics, raw_pose, _distortion(message))
-    calibration = CalibratedCamera(_of_image(raw, message), _of_image(rectified, message))
+    cameras = (_of_image(raw, message), _of_image(rectified, message))
     # Numbers may be so large or small that the camera's overflow.
-    for camera in (calibration.raw, calibration.rectified):
+    for camera in cameras:
         focal_lengths = camera.intrinsics[[0, 1], [0, 1]]
         is_finite = np.isfinite(camera.intrinsics).all()
         is_finite &= np.isfinite(camera.frame_to_camera).all()
@@ -81,17 +81,17 @@ def calibration_from_info(message: Any) -> CalibratedCamera:
                 f"a camera info gives intrinsics {camera.intrinsics.tolist()} at "
                 f"{camera.frame_to_camera[:3, 3].tolist()}; expected finite numbers",
             )
-    return calibration
+    return Rectifier(*cameras, distorted_images)
 
 
 def camera_from_info(message: Any) -> Camera:
     """Return a raw image's camera, distorted if `message` says so.
 
     Raises:
-        MessageError: as `calibration_from_info` does.
+        MessageError: as `rectifier_from_info` does.
     """
-    calibration = calibration_from_info(message)
-    return calibration.rectified if calibration.is_rectified else calibration.raw
+    rectifier = rectifier_from_info(message)
+    return rectifier.rectified if rectifier.is_rectified else rectifier.raw
 
 
 def fields_from_camera(camera: Camera) -> CameraInfoFields:

@@ -162,7 +162,7 @@ class LiveFrames(MapAssembly):
             maps = self.cameras.at(time_ns)
         except MessageError:
             return None
-        if maps is None or not maps.calibration.is_rectified:
+        if maps is None or not maps.is_rectified:
             return None
         return self._truth_cameras.at(time_ns)
 
