@@ -5,8 +5,9 @@ Neighbouring frames are similar, so frames are resampled in blocks of consecutiv
 (Carlstein, "The use of subseries values for estimating the variance of a general statistic",
 1986). A replicate is a weighted sum of blocks: the registry computes metrics from it in the same
 way as from all frames. Blocks as long as a slow change are few, and still similar to each other:
-the replicates' deviation is widened by Student's t and by what a first-order autoregression makes
-of that. `benchmarks/intervals.py` simulates how often the intervals hold.
+the replicates' deviation is widened by Student's t and by what a first-order autoregression, with
+or without noise of each frame's own, makes of that. `benchmarks/intervals.py` simulates how often
+the intervals hold.
 """
 
 from __future__ import annotations
@@ -20,7 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.array_types import Floats
-from uncertainty_depth.metrics.arrays import autocorrelations, neighbour_correlation
+from uncertainty_depth.metrics.arrays import (
+    MAX_CORRELATION,
+    autocorrelations,
+    neighbour_correlation,
+)
 from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.metrics.registry import ANY, METRICS, Metric
 from uncertainty_depth.metrics.state import BLOCK, EXTREMES, Sums
@@ -31,6 +36,9 @@ SEED = 0
 MIN_VIEWS = 20
 """Below it there is no interval: the correlation of so few views is hardly known."""
 MIN_WINDOW = 8
+DECAY_LAGS = 3
+DECAY_VIEWS = 2 * MIN_VIEWS
+"""Below it noise and a slow change cannot be told apart."""
 MIN_DRAWN = 3
 """Min number of blocks, however slowly a run changes: fewer have no deviation to speak of."""
 ROUGH_SPREAD = 0.5
@@ -89,11 +97,12 @@ class Resampled:
         table = metrics.blocks.table()
         number = len(table)
         self.total = metrics.total()
-        length, correlation = dependence or dependence_of(metrics)
+        dependence = dependence or dependence_of(metrics)
+        length = dependence.length
         starts = np.arange(0, max(number - length // 2, 1), length)
         self.drawn_blocks = max(round((1 - repeated) * len(starts)), 1)
         self.has_intervals = (1 - repeated) * number >= MIN_VIEWS and self.drawn_blocks > 1
-        self._widening = _widening(self.drawn_blocks, length, correlation)
+        self._widening = _widening(self.drawn_blocks, dependence)
         drawn = {name: _joined(name, table[name], starts) for name in BLOCK.names or ()}
         random = np.random.default_rng(SEED)
         weights = random.multinomial(
@@ -177,16 +186,19 @@ class Dependence(NamedTuple):
     Attributes:
         length: how many of them are drawn as one.
         correlation: of two neighbours.
+        decay: factor from the correlation at one lag to that at the next; more than `correlation`
+            if noise of each block's own lies over a slow change.
     """
 
     length: int
     correlation: float
+    decay: float
 
 
 def dependence_of(*metrics: OnlineMetrics) -> Dependence:
     """Return the dependence that error, coverage and sigma's size of all `metrics` need.
 
-    Any of them may drift slowly: the longest blocks and the highest correlation count.
+    Any of them may drift slowly: the longest blocks and the highest correlations count.
     """
     found = [_dependence(series) for each in metrics for series in _series(each)]
     return Dependence(*map(max, zip(*found, strict=True)))
@@ -215,7 +227,22 @@ def _dependence(values: Floats) -> Dependence:
         max(of_window, 1.0) * len(values) ** (1 / 3), (1 + correlation) / (1 - correlation)
     )
     longest = max(len(values) // MIN_DRAWN, 1)
-    return Dependence(min(math.ceil(length - 1e-9), longest), correlation)
+    decay = max(correlation, _decay(finite))
+    return Dependence(min(math.ceil(length - 1e-9), longest), correlation, decay)
+
+
+def _decay(values: Floats) -> float:
+    """Return by what factor the correlations of the first lags fall from one to the next.
+
+    Noise of each value's own lowers them all alike, so it does not change their ratio. Returns 0
+    for few values, and for values that seem independent.
+    """
+    number = len(values)
+    found = autocorrelations(values, DECAY_LAGS)[1:]
+    found += (1 + 3 * found[0]) / number  # the bias, as in `neighbour_correlation`
+    if number < DECAY_VIEWS or found[0] < 1 / math.sqrt(number) or found[:-1].sum() <= 0:
+        return 0.0
+    return min(float(found[1:].sum() / found[:-1].sum()), MAX_CORRELATION)
 
 
 def _spread_of_window(values: Floats) -> float:
@@ -235,23 +262,27 @@ def _spread_of_window(values: Floats) -> float:
     return 2 * float((lag * weighted).sum()) / total if total > 0 else 0.0
 
 
-def _widening(blocks: int, length: int, correlation: float) -> float:
+def _widening(blocks: int, dependence: Dependence) -> float:
     """Return the half width of an interval over the replicates' deviation; 0 of a single block.
 
     It is the quantile of Student's t, times the deviation of the mean over the replicates'
-    deviation, both expected of a first-order autoregression.
+    deviation, both expected of this dependence.
     """
     from scipy.special import stdtrit  # loads slowly, and `train` needs no interval
 
     if blocks < 2:
         return 0.0
-    of_mean = _variance_of_mean(blocks * length, correlation)
-    of_replicates = (_variance_of_mean(length, correlation) - of_mean) / blocks
+    of_mean = _variance_of_mean(blocks * dependence.length, dependence)
+    of_block = _variance_of_mean(dependence.length, dependence)
+    of_replicates = (of_block - of_mean) / blocks
     return float(stdtrit(blocks - 1, 0.975)) * math.sqrt(of_mean / of_replicates)
 
 
-def _variance_of_mean(number: int, correlation: float) -> float:
-    """Return the variance of the mean of `number` values of an autoregression of variance 1."""
-    gap = 1 - correlation
-    tail = 2 * correlation * (1 - correlation**number) / (number * gap)
-    return (1 + correlation - tail) / (number * gap)
+def _variance_of_mean(number: int, dependence: Dependence) -> float:
+    """Return the variance of the mean of `number` values of variance 1.
+
+    Their correlation at lag k is `correlation * decay ** (k - 1)`.
+    """
+    gap = 1 - dependence.decay
+    lags = 1 / gap - (1 - dependence.decay**number) / (number * gap**2)
+    return (1 + 2 * dependence.correlation * lags) / number
