@@ -338,7 +338,7 @@ def test_mismatches_in_one_pixel_of_a_hundred_do_not_decide(
 @pytest.mark.parametrize(
     ("factor", "words"),
     [
-        (0.25, "can be trusted here: good"),
+        (0.25, "can be trusted here: accurate to a tenth"),
         (1.0, "can be trusted here: useful"),
         (3.0, "not yet useful"),
     ],

@@ -43,9 +43,9 @@ MANY_STILL = 0.5
 MAX_CHECKS_IN_LINE = 2
 HEADLINES = {RED: "do not trust", GREEN: "can be trusted here", GREY: "cannot tell"}
 USEFUL = {"depth.a1": 0.8, "depth.within_10_percent": 0.5}
-GOOD = {"depth.a1": 0.95, "depth.within_10_percent": 0.8}
-"""What the depth must reach at least to be called useful, and good: most of the image is known
-to a tenth of its distance, which is what a planner's margins are made of."""
+ACCURATE = {"depth.a1": 0.95, "depth.within_10_percent": 0.8}
+"""What the depth must reach at least to be called useful, and accurate to a tenth: a tenth of the
+distance is what a planner's margins are made of."""
 USEFUL_ORDER = 0.85
 """Useful is a sigma whose AUSE of 1 - a1 is at most this fraction of the better baseline's."""
 DISTANCES = {"1 m": "1_1.5m", "3 m": "3_4m", "10 m": "8_12m"}
@@ -197,9 +197,9 @@ def _level(sample: Resampled) -> str:
     orders = metric.values(sample.total)[0] <= USEFUL_ORDER * best
     if not orders or any(values[name] < limit for name, limit in USEFUL.items()):
         return "better than trivial, but not yet useful"
-    if any(values[name] < limit for name, limit in GOOD.items()):
+    if any(values[name] < limit for name, limit in ACCURATE.items()):
         return f"{HEADLINES[GREEN]}: useful"
-    return f"{HEADLINES[GREEN]}: good"
+    return f"{HEADLINES[GREEN]}: accurate to a tenth"
 
 
 def _numbers(sample: Resampled) -> str:
