@@ -27,7 +27,7 @@ from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.figure_bytes import encoded
 from uncertainty_depth.metrics.calibration import of_law
 from uncertainty_depth.metrics.online import OnlineMetrics
-from uncertainty_depth.metrics.registry import BY_NAME, BY_VALUE, METRICS
+from uncertainty_depth.metrics.registry import BY_VALUE, METRICS
 from uncertainty_depth.metrics.state import Block
 from uncertainty_depth.report.bootstrap import REPLICATES, Interval, Resampled, dependence_of
 from uncertainty_depth.report.evaluation import Evaluation
@@ -46,8 +46,6 @@ from uncertainty_depth.report.saved_state import SavedReport, check_same_config
 
 FrameKey = tuple[int, int]
 """Stamp, nanoseconds, and how many frames with this stamp came before."""
-
-WORST_BY = "depth.abs_rel"
 
 
 @dataclass(frozen=True)
@@ -77,14 +75,6 @@ class Row:
 
 
 @dataclass(frozen=True)
-class FrameRow:
-    """A frame on which one report is worst: its name, and the metric in each report."""
-
-    frame: str
-    values: tuple[float, ...]
-
-
-@dataclass(frozen=True)
 class Comparison:
     """The result of `compare`.
 
@@ -92,8 +82,7 @@ class Comparison:
         reports: in the order given; the first is the reference.
         names: a different name for each.
         rows: every metric over the common frames.
-        worst: for each report its worst frames, by `WORST_BY`.
-        series: (reports, frames) `WORST_BY` of the common frames, in the order of the first.
+        frames: number of common frames.
         blocks: blocks of frames that the intervals are based on.
         notes: what limits the comparison.
     """
@@ -101,18 +90,13 @@ class Comparison:
     reports: tuple[SavedReport, ...]
     names: tuple[str, ...]
     rows: tuple[Row, ...]
-    worst: tuple[tuple[FrameRow, ...], ...]
-    series: Floats
+    frames: int
     blocks: int
     notes: tuple[str, ...]
 
 
-def compare(reports: Sequence[SavedReport], worst_frames: int = 5) -> Comparison:
-    """Return the comparison of two or more reports.
-
-    Args:
-        reports: the others are compared with the first.
-        worst_frames: how many to list per report.
+def compare(reports: Sequence[SavedReport]) -> Comparison:
+    """Return the comparison of two or more reports; the others are compared with the first.
 
     Raises:
         ConfigError: there are fewer than two, or they were scored with other options.
@@ -137,9 +121,7 @@ def compare(reports: Sequence[SavedReport], worst_frames: int = 5) -> Comparison
             f"{names[0]} and {names[1]} have no frame with the same stamp; expected reports of "
             "the same frames"
         )
-    paired = [[table[key] for key in common] for table in tables]
-    series = np.array([[scored.error for scored in frames] for frames in paired])
-    views = [[scored.view for scored in frames] for frames in paired]
+    views = [[table[key].view for key in common] for table in tables]
     continues = [False, *(any(map(eq, *pair)) for pair in pairwise(zip(*views, strict=True)))]
     scored = [
         _scored_again(report.evaluation, table, dict(zip(common, continues, strict=True)))
@@ -149,23 +131,14 @@ def compare(reports: Sequence[SavedReport], worst_frames: int = 5) -> Comparison
     repeated = max(report.evaluation.repeated for report in reports)
     samples = [Resampled(metrics, repeated, dependence) for metrics in scored]
     rows = tuple(_rows(reports, samples))
-    worst = []
-    for frames, errors in zip(paired, series, strict=True):
-        order = np.argsort(-errors, kind="stable")[:worst_frames]
-        of_report = [FrameRow(frames[at].name, tuple(series[:, at].tolist())) for at in order]
-        worst.append(tuple(of_report))
     notes = tuple(_notes(reports, names, tables, common))
-    return Comparison(
-        tuple(reports), names, rows, tuple(worst), series, samples[0].drawn_blocks, notes
-    )
+    return Comparison(tuple(reports), names, rows, len(common), samples[0].drawn_blocks, notes)
 
 
 class _Scored(NamedTuple):
-    """A frame's name, its scored pixels, `WORST_BY`, and the number of its view in the report."""
+    """The number of a frame's scored pixels, and of its view in the report."""
 
-    name: str
     pixels: int
-    error: float
     view: int
 
 
@@ -176,9 +149,7 @@ def _by_frame(evaluation: Evaluation) -> dict[FrameKey, _Scored]:
     view = 0
     for name, block in evaluation.table:
         view += not name.continues
-        error = BY_NAME[WORST_BY].values(evaluation.metrics.sums_of(block))[0]
-        scored = _Scored(name.frame, int(block["pixels"]), float(error), view)
-        table[name.stamp_ns, repeats[name.stamp_ns]] = scored
+        table[name.stamp_ns, repeats[name.stamp_ns]] = _Scored(int(block["pixels"]), view)
         repeats[name.stamp_ns] += 1
     return table
 
@@ -256,7 +227,6 @@ def _notes(
 
 PAGE = "compare.html"
 TABLE = "compare.json"
-MAX_IMAGES = 3
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Of Okabe and Ito; colour-blind readers can tell them apart."""
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (6, 1.5, 1, 1.5)), (0, (1, 1)))
@@ -270,7 +240,7 @@ def write(comparison: Comparison, folder: Path, command: str) -> Path:
     content = {
         "reports": [str(report.folder) for report in comparison.reports],
         "names": comparison.names,
-        "common_frames": comparison.series.shape[1],
+        "common_frames": comparison.frames,
         "blocks": comparison.blocks,
         "notes": comparison.notes,
         "metrics": {
@@ -282,7 +252,6 @@ def write(comparison: Comparison, folder: Path, command: str) -> Path:
             }
             for row in comparison.rows
         },
-        "worst": [list(map(asdict, frames)) for frames in comparison.worst],
     }
     strict.write_json(folder / TABLE, content)
     plots = {
@@ -296,7 +265,7 @@ def write(comparison: Comparison, folder: Path, command: str) -> Path:
         command=command,
         notes=comparison.notes,
         blocks=comparison.blocks,
-        common=comparison.series.shape[1],
+        common=comparison.frames,
         verdicts=[report.summary["verdict"] for report in comparison.reports],
         headline=[_cells(row) for row in comparison.rows if row.name in names],
         rows=[
@@ -311,7 +280,6 @@ def write(comparison: Comparison, folder: Path, command: str) -> Path:
             and any(math.isfinite(value.value) for value in row.values)
         ],
         plots=plots,
-        worst=_worst_tables(comparison),
     )
     atomic.write_text(folder / PAGE, page)
     return folder / PAGE
@@ -331,7 +299,7 @@ def headline(comparison: Comparison) -> list[str]:
             name = row.name.removeprefix("uncertainty.")
             table.append((name, *cells, ", ".join(filter(None, outcomes))))
     return [
-        f"{comparison.series.shape[1]} common frames in {comparison.blocks} blocks; "
+        f"{comparison.frames} common frames in {comparison.blocks} blocks; "
         f"differences to {comparison.names[0]} with 95% intervals",
         *(f"note: {text}" for text in comparison.notes),
         "",
@@ -373,22 +341,6 @@ def _cells(row: Row) -> dict[str, Any]:
     }
 
 
-def _worst_tables(comparison: Comparison) -> list[dict[str, Any]]:
-    """Return for each report the table of its worst frames and the plots in its folder."""
-    worst = []
-    for name, report, frames in zip(
-        comparison.names, comparison.reports, comparison.worst, strict=True
-    ):
-        paths = sorted(report.folder.glob("worst_*.jpg"))[:MAX_IMAGES]
-        rows = []
-        for frame in frames:
-            values = [f"{value:.4f}" for value in frame.values]
-            rows.append({"frame": frame.frame, "values": values})
-        images = [base64_text(path.read_bytes()) for path in paths]
-        worst.append({"name": name, "rows": rows, "images": images})
-    return worst
-
-
 def _text(row: Row, interval: Interval, sign: str = "") -> str:
     value, low, high = (
         BY_VALUE[row.name].text(number, sign)
@@ -402,61 +354,54 @@ def figures(comparison: Comparison) -> dict[str, Figure]:
 
     Each is a figure of its own: a page puts as many side by side as fit, on a telephone one.
     """
-    lines = [
-        {
-            "color": COLORS[index % len(COLORS)],
-            "linestyle": DASHES[index // len(COLORS) % len(DASHES)],
-            "label": name,
-        }
-        for index, name in enumerate(comparison.names)
-    ]
+    names = comparison.names
     curves = [report.evaluation.metrics.curves() for report in comparison.reports]
     plots: dict[str, Figure] = {}
     for statistic, label in ERROR_LABELS.items():
-        figure, axes = one_plot("Sparsification (dim: oracle), mean over images", PANEL)
-        for curve, line in zip(curves, lines, strict=True):
-            values = curve["sparsification"][statistic]
-            removed = 100 * values["fractions"]
-            axes.plot(removed, values["predicted"], **line)
-            dim = {**line, "label": None, "alpha": ORACLE_ALPHA, "linewidth": 0.9}
-            axes.plot(removed, values["oracle"], **dim)
+        each = [curve["sparsification"][statistic] for curve in curves]
+        lines = [(100 * values["fractions"], values["predicted"]) for values in each]
+        figure = _overlaid("Sparsification (dim: oracle), mean over images", names, lines)
+        (axes,) = figure.axes
+        for line, values in zip(axes.get_lines(), each, strict=True):
+            dim: dict[str, Any] = {
+                "color": line.get_color(),
+                "alpha": ORACLE_ALPHA,
+                "linewidth": 0.9,
+            }
+            axes.plot(line.get_xdata(), values["oracle"], **dim)
         axes.set(xlabel="most uncertain pixels removed (%)", ylabel=label)
         axes.set(xlim=(0, 100), ylim=(0, None))
         plots[f"sparsification_{statistic}"] = figure
     if not any(report.evaluation.without_size for report in comparison.reports):
-        plots["reliability"] = _reliability(comparison, curves, lines)
+        laws = [law_of(report.summary["model"]) for report in comparison.reports]
+        each = [curve[of_law("reliability", law)] for curve, law in zip(curves, laws, strict=True)]
+        lines = [(100 * values["levels"], 100 * values["predicted"]) for values in each]
+        titles = [f"{name}, {law.title()}" for name, law in zip(names, laws, strict=True)]
+        figure = _overlaid("Reliability (grey: calibrated)", titles, lines)
+        figure.axes[0].plot([0, 100], [0, 100], color="#666666", linewidth=0.8)
+        figure.axes[0].set(
+            xlabel="confidence level p (%)", ylabel="errors inside the interval (%)"
+        )
+        figure.axes[0].set(xlim=(0, 100), ylim=(0, 100))
+        plots["reliability"] = figure
     n_merci = "n-MeRCI (0 best, 1 no information)"
     for key, quantity, label in (("mae", "MAE", "MAE (m)"), ("n_merci", "n-MeRCI", n_merci)):
-        figure, axes = one_plot(f"{quantity} by true distance", PANEL)
-        for curve, line in zip(curves, lines, strict=True):
-            middle, enough = distances(curve["by_distance"])
-            axes.plot(middle, np.where(enough, curve["by_distance"][key], np.nan), **line)
-        axes.set(xlabel="true depth (m)", ylabel=label, xscale="log", ylim=(0, None))
-        number_axis(axes.xaxis, LOG_STEPS)
+        lines = []
+        for by_distance in (curve["by_distance"] for curve in curves):
+            middle, enough = distances(by_distance)
+            lines.append((middle, np.where(enough, by_distance[key], np.nan)))
+        figure = _overlaid(f"{quantity} by true distance", names, lines)
+        figure.axes[0].set(xlabel="true depth (m)", ylabel=label, xscale="log", ylim=(0, None))
+        number_axis(figure.axes[0].xaxis, LOG_STEPS)
         plots[f"{key}_by_distance"] = figure
-    figure, axes = one_plot("Each common frame", PANEL)
-    for errors, line in zip(comparison.series, lines, strict=True):
-        axes.plot(np.arange(len(errors)), errors, marker=".", markersize=3, linewidth=0.8, **line)
-    axes.set(xlabel="common frame, in the order of the first report", ylabel="abs_rel")
-    axes.set(ylim=(0, None))
-    plots["frames"] = figure
-    for figure in plots.values():
-        figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8)
     return plots
 
 
-def _reliability(
-    comparison: Comparison, curves: Sequence[dict[str, Any]], lines: Sequence[dict[str, Any]]
-) -> Figure:
-    """Return the plot of coverage against level, of each report under its own distribution."""
-    figure, axes = one_plot("Reliability (grey: calibrated)", PANEL)
-    axes.plot([0, 100], [0, 100], color="#666666", linewidth=0.8)
-    for report, curve, line in zip(comparison.reports, curves, lines, strict=True):
-        law = law_of(report.summary["model"])
-        reliability = curve[of_law("reliability", law)]
-        label = f"{line['label']}, {law.title()}"
-        line = {**line, "label": label}
-        axes.plot(100 * reliability["levels"], 100 * reliability["predicted"], **line)
-    axes.set(xlabel="confidence level p (%)", ylabel="errors inside the interval (%)")
-    axes.set(xlim=(0, 100), ylim=(0, 100))
+def _overlaid(title: str, names: Sequence[str], lines: Iterable[tuple[Floats, Floats]]) -> Figure:
+    """Return a plot of one line a report, with a legend below it."""
+    figure, axes = one_plot(title, PANEL)
+    for index, (name, (x, y)) in enumerate(zip(names, lines, strict=True)):
+        dashes = DASHES[index // len(COLORS) % len(DASHES)]
+        axes.plot(x, y, color=COLORS[index % len(COLORS)], linestyle=dashes, label=name)
+    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8)
     return figure
