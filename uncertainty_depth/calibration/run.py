@@ -40,7 +40,6 @@ from uncertainty_depth.frames.predicted import Predict
 from uncertainty_depth.frames.source import Source
 from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.metrics import auce, coverage, crps, nll
-from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS
 
 LAWS = ("laplace", "gaussian")
 """Tried for a camera, the one with heavy tails first."""
@@ -86,7 +85,6 @@ class Trial:
         pixels: number of pixels.
         before: scores of the reference.
         after: scores of the map.
-        reliability: (2, 99) coverage of the reference and of the map at the levels 1 to 99 %.
         half_widths: (99,) of the intervals that cover those levels, in mapped sigmas.
         frame_factors: (frames,) that cover most pixels of each frame, see `frame_factor`.
     """
@@ -97,7 +95,6 @@ class Trial:
     pixels: int
     before: Scores
     after: Scores
-    reliability: NDArray[np.float64]
     half_widths: NDArray[np.float64]
     frame_factors: NDArray[np.float64]
 
@@ -114,14 +111,12 @@ class FittedCalibration:
         trials: one for each held-out sequence; of a single source, one for its last frames.
         fitted: the data that the map was fitted to.
         kind: of the uncertainty that it is fitted to.
-        raw_range_m: 99 % of the raw sigmas are smaller, metres.
     """
 
     choice: Choice
     trials: tuple[Trial, ...]
     fitted: FittedData
     kind: Uncertainty
-    raw_range_m: float
 
     @property
     def distribution(self) -> str:
@@ -252,8 +247,8 @@ def calibrate_samples(
         fitting_samples = [first]
         choice = choose(first.blocks(BLOCKS), kind, laws)
         trials = [_trial(last, fitting_samples, choice, kind)]
-    raw = pixels_of(samples)
     if kind is NETWORK:
+        raw = pixels_of(samples)
         sigma_m = choice.sigma_map(raw.uncertainty)
         spread = float(np.std(sigma_m) / np.mean(sigma_m))
         if spread < MIN_SPREAD:  # AUSE does not show it: it depends on the order of sigma alone
@@ -262,10 +257,7 @@ def calibrate_samples(
                 "nothing about the error",
                 100 * spread,
             )
-    raw_range_m = float(np.quantile(raw.uncertainty, 0.99))
-    return FittedCalibration(
-        choice, tuple(trials), fitted_data(fitting_samples), kind, raw_range_m
-    )
+    return FittedCalibration(choice, tuple(trials), fitted_data(fitting_samples), kind)
 
 
 def choose(parts: Sequence[Sample], kind: Uncertainty, laws: Sequence[str]) -> Choice:
@@ -325,9 +317,6 @@ def _trial(
     depth, uncertainty, error = pixels_of([sample])
     before = reference(uncertainty, depth)
     after = choice.sigma_map(uncertainty, depth)
-    reliability = [
-        coverage(error, sigma, CONFIDENCE_LEVELS, distribution=law) for sigma in (before, after)
-    ]
     factors = []
     for frame in sample.frames:
         depth_m, raw, error_m = pixels_of([Sample("", (frame,))])
@@ -340,7 +329,6 @@ def _trial(
         sample.pixels,
         scores_of_sigma(error, before, law),
         scores_of_sigma(error, after, law),
-        np.array(reliability),
         measured_half_widths(error, after),
         np.array(factors),
     )

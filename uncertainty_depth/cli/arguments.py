@@ -254,9 +254,9 @@ SIGNATURES: dict[str, Signature] = {
                 "source", nargs="*", metavar="SOURCE", help=f"one or more sequences, each {SOURCE}"
             ),
             output(
-                "DIR",
-                "folder for calibration.json and calibration.png (default: the model folder); of "
-                "recorded predictions the file of the map, e.g. map.json",
+                "FILE",
+                "file of the map of recorded predictions, e.g. map.json; a model's map goes into "
+                "its folder",
                 required=False,
             ),
             argument(
@@ -278,7 +278,7 @@ SIGNATURES: dict[str, Signature] = {
             HeldOutConfig,
             SourceConfig,
         ),
-        "my_model my_bag another_bag --output my_calibration",
+        "my_model my_bag another_bag",
     ),
     "convert": Signature(
         (

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import argparse
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from uncertainty_depth import __version__, atomic
+from uncertainty_depth import __version__
 from uncertainty_depth.config import (
     CalibrationConfig,
     HeldOutConfig,
@@ -40,35 +39,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 LEARNED_FROM = 0.6
 """Fraction of each source that a head is learned from; the rest tells what it is worth."""
-Keep = Callable[["FittedCalibration", list[str]], None]
-"""Writes a calibration, and sentences on what it rests on."""
-
-
-@dataclass(frozen=True)
-class Task:
-    """What sigma is fitted to, and where the map goes.
-
-    Attributes:
-        sources: frames with ground truth.
-        predict: gives depth and the uncertainty to be mapped.
-        config: what is used, and how it is split.
-        kind: of the uncertainty.
-        notes: returns what predictions lost or assumed, complete after the last frame.
-        keep: writes the map.
-        report: writes what was found, whether the map is kept or not.
-        is_forced: whether a map is kept that makes scores worse.
-        is_dry: whether no map is kept.
-    """
-
-    sources: Sequence[Source]
-    predict: Predict
-    config: CalibrationConfig
-    kind: Uncertainty
-    notes: Callable[[], Sequence[str]]
-    keep: Keep
-    report: Keep = lambda *_: None
-    is_forced: bool = False
-    is_dry: bool = False
 
 
 def calibrate(arguments: argparse.Namespace) -> None:
@@ -76,39 +46,59 @@ def calibrate(arguments: argparse.Namespace) -> None:
     from uncertainty_depth.frames.source import has_recorded
 
     topics = from_arguments(PredictionTopics, arguments)
-    is_recorded = has_recorded(str(arguments.model), topics)
-    _fit_and_keep(_of_recorded(arguments, topics) if is_recorded else _of_model(arguments))
+    if has_recorded(str(arguments.model), topics):
+        _calibrate_recorded(arguments, topics)
+    else:
+        _calibrate_model(arguments)
 
 
-def _fit_and_keep(task: Task) -> None:
+def _fitted(
+    sources: Sequence[Source],
+    predict: Predict,
+    config: CalibrationConfig,
+    kind: Uncertainty,
+    is_dry: bool = False,
+    is_forced: bool = False,
+) -> tuple[FittedCalibration, list[str]] | None:
+    """Fit a map, print what it is worth, and return it with its notes; None if it is not kept.
+
+    Args:
+        sources: frames with ground truth.
+        predict: gives depth and the uncertainty to be mapped.
+        config: what is used, and how it is split.
+        kind: of the uncertainty.
+        is_dry: whether no map is kept.
+        is_forced: whether a map is kept that makes scores worse.
+
+    Raises:
+        CalibrationError: the map makes scores worse.
+        KeyboardInterrupt: it was interrupted; what was found is printed.
+    """
     from uncertainty_depth.calibration.report import table
     from uncertainty_depth.calibration.run import calibrate as fit
     from uncertainty_depth.calibration.run import check
 
     with deferred_interrupt() as interrupt:
-        calibration = fit(task.sources, task.predict, task.config, task.kind)
-        losses = [*chain.from_iterable(source.notes for source in task.sources)]
-        if interrupt.requested:
-            losses.append("interrupted: only the first frames were read")
+        calibration = fit(sources, predict, config, kind)
+        losses = [*chain.from_iterable(source.notes for source in sources)]
         warn(losses)
         print(table(calibration))
-        warn(calibration.notes())
-        notes = [*task.notes(), *losses]
-        task.report(calibration, notes)
+        notes = calibration.notes()
+        warn(notes)
     if interrupt.requested:
-        logger.warning("no map is written")
+        logger.warning("interrupted: only the first frames were read, and no map is written")
         raise KeyboardInterrupt
-    if task.is_dry:
-        return
-    if not task.is_forced:
+    if is_dry:
+        return None
+    if not is_forced:
         check(calibration)
-    task.keep(calibration, notes)
+    return calibration, [*losses, *notes]
 
 
-def _of_model(arguments: argparse.Namespace) -> Task:
-    """Return the task for a model's sigma: its map goes into the model folder."""
-    from uncertainty_depth.calibration import report
+def _calibrate_model(arguments: argparse.Namespace) -> None:
+    """Fit a model's sigma: the map goes into the model folder."""
     from uncertainty_depth.calibration.fit import NETWORK
+    from uncertainty_depth.calibration.report import record
     from uncertainty_depth.calibration.sigma_map import IDENTITY
     from uncertainty_depth.frames.held_out import for_model
     from uncertainty_depth.frames.predicted import predict_frame
@@ -129,43 +119,22 @@ def _of_model(arguments: argparse.Namespace) -> Task:
     held_out = from_arguments(HeldOutConfig, arguments)
     sources = [for_model(source, predictor.sparse_input, held_out) for source in sources]
     names = [source.name for source in sources]
-    overlaps = trained_on(predictor.model.name, predictor.model.training, names)
-    warn(overlaps)
+    warn(trained_on(predictor.model.name, predictor.model.training, names))
     config = from_arguments(CalibrationConfig, arguments)
     law = config.distribution or distribution_of(predictor.model.network.head)
     config = replace(config, distribution=law)
-    output = arguments.output
-
-    def write(folder: Path, calibration: FittedCalibration, notes: list[str]) -> None:
-        model = predictor.describe()
-        report.write(calibration, folder, arguments.source, model, config, notes)
-
-    def keep(calibration: FittedCalibration, notes: list[str]) -> None:
-        if not output:
-            write(arguments.model, calibration, notes)
-        set_calibration(
-            arguments.model,
-            predictor.method,
-            calibration.choice.sigma_map,
-            report.record(calibration, predictor.describe()),
-        )
-        method, model = predictor.method, arguments.model
-        if calibration.choice.sigma_map == IDENTITY:
-            print(f"sigma of {method} stays raw; its scores are kept in {model}")
-        else:
-            print(f"calibration of {method} written to {model}")
-
-    return Task(
-        sources,
-        partial(predict_frame, predictor),
-        config,
-        NETWORK,
-        lambda: overlaps,
-        keep,
-        partial(write, output) if output else lambda *_: None,
-        arguments.force,
-        arguments.dry_run,
-    )
+    predict = partial(predict_frame, predictor)
+    kept = _fitted(sources, predict, config, NETWORK, arguments.dry_run, arguments.force)
+    if kept is None:
+        return
+    calibration, _ = kept
+    sigma_map = calibration.choice.sigma_map
+    method, model = predictor.method, arguments.model
+    set_calibration(model, method, sigma_map, record(calibration, predictor.passes))
+    if sigma_map == IDENTITY:
+        print(f"sigma of {method} stays raw; its scores are kept in {model}")
+    else:
+        print(f"calibration of {method} written to {model}")
 
 
 def _check_model(arguments: argparse.Namespace) -> None:
@@ -193,11 +162,14 @@ def _check_model(arguments: argparse.Namespace) -> None:
             "--dry-run"
         )
     if arguments.output:
-        atomic.check_folder(arguments.output)
+        raise ConfigError(
+            f"output is {arguments.output}, but the calibration goes into the model folder "
+            f"{arguments.model}; expected no --output, which is for recorded predictions"
+        )
 
 
-def _of_recorded(arguments: argparse.Namespace, topics: PredictionTopics) -> Task:
-    """Return the task for a recorded depth, with or without a confidence."""
+def _calibrate_recorded(arguments: argparse.Namespace, topics: PredictionTopics) -> None:
+    """Fit the sigma of a recorded depth, with or without confidence: the map goes into a file."""
     from uncertainty_depth.frames.source import has_confidence, open_source
     from uncertainty_depth.predictions.confidence import NONE, TYPES
     from uncertainty_depth.predictions.interpreter import Interpreter
@@ -210,22 +182,14 @@ def _of_recorded(arguments: argparse.Namespace, topics: PredictionTopics) -> Tas
     if not all(has_confidence(name, topics) for name in names):
         meaning = replace(meaning, confidence_type=NONE)
     interpreter = Interpreter(meaning, config)
-
-    def notes() -> list[str]:
-        sentences = interpreter.notes()
-        warn(sentences)
-        return sentences
-
-    return Task(
-        [open_source(name, options, topics, meaning) for name in names],
-        interpreter.predict,
-        config,
-        TYPES[meaning.confidence_type or "sigma"].uncertainty_kind,
-        notes,
-        partial(_write_map, arguments, topics, meaning),
-        is_forced=arguments.force,
-        is_dry=arguments.dry_run,
-    )
+    kind = TYPES[meaning.confidence_type or "sigma"].uncertainty_kind
+    sources = [open_source(name, options, topics, meaning) for name in names]
+    kept = _fitted(sources, interpreter.predict, config, kind, arguments.dry_run, arguments.force)
+    assumed = interpreter.notes()
+    warn(assumed)
+    if kept is not None:
+        calibration, notes = kept
+        _write_map(arguments, topics, meaning, calibration, [*assumed, *notes])
 
 
 def learn_sigma(arguments: argparse.Namespace) -> None:
@@ -254,8 +218,9 @@ def learn_sigma(arguments: argparse.Namespace) -> None:
         return DepthPrediction(depth_m, head(depth_m))
 
     rest = [Part(source, LEARNED_FROM, 1) for source in sources]
-    keep = partial(_write_map, arguments, topics, meaning, head=head)
-    _fit_and_keep(Task(rest, predict, config, LEARNED, lambda: (), keep))
+    kept = _fitted(rest, predict, config, LEARNED)
+    if kept is not None:
+        _write_map(arguments, topics, meaning, *kept, head=head)
 
 
 def _check_recorded(arguments: argparse.Namespace, meaning: PredictionConfig) -> None:
@@ -299,7 +264,7 @@ def _write_map(
         {
             **to_mapping(topics),
             **report.record(calibration),
-            "notes": [*notes, *calibration.notes()],
+            "notes": notes,
             "command": arguments.command_line,
             "version": __version__,
         },
