@@ -6,15 +6,13 @@ import subprocess
 import sys
 import threading
 
-import pytest
-
-from uncertainty_depth.interrupt import deferred_interrupt, held_interrupt
+from uncertainty_depth.interrupt import deferred_interrupt
 
 
 def run(code):
     code = f"""
 import signal
-from uncertainty_depth.interrupt import deferred_interrupt, held_interrupt
+from uncertainty_depth.interrupt import deferred_interrupt
 def strike():
     signal.raise_signal(signal.SIGINT)
 {code}"""
@@ -49,52 +47,21 @@ print("never")
     assert done.returncode == -signal.SIGINT
 
 
-def test_a_held_interrupt_strikes_afterwards():
-    done = run("""
-try:
-    with held_interrupt():
-        strike()
-        strike()
-        print("whole")
-except KeyboardInterrupt:
-    print("then stopped")
-with deferred_interrupt() as interrupt:
-    with held_interrupt():
-        strike()
-    print(interrupt.requested)
-""")
-    assert done.stdout == "whole\nthen stopped\nTrue\n", done.stderr
-
-
 def test_an_ignored_interrupt_stays_ignored():
     done = run("""
 signal.signal(signal.SIGINT, signal.SIG_IGN)
-with deferred_interrupt() as interrupt, held_interrupt():
+with deferred_interrupt() as interrupt:
     strike()
 print(interrupt.requested)
 """)
     assert done.stdout == "False\n", done.stderr
 
 
-def test_a_held_interrupt_leaves_the_handler_of_others():
-    """To set rclpy's again would lose what it does beside calling Python's."""
-    done = run("""
-def own(*_):
-    print("own")
-signal.signal(signal.SIGINT, own)
-with held_interrupt():
-    strike()
-    print("then")
-""")
-    assert done.stdout == "own\nthen\n", done.stderr
-
-
-@pytest.mark.parametrize("context", [deferred_interrupt, held_interrupt])
-def test_threads_keep_the_signal_handler(context):
+def test_threads_keep_the_signal_handler():
     entered = []
 
     def enter():
-        with context():
+        with deferred_interrupt():
             entered.append(signal.getsignal(signal.SIGINT))
 
     thread = threading.Thread(target=enter)

@@ -10,22 +10,23 @@ from typing import NamedTuple
 
 import cv2
 import numpy as np
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from tqdm import tqdm
 
 from uncertainty_depth import atomic
 from uncertainty_depth.config import ColorConfig
 from uncertainty_depth.errors import SourceError
-from uncertainty_depth.figure_bytes import encoded
+from uncertainty_depth.figure_bytes import encoded_pixels
 from uncertainty_depth.frames.predicted import DepthPredictor
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.images import read_rgb
 from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.records import DepthPrediction, Skipped
-from uncertainty_depth.report.images import DEPTH_COLORS, SIGMA_COLORS, panel_aspect
+from uncertainty_depth.report.images import DEPTH_COLORS, SIGMA_COLORS, color_scales, colorize
 
-DPI = 110
+PANEL_WIDTH = 480
+PANEL_HEIGHT = 960
+"""Of each panel of a plot, pixels at most."""
 RESULTS = ("depth.tiff", "sigma.tiff", "plot.png")
 
 
@@ -47,7 +48,7 @@ def predict_files(
     """Predict depth and sigma for each image file, and write maps and a plot.
 
     `STEM_depth.tiff` and `STEM_sigma.tiff` hold 32-bit floats, metres; `STEM_plot.png` shows the
-    image and both maps. Ctrl-C ends it after the current image.
+    image and both maps side by side, above their scales. Ctrl-C ends it after the current image.
 
     Args:
         predictor: predicts depth and sigma.
@@ -90,8 +91,23 @@ def _write(
     for name, values in maps.items():
         _, content = cv2.imencode(".tiff", values)
         atomic.write_bytes(stem.with_name(f"{stem.name}_{name}.tiff"), content.tobytes())
+    height, width = image.shape[:2]
+    scale = min(PANEL_WIDTH / width, PANEL_HEIGHT / height)
+    size = max(round(scale * width), 1), max(round(scale * height), 1)
+    panels = (
+        image,
+        colorize(prediction.depth_m, colors.color_max_depth, DEPTH_COLORS),
+        colorize(prediction.sigma_m, colors.color_max_sigma, SIGMA_COLORS),
+    )
+    row = np.hstack([cv2.resize(each, size, interpolation=cv2.INTER_AREA) for each in panels])
+    scales = color_scales(colors.color_max_depth, colors.color_max_sigma)
+    total = max(row.shape[1], scales.shape[1])
+    parts = [
+        np.pad(part, ((0, 0), (0, total - part.shape[1]), (0, 0)), constant_values=255)
+        for part in (row, scales)
+    ]
     path = stem.with_name(f"{stem.name}_plot.png")
-    atomic.write_bytes(path, encoded(prediction_figure(image, prediction, colors), DPI))
+    atomic.write_bytes(path, encoded_pixels(np.vstack(parts)))
     return path
 
 
@@ -110,27 +126,3 @@ def _refuse_overwriting(paths: list[Path], output: Path) -> None:
             raise SourceError(
                 f"{path} would be replaced by a result; expected another output folder"
             )
-
-
-def prediction_figure(
-    image: NDArray[np.uint8], prediction: DepthPrediction, colors: ColorConfig
-) -> Figure:
-    """Return a figure of image, depth and sigma side by side, with colour bars in metres."""
-    figure = Figure(figsize=(15, 5 * panel_aspect(image.shape) + 0.8), layout="constrained")
-    axes = figure.subplots(1, 3)
-    axes[0].imshow(image)
-    axes[0].set_title("image")
-    panels = (
-        ("depth (m)", prediction.depth_m, DEPTH_COLORS, colors.color_max_depth),
-        ("standard deviation (m)", prediction.sigma_m, SIGMA_COLORS, colors.color_max_sigma),
-    )
-    for axis, (title, values, color_map, maximum) in zip(axes[1:], panels, strict=True):
-        mappable = axis.imshow(
-            values, cmap=color_map, vmin=0, vmax=maximum, interpolation="nearest"
-        )
-        figure.colorbar(mappable, ax=axis, orientation="horizontal", extend="max", aspect=40)
-        axis.set_title(title)
-    for axis in axes:
-        axis.set_xticks([])
-        axis.set_yticks([])
-    return figure

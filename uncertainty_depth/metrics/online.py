@@ -19,7 +19,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from uncertainty_depth.array_types import Floats
 from uncertainty_depth.config import EvaluationConfig
-from uncertainty_depth.interrupt import held_interrupt
 from uncertainty_depth.metrics import checks, registry
 from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS
 from uncertainty_depth.metrics.frame import ScoredPixels, frame_block
@@ -153,12 +152,11 @@ class OnlineMetrics:
                 block["max_unfamiliarity"] = unfamiliarity
             if changes is not None:
                 block["distance.still_pixels"], block["distance.squared_change"] = changes
-        with held_interrupt():
-            if block["scales"]:
-                self._last_log_scale = float(block["log_scale"])
-            if block["known_pixels"]:
-                is_new = bool(block["pixels"]) and changes is None  # else no evidence of its own
-                self.blocks.add(block, continues=not is_new)
+        if block["scales"]:
+            self._last_log_scale = float(block["log_scale"])
+        if block["known_pixels"]:
+            is_new = bool(block["pixels"]) and changes is None  # else no evidence of its own
+            self.blocks.add(block, continues=not is_new)
         return block
 
     def merge(self, other: OnlineMetrics) -> None:
