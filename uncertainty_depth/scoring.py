@@ -22,7 +22,6 @@ from uncertainty_depth.config import (
 from uncertainty_depth.errors import ConfigError, warn
 from uncertainty_depth.frames.geometry_check import FITS, GeometryCheck
 from uncertainty_depth.frames.predicted import (
-    DepthPredictor,
     Predict,
     Predicted,
     predict_frame,
@@ -30,7 +29,6 @@ from uncertainty_depth.frames.predicted import (
 from uncertainty_depth.frames.source import (
     RECORDED,
     EvenlySpread,
-    Source,
     calibrated_on,
     checked,
     has_recorded,
@@ -41,6 +39,7 @@ from uncertainty_depth.model_location import check_location, is_hugging_face, mo
 from uncertainty_depth.options import to_mapping
 
 if TYPE_CHECKING:
+    from uncertainty_depth.metrics.state import Sums
     from uncertainty_depth.report.evaluation import Evaluation
     from uncertainty_depth.report.report import Context
 
@@ -142,7 +141,7 @@ class Opened(NamedTuple):
         frames: each with a prediction.
         check: has seen their geometry, after an iteration.
         describe: returns what predicts, for `summary.json`.
-        notes: returns what was lost or assumed, complete after an iteration.
+        notes: returns what was lost or assumed, from the sums over all frames.
         trained_on: sentences on frames that the model was trained on; None if that is not known.
         calibrated_on: sentences on frames that sigma was calibrated on.
         without_size: why the size of sigma is not judged; empty if it is in metres.
@@ -152,7 +151,7 @@ class Opened(NamedTuple):
     frames: Predicted
     check: GeometryCheck
     describe: Callable[[], Facts]
-    notes: Callable[[], list[str]]
+    notes: Callable[[Sums], list[str]]
     trained_on: tuple[str, ...] | None
     calibrated_on: tuple[str, ...]
     without_size: str
@@ -170,13 +169,16 @@ def open_frames(job: ScoringJob) -> Opened:
     return _open_recorded(job) if job.is_recorded else _open_predicted(job)
 
 
-PredictionParts = tuple[Predict, Facts, Callable[[], list[str]]]
-"""Returns a frame's prediction; facts on it for `summary.json`, beside the model's; and returns
-what was assumed, complete after the last frame."""
-
-
 def _open_predicted(job: ScoringJob) -> Opened:
+    from uncertainty_depth.calibration.correction_in_force import FOLLOWED
+    from uncertainty_depth.calibration.online_loop import AsPublished
+    from uncertainty_depth.config.nodes import OnlineCorrectionConfig
     from uncertainty_depth.frames.held_out import for_model
+    from uncertainty_depth.predictions.interpreter import (
+        Interpreter,
+        RelativePredictor,
+        meaning_of_relative,
+    )
     from uncertainty_depth.report.model_facts import part_of
 
     spread = EvenlySpread(open_source(job.source, job.sources), job.max_frames)
@@ -188,67 +190,54 @@ def _open_predicted(job: ScoringJob) -> Opened:
 
     predictor = Predictor(Path(job.model), job.predictor, relative=True)
     source = for_model(source, predictor.sparse_input, job.held_out)
-    is_relative = predictor.model.is_relative
-    predict, facts, notes = (
-        _relative(job, predictor, source) if is_relative else _metric(job, predictor, check)
-    )
+    predict: Predict = partial(predict_frame, predictor)
+    facts: Facts = {}
+    interpreter: Interpreter | None = None
+    followed: AsPublished | None = None
+    if predictor.model.is_relative:  # inverse depth up to scale and shift, aligned to the truth
+        if job.scale.use_depth_scale:
+            raise ConfigError(
+                f"use_depth_scale is true, but the depth of {job.model} has no unit; expected a "
+                "model that gives metres, or false"
+            )
+        interpreter = Interpreter(meaning_of_relative(job.meaning), job.evaluation)
+        predict = relative = RelativePredictor(predictor, interpreter)
+        relative.fit_to(source.name, source)
+        facts = interpreter.describe_alignment()
+    elif job.meaning.align != "none":
+        raise ConfigError(
+            f"align is {job.meaning.align!r}, but {job.model} gives metres; expected no --align, "
+            "which is for recorded predictions and relative networks"
+        )
+    elif job.scale.use_depth_scale:
+        config = OnlineCorrectionConfig(use_depth_scale=True)
+        predict = followed = AsPublished(predict, config, job.evaluation)
+        facts = {"depth_scale": FOLLOWED}
     frames = Predicted(source, predict)
+
+    def notes(sums: Sums) -> list[str]:
+        sentences = [*predictor.data_monitor.notes(), *frames.notes]
+        if interpreter is not None:
+            sentences += interpreter.notes(sums)
+        if followed is not None:
+            sentences += followed.scales.notes()
+            if check.outcome != FITS:
+                sentences.append(
+                    "use_depth_scale trusts the ground truth, and nothing shows that it fits the "
+                    f"image ({check.description()}): look at it with `uncertainty-depth info`"
+                )
+        return sentences
+
     return Opened(
         frames,
         check,
         lambda: {**predictor.describe(), **facts},
-        lambda: [*predictor.data_monitor.notes(), *frames.notes, *notes()],
+        notes,
         tuple(trained_on(predictor.model.name, predictor.model.training, [frames.name])),
         tuple(calibrated_on(part_of(predictor.describe(), "fitted_to"), [frames.name])),
         "",
         to_mapping(job.sources),
     )
-
-
-def _relative(job: ScoringJob, predictor: DepthPredictor, source: Source) -> PredictionParts:
-    """Map frames to inverse depth up to scale and shift, aligned to their ground truth."""
-    from uncertainty_depth.predictions.interpreter import (
-        Interpreter,
-        RelativePredictor,
-        meaning_of_relative,
-    )
-
-    if job.scale.use_depth_scale:
-        raise ConfigError(
-            f"use_depth_scale is true, but the depth of {job.model} has no unit; expected a model "
-            "that gives metres, or false"
-        )
-    interpreter = Interpreter(meaning_of_relative(job.meaning), job.evaluation)
-    relative = RelativePredictor(predictor, interpreter)
-    relative.fit_to(source.name, source)
-    return relative, interpreter.describe_alignment(), interpreter.notes
-
-
-def _metric(job: ScoringJob, predictor: DepthPredictor, check: GeometryCheck) -> PredictionParts:
-    """Map frames to metres, which follow the frames' scale if the options say so."""
-    if job.meaning.align != "none":
-        raise ConfigError(
-            f"align is {job.meaning.align!r}, but {job.model} gives metres; expected no --align, "
-            "which is for recorded predictions and relative networks"
-        )
-    predict = partial(predict_frame, predictor)
-    if not job.scale.use_depth_scale:
-        return predict, {}, list
-    from uncertainty_depth.calibration.correction_in_force import FOLLOWED
-    from uncertainty_depth.calibration.online_loop import AsPublished
-    from uncertainty_depth.config.nodes import OnlineCorrectionConfig
-
-    config = OnlineCorrectionConfig(use_depth_scale=True)
-    followed = AsPublished(predict, config, job.evaluation)
-
-    def notes() -> list[str]:
-        unknown = (
-            "use_depth_scale trusts the ground truth, and nothing shows that it fits the image "
-            f"({check.description()}): look at it with `uncertainty-depth info`"
-        )
-        return [*followed.scales.notes(), *([] if check.outcome == FITS else [unknown])]
-
-    return followed, {"depth_scale": FOLLOWED}, notes
 
 
 def _open_recorded(job: ScoringJob) -> Opened:
@@ -269,7 +258,7 @@ def _open_recorded(job: ScoringJob) -> Opened:
         frames,
         check,
         lambda: facts,
-        lambda: [*interpreter.notes(), *frames.notes],
+        lambda sums: [*interpreter.notes(sums), *frames.notes],
         None,
         tuple(calibrated_on(fitted if isinstance(fitted, Mapping) else {}, [job.source])),
         interpreter.without_size,
@@ -313,7 +302,7 @@ def score(
         evaluation = evaluate(
             opened.frames, job.evaluation, sinks, without_size=opened.without_size
         )
-    notes = opened.notes()
+    notes = opened.notes(evaluation.metrics.total())
     warn(notes)
     notes += [f"first {reason}: {text}" for reason, text in evaluation.first_skips.items()]
     if evaluation.interrupted:

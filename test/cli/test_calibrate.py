@@ -25,9 +25,7 @@ def test_calibrate_warns_of_a_wrong_geometry(tmp_path, capfd):
     bag = tmp_path / "bag"
     assert main(["convert", "synthetic:worlds=1,frames=12,width=160,height=120", str(bag)]) == 0
     too_far = ["--lidar-to-camera", "0", "0", "25", "0.5", "-0.5", "0.5", "0.5"]
-    options = ["--dry-run", "--samples", "2", "--output", str(tmp_path / "report"), *too_far]
+    options = ["--dry-run", "--samples", "2", *too_far]
     main(["calibrate", "demo", str(bag), *options])
     warning = "lidar_to_camera puts the LiDAR 25 m from the camera"
     assert warning in capfd.readouterr().err
-    reports = [path.read_text() for path in (tmp_path / "report").glob("*.json")]
-    assert any(warning in report for report in reports)

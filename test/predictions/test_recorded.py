@@ -108,7 +108,8 @@ def test_every_camera_is_scored_with_its_topics_and_encodings(camera, write_came
     assert bool(evaluation.without_size) == (not has_size)
     if has_size:
         assert summary["uncertainty"]["auce"] < 0.02, "it is the true sigma"
-    assert bool(interpreter.notes()) == (not topics[1]), "a constant confidence is told"
+    notes = interpreter.notes(evaluation.metrics.total())
+    assert bool(notes) == (not topics[1]), "a constant confidence is told"
 
 
 def test_the_true_sigma_is_the_same_in_every_type_with_a_unit(write_camera):
@@ -214,12 +215,12 @@ def test_each_frame_is_brought_to_scale_and_the_drift_is_told(write_camera):
     assert summary["uncertainty"]["auce"] < 0.03, "sigma is scaled along"
     logs = np.log(SCALES)
     assert summary["scale"]["scale_deviation"] == pytest.approx(logs.std(), rel=0.05)
-    (note,) = interpreter.notes()
+    (note,) = interpreter.notes(evaluation.metrics.total())
     assert "each frame is aligned" in note
     whole, _, fitted = run(bag, align="scale", align_per="source")
     assert whole.summary()["scale"]["scale_deviation"] == pytest.approx(logs.std(), rel=0.05)
     assert whole.summary()["depth"]["abs_rel"] > 0.1
-    assert "as a whole" in fitted.notes()[0]
+    assert "as a whole" in fitted.notes(whole.metrics.total())[0]
     raw, _, _ = run(bag)
     assert raw.summary()["scale"]["scale"] == pytest.approx(2, rel=0.1)
 

@@ -149,6 +149,12 @@ class FittedCalibration:
         sigma_map = self.choice.sigma_map
         _, after = self.scores()
         notes = []
+        low, high = self.fitted.sigma_range_m
+        if low == high and self.kind.powers:
+            notes.append(
+                f"the confidence is {low:g} in nearly every pixel: it ranks nothing; expected "
+                "another --confidence-topic, or a camera whose confidence is switched on"
+            )
         if sigma_map.ignores_uncertainty and self.kind.powers:
             notes.append(
                 f"the map '{sigma_map.name}' ignores the confidence: on frames left out no map "

@@ -185,11 +185,8 @@ def _calibrate_recorded(arguments: argparse.Namespace, topics: PredictionTopics)
     kind = TYPES[meaning.confidence_type or "sigma"].uncertainty_kind
     sources = [open_source(name, options, topics, meaning) for name in names]
     kept = _fitted(sources, interpreter.predict, config, kind, arguments.dry_run, arguments.force)
-    assumed = interpreter.notes()
-    warn(assumed)
     if kept is not None:
-        calibration, notes = kept
-        _write_map(arguments, topics, meaning, calibration, [*assumed, *notes])
+        _write_map(arguments, topics, meaning, *kept)
 
 
 def learn_sigma(arguments: argparse.Namespace) -> None:

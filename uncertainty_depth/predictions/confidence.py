@@ -23,8 +23,8 @@ from uncertainty_depth.calibration.fit import (
     Uncertainty,
 )
 from uncertainty_depth.errors import MessageError
-from uncertainty_depth.metrics import sparsification
-from uncertainty_depth.records import DepthPrediction
+from uncertainty_depth.metrics.registry import BY_NAME
+from uncertainty_depth.metrics.state import Sums
 
 NONE = "none"
 """Type of a depth without a confidence, whose uncertainty is 1 everywhere."""
@@ -143,85 +143,38 @@ def without_size(confidence_type: str) -> str:
     )
 
 
-MAX_PIXELS = 2000
-"""Of a frame, evenly spaced, that both ways of reading are compared on."""
-MIN_GAIN = 0.2
-"""By how much AUSE must be smaller the other way, as a fraction, to say so."""
-LARGE_M = 10.0
-"""A sigma in whole numbers up to here or beyond is asked about."""
+MIN_TURNED = -0.2
+"""Rank correlation with the error below which a confidence seems to be read the wrong way."""
 
 
-class ConfidenceWatch:
-    """Watches the values of a confidence over the frames of a source.
+def doubts(sums: Sums, confidence_type: str, is_assumed: bool) -> list[str]:
+    """Return sentences on what seems wrong with a confidence, from the scores of its frames.
 
     Args:
+        sums: over all frames.
         confidence_type: the type that it is read as.
         is_assumed: whether the type was not given.
-        ranks: whether only the order of its values counts.
     """
-
-    def __init__(self, confidence_type: str, is_assumed: bool, ranks: bool) -> None:
-        self._type = confidence_type
-        self._is_assumed = is_assumed
-        self._ranks = ranks
-        self._lowest = math.inf
-        self._highest = -math.inf
-        self._is_whole = True
-        self._values = 0
-        self._above_depth = 0
-        self._ause: list[tuple[float, float]] = []
-
-    def add_values(self, depth: Floats32, confidence: Floats32) -> None:
-        """Add the (H, W) maps of a frame as they were recorded."""
-        known = np.isfinite(depth) & np.isfinite(confidence)
-        values = confidence[known]
-        self._lowest = min(self._lowest, float(values.min(initial=np.inf)))
-        self._highest = max(self._highest, float(values.max(initial=-np.inf)))
-        if self._is_assumed:
-            self._is_whole = self._is_whole and bool((values == np.rint(values)).all())
-            self._values += values.size
-            self._above_depth += int((values > depth[known]).sum())
-
-    def add_errors(
-        self, prediction: DepthPrediction, uncertainty: Floats32, ground_truth_m: Floats32
-    ) -> None:
-        """Add how the (H, W) uncertainty of a frame ranks the errors, both ways."""
-        if not self._ranks:
-            return
-        maps = (prediction.depth_m, uncertainty, ground_truth_m)
-        known = np.logical_and.reduce([np.isfinite(values) for values in maps])
-        known &= (prediction.depth_m > 0) & (ground_truth_m > 0)
-        chosen = np.flatnonzero(known)
-        chosen = chosen[:: max(len(chosen) // MAX_PIXELS, 1)]
-        if len(chosen) < 2:
-            return
-        depth, ranks, truth = (values.reshape(-1)[chosen] for values in maps)
-        as_read = sparsification(depth, ranks, truth, "rmse").ause
-        turned = sparsification(depth, ranks.max() - ranks, truth, "rmse").ause
-        self._ause.append((as_read, turned))
-
-    def notes(self) -> list[str]:
-        """Return sentences on what is wrong with the confidence, complete after the last frame."""
-        if self._lowest == self._highest:
-            return [
-                f"the confidence is {self._lowest:g} in every pixel of every frame: it ranks "
-                "nothing; expected another --confidence-topic, or a camera whose "
-                "confidence is switched on"
-            ]
-        notes = []
-        share = self._above_depth / self._values if self._values else 0.0
-        if share >= 0.5 or (self._values and self._is_whole and self._highest >= LARGE_M):
-            notes.append(
-                f"the confidence is {self._lowest:g} to {self._highest:g} and is read as sigma in "
-                f"metres, larger than the depth in {share:.0%} of the pixels: is it one? Name its "
-                "type with --confidence-type, e.g. rank_up for a ZED's confidence of 1 to 100"
-            )
-        as_read, turned = np.mean(self._ause, axis=0) if self._ause else (0.0, math.inf)
-        if turned <= (1 - MIN_GAIN) * as_read:
-            other = {"rank_up": "rank_down", "rank_down": "rank_up"}.get(self._type, "rank_up")
-            notes.append(
-                "the confidence ranks the errors better the other way: AUSE (rmse) is "
-                f"{as_read:.3g} m as {self._type}, and would be {turned:.3g} m; expected "
-                f"--confidence-type {other}, if the camera's or network's manual agrees"
-            )
-        return notes
+    if not sums["frames"][0] or confidence_type == NONE:
+        return []
+    correlation = float(BY_NAME["uncertainty.spearman"].values(sums)[0])
+    if math.isnan(correlation):
+        return [
+            "the confidence is the same in all pixels of a frame: it ranks nothing; expected "
+            "another --confidence-topic, or a camera whose confidence is switched on"
+        ]
+    sigma, depth = (float(sums[name][0] / sums["pixels"][0]) for name in ("sigma", "depth"))
+    if is_assumed and sigma > depth:
+        return [
+            f"the confidence is read as sigma in metres, {sigma:.3g} in the mean at a depth of "
+            f"{depth:.3g} m: is it one? Name its type with --confidence-type, e.g. rank_up for a "
+            "ZED's confidence of 1 to 100"
+        ]
+    if correlation < MIN_TURNED and not TYPES[confidence_type].has_unit:
+        other = {"rank_up": "rank_down", "rank_down": "rank_up"}.get(confidence_type, "rank_up")
+        return [
+            "the confidence ranks the errors better the other way: their rank correlation is "
+            f"{correlation:.2f} as {confidence_type}; expected --confidence-type {other}, if the "
+            "camera's or network's manual agrees"
+        ]
+    return []

@@ -15,8 +15,9 @@ from uncertainty_depth.config import MAX_DEPTH_M, SOURCE, DepthLimitsConfig, Pre
 from uncertainty_depth.errors import ConfigError, MessageError, SourceError
 from uncertainty_depth.frames.predicted import DepthPredictor
 from uncertainty_depth.metrics.depth import scorable
+from uncertainty_depth.metrics.state import Sums
 from uncertainty_depth.predictions.alignment import MIN_POINTS, Alignment, fit
-from uncertainty_depth.predictions.confidence import NONE, TYPES, ConfidenceWatch, without_size
+from uncertainty_depth.predictions.confidence import TYPES, doubts, without_size
 from uncertainty_depth.predictions.saved_map import SavedMap, read_map
 from uncertainty_depth.records import DepthPrediction, Frame, RecordedMaps, Skipped
 
@@ -53,8 +54,6 @@ class Interpreter:
         self._limits = limits
         self._type = TYPES[config.confidence_type or "sigma"]
         self.without_size = "" if self.sigma_map else without_size(self._type.name)
-        is_assumed = not config.confidence_type
-        self._watch = ConfidenceWatch(self._type.name, is_assumed, not self._type.has_unit)
 
     @property
     def distribution(self) -> str:
@@ -85,17 +84,12 @@ class Interpreter:
         if frame.recorded is None:
             raise MessageError("no_recorded_depth", f"frame {frame.name} has no recorded depth")
         depth = frame.recorded.depth
-        confidence = frame.recorded.confidence
-        uncertainty = self._type.read(confidence, depth)
+        uncertainty = self._type.read(frame.recorded.confidence, depth)
         truth_m = frame.need_ground_truth()
         alignment = self.alignment
         if alignment is None:
             alignment = self.fit(*self.points(depth, truth_m))
-        prediction = self._aligned(depth, uncertainty, alignment)
-        if self._type.name != NONE:
-            self._watch.add_values(depth, confidence)
-            self._watch.add_errors(prediction, uncertainty, truth_m)
-        return prediction
+        return self._aligned(depth, uncertainty, alignment)
 
     def metric(self, depth: Floats32, confidence: Floats32) -> DepthPrediction:
         """Return depth and sigma, metres, when there is no ground truth to align to.
@@ -207,8 +201,8 @@ class Interpreter:
             "align_per": self.config.align_per,
         }
 
-    def notes(self) -> list[str]:
-        """Return sentences on what the scores rest on, complete after the last frame."""
+    def notes(self, sums: Sums) -> list[str]:
+        """Return sentences on what the scores of all frames, with these sums, rest on."""
         notes = []
         space = "inverse depth" if self._is_inverse else "depth"
         if self.config.align == "none":
@@ -224,8 +218,8 @@ class Interpreter:
                 "no robot has such a depth, and errors of scale are not in these scores; "
                 "scale_deviation is what they leave out"
             )
-        if self._type.name != NONE:
-            notes += self._watch.notes()
+        if self.sigma_map is None:
+            notes += doubts(sums, self._type.name, not self.config.confidence_type)
         return notes
 
 

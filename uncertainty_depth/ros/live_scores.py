@@ -227,7 +227,7 @@ class LiveScores:
         """Return sentences for the reader of the report."""
         return [
             *self.frames.camera_notes,
-            *self.interpreter.notes(),
+            *self.interpreter.notes(self.evaluation.metrics.total()),
             *self.scales.notes(),
             *self.check.warnings(),
             *self.frames.losses(),
