@@ -155,7 +155,7 @@ class Thinned:
 def frame_metrics(evaluation: Evaluation) -> dict[str, dict[str, float]]:
     """Return frame name to `FRAME_METRICS` of that frame."""
     metrics = {}
-    for frame, block in evaluation.table:
+    for frame, block in evaluation.table.saved():
         sums = evaluation.metrics.sums_of(block)
         metrics[frame.frame] = {
             name: float(BY_NAME[name].values(sums)[0]) for name in FRAME_METRICS

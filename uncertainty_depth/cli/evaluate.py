@@ -31,7 +31,7 @@ from uncertainty_depth.config import (
     SourceConfig,
 )
 from uncertainty_depth.errors import ConfigError, RequirementError, SourceError, warn
-from uncertainty_depth.interrupt import Interrupt, deferred_interrupt
+from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.options import from_arguments
 
 if TYPE_CHECKING:
@@ -127,12 +127,12 @@ def check_requirements(summary: Mapping[str, Any], junit_path: Path | None) -> N
     Raises:
         RequirementError: a requirement is not met; the command then exits with 3.
     """
+    from uncertainty_depth.report.requirements import write_junit
+
     outcomes = summary["requirements"]
     for outcome in outcomes:
         print(outcome["text"])
     if junit_path:
-        from uncertainty_depth.report.requirements import write_junit
-
         write_junit(junit_path, summary)
     failed = [outcome["requirement"] for outcome in outcomes if not outcome["passed"]]
     if failed:
@@ -155,20 +155,38 @@ def _evaluate_each(
         SourceError: a source could not be scored; the report holds the others.
         RequirementError: a requirement is not met.
     """
-    from uncertainty_depth.fleet.folder import open_fleet
+    from uncertainty_depth.fleet import local, on_ray
+    from uncertainty_depth.fleet.folder import DONE, open_fleet
+    from uncertainty_depth.scoring import score_and_write
 
     if arguments.write_bag:
         raise ConfigError("write_bag takes one source; expected one, or no --write-bag")
     sources = open_fleet(
         arguments.output, [job.source for job in jobs], jobs[0].options(), arguments.overwrite
     )
-    waiting = [
-        (source, job) for source, job in zip(sources, jobs, strict=True) if not source.is_done
-    ]
-    if len(waiting) < len(jobs):
-        logger.info("%d of %d sources are scored already", len(jobs) - len(waiting), len(jobs))
-    with deferred_interrupt() as interrupt:
-        _score_each(waiting, arguments, interrupt)
+    work = {
+        source: (score_and_write, job, arguments.command_line)
+        for source, job in zip(sources, jobs, strict=True)
+        if not source.is_done
+    }
+    if len(work) < len(jobs):
+        logger.info("%d of %d sources are scored already", len(jobs) - len(work), len(jobs))
+    with (
+        deferred_interrupt() as interrupt,
+        tqdm(total=len(work), unit="source", disable=not work) as bar,
+    ):
+
+        def tell(source: FleetSource) -> None:
+            bar.update()
+            outcome = source.outcome()
+            if outcome["state"] != DONE:
+                logger.warning("%s: %s", source.notation, outcome["sentence"])
+
+        if arguments.ray and work:
+            gpus = any(job.model and job.predictor.device != "cpu" for _, job, _ in work.values())
+            on_ray.run(work, arguments.ray, gpus, interrupt, tell)
+        else:
+            local.run(work, arguments.jobs or os.cpu_count() or 1, interrupt, tell)
     if interrupt.requested:
         logger.warning(
             "%d of %d sources are scored; run the same command again to continue",
@@ -179,44 +197,18 @@ def _evaluate_each(
     _report_on_all(sources, arguments, requirements)
 
 
-def _score_each(
-    waiting: Sequence[tuple[FleetSource, ScoringJob]],
-    arguments: argparse.Namespace,
-    interrupt: Interrupt,
-) -> None:
-    from uncertainty_depth.fleet import local, on_ray
-    from uncertainty_depth.fleet.folder import DONE
-    from uncertainty_depth.scoring import score_and_write
-
-    with tqdm(total=len(waiting), unit="source", disable=not waiting) as bar:
-
-        def tell(source: FleetSource) -> None:
-            bar.update()
-            outcome = source.outcome()
-            if outcome["state"] != DONE:
-                logger.warning("%s: %s", source.notation, outcome["sentence"])
-
-        work = {source: (score_and_write, job, arguments.command_line) for source, job in waiting}
-        if arguments.ray and work:
-            gpus = any(job.model and job.predictor.device != "cpu" for _, job in waiting)
-            on_ray.run(work, arguments.ray, gpus, interrupt, tell)
-        else:
-            local.run(work, arguments.jobs or os.cpu_count() or 1, interrupt, tell)
-
-
 def _report_on_all(
     sources: Sequence[FleetSource],
     arguments: argparse.Namespace,
     requirements: tuple[Requirement, ...],
 ) -> None:
     """Write the table of the sources, and the report over those that were scored."""
-    from uncertainty_depth.fleet.folder import DONE, rows_of, table_lines, write_table
+    from uncertainty_depth.fleet.folder import DONE, rows_of, write_table
     from uncertainty_depth.report.saved_state import merge, read_report
 
     output: Path = arguments.output
     rows = rows_of(sources, output)
     write_table(rows, output / "sources.csv")
-    print("\n".join(table_lines(rows)))
     scored = [source for source in sources if source.outcome()["state"] == DONE]
     failed = [
         f"{source.notation}: {source.outcome()['sentence']}"
@@ -237,7 +229,7 @@ def _report_on_all(
         requirements=requirements,
         sources=tuple(rows),
     )
-    print(f"\n{len(scored)} sources scored, {len(failed)} failed")
+    print(f"{len(scored)} sources scored, {len(failed)} failed: {output / 'sources.csv'}")
     scores = write_and_print(evaluation, output, context)
     check_requirements(scores, arguments.junit)
     if failed:

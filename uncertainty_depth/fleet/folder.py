@@ -20,7 +20,7 @@ from typing import Any
 from uncertainty_depth import atomic, strict
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.metrics.calibration import of_law
-from uncertainty_depth.metrics.registry import BY_NAME, flatten
+from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.report.model_facts import law_of
 from uncertainty_depth.report.saved_state import read_summary
 
@@ -151,8 +151,6 @@ def files_of(source: str) -> list[int] | None:
     return [len(stats), sizes, max((stat.st_mtime_ns for stat in stats), default=0)]
 
 
-MAX_ROWS = 20
-MIN_WIDTH = 13
 DEPTH_AND_ORDER = ("depth.abs_rel", "depth.rmse", "uncertainty.ause.rmse")
 SIZES = ("uncertainty.auce", "uncertainty.coverage_95", "uncertainty.crps")
 """Under the law of the model's error."""
@@ -191,7 +189,8 @@ def rows_of(sources: Sequence[FleetSource], folder: Path) -> list[Row]:
             "verdict": summary["verdict"]["color"],
             "frames": summary["frames"]["evaluated"],
             "skipped": sum(summary["frames"]["skipped"].values()),
-            **{name: _number(values[name]) for name in metrics},
+            # NaN is null in the file, and infinities are text.
+            **{name: None if values[name] is None else float(values[name]) for name in metrics},
             "report": str((source.folder / "report.html").relative_to(folder)),
         }
 
@@ -215,32 +214,3 @@ def write_table(rows: Sequence[Row], path: Path) -> None:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
-
-
-def table_lines(rows: Sequence[Row]) -> list[str]:
-    """Return the worst rows as text for a terminal."""
-    width = max(len("source"), *(len(row["source"][-48:]) for row in rows))
-    metrics = [BY_NAME[name] for name in rows[0] if name in BY_NAME]
-    titles = [metric.name.split(".", 1)[1] for metric in metrics]
-    widths = [max(MIN_WIDTH, len(name) + 2) for name in titles]
-    counts = "".join(f"{name:>{MIN_WIDTH}}" for name in ("frames", "skipped"))
-    head = "".join(f"{name:>{size}}" for name, size in zip(titles, widths, strict=True))
-    texts = [f"{'source':{width}}{counts}{head}  verdict"]
-    for row in rows[:MAX_ROWS]:
-        name = f"{row['source'][-48:]:{width}}"
-        if row["failure"]:
-            texts.append(f"{name}  FAILED: {row['failure']}")
-            continue
-        numbers = f"{row['frames']:{MIN_WIDTH}}{row['skipped']:{MIN_WIDTH}}"
-        for metric, size in zip(metrics, widths, strict=True):
-            value = row[metric.name]
-            numbers += f"{'' if value is None else metric.text(value):>{size}}"
-        texts.append(f"{name}{numbers}  {row['verdict']}")
-    if len(rows) > MAX_ROWS:
-        texts.append(f"... and {len(rows) - MAX_ROWS} better ones in sources.csv")
-    return texts
-
-
-def _number(value: Any) -> float | None:
-    """Return a number from `summary.json`, in which NaN is null and infinities are text."""
-    return None if value is None else float(value)

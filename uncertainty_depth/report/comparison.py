@@ -147,7 +147,7 @@ def _by_frame(evaluation: Evaluation) -> dict[FrameKey, _Scored]:
     table: dict[FrameKey, _Scored] = {}
     repeats: Counter[int] = Counter()
     view = 0
-    for name, block in evaluation.table:
+    for name, block in evaluation.table.saved():
         view += not name.continues
         table[name.stamp_ns, repeats[name.stamp_ns]] = _Scored(int(block["pixels"]), view)
         repeats[name.stamp_ns] += 1
@@ -169,7 +169,7 @@ def _scored_again(
     waiting: dict[FrameKey, Block] = {}
     expected = iter(common)
     frame = next(expected)
-    for key, (_, block) in zip(frames, evaluation.table, strict=True):
+    for key, (_, block) in zip(frames, evaluation.table.saved(), strict=True):
         if key in common:
             waiting[key] = block
         while frame in waiting:

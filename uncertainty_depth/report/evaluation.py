@@ -243,7 +243,7 @@ class Evaluation:
         self.evaluated += other.evaluated
         self.first_skips = {**other.first_skips, **self.first_skips}
         self.interrupted = self.interrupted or other.interrupted
-        for name, block in other.table if with_frames else ():
+        for name, block in other.table.saved() if with_frames else ():
             own_name = replace(name, source=name.source or source)
             self.table.add(own_name, self._row_of(block), block)
 
@@ -282,7 +282,7 @@ class Evaluation:
         Raises:
             OSError: a file cannot be written.
         """
-        self.table.write(folder)
+        self.table.saved().write(folder)
         header = {
             "format": FORMAT,
             **self.metrics.header(),

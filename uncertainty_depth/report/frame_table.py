@@ -153,14 +153,6 @@ class FrameTable:
         rows_size = os.fstat(self._rows.fileno()).st_size
         return SavedFrames(Path(self._folder.name), sums_size, rows_size, self._folder)
 
-    def write(self, folder: Path) -> None:
-        """Write the current frames to `frames.csv` and `frames.sums` in a folder."""
-        self.saved().write(folder)
-
-    def __iter__(self) -> Iterator[tuple[FrameName, Block]]:
-        """Yield each current frame's name and its sums."""
-        return iter(self.saved())
-
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the current frames: an open file cannot be pickled."""
         return self.saved().__reduce__()
