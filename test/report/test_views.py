@@ -98,7 +98,7 @@ def test_a_view_that_starts_without_a_scored_pixel_is_a_view_of_its_own():
     for frame in (first, replace(second, ground_truth_m=unknown), second):
         evaluation.add(frame)
     assert len(evaluation.metrics.blocks) == 2
-    assert [name.continues for name, _ in evaluation.table] == [False, False]
+    assert [name.continues for name, _ in evaluation.table.saved()] == [False, False]
     assert evaluation.views.still == 0
 
 
