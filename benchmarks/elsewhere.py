@@ -154,7 +154,7 @@ def calibrate_on(folder: Path, source: Source) -> None:
     print(f"rejected: {calibration.rejected() or 'no'}", flush=True)
     key = predictor.method
     set_calibration(
-        folder, key, calibration.choice.sigma_map, record(calibration, predictor.describe())
+        folder, key, calibration.choice.sigma_map, record(calibration, predictor.passes)
     )
 
 

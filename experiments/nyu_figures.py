@@ -116,7 +116,7 @@ def _sparsification_line(
     axes: Axes, curves: Sequence[Mapping[str, Any]], candidate: str, style: Mapping[str, Any]
 ) -> None:
     above = [_floats(curve[candidate]) - _floats(curve["oracle"]) for curve in curves]
-    percent = 100 * _floats(curves[0]["fractions"])
+    percent = _floats(curves[0]["percent"])
     # without the last point, which is 0 by definition: no pixel is left
     axes.plot(percent[:-1], np.mean(above, axis=0)[:-1], **style)
 

@@ -24,11 +24,13 @@ from uncertainty_depth.frames.source import Source
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics import valid_pixels
 from uncertainty_depth.metrics.registry import ALPHA, BY_NAME, max_error_at, n_merci_at
+from uncertainty_depth.metrics.sparsification import POGGI
 from uncertainty_depth.metrics.state import CANDIDATES, Sums
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.options import to_mapping
 from uncertainty_depth.records import Frame
 from uncertainty_depth.report.evaluation import Evaluation, evaluate
+from uncertainty_depth.report.plots import removal_curves
 
 ALPHAS = np.arange(1, 21) / 20
 """Of n-MeRCI's curve."""
@@ -80,13 +82,12 @@ def score(predictor: Predictor, source: Source) -> dict[str, Any]:
     evaluation = evaluate(predicted(source, predictor), CONFIG, [thinned])
     if evaluation.interrupted:
         raise KeyboardInterrupt
-    curves = evaluation.metrics.curves()
+    sums = evaluation.metrics.total()
     return {
         "summary": evaluation.summary(),
         "greatest_depth_m": thinned.max_depth_m,
-        "sparsification": curves["sparsification"],
-        "n_merci": n_merci_by_alpha(evaluation.metrics.total()),
-        "reliability": curves["reliability"],
+        "sparsification": {name: removal_curves(sums, name)._asdict() for name in POGGI.errors},
+        "n_merci": n_merci_by_alpha(sums),
         "intervals": thinned.intervals(),
         "frames": frame_metrics(evaluation),
     }

@@ -11,27 +11,30 @@ from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.report.examples import Example
 from uncertainty_depth.report.frame_plots import BAR_HEIGHT, frame_plot, lidar_overlay, number_axis
 from uncertainty_depth.report.images import thicken
-from uncertainty_depth.report.plots import LOG_STEPS, figures
+from uncertainty_depth.report.plots import (
+    LOG_STEPS,
+    distance_figure,
+    reliability_figure,
+    removal_curves,
+    sparsification_figure,
+)
 
 
 @pytest.fixture
-def curves(evaluate_moments):
-    return evaluate_moments(frames=8).metrics.curves()
+def sums(evaluate_moments):
+    return evaluate_moments(frames=8).metrics.total()
 
 
-def test_the_figures_show_the_curves_they_were_given(curves):
-    named = figures(curves)
-    assert sorted(named) == [
-        "by_distance",
-        "reliability",
-        "sparsification_a1",
-        "sparsification_abs_rel",
-        "sparsification_rmse",
+def test_the_figures_show_the_curves_of_the_frames(sums):
+    named = [
+        distance_figure(sums, "laplace", has_size=True),
+        reliability_figure(sums, "laplace"),
+        sparsification_figure(sums, "rmse"),
     ]
-    assert all(axes.get_ylabel() for figure in named.values() for axes in figure.axes)
-    drawn = named["sparsification_rmse"].axes[0].get_lines()
+    assert all(axes.get_ylabel() for figure in named for axes in figure.axes)
+    drawn = named[-1].axes[0].get_lines()
     lines = {line.get_label().split(",")[0]: list(line.get_ydata()) for line in drawn}
-    assert lines["predicted sigma"] == list(curves["sparsification"]["rmse"]["predicted"])
+    assert lines["predicted sigma"] == list(removal_curves(sums, "rmse").predicted)
     assert len(lines) == 4, "sigma, its baseline, the oracle, and random removal"
 
 

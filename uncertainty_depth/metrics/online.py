@@ -17,18 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from uncertainty_depth.array_types import Floats
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.metrics import checks, registry
-from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS
 from uncertainty_depth.metrics.frame import ScoredPixels, frame_block
-from uncertainty_depth.metrics.registry import BY_NAME, METRICS, covered_shares
-from uncertainty_depth.metrics.sparsification import POGGI
 from uncertainty_depth.metrics.state import (
     BLOCK,
-    CANDIDATES,
-    DISTANCE,
-    PLOTTED_FRACTIONS,
     SIZES,
     Block,
     Blocks,
@@ -190,45 +183,6 @@ class OnlineMetrics:
         """Return the nested mapping of `summary.json` over all frames; NaN without pixels."""
         return registry.nested(registry.flat_values(self.total()))
 
-    def curves(self) -> dict[str, Any]:
-        """Return the curves of the plots, for the predicted sigma and each trivial baseline.
-
-        Returns:
-            "pixels", "variant", and by name of the plot
-
-            - "sparsification": statistic -> {"fractions", "oracle", "random", candidate -> curve,
-              "ause": candidate -> area}, means over the images;
-            - "reliability" and "reliability_laplace": {"levels", candidate -> fraction covered};
-            - "by_distance": {"edges", metric -> values}, see the registry.
-
-            Only "pixels" and "variant" when no pixel was seen.
-        """
-        sums = self.total()
-        pixels = int(sums["pixels"][0])
-        if not pixels:
-            return {"pixels": 0, "variant": POGGI.title}
-        of = {name: sums.of(name) for name in CANDIDATES}
-        reliability = {
-            law: {
-                "levels": CONFIDENCE_LEVELS,
-                **{name: covered_shares(law, own)[0] for name, own in of.items()},
-            }
-            for law in ("gaussian", "laplace")
-        }
-        by_distance = {
-            metric.name.removeprefix("by_distance."): metric.values(sums)[0]
-            for metric in METRICS
-            if metric.name.startswith("by_distance.")
-        }
-        return {
-            "pixels": pixels,
-            "variant": POGGI.title,
-            "sparsification": {name: _sparsification_curves(of, name) for name in POGGI.errors},
-            "reliability": reliability["gaussian"],
-            "reliability_laplace": reliability["laplace"],
-            "by_distance": {"edges": DISTANCE.edges, **by_distance},
-        }
-
     def header(self) -> dict[str, Any]:
         """Return what is saved beside the arrays."""
         options = to_mapping(self.config)  # of a node: more than the evaluation's own
@@ -270,22 +224,3 @@ class OnlineMetrics:
         last = header["last_log_scale"]
         metrics._last_log_scale = math.nan if last is None else float(last)
         return metrics
-
-
-def _sparsification_curves(of: dict[str, Sums], statistic: str) -> dict[str, Any]:
-    sums = of["predicted"]
-    row = POGGI.errors.index(statistic)
-    frames = sums["frames"][0]
-    oracle: Floats = sums["oracle"][0, row] / frames
-    predicted, by_depth = sums["removal"][0, :, row] / frames
-    random = np.full_like(oracle, oracle[0])
-    ause = BY_NAME[f"uncertainty.ause.{statistic}"]
-    return {
-        "fractions": POGGI.fractions[PLOTTED_FRACTIONS],
-        "oracle": oracle,
-        "random": random,
-        "predicted": predicted,
-        "constant": random,
-        "proportional_to_depth": by_depth,
-        "ause": {name: float(ause.values(own)[0]) for name, own in of.items()},
-    }

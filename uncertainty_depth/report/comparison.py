@@ -25,9 +25,9 @@ from uncertainty_depth import atomic, strict
 from uncertainty_depth.array_types import Floats
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.figure_bytes import encoded
-from uncertainty_depth.metrics.calibration import of_law
+from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS
 from uncertainty_depth.metrics.online import OnlineMetrics
-from uncertainty_depth.metrics.registry import BY_VALUE, METRICS
+from uncertainty_depth.metrics.registry import BY_VALUE, METRICS, covered_shares
 from uncertainty_depth.metrics.state import Block
 from uncertainty_depth.report.bootstrap import REPLICATES, Interval, Resampled, dependence_of
 from uncertainty_depth.report.evaluation import Evaluation
@@ -41,7 +41,14 @@ from uncertainty_depth.report.page import (
     render_template,
     title,
 )
-from uncertainty_depth.report.plots import ERROR_LABELS, LOG_STEPS, PLOT_DPI, distances, one_plot
+from uncertainty_depth.report.plots import (
+    ERROR_LABELS,
+    LOG_STEPS,
+    PLOT_DPI,
+    by_distance,
+    one_plot,
+    removal_curves,
+)
 from uncertainty_depth.report.saved_state import SavedReport, check_same_config
 
 FrameKey = tuple[int, int]
@@ -355,27 +362,30 @@ def figures(comparison: Comparison) -> dict[str, Figure]:
     Each is a figure of its own: a page puts as many side by side as fit, on a telephone one.
     """
     names = comparison.names
-    curves = [report.evaluation.metrics.curves() for report in comparison.reports]
+    totals = [report.evaluation.metrics.total() for report in comparison.reports]
     plots: dict[str, Figure] = {}
     for statistic, label in ERROR_LABELS.items():
-        each = [curve["sparsification"][statistic] for curve in curves]
-        lines = [(100 * values["fractions"], values["predicted"]) for values in each]
+        each = [removal_curves(sums, statistic) for sums in totals]
+        lines = [(curve.percent, curve.predicted) for curve in each]
         figure = _overlaid("Sparsification (dim: oracle), mean over images", names, lines)
         (axes,) = figure.axes
-        for line, values in zip(axes.get_lines(), each, strict=True):
+        for line, curve in zip(axes.get_lines(), each, strict=True):
             dim: dict[str, Any] = {
                 "color": line.get_color(),
                 "alpha": ORACLE_ALPHA,
                 "linewidth": 0.9,
             }
-            axes.plot(line.get_xdata(), values["oracle"], **dim)
+            axes.plot(curve.percent, curve.oracle, **dim)
         axes.set(xlabel="most uncertain pixels removed (%)", ylabel=label)
         axes.set(xlim=(0, 100), ylim=(0, None))
         plots[f"sparsification_{statistic}"] = figure
     if not any(report.evaluation.without_size for report in comparison.reports):
         laws = [law_of(report.summary["model"]) for report in comparison.reports]
-        each = [curve[of_law("reliability", law)] for curve, law in zip(curves, laws, strict=True)]
-        lines = [(100 * values["levels"], 100 * values["predicted"]) for values in each]
+        percent = 100 * CONFIDENCE_LEVELS
+        lines = [
+            (percent, 100 * covered_shares(law, sums)[0])
+            for sums, law in zip(totals, laws, strict=True)
+        ]
         titles = [f"{name}, {law.title()}" for name, law in zip(names, laws, strict=True)]
         figure = _overlaid("Reliability (grey: calibrated)", titles, lines)
         figure.axes[0].plot([0, 100], [0, 100], color="#666666", linewidth=0.8)
@@ -386,10 +396,7 @@ def figures(comparison: Comparison) -> dict[str, Figure]:
         plots["reliability"] = figure
     n_merci = "n-MeRCI (0 best, 1 no information)"
     for key, quantity, label in (("mae", "MAE", "MAE (m)"), ("n_merci", "n-MeRCI", n_merci)):
-        lines = []
-        for by_distance in (curve["by_distance"] for curve in curves):
-            middle, enough = distances(by_distance)
-            lines.append((middle, np.where(enough, by_distance[key], np.nan)))
+        lines = [by_distance(sums, key) for sums in totals]
         figure = _overlaid(f"{quantity} by true distance", names, lines)
         figure.axes[0].set(xlabel="true depth (m)", ylabel=label, xscale="log", ylim=(0, None))
         number_axis(figure.axes[0].xaxis, LOG_STEPS)

@@ -7,7 +7,7 @@ Okabe and Ito's colours are used, which colour-blind readers can distinguish; da
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -15,11 +15,19 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
+from uncertainty_depth.array_types import Floats
 from uncertainty_depth.figure_bytes import encoded, encoded_pixels
-from uncertainty_depth.metrics.calibration import of_law
+from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS, of_law
 from uncertainty_depth.metrics.online import OnlineMetrics
-from uncertainty_depth.metrics.registry import BY_NAME, COVERAGE_LEVELS
-from uncertainty_depth.metrics.state import BLOCK_GRID, Sums
+from uncertainty_depth.metrics.registry import BY_NAME, COVERAGE_LEVELS, covered_shares
+from uncertainty_depth.metrics.sparsification import POGGI
+from uncertainty_depth.metrics.state import (
+    BLOCK_GRID,
+    CANDIDATES,
+    DISTANCE,
+    PLOTTED_FRACTIONS,
+    Sums,
+)
 from uncertainty_depth.report.examples import Example
 from uncertainty_depth.report.frame_plots import frame_plot, lidar_overlay, number_axis
 from uncertainty_depth.report.images import MISSING_COLOR, SIGMA_COLORS
@@ -57,8 +65,6 @@ SIZE = (5.2, 3.6)
 LOG_STEPS = (1, 1.5, 2, 3, 5, 7)
 PLOT_DPI = 110
 FRAME_DPI = 160
-SIZED_PLOTS = ("reliability", "timeline", "positions")
-"""Plots that compare the size of sigma with the errors."""
 ERROR_COLOR = "#D55E00"
 SIGMA_COLOR = LINES["predicted"]["color"]
 MIN_PIXELS_BY_POSITION = 20
@@ -76,12 +82,16 @@ def draw(evaluation: Evaluation, law: str) -> Images:
     if not evaluation.evaluated:
         return Images({})
     has_size = not evaluation.without_size
-    named = figures(evaluation.metrics.curves(), law, has_size)
-    named["timeline"] = timeline_plot(evaluation.metrics, law)
     total = evaluation.metrics.total()
-    named["positions"] = positions_plot(total, law)
-    if not has_size:
-        named = {name: plot for name, plot in named.items() if name not in SIZED_PLOTS}
+    named = {
+        f"sparsification_{statistic}": sparsification_figure(total, statistic)
+        for statistic in ERROR_LABELS
+    }
+    named["by_distance"] = distance_figure(total, law, has_size)
+    if has_size:
+        named["reliability"] = reliability_figure(total, law)
+        named["timeline"] = timeline_plot(evaluation.metrics, law)
+        named["positions"] = positions_plot(total, law)
     if total["scales"][0] > 1:
         named["scale"] = scale_plot(evaluation.metrics)
     images = {name: encoded(figure, PLOT_DPI) for name, figure in named.items()}
@@ -104,49 +114,53 @@ def _frames(examples: Sequence[Example], has_size: bool) -> list[FrameImage]:
     return frames
 
 
-def figures(
-    curves: dict[str, Any], law: str = "gaussian", has_size: bool = True
-) -> dict[str, Figure]:
-    """Return the plots of `OnlineMetrics.curves` by file name; empty without a pixel.
+class Removal(NamedTuple):
+    """Curves of the error left when pixels are removed, means over the images, (K,) each.
 
-    Args:
-        curves: from `OnlineMetrics.curves`.
-        law: distribution of the error, "gaussian" or "laplace", for the intervals of sigma.
-        has_size: whether sigma is in metres; else it ranks the pixels, and has no coverage.
+    Attributes:
+        percent: of the pixels that are removed.
+        predicted, proportional_to_depth: the most uncertain ones by these sigmas.
+        oracle: those with the largest errors.
+        random: any, which changes nothing; a constant sigma's.
     """
-    if not curves["pixels"]:
-        return {}
-    return {
-        **{
-            f"sparsification_{statistic}": sparsification_figure(curves, statistic)
-            for statistic in curves["sparsification"]
-        },
-        "reliability": reliability_figure(curves, law),
-        "by_distance": distance_figure(curves, law, has_size),
-    }
+
+    percent: Floats
+    predicted: Floats
+    proportional_to_depth: Floats
+    oracle: Floats
+    random: Floats
 
 
-def sparsification_figure(curves: dict[str, Any], statistic: str = "rmse") -> Figure:
+def removal_curves(sums: Sums, statistic: str) -> Removal:
+    """Return the curves of "abs_rel", "rmse" or "a1"."""
+    row = POGGI.errors.index(statistic)
+    frames = sums["frames"][0]
+    oracle: Floats = sums["oracle"][0, row] / frames
+    predicted, by_depth = sums["removal"][0, :, row] / frames
+    percent = 100 * POGGI.fractions[PLOTTED_FRACTIONS]
+    return Removal(percent, predicted, by_depth, oracle, np.full_like(oracle, oracle[0]))
+
+
+def sparsification_figure(sums: Sums, statistic: str) -> Figure:
     """Return the plot of the error of the remaining pixels against the fraction removed.
 
     The area between the predicted sigma and the oracle is the AUSE.
 
     Args:
-        curves: from `OnlineMetrics.curves`.
+        sums: over the frames, at least one.
         statistic: "abs_rel", "rmse" or "a1".
     """
-    figure, axes = one_plot(f"Sparsification, {curves['variant']}, mean over the images")
-    if not curves["pixels"]:
-        return figure
-    curve = curves["sparsification"][statistic]
-    removed = 100 * curve["fractions"]
+    figure, axes = one_plot(f"Sparsification, {POGGI.title}, mean over the images")
+    curve = removal_curves(sums, statistic)
     color = LINES["predicted"]["color"]
     area = {"color": color, "alpha": 0.12, "linewidth": 0}
-    axes.fill_between(removed, curve["oracle"], curve["predicted"], **area)
+    axes.fill_between(curve.percent, curve.oracle, curve.predicted, **area)
+    ause = BY_NAME[f"uncertainty.ause.{statistic}"]
     for name in ("random", "proportional_to_depth", "predicted", "oracle"):
-        ause = f", AUSE {curve['ause'][name]:.3g}" if name in curve["ause"] else ""
-        label = LINES[name]["label"] + ause
-        axes.plot(removed, curve[name], **{**LINES[name], "label": label})
+        label = LINES[name]["label"]
+        if name in CANDIDATES:
+            label += f", AUSE {ause.values(sums.of(name))[0]:.3g}"
+        axes.plot(curve.percent, getattr(curve, name), **{**LINES[name], "label": label})
     axes.set(
         xlabel="most uncertain pixels removed (%)",
         ylabel=ERROR_LABELS[statistic],
@@ -157,8 +171,8 @@ def sparsification_figure(curves: dict[str, Any], statistic: str = "rmse") -> Fi
     return figure
 
 
-def small_sparsification_figure(curves: dict[str, Any], statistic: str = "rmse") -> Figure:
-    """Return the plot of the error against the fraction removed, for a dock of 200 pixels.
+def small_sparsification_figure(sums: Sums) -> Figure:
+    """Return the plot of the rmse against the fraction removed, for a dock of 200 pixels.
 
     Three thick lines and the two numbers that count: sigma's own, and its area above the oracle.
     """
@@ -166,19 +180,18 @@ def small_sparsification_figure(curves: dict[str, Any], statistic: str = "rmse")
     axes = figure.subplots()
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(labelsize=12)
-    if not curves["pixels"]:
-        return figure
-    curve = curves["sparsification"][statistic]
-    removed = 100 * curve["fractions"]
+    curve = removal_curves(sums, "rmse")
     for name in ("random", "oracle", "predicted"):
-        axes.plot(removed, curve[name], color=LINES[name]["color"], linewidth=3)
-    axes.set_title(f"{statistic} (m), AUSE {curve['ause']['predicted']:.3g}", fontsize=14)
+        color = LINES[name]["color"]
+        axes.plot(curve.percent, getattr(curve, name), color=color, linewidth=3)
+    ause = BY_NAME["uncertainty.ause.rmse"].values(sums)[0]
+    axes.set_title(f"rmse (m), AUSE {ause:.3g}", fontsize=14)
     axes.set(xlim=(0, 100), ylim=(0, None), xticks=(0, 50, 100), xticklabels=("0", "50", "100%"))
     axes.locator_params("y", nbins=3)
     return figure
 
 
-def reliability_figure(curves: dict[str, Any], law: str = "gaussian") -> Figure:
+def reliability_figure(sums: Sums, law: str) -> Figure:
     """Return the plot of coverage against the confidence level.
 
     Above the diagonal sigma is too large, below it too small; 68 and 95 % are marked.
@@ -186,24 +199,22 @@ def reliability_figure(curves: dict[str, Any], law: str = "gaussian") -> Figure:
     figure, axes = one_plot("")
     title = f"Reliability of {law.title()} intervals (Gustafsson et al. 2020)"
     axes.set_title(title, fontsize=10, pad=28)  # above the two coverages
-    curve = curves[of_law("reliability", law)]
-    levels = 100 * curve["levels"]
+    levels = 100 * CONFIDENCE_LEVELS
+    curve = {name: 100 * covered_shares(law, sums.of(name))[0] for name in CANDIDATES}
     color = LINES["predicted"]["color"]
     place: dict[str, Any] = {"transform": axes.get_xaxis_transform(), "ha": "center"}
     for percent in COVERAGE_LEVELS:
-        covered = 100 * float(np.interp(percent / 100, curve["levels"], curve["predicted"]))
+        covered = float(np.interp(percent, levels, curve["predicted"]))
         axes.axvline(percent, color="#BBBBBB", linewidth=0.8, zorder=0)
         axes.plot(percent, covered, "o", color=color, zorder=5)
         text = f"{covered:.1f}%\nin {percent}%"
         axes.text(percent, 1.01, text, color=color, fontsize=8, va="bottom", **place)
     axes.plot([0, 100], [0, 100], color="#666666", linewidth=0.8, label="calibrated")
-    axes.fill_between(
-        levels, levels, 100 * curve["predicted"], color=color, alpha=0.12, linewidth=0
-    )
+    axes.fill_between(levels, levels, curve["predicted"], color=color, alpha=0.12, linewidth=0)
     for name in ("predicted", "proportional_to_depth", "constant"):
         fitted = "" if name == "predicted" else ", scale fitted"
         line = {**LINES[name], "label": LINES[name]["label"] + fitted}
-        axes.plot(levels, 100 * curve[name], **line)
+        axes.plot(levels, curve[name], **line)
     axes.set(
         xlabel="confidence level p (%)",
         ylabel="errors inside the interval (%)",
@@ -214,15 +225,12 @@ def reliability_figure(curves: dict[str, Any], law: str = "gaussian") -> Figure:
     return figure
 
 
-def distance_figure(
-    curves: dict[str, Any], law: str = "gaussian", has_size: bool = True
-) -> Figure:
+def distance_figure(sums: Sums, law: str, has_size: bool) -> Figure:
     """Return the plot of error, sigma, bias, coverage and n-MeRCI against the true distance."""
     figure = Figure(figsize=(SIZE[0], SIZE[1] * 1.5), layout="constrained")
     heights = (2, 1, 1) if has_size else (2, 1)
     panels = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
-    curve = curves["by_distance"]
-    middle, enough = distances(curve)
+    middle, _ = by_distance(sums, "pixels")
     style(panels[0], f"By distance, of {MIN_PIXELS} pixels or more")
     lines = {
         "mae": {"color": "#D55E00", "label": "mean error"},
@@ -232,21 +240,23 @@ def distance_figure(
     if not has_size:
         del lines["sigma"]
     for name, line in lines.items():
-        panels[0].plot(middle, np.where(enough, curve[name], np.nan), **line, marker=".")
+        panels[0].plot(*by_distance(sums, name), **line, marker=".")
     panels[0].axhline(0, color="#666666", linewidth=0.8)
     panels[0].set(ylabel="metres")
     panels[0].legend(frameon=False, fontsize=8)
-    coverage = curve[of_law("coverage_95", law)]
     color = LINES["predicted"]["color"]
     if has_size:
-        panels[1].plot(middle, np.where(enough, 100 * coverage, np.nan), color=color, marker=".")
+        _, coverage = by_distance(sums, of_law("coverage_95", law))
+        panels[1].plot(middle, 100 * coverage, color=color, marker=".")
         panels[1].axhline(95, color="#666666", linewidth=0.8, linestyle=(0, (4, 3)))
         panels[1].set(ylabel=f"coverage of 95%\n({law.title()})", ylim=(None, 102))
     last = panels[-1]
-    last.plot(middle, np.where(enough, curve["n_merci"], np.nan), color=color, marker=".")
+    last.plot(*by_distance(sums, "n_merci"), color=color, marker=".")
     last.axhline(1, **{**LINES["constant"], "label": None})
     last.set(ylabel="n-MeRCI", ylim=(0, None), xlabel="true depth (m)")
-    if enough.any():  # an axis without data has no logarithmic scale
+    if np.isfinite(
+        by_distance(sums, "mae")[1]
+    ).any():  # an axis without data has no logarithmic scale
         last.set_xscale("log")
         number_axis(last.xaxis, LOG_STEPS)
     for axes in panels[1:]:
@@ -254,11 +264,16 @@ def distance_figure(
     return figure
 
 
-def distances(curve: dict[str, Any]) -> tuple[NDArray, NDArray[np.bool_]]:
-    """Return the middle of each interval of distance, metres, and whether it has enough pixels."""
-    edges = curve["edges"]
+def by_distance(sums: Sums, name: str) -> tuple[Floats, Floats]:
+    """Return the middle of each interval of distance, metres, and a metric of its pixels.
+
+    NaN for fewer than `MIN_PIXELS` of them.
+    """
+    edges = DISTANCE.edges
     limits = np.concatenate((edges[1:2] / 1.5, edges[1:-1], edges[-2:-1] * 1.5))
-    return np.sqrt(limits[:-1] * limits[1:]), curve["pixels"] >= MIN_PIXELS
+    values = BY_NAME[f"by_distance.{name}"].values(sums)[0]
+    enough = sums["distance.pixels"][0] >= MIN_PIXELS
+    return np.sqrt(limits[:-1] * limits[1:]), np.where(enough, values, np.nan)
 
 
 def scale_plot(metrics: OnlineMetrics) -> Figure:

@@ -102,7 +102,7 @@ class EvaluatorOutputs:
         """Publish the metrics of all frames, and the sparsification plot to its subscribers."""
         self._publish_metrics(ALL_FRAMES, evaluation.values())
         if self._sparsification.get_subscription_count():
-            image = figure_pixels(small_sparsification_figure(evaluation.metrics.curves()))
+            image = figure_pixels(small_sparsification_figure(evaluation.metrics.total()))
             self._sparsification.publish(image_message(image, self._last_header))
 
     def _publish_metrics(self, group: str, metrics: Mapping[str, float]) -> None:
