@@ -32,8 +32,9 @@ class NetworkOutput(NamedTuple):
     scale_m: Tensor | None
 
     def mirrored(self) -> NetworkOutput:
-        """Return the maps mirrored left to right: those of a mirror image, at the image's pixels."""
-        return NetworkOutput(*(None if maps is None else maps.flip(-1) for maps in self))
+        """Return the maps mirrored left to right: a mirror image's, at the image's pixels."""
+        scale_m = None if self.scale_m is None else self.scale_m.flip(-1)
+        return NetworkOutput(self.depth_m.flip(-1), scale_m)
 
 
 class DepthNetwork(nn.Module, ABC):
