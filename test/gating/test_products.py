@@ -46,14 +46,6 @@ def depth_and_pixels(points, camera):
     return in_camera[:, 2], camera.pixels(in_camera)
 
 
-def test_confident_depth_is_depth_where_trusted_and_nan_elsewhere(maps):
-    made = products(maps)
-    expected = made.is_confident
-    assert 0 < expected.sum() < expected.size
-    assert_array_equal(made.confident_depth_m[expected], maps[0][expected])
-    assert np.isnan(made.confident_depth_m[~expected]).all()
-
-
 @pytest.mark.parametrize("pose", [np.eye(4), TURNED])
 @pytest.mark.parametrize("stride", [1, 2, 3])
 def test_points_lie_on_the_rays_of_their_pixels(maps, stride, pose):
@@ -69,34 +61,29 @@ def test_points_lie_on_the_rays_of_their_pixels(maps, stride, pose):
 
 
 @pytest.mark.parametrize("stride", [1, 2])
-def test_the_gated_cloud_is_the_trusted_part_of_the_cloud(maps, stride):
+def test_gated_depth_and_cloud_are_the_trusted_part(maps, stride):
     made = products(maps, GatingConfig(point_stride=stride))
+    assert 0 < made.is_confident.sum() < made.is_confident.size
+    shown = np.where(made.is_confident, maps[0], np.nan)
+    assert_array_equal(made.confident_depth_m, shown)
     trusted = made.is_confident[::stride, ::stride] & np.isfinite(maps[0][::stride, ::stride])
     assert_array_equal(made.confident_points, made.points[trusted])
     assert np.isfinite(xyz(made.confident_points)).all()
 
 
-def test_clearing_points_lie_k_sigmas_before_the_depth_of_every_ray(maps):
+@pytest.mark.parametrize("sigmas", [0.0, 1.0, 4.0])
+def test_clearing_points_lie_k_sigmas_before_the_depth_of_every_ray(maps, sigmas):
+    """So free space is never cleared beyond the gated cloud."""
     camera = Camera(WIDTH, HEIGHT, K)
-    config = GatingConfig(clearing_sigmas=4.0)
-    bound = maps[0] - np.float32(4) * maps[1]
+    bound = maps[0] - np.float32(sigmas) * maps[1]
     is_known = (bound > 0) & np.isfinite(bound)
-    assert (bound <= 0).any()
-    points = products(maps, config, camera).clearing_points
-    assert (points["clearing_sigmas"] == 4.0).all()
+    assert (bound <= 0).any() == (sigmas == 4)
+    points = products(maps, GatingConfig(clearing_sigmas=sigmas), camera).clearing_points
+    assert (points["clearing_sigmas"] == sigmas).all()
     depth, pixels = depth_and_pixels(points, camera)
     assert_allclose(depth, bound[is_known], rtol=1e-5)
     rows, columns = np.nonzero(is_known)
     assert_allclose(pixels, np.stack([columns, rows], axis=1), atol=1e-4)
-
-
-def test_free_space_is_never_cleared_beyond_the_gated_cloud(maps):
-    """On each ray the cleared end lies at or before the depth, whatever sigma is."""
-    made = products(maps, GatingConfig(clearing_sigmas=0.0))
-    known = np.isfinite(maps[0])
-    assert_array_equal(made.clearing_points["z"], maps[0][known])
-    far = products(maps, GatingConfig(clearing_sigmas=1.0)).clearing_points["z"]
-    assert (far < maps[0][known]).all()
 
 
 def test_elevation_mapping_gets_the_variance_of_sigma(maps):
@@ -172,12 +159,7 @@ def test_a_pixel_is_trusted_up_to_both_limits(max_sigma, max_relative_sigma, exp
 
 def test_depth_beyond_range_is_judged_by_its_sigma_alone():
     depth, sigma = maps_of([(math.inf, 0.1), (math.inf, 9), (-1, 0.1), (math.nan, 0.1)])
-    assert confident_pixels(depth, sigma, GatingConfig())[0].tolist() == [
-        True,
-        False,
-        False,
-        False,
-    ]
+    assert confident_pixels(depth, sigma, GatingConfig())[0].tolist() == [True] + 3 * [False]
     without = GatingConfig(max_sigma=0.0, max_relative_sigma=0.0)
     assert not confident_pixels(depth, sigma, without)[0, 3]
 

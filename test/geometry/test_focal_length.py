@@ -57,24 +57,19 @@ OLD = {"focal_length_per_width": [0.6, 0.6], "aspect": [4 / 3, 4 / 3]}
 
 
 def lens_of(relative: float) -> Camera:
-    focal_length = relative * np.sqrt(320 * 240)
-    return Camera(320, 240, np.array([[focal_length, 0, 160], [0, focal_length, 120], [0, 0, 1]]))
+    return camera(relative * np.sqrt(320 * 240))
 
 
-def test_a_canonical_model_is_rescaled_unless_told_not_to() -> None:
-    lens = TrainingLens(0.8, TRAINED)
-    assert lens.factor(lens_of(0.4), "canonical") == pytest.approx(0.5)
-    assert lens.factor(lens_of(0.4), "always") == pytest.approx(0.5)
-    assert lens.factor(lens_of(0.4), "never") == 1
-    assert lens.factor(None, "canonical") == 1
-
-
-def test_another_model_is_rescaled_only_where_asked_by_the_training_camera() -> None:
-    lens = TrainingLens(0.0, OLD)
+def test_depth_is_rescaled_if_the_model_is_canonical_or_the_option_asks_for_it() -> None:
     trained = 0.6 * np.sqrt(4 / 3)
-    assert lens.factor(lens_of(2 * trained), "canonical") == 1
-    assert lens.factor(lens_of(2 * trained), "always") == pytest.approx(2)
-    assert TrainingLens(0.0, None).factor(lens_of(0.9), "always") == 1
+    for lens, focal_length, factors in (
+        (TrainingLens(0.8, TRAINED), 0.4, {"canonical": 0.5, "always": 0.5, "never": 1}),
+        (TrainingLens(0.0, OLD), 2 * trained, {"canonical": 1, "always": 2}),
+        (TrainingLens(0.0, None), 0.9, {"always": 1}),
+    ):
+        for rescale, factor in factors.items():
+            assert lens.factor(lens_of(focal_length), rescale) == pytest.approx(factor)
+            assert lens.factor(None, rescale) == 1
 
 
 def test_a_lens_far_from_the_trainings_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -96,8 +91,5 @@ def test_a_damaged_record_is_no_training_camera(value: Any) -> None:
     for record in (value, {"relative_focal_length": value}, {**OLD, "aspect": value}):
         factor = TrainingLens(0.0, record).factor(lens_of(0.4), "always")
         assert np.isfinite(factor)
-
-
-def test_a_damaged_record_leaves_the_older_one() -> None:
-    lens = TrainingLens(0.0, {**OLD, "relative_focal_length": "wide"})
-    assert lens.limits == TrainingLens(0.0, OLD).limits
+    older = TrainingLens(0.0, {**OLD, "relative_focal_length": "wide"}).limits
+    assert older == TrainingLens(0.0, OLD).limits

@@ -20,6 +20,9 @@ from uncertainty_depth.geometry.camera import (
     remove_occluded,
 )
 from uncertainty_depth.geometry.transforms import (
+    BODY_TO_OPTICAL,
+    BODY_TO_OPTICAL_OPTION,
+    looks_like_body_frame,
     parameters_from,
     transform_from,
     transforms_from_option,
@@ -71,18 +74,8 @@ def test_projection_equals_the_naive_loop(seed, count, dtype):
 
 
 def test_points_that_are_not_finite_or_behind_are_ignored():
-    points = np.array(
-        [
-            [0, 0, 2],
-            [0, 0, np.nan],
-            [np.nan, 0, 2],
-            [np.inf, 0, 2],
-            [0, 0, -2],
-            [0, 0, 0],
-            [0, 0, np.inf],
-        ],
-        np.float32,
-    )
+    ignored = [[0, 0, np.nan], [np.nan, 0, 2], [np.inf, 0, 2], [0, 0, -2], [0, 0, 0]]
+    points = np.array([[0, 0, 2], *ignored, [0, 0, np.inf]], np.float32)
     depth = project(points, np.eye(4), CAMERA)
     assert_array_equal(depth[np.isfinite(depth)], [2])
 
@@ -138,6 +131,14 @@ def test_a_quarter_turn_about_z_takes_x_to_y():
     assert_allclose(turn @ [1, 0, 0, 1], [1, 3, 3, 1], atol=1e-12)
 
 
+def test_the_option_that_errors_name_turns_from_body_to_optical_frame_as_a_cloud_tells():
+    turn = transform_from(*map(float, BODY_TO_OPTICAL_OPTION.split()))
+    assert_allclose(turn, BODY_TO_OPTICAL, atol=1e-12)
+    body = np.random.default_rng(0).uniform([-20, -20, -1.5], [20, 20, 1.0], (5000, 3))
+    assert looks_like_body_frame(body)
+    assert not looks_like_body_frame(body @ BODY_TO_OPTICAL[:3, :3].T)
+
+
 @pytest.mark.parametrize(
     "values", [(0, 0, 0, 0, 0, 0, 0), (np.nan, 0, 0, 0, 0, 0, 1), (0, 0, 0, np.inf, 0, 0, 1)]
 )
@@ -171,9 +172,8 @@ def test_a_scaled_camera_sees_points_where_opencv_resizes_their_pixels_to():
     rows, columns = np.mgrid[:24, :32]
     spot = np.exp(-((columns - u) ** 2 + (rows - v) ** 2) / 8)
     for size in [(16, 12), (96, 48), (64, 24)]:
-        resized = cv2.resize(spot, size, interpolation=cv2.INTER_AREA)
-        if size[0] > 32:
-            resized = cv2.resize(spot, size, interpolation=cv2.INTER_LINEAR)
+        interpolation = cv2.INTER_LINEAR if size[0] > 32 else cv2.INTER_AREA
+        resized = cv2.resize(spot, size, interpolation=interpolation)
         rows, columns = np.mgrid[: size[1], : size[0]]
         centre = [np.average(columns, weights=resized), np.average(rows, weights=resized)]
         assert_allclose(CAMERA.scaled(*size).pixels(point)[0], centre, atol=0.02)

@@ -59,14 +59,10 @@ def generate_test_description():
 class TestStart(unittest.TestCase):
     """While the nodes run."""
 
-    def test_the_depth_node_loads_the_shipped_model(self, proc_output):
-        proc_output.assertWaitFor("mc_dropout on", timeout=STARTS_WITHIN_S)
-
-    def test_the_evaluator_says_what_it_waits_for(self, proc_output):
-        proc_output.assertWaitFor("nothing on /lidar/points", timeout=STARTS_WITHIN_S)
-
-    def test_the_sigma_node_says_what_it_reads(self, proc_output):
-        proc_output.assertWaitFor("sigma from variance", timeout=STARTS_WITHIN_S)
+    def test_each_node_says_what_it_does_or_waits_for(self, proc_output):
+        """The depth node loads the shipped model, the evaluator waits, the sigma node reads."""
+        for text in ("mc_dropout on", "nothing on /lidar/points", "sigma from variance"):
+            proc_output.assertWaitFor(text, timeout=STARTS_WITHIN_S)
 
 
 @launch_testing.post_shutdown_test()

@@ -384,6 +384,15 @@ def make():
     )
 
 
+class ManualClock:
+    """A clock that the test moves, seconds."""
+
+    now = 10.0
+
+    def __call__(self):
+        return self.now
+
+
 class FakeNode:
     """What a part of a node asks rclpy for: nothing is in a graph.
 
@@ -399,13 +408,12 @@ class FakeNode:
         self.sent = {}
         self.heard = set()
         self.parameters = parameters
-        self.published = 1
 
     def resolve_topic_name(self, topic):
         return f"/{topic.lstrip('/')}"
 
     def count_publishers(self, topic):
-        return self.published
+        return 1
 
     def get_logger(self):
         log = lambda text, **_: self.logs.append(text)  # noqa: E731

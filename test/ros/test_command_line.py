@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from test.ros.conftest import NODE_COMMAND
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.config.nodes import DepthNodeConfig, EvaluatorNodeConfig, SigmaNodeConfig
 from uncertainty_depth.errors import ConfigError
@@ -29,7 +30,6 @@ from uncertainty_depth.ros.command_line import (
 )
 from uncertainty_depth.ros.requirements import RosMissingError, require_ros
 
-COMMAND = "import sys; from uncertainty_depth.ros.main import {0}; sys.exit({0}())"
 CONFIGS = {
     "depth_node": DepthNodeConfig,
     "evaluator_node": EvaluatorNodeConfig,
@@ -41,7 +41,7 @@ GUIDE = Path(__file__).parents[2] / "docs" / "robot.md"
 
 
 def call(node, *arguments, **environment):
-    command = [sys.executable, "-c", COMMAND.format(node), *arguments]
+    command = [sys.executable, "-c", NODE_COMMAND.format(node), *arguments]
     return subprocess.run(
         command, capture_output=True, text=True, check=False, env=os.environ | environment
     )
@@ -89,14 +89,8 @@ def test_help_shows_how_it_is_called_and_what_every_node_takes(node, help_of):
         rf"example: {node} --ros-args -p (model|output|sigma_map):=\S+ .*-r \S+:=/", text
     )
     assert "use_sim_time:=" in text
-    assert "qos_overrides." in text
-
-
-def test_help_names_the_policies_that_can_be_overridden(help_of):
-    pytest.importorskip("rclpy", reason="ROS 2 is not installed")
-    from uncertainty_depth.ros.qos import POLICIES
-
-    assert all(all(policy in help_of(node) for policy in POLICIES) for node in CONFIGS)
+    policies = ("history", "depth", "reliability", "durability")
+    assert all(policy in text.partition("qos_overrides.")[2] for policy in policies)
 
 
 def documented(node):
@@ -143,74 +137,44 @@ def test_what_ros_would_ignore_is_one_sentence_and_exit_code_1():
     assert "--ros-args -p model:=X" in line
 
 
-@pytest.mark.parametrize(
-    ("node", "argument", "expected"),
-    [
-        (DEPTH_NODE, "--sampels=16", "--ros-args -p samples:=X"),
-        (
-            DEPTH_NODE,
-            "samples:=16",
-            "--ros-args -p samples:=X",
-        ),  # ROS would take it as a remapping of a topic `samples`
-        (DEPTH_NODE, "use_sim_time:=true", "--ros-args -p use_sim_time:=X"),
-        (DEPTH_NODE, "/path/of/something", DEPTH_NODE.example),
-        (DEPTH_NODE, "-p", DEPTH_NODE.example),
-        (DEPTH_NODE, "--image:=/camera", DEPTH_NODE.example),  # neither an option nor a remapping
-        (DEPTH_NODE, "image:=/my camera", DEPTH_NODE.example),
-        (
-            DEPTH_NODE,
-            "__params:=x.yaml",
-            DEPTH_NODE.example,
-        ),  # as it once was: ROS no longer takes it
-        (EVALUATOR_NODE, "--verbose", EVALUATOR_NODE.example),
-        (EVALUATOR_NODE, "--use-ground-truth-image", "--ros-args -p use_ground_truth_image:=X"),
-    ],
-)
+SAMPLES = "--ros-args -p samples:=X"
+REFUSED = [
+    (DEPTH_NODE, "--sampels=16", SAMPLES),
+    (DEPTH_NODE, "samples:=16", SAMPLES),  # ROS would take it as a remapping of a topic `samples`
+    (DEPTH_NODE, "use_sim_time:=true", "--ros-args -p use_sim_time:=X"),
+    (DEPTH_NODE, "/path/of/something", DEPTH_NODE.example),
+    (DEPTH_NODE, "-p", DEPTH_NODE.example),
+    (DEPTH_NODE, "--image:=/camera", DEPTH_NODE.example),  # neither an option nor a remapping
+    (DEPTH_NODE, "image:=/my camera", DEPTH_NODE.example),
+    (DEPTH_NODE, "__params:=x.yaml", DEPTH_NODE.example),  # as it was: ROS no longer takes it
+    (EVALUATOR_NODE, "--verbose", EVALUATOR_NODE.example),
+    (EVALUATOR_NODE, "--use-ground-truth-image", "--ros-args -p use_ground_truth_image:=X"),
+]
+
+
+@pytest.mark.parametrize(("node", "argument", "expected"), REFUSED)
 def test_a_refusal_names_the_parameter_that_was_meant(node, argument, expected):
-    with pytest.raises(
-        ConfigError, match=re.escape(f"argument {argument!r} ") + ".*" + re.escape(expected)
-    ):
+    sentence = re.escape(f"argument {argument!r} ") + ".*" + re.escape(expected)
+    with pytest.raises(ConfigError, match=sentence):
         refuse_ignored(node, ["--ros-args", "-r", "a:=b", "--", "--", argument])
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        [],
-        ["", "--", "--ros-args"],
-        [
-            "--ros-args",
-            "--log-level",
-            "debug",
-            "--ros-args",
-            "-r",
-            "__node:=front",
-            "--params-file",
-            "x.yaml",
-            "-p",
-            "model:=m",
-        ],  # as launch_ros
-        ["--ros-args", "-p", "model:=m", "--", "--ros-args", "-r", "image:=/camera/image_raw"],
-    ],
+AS_LAUNCH_ROS = (
+    "--ros-args --log-level debug --ros-args -r __node:=front --params-file x.yaml -p model:=m"
 )
+TAKEN = ["", AS_LAUNCH_ROS, "--ros-args -p model:=m -- --ros-args -r image:=/camera/image_raw"]
+OLD_REMAPPINGS = ["image:=/camera/image_raw", "/image:=camera", "~/metrics:=~/scores"]
+OLD_REMAPPINGS += ["front:image:=/camera", "__ns:=/robot"]
+
+
+@pytest.mark.parametrize("arguments", [*TAKEN, *OLD_REMAPPINGS])
 def test_what_ros_takes_is_not_refused(arguments):
-    refuse_ignored(DEPTH_NODE, arguments)
-
-
-@pytest.mark.parametrize(
-    "argument",
-    [
-        "image:=/camera/image_raw",
-        "/image:=camera",
-        "~/metrics:=~/scores",
-        "front:image:=/camera",
-        "__ns:=/robot",
-    ],
-)
-def test_an_old_remapping_that_ros_takes_with_a_warning_is_not_refused(argument):
-    refuse_ignored(DEPTH_NODE, [argument])
+    """An old remapping is taken with a warning."""
+    refuse_ignored(DEPTH_NODE, arguments.split())
+    refuse_ignored(DEPTH_NODE, ["", "--", "--ros-args"])
     utilities = pytest.importorskip("rclpy.utilities", reason="ROS 2 is not installed")
-    assert utilities.remove_ros_args([argument]) == []
+    without_file = arguments.replace("--params-file x.yaml", "").split()
+    assert utilities.remove_ros_args(without_file) == []
 
 
 words = st.lists(st.sampled_from(["bag", "--model", "-x", "--", "a", "--help"]), max_size=3)
@@ -245,23 +209,19 @@ def without_rclpy(monkeypatch):
     signal.signal(signal.SIGTERM, handler)  # the node commands set their own
 
 
-def test_sentence_names_what_to_do(without_rclpy):
+def test_without_rclpy_a_sentence_names_what_to_do(without_rclpy):
     with pytest.raises(
         RosMissingError,
-        match=r"ROS 2 is not available .*source a ROS distribution.*"
-        r"pip install '\.\[ros\]'",
+        match=r"ROS 2 is not available .*source a ROS distribution.*pip install '\.\[ros\]'",
     ):
         require_ros()
 
 
-@pytest.mark.parametrize("node", [node_main.depth_node, node_main.evaluator_node])
-def test_nodes_without_rclpy_exit_1_with_one_sentence(node, without_rclpy, capsys):
-    assert node([]) == 1
-    lines = capsys.readouterr().err.strip().splitlines()
-    assert len(lines) == 1
-    assert ".[ros]" in lines[0]
-
-
-def test_play_without_rclpy_exits_1_with_one_sentence(without_rclpy, capsys, tmp_path):
-    assert main(["play", str(tmp_path)]) == 1
-    assert ".[ros]" in capsys.readouterr().err
+@pytest.mark.parametrize("command", ["depth_node", "evaluator_node", "play"])
+def test_commands_without_rclpy_exit_1_with_one_sentence(command, without_rclpy, capsys, tmp_path):
+    if command == "play":
+        assert main(["play", str(tmp_path)]) == 1
+    else:
+        assert getattr(node_main, command)([]) == 1
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert ".[ros]" in line

@@ -16,15 +16,9 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from diagnostic_msgs.msg import DiagnosticStatus
 
+from test.ros.conftest import ManualClock
 from uncertainty_depth.ros.diagnostics import ADVICE, MAX_DURATIONS, Health, problem
 from uncertainty_depth.ros.process_resources import resources_of
-
-
-class ManualClock:
-    now = 10.0
-
-    def __call__(self):
-        return self.now
 
 
 @pytest.fixture
@@ -37,21 +31,17 @@ def health(clock):
     return Health(clock)
 
 
-def test_rates_are_per_second_since_the_last_look(health, clock):
+def test_rates_are_per_second_since_the_last_look_and_ages_since_the_last_count(health, clock):
+    assert health.age("received") == math.inf
     health.count("received", 6)
     health.count("dropped.stale")
     clock.now += 2
+    assert health.age("received") == 2
     assert health.rates() == {"received": 3.0, "dropped.stale": 0.5}
     clock.now += 1
     health.count("received")
     assert health.rates() == {"received": 1.0, "dropped.stale": 0.0}
-
-
-def test_ages(health, clock):
-    assert health.age("received") == math.inf
-    health.count("received")
-    clock.now += 4
-    assert health.age("received") == 4
+    assert health.dropped() == {"stale": 1}
 
 
 def test_percentiles_of_the_last_latencies(health):
@@ -62,13 +52,6 @@ def test_percentiles_of_the_last_latencies(health):
     assert health.percentiles_ms() == {
         f"latency_p{q}_ms": np.percentile(latencies, q) for q in (50, 95, 99)
     }
-
-
-def test_drops_by_reason(health):
-    health.count("received", 5)
-    health.count("dropped.stale")
-    health.count("dropped.queue_full")
-    assert health.dropped() == {"stale": 1, "queue_full": 1}
 
 
 def test_no_count_is_lost_between_threads(health):

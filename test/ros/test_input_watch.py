@@ -1,36 +1,34 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Inputs over real topics: reliability, counted losses, warnings of silence."""
+"""Inputs: reliability that follows the publishers, counted losses, warnings of silence."""
 
 from __future__ import annotations
 
 import threading
-import time
+from types import SimpleNamespace
 
 import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
-from rcl_interfaces.msg import Log
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
-from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import CameraInfo, CompressedImage, Image
+from sensor_msgs.msg import CameraInfo, Image
 
+from test.ros.conftest import DEADLINE_S, FakeNode, red
 from uncertainty_depth.ros import inputs
-from uncertainty_depth.ros.inputs import Inputs
+from uncertainty_depth.ros.diagnostics import Health
+from uncertainty_depth.ros.inputs import Inputs, LossCounter
 from uncertainty_depth.ros.node import GuardedNode
 
 BEST_EFFORT = ReliabilityPolicy.BEST_EFFORT
 RELIABLE = ReliabilityPolicy.RELIABLE
+RELIABILITY = "qos_overrides./image.subscription.reliability"
 
 
 class WatchingNode(GuardedNode):
-    """One watched input, Image on "image" or CameraInfo on "camera_info"."""
+    """One watched input, which waits while `gate` is closed."""
 
-    message_type = Image
-    topic = "image"
     depth = 10
-    once = False
 
     def __init__(self, **options):
         super().__init__("watching", **options)
@@ -38,11 +36,7 @@ class WatchingNode(GuardedNode):
         self.gate.set()
         self.watch = Inputs(self, self.health)
         self.input = self.watch.subscribe(
-            self.message_type,
-            self.topic,
-            lambda message: self.gate.wait(120),
-            depth=self.depth,
-            once=self.once,
+            Image, "image", lambda message: self.gate.wait(DEADLINE_S), depth=self.depth
         )
 
     @staticmethod
@@ -50,186 +44,211 @@ class WatchingNode(GuardedNode):
         return SingleThreadedExecutor(context=context)
 
 
-class CameraInfoNode(WatchingNode):
-    message_type = CameraInfo
-    topic = "camera_info"
-    once = True
-
-
 class ShallowNode(WatchingNode):
     depth = 1
 
 
-@pytest.fixture
-def impatient(monkeypatch):
-    monkeypatch.setattr(inputs, "SILENT_AFTER_S", 0.1)
-    monkeypatch.setattr(inputs, "CHECK_EVERY_S", 0.05)
-    # the first warning may be of what the graph is not through with: a test waits for its own
-    monkeypatch.setattr(inputs, "REPEAT_AFTER_S", 0.1)
-
-
-@pytest.fixture
-def warnings(graph):
-    return graph.inbox(Log, "/rosout", QoSProfile(depth=100), matched=False)
-
-
-def image(make, stamp_ns=1):
-    import numpy as np
-
-    return make.image(stamp_ns, np.zeros((4, 6, 3), np.uint8))
-
-
-def subscribed(graph, topic, reliability):
-    def is_so():
-        endpoints = graph.node.get_subscriptions_info_by_topic(topic)
-        return [endpoint.qos_profile.reliability for endpoint in endpoints] == [reliability]
-
-    graph.until(is_so, f"one {reliability.name} subscription of {topic}")
-
-
 def test_reliability_follows_the_publishers(graph, make):
     node = graph.start(WatchingNode)
-    subscribed(graph, "/image", RELIABLE)
+
+    def subscribed(reliability):
+        found = graph.node.get_subscriptions_info_by_topic
+        graph.until(
+            lambda: [it.qos_profile.reliability for it in found("/image")] == [reliability],
+            f"one {reliability.name} subscription",
+        )
+
+    subscribed(RELIABLE)
     camera = graph.publisher(Image, "image", qos_profile_sensor_data)
-    subscribed(graph, "/image", BEST_EFFORT)
-    camera.publish(image(make))
+    subscribed(BEST_EFFORT)
+    camera.publish(make.image(1, red()))
     graph.until(lambda: node.input.received == 1, "the image of a best-effort camera")
     graph.node.destroy_publisher(camera)
     reliable = graph.publisher(Image, "image", 10)
-    subscribed(graph, "/image", RELIABLE)
+    subscribed(RELIABLE)
     graph.until(lambda: reliable.get_subscription_count() == 1, "the reliable subscription")
-    reliable.publish(image(make))
+    reliable.publish(make.image(1, red()))
     graph.until(lambda: node.input.received == 2, "the image of a reliable camera")
     # of a dump of the parameters the next start would take them for the user's will
     assert node.get_parameters_by_prefix("qos_overrides") == {}
 
 
-def test_an_override_stays_and_a_publisher_that_does_not_match_is_named(
-    graph, impatient, warnings
-):
-    name = "qos_overrides./image.subscription.reliability"
-    graph.start(WatchingNode, ["-p", f"{name}:=reliable"])
-    graph.publisher(Image, "image", qos_profile_sensor_data, matched=0)
-    warning = warnings.wait_for(lambda log: "does not match" in log.msg).msg
-    assert warning.startswith("nothing on /image for")
-    assert "/helper publishes it as best_effort, which does not match this subscription" in warning
-    subscribed(graph, "/image", RELIABLE)
-
-
-def overrun(graph, make, node):
-    """Publish more than the middleware keeps while the node has its first image in hand."""
-    images = graph.publisher(Image, "image", 100)
-    node.gate.clear()
-    images.publish(image(make))
-    graph.until(lambda: node.input.received == 1, "the first image")
-    for _ in range(50):
-        images.publish(image(make))
-    node.gate.set()
-    return images
-
-
 @pytest.mark.parametrize("node_class", [WatchingNode, ShallowNode])
 def test_what_a_full_queue_of_the_middleware_drops_is_counted(graph, make, node_class):
     node = graph.start(node_class)
-    overrun(graph, make, node)
+    images = graph.publisher(Image, "image", 100)
+    node.gate.clear()
+    images.publish(make.image(1, red()))
+    graph.until(lambda: node.input.received == 1, "the first image")
+    for _ in range(50):
+        images.publish(make.image(1, red()))
+    node.gate.set()
     graph.until(lambda: node.input.received + node.input.lost == 51, "every image in a counter")
     assert node.health.counts() == {"lost_in_transport.image": node.input.lost}
     assert node.input.lost == 50 - node.depth
 
 
-def test_a_warning_of_losses_says_what_to_do(graph, make, impatient, warnings):
-    node = graph.start(ShallowNode)
-    overrun(graph, make, node)
-    warning = warnings.wait_for(lambda log: "lost in transport" in log.msg).msg
+def test_losses_that_events_and_gaps_both_tell_of_are_counted_once():
+    losses = LossCounter()
+    losses.on_event(SimpleNamespace(total_count_change=2))  # before the first message
+    for number in (7, 10):
+        losses.on_message({"publication_sequence_number": number, "publisher_gid": "a"})
+    losses.on_event(SimpleNamespace(total_count_change=3))
+    losses.on_message({"publication_sequence_number": 1, "publisher_gid": "b"})
+    losses.on_message({})  # of a middleware without numbers
+    assert losses.total == 2 + 3
+
+
+class InGraph(FakeNode):
+    """Knows what one driver publishes, and has a clock.
+
+    Attributes:
+        published: topics with type and reliability.
+        now_s: of its clock; None if it waits for a /clock.
+    """
+
+    def __init__(self, published, **parameters):
+        super().__init__(**parameters)
+        self.published = published
+        self.now_s = 1000.0
+        self.receive = {}
+
+    def has_parameter(self, name):
+        return name in self.parameters
+
+    def get_parameter(self, name):
+        return SimpleNamespace(value=self.parameters[name])
+
+    def guarded(self, callback):
+        return callback
+
+    def create_timer(self, period_s, check, clock):
+        self.check = check
+
+    def create_subscription(self, message_type, topic, receive, qos, event_callbacks):
+        self.receive[topic] = receive
+        return SimpleNamespace(topic_name=f"/{topic}")
+
+    def destroy_subscription(self, subscription):
+        del self.receive[subscription.topic_name[1:]]
+
+    def get_clock(self):
+        now = SimpleNamespace(nanoseconds=round((self.now_s or 0) * 1e9))
+        return SimpleNamespace(now=lambda: now, ros_time_is_active=self.now_s is None)
+
+    def get_name(self):
+        return "watching"
+
+    def get_namespace(self):
+        return "/"
+
+    def get_fully_qualified_name(self):
+        return "/watching"
+
+    def get_publisher_names_and_types_by_node(self, name, namespace):
+        return []
+
+    def get_topic_names_and_types(self):
+        return [(topic, [kind]) for topic, (kind, _) in self.published.items()]
+
+    def get_publishers_info_by_topic(self, topic):
+        kind, reliability = self.published.get(topic, ("", None))
+        qos = QoSProfile(depth=1, reliability=reliability) if kind else None
+        publisher = SimpleNamespace(node_name="driver", node_namespace="/", qos_profile=qos)
+        publisher.topic_type = kind
+        return [publisher] if kind else []
+
+
+@pytest.fixture
+def watch(monkeypatch):
+    """Make a node that subscribes to "image", and warns at once."""
+    monkeypatch.setattr(inputs, "SILENT_AFTER_S", 0.0)
+
+    def start(published=None, **parameters):
+        node = InGraph(published or {}, **parameters)
+        node.health = Health()
+        node.watch = Inputs(node, node.health)
+        node.input = node.watch.subscribe(Image, "image", lambda message: None)
+        return node
+
+    return start
+
+
+IMAGE = "sensor_msgs/msg/Image"
+OTHER = "sensor_msgs/msg/CompressedImage"
+SILENCE = [
+    ("/camera/image_raw", IMAGE, "nobody publishes it; remap the node to one that is published: "
+     "-r image:=/camera/image_raw; transports: default (FASTDDS_BUILTIN_TRANSPORTS is not set)"),
+    ("/points", "sensor_msgs/msg/PointCloud2", f"no topic of type {IMAGE} is published"),
+    ("/image", OTHER,
+     f"/driver publishes it as reliable, but with type {OTHER}; expected {IMAGE}"),
+    ("/image", IMAGE, "/driver publishes it as reliable, but no message arrives"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("topic", "kind", "reason"), SILENCE)
+def test_a_silent_input_is_warned_of_with_its_reason(watch, monkeypatch, topic, kind, reason):
+    monkeypatch.delenv("FASTDDS_BUILTIN_TRANSPORTS", raising=False)
+    node = watch({topic: (kind, RELIABLE)})
+    node.check()
+    (warning,) = node.logs
+    assert warning.startswith("nothing on /image for")
+    assert reason in warning
+    assert node.watch.problems == (warning,)
+    node.check()
+    assert node.logs == [warning], "not repeated at once"
+
+
+def test_an_override_stays_and_a_publisher_that_does_not_match_is_named(watch):
+    best_effort = {"/image": (IMAGE, BEST_EFFORT)}
+    for parameters, reliability in (({}, BEST_EFFORT), ({RELIABILITY: "reliable"}, RELIABLE)):
+        node = watch(best_effort, **parameters)
+        node.check()
+        assert node.input.qos.reliability == reliability
+    assert "best_effort, which does not match this subscription" in node.logs[0]
+
+
+def test_a_warning_of_losses_says_what_to_do(watch, make):
+    node = watch({"/image": (IMAGE, RELIABLE)})
+    for number in (1, 51):
+        info = {"publication_sequence_number": number, "publisher_gid": "a"}
+        node.receive["image"](make.image(round(999.9e9), red()), info)
+    node.check()
+    warning = next(line for line in node.logs if "lost in transport" in line)
     assert warning.startswith("49 messages of /image were lost in transport, 2 arrived (reliable")
     assert "lower the rate" in warning
+    assert node.health.counts() == {"lost_in_transport.image": 49}
 
 
-def test_a_warning_of_a_wrong_remap_suggests_the_right_one(graph, impatient, warnings):
-    graph.node.create_publisher(Image, "camera/image_raw", 10)
-    graph.start(WatchingNode, ["-r", "image:=/kamera/image_raw"])
-    warning = warnings.wait_for(lambda log: "-r image:=/camera/image_raw" in log.msg).msg
-    assert warning.startswith("nothing on /kamera/image_raw for")
-    assert "nobody publishes it" in warning
-    assert "FASTDDS_BUILTIN_TRANSPORTS" in warning
+def test_one_message_is_enough_if_one_is_needed(watch, make):
+    node = watch()
+    info = node.watch.subscribe(CameraInfo, "camera_info", lambda message: None, once=True)
+    assert inputs.is_silent(info)
+    node.receive["camera_info"](make.camera_info(1), {})
+    assert not inputs.is_silent(info)
 
 
-def test_a_warning_says_that_no_such_topic_is_published(graph, impatient, warnings):
-    graph.start(WatchingNode)
-    phrase = "no topic of type sensor_msgs/msg/Image is published"
-    warnings.wait_for(lambda log: phrase in log.msg)
+def test_stamps_ahead_of_the_clock_are_warned_of_unless_one_is_as_a_bag_begins_again(watch, make):
+    node = watch()
 
+    def is_problem(stamp_s):
+        node.receive["image"](make.image(round(stamp_s * 1e9), red()), {})
+        node.check()
+        return any("ahead of this node's clock" in problem for problem in node.watch.problems)
 
-def test_a_topic_of_another_type_is_named(graph, impatient, warnings):
-    graph.start(WatchingNode)
-    elsewhere = type(graph)()  # a process cannot have one topic with two types
-    try:
-        elsewhere.node.create_publisher(CompressedImage, "image", 10)
-        warning = warnings.wait_for(lambda log: "with type" in log.msg).msg
-    finally:
-        elsewhere.close()
-    assert "with type sensor_msgs/msg/CompressedImage; expected sensor_msgs/msg/Image" in warning
-
-
-def test_a_silent_publisher_is_named(graph, impatient, warnings):
-    graph.start(WatchingNode)
-    graph.publisher(Image, "image", 10)
-    warning = warnings.wait_for(lambda log: "no message arrives" in log.msg).msg
-    assert "/helper publishes it as reliable" in warning
-
-
-def test_one_message_is_enough_where_one_is_needed(graph, make, impatient, warnings):
-    node = graph.start(CameraInfoNode)
-    graph.publisher(CameraInfo, "camera_info").publish(make.camera_info(1, 4, 4))
-    graph.until(lambda: node.input.received == 1, "camera info")
-    node.input.last_message_s -= 100
-    assert not inputs.is_silent(node.input)
-    node.input.received = 0
-    assert inputs.is_silent(node.input)
-
-
-def test_stamps_ahead_of_the_clock_are_warned_of(graph, make, impatient, warnings):
-    graph.start(WatchingNode)
-    graph.publisher(Image, "image").publish(image(make, time.time_ns() + 100_000_000_000))
-    warning = warnings.wait_for(lambda log: "ahead of this node's clock" in log.msg).msg
+    assert [is_problem(stamp) for stamp in (1100, 1100, 1000, 1100)] == [False, True, False, False]
+    (warning,) = [line for line in node.logs if "ahead" in line]
+    assert "100.000 s ahead" in warning
     assert "synchronise the clocks" in warning
 
 
-def test_one_stamp_ahead_as_a_bag_begins_again_is_no_problem(graph, monkeypatch):
-    monkeypatch.setattr(inputs, "CHECK_EVERY_S", 3600.0)
-    node = graph.start(WatchingNode)
-    node.input.last_age_s = -100.0
-    node.watch.check()
-    assert not any("ahead" in problem for problem in node.watch.problems)
-    node.watch.check()
-    assert any("ahead" in problem for problem in node.watch.problems)
-    node.input.last_age_s = 0.0
-    node.watch.check()
-    node.input.last_age_s = -100.0
-    node.watch.check()
-    assert not any("ahead" in problem for problem in node.watch.problems)
-
-
-def test_a_missing_clock_is_warned_of_and_gives_no_ages(graph, make, impatient, warnings):
-    node = graph.start(WatchingNode, use_sim_time=True)
-    warning = warnings.wait_for(lambda log: "nothing came on /clock" in log.msg).msg
-    assert "ros2 param set /watching use_sim_time false" in warning
-    graph.publisher(Image, "image").publish(image(make, 5_000_000_000))
-    graph.until(lambda: node.input.received == 1, "an image")
+def test_a_missing_clock_is_warned_of_and_gives_no_ages(watch, make):
+    node = watch()
+    node.now_s = None
+    node.receive["image"](make.image(5_000_000_000, red()), {})
+    node.check()
+    assert "ros2 param set /watching use_sim_time false" in node.logs[0]
     assert node.input.last_age_s != node.input.last_age_s  # NaN
-    clock = graph.publisher(Clock, "/clock")
-    message = Clock()
-    message.clock.sec = 6
-    clock.publish(message)
-    graph.until(lambda: not inputs.without_clock(node), "the clock")
-
-
-def test_a_warning_is_not_repeated_at_once(graph, impatient, warnings, monkeypatch):
-    monkeypatch.setattr(inputs, "REPEAT_AFTER_S", 3600.0)
-    node = graph.start(WatchingNode)
-    warnings.wait_for(lambda log: "nobody publishes it" in log.msg)
-    for _ in range(3):
-        node.watch.check()
-    node.get_logger().warning("end of the checks")
-    warnings.wait_for(lambda log: log.msg == "end of the checks")
-    assert len([log for log in warnings.messages if "nobody publishes it" in log.msg]) == 1
+    node.now_s = 6.0
+    node.check()
+    assert not any("/clock" in problem for problem in node.watch.problems)

@@ -14,6 +14,7 @@ from sensor_msgs.msg import Image
 
 from synthetic.config import SynthesisConfig
 from synthetic.source import synthesize
+from test.ros.conftest import NODE_COMMAND
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.frames.bag import BagSource
 
@@ -21,7 +22,6 @@ from uncertainty_depth.frames.bag import BagSource
 @pytest.mark.parametrize(
     ("node", "arguments", "sentence"),
     [
-        ("depth_node", (), "depth_node: the parameter model is empty; expected a model folder"),
         ("depth_node", ("--params-file", "/no/such.yaml"), "ROS arguments cannot be used"),
         ("evaluator_node", (), "lidar_to_camera is empty and tf2_ros is not installed"),
     ],
@@ -32,9 +32,6 @@ def test_what_cannot_work_is_one_sentence_and_exit_code_1(start_node, node, argu
     assert sentence in process.output
     assert "Traceback" not in process.output
     assert len([line for line in process.output.strip().splitlines() if "[rcl]" not in line]) == 1
-
-
-NODE_COMMAND = "import sys; from uncertainty_depth.ros.main import {0}; sys.exit({0}())"
 
 
 def test_a_wrong_model_folder_is_reported_before_torch_is_imported(start_python):
@@ -89,18 +86,8 @@ def test_a_node_starts_with_what_launch_passes_and_names_a_misspelt_parameter(
     file.write_text(
         f"/**: {{ros__parameters: {{use_sim_time: false, sampels: 16, model: {tiny_model}}}}}"
     )
-    node = start_node(
-        "depth_node",
-        "--log-level",
-        "info",
-        "--ros-args",
-        "-r",
-        "__node:=front",
-        "-r",
-        "__ns:=/robot",
-        "--params-file",
-        str(file),
-    )
+    arguments = "--log-level info --ros-args -r __node:=front -r __ns:=/robot --params-file"
+    node = start_node("depth_node", *arguments.split(), str(file))
     node.wait_for_output("mc_dropout on cpu")
     (line,) = (line for line in node.output.splitlines() if "has no effect" in line)
     assert line.startswith("[WARN]")
@@ -127,9 +114,8 @@ def test_a_player_that_loops_stops_when_interrupted(start_python, graph, bag):
     player = start_python(
         "-m", "uncertainty_depth.cli.main", "play", str(bag), "--loop", "--clock"
     )
-    graph.inbox(Image, BagSource(bag, SourceConfig()).topics.image).wait(
-        10
-    )  # more than the bag holds
+    images = graph.inbox(Image, BagSource(bag, SourceConfig()).topics.image)
+    images.wait(10)  # more than the bag holds
     assert player.end(signal.SIGINT) == 130
     assert "Traceback" not in player.output
     assert "uncertainty-depth: interrupted" in player.output

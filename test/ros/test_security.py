@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -11,34 +10,22 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
-
 POLICY = Path(__file__).parents[2] / "config" / "security" / "uncertainty_depth.policy.xml"
 TF = {"/tf", "/tf_static"}
 """Of tf2's listener, which no package index has."""
 OF_SOME_DISTRIBUTIONS = "get_type_description"
 FORMAT = {
-    "policy": {"version"},
-    "enclaves": set(),
-    "enclave": {"path"},
-    "profiles": set(),
-    "profile": {"ns", "node"},
-    "topics": {"publish", "subscribe"},
-    "services": {"reply"},
-    "topic": set(),
-    "service": set(),
+    "policy": ({"version"}, {"enclaves"}),
+    "enclaves": (set(), {"enclave"}),
+    "enclave": ({"path"}, {"profiles"}),
+    "profiles": (set(), {"profile"}),
+    "profile": ({"ns", "node"}, {"topics", "services"}),
+    "topics": ({"publish", "subscribe"}, {"topic"}),
+    "services": ({"reply"}, {"service"}),
+    "topic": (set(), set()),
+    "service": (set(), set()),
 }
-"""Elements of sros2's policy.xsd, version 0.2.0, and their attributes; nodes here call nobody."""
-CHILDREN = {
-    "policy": {"enclaves"},
-    "enclaves": {"enclave"},
-    "enclave": {"profiles"},
-    "profiles": {"profile"},
-    "profile": {"topics", "services"},
-    "topics": {"topic"},
-    "services": {"service"},
-    "topic": set(),
-    "service": set(),
-}
+"""Attributes and children of each element in sros2's policy.xsd, version 0.2.0, without calls."""
 QUALIFIERS = ("publish", "subscribe", "reply")
 
 
@@ -76,8 +63,9 @@ def test_the_policy_is_of_the_format_that_sros2_reads():
     root = ElementTree.parse(POLICY).getroot()
     assert (root.tag, root.get("version")) == ("policy", "0.2.0")
     for element in root.iter():
-        assert set(element.attrib) <= FORMAT[element.tag]
-        assert {child.tag for child in element} <= CHILDREN[element.tag]
+        attributes, children = FORMAT[element.tag]
+        assert set(element.attrib) <= attributes
+        assert {child.tag for child in element} <= children
         qualifiers = [element.get(name) for name in QUALIFIERS if element.get(name)]
         assert qualifiers == ["ALLOW"] * (element.tag in ("topics", "services"))
         if element.tag in ("topic", "service"):
@@ -91,12 +79,9 @@ def test_the_policy_is_of_the_format_that_sros2_reads():
 
 def test_with_enforcement_and_no_keys_no_node_starts(start_node, tmp_path, monkeypatch):
     """And it says so in one sentence: nothing falls back to an open graph."""
-    for name, value in {
-        "ROS_SECURITY_ENABLE": "true",
-        "ROS_SECURITY_STRATEGY": "Enforce",
-        "ROS_SECURITY_KEYSTORE": str(tmp_path),
-    }.items():
-        monkeypatch.setitem(os.environ, name, value)
+    monkeypatch.setenv("ROS_SECURITY_ENABLE", "true")
+    monkeypatch.setenv("ROS_SECURITY_STRATEGY", "Enforce")
+    monkeypatch.setenv("ROS_SECURITY_KEYSTORE", str(tmp_path))
     process = start_node("evaluator_node", "--enclave", "/uncertainty_depth/evaluator_node")
     assert process.end() == 1
     assert "Traceback" not in process.output

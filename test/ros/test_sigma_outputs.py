@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""What is made from sigma, over real topics, from arrays alone: no network takes part."""
+"""What is made from sigma, from arrays alone: neither a network nor a graph takes part."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
-from rclpy.executors import SingleThreadedExecutor
-from rclpy.node import Node
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image, PointCloud2
 
+from test.ros.conftest import FakeNode, header
 from uncertainty_depth.config import OutputConfig
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.messages.clouds import cloud_points
@@ -20,7 +19,7 @@ from uncertainty_depth.messages.decoding import stamp_ns
 from uncertainty_depth.messages.depth_images import decode_depth
 from uncertainty_depth.messages.images import decode_image
 from uncertainty_depth.records import DepthPrediction
-from uncertainty_depth.ros import outputs
+from uncertainty_depth.ros import messages, outputs
 from uncertainty_depth.ros.outputs import DerivedOutputs
 
 WIDTH = 16
@@ -44,18 +43,6 @@ TOPICS = {
 }
 
 
-class OutputsNode(Node):
-    """Any node that has depth and sigma."""
-
-    def __init__(self, **options):
-        super().__init__("outputs_node", **options)
-        self.outputs = DerivedOutputs(self)
-
-    @staticmethod
-    def create_executor(context):
-        return SingleThreadedExecutor(context=context)
-
-
 @pytest.fixture
 def maps():
     """The left half at 4 m and certain, the right one at 8 m and not; two pixels unknown."""
@@ -67,48 +54,44 @@ def maps():
 
 
 @pytest.fixture
-def calls(monkeypatch):
-    """The names of the functions that made something."""
-    names = []
-    for name in (
-        "camera_info_message",
-        "colorize",
-        "encode_compressed_depth",
-        "image_message",
-        "points_message",
-    ):
-        original = getattr(outputs, name)
-        monkeypatch.setattr(
-            outputs,
-            name,
-            lambda *a, _name=name, _original=original: names.append(_name) or _original(*a),
-        )
-    return names
+def publish(maps):
+    """Publish the maps to those who subscribe; return what was sent, by topic."""
+
+    def call(heard, config=None, camera=CAMERA, prediction=maps):
+        node = FakeNode()
+        node.heard = set(heard)
+        outputs = DerivedOutputs(node)
+        assert node.sent.keys() == TOPICS.keys()
+        outputs.publish(prediction, header(7, "optical"), camera, config or OutputConfig(), 2.0)
+        return {topic: messages for topic, messages in node.sent.items() if messages}
+
+    return call
 
 
-def test_nothing_is_made_without_a_subscriber(graph, make, maps, calls):
-    node = graph.start(OutputsNode)
-    graph.until(lambda: not any(map(node.count_subscribers, TOPICS)), "end of other subscribers")
-    node.outputs.publish(maps, make.header(1), CAMERA, OutputConfig(), 2.0)
-    assert calls == []
-    lower = graph.inbox(Image, "depth/lower/image_rect")
-    node.outputs.publish(maps, make.header(2), CAMERA, OutputConfig(), 2.0)
-    lower.wait()
-    assert calls == ["image_message"]
+def test_what_has_no_subscriber_is_not_made(publish, monkeypatch):
+    made = []
+
+    def image_message(*arguments):
+        made.append(arguments)
+        return messages.image_message(*arguments)
+
+    monkeypatch.setattr(outputs, "image_message", image_message)
+    monkeypatch.setattr(outputs, "points_message", None)  # a call would fail
+    assert publish([]) == {}
+    assert made == []
+    assert publish(["depth/lower/image_rect"]).keys() == {"depth/lower/image_rect"}
+    assert len(made) == 1
 
 
-def test_every_output_holds_what_its_topic_says(graph, make, maps, calls):
-    node = graph.start(OutputsNode)
-    inboxes = {topic: graph.inbox(message_type, topic) for topic, message_type in TOPICS.items()}
+def test_every_output_holds_what_its_topic_says(publish, maps):
     config = OutputConfig(
         max_sigma=1.0, max_relative_sigma=0.1, clearing_sigmas=3.0, point_stride=2
     )
-    node.outputs.publish(maps, make.header(7, "optical"), CAMERA, config, 2.0)
-    sent = {topic: inbox.wait()[0] for topic, inbox in inboxes.items()}
-    for message in sent.values():
+    sent = {topic: message for topic, (message,) in publish(TOPICS, config).items()}
+    for topic, message in sent.items():
+        assert type(message) is TOPICS[topic]
         assert (stamp_ns(message.header), message.header.frame_id) == (7, "optical")
-    depth = maps.depth_m
-    sigma = maps.sigma_m
+    depth, sigma = maps.depth_m, maps.sigma_m
     is_left = depth == 4
 
     def shown(name):
@@ -120,12 +103,9 @@ def test_every_output_holds_what_its_topic_says(graph, make, maps, calls):
     assert_array_equal(shown("depth/upper/image_rect"), depth + 2 * sigma)
     assert tuple(sent["depth/confident/camera_info"].k) == tuple(CAMERA.intrinsics.reshape(-1))
     every = is_left[::2, ::2]
-    assert (sent["points"].height, sent["points"].width) == every.shape
-    assert [field.name for field in sent["points"].fields] == [
-        *"xyz",
-        "uncertainty",
-        "confidence_ratio",
-    ]
+    points = sent["points"]
+    assert (points.height, points.width) == every.shape
+    assert [field.name for field in points.fields] == [*"xyz", "uncertainty", "confidence_ratio"]
     confident = sent["points/confident"]
     assert (confident.height, confident.width, confident.is_dense) == (1, every.sum(), True)
     assert_array_equal(np.unique(cloud_points(confident)[:, 2]), [4])
@@ -141,22 +121,14 @@ def test_every_output_holds_what_its_topic_says(graph, make, maps, calls):
 
 
 @pytest.mark.parametrize("camera", [None, Camera(WIDTH, HEIGHT, np.zeros((3, 3)))])
-def test_maps_need_no_camera_and_clouds_do(graph, make, maps, camera):
-    node = graph.start(OutputsNode)
-    clouds = graph.inbox(PointCloud2, "points/clearing")
-    maps_inbox = graph.inbox(Image, "depth/upper/image_rect")
-    node.outputs.publish(maps, make.header(1), camera, OutputConfig(), 1.0)
-    maps_inbox.wait()
-    node.outputs.publish(maps, make.header(2), CAMERA, OutputConfig(), 1.0)
-    assert [stamp_ns(message.header) for message in clouds.wait()] == [2]
+def test_maps_need_no_camera_and_clouds_do(publish, camera):
+    sent = publish(["points/clearing", "depth/upper/image_rect"], camera=camera)
+    assert sent.keys() == {"depth/upper/image_rect"}
 
 
-def test_a_frame_without_a_trusted_pixel_clears_the_gated_cloud(graph, make, maps):
+def test_a_frame_without_a_trusted_pixel_clears_the_gated_cloud(publish, maps):
     """An empty cloud is sent: the last one's points are not this frame's."""
-    node = graph.start(OutputsNode)
-    clouds = graph.inbox(PointCloud2, "points/confident")
     unknown = np.full_like(maps.depth_m, np.nan)
-    none = DepthPrediction(unknown, unknown)
-    node.outputs.publish(none, make.header(1), CAMERA, OutputConfig(), 1.0)
-    (cloud,) = clouds.wait()
+    sent = publish(["points/confident"], prediction=DepthPrediction(unknown, unknown))
+    (cloud,) = sent["points/confident"]
     assert (cloud.height, cloud.width, len(cloud.data)) == (1, 0, 0)
