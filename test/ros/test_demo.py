@@ -21,13 +21,10 @@ FRAMES = 3
 
 
 def test_the_demo_accounts_for_every_frame_and_live_equals_offline(tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        demo,
-        "WORLD",
-        SynthesisConfig(
-            worlds=1, frames=FRAMES, seed=20_000, width=96, height=72, rings=16, rate=0.5
-        ),
+    world = SynthesisConfig(
+        worlds=1, frames=FRAMES, seed=20_000, width=96, height=72, rings=16, rate=0.5
     )
+    monkeypatch.setattr(demo, "WORLD", world)
     lines = list(demo.run(tmp_path))
     assert f"sent by the player: {FRAMES} images" in lines
     assert f"depth node: {FRAMES} received" in lines
@@ -38,9 +35,8 @@ def test_the_demo_accounts_for_every_frame_and_live_equals_offline(tmp_path, mon
     live, offline = (
         json.loads((tmp_path / name / "summary.json").read_text()) for name in ("live", "offline")
     )
-    assert (
-        live["frames"] == offline["frames"] == {"read": FRAMES, "evaluated": FRAMES, "skipped": {}}
-    )
+    counts = {"read": FRAMES, "evaluated": FRAMES, "skipped": {}}
+    assert live["frames"] == offline["frames"] == counts
     shown = flatten(live)
     metrics = {
         name: value
@@ -58,26 +54,13 @@ def number(value):
     return math.nan if value is None else value  # JSON has no NaN
 
 
-def counts(depth, scores):
-    return {"player": {"/image": 10}, "depth_node": depth, "evaluator_node": scores}
-
-
 def test_the_account_names_losses_and_what_nothing_explains():
     depth = {"received": 8, "processed": 5, "dropped.stale": 2, "lost_in_transport.image": 1}
-    scores = {
-        "received": 20,
-        "received.depth/image_rect": 5,
-        "evaluated": 3,
-        "lost_in_transport.lidar/points": 4,
-    }
-    lines = list(
-        demo.account(
-            counts(depth, scores),
-            "/image",
-            {"frames": {"evaluated": 3, "skipped": {"no_lidar": 1}}},
-        )
-    )
-    assert lines == [
+    scores = {"received": 20, "received.depth/image_rect": 5, "evaluated": 3}
+    scores["lost_in_transport.lidar/points"] = 4
+    counts = {"player": {"/image": 10}, "depth_node": depth, "evaluator_node": scores}
+    summary = {"frames": {"evaluated": 3, "skipped": {"no_lidar": 1}}}
+    assert list(demo.account(counts, "/image", summary)) == [
         "sent by the player: 10 images",
         "depth node: 8 received, 1 lost_in_transport, 1 unaccounted",
         "depth node: 5 processed, 2 dropped.stale, 1 unaccounted",
@@ -88,12 +71,7 @@ def test_the_account_names_losses_and_what_nothing_explains():
 
 
 DEPTH = {"received": 9, "lost_in_transport.image": 1, "processed": 7, "dropped.stale": 2}
-SCORES = {
-    "received.lidar/points": 10,
-    "evaluated": 5,
-    "skipped.no_lidar": 1,
-    "waiting": 1,
-}
+SCORES = {"received.lidar/points": 10, "evaluated": 5, "skipped.no_lidar": 1, "waiting": 1}
 
 
 @pytest.mark.parametrize(

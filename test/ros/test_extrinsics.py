@@ -11,12 +11,10 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
-from builtin_interfaces.msg import Time
 from rclpy.clock import Clock, ClockType
-from rosgraph_msgs.msg import Clock as ClockMessage
 from std_srvs.srv import SetBool
 
-from test.ros.conftest import maps
+from test.ros.conftest import frame_messages
 from uncertainty_depth.config import ProjectionConfig
 from uncertainty_depth.config.nodes import EvaluatorNodeConfig
 from uncertainty_depth.errors import ConfigError, MessageError, SourceError
@@ -146,12 +144,6 @@ def test_what_cannot_be_used_is_one_sentence(monkeypatch, node, options, sentenc
         live_extrinsics(node, options)
 
 
-def test_each_lidar_needs_a_pose_of_its_own():
-    for numbers in (7, 13):
-        with pytest.raises(ConfigError, match=f"has {numbers} numbers; expected 14"):
-            live_extrinsics([], ProjectionConfig((0.5,) * numbers), 2)
-
-
 CAMERA = Viewpoint("camera", 2 * SECOND_NS)
 
 
@@ -200,24 +192,17 @@ def test_transforms_of_before_a_jump_that_arrive_after_it_do_not_stay(tf2, node,
 
 def test_a_clock_that_jumps_back_clears_the_transforms_of_an_active_node_once(tf2, graph):
     node = graph.start(EvaluatorNode, use_sim_time=True)
-    clock = graph.publisher(ClockMessage, "/clock")
-
-    def set_clock(seconds):
-        clock.publish(ClockMessage(clock=Time(sec=seconds)))
-        now = node.get_clock().now
-        graph.until(lambda: now().nanoseconds == seconds * SECOND_NS, f"the clock at {seconds} s")
-
     first = TransformListener.buffers[0]
-    set_clock(100)
+    graph.set_clock(node, 100)
     cleared = first.cleared
-    set_clock(50)
-    set_clock(60)
+    graph.set_clock(node, 50)
+    graph.set_clock(node, 60)
     assert first.cleared == cleared + 1
     for is_enabled in (False, True):
         request = SetBool.Request(data=is_enabled)
         assert graph.call(SetBool, "/evaluator_node/enable", request).success
     (second,) = TransformListener.buffers  # a run has its own, and the last run's has ended
-    set_clock(10)
+    graph.set_clock(node, 10)
     assert (first.cleared, second.cleared) == (cleared + 1, 1)
 
 
@@ -228,13 +213,7 @@ def test_frames_wait_for_a_late_transform_and_a_clock_that_jumps_back_costs_few(
     wall = make.points_on_plane()[:, [2, 0, 1]]
 
     def frame(stamp_ns):
-        depth, sigma = (make.image(stamp_ns, values) for values in maps(stamp_ns))
-        messages = {
-            "depth/camera_info": make.camera_info(stamp_ns),
-            "depth/image_rect": depth,
-            "uncertainty/image_rect": sigma,
-            "lidar/points": make.cloud(wall, stamp_ns),
-        }
+        messages = frame_messages(stamp_ns, wall, seed=stamp_ns)
         return [result for item in messages.items() for result in run.add(*item)]
 
     period_ns = SECOND_NS // 10

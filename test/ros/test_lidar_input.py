@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
-from test.ros.conftest import MS, POSE, FakePredictor, maps, red
+from test.ros.conftest import MS, POSE, FakePredictor, frame_messages, red
 from uncertainty_depth.config import HeldOutConfig, ProjectionConfig
 from uncertainty_depth.config.nodes import EvaluatorNodeConfig
 from uncertainty_depth.errors import MessageError
@@ -81,15 +81,8 @@ def test_what_is_held_out_is_not_given_and_the_evaluator_is_told(graph, start, r
     live = LiveScores(EvaluatorNodeConfig(), FixedExtrinsics(ProjectionConfig(POSE)))
     live.held_out = held_out_rule(description)
     assert live.held_out == HeldOutConfig(0.5)
-    cloud = make.cloud(make.points_on_plane(), 1100 * MS)
-    given = node.predict(1100, cloud) == 4
-    depth, sigma = (make.image(1100 * MS, values) for values in maps())
-    messages = {
-        "depth/camera_info": make.camera_info(0),
-        "depth/image_rect": depth,
-        "uncertainty/image_rect": sigma,
-        "lidar/points": cloud,
-    }
+    given = node.predict(1100, make.cloud(make.points_on_plane(), 1100 * MS)) == 4
+    messages = frame_messages(1100 * MS, make.points_on_plane())
     ((frame,),) = filter(None, [list(live.add(*item)) for item in messages.items()])
     is_scored = np.isfinite(frame.ground_truth_m)
     assert given.any()

@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
+from test.ros.conftest import HEIGHT, MS, POSE, WIDTH
 from uncertainty_depth.config import (
     EvaluationConfig,
     PredictionConfig,
@@ -22,7 +23,7 @@ from uncertainty_depth.frames.predicted import Predicted
 from uncertainty_depth.frames.recording import Recording
 from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.frames.transforms import FixedExtrinsics
-from uncertainty_depth.geometry.camera import Camera
+from uncertainty_depth.geometry.camera import Camera, Distortion
 from uncertainty_depth.geometry.transforms import parameters_from, transform_from
 from uncertainty_depth.messages.bag_writer import BagWriter
 from uncertainty_depth.metrics.registry import flatten
@@ -31,11 +32,9 @@ from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.ros.live_scores import LiveScores
 
 START_NS = 1_700_000_000_000_000_000
-MS = 1_000_000
-HEIGHT, WIDTH = 24, 32
 CAMERA = Camera(WIDTH, HEIGHT, np.array([[30.0, 0, 15.5], [0, 30.0, 11.5], [0, 0, 1]]))
+LENSES = {"pinhole": None, "raw": Distortion("plumb_bob", np.array([-0.28, 0.07, 0.001, 0, 0]))}
 FRAMES = 6
-POSE = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 TOPICS = {
     "/depth": "depth/image_rect",
     "/sigma": "uncertainty/image_rect",
@@ -50,8 +49,8 @@ MEANINGS = {
 }
 
 
-@pytest.fixture(scope="module")
-def bag(tmp_path_factory):
+@pytest.fixture(scope="module", params=LENSES)
+def bag(tmp_path_factory, request):
     """A camera that zooms in mid-bag, whose camera infos come after their images."""
     folder = tmp_path_factory.mktemp("zoom") / "bag"
     with BagWriter(folder) as writer:
@@ -59,7 +58,9 @@ def bag(tmp_path_factory):
             numbers = np.random.default_rng(index)
             time_ns = START_NS + index * 100 * MS
             zoom = 1.0 if index < FRAMES // 2 else 1.5
-            camera = replace(CAMERA, intrinsics=CAMERA.intrinsics * [[zoom], [zoom], [1]])
+            intrinsics = CAMERA.intrinsics * [[zoom], [zoom], [1]]
+            lens = LENSES[request.param]
+            camera = replace(CAMERA, intrinsics=intrinsics, distortion=lens)
             depth_m = numbers.uniform(2, 8, (HEIGHT, WIDTH)).astype(np.float32)
             writer.image("/depth", time_ns, "camera", depth_m)
             writer.image("/sigma", time_ns, "camera", depth_m / 10)

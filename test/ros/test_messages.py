@@ -1,9 +1,7 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Arrays to messages: bytes, headers, camera info arithmetic, the point cloud's layout."""
+"""Cameras to camera infos: sent as they came, or as those of what was cut out of the image."""
 
 from __future__ import annotations
-
-from array import array
 
 import numpy as np
 import pytest
@@ -15,17 +13,7 @@ from sensor_msgs.msg import CameraInfo
 
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.messages.camera_info import camera_from_info
-from uncertainty_depth.ros.messages import (
-    byte_array,
-    camera_info_message,
-)
-
-
-def test_data_is_one_array_of_bytes():
-    data = byte_array(np.zeros((480, 640), np.float32))
-    assert isinstance(data, array)
-    assert data.typecode == "B"
-    assert len(data) == 4 * 480 * 640
+from uncertainty_depth.ros.messages import camera_info_message
 
 
 def test_the_camera_info_of_a_rectified_camera_is_sent_as_it_came(make):

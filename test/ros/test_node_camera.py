@@ -11,24 +11,18 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
-from test.ros.conftest import DEADLINE_S, MS, POSE, FakeNode, FakePredictor
-from uncertainty_depth.config import PredictorConfig, ProjectionConfig, SourceConfig
-from uncertainty_depth.config.nodes import EvaluatorNodeConfig
+from test.ros.conftest import DEADLINE_S, POSE, FakeNode, FakePredictor
+from uncertainty_depth.config import PredictorConfig, SourceConfig
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.frames.bag import BagSource
-from uncertainty_depth.frames.predicted import predicted
-from uncertainty_depth.frames.transforms import FixedExtrinsics
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.messages.bag_writer import BagWriter
 from uncertainty_depth.messages.camera_info import camera_from_info, rectifier_from_info
 from uncertainty_depth.messages.depth_images import decode_depth
 from uncertainty_depth.records import DepthPrediction
-from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.ros import camera_infos
 from uncertainty_depth.ros.camera_infos import CameraInfos
 from uncertainty_depth.ros.diagnostics import Health
-from uncertainty_depth.ros.live_scores import LiveScores
-from uncertainty_depth.ros.messages import camera_info_message, image_message
 
 WIDTH, HEIGHT = 64, 48
 
@@ -200,49 +194,6 @@ def test_images_stop_waiting_for_camera_infos_that_do_not_come_with_them_until_t
     assert [at(stamp) for stamp in range(4, 9)] == [1, 2, 3, 3, 3]
     assert at(9, has_info=True) == 3
     assert at(10) == 4
-
-
-@pytest.mark.parametrize("distorted_images", ["rectify", "keep", "already_rectified"])
-def test_live_equals_offline_in_every_digit_for_a_distorted_camera(
-    tmp_path, make, image, raw_info, distorted_images
-):
-    """A bag read offline against the same images through the node's camera and the evaluator's."""
-    raw = rectifier_from_info(raw_info).raw
-    points = make.points_on_plane(2000, spread=2.5)
-    points[:, 2] += points[:, 0] / 3
-    stamp_ns = 1000 * MS
-    with BagWriter(tmp_path / "bag") as writer:
-        fields = {name: getattr(raw_info, name) for name in ("k", "r", "p")}
-        write = writer.message
-
-        def exact(topic, stamp, message):
-            if topic == "/camera/camera_info":
-                for name, values in fields.items():
-                    getattr(message, name)[:] = values
-            write(topic, stamp, message)
-
-        writer.message = exact
-        writer.camera_info("/camera/camera_info", stamp_ns, "camera", raw)
-        writer.image("/camera/image_raw", stamp_ns, "camera", image)
-        writer.cloud("/lidar/points", stamp_ns, "lidar", np.insert(points, 3, 0, axis=1))
-    config = SourceConfig(lidar_to_camera=POSE, distorted_images=distorted_images)
-    offline = evaluate(
-        predicted(BagSource(tmp_path / "bag", config), RedIsDepth()), progress=False
-    )
-    live = LiveScores(EvaluatorNodeConfig(), FixedExtrinsics(ProjectionConfig(POSE)))
-    used, camera = rectifier_from_info(raw_info, distorted_images).image(image)
-    prediction = RedIsDepth().predict(used, stamp_ns)
-    header = make.header(stamp_ns)
-    messages = {
-        "depth/camera_info": camera_info_message(camera, header),
-        "depth/image_rect": image_message(prediction.depth_m, header),
-        "uncertainty/image_rect": image_message(prediction.sigma_m, header),
-        "lidar/points": make.cloud(points, stamp_ns),
-    }
-    for topic, message in messages.items():
-        list(live.add(topic, message))
-    assert (offline.evaluated, live.evaluation.evaluated) == (1, 1)
-    assert repr(live.evaluation.summary()) == repr(offline.summary())  # NaN is not NaN
 
 
 def test_a_fisheye_without_distortion_is_warned_of_in_the_node_s_log(start, robot):

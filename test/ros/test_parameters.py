@@ -19,6 +19,7 @@ from uncertainty_depth.ros.node import GuardedNode
 from uncertainty_depth.ros.parameters import NodeParameters
 
 NODE = "/parameters_node"
+POSE = [0.0] * 6 + [1.0]
 
 
 class ParametersNode(GuardedNode):
@@ -61,36 +62,34 @@ def test_every_option_is_declared_and_described(graph, node_class):
                 assert getattr(declared, end) == item.metadata[bound]
 
 
-def test_overrides_and_integers_where_numbers_are_due(graph):
+def test_overrides_and_changes_of_one_request_are_taken_integers_for_numbers_too(graph):
     node = graph.start(
         ParametersNode, ["-p", "max_frame_age:=2", "-p", "samples:=3"], coverage=0.5
     )
-    assert (
-        node.parameters.config.max_frame_age,
-        node.parameters.config.samples,
-        node.parameters.config.coverage,
-    ) == (2.0, 3, 0.5)
-    assert graph.set_parameters(NODE, color_max_depth=30).successful
-    assert node.parameters.config.color_max_depth == 30.0
+    config = node.parameters.config
+    assert (config.max_frame_age, config.samples, config.coverage) == (2.0, 3, 0.5)
+    assert graph.set_parameters(NODE, samples=4, point_stride=2, color_max_depth=30).successful
+    (config,) = node.applied
+    assert config == node.parameters.config
+    assert (config.samples, config.point_stride, config.color_max_depth) == (4, 2, 30.0)
+    assert graph.set_parameters(NODE, use_sim_time=True).successful
+    assert len(node.applied) == 1
 
 
 def test_a_dump_of_the_parameters_can_be_started_from(graph, tmp_path):
     """As `ros2 param dump` writes them: a list without a value is []."""
     node = graph.start(EvaluatorParametersNode, output="reports")
     values = {
-        name: node.get_parameter(name).value
-        for name in (item.name for item in parameters_of(node.config_type))
+        item.name: node.get_parameter(item.name).value for item in parameters_of(node.config_type)
     }
-    plain = {
-        key: list(value) if key == "lidar_to_camera" else value for key, value in values.items()
-    }
+    plain = values | {"lidar_to_camera": list(values["lidar_to_camera"])}
     file = tmp_path / "dump.yaml"
     file.write_text(yaml.dump({"/parameters_node": {"ros__parameters": plain}}))
     assert "lidar_to_camera: []" in file.read_text()
     graph.stop(node)
     again = graph.start(EvaluatorParametersNode, ["--params-file", str(file)])
     assert again.parameters.config == node.parameters.config
-    assert graph.set_parameters(NODE, lidar_to_camera=[0.0] * 6 + [1.0]).successful
+    assert graph.set_parameters(NODE, lidar_to_camera=POSE).successful
     assert graph.set_parameters(NODE, lidar_to_camera=[]).successful
     assert again.parameters.config.lidar_to_camera == ()
 
@@ -109,58 +108,33 @@ def test_illegal_override_is_one_sentence(graph, argument, expected):
         graph.start(ParametersNode, ["-p", argument])
 
 
-def test_illegal_change_is_refused_with_a_reason_and_nothing_is_applied(graph):
+def test_a_change_that_is_illegal_or_that_the_node_refuses_has_a_reason_and_changes_nothing(graph):
     node = graph.start(ParametersNode)
-    for values, reason in (
-        ({"samples": 0}, "samples"),
-        ({"samples": 1025}, "1024"),
-        ({"samples": "8"}, "samples is '8'; expected int"),
-        ({"samples": 2.5}, "expected int"),
-        ({"autostart": 1}, "autostart is 1; expected bool"),
-        ({"max_frame_age": -0.5}, "max_frame_age"),
-        ({"method": "guessing"}, "method is 'guessing'; expected one of"),
-        ({"color_max_depth": float("nan")}, "color_max_depth"),
-    ):
-        result = graph.set_parameters(NODE, coverage=0.5, **values)
-        assert not result.successful
-        assert reason in result.reason
-        assert node.parameters.config == DepthNodeConfig()
-        assert node.get_parameter("coverage").value == 0.95
-    assert node.applied == []
 
-
-def test_changes_of_one_request_arrive_together(graph):
-    node = graph.start(ParametersNode)
-    assert graph.set_parameters(NODE, samples=4, point_stride=2, coverage=0.5).successful
-    assert [(config.samples, config.point_stride, config.coverage) for config in node.applied] == [
-        (4, 2, 0.5)
-    ]
-
-
-def test_whatever_the_node_raises_refuses_the_change_and_is_the_answer(graph):
-    node = graph.start(ParametersNode)
-    for refusal, reason in (
-        (ConfigError("samples cannot change today"), "samples cannot change today"),
-        (MemoryError("no room"), "MemoryError: no room"),
-    ):
-        node.refusal = refusal
-        result = graph.set_parameters(NODE, coverage=0.5, lidar_to_camera=[0.0] * 6 + [1.0])
-        assert (result.successful, result.reason) == (False, reason)
+    def refuse(reason, **values):
+        answer = graph.set_parameters(NODE, coverage=0.5, lidar_to_camera=POSE, **values)
+        assert not answer.successful
+        assert reason in answer.reason
         assert node.parameters.config == DepthNodeConfig()
         assert node.get_parameter("coverage").value == 0.95
         assert list(node.get_parameter("lidar_to_camera").value) == []
+
+    refuse("samples", samples=0)
+    refuse("1024", samples=1025)
+    refuse("samples is '8'; expected int", samples="8")
+    refuse("expected int", samples=2.5)
+    refuse("autostart is 1; expected bool", autostart=1)
+    refuse("", use_sim_time="yes")  # by the clock, before or after the rest
+    refuse("max_frame_age", max_frame_age=-0.5)
+    refuse("method is 'guessing'; expected one of", method="guessing")
+    refuse("color_max_depth", color_max_depth=float("nan"))
+    node.refusal = ConfigError("samples cannot change today")
+    refuse("samples cannot change today")
+    node.refusal = MemoryError("no room")
+    refuse("MemoryError: no room")
+    assert node.applied == []
     node.refusal = None
     assert graph.set_parameters(NODE, coverage=0.6).successful  # the executor still runs
-
-
-def test_use_sim_time_does_not_affect_the_config(graph):
-    node = graph.start(ParametersNode)
-    assert not graph.set_parameters(
-        NODE, use_sim_time="yes", coverage=0.5
-    ).successful  # the clock refuses; the rest must not change either
-    assert node.parameters.config.coverage == 0.95
-    assert graph.set_parameters(NODE, use_sim_time=True).successful
-    assert (node.parameters.config.coverage, node.applied) == (0.95, [])
 
 
 @pytest.fixture
@@ -184,15 +158,9 @@ def test_each_unknown_parameter_is_warned_of_once_wherever_it_was_given(warned, 
         "/**: {ros__parameters: {exposure: {auto: true}, max_deth: 9.0}}\n"
         "/parameters_node: {ros__parameters: {max_deth: 8.0, min_depth: 0.2}}"
     )
+    arguments = ("-p", "USE_SIM_TIME:=true", "-p", "max_depth:=9.0")
     warnings = warned(
-        EvaluatorParametersNode,
-        "--params-file",
-        str(file),
-        "-p",
-        "USE_SIM_TIME:=true",
-        "-p",
-        "max_depth:=9.0",
-        mni_depth=0.5,
+        EvaluatorParametersNode, "--params-file", str(file), *arguments, mni_depth=0.5
     )
     ending = "is not one of parameters_node's and has no effect"
     assert sorted(warnings) == [

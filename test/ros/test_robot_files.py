@@ -62,60 +62,46 @@ def displays():
 def test_rviz_shows_what_matters(displays):
     shown = {topic for topic, display in displays.items() if display["Enabled"]}
     assert shown == {
-        "image",
-        "depth/image_color",
-        "uncertainty/image_color",
-        "color_scales/image",
-        "points",
-        "points/clearing",
-        "lidar/points",
-        "evaluator_node/sparsification/image",
+        *("image", "depth/image_color", "uncertainty/image_color", "color_scales/image"),
+        *("points", "points/clearing", "lidar/points", "evaluator_node/sparsification/image"),
     }
     points = displays["points"]
     assert (points["Color Transformer"], points["Channel Name"]) == ("Intensity", "uncertainty")
 
 
-@pytest.fixture
-def state():
-    """The saved QMainWindow, by QDockAreaLayoutInfo::saveState."""
+def test_rviz_opens_with_a_window_layout_that_shows_every_image_at_nearly_its_size(displays):
+    """The saved QMainWindow, as QDockAreaLayoutInfo::saveState writes it."""
     window = yaml.safe_load((ROOT / "config" / "uncertainty_depth.rviz").read_text())
-    return bytes.fromhex(window["Window Geometry"]["QMainWindow State"])
-
-
-def dock_of(state, name):
-    """Return where a dock's flags lie: after a marker, and length and name of the dock."""
-    name = name.encode("utf-16-be")
-    dock = b"\xfb" + len(name).to_bytes(4, "big") + name
-    assert state.count(dock) == 1
-    return state.index(dock) + len(dock)
-
-
-def test_rviz_opens_with_a_window_layout_that_places_every_image(displays, state):
-    for display in displays.values():
-        if display["Class"].endswith("/Image"):
-            is_visible = bool(state[dock_of(state, display["Name"])] & 1)
-            assert is_visible == display["Enabled"], display["Name"]
+    state = bytes.fromhex(window["Window Geometry"]["QMainWindow State"])
     assert b"\xfa" not in state  # Qt's marker of tabs: a hidden tab switches its display off
-
-
-def test_rviz_shows_pictures_with_text_at_nearly_their_size(displays, state):
-    pictures = {
+    shown = {
         "color_scales/image": color_scales(10.0, 1.0).shape[:2],
         "evaluator_node/sparsification/image": (240, 320),
         "depth/image_color": (240, 320),
     }
-    for topic, (height, width) in pictures.items():
-        flags = dock_of(state, displays[topic]["Name"])
-        length = int.from_bytes(state[flags + 5 : flags + 9], "big")
-        area = list(re.finditer(rb"(.{4})(.{4})\xfc([\x01\x02])", state[:flags], re.DOTALL))[-1]
-        dock_width, dock_height = (int.from_bytes(area[side], "big") for side in (1, 2))
-        if area[3] == b"\x01":  # a row of docks
-            dock_width = length
-        else:
-            dock_height = length
-        title = 22
-        scale = min(dock_width / width, (dock_height - title) / height)
-        assert scale > 0.8, (topic, dock_width, dock_height)
+    for topic, display in displays.items():
+        if not display["Class"].endswith("/Image"):
+            continue
+        name = display["Name"].encode("utf-16-be")
+        dock = b"\xfb" + len(name).to_bytes(4, "big") + name
+        assert state.count(dock) == 1
+        flags = state.index(dock) + len(dock)
+        assert bool(state[flags] & 1) == display["Enabled"], topic
+        if topic in shown:
+            height, width = shown[topic]
+            dock_width, dock_height = size_of_dock(state, flags)
+            title = 22
+            scale = min(dock_width / width, (dock_height - title) / height)
+            assert scale > 0.8, (topic, dock_width, dock_height)
+
+
+def size_of_dock(state, flags):
+    """Width and height of the dock whose flags lie there."""
+    length = int.from_bytes(state[flags + 5 : flags + 9], "big")
+    area = list(re.finditer(rb"(.{4})(.{4})\xfc([\x01\x02])", state[:flags], re.DOTALL))[-1]
+    width, height = (int.from_bytes(area[side], "big") for side in (1, 2))
+    is_row = area[3] == b"\x01"
+    return (length, height) if is_row else (width, length)
 
 
 def test_rviz_has_every_output_on_fixed_ranges_that_its_names_tell(displays):
@@ -186,44 +172,29 @@ def context(description):
     return make
 
 
-def test_an_empty_argument_leaves_the_parameter_file_alone(context):
+def test_an_empty_argument_leaves_the_parameter_file_alone_and_others_are_of_their_type(context):
     from uncertainty_depth.ros.launching import parameter_overrides
 
-    empty, node = context("depth")
-    assert parameter_overrides(node, empty.launch_configurations) == {}
-    full, _ = context(
-        "depth",
-        samples="4",
-        autostart="false",
-        compressed_input="true",
-        model="007",
-        use_sim_time="true",
-    )
-    overrides = parameter_overrides(node, full.launch_configurations)
-    assert overrides.pop("model").evaluate(full) == "007"  # a path, not a number
-    assert overrides == {
+    def overrides(launch_file, **arguments):
+        launch_context, node = context(launch_file, **arguments)
+        values = parameter_overrides(node, launch_context.launch_configurations)
+        if "model" in values:
+            values["model"] = values["model"].evaluate(launch_context)
+        return values
+
+    assert overrides("depth") == {}
+    text = {"samples": "4", "autostart": "false", "use_sim_time": "true", "model": "007"}
+    assert overrides("depth", **text) == {
         "samples": 4,
         "autostart": False,
-        "compressed_input": True,
         "use_sim_time": True,
+        "model": "007",  # a path, not a number
     }
-
-
-@pytest.mark.parametrize("text", ["0.1 0 0 0 0 0 1", "[0.1, 0, 0, 0, 0, 0, 1]"])
-def test_the_lidar_pose_may_be_given_with_blanks_or_as_a_list(context, text):
-    from uncertainty_depth.ros.launching import parameter_overrides
-
-    launch_context, node = context("evaluate", lidar_to_camera=text)
-    assert parameter_overrides(node, launch_context.launch_configurations) == {
-        "lidar_to_camera": [0.1, 0, 0, 0, 0, 0, 1]
-    }
-
-
-def test_arguments_of_both_nodes_reach_the_one_they_name(context):
-    from uncertainty_depth.ros.launching import parameter_overrides
-
-    launch_context, node = context("evaluate", evaluator_autostart="false", autostart="true")
-    assert parameter_overrides(node, launch_context.launch_configurations) == {"autostart": False}
+    pose = {"lidar_to_camera": [0.1, 0, 0, 0, 0, 0, 1]}
+    for text in ("0.1 0 0 0 0 0 1", "[0.1, 0, 0, 0, 0, 0, 1]"):
+        assert overrides("evaluate", lidar_to_camera=text) == pose
+    of_both = overrides("evaluate", evaluator_autostart="false", autostart="true")
+    assert of_both == {"autostart": False}, "each node has those that name it"
 
 
 def test_transports_are_set_only_where_asked_for(context):
