@@ -62,6 +62,13 @@ def scored(
     return Frame(index, str(index), ground_truth_m=truth, prediction=made, **parts)
 
 
+def save_maps(folder: Path, name: str, **maps: np.ndarray) -> None:
+    """Add maps of one frame to folders of recorded predictions."""
+    for kind, values in maps.items():
+        (folder / kind).mkdir(parents=True, exist_ok=True)
+        np.save(folder / kind / f"{name}.npy", values)
+
+
 def frame_lines(evaluation: Evaluation) -> list[str]:
     """Return the lines of frames.csv of an evaluation that is going on."""
     rows = evaluation.table.saved().folder / "frames.csv"
@@ -78,7 +85,10 @@ def files_are_not_synced() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def make_model() -> Callable[..., Path]:
-    """Write a small model of random weights, whose members differ in their seed."""
+    """Write a small model of random weights, whose members differ in their seed.
+
+    They may share their encoder.
+    """
     from uncertainty_depth.config import NetworkConfig
     from uncertainty_depth.model_folder.writing import create, set_members, write_member
     from uncertainty_depth.network.hourglass import Hourglass
@@ -88,12 +98,18 @@ def make_model() -> Callable[..., Path]:
         method: str = "mc_dropout",
         members: tuple[str, ...] = ("m0", "m1"),
         training: dict[str, object] | None = None,
+        shared: bool = False,
         **options: object,
     ) -> Path:
         small = {"backbone": "tiny", "decoder_width": 16, "input_size": (80, 64)}
         for seed, name in enumerate(members):
             torch.manual_seed(seed)
             network = Hourglass(NetworkConfig(**{**small, **options}))
+            if seed == 0:
+                first = network.encoder.state_dict()
+            if shared:
+                network.encoder.load_state_dict(first)
+                network.freeze_encoder()
             if seed == 0:
                 create(folder, network, training or {})
             write_member(folder, name, network)

@@ -15,18 +15,11 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from uncertainty_depth import atomic
-from uncertainty_depth.errors import SourceError
-with {context}(Path(sys.argv[1])) as temporary:
-    target = temporary / "new.txt" if temporary.is_dir() else temporary
+with atomic.{context}(Path(sys.argv[1])) as temporary:
+    target = temporary / "a" if temporary.is_dir() else temporary
     target.write_text("half")
     os.kill(os.getpid(), signal.SIGKILL)
 """
-
-
-def killed_while_writing(context, path):
-    code = KILLED.format(context=context)
-    done = subprocess.run([sys.executable, "-c", code, str(path)], check=False)
-    assert done.returncode == -signal.SIGKILL
 
 
 def fail_while_writing(replacing):
@@ -48,22 +41,6 @@ def test_a_file_is_replaced_and_missing_folders_are_created(tmp_path):
     assert [each.name for each in path.parent.iterdir()] == ["file.txt"]
 
 
-def test_an_exception_leaves_the_old_file_and_nothing_else(tmp_path):
-    path = tmp_path / "file.txt"
-    atomic.write_text(path, "old")
-    with pytest.raises(OSError, match="disk full"):
-        fail_while_writing(atomic.replacing(path))
-    assert path.read_text() == "old"
-    assert os.listdir(tmp_path) == ["file.txt"]
-
-
-def test_a_kill_leaves_the_old_file(tmp_path):
-    path = tmp_path / "file.txt"
-    atomic.write_text(path, "old")
-    killed_while_writing("atomic.replacing", path)
-    assert path.read_text() == "old"
-
-
 def test_a_folder_is_replaced_as_a_set_and_keeps_what_belongs_to_others(tmp_path):
     folder = tmp_path / "report"
     folder.mkdir()
@@ -77,14 +54,24 @@ def test_a_folder_is_replaced_as_a_set_and_keeps_what_belongs_to_others(tmp_path
     assert os.listdir(tmp_path) == ["report"]
 
 
-def test_an_exception_leaves_the_old_folder(tmp_path):
-    folder = tmp_path / "report"
-    with atomic.replacing_folder(folder) as staging:
-        (staging / "a").write_text("old")
-    with pytest.raises(OSError, match="disk full"):
-        fail_while_writing(atomic.replacing_folder(folder))
-    assert (folder / "a").read_text() == "old"
-    assert os.listdir(tmp_path) == ["report"]
+@pytest.mark.parametrize("end", ["exception", "kill"])
+@pytest.mark.parametrize("context", ["replacing", "replacing_folder"])
+def test_whatever_ends_the_writing_leaves_what_was_there(tmp_path, context, end):
+    path = tmp_path / "old"
+    if context == "replacing_folder":
+        path.mkdir()
+    content = path / "a" if path.is_dir() else path
+    content.write_text("old")
+    if end == "kill":
+        code = KILLED.format(context=context)
+        done = subprocess.run([sys.executable, "-c", code, str(path)], check=False)
+        assert done.returncode == -signal.SIGKILL
+        assert visible(tmp_path) == ["old"]
+    else:
+        with pytest.raises(OSError, match="disk full"):
+            fail_while_writing(getattr(atomic, context)(path))
+        assert os.listdir(tmp_path) == ["old"]
+    assert content.read_text() == "old"
 
 
 def test_the_old_folder_is_put_back_if_the_new_one_cannot_take_its_place(tmp_path):
@@ -97,23 +84,15 @@ def test_the_old_folder_is_put_back_if_the_new_one_cannot_take_its_place(tmp_pat
     assert os.listdir(tmp_path) == ["report"]
 
 
-def test_a_kill_leaves_the_old_folder(tmp_path):
-    folder = tmp_path / "report"
-    folder.mkdir()
-    (folder / "old.txt").write_text("old")
-    killed_while_writing("atomic.replacing_folder", folder)
-    assert visible(folder) == ["old.txt"]
-
-
 def test_a_folder_that_cannot_be_replaced_is_reported_before_the_work(tmp_path):
     atomic.check_folder(tmp_path / "new" / "deep")
     assert os.listdir(tmp_path) == []
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(SourceError, match="is a file; expected a folder"):
-        atomic.check_folder(tmp_path / "file")
-    with pytest.raises(SourceError, match="is a file; expected a folder"):
-        atomic.check_folder(tmp_path / "file" / "report")
-    with pytest.raises(SourceError, match="mount point"):
-        atomic.check_folder("/dev/shm")
-    with pytest.raises(SourceError, match="cannot write to /proc/report"):
-        atomic.check_folder("/proc/report")
+    for path, sentence in {
+        tmp_path / "file": "is a file; expected a folder",
+        tmp_path / "file" / "report": "is a file; expected a folder",
+        "/dev/shm": "mount point",
+        "/proc/report": "cannot write to /proc/report",
+    }.items():
+        with pytest.raises(SourceError, match=sentence):
+            atomic.check_folder(path)

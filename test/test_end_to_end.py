@@ -35,13 +35,10 @@ def bag(tmp_path_factory):
 @pytest.fixture(scope="module")
 def model(bag, tmp_path_factory):
     path = tmp_path_factory.mktemp("models") / "model"
-    assert (
-        run(
-            f"train {bag} --output {path} {TINY} --epochs 3 --snapshots 2 "
-            "--patience 1 --device cpu"
-        )
-        == 0
+    command = (
+        f"train {bag} --output {path} {TINY} --epochs 3 --snapshots 2 --patience 1 --device cpu"
     )
+    assert run(command) == 0
     return path
 
 
@@ -130,13 +127,10 @@ def test_report_says_that_sigma_was_calibrated_on_the_source(bag, model, tmp_pat
 def test_predict_writes_metric_maps_at_image_size(model, tmp_path):
     for name, size in {"wide.png": (90, 40), "tall.jpg": (31, 77)}.items():
         cv2.imwrite(str(tmp_path / name), np.full((size[1], size[0], 3), 128, np.uint8))
-    assert (
-        run(
-            f"predict {tmp_path}/wide.png {tmp_path}/tall.jpg --model {model} "
-            f"--output {tmp_path}/maps"
-        )
-        == 0
+    command = (
+        f"predict {tmp_path}/wide.png {tmp_path}/tall.jpg --model {model} --output {tmp_path}/maps"
     )
+    assert run(command) == 0
     depth = cv2.imread(str(tmp_path / "maps" / "wide_depth.tiff"), cv2.IMREAD_UNCHANGED)
     sigma = cv2.imread(str(tmp_path / "maps" / "tall_sigma.tiff"), cv2.IMREAD_UNCHANGED)
     assert depth.dtype == sigma.dtype == np.float32
@@ -167,13 +161,11 @@ def test_predict_never_overwrites_its_input(model, photo, tmp_path, capsys):
     assert clash.read_bytes() == before
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "photo.jpg").write_bytes(before)
-    assert (
-        run(
-            f"predict {tmp_path}/photo.png {tmp_path}/other/photo.jpg --model {model} "
-            f"--output {tmp_path}"
-        )
-        == 1
+    command = (
+        f"predict {tmp_path}/photo.png {tmp_path}/other/photo.jpg --model {model} "
+        f"--output {tmp_path}"
     )
+    assert run(command) == 1
     assert "2 images are called photo" in last_line(capsys)
 
 

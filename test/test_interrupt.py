@@ -6,23 +6,17 @@ import subprocess
 import sys
 import threading
 
+import pytest
+
 from uncertainty_depth.interrupt import deferred_interrupt
 
-
-def run(code):
-    code = f"""
+PREAMBLE = """
 import signal
 from uncertainty_depth.interrupt import deferred_interrupt
 def strike():
     signal.raise_signal(signal.SIGINT)
-{code}"""
-    return subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
-    )
-
-
-def test_the_first_ctrl_c_sets_a_flag_and_the_handler_is_restored():
-    done = run("""
+"""
+FIRST_AND_SECOND = """
 with deferred_interrupt() as interrupt:
     strike()
     print(interrupt.requested)
@@ -30,31 +24,36 @@ try:
     strike()
 except KeyboardInterrupt:
     print("as before")
-""")
-    assert done.stdout.split("\n")[:2] == ["True", "as before"], done.stderr
-
-
-def test_a_second_ctrl_c_aborts_in_nested_contexts():
-    done = run("""
+"""
+NESTED = """
 with deferred_interrupt() as outer:
     with deferred_interrupt() as inner:
         strike()
     print(inner.requested, outer.requested)
     strike()
 print("never")
-""")
-    assert done.stdout == "True True\n"
-    assert done.returncode == -signal.SIGINT
-
-
-def test_an_ignored_interrupt_stays_ignored():
-    done = run("""
+"""
+IGNORED = """
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 with deferred_interrupt() as interrupt:
     strike()
 print(interrupt.requested)
-""")
-    assert done.stdout == "False\n", done.stderr
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "printed", "ends"),
+    [
+        (FIRST_AND_SECOND, "True\nas before\n", 0),
+        (NESTED, "True True\n", -signal.SIGINT),
+        (IGNORED, "False\n", 0),
+    ],
+    ids=["sets a flag once", "aborts at the second", "stays ignored"],
+)
+def test_ctrl_c(code, printed, ends):
+    command = [sys.executable, "-c", PREAMBLE + code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == (printed, ends), done.stderr
 
 
 def test_threads_keep_the_signal_handler():

@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """JSON of unknown origin is read within limits, or refused with one exception."""
 
-from __future__ import annotations
-
 import json
 import math
 from contextlib import suppress

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-from __future__ import annotations
+import shutil
 
 import numpy as np
 import pytest
@@ -43,3 +43,8 @@ def draw():
 def model_template(tmp_path_factory, make_model):
     path = tmp_path_factory.mktemp("calibration") / "model"
     return make_model(path, training={"epochs": 3}, head="none", input_size=(64, 64))
+
+
+@pytest.fixture
+def model(model_template, tmp_path):
+    return shutil.copytree(model_template, tmp_path / "model")

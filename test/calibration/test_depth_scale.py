@@ -127,19 +127,6 @@ def test_frames_too_far_apart_to_follow_are_told() -> None:
     assert "the newest estimate is 4.0 s old; the limit is 2 s" in note
 
 
-def test_a_gap_in_time_forgets_the_scale() -> None:
-    estimator = CorrectionEstimator()
-    depth = np.full(MIN_PIXELS, 2.0)
-
-    def add(second: float, true_factor: float) -> DepthScale | None:
-        pixels = (depth, 0.1 * depth, true_factor * depth)
-        return estimator.add(round(second * SECOND_NS), pixels, InForce(), "").scale
-
-    for second in range(10):
-        add(second, 2.0)
-    assert add(3600, 1.0).factor == pytest.approx(1.0)
-
-
 def test_switched_off_the_maps_are_the_model_s_own() -> None:
     frames = constant_drive(1.3)
     for frame, same in zip(frames, published(frames, use_depth_scale=False), strict=True):
@@ -215,15 +202,20 @@ def test_a_factor_at_the_limit_is_not_beyond_it() -> None:
     assert in_force_at(100.1, MAX_DEPTH_SCALE + 0.01).is_at_depth_limit
 
 
-def test_a_clock_that_jumps_and_another_sigma_start_anew() -> None:
-    depth = np.full(50, 2.0)
-    for jump_ns, name in ((-2 * SECOND_NS, "raw"), (SECOND_NS, "calibrated")):
-        estimator = CorrectionEstimator()
-        estimator.add(100 * SECOND_NS, (depth, depth, 1.2 * depth), InForce(), "raw")
-        sent = estimator.add(
-            100 * SECOND_NS + jump_ns, (depth, depth, 1.5 * depth), InForce(), name
-        )
-        assert sent.scale.factor == pytest.approx(1.5)
+@pytest.mark.parametrize(
+    ("seconds", "name", "factor"),
+    [(-2, "raw", 1.5), (1, "calibrated", 1.5), (3600, "raw", 1.5), (1, "raw", None)],
+    ids=["the clock jumps", "another sigma", "a gap", "it goes on"],
+)
+def test_what_starts_the_scale_anew(seconds: int, name: str, factor: float | None) -> None:
+    depth = np.full(MIN_PIXELS, 2.0)
+    estimator = CorrectionEstimator()
+    for second in range(10):
+        estimator.add((90 + second) * SECOND_NS, (depth, depth, 1.2 * depth), InForce(), "raw")
+    stamp_ns = (99 + seconds) * SECOND_NS
+    sent = estimator.add(stamp_ns, (depth, depth, 1.5 * depth), InForce(), name)
+    expected = factor or math.exp(math.log(1.2) + GAIN * math.log(1.5 / 1.2))
+    assert sent.scale.factor == pytest.approx(expected)
 
 
 def test_the_correction_of_sigma_is_the_same_whatever_the_scale_in_force() -> None:

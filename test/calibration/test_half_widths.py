@@ -1,10 +1,7 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Intervals at a coverage: measured where there is a calibration, else by the distribution."""
 
-from __future__ import annotations
-
 import json
-import shutil
 
 import numpy as np
 import pytest
@@ -53,11 +50,6 @@ def test_measured_half_widths_cover_just_their_level_of_the_pixels():
 def test_numbers_that_are_no_half_widths_are_refused(values):
     with pytest.raises(ModelError, match="half_widths"):
         from_record({"half_widths": values})
-
-
-@pytest.fixture
-def model(model_template, tmp_path):
-    return shutil.copytree(model_template, tmp_path / "model")
 
 
 def test_the_predictor_takes_them_from_the_calibration_in_use(model):

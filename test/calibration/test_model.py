@@ -25,11 +25,6 @@ MAP = SigmaMap("isotonic 50%", (0.0, 0.01, 0.5, 1.0), (0.05, 0.2, 0.4, 0.8))
 SMALL = SynthesisConfig(worlds=1, frames=10, width=96, height=72, rings=24)
 
 
-@pytest.fixture
-def model(model_template, tmp_path):
-    return shutil.copytree(model_template, tmp_path / "model")
-
-
 def maps(model):
     """The maps of all calibrations in a folder, by key."""
     return {method: calibration(model, method).sigma_map for method in read(model).calibration}
@@ -57,18 +52,14 @@ def test_the_folder_gives_the_map_back_and_keeps_the_rest(model):
     assert not [path for path in model.iterdir() if path.name.startswith(".")]
 
 
-def test_a_calibrated_model_tells_its_guarantee_by_frame(model):
-    options = PredictorConfig(samples=3, device="cpu")
-    assert "frame_guarantee" not in Predictor(model, options).describe()
+def test_a_calibrated_model_predicts_the_map_of_its_raw_sigma_and_tells_its_guarantee(model):
+    uncalibrated = Predictor(model, PredictorConfig(samples=3, device="cpu"))
+    assert "frame_guarantee" not in uncalibrated.describe()
+    raw = uncalibrated.predict(picture(), 7)
     given = FrameGuarantee(1.8, 30, 12)
     set_calibration(model, "mc_dropout", MAP, {"frame_guarantee": given.to_mapping()})
-    assert Predictor(model, options).describe()["frame_guarantee"] == given.sentence()
-
-
-def test_a_calibrated_model_predicts_the_map_of_its_raw_sigma(model):
-    raw = Predictor(model, PredictorConfig(samples=3, device="cpu")).predict(picture(), 7)
-    set_calibration(model, "mc_dropout", MAP, {})
     predictor = Predictor(model, PredictorConfig(samples=3, device="cpu"))
+    assert predictor.describe()["frame_guarantee"] == given.sentence()
     made = predictor.predict(picture(), 7)
     np.testing.assert_array_equal(made.depth_m, raw.depth_m)
     np.testing.assert_array_equal(made.sigma_m, MAP(raw.sigma_m))
@@ -141,11 +132,16 @@ def record_in(folder):
     return record
 
 
-def test_a_model_is_calibrated_on_a_bag_from_the_command_line(calibrated):
+def test_a_model_is_calibrated_on_a_bag_from_the_command_line(calibrated, bag):
     record = record_in(calibrated)
     assert record["distribution"] == "gaussian", "the head's"
     assert record["not_used"]["after"]["auce"] < record["not_used"]["before"]["auce"]
-    assert maps(calibrated)
+    (method,) = maps(calibrated)
+    fitted = calibration(calibrated, method).monitor.fitted_to
+    assert fitted.sources == (str(bag),)
+    assert fitted.frames == 7, "the first of ten, without the third reported on"
+    assert 0.1 <= fitted.depth_range_m[0] < fitted.depth_range_m[1] <= 80
+    assert fitted.camera["aspect"] == [round(96 / 72, 6)] * 2
 
 
 def test_a_dry_run_reports_and_writes_no_map(model, bag, capsys):
@@ -184,15 +180,6 @@ def test_refusals_are_one_sentence_and_leave_the_model_alone(model, bag, capsys)
     assert command(model, bag, "--output", "my_calibration") == 1
     assert "the calibration goes into the model folder" in capsys.readouterr().err
     assert (model / "model.json").read_bytes() == before
-
-
-def test_the_folder_keeps_what_the_map_was_fitted_to(calibrated, bag):
-    (method,) = read(calibrated).calibration
-    fitted = calibration(calibrated, method).monitor.fitted_to
-    assert fitted.sources == (str(bag),)
-    assert fitted.frames == 7, "the first of ten, without the third reported on"
-    assert 0.1 <= fitted.depth_range_m[0] < fitted.depth_range_m[1] <= 80
-    assert fitted.camera["aspect"] == [round(96 / 72, 6)] * 2
 
 
 def test_a_map_of_other_data_is_said_by_the_report_and_the_log(model, bag, tmp_path, caplog):

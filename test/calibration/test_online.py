@@ -45,10 +45,6 @@ def estimated(frames: Iterator[tuple], **options: object) -> OnlineEstimate:
     return estimate
 
 
-def test_the_half_width_is_that_of_a_gaussian() -> None:
-    assert float(GAUSSIAN.half_widths(0.95)) == pytest.approx(1.959964, abs=1e-6)
-
-
 @pytest.mark.parametrize("coverage", [0.68, 0.95])
 @pytest.mark.parametrize("scale", [0.3, 1.0, 4.0])
 def test_stationary_gaussian_errors_give_their_factor(scale: float, coverage: float) -> None:
@@ -73,9 +69,9 @@ def test_no_estimate_before_enough_frames() -> None:
     assert estimated(gaussian_frames(20, lambda _: 2.0)).factor is not None
 
 
-@pytest.mark.parametrize(("scale", "frames"), [(3.0, 30), (1 / 3, 30)])
-def test_a_step_is_tracked(scale: float, frames: int) -> None:
-    steps = gaussian_frames(300 + frames, lambda index: scale if index >= 300 else 1.0, spread=0.1)
+@pytest.mark.parametrize("scale", [3.0, 1 / 3])
+def test_a_step_is_tracked(scale: float) -> None:
+    steps = gaussian_frames(330, lambda index: scale if index >= 300 else 1.0, spread=0.1)
     estimate = estimated(steps)
     assert estimate.changes in (1, 2)  # the first cut may leave some frames from before
     assert estimate.factor == pytest.approx(scale, rel=0.2)
@@ -101,16 +97,6 @@ def test_pixels_that_come_twice_make_it_neither_faster_nor_surer(number: int) ->
     assert often.frames == once.frames
 
 
-class Errors:
-    """Errors that an adversary scales, seeing the estimate: as bad as it can be."""
-
-    def __init__(self, seed: int) -> None:
-        self._random = np.random.default_rng(seed)
-
-    def frame(self, scale: float) -> tuple[np.ndarray, np.ndarray]:
-        return np.abs(self._random.normal(size=50)) * SIGMA * scale, np.full(50, SIGMA)
-
-
 @given(
     scales=st.lists(st.floats(-3, 3), min_size=1, max_size=30),
     coverage=st.sampled_from([0.68, 0.95]),
@@ -122,12 +108,14 @@ def test_mean_coverage_is_within_a_constant_over_the_frames(
 ) -> None:
     config = OnlineEstimateConfig(coverage=coverage, calibration_min_frames=2)
     estimate = OnlineEstimate(config, gain)
-    errors = Errors(len(scales))
+    random = np.random.default_rng(len(scales))
     uncovered = []
     frames = 150
     for index in range(frames):
         scale = 2.0 ** scales[index % len(scales)]
-        loss = estimate.add(index * PERIOD_NS, *errors.frame(scale))
+        # Errors that an adversary scales, seeing the estimate: as bad as it can be.
+        error = np.abs(random.normal(size=50)) * SIGMA * scale
+        loss = estimate.add(index * PERIOD_NS, error, np.full(50, SIGMA))
         if index >= config.calibration_min_frames:
             uncovered.append(loss)
     gap = abs(float(np.mean(uncovered)) - (1 - coverage))

@@ -1,18 +1,16 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The command line as a person meets it: one sentence per error, nothing lost."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os
+import re
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 
-from uncertainty_depth import __version__
 from uncertainty_depth.calibration import run as calibration_run
 from uncertainty_depth.cli.arguments import SIGNATURES, build_parser
 from uncertainty_depth.cli.main import COMMANDS, PrintableFormatter, main
@@ -32,58 +30,38 @@ def test_help_teaches_with_an_example(command, capsys):
     assert example in " ".join(capsys.readouterr().out.split())
 
 
-def test_calibrate_starts_from_raw_sigma_and_has_no_option_that_says_otherwise(capsys):
-    with pytest.raises(SystemExit) as ended:
-        build_parser(COMMANDS).parse_args(["calibrate", "my_model", "my_bag", "--no-calibrated"])
-    assert ended.value.code == 2
-    assert "--no-calibrated" in capsys.readouterr().err
-    assert (
-        build_parser(COMMANDS)
-        .parse_args(["evaluate", "my_bag", "--model", "m", "--output", "o", "--no-calibrated"])
-        .calibrated
-        is False
-    )
+EVALUATED = "--model no/model --output {tmp}/report"
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (
-            ["evaluate", "no/such/bag", "--model", "m", "--output", "{tmp}/report"],
-            ["no such bag", "no/such/bag"],
-        ),
-        (["evaluate", "nyu:no/such", "--model", "m", "--output", "{tmp}/report"], ["no/such"]),
-        (["evaluate", "kitti:no/such", "--model", "m", "--output", "{tmp}/report"], ["no/such"]),
-        (
-            ["evaluate", "synthetic:wrlds=2", "--model", "m", "--output", "{tmp}/report"],
-            ["wrlds", "worlds"],
-        ),
-        (
-            [
-                "evaluate",
-                "synthetic:worlds=1,frames=1",
-                "--model",
-                "no/model",
-                "--output",
-                "{tmp}/report",
-            ],
-            ["neither a folder", "no/model"],
-        ),
-        (["predict", "no.jpg", "--model", "no/model", "--output", "{tmp}/maps"], ["no/model"]),
-        (["train", "no/such/bag", "--output", "{tmp}/model"], ["no such bag"]),
-        (["convert", "kitti:no/such/drive", "{tmp}/bag"], ["no/such/drive"]),
-        (["convert", "synthetic:worlds=1,frames=1", "{tmp}"], ["exist"]),
-        (["convert", "my_bag", "{tmp}/bag"], ["'my_bag'", "kitti:DRIVE_DIR", "synthetic:"]),
-        (["convert", "./my_bag", "{tmp}/bag"], ["'./my_bag'", "kitti:DRIVE_DIR"]),
-        (["convert", "json:my_bag", "{tmp}/bag"], ["'json:my_bag'", "write_bag"]),
+        (f"evaluate no/such/bag {EVALUATED}", "no such bag.*no/such/bag"),
+        (f"evaluate nyu:no/such {EVALUATED}", "no/such"),
+        (f"evaluate kitti:no/such {EVALUATED}", "no/such"),
+        (f"evaluate synthetic:wrlds=2 {EVALUATED}", "wrlds.*worlds"),
+        ("predict no.jpg --model no/model --output {tmp}/maps", "no/model"),
+        ("train no/such/bag --output {tmp}/model", "no such bag"),
+        ("convert kitti:no/such/drive {tmp}/bag", "no/such/drive"),
+        ("convert synthetic:worlds=1,frames=1 {tmp}", "exist"),
+        ("convert my_bag {tmp}/bag", "'my_bag'.*kitti:DRIVE_DIR.*synthetic:"),
+        ("convert ./my_bag {tmp}/bag", r"'\./my_bag'.*kitti:DRIVE_DIR"),
+        ("convert json:my_bag {tmp}/bag", "'json:my_bag'.*write_bag"),
+        ("info synthetic:worlds=1,frames=1 --output {tmp}/plot", "file that ends in .png"),
+        ("info synthetic:worlds=1,frames=1 --output {tmp}/plot.jpg", "file that ends in .png"),
+        ("calibrate no/model no/such/bag --output {tmp}/report", "no/"),
+        (f"evaluate synthetic: {EVALUATED}", "no/model.*neither a folder"),
     ],
 )
-def test_an_error_is_one_sentence_and_exit_code_1(arguments, words, tmp_path, command):
-    done = command(*[argument.replace("{tmp}", str(tmp_path)) for argument in arguments])
+def test_an_error_is_one_sentence_and_exit_code_1_and_leaves_nothing(
+    arguments, words, tmp_path, command
+):
+    done = command(*arguments.format(tmp=tmp_path).split())
     assert done.returncode == 1, done.stderr
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith("uncertainty-depth: ")
-    assert all(word in last for word in words), last
+    assert re.search(words, last)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_process_that_fails_prints_its_sentence_alone(process):
@@ -91,24 +69,6 @@ def test_a_process_that_fails_prints_its_sentence_alone(process):
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
     assert line.startswith("uncertainty-depth: ")
-
-
-def test_a_command_that_fails_leaves_no_empty_folder(tmp_path, command):
-    for arguments in (
-        ["evaluate", "no/such/bag", "--model", "m"],
-        ["calibrate", "m", "no/such/bag"],
-        ["evaluate", "synthetic:", "--model", "m"],
-    ):
-        assert command(*arguments, "--output", tmp_path / "report").returncode == 1
-        assert not (tmp_path / "report").exists(), arguments
-
-
-def test_info_writes_no_picture_under_another_ending(tmp_path, command):
-    for name in ("plot", "plot.jpg"):
-        done = command("info", "synthetic:worlds=1,frames=1", "--output", tmp_path / name)
-        assert done.returncode == 1
-        assert "expected a file that ends in .png" in done.stderr
-    assert not list(tmp_path.iterdir())
 
 
 def test_an_interrupted_training_says_how_to_go_on(monkeypatch, capsys):
@@ -122,47 +82,6 @@ def test_an_interrupted_training_says_how_to_go_on(monkeypatch, capsys):
         monkeypatch.setitem(COMMANDS, command, interrupted)
         assert main([command, *arguments]) == 130
         assert ("--resume" in capsys.readouterr().err) == (command == "train")
-
-
-@pytest.mark.parametrize(("options", "said"), [(["--members", "2"], True), ([], False)])
-def test_options_without_effect_on_the_method_are_reported(options, said, monkeypatch, caplog):
-    monkeypatch.setattr(training_run, "train", lambda *arguments, **options: "my_model")
-    assert (
-        main(
-            [
-                "train",
-                "synthetic:worlds=1,frames=1",
-                "--output",
-                "my_model",
-                "--method",
-                "mc_dropout",
-                *options,
-            ]
-        )
-        == 0
-    )
-    assert ("mc_dropout has no use for members: without effect" in caplog.messages) == said
-
-
-def test_help_imports_neither_ros_nor_torch_nor_matplotlib():
-    code = """
-import sys
-from uncertainty_depth.cli.main import main
-for arguments in (["--help"], ["train", "--help"], ["evaluate", "--help"]):
-    try:
-        main(arguments)
-    except SystemExit as end:
-        assert end.code == 0
-    heavy = {"rclpy", "torch", "matplotlib", "transformers", "scipy"} & set(sys.modules)
-    assert not heavy, (arguments, heavy)
-"""
-    subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL, check=True)
-
-
-def test_the_package_runs_as_a_module():
-    version = [sys.executable, "-m", "uncertainty_depth", "--version"]
-    done = subprocess.run(version, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == __version__
 
 
 @pytest.mark.parametrize("name", ["demo", "indoor"])

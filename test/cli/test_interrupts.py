@@ -7,6 +7,7 @@ import shutil
 
 import pytest
 
+from test.cli.conftest import PREDICT
 from uncertainty_depth.frames.recording import Recording
 from uncertainty_depth.model_location import SHIPPED_MODEL
 from uncertainty_depth.report import saved_state
@@ -15,20 +16,10 @@ SOURCE = "synthetic:worlds=1,frames=12,width=64,height=48,rings=16"
 
 
 def evaluate(report, *options):
-    return [
-        "evaluate",
-        SOURCE,
-        "--model",
-        SHIPPED_MODEL,
-        "--output",
-        report,
-        "--samples",
-        "1",
-        *options,
-    ]
+    model = ["--model", SHIPPED_MODEL, "--samples", "1"]
+    return ["evaluate", SOURCE, *model, "--output", report, *options]
 
 
-PREDICT = ("uncertainty_depth.inference.predictor", "Predictor.predict")
 FOLD = ("uncertainty_depth.metrics.online", "frame_block")
 RENDER = ("uncertainty_depth.report.report", "render")
 

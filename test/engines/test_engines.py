@@ -5,17 +5,15 @@ import importlib.util
 import io
 import itertools
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 
-from uncertainty_depth.config import NetworkConfig, PredictorConfig
+from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.engines.runtimes import is_installed
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.inference.predictor import Predictor
-from uncertainty_depth.model_folder.writing import create, set_members, write_member
-from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.records import Observation, SampleRange
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -33,33 +31,12 @@ VARIANTS = {
 }
 
 
-def write_model(path, method, **options):
-    """A tiny model of two members; snapshots share their encoder."""
-    names = ("m0", "m1")
-    torch.manual_seed(0)
-    made = Hourglass(
-        NetworkConfig(backbone="tiny", decoder_width=16, input_size=(80, 64), **options)
-    )
-    if method == "multi_epochs":
-        made.freeze_encoder()
-    for number, name in enumerate(names):
-        if number == 0:
-            create(path, made, {})
-        else:
-            torch.manual_seed(number)
-            made.decoder.final.reset_parameters()
-            decoder = getattr(made.decoder, "decoder", made.decoder)  # a residual one wraps it
-            decoder.ups[1].conv.reset_parameters()
-        write_member(path, name, made)
-    set_members(path, list(names), method)
-    return path
-
-
 @pytest.fixture(scope="module")
-def models(tmp_path_factory):
+def models(tmp_path_factory, make_model):
+    """Tiny models of two members; snapshots share their encoder."""
     folder = tmp_path_factory.mktemp("models")
     return {
-        method: write_model(folder / method, method, **options)
+        method: make_model(folder / method, method, shared=method == "multi_epochs", **options)
         for method, options in VARIANTS.items()
     }
 
@@ -71,19 +48,10 @@ def references(models):
     }
 
 
-def engine_config(engine, precision="auto", **options):
+def engine_config(engine, precision):
     if not is_installed(engine):
         pytest.skip(f"{engine} is not installed")
-    return PredictorConfig(
-        **{
-            "samples": 5,
-            "seed": 3,
-            "device": "cpu",
-            "engine": engine,
-            "precision": precision,
-            **options,
-        }
-    )
+    return replace(CONFIG, engine=engine, precision=precision)
 
 
 def predictor_or_skip(model, config):

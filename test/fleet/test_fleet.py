@@ -8,11 +8,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
 
+from test.conftest import save_maps
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.fleet import local
@@ -29,14 +29,11 @@ FRAMES = 4
 def predictions(folder, seed, error=0.05):
     """Write recorded predictions as .npy files."""
     random = np.random.default_rng(seed)
-    for name in ("depth", "confidence", "ground_truth"):
-        (folder / name).mkdir(parents=True)
     for index in range(FRAMES):
         truth = random.uniform(1, 9, (12, 16)).astype(np.float32)
         sigma = (error * truth * random.lognormal(0, 0.5, truth.shape)).astype(np.float32)
         depth = (truth + random.normal(0, sigma)).astype(np.float32)
-        for name, values in (("depth", depth), ("confidence", sigma), ("ground_truth", truth)):
-            np.save(folder / name / f"{index:03}.npy", values)
+        save_maps(folder, f"{index:03}", depth=depth, confidence=sigma, ground_truth=truth)
     return f"predictions:{folder}"
 
 
@@ -187,8 +184,9 @@ from uncertainty_depth.fleet import local
 from uncertainty_depth.fleet.folder import FleetSource
 from uncertainty_depth.interrupt import deferred_interrupt
 def forever(source, folder, command):
-    Path(folder).with_suffix(".pid").write_text(str(__import__("os").getpid()))
-    time.sleep(600)
+    with Path(folder).with_suffix(".alive").open("w") as alive:
+        print("working", file=alive, flush=True)
+        time.sleep(600)
 if __name__ == "__main__":
     with deferred_interrupt() as interrupt:
         source = FleetSource("a", Path(sys.argv[1]) / "a")
@@ -200,16 +198,11 @@ if __name__ == "__main__":
 def test_workers_end_with_their_parent(tmp_path, number):
     script = tmp_path / "waiting.py"
     script.write_text(WAITING)
+    os.mkfifo(tmp_path / "a.alive")
     parent = subprocess.Popen([sys.executable, script, tmp_path])
-    pid_file = tmp_path / "a.pid"
-    deadline = time.monotonic() + 60
-    while not (pid_file.exists() and pid_file.read_text()):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    parent.send_signal(number)
-    parent.wait(30)
-    worker = int(pid_file.read_text())
-    while os.path.exists(f"/proc/{worker}"):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    with (tmp_path / "a.alive").open() as alive:  # waits until the worker opens it too
+        assert alive.readline() == "working\n"
+        parent.send_signal(number)
+        parent.wait(60)
+        assert alive.read() == "", "it is at its end when the worker is"
     assert FleetSource("a", tmp_path / "a").outcome() == {}

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+import struct
+import zlib
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,6 +18,9 @@ from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.transforms import parameters_from, transform_from
 from uncertainty_depth.messages.bag_writer import BagWriter
 
+_HEADER = b"IHDR" + struct.pack(">IIBBBBB", 30_000, 30_000, 8, 2, 0, 0, 0)
+ENORMOUS = b"\x89PNG\r\n\x1a\n\0\0\0\r" + _HEADER + struct.pack(">I", zlib.crc32(_HEADER))
+"""A PNG of 33 bytes whose sound header says 900 million pixels."""
 START_NS = 1_700_000_000_000_000_000
 PERIOD_NS = 100_000_000
 CAMERA = Camera(32, 24, np.array([[20.0, 0, 15.5], [0, 20.0, 11.5], [0, 0, 1]]))
@@ -78,23 +83,29 @@ def write_bag(tmp_path) -> Callable[..., Path]:
     return write
 
 
-@pytest.fixture(scope="session")
-def transform_message() -> Callable[..., object]:
-    """Make a TFMessage of one transform: the pose of `child` in `parent` at `stamp_ns`."""
-    types = get_typestore(Stores.ROS2_JAZZY).types
+TYPES = get_typestore(Stores.ROS2_JAZZY).types
 
-    def make(stamp_ns: int, parent: str, child: str, pose: np.ndarray) -> object:
-        x, y, z, *quaternion = parameters_from(pose)
-        time = types["builtin_interfaces/msg/Time"](*divmod(stamp_ns, 10**9))
-        transform = types["geometry_msgs/msg/Transform"](
-            types["geometry_msgs/msg/Vector3"](x, y, z),
-            types["geometry_msgs/msg/Quaternion"](*quaternion),
-        )
-        header = types["std_msgs/msg/Header"](time, parent)
-        stamped = types["geometry_msgs/msg/TransformStamped"](header, child, transform)
-        return types["tf2_msgs/msg/TFMessage"]([stamped])
 
-    return make
+def message_header(stamp_ns: int, frame_id: str) -> object:
+    time = TYPES["builtin_interfaces/msg/Time"](*divmod(stamp_ns, 10**9))
+    return TYPES["std_msgs/msg/Header"](time, frame_id)
+
+
+def transform_message(
+    stamp_ns: int, parent: str, child: str, xyz: Iterable[float], quaternion: Iterable[float]
+) -> object:
+    """Make a TFMessage of one transform: where `child` is in `parent` at `stamp_ns`."""
+    translation = TYPES["geometry_msgs/msg/Vector3"](*xyz)
+    rotation = TYPES["geometry_msgs/msg/Quaternion"](*quaternion)
+    transform = TYPES["geometry_msgs/msg/Transform"](translation, rotation)
+    header = message_header(stamp_ns, parent)
+    stamped = TYPES["geometry_msgs/msg/TransformStamped"](header, child, transform)
+    return TYPES["tf2_msgs/msg/TFMessage"]([stamped])
+
+
+def pose_message(stamp_ns: int, parent: str, child: str, pose: np.ndarray) -> object:
+    x, y, z, *quaternion = parameters_from(pose)
+    return transform_message(stamp_ns, parent, child, (x, y, z), quaternion)
 
 
 @pytest.fixture(scope="session")

@@ -14,9 +14,18 @@ import cv2
 import numpy as np
 import pytest
 from rosbags.convert.converter import convert
-from rosbags.typesys import Stores, get_typestore
 
-from test.frames.conftest import CAMERA, PERIOD_NS, START_NS, points_at, recording, write_frame
+from test.frames.conftest import (
+    CAMERA,
+    PERIOD_NS,
+    START_NS,
+    TYPES,
+    message_header,
+    points_at,
+    recording,
+    transform_message,
+    write_frame,
+)
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.frames.bag import BagSource
@@ -188,10 +197,7 @@ def test_messages_that_cannot_be_deserialised_are_counted(tmp_path):
 def test_hostile_messages_among_sound_ones_are_counted(tmp_path):
     """PNGs that claim 30000x30000 pixels, and a size unlike the camera's, with nothing behind;
     an offset of 2^31, a quaternion that overflows."""
-    types = get_typestore(Stores.ROS2_JAZZY).types
-    fields = [types["sensor_msgs/msg/PointField"](name, 2**31, 7, 1) for name in "xyz"]
-    header = types["std_msgs/msg/Header"]
-    time = types["builtin_interfaces/msg/Time"]
+    fields = [TYPES["sensor_msgs/msg/PointField"](name, 2**31, 7, 1) for name in "xyz"]
     header_of = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
     claims = {2: (30_000, 30_000), 3: (100, 10)}
     pngs = {
@@ -202,16 +208,13 @@ def test_hostile_messages_among_sound_ones_are_counted(tmp_path):
         writer.faults = {("/lidar/points", START_NS + 10_000_000): {"fields": fields}}
         for index in range(4):
             write_frame(writer, index, leave_out="image")
-            stamp = header(time(*divmod(START_NS + index * PERIOD_NS, 10**9)), "camera")
+            stamp_ns = START_NS + index * PERIOD_NS
             data = np.frombuffer(bytes(pngs.get(index, sound)), np.uint8)
-            image = types["sensor_msgs/msg/CompressedImage"](stamp, "png", data)
-            writer.message("/camera/image/compressed", START_NS + index * PERIOD_NS, image)
-        vector = types["geometry_msgs/msg/Vector3"](0.0, 0.0, 0.0)
-        turn = types["geometry_msgs/msg/Quaternion"](1e200, 1e200, 1e200, 1e200)
-        stamped = types["geometry_msgs/msg/TransformStamped"](
-            stamp, "odd", types["geometry_msgs/msg/Transform"](vector, turn)
-        )
-        writer.message("/tf_static", START_NS, types["tf2_msgs/msg/TFMessage"]([stamped]))
+            header = message_header(stamp_ns, "camera")
+            image = TYPES["sensor_msgs/msg/CompressedImage"](header, "png", data)
+            writer.message("/camera/image/compressed", stamp_ns, image)
+        odd = transform_message(START_NS, "camera", "odd", 3 * [0.0], 4 * [1e200])
+        writer.message("/tf_static", START_NS, odd)
     source = BagSource(tmp_path / "bag", CONFIG)
     assert reasons(source) == {
         "cloud_wrong_size": 1,

@@ -36,16 +36,16 @@ def checked(frames: Sequence[Frame], change=lambda pose: pose, scale=1.0) -> Geo
     return check
 
 
-def turned(degrees: float):
-    turn = np.eye(4)
-    turn[:3, :3] = Rotation.from_euler("yxz", [degrees, 0.3, 0.3], degrees=True).as_matrix()
-    return lambda pose: turn @ pose
+def turn(axes: str, degrees) -> np.ndarray:
+    pose = np.eye(4)
+    pose[:3, :3] = Rotation.from_euler(axes, degrees, degrees=True).as_matrix()
+    return pose
 
 
-def mounted(axis: str, degrees: float):
-    turn = np.eye(4)
-    turn[:3, :3] = Rotation.from_euler(axis, degrees, degrees=True).as_matrix()
-    return lambda pose: pose @ turn
+def in_millimetres(pose):
+    changed = pose.copy()
+    changed[:3, 3] *= 1000
+    return changed
 
 
 def w_first(pose):
@@ -63,7 +63,8 @@ def test_the_true_pose_is_confirmed_without_a_warning(frames):
 
 @pytest.mark.parametrize("degrees", [-3.0, 4.0])
 def test_a_turned_camera_is_noticed_and_the_turn_measured(frames, degrees):
-    (warning,) = checked(frames, turned(degrees)).warnings()
+    aside = turn("yxz", [degrees, 0.3, 0.3])
+    (warning,) = checked(frames, lambda pose: aside @ pose).warnings()
     assert "fits clearly better" in warning
     measured = float(warning.split("turned by about ")[1].split()[0])
     assert measured == pytest.approx(abs(degrees), abs=1.2)  # at the rim more
@@ -76,8 +77,8 @@ def test_a_turned_camera_is_noticed_and_the_turn_measured(frames, degrees):
         (lambda pose: pose @ pose, "applied twice"),
         (lambda pose: BODY_TO_OPTICAL @ pose, "without the step from body frame"),
         (lambda pose: BODY_TO_OPTICAL.T @ pose, "followed by body frame"),
-        (mounted("z", 90), "the LiDAR turned by 270 degrees"),
-        (mounted("x", 180), "the LiDAR upside down"),
+        (lambda pose: pose @ turn("z", 90), "the LiDAR turned by 270 degrees"),
+        (lambda pose: pose @ turn("x", 180), "the LiDAR upside down"),
         (w_first, "the quaternion read as w x y z"),
     ],
 )
@@ -110,11 +111,6 @@ def test_depths_in_another_unit_are_named_without_an_image(frames):
 
 
 def test_a_translation_in_millimetres_is_named(frames):
-    def in_millimetres(pose):
-        changed = pose.copy()
-        changed[:3, 3] *= 1000
-        return changed
-
     warnings = checked(frames, in_millimetres).warnings()
     assert any("its translation is in millimetres" in warning for warning in warnings)
 

@@ -1,9 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
+from test.conftest import ListSource
 from uncertainty_depth.config import HeldOutConfig
 from uncertainty_depth.errors import ConfigError, MessageError
 from uncertainty_depth.frames.held_out import (
@@ -15,11 +14,10 @@ from uncertainty_depth.frames.held_out import (
     split,
 )
 from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.records import Frame, Scan, Skipped
+from uncertainty_depth.records import Frame, Skipped
 from uncertainty_depth.sparse_depth import SparseInput, check_sparse_depth, parse
 
 CAMERA = Camera(160, 120, np.array([[100.0, 0, 79.5], [0, 100, 59.5], [0, 0, 1]]))
-LIDAR_TO_CAMERA = np.array([[0.0, -1, 0, 0], [0, 0, -1, -0.1], [1, 0, 0, 0], [0, 0, 0, 1]])
 
 
 def sparse_map(fraction=0.3):
@@ -29,20 +27,9 @@ def sparse_map(fraction=0.3):
     return depth_m
 
 
-def scan():
-    """A wall 8 m ahead, scanned by 32 rings."""
-    azimuth, elevation = np.meshgrid(
-        np.radians(np.linspace(-35, 35, 400)), np.radians(np.linspace(-25, 25, 32))
-    )
-    ahead = np.full(azimuth.size, 8.0)
-    left = ahead * np.tan(azimuth.ravel())
-    up = np.hypot(ahead, left) * np.tan(elevation.ravel())
-    return Scan(np.stack([ahead, left, up], axis=1), LIDAR_TO_CAMERA)
-
-
-def frame(depth_m, scan=None):
+def frame(depth_m):
     image = np.zeros((*depth_m.shape, 3), np.uint8)
-    return Frame(7, "frame 7", CAMERA, image, ground_truth_m=depth_m, scan=scan)
+    return Frame(7, "frame 7", CAMERA, image, ground_truth_m=depth_m)
 
 
 def splitmix(value):
@@ -53,13 +40,8 @@ def splitmix(value):
     return value ^ (value >> 31)
 
 
-class Frames(list):
-    name = "frames"
-    notes = ()
-
-
 def completed(record, count, **options):
-    source = split(Frames([record]), SparseInput(count), HeldOutConfig(**options))
+    source = split(ListSource([record]), SparseInput(count), HeldOutConfig(**options))
     return source, next(iter(source))
 
 
@@ -116,18 +98,20 @@ def test_what_is_given_is_not_scored_and_together_they_are_all_that_is_known(cou
     assert f"scored on {scored.sum()} others" in source.notes[-1]
 
 
-def test_a_frame_with_fewer_known_pixels_than_the_model_takes_is_skipped_with_its_reason():
-    depth_m = sparse_map()
-    _, record = completed(frame(depth_m), 10**6)
+@pytest.mark.parametrize(
+    ("fraction", "count", "sentence"),
+    [
+        (0.3, 10**6, "the model is given them all"),
+        (0.0, 0, "has no known depth, to give to the model or to score"),
+    ],
+)
+def test_a_frame_with_fewer_known_pixels_than_the_model_takes_is_skipped(
+    fraction, count, sentence
+):
+    _, record = completed(frame(sparse_map(fraction)), count)
     assert isinstance(record, Skipped)
     assert record.reason == "no_depth_held_out"
-    assert "the model is given them all" in record.message
-
-
-def test_a_frame_without_any_known_depth_says_so():
-    _, record = completed(frame(np.full_like(sparse_map(), np.nan)), 0)
-    assert isinstance(record, Skipped)
-    assert "has no known depth, to give to the model or to score" in record.message
+    assert sentence in record.message
 
 
 def test_scoring_on_the_input_is_refused():
@@ -160,11 +144,8 @@ def test_unusable_sparse_depth_is_one_clear_sentence(sparse, sentence):
 
 def test_a_model_of_the_image_alone_is_scored_on_everything_and_says_so(caplog):
     source = object()
-    predictor = SimpleNamespace(sparse_input=None)
-    assert for_model(source, predictor.sparse_input, HeldOutConfig()) is source
+    assert for_model(source, None, HeldOutConfig()) is source
     assert not caplog.messages
-    assert (
-        for_model(source, predictor.sparse_input, HeldOutConfig(held_out_fraction=0.25)) is source
-    )
+    assert for_model(source, None, HeldOutConfig(held_out_fraction=0.25)) is source
     (message,) = caplog.messages
     assert message.startswith("held_out_fraction has no effect")

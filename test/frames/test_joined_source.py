@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from test.conftest import save_maps
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.frames.source import NAME_SEPARATOR, JoinedSource, open_source
@@ -43,11 +44,10 @@ def test_at_most_so_many_frames_are_scored_evenly_spread(tmp_path: Path):
 def test_frames_without_ground_truth_take_nobodys_place(tmp_path: Path):
     """Of ten recorded frames the first and the sixth, which would be chosen, have none."""
     folder = tmp_path / "recorded"
-    for name in ("depth", "ground_truth"):
-        (folder / name).mkdir(parents=True)
-        for index in range(10):
-            if name == "depth" or index not in (0, 5):
-                np.save(folder / name / f"{index}.npy", np.full((40, 50), 2.0 + index, np.float32))
+    for index in range(10):
+        depth = np.full((40, 50), 2.0 + index, np.float32)
+        maps = {"depth": depth} if index in (0, 5) else {"depth": depth, "ground_truth": depth}
+        save_maps(folder, str(index), **maps)
     (folder / "depth" / "9.npy").write_bytes(b"not read")
     report = tmp_path / "report"
     command = ["evaluate", f"predictions:{folder}", "--output", str(report), "--max-frames", "2"]

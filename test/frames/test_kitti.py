@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from test.frames.conftest import points_at
+from test.frames.conftest import ENORMOUS, points_at
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.errors import MessageError, SourceError
 from uncertainty_depth.frames.kitti import KittiSource, write_bag
@@ -112,14 +112,23 @@ def test_a_converted_drive_gives_the_same_frames(drive, tmp_path, capsys):
         write_bag(drive, tmp_path / "bag", progress=False)
 
 
-def test_an_image_that_cannot_be_read_or_sees_no_point_is_counted(drive):
-    (drive / "image_02" / "data" / "0000000000.png").write_bytes(b"no image")
+@pytest.mark.parametrize(
+    ("content", "reason", "sentence"),
+    [
+        (b"no image", "image_undecodable", "does not begin as an image"),
+        (ENORMOUS, "image_too_large", "30000x30000"),
+    ],
+)
+def test_an_image_that_cannot_be_read_or_sees_no_point_is_counted(
+    drive, content, reason, sentence
+):
+    (drive / "image_02" / "data" / "0000000000.png").write_bytes(content)
     scans = drive / "velodyne_points" / "data"
     np.array([[-9, 0, 0, 1]], np.float32).tofile(scans / "0000000003.bin")
     (scans / "0000000001.bin").write_bytes(bytes(17))
     reasons = [record.reason for record in open_source(f"kitti:{drive}", CONFIG)]
-    assert reasons == ["image_undecodable", "cloud_wrong_size", "no_lidar_point_in_view"]
-    with pytest.raises(MessageError, match="does not begin as an image"):
+    assert reasons == [reason, "cloud_wrong_size", "no_lidar_point_in_view"]
+    with pytest.raises(MessageError, match=sentence):
         write_bag(drive, drive.parent / "bag", progress=False)
     assert not (drive.parent / "bag").exists()
 

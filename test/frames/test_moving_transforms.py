@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Transforms of /tf: interpolated at the cloud's stamp, or a skipped frame that says why."""
+"""Transforms of /tf: of a robot that drives between cloud and image, or past a LiDAR."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.spatial.transform import Rotation
 
-from test.frames.conftest import LIDAR_TO_CAMERA, PERIOD_NS, START_NS, write_frame
+from test.frames.conftest import CAMERA, START_NS, image_at, pose_message
 from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.errors import SourceError
+from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.frames.transforms import BUFFER_NS, MovingPose
 from uncertainty_depth.geometry.transforms import interpolated, parameters_from, transform_from
@@ -21,70 +21,147 @@ from uncertainty_depth.messages.bag_writer import BagWriter
 from uncertainty_depth.messages.decoding import SECOND_NS
 from uncertainty_depth.records import Frame, Skipped
 
-FRAMES = 10
-CLOUD_DELAY_NS = 10_000_000
-ALL_TIMES = range(-PERIOD_NS, 11 * PERIOD_NS, 130_000_000)
+PERIOD_NS = SECOND_NS // 5
+DELAY_NS = SECOND_NS // 20  # from an image to its cloud
+SPEED_M_PER_S = 15.0
+TURN_RAD_PER_S = 0.5
+FRAMES = 4
+WALL_M = 60.0  # a wall across the road, in odom
+THROUGH_ODOM = SourceConfig(fixed_frame="odom")
+LIDAR_IN_BASE = transform_from(1.2, 0.1, 0.4, 0, 0, 0, 1)
+CAMERA_IN_BASE = transform_from(1.0, 0, 0, -0.5, 0.5, -0.5, 0.5)
 
 
-def mast_pose(time_ns: int) -> np.ndarray:
-    """Return the pose of the mast in the base: it drives at 0.5 m/s and turns at 0.4 rad/s."""
+def base_pose(time_ns: int, turn_rad_per_s: float) -> np.ndarray:
+    """Return the pose of the base in odom: it drives along x, and turns."""
     pose = np.eye(4)
-    pose[:3, :3] = Rotation.from_euler("y", 0.4 * time_ns / SECOND_NS).as_matrix()
-    pose[0, 3] = 0.5 * time_ns / SECOND_NS
+    seconds = time_ns / SECOND_NS
+    pose[:3, :3] = Rotation.from_euler("z", turn_rad_per_s * seconds).as_matrix()
+    pose[0, 3] = SPEED_M_PER_S * seconds
     return pose
 
 
-@pytest.fixture
-def moving_bag(tmp_path, transform_message) -> Callable[[Iterable[int]], Path]:
-    """Write a bag whose camera is on a moving mast; `times_ns` are those of its transforms."""
+def wall_points(lidar_in_odom: np.ndarray) -> np.ndarray:
+    """Return the (N, 4) points of the wall as the LiDAR sees them from there."""
+    y, z = np.meshgrid(np.linspace(-20, 20, 81), np.linspace(-15, 15, 61))
+    points = np.stack([np.full(y.size, WALL_M), y.ravel(), z.ravel(), np.ones(y.size)])
+    seen = np.linalg.inv(lidar_in_odom) @ points
+    return seen.T.astype(np.float32)
 
-    def write(times_ns: Iterable[int]) -> Path:
+
+@pytest.fixture
+def driving_bag(tmp_path) -> Callable[..., Path]:
+    """Write a drive towards the wall; /tf has the base in odom at `times_ns`.
+
+    The LiDAR is on the base, or stands in odom.
+    """
+
+    def write(
+        times_ns: Iterable[int], turn_rad_per_s: float = 0.0, lidar_on: str = "base"
+    ) -> Path:
         with BagWriter(tmp_path / "bag") as writer:
-            writer.static_transforms([("mast", "camera", np.linalg.inv(LIDAR_TO_CAMERA))])
-            writer.static_transforms([("base", "lidar", np.eye(4))])
-            transforms = [
-                (START_NS + time_ns, "base", "mast", mast_pose(time_ns)) for time_ns in times_ns
-            ]
+            writer.static_transforms([("base", "camera", CAMERA_IN_BASE)])
+            writer.static_transforms([(lidar_on, "lidar", LIDAR_IN_BASE)])
             for index in range(FRAMES):
-                until_ns = START_NS + index * PERIOD_NS
-                while transforms and transforms[0][0] <= until_ns:
-                    message = transform_message(*transforms.pop(0))
-                    writer.message("/tf", until_ns, message)
-                write_frame(writer, index)
-            for transform in transforms:
-                writer.message("/tf", transform[0], transform_message(*transform))
+                image_ns = START_NS + index * PERIOD_NS
+                cloud_ns = image_ns + DELAY_NS
+                lidar_in_odom = LIDAR_IN_BASE
+                if lidar_on == "base":
+                    lidar_in_odom = base_pose(cloud_ns - START_NS, turn_rad_per_s) @ LIDAR_IN_BASE
+                writer.camera_info("/camera/camera_info", image_ns, "camera", CAMERA)
+                writer.image("/camera/image", image_ns, "camera", image_at(index))
+                writer.cloud("/lidar/points", cloud_ns, "lidar", wall_points(lidar_in_odom))
+            for time_ns in times_ns:
+                stamp_ns = START_NS + time_ns
+                pose = base_pose(time_ns, turn_rad_per_s)
+                writer.message("/tf", stamp_ns, pose_message(stamp_ns, "odom", "base", pose))
         return tmp_path / "bag"
 
     return write
 
 
-def test_the_pose_of_each_frame_is_interpolated_at_its_clouds_stamp(moving_bag):
-    source = BagSource(moving_bag(ALL_TIMES), SourceConfig())
+EVERY_130_MS = range(-PERIOD_NS, 6 * PERIOD_NS, 130_000_000)
+
+
+def test_through_the_fixed_frame_the_wall_is_where_it_is_when_the_image_is_taken(driving_bag):
+    bag = driving_bag(EVERY_130_MS)
+    compensated = list(BagSource(bag, THROUGH_ODOM))
+    plain = list(BagSource(bag, SourceConfig()))
+    assert [type(record) for record in compensated + plain] == [Frame] * 2 * FRAMES
+    for index, (moved, left) in enumerate(zip(compensated, plain, strict=True)):
+        camera_x = CAMERA_IN_BASE[0, 3] + SPEED_M_PER_S * index * PERIOD_NS / SECOND_NS
+        known = np.isfinite(moved.ground_truth_m)
+        assert known.sum() > 100
+        assert_allclose(moved.ground_truth_m[known], WALL_M - camera_x, atol=1e-4)
+        # The cloud is 0.05 s later, and at 15 m/s 0.75 m nearer to the wall.
+        left_m = left.ground_truth_m[np.isfinite(left.ground_truth_m)]
+        assert_allclose(left_m, WALL_M - camera_x - 0.75, atol=1e-4)
+
+
+def test_a_turn_is_interpolated_to_both_stamps(driving_bag):
+    bag = driving_bag(EVERY_130_MS, TURN_RAD_PER_S)
+    source = BagSource(bag, THROUGH_ODOM)
+    for _ in range(2):
+        for index, frame in enumerate(source):
+            image_ns = index * PERIOD_NS
+            camera_in_odom = base_pose(image_ns, TURN_RAD_PER_S) @ CAMERA_IN_BASE
+            lidar_in_odom = base_pose(image_ns + DELAY_NS, TURN_RAD_PER_S) @ LIDAR_IN_BASE
+            expected = np.linalg.inv(camera_in_odom) @ lidar_in_odom
+            assert_allclose(frame.scan.lidar_to_camera, expected, atol=1e-9)
+    assert "through 'odom' to the camera at the image's stamp" in source.notes[0]
+    expected = np.linalg.inv(CAMERA_IN_BASE) @ LIDAR_IN_BASE
+    assert_allclose(source.lidar_to_camera, expected, atol=1e-12)
+
+
+def test_a_time_without_a_pose_is_one_counted_reason(driving_bag):
+    """The image at 0.0 s has none, nor the cloud at 0.65 s: both ends of the lookup count."""
+    records = list(BagSource(driving_bag([100_000_000, 620_000_000]), THROUGH_ODOM))
+    assert [type(record) for record in records] == [Skipped, Frame, Frame, Skipped]
+    assert {records[0].reason, records[3].reason} == {"no_ego_motion"}
+    assert "at 1700000000.000000000 s" in records[0].message
+    assert "at 1700000000.650000000 s" in records[3].message
+
+
+def test_a_fixed_frame_that_nothing_connects_is_refused_before_the_first_frame(driving_bag):
+    bag = driving_bag(EVERY_130_MS)
+    with pytest.raises(SourceError, match="fixed_frame is 'map'; expected a frame that /tf"):
+        BagSource(bag, SourceConfig(fixed_frame="map"))
+
+
+def test_a_pose_without_frames_cannot_be_moved(driving_bag):
+    config = SourceConfig(fixed_frame="odom", lidar_to_camera=(0, 0, 0, 0, 0, 0, 1))
+    with pytest.raises(ConfigError, match="fixed_frame is 'odom'; expected one of them"):
+        BagSource(driving_bag(EVERY_130_MS), config)
+
+
+def test_the_pose_of_a_lidar_that_is_not_on_the_robot_is_interpolated_at_its_clouds_stamp(
+    driving_bag,
+):
+    source = BagSource(driving_bag(EVERY_130_MS, TURN_RAD_PER_S, "odom"), SourceConfig())
     for _ in range(2):
         records = list(source)
         assert [type(record) for record in records] == [Frame] * FRAMES
         for index, frame in enumerate(records):
-            pose = mast_pose(index * PERIOD_NS + CLOUD_DELAY_NS)
-            expected = LIDAR_TO_CAMERA @ np.linalg.inv(pose)
+            base = base_pose(index * PERIOD_NS + DELAY_NS, TURN_RAD_PER_S)
+            expected = np.linalg.inv(base @ CAMERA_IN_BASE) @ LIDAR_IN_BASE
             assert_allclose(frame.scan.lidar_to_camera, expected, atol=1e-9)
     assert source.lidar_to_camera is None
     assert any("/tf" in note and "at each cloud's stamp" in note for note in source.notes)
 
 
-def test_frames_outside_the_recorded_transforms_are_skipped_with_the_times(moving_bag):
-    times_ns = range(2 * PERIOD_NS, 6 * PERIOD_NS, PERIOD_NS)  # clouds 2 to 4 lie between
-    records = list(BagSource(moving_bag(times_ns), SourceConfig()))
-    assert [type(record) for record in records] == [Skipped] * 2 + [Frame] * 3 + [Skipped] * 5
-    for record in (*records[:2], *records[5:]):
+def test_frames_outside_the_recorded_transforms_are_skipped_with_the_times(driving_bag):
+    times_ns = [PERIOD_NS, 2 * PERIOD_NS]  # the cloud of image 1 alone lies between
+    source = BagSource(driving_bag(times_ns, TURN_RAD_PER_S, "odom"), SourceConfig())
+    records = list(source)
+    assert [type(record) for record in records] == [Skipped, Frame, Skipped, Skipped]
+    for record in (records[0], *records[2:]):
         assert record.reason == "no_extrinsics"
         assert "'lidar' to 'camera' at" in record.message
-    assert "1700000000.200000000 s to 1700000000.500000000 s" in records[-1].message
-
-
-def test_the_note_of_a_moving_transform_holds_its_first_pose_to_be_pasted(moving_bag):
-    (note,) = BagSource(moving_bag([0]), SourceConfig()).notes
+    assert "1700000000.200000000 s to 1700000000.400000000 s" in records[-1].message
+    (note,) = (note for note in source.notes if "--lidar-to-camera " in note)
     numbers = note.split("--lidar-to-camera ")[1].split(";")[0].split()
-    assert_allclose([float(number) for number in numbers], parameters_from(LIDAR_TO_CAMERA))
+    first = np.linalg.inv(base_pose(PERIOD_NS, TURN_RAD_PER_S) @ CAMERA_IN_BASE) @ LIDAR_IN_BASE
+    assert_allclose([float(number) for number in numbers], parameters_from(first))
 
 
 def test_rotations_are_interpolated_on_the_shortest_arc():
@@ -98,7 +175,7 @@ def test_rotations_are_interpolated_on_the_shortest_arc():
 def test_poses_older_than_the_buffer_are_forgotten():
     pose = MovingPose("base", "mast")
     for index in range(2000):
-        pose.add(index * SECOND_NS // 10, mast_pose(0))
+        pose.add(index * SECOND_NS // 10, base_pose(0, TURN_RAD_PER_S))
     assert len(pose) <= BUFFER_NS // (SECOND_NS // 10) + 1
     with pytest.raises(SourceError, match=r"'mast' in 'base' from 189\.9"):
         pose.at(0)
@@ -106,9 +183,9 @@ def test_poses_older_than_the_buffer_are_forgotten():
 
 def test_the_buffer_is_emptied_where_time_jumps_back():
     pose = MovingPose("base", "mast")
-    pose.add(8 * SECOND_NS, mast_pose(8 * SECOND_NS))
-    pose.add(0, mast_pose(0))
-    pose.add(SECOND_NS, mast_pose(SECOND_NS))
+    pose.add(8 * SECOND_NS, base_pose(8 * SECOND_NS, TURN_RAD_PER_S))
+    pose.add(0, base_pose(0, TURN_RAD_PER_S))
+    pose.add(SECOND_NS, base_pose(SECOND_NS, TURN_RAD_PER_S))
     with pytest.raises(SourceError, match=r"from 0\.0+ s to 1\.0+ s"):
         pose.at(4 * SECOND_NS)
 
@@ -116,7 +193,7 @@ def test_the_buffer_is_emptied_where_time_jumps_back():
 def test_poses_that_come_out_of_order_are_sorted_and_a_repeated_stamp_replaced():
     pose = MovingPose("base", "mast")
     for time_ns in (0, SECOND_NS, SECOND_NS // 2):
-        pose.add(time_ns, mast_pose(time_ns))
-    pose.add(SECOND_NS // 2, mast_pose(SECOND_NS // 2))
+        pose.add(time_ns, base_pose(time_ns, TURN_RAD_PER_S))
+    pose.add(SECOND_NS // 2, base_pose(SECOND_NS // 2, TURN_RAD_PER_S))
     assert len(pose) == 3
-    assert_allclose(pose.at(SECOND_NS // 4), mast_pose(SECOND_NS // 4), atol=1e-12)
+    assert_allclose(pose.at(SECOND_NS // 4), base_pose(SECOND_NS // 4, TURN_RAD_PER_S), atol=1e-12)

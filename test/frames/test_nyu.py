@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """NYU folders: one made here, and the real one where it is there."""
 
-from __future__ import annotations
-
 import shutil
 
 import cv2
@@ -25,10 +23,8 @@ def folder(tmp_path):
     (tmp_path / "train.txt").write_text("0002\n0000\n")
     (tmp_path / "test.txt").write_text("0001\n")
     for index in range(3):
-        cv2.imwrite(
-            str(tmp_path / "rgb" / f"{index:04d}.jpg"),
-            np.full((240, 320, 3), (10, 100, 200), np.uint8),
-        )
+        image = np.full((240, 320, 3), (10, 100, 200), np.uint8)
+        cv2.imwrite(str(tmp_path / "rgb" / f"{index:04d}.jpg"), image)
         depth = np.full((240, 320), 1000 + index, np.uint16)
         depth[100, 100] = 0
         cv2.imwrite(str(tmp_path / "depth" / f"{index:04d}.png"), depth)
@@ -78,11 +74,9 @@ def test_the_white_border_shows_what_lies_inside_it(folder):
 
 def test_crop_and_camera_scale_with_the_images(folder):
     for part, name in (("rgb", "0001.jpg"), ("depth", "0001.png")):
-        image = cv2.imread(str(folder / part / name), cv2.IMREAD_UNCHANGED)
-        cv2.imwrite(
-            str(folder / part / name),
-            cv2.resize(image, (640, 480), interpolation=cv2.INTER_NEAREST),
-        )
+        path = str(folder / part / name)
+        image = cv2.imread(path, cv2.IMREAD_UNCHANGED)
+        cv2.imwrite(path, image.repeat(2, axis=0).repeat(2, axis=1))
     frame = next(iter(open_source(f"nyu:{folder}:test", CONFIG)))
     rows, columns = np.nonzero(np.isfinite(frame.ground_truth_m))
     assert (rows.min(), rows.max(), columns.min(), columns.max()) == (44, 471, 40, 601)
@@ -103,27 +97,24 @@ def test_files_that_are_missing_or_damaged_are_counted(folder):
 
 
 @pytest.mark.parametrize(
-    ("missing", "sentence"),
+    ("path", "content", "sentence"),
     [
-        ("rgb", "is not an NYU folder: it has no rgb/"),
-        ("depth", "has no depth/"),
-        ("train.txt", "has no train.txt that lists the train images"),
+        (".", None, "no such NYU folder: "),
+        ("rgb", None, "is not an NYU folder: it has no rgb/"),
+        ("depth", None, "has no depth/"),
+        ("test.txt", None, "has no test.txt that lists the test images"),
+        ("test.txt", "kitchen\n", "test.txt lists 1 images; expected one number per line"),
     ],
 )
-def test_a_folder_without_one_of_its_parts_is_one_sentence(folder, missing, sentence):
-    target = folder / missing
-    shutil.rmtree(target) if target.is_dir() else target.unlink()
+def test_what_is_missing_or_malformed_is_one_sentence(folder, path, content, sentence):
+    target = folder / path
+    if content is not None:
+        target.write_text(content)
+    elif target.is_dir():
+        shutil.rmtree(target)
+    else:
+        target.unlink()
     with pytest.raises(SourceError, match=sentence):
-        open_source(f"nyu:{folder}:train", CONFIG)
-
-
-def test_a_missing_folder_and_a_malformed_split_are_one_sentence(folder):
-    with pytest.raises(SourceError, match=r"no such NYU folder: .*nowhere"):
-        open_source(f"nyu:{folder}/nowhere", CONFIG)
-    (folder / "test.txt").write_text("kitchen\n")
-    with pytest.raises(
-        SourceError, match=r"test.txt lists 1 images; expected one number per line"
-    ):
         open_source(f"nyu:{folder}:test", CONFIG)
 
 

@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """ROS reads the bags that are written, and its message classes are decoded as rosbags' are."""
 
-from __future__ import annotations
-
 from array import array
 
 import numpy as np

@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Folders of colour and depth images with poses: small ones made here, and two real drives."""
 
-from __future__ import annotations
-
 import os
 from itertools import islice
 from pathlib import Path

@@ -7,9 +7,8 @@ import cv2
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from rosbags.typesys import Stores, get_typestore
 
-from test.frames.conftest import PERIOD_NS, START_NS, image_at, write_frame
+from test.frames.conftest import PERIOD_NS, START_NS, TYPES, image_at, message_header, write_frame
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.messages.bag_writer import BagWriter
@@ -129,17 +128,15 @@ def compressed_message(millimetres, transport):
 
 @pytest.mark.parametrize("transport", ["compressed", "compressedDepth"])
 def test_compressed_depth_images_are_read_too(tmp_path, transport):
-    store = get_typestore(Stores.ROS2_JAZZY)
     with BagWriter(tmp_path / "bag") as writer:
         for index in range(3):
             write_frame(writer, index, "cloud")
-            stamp = store.types["builtin_interfaces/msg/Time"](1_700_000_000, index * 100_000_000)
-            header = store.types["std_msgs/msg/Header"](stamp, "camera")
+            stamp_ns = START_NS + index * PERIOD_NS
             text, data = compressed_message(millimetres_at(index), transport)
-            message = store.types["sensor_msgs/msg/CompressedImage"](
-                header, text, np.frombuffer(data, np.uint8)
+            message = TYPES["sensor_msgs/msg/CompressedImage"](
+                message_header(stamp_ns, "camera"), text, np.frombuffer(data, np.uint8)
             )
-            writer.message(f"{DEPTH}/{transport}", START_NS + index * PERIOD_NS, message)
+            writer.message(f"{DEPTH}/{transport}", stamp_ns, message)
     source = BagSource(tmp_path / "bag", CONFIG)
     assert source.topics.depth_image == f"{DEPTH}/{transport}"
     for index, frame in enumerate(source):

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from test.frames.conftest import transform_message
 from uncertainty_depth.frames.transforms import TransformTree
 from uncertainty_depth.geometry.transforms import parameters_from, transform_from
 
@@ -47,28 +48,22 @@ def test_a_frame_with_two_parents_is_reached_from_either():
 
 
 def stamped(parent, child, parameters):
-    xyz = dict(zip("xyz", parameters[:3], strict=True))
-    turn = dict(zip("xyzw", parameters[3:], strict=True))
-    transform = SimpleNamespace(
-        translation=SimpleNamespace(**xyz), rotation=SimpleNamespace(**turn)
-    )
-    return SimpleNamespace(
-        header=SimpleNamespace(frame_id=parent), child_frame_id=child, transform=transform
-    )
+    message = transform_message(0, parent, child, parameters[:3], parameters[3:])
+    return message.transforms[0]
+
+
+def message_of(*transforms):
+    return SimpleNamespace(transforms=transforms)
 
 
 def test_messages_are_poses_of_the_child_in_the_parent_and_later_ones_replace_earlier():
     pose = random_pose(np.random.default_rng(3))
     tree = TransformTree()
+    tree.add_message(message_of(stamped("/base", "camera", (9, 9, 9, 0, 0, 0, 1))))
     tree.add_message(
-        SimpleNamespace(transforms=[stamped("/base", "camera", (9, 9, 9, 0, 0, 0, 1))])
-    )
-    tree.add_message(
-        SimpleNamespace(
-            transforms=[
-                stamped("base", "/camera", parameters_from(pose)),
-                stamped("base", "lidar", (1, 0, 0, 0, 0, 0, 1)),
-            ]
+        message_of(
+            stamped("base", "/camera", parameters_from(pose)),
+            stamped("base", "lidar", (1, 0, 0, 0, 0, 0, 1)),
         )
     )
     assert tree.frames == ["base", "camera", "lidar"]
@@ -88,8 +83,6 @@ def test_messages_are_poses_of_the_child_in_the_parent_and_later_ones_replace_ea
 def test_an_invalid_transform_is_reported_and_the_others_are_used(parameters):
     tree = TransformTree()
     sound = stamped("base", "lidar", (1, 0, 0, 0, 0, 0, 1))
-    (sentence,) = tree.add_message(
-        SimpleNamespace(transforms=[stamped("a", "b", parameters), sound])
-    )
+    (sentence,) = tree.add_message(message_of(stamped("a", "b", parameters), sound))
     assert "the transform from 'b' to 'a' is left out" in sentence
     assert tree.frames == ["base", "lidar"]

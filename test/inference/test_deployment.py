@@ -50,53 +50,59 @@ def test_fp32_disables_tf32(network, monkeypatch):
     assert torch.backends.cudnn.allow_tf32 is False
 
 
-@pytest.mark.parametrize("name", ["auto", "cpu"])
-def test_without_a_gpu_the_cpu_is_chosen_and_logged(name, monkeypatch, caplog):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with caplog.at_level(logging.INFO):
-        assert choose_device(name) == torch.device("cpu")
-    assert f"the network runs on the CPU, threads: {torch.get_num_threads()}" in caplog.text
-
-
 @pytest.fixture
-def two_gpus(monkeypatch):
-    """Pretend that there are two GPUs, of which only the second computes in bfloat16."""
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: f"GPU {device.index or 0}")
-    monkeypatch.setattr(
-        torch.cuda, "get_device_capability", lambda device: (8, 6) if device.index else (7, 5)
-    )
+def pretend(monkeypatch):
+    """Pretend that there are GPUs, of which only the second computes in bfloat16."""
+
+    def make(number):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: number > 0)
+        monkeypatch.setattr(torch.cuda, "device_count", lambda: number)
+        monkeypatch.setattr(torch.cuda, "get_device_name", lambda one: f"GPU {one.index or 0}")
+        capability = {None: (7, 5), 0: (7, 5), 1: (8, 6)}
+        monkeypatch.setattr(torch.cuda, "get_device_capability", lambda one: capability[one.index])
+
+    return make
 
 
 @pytest.mark.parametrize(
-    ("name", "device"), [("auto", "cuda"), ("cuda", "cuda"), ("cuda:0", "cuda:0"), ("cuda:1",) * 2]
+    ("name", "gpus", "device", "told"),
+    [
+        ("auto", 0, "cpu", "CPU, threads: "),
+        ("cpu", 0, "cpu", "CPU, threads: "),
+        ("auto", 2, "cuda", "GPU, GPU 0"),
+        ("cuda", 2, "cuda", "GPU, GPU 0"),
+        ("cuda:0", 2, "cuda:0", "GPU, GPU 0"),
+        ("cuda:1", 2, "cuda:1", "GPU, GPU 1"),
+    ],
 )
-def test_a_gpu_is_chosen_and_logged(name, device, two_gpus, caplog):
+def test_the_device_that_is_there_is_chosen_and_logged(name, gpus, device, told, pretend, caplog):
+    pretend(gpus)
     with caplog.at_level(logging.INFO):
         assert choose_device(name) == torch.device(device)
-    assert f"the network runs on the GPU, GPU {device.partition(':')[2] or 0}" in caplog.text
+    assert f"the network runs on the {told}" in caplog.text
 
 
-def test_a_gpu_that_is_not_there_is_an_error(two_gpus):
-    expected = r"^device is 'cuda:2', but torch finds CUDA devices up to 'cuda:1'"
-    with pytest.raises(ConfigError, match=expected):
-        choose_device("cuda:2")
+@pytest.mark.parametrize(
+    ("name", "gpus", "sentence"),
+    [
+        ("cuda", 0, "^device is 'cuda', but torch finds no CUDA device"),
+        ("cuda:2", 2, "^device is 'cuda:2', but torch finds CUDA devices up to 'cuda:1'"),
+    ],
+)
+def test_a_gpu_that_is_not_there_is_an_error(name, gpus, sentence, pretend):
+    pretend(gpus)
+    with pytest.raises(ConfigError, match=sentence):
+        choose_device(name)
 
 
-def test_bf16_is_for_gpus_that_have_it(two_gpus):
+def test_bf16_is_for_gpus_that_have_it(pretend):
+    pretend(2)
     check_precision(torch.device("cuda:1"), "bf16")
     check_precision(torch.device("cuda:0"), "fp16")
     with pytest.raises(ConfigError, match="'bf16', which GPU 0 does not have; expected 'fp16'"):
         check_precision(torch.device("cuda:0"), "bf16")
     assert has_bfloat16(torch.device("cuda:1"))
     assert not has_bfloat16(torch.device("cuda"))
-
-
-def test_cuda_where_there_is_none_is_an_error(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(ConfigError, match=r"^device is 'cuda', but torch finds no CUDA device"):
-        choose_device("cuda")
 
 
 def test_images_shrink_by_areas_and_grow_bilinearly():

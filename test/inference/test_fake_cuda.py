@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""One upload and one download a frame, and none in a training step: without a GPU.
+"""One upload and one download a frame, and nothing waits in a training step: without a GPU.
 
 Tensors of FakeTensorMode say that they are on a GPU and compute nothing; it raises if two
 devices meet. What this build of torch cannot do with them is done here: indexing, pinned memory,
@@ -28,7 +28,7 @@ from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.records import Observation
 from uncertainty_depth.sparse_depth import parse
 from uncertainty_depth.training.frames import TrainingFrames, augment, with_sparse_input
-from uncertainty_depth.training.objective import Objective, laplace_nll
+from uncertainty_depth.training.objective import Objective, gaussian_nll, laplace_nll, log_l1
 from uncertainty_depth.uncertainty import Ensemble, McDropout
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -47,7 +47,7 @@ class Traffic(TorchDispatchMode):
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         name = function.overloadpacket.__name__
-        if name in WAITING:
+        if name in WAITING or (name.startswith("index") and _has_mask(args)):
             self.counts["waiting value"] += 1
         result = function(*args, **kwargs)
         if name in ("copy_", "_to_copy"):
@@ -61,6 +61,11 @@ class Traffic(TorchDispatchMode):
         kind = "upload" if target == "cuda" else "download"
         waits = kind == "upload" and not options.get("non_blocking")
         self.counts[f"waiting {kind}" if waits else kind] += 1
+
+
+def _has_mask(args):
+    indices = [index for each in args if isinstance(each, (list, tuple)) for index in each]
+    return any(isinstance(index, torch.Tensor) and index.dtype == torch.bool for index in indices)
 
 
 class WithoutCuda(TorchFunctionMode):
@@ -196,7 +201,7 @@ def test_frames_of_several_cameras_are_one_upload_and_one_download(predictor, fa
 @pytest.mark.filterwarnings("ignore:CUDA is not available")
 @pytest.mark.parametrize("sparse_input", ["", "random:50", "lidar"])
 def test_a_batch_of_training_is_waited_for_nowhere(sparse_input, fake_cuda):
-    # This build has no gradients there, nor the statistics of a batch: for them test_device.py.
+    # This build has no gradients there, nor the statistics of a batch: the next test has them.
     network = network_on_cuda(replace(NETWORK, sparse_input=sparse_input))
     frames = TrainingFrames(
         [np.zeros((64, 64, 3), np.uint8)] * 2, [np.ones((64, 64), np.float16)] * 2
@@ -210,6 +215,26 @@ def test_a_batch_of_training_is_waited_for_nowhere(sparse_input, fake_cuda):
         value = Objective(laplace_nll)(network, images, depth_m)
     assert value.device == CUDA
     assert set(traffic.counts) == {"upload"}
+
+
+@pytest.mark.parametrize("loss", [log_l1, laplace_nll, gaussian_nll])
+def test_a_whole_training_step_would_wait_for_nothing(loss):
+    """On the CPU: no result's size or value has to be known."""
+    torch.manual_seed(0)
+    network = Hourglass(NETWORK).train()
+    optimizer = torch.optim.SGD(network.parameters(), lr=1e-3)
+    depth_m = torch.rand(2, 1, 64, 64) + 1
+    depth_m[depth_m > 1.5] = torch.nan
+    images = torch.rand(2, 3, 64, 64)
+    with Traffic() as traffic:
+        value = Objective(loss)(network, images, depth_m)
+        value.backward()
+        optimizer.step()
+    assert traffic.counts == {}
+    assert torch.isfinite(value)
+    with Traffic() as traffic:
+        depth_m[depth_m > 0.5]
+    assert traffic.counts == {"waiting value": 1}
 
 
 def test_mixing_devices_raises_an_error(fake_cuda):

@@ -5,8 +5,6 @@ Whatever changes in networks, normalisation, noise of the dropout, estimators or
 should not, changes these numbers.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

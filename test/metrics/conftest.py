@@ -5,8 +5,6 @@ import numpy as np
 import pytest
 import torch
 
-KINDS = ["numpy", "torch"]
-
 
 def drawn(
     number: int, seed: int = 0, dtype: str = "float64"
@@ -23,25 +21,13 @@ def drawn(
     return tuple(values.astype(dtype) for values in (depth, sigma, ground_truth))
 
 
-@pytest.fixture(scope="module")
-def draw():
-    """The function that draws depth, sigma and ground truth."""
-    return drawn
-
-
-@pytest.fixture
-def make_pixels():
-    """The function that draws depth, sigma and ground truth."""
-    return drawn
-
-
 @pytest.fixture
 def pixels():
     """3,000 pixels: depth, sigma, ground truth."""
     return drawn(3000)
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=["numpy", "torch"])
 def convert(request):
     """Turns NumPy arrays into arrays of one kind."""
     if request.param == "numpy":

@@ -31,10 +31,9 @@ from uncertainty_depth.metrics import (
 NAN = math.nan
 GRID = (np.arange(100_000) + 0.5) / 100_000
 LAWS = {
-    "gaussian": scipy.stats.norm,
+    "gaussian": lambda scale: scipy.stats.norm(scale=scale),
     "laplace": lambda scale: scipy.stats.laplace(scale=scale / math.sqrt(2)),
 }
-LAWS["gaussian"] = lambda scale: scipy.stats.norm(scale=scale)
 # Few different values, zeros among them: ties everywhere.
 TIED = st.integers(1, 40).flatmap(
     lambda n: st.tuples(
@@ -176,12 +175,7 @@ def test_errors_of_depth_follow_their_definitions(pixels, convert):
     assert depth_errors(convert(depth), convert(truth)) == pytest.approx(expected, rel=1e-11)
 
 
-def test_known_errors_of_depth(convert):
-    truth = np.linspace(1, 50, 1000)
-    scaled = depth_errors(1.5 * truth, truth)
-    assert scaled["abs_rel"] == pytest.approx(0.5)
-    assert scaled["silog"] == pytest.approx(0, abs=1e-14)
-    assert [scaled[f"a{k}"] for k in (1, 2, 3)] == [0, 1, 1]
+def test_errors_of_depth_at_their_limits(convert):
     assert depth_errors(convert([1.25, 1.0]), convert([1.0, 1.25]))["a1"] == 0
     behind = depth_errors(convert([0.0, -2.0, 1.0]), convert([1.0, 1.0, 1.0]))
     assert behind["a3"] == pytest.approx(1 / 3)
@@ -303,18 +297,6 @@ def test_crps_is_the_integral_of_its_definition(law, distance):
     above = scipy.integrate.quad(squared_gap, distance, distance + 60, limit=200)[0]
     expected = 0.7 * (below + above)
     assert crps([0.7 * distance], [0.7], law) == pytest.approx(expected, rel=1e-6, abs=1e-9)
-
-
-@pytest.mark.parametrize("law", LAWS)
-def test_the_true_deviation_has_the_best_scores(law):
-    error = np.abs(LAWS[law](2.0).ppf(GRID[::5]))
-    for score in (crps, interval_score, nll, auce):
-        scores = {
-            scale: score(error, np.full_like(error, 2.0 * scale), distribution=law)
-            for scale in (0.5, 0.8, 1.0, 1.25, 2.0)
-        }
-        assert min(scores, key=scores.get) == 1.0
-    assert scores[1.0] == pytest.approx(0, abs=1e-4)
 
 
 def test_a_right_laplace_sigma_has_the_documented_auce_as_a_gaussian():

@@ -8,22 +8,16 @@ import numpy as np
 import pytest
 import torch
 
+from test.metrics.conftest import drawn
 from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.metrics.registry import flatten
 
 
-def filled(make_pixels, frames=3):
+def test_an_update_needs_the_documented_memory_for_each_pixel():
     metrics = OnlineMetrics()
-    for seed in range(frames):
-        metrics.update(*make_pixels(500, seed))
-    return metrics
-
-
-def test_an_update_needs_the_documented_memory_for_each_pixel(make_pixels):
-    metrics = OnlineMetrics()
-    frame = make_pixels(20_000, 0)
+    frame = drawn(20_000)
     metrics.update(*frame)
     tracemalloc.start()
     metrics.update(*frame)
@@ -77,8 +71,8 @@ def test_limits_that_cannot_be_kept_are_refused(limits, sentence):
         OnlineMetrics(EvaluationConfig(**limits))
 
 
-def test_states_that_score_something_else_do_not_merge(make_pixels):
-    first = filled(make_pixels)
+def test_states_that_score_something_else_do_not_merge():
+    first = OnlineMetrics()
     with pytest.raises(ValueError, match=r"max_depth 10.0; expected 80.0"):
         first.merge(OnlineMetrics(EvaluationConfig(max_depth=10.0)))
     first.merge(OnlineMetrics(dataclasses.replace(EvaluationConfig(), example_frames=0)))

@@ -19,18 +19,14 @@ from uncertainty_depth.network.sparse import SparseEncoder, fill, raw_start
 from uncertainty_depth.uncertainty.mc_dropout import McDropout, seeded
 
 RANGE = (0.5, 20.0)
-SIZE = (64, 64)
+SIZE = (64, 96)
 
 
 @pytest.fixture
 def network():
     torch.manual_seed(0)
     config = NetworkConfig(
-        backbone="tiny",
-        decoder_width=16,
-        input_size=SIZE,
-        depth_range=RANGE,
-        sparse_input="lidar",
+        backbone="tiny", decoder_width=16, depth_range=RANGE, sparse_input="lidar"
     )
     return make_network(config).eval()
 
@@ -82,31 +78,10 @@ def test_samples_are_the_same_after_writing_and_reading(network, tmp_path):
     assert trace(network, [seeded(layer) for layer in network.decoder.dropouts]).noise_shapes
 
 
-def make(**options):
-    torch.manual_seed(0)
-    values = {"backbone": "tiny", "decoder_width": 16, "sparse_input": "lidar", **options}
-    return make_network(NetworkConfig(**values)).eval()
-
-
-@pytest.fixture
-def image():
-    torch.manual_seed(1)
-    image = torch.rand(1, 4, 64, 96)
-    image[:, 3] = torch.where(image[:, 3] < 0.05, 3.0, 0.0)
-    return image
-
-
-def test_without_the_fourth_channel_it_is_as_with_an_empty_one(image):
-    network = make()
-    empty = image.clone()
-    empty[:, 3] = 0
-    torch.testing.assert_close(network(image[:, :3]).depth_m, network(empty).depth_m)
-
-
-def test_pixels_without_depth_have_no_gradient(image):
+def test_pixels_without_depth_have_no_gradient(network):
     """An adversarial step along its sign must not make up depth where there is none."""
-    image.requires_grad_(True)
-    make()(image).depth_m.sum().backward()
+    image = inputs().requires_grad_(True)
+    network(image).depth_m.sum().backward()
     known = image[:, 3] > 0
     assert (image.grad[:, 3][~known] == 0).all()
     assert (image.grad[:, 3][known] != 0).any()
@@ -119,16 +94,15 @@ def test_a_pretrained_first_convolution_keeps_its_weights():
     assert torch.equal(encoder.backbone.embedder.embedder.image.convolution.weight, first)
 
 
-def test_folded_for_inference_it_gives_the_same(image):
-    network = make()
+def test_folded_for_inference_it_gives_the_same(network):
     for norm in network.modules():
         if isinstance(norm, nn.BatchNorm2d):
             norm.running_mean.uniform_(-0.5, 0.5)
             norm.running_var.uniform_(0.5, 2)
-    before = network(image).depth_m
+    before = network(inputs()).depth_m
     folded = prepare(network, torch.device("cpu"), "fp32")
     assert not any(isinstance(part, nn.BatchNorm2d) for part in folded.encoder.modules())
-    torch.testing.assert_close(folded(image).depth_m, before, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(folded(inputs()).depth_m, before, rtol=1e-4, atol=1e-4)
 
 
 def test_an_encoder_that_is_no_resnet_is_one_clear_sentence():

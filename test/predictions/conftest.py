@@ -9,12 +9,24 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from uncertainty_depth.config import (
+    EvaluationConfig,
+    PredictionConfig,
+    PredictionTopics,
+    SourceConfig,
+)
+from uncertainty_depth.frames.predicted import Predicted
+from uncertainty_depth.frames.source import checked, open_source
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.messages.bag_writer import BagWriter
+from uncertainty_depth.predictions.interpreter import Interpreter
+from uncertainty_depth.report.evaluation import evaluate
 
 START_NS = 1_700_000_000_000_000_000
 PERIOD_NS = 100_000_000
 HEIGHT, WIDTH = 48, 64
+TOPICS = ("/stereo/depth/image", "/stereo/confidence")
+NAMES = ["--depth-topic", TOPICS[0], "--confidence-topic", TOPICS[1]]
 CAMERA = Camera(WIDTH, HEIGHT, np.array([[60.0, 0, 31.5], [0, 60.0, 23.5], [0, 0, 1]]))
 
 
@@ -43,9 +55,17 @@ def points_of(truth):
     return np.pad(points.reshape(-1, 3), ((0, 0), (0, 1))).astype(np.float32)
 
 
-@pytest.fixture(scope="session")
-def scene_at():
-    return scene
+def run(source, topics=TOPICS, config=None, **meaning):
+    """Score recorded predictions; return the evaluation, the source and the interpreter."""
+    limits = EvaluationConfig()
+    interpreter = Interpreter(PredictionConfig(**meaning), limits)
+    options = config or SourceConfig()
+    plain = open_source(str(source), options, PredictionTopics(*topics), interpreter.config)
+    opened, _ = checked(plain)
+    interpreter.fit_to(plain.name, plain)
+    frames = Predicted(opened, interpreter.predict)
+    evaluation = evaluate(frames, limits, progress=False, without_size=interpreter.without_size)
+    return evaluation, opened, interpreter
 
 
 class ShownCamera(NamedTuple):
@@ -68,11 +88,6 @@ class ShownCamera(NamedTuple):
         pixels = np.repeat(grey, 3).reshape(HEIGHT, WIDTH, 3)
         enlarged = pixels.repeat(self.size, 0).repeat(self.size, 1)
         writer.image(self.topic, time_ns + self.delay_ns, self.frame_id, enlarged)
-
-
-@pytest.fixture(scope="session")
-def shown_camera():
-    return ShownCamera
 
 
 @pytest.fixture

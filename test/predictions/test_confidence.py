@@ -1,13 +1,12 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Every type of confidence becomes an uncertainty that is larger where the depth is less sure."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from test.predictions.conftest import scene
 from uncertainty_depth.config import CONFIDENCE_TYPES, PredictionConfig
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.predictions.confidence import TYPES, without_size
@@ -82,13 +81,13 @@ def test_types_without_a_unit_say_why_they_have_no_size():
     assert "calibrate" in without_size("confidence_0_100")
 
 
-def notes(confidence_of, scene_at, confidence_type):
+def notes(confidence_of, confidence_type):
     interpreter = Interpreter(PredictionConfig(confidence_type=confidence_type))
     evaluation = Evaluation()
     for index in range(4):
-        scene = scene_at(index)
-        maps = RecordedMaps(scene.depth, confidence_of(scene).astype(np.float32))
-        frame = Frame(index, "f", ground_truth_m=scene.truth, recorded=maps)
+        now = scene(index)
+        maps = RecordedMaps(now.depth, confidence_of(now).astype(np.float32))
+        frame = Frame(index, "f", ground_truth_m=now.truth, recorded=maps)
         evaluation.add(replace(frame, prediction=interpreter.predict(frame)))
     return " ".join(interpreter.notes(evaluation.metrics.total()))
 
@@ -96,27 +95,27 @@ def notes(confidence_of, scene_at, confidence_type):
 @pytest.mark.parametrize(
     ("read_as", "right"), [("rank_up", "rank_down"), ("rank_down", "rank_up")]
 )
-def test_a_confidence_that_ranks_better_the_other_way_is_told(read_as, right, scene_at):
+def test_a_confidence_that_ranks_better_the_other_way_is_told(read_as, right):
     """As an OAK's, whose sign DepthAI 3 turned."""
     larger_is_worse = read_as == "rank_down"
-    said = notes(lambda s: s.sigma if larger_is_worse else 1 / s.sigma, scene_at, read_as)
+    said = notes(lambda s: s.sigma if larger_is_worse else 1 / s.sigma, read_as)
     assert "better the other way: their rank correlation is -0." in said
     assert f"expected --confidence-type {right}" in said
-    assert notes(lambda s: 1 / s.sigma if larger_is_worse else s.sigma, scene_at, read_as) == ""
+    assert notes(lambda s: 1 / s.sigma if larger_is_worse else s.sigma, read_as) == ""
 
 
-def test_noise_has_no_other_way(scene_at):
+def test_noise_has_no_other_way():
     random = np.random.default_rng(0)
-    assert notes(lambda s: random.uniform(1, 2, s.depth.shape), scene_at, "rank_up") == ""
+    assert notes(lambda s: random.uniform(1, 2, s.depth.shape), "rank_up") == ""
 
 
-def test_a_zed_s_confidence_without_its_type_is_asked_about(scene_at):
-    def zed(scene):
-        return np.rint(1 + 99 * scene.sigma / scene.sigma.max())
+def test_a_zed_s_confidence_without_its_type_is_asked_about():
+    def zed(now):
+        return np.rint(1 + 99 * now.sigma / now.sigma.max())
 
-    said = notes(zed, scene_at, "")
+    said = notes(zed, "")
     assert "is read as sigma in metres" in said
     assert "rank_up for a ZED's confidence of 1 to 100" in said
-    assert notes(lambda s: s.sigma, scene_at, "") == ""
-    assert notes(zed, scene_at, "sigma") == "", "whoever names the type is not asked"
-    assert notes(zed, scene_at, "rank_up") == ""
+    assert notes(lambda s: s.sigma, "") == ""
+    assert notes(zed, "sigma") == "", "whoever names the type is not asked"
+    assert notes(zed, "rank_up") == ""

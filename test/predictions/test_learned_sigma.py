@@ -1,13 +1,12 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """A sigma for a depth without any confidence: learned by `train`, written, scored and served."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
 import pytest
 
+from test.conftest import save_maps
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import PredictionConfig
 from uncertainty_depth.errors import ConfigError
@@ -23,8 +22,6 @@ def recorded(folder, frames, is_readable=True):
     If it is not readable, all the error is the ground truth's noise, of which depth tells nothing.
     """
     random = np.random.default_rng(frames)
-    for name in ("depth", "ground_truth"):
-        (folder / name).mkdir(parents=True)
     for index in range(frames):
         columns = np.arange(SHAPE[1])
         edges = np.sort(random.integers(0, SHAPE[1], 3))
@@ -36,8 +33,9 @@ def recorded(folder, frames, is_readable=True):
             depth = truth.copy()
             truth = truth * np.exp(random.laplace(0, 0.05, SHAPE))
         depth[random.random(SHAPE) < np.where(near, 0.3, 0)] = np.nan
-        np.save(folder / "depth" / f"{index:03}.npy", depth.astype(np.float32))
-        np.save(folder / "ground_truth" / f"{index:03}.npy", truth.astype(np.float32))
+        maps = {"depth": depth, "ground_truth": truth}
+        maps = {name: values.astype(np.float32) for name, values in maps.items()}
+        save_maps(folder, f"{index:03}", **maps)
     return f"predictions:{folder}"
 
 

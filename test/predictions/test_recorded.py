@@ -1,43 +1,21 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """`evaluate` without a model: depth and confidence of a bag or of folders, against the truth."""
 
-from __future__ import annotations
-
 import json
+import re
 
 import cv2
 import numpy as np
 import pytest
 
+from test.predictions.conftest import NAMES, TOPICS, run, scene
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import (
-    EvaluationConfig,
-    PredictionConfig,
-    PredictionTopics,
     SourceConfig,
 )
 from uncertainty_depth.errors import SourceError
-from uncertainty_depth.frames.predicted import Predicted
-from uncertainty_depth.frames.source import checked, open_source
-from uncertainty_depth.predictions.interpreter import Interpreter
-from uncertainty_depth.report.evaluation import evaluate
 
-TOPICS = ("/stereo/depth/image", "/stereo/confidence")
 FRAMES = 4
-
-
-def run(source, topics=TOPICS, config=None, **meaning):
-    """The evaluation, the source and the interpreter."""
-    meaning = PredictionConfig(**meaning)
-    limits = EvaluationConfig()
-    options = config or SourceConfig()
-    interpreter = Interpreter(meaning, limits)
-    plain = open_source(str(source), options, PredictionTopics(*topics), interpreter.config)
-    opened, _ = checked(plain)
-    interpreter.fit_to(plain.name, plain)
-    frames = Predicted(opened, interpreter.predict)
-    evaluation = evaluate(frames, limits, progress=False, without_size=interpreter.without_size)
-    return evaluation, opened, interpreter
 
 
 def millimetres(values):
@@ -45,12 +23,6 @@ def millimetres(values):
 
 
 CAMERAS = {
-    "zed": (
-        ("/zed/zed_node/depth/depth_registered", "/zed/zed_node/confidence/confidence_map"),
-        lambda s: s.depth,
-        lambda s: (100 * (1 - s.texture)).astype(np.float32),
-        "rank_up",
-    ),
     "oak": (
         ("/oak/stereo/image_raw", "/oak/stereo/confidence"),
         lambda s: millimetres(s.depth),
@@ -69,23 +41,11 @@ CAMERAS = {
         lambda s: (15 * s.texture).astype(np.uint8),
         "rank_down",
     ),
-    "roboception": (
-        ("/rc/stereo/depth", "/rc/stereo/confidence"),
-        lambda s: s.depth,
-        lambda s: s.texture,
-        "confidence_0_1",
-    ),
     "roboception_error": (
         ("/rc/stereo/depth", "/rc/stereo/error_depth"),
         lambda s: s.depth,
         lambda s: s.sigma,
         "sigma",
-    ),
-    "depth_anything_3": (
-        ("/depth_anything_3/depth", "/depth_anything_3/confidence"),
-        lambda s: s.depth,
-        lambda s: 1 + np.exp(3 * s.texture),
-        "exp_plus_one",
     ),
 }
 
@@ -112,22 +72,6 @@ def test_every_camera_is_scored_with_its_topics_and_encodings(camera, write_came
     assert bool(notes) == (not topics[1]), "a constant confidence is told"
 
 
-def test_the_true_sigma_is_the_same_in_every_type_with_a_unit(write_camera):
-    forms = {
-        "sigma": lambda s: s.sigma,
-        "variance": lambda s: s.sigma**2,
-        "relative_error": lambda s: s.sigma / s.depth,
-        "log_error": lambda s: s.sigma / s.depth,
-    }
-    scores = []
-    for name, form in forms.items():
-        bag = write_camera(TOPICS, confidence=form, frames=2, name=name)
-        scores.append(run(bag, confidence_type=name)[0].summary()["uncertainty"])
-    for other in scores[1:]:
-        assert other["auce"] == pytest.approx(scores[0]["auce"], abs=1e-3)
-        assert other["ause"]["rmse"] == pytest.approx(scores[0]["ause"]["rmse"], rel=1e-3)
-
-
 @pytest.fixture(scope="module")
 def bag(write_shared):
     return write_shared(TOPICS, frames=FRAMES)
@@ -148,24 +92,12 @@ def test_a_prediction_is_never_its_own_ground_truth(bag, tmp_path):
     truth = run(bag, confidence_type="sigma")[0].summary()["depth"]
     topics = ("/depth/image_rect", "/uncertainty/image_rect")
     written = tmp_path / "written"
-    code, _ = command(
-        bag, tmp_path, "--depth-topic", TOPICS[0], "--confidence-topic", TOPICS[1],
-        "--confidence-type", "sigma", "--write-bag", str(written),
-    )  # fmt: skip
-    assert code == 0
+    options = [*NAMES, "--confidence-type", "sigma", "--write-bag", str(written)]
+    assert command(bag, tmp_path, *options)[0] == 0
     again, _, _ = run(written, topics, confidence_type="sigma")
     assert again.summary()["depth"] == pytest.approx(truth)
     with pytest.raises(SourceError, match="holds points of predicted depth"):
         run(written, topics, SourceConfig(lidar_topic="/points"), confidence_type="sigma")
-
-
-def test_options_of_recorded_predictions_are_refused_with_a_model(bag, tmp_path, capsys):
-    arguments = ["evaluate", str(bag), "--model", "demo", "--output", str(tmp_path / "report")]
-    assert main([*arguments, "--align", "median"]) == 1
-    assert (
-        "align is 'median', an option of recorded predictions, but --model is demo"
-        in capsys.readouterr().err
-    )
 
 
 def test_stamps_that_differ_are_counted_on_both_sides(write_camera):
@@ -239,14 +171,14 @@ def test_a_relative_inverse_depth_is_brought_to_metres(write_camera):
     assert failed.frames()["skipped"] == {"alignment_failed": FRAMES}
 
 
-def write_folder(folder, scene_at, suffix, frames=3, leave_out=()):
+def write_folder(folder, suffix, frames=3, leave_out=()):
     kinds = {"depth": "depth", "confidence": "sigma", "ground_truth": "truth"}
     for name, field in kinds.items():
         (folder / name).mkdir(parents=True)
         for index in range(frames):
             if (name, index) in leave_out:
                 continue
-            values = getattr(scene_at(index), field)
+            values = getattr(scene(index), field)
             path = folder / name / f"{index:03}{suffix}"
             if suffix == ".npy":
                 np.save(path, values)
@@ -256,21 +188,21 @@ def write_folder(folder, scene_at, suffix, frames=3, leave_out=()):
 
 
 @pytest.mark.parametrize("suffix", [".png", ".tiff", ".npy"])
-def test_folders_of_every_format_give_the_same_scores(suffix, tmp_path, scene_at):
-    notation = write_folder(tmp_path, scene_at, suffix)
+def test_folders_of_every_format_give_the_same_scores(suffix, tmp_path):
+    notation = write_folder(tmp_path, suffix)
     evaluation, _, _ = run(notation, ("", ""))
     assert evaluation.frames() == {"read": 3, "evaluated": 3, "skipped": {}}
     summary = evaluation.summary()
     assert summary["uncertainty"]["auce"] < 0.02
     errors = []
-    for scene in map(scene_at, range(3)):
-        errors.append(np.abs(scene.depth - scene.truth) / scene.truth)
+    for now in map(scene, range(3)):
+        errors.append(np.abs(now.depth - now.truth) / now.truth)
     assert summary["depth"]["abs_rel"] == pytest.approx(np.mean(errors), abs=2e-4)
 
 
-def test_tiff_of_doubles_is_read_as_that_of_floats(tmp_path, scene_at):
+def test_tiff_of_doubles_is_read_as_that_of_floats(tmp_path):
     """NumPy's own type, which OpenCV writes and Pillow knows no pixels of."""
-    notation = write_folder(tmp_path, scene_at, ".tiff")
+    notation = write_folder(tmp_path, ".tiff")
     for path in tmp_path.rglob("*.tiff"):
         values = cv2.imread(str(path), cv2.IMREAD_UNCHANGED)
         cv2.imwrite(str(path), values.astype(np.float64))
@@ -278,9 +210,9 @@ def test_tiff_of_doubles_is_read_as_that_of_floats(tmp_path, scene_at):
     assert evaluation.frames() == {"read": 3, "evaluated": 3, "skipped": {}}
 
 
-def test_png_of_another_unit_and_files_that_lack_a_partner(tmp_path, scene_at):
+def test_png_of_another_unit_and_files_that_lack_a_partner(tmp_path):
     leave_out = {("confidence", 0), ("ground_truth", 1), ("depth", 2)}
-    notation = write_folder(tmp_path, scene_at, ".png", 4, leave_out)
+    notation = write_folder(tmp_path, ".png", 4, leave_out)
     (tmp_path / "depth" / "003.png").write_bytes(b"no image")
     evaluation, source, _ = run(f"{notation},per_metre=1000", ("", ""))
     assert evaluation.frames()["skipped"] == {
@@ -299,10 +231,8 @@ def command(bag, tmp_path, *options):
 
 
 def test_the_command_needs_no_model_and_says_what_has_no_unit(bag, tmp_path, capsys):
-    code, summary = command(
-        bag, tmp_path, "--depth-topic", TOPICS[0], "--confidence-topic", TOPICS[1],
-        "--confidence-type", "rank_up", "--align", "median",
-    )  # fmt: skip
+    options = [*NAMES, "--confidence-type", "rank_up", "--align", "median"]
+    code, summary = command(bag, tmp_path, *options)
     assert code == 0
     content = json.loads(summary.read_text())
     assert content["uncertainty"]["auce"] is None
@@ -314,34 +244,46 @@ def test_the_command_needs_no_model_and_says_what_has_no_unit(bag, tmp_path, cap
     assert "grey" in printed
     assert "no unit" in printed
     assert "as a Gaussian's" not in printed
-    code, _ = command(
-        bag, tmp_path, "--depth-topic", TOPICS[0], "--confidence-topic", TOPICS[1], "--overwrite"
-    )
-    assert code == 0
+    assert command(bag, tmp_path, *NAMES, "--overwrite")[0] == 0
     assert "sigma is judged as a Gaussian's: nothing says how" in capsys.readouterr().out
 
 
+EVALUATE = "evaluate {bag} --output {tmp}/report"
+BOTH = " ".join(["", *NAMES])
+
+
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("words", "sentence"),
     [
-        (["--depth-topic", "/no/topic"], ["depth_topic '/no/topic'", TOPICS[0]]),
-        (["--confidence-topic", TOPICS[1]], ["expected --depth-topic"]),
-        (["--depth-topic", TOPICS[0], "--model", "demo"], ["not both"]),
-        ([], ["--depth-topic"]),
+        (f"{EVALUATE} --depth-topic /no/topic", f"depth_topic '/no/topic'.*{TOPICS[0]}"),
+        (f"{EVALUATE} --confidence-topic {TOPICS[1]}", "expected --depth-topic"),
+        (f"{EVALUATE} --depth-topic {TOPICS[0]} --model demo", "not both"),
+        (EVALUATE, "--depth-topic"),
         (
-            [
-                *("--depth-topic", TOPICS[0], "--confidence-topic", TOPICS[1]),
-                *("--confidence-type", "exp_plus_one"),
-            ],
-            ["cannot be exp_plus_one (at least 1)", "expected confidence_type"],
+            f"{EVALUATE} {BOTH} --confidence-type exp_plus_one",
+            r"cannot be exp_plus_one \(at least 1\).*expected confidence_type",
         ),
+        (
+            f"{EVALUATE} --model demo --align median",
+            "align is 'median', an option of recorded predictions, but --model is demo",
+        ),
+        (
+            f"{EVALUATE} --depth-topic {TOPICS[0]} --write-bag {{tmp}}/new",
+            "expected a bag with --depth-topic and --confidence-topic",
+        ),
+        (
+            f"{EVALUATE} {BOTH} --confidence-type rank_up --write-bag {{tmp}}/new",
+            "'rank_up' has no unit; expected --sigma-map",
+        ),
+        ("calibrate {tmp} --depth-topic /a", "expected --output map.json"),
+        ("calibrate {tmp} --depth-topic /a --output m.json --align median", "align none"),
+        ("calibrate {tmp} --depth-topic /a --output .", "expected a file"),
+        ("calibrate {tmp}", "expected MODEL SOURCE"),
     ],
 )
-def test_contradictory_options_are_refused_in_one_sentence(options, words, bag, tmp_path, capsys):
-    code, _ = command(bag, tmp_path, *options)
-    assert code == 1
-    (line,) = [
-        line for line in capsys.readouterr().err.splitlines() if "uncertainty-depth:" in line
-    ]
-    for word in words:
-        assert word in line
+def test_contradictory_options_are_refused_in_one_sentence(words, sentence, bag, tmp_path, capsys):
+    assert main(words.format(bag=bag, tmp=tmp_path).split()) == 1
+    lines = capsys.readouterr().err.splitlines()
+    (line,) = [line for line in lines if "uncertainty-depth:" in line]
+    assert re.search(sentence, line)
+    assert not (tmp_path / "new").exists()

@@ -1,42 +1,32 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Camera images beside recorded predictions: in the report, and in no score."""
 
-from __future__ import annotations
-
 import json
 
 import cv2
 import numpy as np
 import pytest
 
+from test.conftest import save_maps
+from test.predictions.conftest import NAMES, TOPICS, ShownCamera, run, scene
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import (
-    EvaluationConfig,
-    PredictionConfig,
-    PredictionTopics,
     SourceConfig,
 )
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.frames.bag import BagSource
-from uncertainty_depth.frames.predicted import Predicted
-from uncertainty_depth.frames.source import open_source
-from uncertainty_depth.predictions.interpreter import Interpreter
-from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.report.plots import draw
 
 pytestmark = pytest.mark.usefixtures("plots_without_pixels")
 
-TOPICS = ("/stereo/depth/image", "/stereo/confidence")
 FRAMES = 3
 LATE_NS = 20_000_000
 
 
-def run(bag, image_topic, topics=TOPICS, ground_truth_topic=""):
+def run_with(bag, image_topic, topics=TOPICS, ground_truth_topic=""):
     """Score a bag with the images of a topic; return the evaluation and the source."""
     options = SourceConfig(image_topic=image_topic, ground_truth_topic=ground_truth_topic)
-    source = open_source(str(bag), options, PredictionTopics(*topics))
-    interpreter = Interpreter(PredictionConfig(), EvaluationConfig())
-    return evaluate(Predicted(source, interpreter.predict), progress=False), source
+    return run(bag, topics, options)[:2]
 
 
 def examples(evaluation):
@@ -44,10 +34,10 @@ def examples(evaluation):
 
 
 @pytest.mark.parametrize("delay_ns", [0, -LATE_NS])
-def test_the_nearest_image_is_shown_and_changes_no_score(delay_ns, write_camera, shown_camera):
-    camera = shown_camera(delay_ns=delay_ns)
+def test_the_nearest_image_is_shown_and_changes_no_score(delay_ns, write_camera):
+    camera = ShownCamera(delay_ns=delay_ns)
     bag = write_camera(TOPICS, frames=FRAMES, image=camera)
-    evaluation, source = run(bag, camera.topic)
+    evaluation, source = run_with(bag, camera.topic)
     assert len(examples(evaluation)) == FRAMES
     for example in examples(evaluation):
         assert example.image.shape == (48, 64, 3)
@@ -55,22 +45,22 @@ def test_the_nearest_image_is_shown_and_changes_no_score(delay_ns, write_camera,
         known = np.isfinite(own_image)
         np.testing.assert_allclose(example.image[..., 0][known], own_image[known], atol=1.5)
     assert draw(evaluation, "gaussian").overlay
-    without, _ = run(bag, "")
+    without, _ = run_with(bag, "")
     assert repr(evaluation.summary()) == repr(without.summary())  # NaN is not NaN
     assert all(example.image is None for example in examples(without))
     assert not [note for note in source.notes if camera.topic in note]
 
 
-def test_an_image_far_from_its_depth_in_time_is_not_shown(write_camera, shown_camera):
-    camera = shown_camera(delay_ns=10_000_000_000)
-    evaluation, _ = run(write_camera(TOPICS, frames=FRAMES, image=camera), camera.topic)
+def test_an_image_far_from_its_depth_in_time_is_not_shown(write_camera):
+    camera = ShownCamera(delay_ns=10_000_000_000)
+    evaluation, _ = run_with(write_camera(TOPICS, frames=FRAMES, image=camera), camera.topic)
     assert len(examples(evaluation)) == FRAMES
     assert all(example.image is None for example in examples(evaluation))
 
 
-def test_an_image_of_another_camera_has_no_lidar_drawn_on_it(write_camera, shown_camera):
-    camera = shown_camera("/color/image", "color_camera")
-    evaluation, source = run(write_camera(TOPICS, frames=FRAMES, image=camera), camera.topic)
+def test_an_image_of_another_camera_has_no_lidar_drawn_on_it(write_camera):
+    camera = ShownCamera("/color/image", "color_camera")
+    evaluation, source = run_with(write_camera(TOPICS, frames=FRAMES, image=camera), camera.topic)
     assert {example.image.shape for example in examples(evaluation)} == {(96, 128, 3)}
     images = draw(evaluation, "gaussian")
     assert images.overlay is None
@@ -83,29 +73,23 @@ def test_an_image_of_another_camera_has_no_lidar_drawn_on_it(write_camera, shown
 @pytest.mark.parametrize("topic", TOPICS)
 def test_depth_and_confidence_are_no_camera_image(topic, write_camera):
     with pytest.raises(SourceError, match="expected the camera image"):
-        run(write_camera(TOPICS, frames=1), topic)
+        run_with(write_camera(TOPICS, frames=1), topic)
 
 
 @pytest.mark.parametrize("size", [(128, 96), (70, 30)])
-def test_an_image_of_a_folder_may_have_any_size(size, tmp_path, scene_at):
+def test_an_image_of_a_folder_may_have_any_size(size, tmp_path):
     width, height = size
-    now = scene_at(0)
-    maps = {"depth": now.depth, "confidence": now.sigma, "ground_truth": now.truth}
-    for name, values in maps.items():
-        (tmp_path / name).mkdir()
-        np.save(tmp_path / name / "0.npy", values)
+    now = scene(0)
+    save_maps(tmp_path, "0", depth=now.depth, confidence=now.sigma, ground_truth=now.truth)
     (tmp_path / "image").mkdir()
     cv2.imwrite(str(tmp_path / "image" / "0.png"), np.zeros((height, width, 3), np.uint8))
-    source = open_source(f"predictions:{tmp_path}", SourceConfig())
-    interpreter = Interpreter(PredictionConfig(), EvaluationConfig())
-    frames = Predicted(source, interpreter.predict)
-    images = draw(evaluate(frames, progress=False), "gaussian")
+    images = draw(run(f"predictions:{tmp_path}", ("", ""))[0], "gaussian")
     assert len(images.worst) + len(images.typical) == 1
     assert bool(images.overlay) == (width / height == 64 / 48)
 
 
-def test_a_bag_of_recorded_predictions_holds_them_in_metres(write_camera, shown_camera, tmp_path):
-    camera = shown_camera()
+def test_a_bag_of_recorded_predictions_holds_them_in_metres(write_camera, tmp_path):
+    camera = ShownCamera()
     bag = write_camera(
         TOPICS,
         depth=lambda s: 2 * s.depth,
@@ -113,10 +97,8 @@ def test_a_bag_of_recorded_predictions_holds_them_in_metres(write_camera, shown_
         frames=2,
         image=camera,
     )
-    arguments = [
-        *("evaluate", str(bag), "--depth-topic", TOPICS[0], "--confidence-topic", TOPICS[1]),
-        *("--image-topic", camera.topic, "--align", "median", "--example-frames", "0"),
-    ]
+    options = ["--image-topic", camera.topic, "--align", "median", "--example-frames", "0"]
+    arguments = ["evaluate", str(bag), *NAMES, *options]
     written = tmp_path / "written"
     report = str(tmp_path / "report")
     assert main([*arguments, "--output", report, "--write-bag", str(written)]) == 0
@@ -124,29 +106,7 @@ def test_a_bag_of_recorded_predictions_holds_them_in_metres(write_camera, shown_
     source = BagSource(written, topics)
     assert [frame.image.shape for frame in source] == [(48, 64, 3)] * 2
     maps = ("/depth/image_rect", "/uncertainty/image_rect")
-    again, _ = run(written, "/image", maps, "/ground_truth/image")
+    again, _ = run_with(written, "/image", maps, "/ground_truth/image")
     summary = json.loads((tmp_path / "report" / "summary.json").read_text())
     assert again.summary()["depth"]["rmse"] == pytest.approx(summary["depth"]["rmse"])
     assert again.summary()["uncertainty"]["auce"] == pytest.approx(summary["uncertainty"]["auce"])
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (["--depth-topic", TOPICS[0]], "expected a bag with --depth-topic and --confidence-topic"),
-        (
-            [
-                *("--depth-topic", TOPICS[0], "--confidence-topic", TOPICS[1]),
-                *("--confidence-type", "rank_up"),
-            ],
-            "'rank_up' has no unit; expected --sigma-map",
-        ),
-    ],
-)
-def test_a_bag_needs_sigma_in_metres(options, words, write_camera, tmp_path, capsys):
-    bag = str(write_camera(TOPICS, frames=1))
-    written = tmp_path / "written"
-    arguments = [*options, "--output", str(tmp_path / "report"), "--write-bag", str(written)]
-    assert main(["evaluate", bag, *arguments]) == 1
-    assert words in capsys.readouterr().err
-    assert not written.exists()

@@ -1,13 +1,12 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Any depth's sigma in metres: fitted by the command on LiDAR, saved, and served by evaluate."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
 import pytest
 
+from test.predictions.conftest import NAMES, TOPICS
 from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION
 from uncertainty_depth.calibration.sigma_map import SigmaMap
 from uncertainty_depth.cli.main import main
@@ -15,9 +14,6 @@ from uncertainty_depth.config import EvaluationConfig, PredictionConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.predictions.interpreter import Interpreter
 from uncertainty_depth.predictions.saved_map import SavedMap, read_map
-
-TOPICS = ("/stereo/depth/image", "/stereo/confidence")
-NAMES = ["--depth-topic", TOPICS[0], "--confidence-topic", TOPICS[1]]
 
 
 def saved(**changes):
@@ -113,20 +109,6 @@ def test_from_a_bag_to_metres_and_back_by_the_command(
     assert summary["model"]["calibration"] == content["map"]["kind"]
     assert not any("calibrated on" in note for note in summary["notes"])
     assert any(f"calibrated on frames of {bag}" in n for n in summary_of(bag, "seen")["notes"])
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (["--depth-topic", "/a"], "expected --output map.json"),
-        (["--depth-topic", "/a", "--output", "m.json", "--align", "median"], "align none"),
-        (["--depth-topic", "/a", "--output", "."], "expected a file"),
-        ([], "expected MODEL SOURCE"),
-    ],
-)
-def test_what_calibrate_cannot_do_is_one_sentence(options, words, tmp_path, capsys):
-    assert main(["calibrate", str(tmp_path), *options]) == 1
-    assert words in capsys.readouterr().err
 
 
 def test_a_confidence_that_is_constant_is_told_before_its_map_is_written(write_camera, caplog):

@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """A model of Hugging Face is used by its hub id or folder wherever a model folder is."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os
@@ -85,15 +83,18 @@ def test_what_gives_no_metres_is_refused(family, words, saved, tmp_path):
         Predictor(folder)
 
 
-def test_missing_preprocessing_is_said_once(saved, caplog):
+def test_without_preprocessing_imagenets_is_taken_and_said_once(saved, caplog):
     folder = saved("glpn")
     (folder / "preprocessor_config.json").unlink()
-    Predictor(folder)
+    model = Predictor(folder).model
     said = [text for text in caplog.messages if "preprocessor_config.json" in text]
     assert said == [
         f"{folder} has no readable preprocessor_config.json: its images are normalised with "
         "ImageNet's mean and standard deviation"
     ]
+    encoder = model.load("best").encoder
+    assert encoder.mean.flatten().tolist() == pytest.approx([0.485, 0.456, 0.406])
+    assert encoder.std.flatten().tolist() == pytest.approx([0.229, 0.224, 0.225])
 
 
 def test_a_relative_network_is_aligned_to_the_ground_truth(saved, tmp_path, capsys):

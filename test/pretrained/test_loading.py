@@ -1,11 +1,7 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Depth models are read with normalisation and options; other models are refused."""
 
-from __future__ import annotations
-
 import json
-import logging
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,16 +23,6 @@ from uncertainty_depth.network.families import (
     own_options,
     read_preprocessing,
 )
-
-
-def test_a_model_without_preprocessing_gets_imagenets_normalisation_and_a_warning(saved, caplog):
-    folder = saved("glpn")
-    (folder / "preprocessor_config.json").unlink()
-    with caplog.at_level(logging.WARNING):
-        model = make_backbone(str(folder))
-    assert model.config.image_mean == [0.485, 0.456, 0.406]
-    assert model.config.image_std == [0.229, 0.224, 0.225]
-    assert "has no readable preprocessor_config.json" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -97,36 +83,35 @@ def test_the_input_size_is_the_models_own_in_whole_patches(settings, image_size,
     assert input_size(settings, image_size, patch) == expected
 
 
-def test_own_options_are_what_the_model_was_made_for(saved):
-    metric = own_options(str(saved("depth_anything_metric", keep_aspect_ratio=True)))
-    relative = own_options(str(saved("dpt")))
-    assert metric == {
-        "freeze_encoder": True,
-        "learning_rate": 1e-4,
-        "input_size": (70, 56),
-        "depth_range": (1e-3, 20.0),
-    }
-    assert relative == {"freeze_encoder": True, "learning_rate": 1e-4, "input_size": (64, 64)}
-    assert own_options(str(saved("zoedepth_of_two_domains")))["depth_range"] == (1e-3, 80.0)
-    assert own_options(str(saved("dpt_of_swinv2")))["input_size"] == (
-        64,
-        64,
-    )  # 56, in whole pixels of its deepest map
-    far = {
-        "depth_range": (1e-3, 1e4),
-        "augment": False,
-    }  # what is zoomed into has another field of view
-    assert own_options(str(saved("depth_pro", size={"height": 256, "width": 256}))) == {
-        **relative,
-        "input_size": (256, 256),
-        **far,
-    }
-    assert own_options(
-        str(saved("depth_pro_without_fov", size={"height": 256, "width": 256}))
-    ) == {
-        **relative,
-        "input_size": (256, 256),
-    }
+SQUARE = {"size": {"height": 256, "width": 256}}
+
+
+@pytest.mark.parametrize(
+    ("family", "settings", "own"),
+    [
+        (
+            "depth_anything_metric",
+            {"keep_aspect_ratio": True},
+            {"input_size": (70, 56), "depth_range": (1e-3, 20.0)},
+        ),
+        ("dpt", {}, {"input_size": (64, 64)}),
+        (
+            "zoedepth_of_two_domains",
+            {},
+            {"input_size": (64, 64), "depth_range": (1e-3, 80.0)},
+        ),
+        ("dpt_of_swinv2", {}, {"input_size": (64, 64)}),  # 56, in pixels of its deepest map
+        (
+            "depth_pro",  # what is zoomed into has another field of view
+            SQUARE,
+            {"input_size": (256, 256), "depth_range": (1e-3, 1e4), "augment": False},
+        ),
+        ("depth_pro_without_fov", SQUARE, {"input_size": (256, 256)}),
+    ],
+)
+def test_own_options_are_what_the_model_was_made_for(family, settings, own, saved):
+    expected = {"freeze_encoder": True, "learning_rate": 1e-4, **own}
+    assert own_options(str(saved(family, **settings))) == expected
     assert own_options("resnet18") == {}
 
 
@@ -142,19 +127,19 @@ def test_a_config_may_give_height_and_width_apart(family, saved):
     assert own_options(str(folder)) == expected
 
 
-@pytest.mark.parametrize("config", [CHMv2Config])
-def test_another_depth_model_is_refused(config, tmp_path: Path):
-    config().save_pretrained(tmp_path)
-    with pytest.raises(
-        ModelError,
-        match=rf"^a '{config.model_type}' model cannot be .* or a depth model of .*, zoedepth$",
-    ):
-        make_backbone(str(tmp_path))
-
-
-def test_a_hybrid_is_refused(tmp_path: Path):
-    DPTConfig(is_hybrid=True).save_pretrained(tmp_path)
-    with pytest.raises(ModelError, match=r"^a 'dpt' hybrid model cannot be the encoder"):
+@pytest.mark.parametrize(
+    ("config", "sentence"),
+    [
+        (
+            CHMv2Config(),
+            r"^a 'chmv2' model cannot be .* or a depth model of .*, zoedepth$",
+        ),
+        (DPTConfig(is_hybrid=True), r"^a 'dpt' hybrid model cannot be the encoder"),
+    ],
+)
+def test_another_depth_model_is_refused(config, sentence, tmp_path):
+    config.save_pretrained(tmp_path)
+    with pytest.raises(ModelError, match=sentence):
         make_backbone(str(tmp_path))
 
 

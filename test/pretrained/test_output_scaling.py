@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Outputs become metres by numbers that a few known depths decide."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -66,22 +66,16 @@ def test_snapshots_share_one_stored_encoder_that_is_the_models(
     assert all(name.startswith("decoder.") for name in first)
     assert any(not torch.equal(first[name], second[name]) for name in first)
     kept = load_file(folder / "encoder.safetensors")
-    parts = (
-        ("depth_pro.", "fov_model.") if family == "depth_pro" else ("backbone.", "dpt.", "glpn.")
-    )
-    whole = {
-        name: value for name, value in model(family).state_dict().items() if name.startswith(parts)
+    parts = {"depth_pro": ("depth_pro.", "fov_model."), "glpn": ("glpn.",)}[family]
+    original = {
+        name if family == "depth_pro" else name.split(".", 1)[1]: value
+        for name, value in model(family).state_dict().items()
+        if name.startswith(parts)
     }
-    original = (
-        whole
-        if family == "depth_pro"
-        else {name.split(".", 1)[1]: value for name, value in whole.items()}
-    )
     assert {name for name in kept if "backbone" not in name} == {"encoder.mean", "encoder.std"}
     assert len(kept) == len(original) + 2
-    assert all(
-        torch.equal(value, kept[f"encoder.backbone.{name}"]) for name, value in original.items()
-    )
+    for name, value in original.items():
+        assert torch.equal(value, kept[f"encoder.backbone.{name}"])
 
 
 def test_an_ensemble_is_trained_and_served_at_the_images_size(options, source, tmp_path):
@@ -116,24 +110,12 @@ def test_before_training_depth_and_error_are_of_the_size_of_the_frames(family, o
 
 
 def test_on_the_command_line_the_models_own_options_hold_where_none_are_given(saved, tmp_path):
-    chosen = [
-        "--epochs",
-        "1",
-        "--learning-rate",
-        "0.002",
-        "--method",
-        "mc_dropout",
-        "--device",
-        "cpu",
-    ]
-    where = [
-        "synthetic:worlds=2,frames=2",
-        "--output",
-        str(tmp_path / "model"),
-        "--backbone",
-        str(saved("depth_anything_metric")),
-    ]
-    assert main(["train", *where, *chosen]) == 0
+    command = (
+        f"train synthetic:worlds=2,frames=2 --output {tmp_path}/model "
+        f"--backbone {saved('depth_anything_metric')} "
+        "--epochs 1 --learning-rate 0.002 --method mc_dropout --device cpu"
+    )
+    assert main(command.split()) == 0
     options = model_folder.read(tmp_path / "model").training["options"]
     wanted = {
         "freeze_encoder": True,

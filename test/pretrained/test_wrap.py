@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """A metric model becomes a model folder without training, and is served like any other."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -20,8 +18,6 @@ from uncertainty_depth.model_folder.pretrained import wrap
 
 PLAIN = NetworkConfig(input_size=(64, 64), depth_range=(1e-3, 1e4), head="none")
 
-IMAGE = np.random.default_rng(0).integers(0, 256, (60, 80, 3), dtype=np.uint8)
-
 
 def test_a_wrapped_model_predicts_what_the_model_predicts(metric, saved, metres, tmp_path):
     width, height = {
@@ -31,26 +27,30 @@ def test_a_wrapped_model_predicts_what_the_model_predicts(metric, saved, metres,
     config = replace(PLAIN, backbone=str(saved(metric)), input_size=(width, height))
     wrapped = wrap(tmp_path / "model", config)
     image = np.random.default_rng(1).integers(0, 256, (height, width, 3), dtype=np.uint8)
-    expected = metres(metric, torch.from_numpy(image).permute(2, 0, 1)[None].float() / 255)[
-        0
-    ].numpy()
-    found = Predictor(wrapped, PredictorConfig(method="deterministic", device="cpu")).predict(
-        image
-    )
-    np.testing.assert_allclose(found.depth_m, expected, rtol=1e-4)
+    expected = metres(metric, torch.from_numpy(image).permute(2, 0, 1)[None].float() / 255)[0]
+    predictor = Predictor(wrapped, PredictorConfig(method="deterministic", device="cpu"))
+    np.testing.assert_allclose(predictor.predict(image).depth_m, expected.numpy(), rtol=1e-4)
 
 
 @pytest.mark.parametrize(
-    ("method", "sentence"),
+    ("family", "options", "method", "sentence"),
     [
-        ("bagging", "method is 'bagging', which needs training; expected one of deterministic"),
-        ("mc_dropout", "method is 'mc_dropout', but dropout is 0"),
+        ("glpn", {}, "bagging", "method is 'bagging', which needs training; expected one of det"),
+        ("glpn", {"dropout": 0.0}, "mc_dropout", "method is 'mc_dropout', but dropout is 0"),
+        ("glpn", {"head": "laplace"}, "", "head is 'laplace', which needs training"),
+        (
+            "dpt",
+            {},
+            "",
+            "expected a metric depth model, or `uncertainty-depth train SOURCE --backbone",
+        ),
     ],
 )
-def test_a_method_that_it_cannot_be_wrapped_for_is_refused(method, sentence, saved, tmp_path):
-    config = replace(PLAIN, backbone=str(saved("glpn")), dropout=0.0)
-    with pytest.raises(ConfigError, match=sentence):
-        wrap(tmp_path / "model", config, method)
+def test_what_cannot_be_wrapped_is_refused(family, options, method, sentence, saved, tmp_path):
+    config = replace(PLAIN, backbone=str(saved(family)), **options)
+    with pytest.raises((ConfigError, ModelError), match=sentence):
+        wrap(tmp_path / "model", config, *filter(None, [method]))
+    assert not (tmp_path / "model").exists()
 
 
 def test_the_command_needs_a_hub_id(saved, tmp_path, capsys):
@@ -60,20 +60,6 @@ def test_the_command_needs_a_hub_id(saved, tmp_path, capsys):
     assert "required: HUB_ID" in capsys.readouterr().err
     assert main(["wrap", str(saved("glpn")), "--output", output, "--method", "deterministic"]) == 0
     assert Predictor(output, PredictorConfig(device="cpu", samples=2)).method == "deterministic"
-
-
-def test_a_relative_model_has_to_be_trained(saved, tmp_path):
-    with pytest.raises(
-        ModelError,
-        match="expected a metric depth model, or `uncertainty-depth train SOURCE --backbone",
-    ):
-        wrap(tmp_path / "model", replace(PLAIN, backbone=str(saved("dpt"))))
-    assert not (tmp_path / "model").exists()
-
-
-def test_a_head_that_needs_training_is_refused(saved, tmp_path):
-    with pytest.raises(ConfigError, match="head is 'laplace', which needs training"):
-        wrap(tmp_path / "model", replace(PLAIN, backbone=str(saved("glpn")), head="laplace"))
 
 
 def test_a_folder_with_a_model_is_left_alone(saved, tmp_path):

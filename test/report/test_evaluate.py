@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The offline loop: every record counts once, memory is bounded, examples are spread out."""
 
-from __future__ import annotations
-
 import copy
 import csv
 import gc

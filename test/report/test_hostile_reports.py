@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """A stranger's report is read, or refused in one sentence, whatever it claims to hold."""
 
-from __future__ import annotations
-
 import io
 import json
 import shutil

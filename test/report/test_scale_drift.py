@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The scale of the depth over the frames, and a sigma without a unit."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math

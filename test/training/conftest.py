@@ -1,7 +1,9 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 from __future__ import annotations
 
+import os
 import shutil
+import stat
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +13,31 @@ import pytest
 from test.conftest import ListSource, wall
 from uncertainty_depth.config import NetworkConfig, TrainingConfig
 from uncertainty_depth.training.run import train
+
+
+class Killed(BaseException):
+    """Ends a training as a kill does: nothing after it runs."""
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def counted_writes(patch: pytest.MonkeyPatch, killed_at: int = 0) -> list[int]:
+    """Return the list of files written, which grows; the process dies at the given one."""
+    fsync = os.fsync
+    writes = []
+
+    def counting(descriptor: int) -> None:
+        if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            writes.append(descriptor)
+            if len(writes) == killed_at:
+                raise Killed
+        fsync(descriptor)
+
+    patch.setattr(os, "fsync", counting)
+    return writes
+
 
 Small = tuple[ListSource, NetworkConfig, TrainingConfig]
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from test.conftest import ListSource
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.model_folder.folder import read
@@ -28,17 +29,10 @@ def frame(depth: float, height: int = 48, width: int = 64) -> Frame:
     return Frame(0, str(depth), image=image, ground_truth_m=depth_m)
 
 
-class Records(list):
-    name = "records"
-    notes = ("the last chunk was cut off",)
-
-
 def test_a_source_becomes_five_bytes_per_pixel() -> None:
-    frames = read_frames(Records([frame(1.0), frame(2.0)]), (32, 40))
-    assert [
-        image.nbytes + depth.nbytes
-        for image, depth in zip(frames.images, frames.depths_m, strict=True)
-    ] == [32 * 40 * 5] * 2
+    frames = read_frames(ListSource([frame(1.0), frame(2.0)]), (32, 40))
+    pairs = zip(frames.images, frames.depths_m, strict=True)
+    assert [image.nbytes + depth.nbytes for image, depth in pairs] == [32 * 40 * 5] * 2
     images, depths = frames.batch([1, 0])
     assert images.shape == (2, 3, 40, 32)
     assert depths.flatten(1).mean(1).tolist() == [2.0, 1.0]
@@ -52,36 +46,28 @@ def test_pixels_that_the_lens_does_not_see_are_not_trained_on() -> None:
     seen = np.zeros((48, 64), bool)
     seen[:, 32:] = True
     camera = replace(Camera.pinhole(50.0, width=64, height=48), seen=seen)
-    kept = read_frames(Records([replace(frame(2.0), camera=camera)] * 2), (64, 48)).depths_m[0]
+    kept = read_frames(ListSource([replace(frame(2.0), camera=camera)] * 2), (64, 48)).depths_m[0]
     np.testing.assert_array_equal(np.isfinite(kept), seen)
 
 
 @settings(deadline=None)
 @given(st.floats(0.01, 200.0))
 def test_half_precision_keeps_depth_to_a_twentieth_of_a_percent(depth: float) -> None:
-    kept = read_frames(Records([frame(depth, 4, 4)] * 2), (32, 32)).depths_m[0]
+    kept = read_frames(ListSource([frame(depth, 4, 4)] * 2), (32, 32)).depths_m[0]
     assert np.abs(kept.astype(float) / depth - 1).max() <= 5.1e-4
 
 
 def test_what_cannot_be_trained_on_is_counted_and_reported(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    records = Records(
-        [
-            frame(1.0),
-            Skipped(1, "image_wrong_step", "."),
-            frame(np.nan),
-            frame(2.0),
-            Skipped(None, "image_wrong_step", "."),
-        ]
-    )
+    torn = [Skipped(stamp, "image_wrong_step", ".") for stamp in (1, None)]
+    records = ListSource([frame(1.0), torn[0], frame(np.nan), frame(2.0), torn[1]])
+    records.notes = ("the last chunk was cut off",)
     with caplog.at_level(logging.WARNING):
         frames = read_frames(records, (32, 32))
     assert frames.skipped == {"image_wrong_step": 2, "no_ground_truth": 1}
-    assert (
-        "records: 2 frames to train on, skipped image_wrong_step: 2, no_ground_truth: 1"
-        in caplog.text
-    )
+    sentence = "list: 2 frames to train on, skipped image_wrong_step: 2, no_ground_truth: 1"
+    assert sentence in caplog.text
     assert "the last chunk was cut off" in caplog.text
 
 
@@ -89,22 +75,21 @@ def test_what_cannot_be_trained_on_is_counted_and_reported(
     "records", [[], [frame(1.0)], [frame(1.0), frame(np.nan), Skipped(0, "gone", ".")]]
 )
 def test_too_few_frames_are_an_error_that_says_what_was_lost(records: list) -> None:
-    with pytest.raises(SourceError, match=r"records has \d frames with ground truth") as caught:
-        read_frames(Records(records), (32, 32))
+    with pytest.raises(SourceError, match=r"list has \d frames with ground truth") as caught:
+        read_frames(ListSource(records), (32, 32))
     assert ("no_ground_truth: 1" in str(caught.value)) == (len(records) == 3)
 
 
 def test_max_frames_spreads_evenly() -> None:
-    frames = read_frames(
-        Records([frame(1.0 + index) for index in range(10)]), (32, 32), max_frames=4
-    )
+    source = ListSource([frame(1.0 + index) for index in range(10)])
+    frames = read_frames(source, (32, 32), max_frames=4)
     assert [float(depth[0, 0]) for depth in frames.depths_m] == [1, 3, 6, 8]
 
 
 def test_the_fingerprint_sees_one_pixel() -> None:
-    frames = read_frames(Records([frame(1.0), frame(2.0)]), (32, 32))
+    frames = read_frames(ListSource([frame(1.0), frame(2.0)]), (32, 32))
     before = frames.fingerprint()
-    assert before == read_frames(Records([frame(1.0), frame(2.0)]), (32, 32)).fingerprint()
+    assert before == read_frames(ListSource([frame(1.0), frame(2.0)]), (32, 32)).fingerprint()
     frames.images[1][3, 4, 2] ^= 1
     assert frames.fingerprint() != before
 

@@ -4,29 +4,16 @@
 from __future__ import annotations
 
 import json
-import os
-import stat
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from test.training.conftest import Killed, content, counted_writes
 from uncertainty_depth.config import TrainingConfig
 from uncertainty_depth.model_folder import folder as model_folder
 from uncertainty_depth.training.member_run import MemberRun
 from uncertainty_depth.training.run import train
-
-
-def content(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
-class Killed(BaseException):
-    pass
-
-
-def killed(*arguments) -> None:
-    raise Killed
 
 
 def test_killed_in_member_two_of_three_it_goes_on_there(
@@ -52,29 +39,14 @@ def test_killed_in_member_two_of_three_it_goes_on_there(
         members = set(model_folder.read(tmp_path / "killed").members)
         assert members == {"member_01", "member_02"}  # of use already
     trained.clear()
-    monkeypatch.setattr(
-        MemberRun,
-        "one_epoch",
-        lambda run, bar: (trained.append(run.member.name), one_epoch(run, bar)),
-    )
+
+    def noting(run: MemberRun, bar) -> None:
+        trained.append(run.member.name)
+        one_epoch(run, bar)
+
+    monkeypatch.setattr(MemberRun, "one_epoch", noting)
     assert content(train(source, tmp_path / "killed", network, training, resume=True)) == whole
     assert trained == ["member_02", "member_03", "member_03"]
-
-
-def counted_writes(patch: pytest.MonkeyPatch, killed_at: int = 0) -> list[int]:
-    """Return the list of files written, which grows; the process dies at the given one."""
-    fsync = os.fsync
-    writes = []
-
-    def counting(descriptor: int) -> None:
-        if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
-            writes.append(descriptor)
-            if len(writes) == killed_at:
-                raise Killed
-        fsync(descriptor)
-
-    patch.setattr(os, "fsync", counting)
-    return writes
 
 
 def test_dying_at_any_write_of_two_members_loses_nothing(

@@ -9,20 +9,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from safetensors.torch import load_file
 
 from uncertainty_depth.config import TRAINED_METHODS, PredictorConfig
-from uncertainty_depth.errors import ModelError
+from uncertainty_depth.errors import ConfigError, ModelError
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.model_folder import folder as model_folder
+from uncertainty_depth.training.objective import prediction_of
 from uncertainty_depth.training.plan import ENSEMBLES
 from uncertainty_depth.training.run import train
 
 IMAGE = np.random.default_rng(0).integers(0, 256, (48, 64, 3), dtype=np.uint8)
-
-
-def content(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 OF_EXPERIMENTS = {"self_teaching", "multi_networks", "learned_error"}
@@ -57,7 +55,7 @@ def check_members(folder: Path, number: int) -> None:
     assert sorted(described) == sorted(model.members)
     assert len({member["seed"] for member in described.values()}) == number
     assert len(set(finals)) == number
-    assert {f"curves_{name}.csv" for name in model.members} <= set(content(folder))
+    assert all((folder / f"curves_{name}.csv").exists() for name in model.members)
 
 
 def test_an_ensemble_may_share_a_frozen_encoder(small, make, tmp_path: Path) -> None:
@@ -76,3 +74,31 @@ def test_an_encoder_that_is_missing_is_found_before_the_first_member_is_trained(
         train(source, tmp_path / "model", network, training)
     assert source.reads == 0
     assert not (tmp_path / "model").exists()
+
+
+def test_a_network_is_taught_an_ensemble_s_mean_and_total_sigma(
+    small, make, tmp_path: Path
+) -> None:
+    source, network, training = small
+    with_head = (source, replace(network, head="laplace"), training)
+    teacher = make(with_head, tmp_path / "teacher", "multi_inits")
+    folder = train(source, tmp_path / "model", network, replace(training, distill=str(teacher)))
+    assert model_folder.read(folder).method == "distilled"
+    image = torch.rand(1, 3, 32, 32)
+    taught = prediction_of(teacher, folder, torch.device("cpu"))
+    targets = taught(image.repeat(2, 1, 1, 1), torch.zeros(2, 1, 32, 32))
+    ensemble = model_folder.read(teacher)
+    with torch.no_grad():
+        outputs = [ensemble.load(member)(image) for member in ensemble.members]
+    depths = torch.cat([output.depth_m for output in outputs])
+    aleatoric = torch.cat([2 * output.scale_m.square() for output in outputs]).mean(0)
+    variance = depths.var(0, correction=0) + aleatoric
+    torch.testing.assert_close(targets[1, 0], depths.mean(0)[0], rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(targets[1, 1], variance.sqrt()[0], rtol=1e-3, atol=1e-5)
+
+
+def test_what_cannot_be_distilled_is_refused(small, make, tmp_path: Path) -> None:
+    teacher = str(make(small, tmp_path / "teacher", "deterministic"))
+    network = replace(small[1], input_size=(64, 32))
+    with pytest.raises(ConfigError, match="input_size is"):
+        train(small[0], tmp_path / "model", network, replace(small[2], distill=teacher))

@@ -8,9 +8,12 @@ import pytest
 
 from uncertainty_depth.config import TRAINED_METHODS, NetworkConfig, TrainingConfig
 from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.training import schedule
+from uncertainty_depth.network.hourglass import Hourglass
+from uncertainty_depth.training import objective, schedule
+from uncertainty_depth.training.frames import read_frames
 from uncertainty_depth.training.plan import (
     ONLY_FOR,
+    constant_guess,
     make_plan,
     member_seed,
     served,
@@ -103,3 +106,16 @@ def test_only_options_that_were_given_and_do_nothing_are_without_effect(
     options: dict, given: set, found: str
 ) -> None:
     assert without_effect(TrainingConfig(**options), given) == found
+
+
+@pytest.mark.parametrize("head", ["laplace", "gaussian"])
+def test_a_likelihood_starts_where_it_can_be_trained(head: str, source, network) -> None:
+    """Far from the thousands it costs to start with a scale that is far too small."""
+    frames = read_frames(source, (64, 64))
+    hourglass = Hourglass(replace(network, head=head))
+    hourglass.start_from_constant(*constant_guess(frames))
+    images, truth = frames.batch(range(8))
+    output = hourglass.train()(images)
+    depth_m, _ = constant_guess(frames)
+    assert output.depth_m.median().item() == pytest.approx(depth_m, rel=0.2)
+    assert objective.LOSSES[head](*output, truth).item() < 4
