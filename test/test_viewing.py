@@ -61,8 +61,3 @@ def test_what_a_frame_lacks_is_not_in_the_file(tmp_path):
     rows = rows_of(path)
     assert rows["/scores/rmse"] == rows["/maps/depth"] == 1
     assert not {"/maps/image", "/maps/error", "/scores/auce", "/world/camera"} & rows.keys()
-
-
-def test_a_missing_model_is_named(tmp_path, capsys):
-    assert main(["view", "synthetic:worlds=1,frames=1", "--save", str(tmp_path / "x.rrd")]) == 1
-    assert "--model is missing" in capsys.readouterr().err

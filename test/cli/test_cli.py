@@ -64,13 +64,6 @@ def test_an_error_is_one_sentence_and_exit_code_1_and_leaves_nothing(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_process_that_fails_prints_its_sentence_alone(process):
-    done = process("train", "no/such/bag", "--output", "no/model")
-    assert done.returncode == 1
-    (line,) = done.stderr.splitlines()
-    assert line.startswith("uncertainty-depth: ")
-
-
 def test_an_interrupted_training_says_how_to_go_on(monkeypatch, capsys):
     def interrupted(arguments):
         raise KeyboardInterrupt

@@ -5,6 +5,7 @@ import json
 import math
 import os
 import pickle
+from functools import partial
 
 import pytest
 import torch
@@ -131,41 +132,26 @@ def test_names_that_are_no_file_names_are_refused(model, name):
         write_member(model, name, network())
 
 
-def json_with(**changes):
-    """Damage: other values in model.json."""
-    return lambda content: json.dumps({**json.loads(content), **changes}).encode()
-
-
-def network_with(**changes):
-    """Damage: other options of the network in model.json."""
+def json_with(part="", without="", **changes):
+    """Damage: other values in model.json or a part of it, or one value less."""
 
     def damage(content):
         description = json.loads(content)
-        return json.dumps({**description, "network": description["network"] | changes}).encode()
-
-    return damage
-
-
-def network_without(name):
-    """Damage: an option of the network that model.json does not name."""
-
-    def damage(content):
-        description = json.loads(content)
-        del description["network"][name]
+        values = description[part] if part else description
+        values.update(changes)
+        values.pop(without, None)
         return json.dumps(description).encode()
 
     return damage
 
 
-def backbone_with(**changes):
-    """Damage: other values in the backbone's config, or another model."""
+network_with = partial(json_with, "network")
+backbone_with = partial(json_with, "backbone")
 
-    def damage(content):
-        description = json.loads(content)
-        own = {} if "model_type" in changes else description["backbone"]
-        return json.dumps({**description, "backbone": own | changes}).encode()
 
-    return damage
+def other_backbone(**config):
+    """Damage: another backbone."""
+    return json_with(backbone=config)
 
 
 def tensors_with(**changes):
@@ -221,7 +207,11 @@ FAULTS = [
     ("model.json", json_with(members=["a", "b", "a"]), "names member 'a' twice"),
     ("model.json", json_with(members=["a"] * 100_000), "names 100000 members; expected at most"),
     ("model.json", network_with(colour="red"), "no network: unknown option 'colour'"),
-    ("model.json", network_without("sparse_residual"), "no network: it has no sparse_residual"),
+    (
+        "model.json",
+        network_with(without="sparse_residual"),
+        "no network: it has no sparse_residual",
+    ),
     ("model.json", json_with(network=[]), "has network = []; expected a dict"),
     ("model.json", network_with(dropout="much"), "dropout is 'much'; expected float"),
     ("model.json", network_with(decoder_width=10**9), "decoder_width is 1000000000; expected at"),
@@ -243,18 +233,34 @@ FAULTS = [
         )
     ),
     ("model.json", json_with(backbone={}), "transformers cannot use the backbone config"),
-    ("model.json", backbone_with(model_type="none"), "transformers cannot use the backbone"),
+    (
+        "model.json",
+        other_backbone(model_type="none"),
+        "transformers cannot use the backbone",
+    ),
     ("model.json", backbone_with(hidden_sizes="many"), "transformers cannot use the backbone"),
     ("model.json", backbone_with(depths=[10**5] * 4), "depths = 100000; expected at most 1024"),
     ("model.json", backbone_with(depths=[1000] * 4), "expected about the"),
     ("model.json", backbone_with(depths=[1] * 10**5), "100000 values of depths; expected at most"),
     ("model.json", backbone_with(hidden_sizes=[20_000] * 4), "network of more than"),
-    ("model.json", backbone_with(**DINO, num_hidden_layers=10**6), "num_hidden_layers = 1000000"),
-    ("model.json", backbone_with(**DINO, image_size=30_000, patch_size=1), "network of more than"),
-    ("model.json", backbone_with(**DINO, _attn_implementation="a/b"), "complete without a hub"),
     (
         "model.json",
-        backbone_with(model_type="depth_anything", backbone="a/b"),
+        other_backbone(**DINO, num_hidden_layers=10**6),
+        "num_hidden_layers = 1000000",
+    ),
+    (
+        "model.json",
+        other_backbone(**DINO, image_size=30_000, patch_size=1),
+        "network of more than",
+    ),
+    (
+        "model.json",
+        other_backbone(**DINO, _attn_implementation="a/b"),
+        "complete without a hub",
+    ),
+    (
+        "model.json",
+        other_backbone(model_type="depth_anything", backbone="a/b"),
         "backbone has backbone = 'a/b'; expected a config that is complete without a hub",
     ),
     *(

@@ -39,7 +39,6 @@ METRIC = (
     "zoedepth_of_two_domains",
 )
 RELATIVE = ("depth_anything", "dpt", "dpt_of_dinov2", "dpt_of_beit", "dpt_of_swinv2")
-FAMILIES = (*METRIC, *RELATIVE)
 MEAN = [0.4, 0.5, 0.6]
 STD = [0.2, 0.3, 0.25]
 FUSION = {"neck_hidden_sizes": [4, 6, 8, 12], "fusion_hidden_size": 8}
@@ -165,62 +164,23 @@ def random_model(family: str) -> PreTrainedModel:
     return model
 
 
-@pytest.fixture(params=FAMILIES)
-def family(request: pytest.FixtureRequest) -> str:
-    return request.param
-
-
-@pytest.fixture(params=METRIC)
-def metric(request: pytest.FixtureRequest) -> str:
-    return request.param
-
-
-@pytest.fixture(params=RELATIVE)
-def relative(request: pytest.FixtureRequest) -> str:
-    return request.param
-
-
-@pytest.fixture
-def normalisation() -> tuple[list[float], list[float]]:
-    return MEAN, STD
-
-
-@pytest.fixture
-def model() -> Callable[[str], PreTrainedModel]:
-    return random_model
-
-
-@pytest.fixture
-def by_hand() -> Callable[[str, torch.Tensor], torch.Tensor]:
+@torch.no_grad()
+def by_hand(family: str, images: torch.Tensor) -> torch.Tensor:
     """The model's own output for images in [0, 1]; inverse metres of DepthPro."""
     mean, std = (torch.tensor(values).view(1, 3, 1, 1) for values in (MEAN, STD))
-
-    @torch.no_grad()
-    def running(family: str, images: torch.Tensor) -> torch.Tensor:
-        outputs = random_model(family)((images - mean) / std)
-        if family != "depth_pro":
-            return outputs.predicted_depth
-        return (
-            outputs.predicted_depth
-            * (2.0 * torch.tan(0.5 * torch.deg2rad(outputs.field_of_view)))[:, None, None]
-        )
-
-    return running
+    outputs = random_model(family)((images - mean) / std)
+    if family != "depth_pro":
+        return outputs.predicted_depth
+    width = 2.0 * torch.tan(0.5 * torch.deg2rad(outputs.field_of_view))
+    return outputs.predicted_depth * width[:, None, None]
 
 
-@pytest.fixture
-def metres(by_hand) -> Callable[[str, torch.Tensor], torch.Tensor]:
+def metres(family: str, images: torch.Tensor) -> torch.Tensor:
     """Depth at the image's size, as the processor's `post_process_depth_estimation`."""
-
-    def running(family: str, images: torch.Tensor) -> torch.Tensor:
-        found = (
-            1.0 / by_hand(family, images).clamp(1e-4, 1e4)
-            if family == "depth_pro"
-            else by_hand(family, images)
-        )
-        return functional.interpolate(found[:, None], images.shape[-2:], mode="bilinear")[:, 0]
-
-    return running
+    found = by_hand(family, images)
+    if family == "depth_pro":
+        found = 1.0 / found.clamp(1e-4, 1e4)
+    return functional.interpolate(found[:, None], images.shape[-2:], mode="bilinear")[:, 0]
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ import copy
 import pytest
 import torch
 
+from test.pretrained.conftest import METRIC, RELATIVE, by_hand
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.model_folder import folder as model_folder
 from uncertainty_depth.model_folder import writing
@@ -24,16 +25,14 @@ OF_14 = ("depth_anything", "dinov2")
 
 def image(family: str, count: int = 2) -> torch.Tensor:
     torch.manual_seed(3)
-    return torch.rand(
-        count,
-        3,
-        *SIZES.get(family, (112, 84) if any(part in family for part in OF_14) else (64, 96)),
-    )
+    size = (112, 84) if any(part in family for part in OF_14) else (64, 96)
+    return torch.rand(count, 3, *SIZES.get(family, size))
 
 
 @torch.no_grad()
+@pytest.mark.parametrize("family", [*METRIC, *RELATIVE])
 def test_the_output_is_the_models_own_bit_for_bit_and_survives_the_folder(
-    family, network, by_hand, tmp_path
+    family, network, tmp_path
 ):
     images = image(family)
     wrapped = network(family, head="laplace")
@@ -51,20 +50,17 @@ def test_the_output_is_the_models_own_bit_for_bit_and_survives_the_folder(
         torch.testing.assert_close(one, other)
 
 
-def test_without_a_model_of_the_field_of_view_depth_is_inverse_up_to_what_training_finds(
-    network, model, normalisation
-):
+def test_without_a_model_of_the_field_of_view_depth_is_inverse_up_to_what_training_finds(network):
     images = image("depth_pro")
     wrapped = network("depth_pro_without_fov")
-    mean, std = (torch.tensor(values).view(1, 3, 1, 1) for values in normalisation)
     with torch.no_grad():
-        expected = model("depth_pro_without_fov")((images - mean) / std).predicted_depth
+        expected = by_hand("depth_pro_without_fov", images)
         assert torch.equal(wrapped.decoder(wrapped.encode(images))[:, 0], expected)
     assert isinstance(wrapped.decoder.units, InverseDepth)
 
 
 @torch.no_grad()
-def test_dpt_with_the_head_of_dinov2_gives_metres(network, by_hand):
+def test_dpt_with_the_head_of_dinov2_gives_metres(network):
     """Of wide layers, as the class has it fixed: not among the kinds, for speed."""
     images = torch.rand(1, 3, 28, 42)
     wrapped = network("dpt_metric")
@@ -73,6 +69,7 @@ def test_dpt_with_the_head_of_dinov2_gives_metres(network, by_hand):
     assert torch.equal(metres[:, 0], by_hand("dpt_metric", images))
 
 
+@pytest.mark.parametrize("relative", RELATIVE)
 def test_a_larger_relative_output_is_nearer_and_all_depth_is_finite(relative, network):
     wrapped = network(relative)
     output = wrapped.decoder(wrapped.encode(image(relative)))
@@ -125,14 +122,8 @@ def test_a_frozen_encoder_gets_no_gradient_and_all_of_the_head_that_matters_does
     assert not any(weights.requires_grad for weights in wrapped.encoder.parameters())
     idle = [name for name, weights in wrapped.decoder.named_parameters() if weights.grad is None]
     first = ("layers.0.residual_layer1", "intermediate.0.residual_layer1")
-    unused = (
-        *first,
-        "relative_head.conv3",
-        "patch_transformer",
-        "classifier",
-        ".nyu.",
-        ".kitti.",
-    )  # for one domain of two
+    of_one_domain = ("patch_transformer", "classifier", ".nyu.", ".kitti.")
+    unused = (*first, "relative_head.conv3", *of_one_domain)
     assert all(any(part in name for part in unused) for name in idle)
 
 

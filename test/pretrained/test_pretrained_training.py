@@ -11,6 +11,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from test.pretrained.conftest import random_model
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import (
     NetworkConfig,
@@ -53,9 +54,7 @@ def options(saved) -> Callable[..., NetworkConfig]:
 
 
 @pytest.mark.parametrize("family", TRAINED)
-def test_snapshots_share_one_stored_encoder_that_is_the_models(
-    family, options, source, model, tmp_path
-):
+def test_snapshots_share_one_stored_encoder_that_is_the_models(family, options, source, tmp_path):
     folder = train(source, tmp_path / "model", options(family), TRAINING)
     assert {path.name for path in folder.glob("*.safetensors")} == {
         "encoder.safetensors",
@@ -69,7 +68,7 @@ def test_snapshots_share_one_stored_encoder_that_is_the_models(
     parts = {"depth_pro": ("depth_pro.", "fov_model."), "glpn": ("glpn.",)}[family]
     original = {
         name if family == "depth_pro" else name.split(".", 1)[1]: value
-        for name, value in model(family).state_dict().items()
+        for name, value in random_model(family).state_dict().items()
         if name.startswith(parts)
     }
     assert {name for name in kept if "backbone" not in name} == {"encoder.mean", "encoder.std"}

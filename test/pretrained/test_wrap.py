@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from test.pretrained.conftest import METRIC, metres
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import (
     NetworkConfig,
@@ -19,7 +20,8 @@ from uncertainty_depth.model_folder.pretrained import wrap
 PLAIN = NetworkConfig(input_size=(64, 64), depth_range=(1e-3, 1e4), head="none")
 
 
-def test_a_wrapped_model_predicts_what_the_model_predicts(metric, saved, metres, tmp_path):
+@pytest.mark.parametrize("metric", METRIC)
+def test_a_wrapped_model_predicts_what_the_model_predicts(metric, saved, tmp_path):
     width, height = {
         "depth_anything_metric": (224, 112),
         "depth_pro": (256, 256),

@@ -87,6 +87,9 @@ def test_differences_are_paired_and_called_better_or_worse(compared):
     assert mae.outcome(1) == ""
     assert row_of(compared, "uncertainty.ause.rmse").outcome(1) == "worse"
     assert row_of(compared, "uncertainty.aurg.rmse").outcome(1) == "worse"
+    coverage = row_of(compared, "uncertainty.coverage_95_laplace")
+    assert coverage.values[2].value < coverage.values[0].value < 0.97
+    assert coverage.outcome(1) == "worse", "farther from what is claimed"
     assert row_of(compared, "uncertainty.mpiw_95").outcome(1) == ""
 
 

@@ -10,7 +10,7 @@ from uncertainty_depth.errors import SourceError
 from uncertainty_depth.records import Skipped
 from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation
-from uncertainty_depth.report.page import Images, render, scored_maps, table
+from uncertainty_depth.report.page import Images, render, table
 
 CONTEXT = report.Context("a test", {"method": "mc_dropout"}, ("one note <b>",))
 
@@ -75,22 +75,6 @@ def test_report_of_nothing_scored_says_why(tmp_path):
     assert summary["verdict"]["text"] == "no frame could be scored: 1 bad_image"
     assert summary["depth"]["mae"] is None
     assert "1 bad_image" in table(evaluation.summary(), {})
-
-
-@pytest.mark.parametrize(
-    ("calibration", "said"),
-    [
-        ("isotonic 50%", "calibrated sigma (isotonic 50%)"),
-        ("raw sigma", "raw sigma"),
-        ("off", "raw sigma (calibration is off)"),
-        (None, "sigma"),
-    ],
-)
-def test_report_names_the_scored_sigma(calibration, said):
-    described = {"method": "mc_dropout"} | ({"calibration": calibration} if calibration else {})
-    assert scored_maps(described) == said
-    summary = report.summarize(Evaluation(), report.Context("bag", described))
-    assert f"mc_dropout, {said}<" in render(summary, "", Images({}))
 
 
 def test_failed_report_leaves_the_earlier_one_unchanged(tmp_path, monkeypatch, good_moments):
