@@ -12,7 +12,7 @@ from typing import Any
 
 from uncertainty_depth import config
 from uncertainty_depth.config import nodes
-from uncertainty_depth.metrics.registry import markdown as metrics_table
+from uncertainty_depth.metrics.registry import METRICS
 
 MARKER = re.compile(r"^<!-- made from the code: (\w+) -->$", re.MULTILINE)
 LIMITS = (("minimum", "at least"), ("maximum", "at most"))
@@ -47,4 +47,19 @@ def options_table(config_class: type) -> str:
                 what += f"; {words} {field.metadata[key]:g}"
         default = f"`{field.default}`" if field.default not in ("", (), None) else ""
         rows.append(f"| `{field.name}` | {default} | {what} |")
+    return "\n".join(rows)
+
+
+def metrics_table() -> str:
+    """Return a row for each metric of the registry."""
+    rows = [
+        "| name | unit | better | over | what | source |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for metric in METRICS:
+        better = f"{metric.better:g}" if isinstance(metric.better, float) else metric.better
+        name = f"`{metric.name}`" + (f" ({len(metric.groups)} values)" if metric.groups else "")
+        what = metric.meaning or metric.label
+        cells = (name, metric.unit, better, metric.over, what.replace("|", "\\|"), metric.source)
+        rows.append(f"| {' | '.join(cells)} |".replace("  ", " "))
     return "\n".join(rows)

@@ -24,7 +24,7 @@ from uncertainty_depth.metrics import (
     spearman,
 )
 from uncertainty_depth.metrics.online import OnlineMetrics
-from uncertainty_depth.metrics.registry import BASELINES, METRICS, baseline_name, flatten, markdown
+from uncertainty_depth.metrics.registry import BASELINES, METRICS, baseline_name, flatten
 from uncertainty_depth.metrics.state import MAX_BLOCKS, Sums
 
 LAWS = {"gaussian": "", "laplace": "_laplace"}
@@ -233,11 +233,6 @@ def scored(request):
 
 def test_every_metric_has_a_reference():
     assert set(REFERENCES) == {metric.name for metric in METRICS}
-
-
-def test_the_table_names_every_metric_once():
-    rows = markdown().splitlines()[2:]
-    assert [row.split("`")[1] for row in rows] == [metric.name for metric in METRICS]
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)

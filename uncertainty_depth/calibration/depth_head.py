@@ -17,13 +17,13 @@ import cv2
 import numpy as np
 
 from uncertainty_depth.array_types import Floats32
-from uncertainty_depth.calibration.sample import MAX_PIXELS, PIXELS_PER_FRAME
+from uncertainty_depth.calibration.sample import MAX_PIXELS, collect
 from uncertainty_depth.config import CalibrationConfig
-from uncertainty_depth.errors import ModelError, SourceError
-from uncertainty_depth.frames.predicted import Predict, Predicted
-from uncertainty_depth.frames.source import EvenlySpread, Source
+from uncertainty_depth.errors import ModelError
+from uncertainty_depth.frames.predicted import Predict
+from uncertainty_depth.frames.source import Source
 from uncertainty_depth.metrics.depth import scorable
-from uncertainty_depth.records import Skipped
+from uncertainty_depth.records import Frame
 
 WINDOWS = (1 / 64, 1 / 21, 1 / 7)
 """Widths of the square windows, as fractions of the image's."""
@@ -37,7 +37,6 @@ EPOCHS = 12
 BATCH = 512
 LEARNING_RATE = 2e-3
 WEIGHT_DECAY = 0.1
-MIN_FRAMES = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,35 +150,25 @@ def learn(sources: Sequence[Source], predict: Predict, config: CalibrationConfig
         config: the depth range and the number of frames that are used.
 
     Raises:
-        SourceError: too few frames have both a depth and ground truth.
+        SourceError: too few frames have both a depth and ground truth, see `collect`.
     """
-    random = np.random.default_rng(0)
-    inputs: list[Floats32] = []
-    errors: list[Floats32] = []
-    for source in sources:
-        for frame in Predicted(EvenlySpread(source, config.max_frames), predict):
-            if isinstance(frame, Skipped):
-                continue
-            depth_m = frame.need_prediction().depth_m
-            truth_m = frame.need_ground_truth()
-            valid = scorable(truth_m, config.min_depth, config.max_depth) & (depth_m > 0)
-            pixels = np.flatnonzero(valid)
-            if len(pixels):
-                number = min(len(pixels), PIXELS_PER_FRAME)
-                pixels = random.choice(pixels, number, replace=False)
-                inputs.append(features(depth_m).reshape(-1, FEATURES)[pixels])
-                errors.append(np.abs(np.log(depth_m.flat[pixels] / truth_m.flat[pixels])))
-    if len(inputs) < MIN_FRAMES:
-        names = ", ".join(source.name for source in sources)
-        raise SourceError(
-            f"{names}: {len(inputs)} frames have a depth and ground truth to learn from; expected "
-            f"at least {MIN_FRAMES}"
-        )
-    each = MAX_PIXELS // len(inputs)
-    return _fit(
-        np.concatenate([part[:each] for part in inputs]),
-        np.concatenate([part[:each] for part in errors]),
-    )
+    samples = [collect(source, predict, config, values_of=_inputs_and_error) for source in sources]
+    frames = [frame for sample in samples for frame in sample.frames]
+    each = MAX_PIXELS // len(frames)
+    values = np.concatenate([frame[:, :each] for frame in frames], axis=1)
+    return _fit(np.ascontiguousarray(values[:-1].T), values[-1])
+
+
+def _inputs_and_error(frame: Frame, config: CalibrationConfig) -> Floats32:
+    """Return the features and the log error of the pixels that have a depth and a truth, (F+1, N).
+
+    The features are of the whole image; only a sample of its pixels is kept.
+    """
+    depth_m = frame.need_prediction().depth_m
+    truth_m = frame.need_ground_truth()
+    valid = scorable(truth_m, config.min_depth, config.max_depth) & (depth_m > 0)
+    error = np.abs(np.log(depth_m[valid] / truth_m[valid]))
+    return np.vstack((features(depth_m)[valid].T, error))
 
 
 def _fit(inputs: Floats32, errors: Floats32) -> DepthHead:

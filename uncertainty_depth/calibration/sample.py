@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
@@ -41,7 +41,8 @@ class Sample:
     Attributes:
         name: what a person calls it.
         frames: (3, n) float32 for each frame, in the order of time: predicted depth, raw sigma and
-            true depth, metres, in random order. n is at least 1.
+            true depth, metres, in random order, or what else was kept of the pixels. n is at
+            least 1.
         cameras: of the frames, as many; empty if they are not known.
     """
 
@@ -99,7 +100,11 @@ def pixels_of(samples: Iterable[Sample]) -> Pixels:
 
 
 def collect(
-    source: Source, predict: Predict, config: CalibrationConfig, progress: bool = True
+    source: Source,
+    predict: Predict,
+    config: CalibrationConfig,
+    progress: bool = True,
+    values_of: Callable[[Frame, CalibrationConfig], NDArray] | None = None,
 ) -> Sample:
     """Keep some of the pixels of a source's frames that have a prediction and a ground truth.
 
@@ -111,6 +116,7 @@ def collect(
         predict: returns a frame's prediction; a `MessageError` skips the frame.
         config: what is used.
         progress: show a bar.
+        values_of: returns what is kept of each pixel, (K, N); None for depth, sigma and truth.
 
     Raises:
         SourceError: fewer frames or pixels than a map can be fitted to; it says why the first
@@ -128,9 +134,11 @@ def collect(
             if isinstance(record, Skipped):
                 skipped.append(record.message)
             else:
-                kept = _random_pixels(record, config, random)
-                if kept.shape[1]:
-                    pixels.append(kept)
+                values = (values_of or _depth_sigma_truth)(record, config)
+                number = min(PIXELS_PER_FRAME, values.shape[1])
+                if number:
+                    chosen = random.choice(values.shape[1], number, replace=False)
+                    pixels.append(values[:, chosen].astype(np.float32))
                     cameras.append(record.camera)
             if interrupt.requested:
                 break
@@ -145,18 +153,11 @@ def collect(
     return sample
 
 
-def _random_pixels(
-    frame: Frame, config: CalibrationConfig, random: np.random.Generator
-) -> NDArray[np.float32]:
-    """Return predicted depth, raw sigma and true depth of random pixels, (3, n) metres."""
+def _depth_sigma_truth(frame: Frame, config: CalibrationConfig) -> NDArray[np.floating]:
+    """Return predicted depth, raw sigma and true depth of the pixels that have all, metres."""
     prediction = frame.need_prediction()
     maps = (prediction.depth_m, prediction.sigma_m, frame.need_ground_truth())
-    values = np.stack(valid_pixels(*maps, config.min_depth, config.max_depth))
-    number = min(PIXELS_PER_FRAME, values.shape[1])
-    if not number:
-        return values
-    chosen = random.choice(values.shape[1], number, replace=False)
-    return values[:, chosen].astype(np.float32)
+    return np.stack(valid_pixels(*maps, config.min_depth, config.max_depth))
 
 
 def fitted_data(samples: Sequence[Sample]) -> FittedData:

@@ -107,7 +107,20 @@ def open_fleet(
         path.unlink(missing_ok=True)
         shutil.rmtree(folder / SOURCES, ignore_errors=True)
     elif path.exists():
-        _check_options(path, options)
+        try:
+            saved = strict.read_json_file(path, MAX_BYTES)["options"]
+            names = sorted(saved.keys() | options.keys())
+        except (OSError, strict.FormatError, TypeError, KeyError, AttributeError) as error:
+            raise SourceError(
+                f"{path} does not hold the options of an evaluation; expected another folder, or "
+                "overwrite"
+            ) from error
+        for name in names:
+            if saved.get(name) != options.get(name):
+                raise ConfigError(
+                    f"{folder} was started with {name} {saved.get(name)!r}, now it is "
+                    f"{options.get(name)!r}; expected the same value, another folder, or overwrite"
+                )
     elif (folder / "summary.json").exists():
         raise SourceError(
             f"{folder} holds a report already; expected another folder, or the option overwrite"
@@ -115,22 +128,6 @@ def open_fleet(
     (folder / SOURCES).mkdir(parents=True, exist_ok=True)
     strict.write_json(path, {"format": FORMAT, "options": options})
     return [FleetSource(source, folder / SOURCES / _name(source)) for source in sources]
-
-
-def _check_options(path: Path, options: Mapping[str, Any]) -> None:
-    try:
-        content = strict.read_json_file(path, MAX_BYTES)
-    except (OSError, strict.FormatError) as error:
-        raise SourceError(f"{path} cannot be read: {error}; expected overwrite") from error
-    saved = content.get("options") if isinstance(content, dict) else None
-    if not isinstance(saved, dict):
-        raise SourceError(f"{path} names no options; expected another folder, or overwrite")
-    for name in sorted(saved.keys() | options.keys()):
-        if saved.get(name) != options.get(name):
-            raise ConfigError(
-                f"{path.parent} was started with {name} {saved.get(name)!r}, now it is "
-                f"{options.get(name)!r}; expected the same value, another folder, or overwrite"
-            )
 
 
 def _name(source: str) -> str:

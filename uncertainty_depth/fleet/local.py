@@ -13,10 +13,10 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from multiprocessing.connection import wait as wait_for
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,8 @@ def run(
         tell: called with each finished source.
     """
     workers: set[int] = set()
-    with _one_thread(), ThreadPoolExecutor(processes) as threads:
+    os.environ.update(dict.fromkeys(ONE_THREAD, "1"))  # read when a process starts
+    with ThreadPoolExecutor(processes) as threads:
         sources = {
             threads.submit(_alone, source, item, workers, interrupt): source
             for source, item in work.items()
@@ -133,20 +134,6 @@ def _end_with_parent() -> None:
     if parent is not None:
         wait_for([parent.sentinel])
         os._exit(1)
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in ONE_THREAD}
-    os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
 
 
 def _signal(workers: set[int], number: signal.Signals) -> None:

@@ -613,18 +613,3 @@ def flatten(metrics: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
             else {prefix + key: value}
         )
     return flat
-
-
-def markdown() -> str:
-    """Return the table of all metrics for the reference page."""
-    rows = [
-        "| name | unit | better | over | what | source |",
-        "| --- | --- | --- | --- | --- | --- |",
-    ]
-    for metric in METRICS:
-        better = f"{metric.better:g}" if isinstance(metric.better, float) else metric.better
-        name = f"`{metric.name}`" + (f" ({len(metric.groups)} values)" if metric.groups else "")
-        what = metric.meaning or metric.label
-        cells = (name, metric.unit, better, metric.over, what.replace("|", "\\|"), metric.source)
-        rows.append(f"| {' | '.join(cells)} |".replace("  ", " "))
-    return "\n".join(rows)
