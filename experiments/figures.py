@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from uncertainty_depth import atomic
-from uncertainty_depth.figure_bytes import encoded
+from uncertainty_depth.report.images import encoded
 
 COLORS = (
     "#0072B2",

@@ -1,24 +1,42 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The command `predict`, which runs a model on image files."""
+"""The command `predict`, which runs a model on image files.
+
+For each it writes `STEM_depth.tiff` and `STEM_sigma.tiff`, 32-bit floats in metres, and
+`STEM_plot.png`: image, depth and sigma side by side, above their scales.
+"""
 
 from __future__ import annotations
 
 import argparse
 import logging
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from uncertainty_depth import atomic
 from uncertainty_depth.config import ColorConfig, PredictorConfig
 from uncertainty_depth.errors import SourceError
+from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.model_location import check_location, model_path
 from uncertainty_depth.options import from_arguments
-from uncertainty_depth.records import Skipped
+from uncertainty_depth.records import DepthPrediction
 
+PANEL_WIDTH = 480
+PANEL_HEIGHT = 960
+"""Of each panel of a plot, pixels at most."""
+RESULTS = ("depth.tiff", "sigma.tiff", "plot.png")
 logger = logging.getLogger(__name__)
 
 
 def predict(arguments: argparse.Namespace) -> None:
     """Predict depth and sigma of image files: TIFF maps in metres, and a plot of each."""
     check_location(model_path(arguments.model))
-    from uncertainty_depth.inference.predict_files import predict_files
+    from uncertainty_depth.geometry.camera import Camera
+    from uncertainty_depth.images import read_rgb
     from uncertainty_depth.inference.predictor import Predictor
 
     predictor = Predictor(arguments.model, from_arguments(PredictorConfig, arguments))
@@ -29,17 +47,29 @@ def predict(arguments: argparse.Namespace) -> None:
             predictor.model.name,
         )
     colors = from_arguments(ColorConfig, arguments)
+    output: Path = arguments.output
+    _refuse_overwriting(arguments.images, output)
+    output.mkdir(parents=True, exist_ok=True)
     unreadable = []
     unfamiliar = []
-    for result in predict_files(
-        predictor, arguments.images, arguments.output, colors, arguments.focal_length
-    ):
-        if isinstance(result, Skipped):
-            unreadable.append(result.message)
-            continue
-        print(result.plot)
-        if result.unfamiliarity is not None and result.unfamiliarity > 1:
-            unfamiliar.append(f"{result.image} ({result.unfamiliarity:.2f})")
+    with deferred_interrupt() as interrupt:
+        for index, path in enumerate(tqdm(arguments.images, unit="image")):
+            if interrupt.requested:
+                raise KeyboardInterrupt
+            try:
+                image = read_rgb(path)
+            except SourceError as error:
+                unreadable.append(str(error))
+                continue
+            camera = None
+            if arguments.focal_length is not None:
+                height, width = image.shape[:2]
+                camera = Camera.pinhole(arguments.focal_length, width, height)
+            prediction = predictor.predict(image, index, camera)
+            print(_write(output / path.stem, image, prediction, colors))
+            unfamiliarity = prediction.unfamiliarity
+            if unfamiliarity is not None and unfamiliarity > 1:
+                unfamiliar.append(f"{path} ({unfamiliarity:.2f})")
     if unfamiliar:
         logger.warning(
             "%d of %d images look unlike the training images, so do not trust their depth or "
@@ -51,3 +81,59 @@ def predict(arguments: argparse.Namespace) -> None:
     if unreadable:
         count = f"{len(unreadable)} of {len(arguments.images)} images"
         raise SourceError(f"{count} could not be read: {'; '.join(unreadable)}")
+
+
+def _refuse_overwriting(paths: Sequence[Path], output: Path) -> None:
+    """Raise `SourceError` if a result would replace an image or another result."""
+    stem_counts = Counter(path.stem for path in paths)
+    results = set()
+    for stem, count in stem_counts.items():
+        if count > 1:
+            raise SourceError(
+                f"{count} images are called {stem}: their maps would have the same names; "
+                "expected different names"
+            )
+        results |= {(output / f"{stem}_{suffix}").resolve() for suffix in RESULTS}
+    for path in paths:
+        if path.resolve() in results:
+            raise SourceError(
+                f"{path} would be replaced by a result; expected another output folder"
+            )
+
+
+def _write(
+    stem: Path, image: NDArray[np.uint8], prediction: DepthPrediction, colors: ColorConfig
+) -> Path:
+    """Write the maps and the plot of an image; return the path of the plot."""
+    import cv2
+
+    from uncertainty_depth.report.images import (
+        DEPTH_COLORS,
+        SIGMA_COLORS,
+        color_scales,
+        colorize,
+        encoded_pixels,
+    )
+
+    maps = {"depth": prediction.depth_m, "sigma": prediction.sigma_m}
+    for name, values in maps.items():
+        _, content = cv2.imencode(".tiff", values)
+        atomic.write_bytes(stem.with_name(f"{stem.name}_{name}.tiff"), content.tobytes())
+    height, width = image.shape[:2]
+    scale = min(PANEL_WIDTH / width, PANEL_HEIGHT / height)
+    size = max(round(scale * width), 1), max(round(scale * height), 1)
+    panels = (
+        image,
+        colorize(prediction.depth_m, colors.color_max_depth, DEPTH_COLORS),
+        colorize(prediction.sigma_m, colors.color_max_sigma, SIGMA_COLORS),
+    )
+    row = np.hstack([cv2.resize(each, size, interpolation=cv2.INTER_AREA) for each in panels])
+    scales = color_scales(colors.color_max_depth, colors.color_max_sigma)
+    total = max(row.shape[1], scales.shape[1])
+    parts = [
+        np.pad(part, ((0, 0), (0, total - part.shape[1]), (0, 0)), constant_values=255)
+        for part in (row, scales)
+    ]
+    path = stem.with_name(f"{stem.name}_plot.png")
+    atomic.write_bytes(path, encoded_pixels(np.vstack(parts)))
+    return path

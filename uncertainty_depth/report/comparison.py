@@ -24,7 +24,6 @@ from matplotlib.figure import Figure
 from uncertainty_depth import atomic, strict
 from uncertainty_depth.array_types import Floats
 from uncertainty_depth.errors import ConfigError, SourceError
-from uncertainty_depth.figure_bytes import encoded
 from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS
 from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.metrics.registry import BY_VALUE, METRICS, covered_shares
@@ -32,6 +31,7 @@ from uncertainty_depth.metrics.state import Block
 from uncertainty_depth.report.bootstrap import REPLICATES, Interval, Resampled, dependence_of
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.frame_plots import number_axis
+from uncertainty_depth.report.images import encoded
 from uncertainty_depth.report.model_facts import law_of
 from uncertainty_depth.report.page import (
     HEADLINE_DEPTH,

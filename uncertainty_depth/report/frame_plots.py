@@ -20,11 +20,11 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 from numpy.typing import NDArray
 from PIL import Image
 
-from uncertainty_depth.figure_bytes import encoded_pixels
 from uncertainty_depth.report.examples import Example
 from uncertainty_depth.report.images import (
     MISSING_COLOR,
     SIGMA_COLORS,
+    encoded_pixels,
     panel_aspect,
     stamped,
     thicken,

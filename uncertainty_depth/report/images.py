@@ -1,13 +1,18 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Maps as colour images, on scales with a fixed range."""
+"""Maps as colour images, on scales with a fixed range; images as the bytes of a file."""
 
 from __future__ import annotations
 
+import io
 from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib import colormaps
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 DEPTH_COLORS = "viridis_r"
 SIGMA_COLORS = "magma"
@@ -131,3 +136,30 @@ def _text(
     (width, _), _ = cv2.getTextSize(text, font, FONT_SCALE, 1)
     origin = (center - width // 2, baseline)
     cv2.putText(image, text, origin, font, FONT_SCALE, color, 1, cv2.LINE_AA)
+
+
+JPEG_QUALITY = 85
+
+
+def encoded(figure: Figure, dpi: int, image_format: str = "png") -> bytes:
+    """Return a figure as the bytes of a "png" or "jpeg" file.
+
+    They equal `Figure.savefig`'s, which draws a figure with a layout engine twice, the first time
+    only for the layout.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg  # nodes colour maps without it
+
+    figure.set_dpi(dpi)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    return encoded_pixels(np.asarray(canvas.buffer_rgba()), image_format, dpi)
+
+
+def encoded_pixels(pixels: NDArray[np.uint8], image_format: str = "png", dpi: int = 100) -> bytes:
+    """Return (H, W, 3 or 4) pixels as the bytes of a "png" or "jpeg" file."""
+    from matplotlib.image import imsave
+
+    options: Any = {"quality": JPEG_QUALITY} if image_format == "jpeg" else {}
+    buffer = io.BytesIO()
+    imsave(buffer, pixels, format=image_format, dpi=dpi, pil_kwargs=options)
+    return buffer.getvalue()

@@ -16,7 +16,6 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from uncertainty_depth.array_types import Floats
-from uncertainty_depth.figure_bytes import encoded, encoded_pixels
 from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS, of_law
 from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.metrics.registry import BY_NAME, COVERAGE_LEVELS, covered_shares
@@ -30,7 +29,7 @@ from uncertainty_depth.metrics.state import (
 )
 from uncertainty_depth.report.examples import Example
 from uncertainty_depth.report.frame_plots import frame_plot, lidar_overlay, number_axis
-from uncertainty_depth.report.images import MISSING_COLOR, SIGMA_COLORS
+from uncertainty_depth.report.images import MISSING_COLOR, SIGMA_COLORS, encoded, encoded_pixels
 from uncertainty_depth.report.page import MIN_PIXELS, FrameImage, Images
 
 if TYPE_CHECKING:
