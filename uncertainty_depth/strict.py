@@ -77,7 +77,7 @@ def read_json(
     return _encodable(value) if _SURROGATE.search(decoded) else value
 
 
-def read_json_file(path: Path, max_bytes: int, max_depth: int = MAX_JSON_DEPTH) -> Any:
+def read_json_file(path: Path, max_bytes: int) -> Any:
     """Return the value in a JSON file, as `read_json`; no more than `max_bytes` is read.
 
     Raises:
@@ -85,7 +85,7 @@ def read_json_file(path: Path, max_bytes: int, max_depth: int = MAX_JSON_DEPTH) 
         OSError: the file cannot be read.
     """
     with path.open("rb") as file:
-        return read_json(file.read(max_bytes + 1), max_bytes, max_depth)
+        return read_json(file.read(max_bytes + 1), max_bytes)
 
 
 def _integer(text: str) -> int:
@@ -198,17 +198,6 @@ class Expected:
     shape: tuple[int, ...] = ()
     max_rows: int | None = None
 
-    def check(self, name: str, shape: tuple[int, ...], dtype: np.dtype) -> None:
-        """Refuse another shape or dtype."""
-        rows = 0 if self.max_rows is None else 1
-        fits = shape[rows:] == self.shape and len(shape) == len(self.shape) + rows
-        if not fits or dtype != self.dtype or (rows and shape[0] > (self.max_rows or 0)):
-            first = "" if self.max_rows is None else f"at most {self.max_rows} x "
-            raise ValueError(
-                f"{name} is {dtype} of shape {shape}; expected {np.dtype(self.dtype)} of shape "
-                f"{first}{self.shape}"
-            )
-
 
 def write_arrays(path: Path, header: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> None:
     """Write arrays, and a header as JSON."""
@@ -257,7 +246,14 @@ def _read_array(file: IO[bytes], name: str, expected: Expected) -> NDArray:
     shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(file)
     if fortran_order:
         raise ValueError(f"{name} is in Fortran order; expected C order")
-    expected.check(name, shape, dtype)
+    rows = 0 if expected.max_rows is None else 1
+    fits = shape[rows:] == expected.shape and len(shape) == len(expected.shape) + rows
+    if not fits or dtype != expected.dtype or (rows and shape[0] > (expected.max_rows or 0)):
+        first = f"at most {expected.max_rows} x " if rows else ""
+        raise ValueError(
+            f"{name} is {dtype} of shape {shape}; expected {np.dtype(expected.dtype)} of shape "
+            f"{first}{expected.shape}"
+        )
     size = math.prod(shape) * dtype.itemsize
     data = file.read(size + 1)
     if len(data) != size:

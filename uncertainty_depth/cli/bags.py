@@ -12,16 +12,12 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
 from uncertainty_depth.config import PlayerConfig, PredictionTopics, SourceConfig
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.model_location import is_hugging_face, model_path
 from uncertainty_depth.options import from_arguments
 
 if TYPE_CHECKING:
-    from uncertainty_depth.frames.bag import BagSource
     from uncertainty_depth.frames.source import Source
     from uncertainty_depth.ros.bag_publisher import Played
 
@@ -49,7 +45,10 @@ def convert(arguments: argparse.Namespace) -> None:
 def info(arguments: argparse.Namespace) -> None:
     """Show what a source holds and whether its depth fits its image; or describe a model."""
     from uncertainty_depth.frames.bag import BagSource
+    from uncertainty_depth.frames.recording import Recording
     from uncertainty_depth.frames.source import open_source
+    from uncertainty_depth.frames.topics import published_predictions
+    from uncertainty_depth.geometry.transforms import option_from
 
     model = model_path(arguments.source)
     if (model / "model.json").is_file() or is_hugging_face(model):
@@ -63,7 +62,12 @@ def info(arguments: argparse.Namespace) -> None:
     plot = arguments.output or Path(f"{name}.png")
     if arguments.output and plot.suffix.lower() != ".png":
         raise ConfigError(f"output is {plot}; expected a file that ends in .png")
-    predictions = _list_topics(arguments.source)
+    predictions = PredictionTopics()
+    if path.exists():
+        with Recording(path).open() as recording:  # told first: the choice of topics may fail
+            for topic_name, topic in sorted(recording.topics.items()):
+                print(f"{topic.count:8} {topic_name}  {topic.message_type}")
+            predictions = published_predictions(recording.topics)
     config = from_arguments(SourceConfig, arguments)
     try:
         source = open_source(arguments.source, config)
@@ -77,37 +81,15 @@ def info(arguments: argparse.Namespace) -> None:
         )
     print(f"{source.name}: {len(source)} images")
     if isinstance(source, BagSource):
-        _print_bag(source)
+        topics = source.topics
+        camera = f"camera {topics.image} with {topics.camera_info or 'no camera info'}"
+        depth = "LiDAR" if topics.lidar else "depth image"
+        print(f"{camera}, {depth} {', '.join(topics.ground_truths)}")
+        if source.lidar_to_camera is not None:
+            numbers = option_from(source.lidar_to_camera)
+            print(f"for a command: --lidar-to-camera {numbers}")
+            print(f"for a node:    lidar_to_camera:=[{numbers.replace(' ', ', ')}]")
     _check_geometry(source, plot)
-
-
-def _list_topics(notation: str) -> PredictionTopics:
-    """Print what a bag holds, as the choice of topics may fail; return its predictions."""
-    from uncertainty_depth.frames.recording import Recording
-    from uncertainty_depth.frames.topics import published_predictions
-
-    if not Path(notation).exists():
-        return PredictionTopics()
-    with Recording(Path(notation)).open() as recording:
-        for name, topic in sorted(recording.topics.items()):
-            print(f"{topic.count:8} {name}  {topic.message_type}")
-        return published_predictions(recording.topics)
-
-
-def _print_bag(source: BagSource) -> None:
-    camera = f"camera {source.topics.image} with {source.topics.camera_info or 'no camera info'}"
-    depth = "LiDAR" if source.topics.lidar else "depth image"
-    print(f"{camera}, {depth} {', '.join(source.topics.ground_truths)}")
-    if source.lidar_to_camera is not None:
-        _print_transform(source.lidar_to_camera)
-
-
-def _print_transform(lidar_to_camera: NDArray[np.float64]) -> None:
-    from uncertainty_depth.geometry.transforms import option_from
-
-    numbers = option_from(lidar_to_camera)
-    print(f"for a command: --lidar-to-camera {numbers}")
-    print(f"for a node:    lidar_to_camera:=[{numbers.replace(' ', ', ')}]")
 
 
 def _check_geometry(source: Source, plot: Path) -> None:
