@@ -112,21 +112,18 @@ def depth_checks(sample: Resampled, model: Mapping[str, Any]) -> list[Check]:
     checks = scored_checks(sample, model, RED)
     checks.append(_beats("a1", sample, a1, best_a1, against, SHARE))
     bounded = _beats(BOUNDED_LOG, sample, rmse_log, constant_log, against, NOT_NEGATIVE)
-    checks.append(replace(bounded, text=bounded.text + _gross_depth_errors(sample)))
+    far_off = 1 - float(BY_NAME["depth.a3"].values(sample.total)[0])
+    if far_off > FEW_FAR_OFF:
+        factor = f"{A1_FACTOR**3:.2f}"
+        words = f"; {far_off:.1%} of the depths are off by more than a factor of {factor}"
+        bounded = replace(bounded, text=bounded.text + words)
+    checks.append(bounded)
     median_m = median_depth_of(model)
     if median_m is not None:
         against = "the median depth of training"
         median_log = sample.rows(median_map(median_m))
         checks.append(_beats(BOUNDED_LOG, sample, rmse_log, median_log, against, NOT_NEGATIVE))
     return checks
-
-
-def _gross_depth_errors(sample: Resampled) -> str:
-    """Return the words for depths that are far off, if they are more than a few."""
-    share = 1 - float(BY_NAME["depth.a3"].values(sample.total)[0])
-    if share <= FEW_FAR_OFF:
-        return ""
-    return f"; {share:.1%} of the depths are off by more than a factor of {A1_FACTOR**3:.2f}"
 
 
 def order_checks(sample: Resampled, model: Mapping[str, Any]) -> list[Check]:
@@ -152,22 +149,17 @@ def order_checks(sample: Resampled, model: Mapping[str, Any]) -> list[Check]:
         checks.append(
             _beats(inaccurate.label, sample, predicted, best, against, inaccurate.limits)
         )
-    if all(check.color == GREEN for check in checks):
-        checks[-1] = replace(checks[-1], text=checks[-1].text + _unranked_gross_errors(sample))
-    return checks
-
-
-def _unranked_gross_errors(sample: Resampled) -> str:
-    """Return the words for gross errors unknown to a sigma that is otherwise good."""
     worse = []
     for statistic in POGGI.errors:
         metric = BY_NAME[f"uncertainty.ause.{statistic}"]
-        best = min(metric.values(sample.total.of(name))[0] for name in BASELINES)
-        if metric.values(sample.total)[0] > best:
+        lowest = min(metric.values(sample.total.of(name))[0] for name in BASELINES)
+        if metric.values(sample.total)[0] > lowest:
             worse.append(metric.label)
-    if not worse:
-        return ""
-    return f"; a few gross errors that sigma does not know of make {' and '.join(worse)} worse"
+    if worse and all(check.color == GREEN for check in checks):
+        words = "a few gross errors that sigma does not know of make"
+        text = f"{checks[-1].text}; {words} {' and '.join(worse)} worse"
+        checks[-1] = replace(checks[-1], text=text)
+    return checks
 
 
 def size_checks(sample: Resampled, model: Mapping[str, Any]) -> list[Check]:

@@ -126,7 +126,8 @@ def judge(
     }
     if not is_recorded(model):
         checks["domain"] = domain_checks(sample, evaluation.cameras, model, trained_on)
-    few = _few(sample)
+    enough = sample.has_intervals and sample.drawn_blocks >= MIN_BLOCKS
+    few = "" if enough else "too few frames for a green line"  # whatever its checks are
     size_doubt = "; ".join(calibrated_on) or few
     lines = tuple(
         Line(name, GREY, evaluation.without_size, ())
@@ -136,7 +137,8 @@ def judge(
     )
     color = _worst([line.color for line in lines])
     notes = tuple(_notes(evaluation, sample, model, trained_on))
-    headline = _headline(color, lines) if color != GREEN else _level(sample)
+    decisive = ", ".join(line.name for line in lines if line.color == color)
+    headline = f"{HEADLINES[color]}: {decisive}" if color != GREEN else _level(sample)
     text = "; ".join(part for part in (headline, _numbers(sample)) if part)
     return Verdict(color, text, lines, sample.drawn_blocks, notes)
 
@@ -160,12 +162,6 @@ def nothing_scored(evaluation: Evaluation) -> str:
     return f"no frame could be scored: {reasons or 'none was read'}"
 
 
-def _few(sample: Resampled) -> str:
-    """Return why no line can be green, whatever its checks are; empty if one can."""
-    enough = sample.has_intervals and sample.drawn_blocks >= MIN_BLOCKS
-    return "" if enough else "too few frames for a green line"
-
-
 def _line(name: str, checks: Sequence[Check], doubt: str) -> Line:
     color = _worst([check.color for check in checks])
     decisive = [check.text for check in checks if check.color == color]
@@ -182,11 +178,6 @@ def _worst(colors: Sequence[str]) -> str:
     if RED in colors:
         return RED
     return GREEN if colors and GREY not in colors else GREY
-
-
-def _headline(color: str, lines: Sequence[Line]) -> str:
-    names = [line.name for line in lines if line.color == color]
-    return f"{HEADLINES[color]}: {', '.join(names)}"
 
 
 def _level(sample: Resampled) -> str:
