@@ -71,22 +71,22 @@ class SigmaMap:
             depth_m: the depth that it is of; only a map with a power of 0 goes without.
         """
         uncertainty = np.asarray(uncertainty)
-        sigma = self._curve(uncertainty + uncertainty.dtype.type(self.offset))
+        value = uncertainty + uncertainty.dtype.type(self.offset)
+        before, last = self.raw_m[-2:]
+        low, high = self.calibrated_m[-2:]
+        slope = (high - low) / (last - before)
+        if len(self.raw_m) == 2:
+            sigma = value * value.dtype.type(slope) + value.dtype.type(low)
+        else:
+            inside = np.interp(value, self.raw_m, self.calibrated_m)
+            beyond = slope * np.maximum(value - last, 0.0)
+            sigma = (inside + beyond).astype(value.dtype, copy=False)
         if not self.depth_power:
             return sigma
         if depth_m is None:
             raise ValueError(f"the map '{self.name}' needs the depth; expected depth_m")
         with np.errstate(invalid="ignore"):
             return sigma * np.maximum(depth_m, 0) ** sigma.dtype.type(self.depth_power)
-
-    def _curve(self, value: NDArray[np.floating]) -> NDArray[np.floating]:
-        before, last = self.raw_m[-2:]
-        low, high = self.calibrated_m[-2:]
-        slope = (high - low) / (last - before)
-        if len(self.raw_m) == 2:
-            return value * value.dtype.type(slope) + value.dtype.type(low)
-        inside = np.interp(value, self.raw_m, self.calibrated_m)
-        return (inside + slope * np.maximum(value - last, 0.0)).astype(value.dtype, copy=False)
 
     @property
     def ignores_uncertainty(self) -> bool:

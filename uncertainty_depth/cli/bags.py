@@ -96,7 +96,8 @@ def _check_geometry(source: Source, plot: Path) -> None:
     """Plot the depth on the image, and print the geometry check of the first frames."""
     from uncertainty_depth.frames.source import checked
     from uncertainty_depth.records import Frame
-    from uncertainty_depth.report.frame_plots import write_overlay
+    from uncertainty_depth.report.frame_plots import lidar_overlay
+    from uncertainty_depth.report.images import encoded_pixels
 
     seen, check = checked(source)
     frame = None
@@ -113,7 +114,7 @@ def _check_geometry(source: Source, plot: Path) -> None:
     elif frame.image is None:
         print("no plot of depth on the image: the bag has no camera image")
     else:
-        write_overlay(plot, frame.image, frame.need_ground_truth())
+        plot.write_bytes(encoded_pixels(lidar_overlay(frame.image, frame.need_ground_truth())))
         print(f"depth on the image: {plot}")
     for note in source.notes:
         print(note)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,13 +23,12 @@ from uncertainty_depth.report.examples import Example
 from uncertainty_depth.report.images import (
     MISSING_COLOR,
     SIGMA_COLORS,
-    encoded_pixels,
-    panel_aspect,
     stamped,
     thicken,
 )
 
 WIDE = 2.0  # aspect above which there are two columns of panels instead of three
+MAX_ASPECT = 2.0  # height over width of a panel at most: a map may have few columns
 FIGURE_WIDTH = 10.0  # inches; small, so that titles stay readable at a reduced size
 PANEL_SHARE = 0.84  # of a column's width; its colour bar has the rest
 FRAME_DEPTH_COLORS = "turbo_r"
@@ -63,7 +61,8 @@ def frame_plot(example: Example, has_size: bool = True) -> Figure:
     height, width = depth.shape
     columns = 2 if width / height > WIDE else 3
     rows = 6 // columns
-    panel_height = PANEL_SHARE * FIGURE_WIDTH / columns * panel_aspect(depth.shape)
+    aspect = min(max(height / width, 1 / MAX_ASPECT**2), MAX_ASPECT)
+    panel_height = PANEL_SHARE * FIGURE_WIDTH / columns * aspect
     figure = Figure(figsize=(FIGURE_WIDTH, rows * (panel_height + 0.4)), layout="compressed")
     axes = figure.subplots(rows, columns).reshape(-1)
     axes[0].set_title(f"frame {example.name}")
@@ -152,13 +151,6 @@ def lidar_overlay(
     background[covered] = (1 - opacity) * background[covered] + opacity * colors
     bar = _color_bar(norm, background.shape[1], int(valid.sum()))
     return np.vstack([background.round().astype(np.uint8), bar])
-
-
-def write_overlay(
-    path: Path, image: NDArray[np.uint8], ground_truth_m: NDArray[np.floating]
-) -> None:
-    """Write `lidar_overlay` to a PNG file. Raises `OSError` if that fails."""
-    path.write_bytes(encoded_pixels(lidar_overlay(image, ground_truth_m)))
 
 
 def _discs(sparse_m: NDArray[np.floating], factor: int) -> NDArray[np.float32]:

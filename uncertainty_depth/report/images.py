@@ -20,8 +20,6 @@ MISSING_RGB = (40, 40, 40)
 MISSING_COLOR = "#282828"
 """The same for matplotlib."""
 SPARSE = 0.3
-MAX_ASPECT = 2.0
-"""Max height over width of a panel: bounds the size of a plot of a map with few columns."""
 
 
 def colorize(
@@ -76,11 +74,6 @@ def stamped(sparse: NDArray[np.floating], footprint: NDArray[np.bool_]) -> NDArr
         np.minimum.at(grown, (row[inside], column[inside]), values[inside])
     grown[np.isinf(grown)] = np.nan
     return grown
-
-
-def panel_aspect(shape: tuple[int, ...]) -> float:
-    """Return height over width of a panel for a map of this shape, (H, W, ...), clipped."""
-    return min(max(shape[0] / shape[1], 1 / MAX_ASPECT**2), MAX_ASPECT)
 
 
 WIDTH = 480

@@ -220,7 +220,11 @@ def table(summary: Mapping[str, Any], model: Mapping[str, Any]) -> str:
     lines = [f"frames: {frames['read']} read, {frames['evaluated']} evaluated{skipped}"]
     if not frames["evaluated"]:
         return lines[0]
-    lines += ["depth: " + "  ".join(f"{name} {value}" for name, value in depth(summary))]
+    errors = [
+        f"{name} {BY_NAME[f'depth.{name}'].text(value)}"
+        for name, value in summary["depth"].items()
+    ]
+    lines += [f"depth: {'  '.join(errors)}"]
     lines += [scale_text(summary["scale"]), ""]
     if summary["without_size"]:
         lines += [summary["without_size"], ""]
@@ -266,13 +270,6 @@ def scored_maps(model: Mapping[str, Any]) -> str:
     raw = {None: "sigma", "off": "raw sigma (calibration is off)", IDENTITY.name: IDENTITY.name}
     sigma = raw.get(name, f"calibrated sigma ({name})")
     return sigma if "depth_scale" not in model else f"{sigma}, depth's scale followed from LiDAR"
-
-
-def depth(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the depth errors as (name, text)."""
-    return [
-        (name, BY_NAME[f"depth.{name}"].text(value)) for name, value in summary["depth"].items()
-    ]
 
 
 def depth_row(summary: Mapping[str, Any], name: str) -> dict[str, str]:

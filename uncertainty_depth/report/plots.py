@@ -6,7 +6,6 @@ Okabe and Ito's colours are used, which colour-blind readers can distinguish; da
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -27,7 +26,6 @@ from uncertainty_depth.metrics.state import (
     PLOTTED_FRACTIONS,
     Sums,
 )
-from uncertainty_depth.report.examples import Example
 from uncertainty_depth.report.frame_plots import frame_plot, lidar_overlay, number_axis
 from uncertainty_depth.report.images import MISSING_COLOR, SIGMA_COLORS, encoded, encoded_pixels
 from uncertainty_depth.report.page import MIN_PIXELS, FrameImage, Images
@@ -102,15 +100,18 @@ def draw(evaluation: Evaluation, law: str) -> Images:
             pixels = lidar_overlay(example.image, example.ground_truth_m)
             overlay = encoded_pixels(pixels, "jpeg")
             break
-    return Images(images, overlay, _frames(worst, has_size), _frames(typical, has_size))
-
-
-def _frames(examples: Sequence[Example], has_size: bool) -> list[FrameImage]:
-    frames = []
-    for example in examples:
-        plot = encoded(frame_plot(example, has_size), FRAME_DPI, "jpeg")
-        frames.append(FrameImage(example.name, example.metrics, plot))
-    return frames
+    shown = [
+        [
+            FrameImage(
+                example.name,
+                example.metrics,
+                encoded(frame_plot(example, has_size), FRAME_DPI, "jpeg"),
+            )
+            for example in examples
+        ]
+        for examples in (worst, typical)
+    ]
+    return Images(images, overlay, *shown)
 
 
 class Removal(NamedTuple):

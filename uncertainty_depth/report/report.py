@@ -104,8 +104,24 @@ def write(
     atomic.check_folder(folder)
     try:
         with atomic.replacing_folder(folder, OWNED) as staging:
-            scores = summary or summarize(evaluation, context)
-            _write_files(evaluation, staging, scores, context, images)
+            content = summary or summarize(evaluation, context)
+            strict.write_json(staging / "summary.json", content)
+            details = {
+                "options": dict(context.options),
+                "trained_on": context.trained_on,
+                "calibrated_on": context.calibrated_on,
+            }
+            evaluation.save(staging, details)
+            drawings = draw(evaluation, law_of(context.model)) if images else Images({})
+            for name, data in drawings.plots.items():
+                (staging / f"{name}.png").write_bytes(data)
+            if drawings.overlay:
+                (staging / "overlay.jpg").write_bytes(drawings.overlay)
+            for group, frames in (("worst", drawings.worst), ("typical", drawings.typical)):
+                for index, frame in enumerate(frames):
+                    (staging / f"{group}_{index}.jpg").write_bytes(frame.data)
+            html = render(content, context.command, drawings)
+            (staging / "report.html").write_bytes(html.encode("utf-8", "replace"))
     except OSError as error:
         raise SourceError(
             f"the report cannot be written to {folder}: {error.strerror or error}"
@@ -117,32 +133,6 @@ def page(evaluation: Evaluation, context: Context) -> str:
     """Return `report.html` without writing anything; see `write`."""
     drawings = draw(evaluation, law_of(context.model))
     return render(summarize(evaluation, context), context.command, drawings)
-
-
-def _write_files(
-    evaluation: Evaluation,
-    folder: Path,
-    summary: Mapping[str, Any],
-    context: Context,
-    images: bool,
-) -> None:
-    strict.write_json(folder / "summary.json", summary)
-    details = {
-        "options": dict(context.options),
-        "trained_on": context.trained_on,
-        "calibrated_on": context.calibrated_on,
-    }
-    evaluation.save(folder, details)
-    drawings = draw(evaluation, law_of(context.model)) if images else Images({})
-    for name, data in drawings.plots.items():
-        (folder / f"{name}.png").write_bytes(data)
-    if drawings.overlay:
-        (folder / "overlay.jpg").write_bytes(drawings.overlay)
-    for group, frames in (("worst", drawings.worst), ("typical", drawings.typical)):
-        for index, frame in enumerate(frames):
-            (folder / f"{group}_{index}.jpg").write_bytes(frame.data)
-    html = render(summary, context.command, drawings)
-    (folder / "report.html").write_bytes(html.encode("utf-8", "replace"))
 
 
 def summarize(evaluation: Evaluation, context: Context) -> dict[str, Any]:

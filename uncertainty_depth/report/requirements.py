@@ -100,7 +100,20 @@ def requirements_of(config: RequirementConfig) -> tuple[Requirement, ...]:
     """
     texts: list[str] = []
     for text in config.require:
-        texts += _texts_of(Path(text)) if text.endswith(FILE_SUFFIXES) else [text]
+        if not text.endswith(FILE_SUFFIXES):
+            texts.append(text)
+            continue
+        try:
+            content = strict.read_yaml_file(Path(text), MAX_FILE_BYTES)
+        except (OSError, strict.FormatError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise ConfigError(f"{text}, of require, cannot be read: {reason}") from error
+        if not isinstance(content, list) or not all(isinstance(line, str) for line in content):
+            raise ConfigError(
+                f"{text}, of require, holds {reprlib.repr(content)}; expected a list of "
+                "requirements, one a line: - ause.rmse<=0.2"
+            )
+        texts += content
     return tuple(map(parse, texts))
 
 
@@ -203,21 +216,6 @@ def _short(metric: str) -> str:
         if metric.startswith(prefix):
             return metric.removeprefix(prefix)
     return metric
-
-
-def _texts_of(path: Path) -> list[str]:
-    try:
-        content = strict.read_yaml_file(path, MAX_FILE_BYTES)
-    except OSError as error:
-        raise ConfigError(f"{path}, of require, cannot be read: {error.strerror}") from error
-    except strict.FormatError as error:
-        raise ConfigError(f"{path}, of require, cannot be read: {error}") from error
-    if not isinstance(content, list) or not all(isinstance(text, str) for text in content):
-        raise ConfigError(
-            f"{path}, of require, holds {reprlib.repr(content)}; expected a list of requirements, "
-            "one a line: - ause.rmse<=0.2"
-        )
-    return content
 
 
 def write_junit(path: Path, summary: Mapping[str, Any]) -> None:
