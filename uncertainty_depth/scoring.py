@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -37,6 +37,7 @@ from uncertainty_depth.frames.source import (
 )
 from uncertainty_depth.model_location import check_location, is_hugging_face, model_path
 from uncertainty_depth.options import to_mapping
+from uncertainty_depth.records import DepthPrediction, Frame, RecordedMaps
 
 if TYPE_CHECKING:
     from uncertainty_depth.metrics.state import Sums
@@ -174,11 +175,7 @@ def _open_predicted(job: ScoringJob) -> Opened:
     from uncertainty_depth.calibration.online_loop import AsPublished
     from uncertainty_depth.config.nodes import OnlineCorrectionConfig
     from uncertainty_depth.frames.held_out import for_model
-    from uncertainty_depth.predictions.interpreter import (
-        Interpreter,
-        RelativePredictor,
-        meaning_of_relative,
-    )
+    from uncertainty_depth.predictions.interpreter import Interpreter
     from uncertainty_depth.report.model_facts import part_of
 
     spread = EvenlySpread(open_source(job.source, job.sources), job.max_frames)
@@ -200,10 +197,21 @@ def _open_predicted(job: ScoringJob) -> Opened:
                 f"use_depth_scale is true, but the depth of {job.model} has no unit; expected a "
                 "model that gives metres, or false"
             )
-        interpreter = Interpreter(meaning_of_relative(job.meaning), job.evaluation)
-        predict = relative = RelativePredictor(predictor, interpreter)
-        relative.fit_to(source.name, source)
-        facts = interpreter.describe_alignment()
+        align = "scale_shift" if job.meaning.align == "none" else job.meaning.align
+        meaning = replace(
+            job.meaning, depth_type="inverse_depth", confidence_type="sigma", align=align
+        )
+        aligned = interpreter = Interpreter(meaning, job.evaluation)
+
+        def recorded(frame: Frame) -> Frame:
+            maps = predict_frame(predictor, frame)
+            return replace(frame, recorded=RecordedMaps(maps.depth_m, maps.sigma_m))
+
+        def predict(frame: Frame) -> DepthPrediction:
+            return aligned.predict(recorded(frame))
+
+        aligned.fit_to(source.name, (recorded(it) for it in source if isinstance(it, Frame)))
+        facts = aligned.describe_alignment()
     elif job.meaning.align != "none":
         raise ConfigError(
             f"align is {job.meaning.align!r}, but {job.model} gives metres; expected no --align, "

@@ -109,7 +109,7 @@ class OnlineMetrics:
         block = self.add(ScoredPixels(depth, sigma, ground_truth, *limits))
         if not block["pixels"]:
             return None
-        return registry.nested(registry.frame_values(self.sums_of(block)))
+        return registry.nested(registry.flat_values(self.sums_of(block), of_frame=True))
 
     def add(
         self,

@@ -543,47 +543,36 @@ def baseline_name(baseline: str, metric: Metric) -> str:
     return f"baselines.{baseline}.{metric.name.removeprefix('uncertainty.')}"
 
 
-def flat_values(sums: Sums, without_size: bool = False) -> dict[str, float]:
+def flat_values(
+    sums: Sums, without_size: bool = False, of_frame: bool = False
+) -> dict[str, float]:
     """Return the first row of every metric by dotted name, NaN for none.
 
     Args:
-        sums: of all frames.
+        sums: of all frames, or of one.
         without_size: sigma has no unit: its metrics of size are NaN.
+        of_frame: a row of the table of frames: only metrics that are one number, of the trivial
+            baselines only the rankings, which are per image, and the scale and the unfamiliarity.
     """
     values: dict[str, float] = {}
     for metric in METRICS:
+        if of_frame and (metric.groups or metric.over == "frames"):
+            continue
         names = metric.names()
         if without_size and metric.is_size:
             values |= dict.fromkeys(names, math.nan)
             continue
         row = np.atleast_1d(metric.values(sums)[0]).tolist()
-        values |= zip(names, map(int, row) if metric.unit == "count" else row, strict=True)
+        is_whole = metric.unit == "count" and not of_frame
+        values |= zip(names, map(int, row) if is_whole else row, strict=True)
     for baseline in BASELINES:
         of_baseline = sums.of(baseline)
         for metric in METRICS:
-            if metric.is_of_sigma:
+            if metric.is_of_sigma and not (of_frame and metric.over != "images"):
                 values[baseline_name(baseline, metric)] = float(metric.values(of_baseline)[0])
-    return values
-
-
-def frame_values(sums: Sums, without_size: bool = False) -> dict[str, float]:
-    """Return the metrics of one frame by dotted name: a row of the table of frames.
-
-    They are the single-number metrics, the scale and the unfamiliarity. The trivial baselines have
-    only their rankings, which are per image.
-    """
-    values: dict[str, float] = {}
-    for metric in METRICS:
-        if not metric.groups and metric.over != "frames":
-            is_undefined = without_size and metric.is_size
-            values[metric.name] = math.nan if is_undefined else float(metric.values(sums)[0])
-    for baseline in BASELINES:
-        of_baseline = sums.of(baseline)
-        for metric in METRICS:
-            if metric.is_of_sigma and metric.over == "images":
-                values[baseline_name(baseline, metric)] = float(metric.values(of_baseline)[0])
-    values["scale"] = float(BY_NAME["scale.scale"].values(sums)[0])
-    values["unfamiliarity"] = float(BY_NAME["unfamiliarity.mean"].values(sums)[0])
+    if of_frame:
+        values["scale"] = float(BY_NAME["scale.scale"].values(sums)[0])
+        values["unfamiliarity"] = float(BY_NAME["unfamiliarity.mean"].values(sums)[0])
     return values
 
 

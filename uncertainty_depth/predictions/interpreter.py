@@ -13,13 +13,12 @@ from uncertainty_depth.array_types import Floats32
 from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION, HalfWidths
 from uncertainty_depth.config import MAX_DEPTH_M, SOURCE, DepthLimitsConfig, PredictionConfig
 from uncertainty_depth.errors import ConfigError, MessageError, SourceError
-from uncertainty_depth.frames.predicted import DepthPredictor
 from uncertainty_depth.metrics.depth import scorable
 from uncertainty_depth.metrics.state import Sums
 from uncertainty_depth.predictions.alignment import MIN_POINTS, Alignment, fit
 from uncertainty_depth.predictions.confidence import TYPES, doubts, without_size
 from uncertainty_depth.predictions.saved_map import SavedMap, read_map
-from uncertainty_depth.records import DepthPrediction, Frame, RecordedMaps, Skipped
+from uncertainty_depth.records import DepthPrediction, Frame, Skipped
 
 NO_LIMITS = DepthLimitsConfig(min_depth=0.0, max_depth=MAX_DEPTH_M)
 MAX_POINTS_PER_FRAME = 2000
@@ -241,34 +240,3 @@ def _with_map(config: PredictionConfig, saved: SavedMap) -> PredictionConfig:
             "depth as it is; expected align none"
         )
     return replace(config, confidence_type=saved.confidence_type)
-
-
-class RelativePredictor:
-    """Predicts inverse depth up to scale and shift, and has it aligned."""
-
-    def __init__(self, predictor: DepthPredictor, interpreter: Interpreter) -> None:
-        """Take a predictor whose `depth_m` and `sigma_m` are of inverse depth, and its meaning."""
-        self._predictor = predictor
-        self._interpreter = interpreter
-
-    def __call__(self, frame: Frame) -> DepthPrediction:
-        """Return depth and sigma of a frame, metres."""
-        return self._interpreter.predict(self._recorded(frame))
-
-    def fit_to(self, name: str, frames: Iterable[Frame | Skipped]) -> None:
-        """Align all frames together, if the options ask for that, see `Interpreter.fit_to`."""
-        recorded = (self._recorded(record) for record in frames if isinstance(record, Frame))
-        self._interpreter.fit_to(name, recorded)
-
-    def _recorded(self, frame: Frame) -> Frame:
-        maps = self._predictor.predict(frame.need_image(), frame.stamp_ns, frame.camera)
-        return replace(frame, recorded=RecordedMaps(maps.depth_m, maps.sigma_m))
-
-
-def meaning_of_relative(config: PredictionConfig) -> PredictionConfig:
-    """Return the options as they apply to inverse depth up to scale and shift.
-
-    Without another `align` both are fitted: such a network promises neither.
-    """
-    align = "scale_shift" if config.align == "none" else config.align
-    return replace(config, depth_type="inverse_depth", confidence_type="sigma", align=align)

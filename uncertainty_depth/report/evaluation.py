@@ -133,7 +133,8 @@ class Evaluation:
         return row
 
     def _row_of(self, block: Block) -> dict[str, float]:
-        return registry.frame_values(self.metrics.sums_of(block), bool(self.without_size))
+        sums = self.metrics.sums_of(block)
+        return registry.flat_values(sums, bool(self.without_size), of_frame=True)
 
     def add_arrays(
         self,
