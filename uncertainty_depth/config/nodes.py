@@ -5,19 +5,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from uncertainty_depth.config.choices import MAX_DURATION_S
-from uncertainty_depth.config.prediction import (
+from uncertainty_depth.config import (
+    MAX_DURATION_S,
     AlignConfig,
+    CameraConfig,
     DepthScaleConfig,
+    EvaluationConfig,
+    LidarConfig,
     MapTypeConfig,
     MeaningConfig,
     OutputConfig,
     PredictorConfig,
-)
-from uncertainty_depth.config.sources import (
-    CameraConfig,
-    EvaluationConfig,
-    LidarConfig,
     ProjectionConfig,
     RequirementConfig,
 )
@@ -34,19 +32,6 @@ class LifecycleConfig:
         True,
         "configure and activate at the start, and exit if that fails; false: wait, "
         "unconfigured, for ~/enable or a lifecycle manager",
-    )
-
-
-@dataclass(frozen=True)
-class SparseInputConfig:
-    """How the depth node gives the LiDAR to a model with sparse input."""
-
-    held_out_fraction: float = option(
-        0.0,
-        "model with sparse input: fraction of the LiDAR's depth that it is not given, so that the "
-        "evaluator node can score on it",
-        minimum=0.0,
-        maximum=1.0,
     )
 
 
@@ -105,7 +90,6 @@ class DepthNodeConfig(
     CameraConfig,
     OutputConfig,
     OnlineCorrectionConfig,
-    SparseInputConfig,
     ProjectionConfig,
     LifecycleConfig,
 ):
@@ -135,6 +119,13 @@ class DepthNodeConfig(
         live=True,
     )
     compressed_input: bool = option(False, "subscribe to image/compressed instead of image")
+    held_out_fraction: float = option(
+        0.0,
+        "model with sparse input: fraction of the LiDAR's depth that it is not given, so that the "
+        "evaluator node can score on it",
+        minimum=0.0,
+        maximum=1.0,
+    )
 
 
 @dataclass(frozen=True)
