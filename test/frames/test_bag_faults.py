@@ -276,17 +276,6 @@ def test_no_flipped_bit_goes_unseen_in_a_bag_that_was_written_here(many):
         assert "mcap recover" in damage
 
 
-def test_a_cloud_in_a_body_frame_without_transforms_is_named(tmp_path):
-    floor = np.random.default_rng(0).uniform([-9, -9, -1.5, 0], [9, 9, 0, 1], (500, 4))
-    with BagWriter(tmp_path / "bag") as writer:
-        write_frame(writer, 0, leave_out="cloud")
-        writer.cloud("/lidar/points", START_NS, "lidar", floor.astype(np.float32))
-    with pytest.raises(SourceError) as raised:
-        BagSource(tmp_path / "bag", CONFIG)
-    assert "in a body frame (x forward, z up)" in str(raised.value)
-    assert "the camera's optical frame" in str(raised.value)
-
-
 def test_a_camera_info_that_changes_holds_from_its_stamp_on(tmp_path):
     with BagWriter(tmp_path / "bag") as writer:
         writer.static_transforms([("camera", "lidar", np.eye(4))])

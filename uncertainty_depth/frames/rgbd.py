@@ -64,11 +64,7 @@ def key_of(text: str) -> Key | None:
 
 
 class Trajectory:
-    """Camera-to-world poses by frame number, by order, or by time.
-
-    Attributes:
-        lost: rows whose pose is not finite, because tracking failed.
-    """
+    """Camera-to-world poses by frame number, by order, or by time."""
 
     def __init__(self, path: Path) -> None:
         """Read a file.
@@ -79,7 +75,6 @@ class Trajectory:
         Raises:
             SourceError: a row has another form, or is no rigid transform.
         """
-        self.lost = 0
         self._in_order: list[NDArray[np.float64] | None] = []
         self._by_number: dict[int, NDArray[np.float64]] = {}
         timed: dict[int, NDArray[np.float64]] = {}
@@ -97,7 +92,8 @@ class Trajectory:
         self._times_ns = sorted(timed)
         self._timed = [timed[time_ns] for time_ns in self._times_ns]
 
-    def _row(self, words: list[str], place: str) -> tuple[Key | None, NDArray[np.float64] | None]:
+    @staticmethod
+    def _row(words: list[str], place: str) -> tuple[Key | None, NDArray[np.float64] | None]:
         try:
             values = np.array([float(word) for word in words])
         except ValueError:
@@ -109,8 +105,7 @@ class Trajectory:
             )
         key = None if len(values) == 16 else key_of(words[0])
         numbers = values if len(values) == 16 else values[1:]
-        if not np.isfinite(numbers).all():
-            self.lost += 1
+        if not np.isfinite(numbers).all():  # tracking failed
             return key, None
         try:
             pose = transform_from(*numbers) if len(values) == 8 else _rigid(numbers)

@@ -14,7 +14,6 @@ from uncertainty_depth.config import ProjectionConfig
 from uncertainty_depth.errors import ConfigError, MessageError, SourceError
 from uncertainty_depth.geometry.transforms import (
     interpolated,
-    refuse_pose_and_fixed_frame,
     transform_from,
     transforms_from_option,
 )
@@ -284,7 +283,12 @@ class FixedExtrinsics:
             ConfigError: they are not seven finite numbers with a quaternion per LiDAR, or a fixed
                 frame is also named.
         """
-        refuse_pose_and_fixed_frame(config)
+        if config.fixed_frame:  # a pose that names no frames cannot be moved
+            raise ConfigError(
+                f"lidar_to_camera is set and fixed_frame is {config.fixed_frame!r}; expected one "
+                "of them: motion is looked up in tf, with the frames of camera and LiDAR; publish "
+                "the LiDAR's pose on /tf_static"
+            )
         self.poses = transforms_from_option(config.lidar_to_camera, lidars)
 
     def lookup(self, camera: Viewpoint, cloud: Any, lidar: int = 0) -> NDArray[np.float64]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from uncertainty_depth.errors import ConfigError
 
 if TYPE_CHECKING:
-    from uncertainty_depth.config import ProjectionConfig
+    pass
 
 QUATERNION_LENGTHS = (1e-6, 1e6)  # outside, squares over- or underflow
 POSE_NUMBERS = 7  # of a transform: x y z qx qy qz qw
@@ -65,16 +65,6 @@ def transforms_from_option(
     return tuple(transform_from(*values[start : start + POSE_NUMBERS]) for start in starts)
 
 
-def refuse_pose_and_fixed_frame(config: ProjectionConfig) -> None:
-    """Raise `ConfigError` if both are set: a pose that names no frames cannot be moved."""
-    if config.lidar_to_camera and config.fixed_frame:
-        raise ConfigError(
-            f"lidar_to_camera is set and fixed_frame is {config.fixed_frame!r}; expected one of "
-            "them: motion is looked up in tf, with the frames of camera and LiDAR; publish the "
-            "LiDAR's pose on /tf_static"
-        )
-
-
 def parameters_from(
     transform: NDArray[np.floating],
 ) -> tuple[float, float, float, float, float, float, float]:
@@ -121,7 +111,6 @@ def interpolated(
 
 # Body frame (x forward, y left, z up) to optical frame (z forward, x right, y down), REP 103.
 BODY_TO_OPTICAL = np.array([[0.0, -1, 0, 0], [0, 0, -1, 0], [1, 0, 0, 0], [0, 0, 0, 1]])
-BODY_TO_OPTICAL_OPTION = "0 0 0 0.5 -0.5 0.5 0.5"  # the same as x y z qx qy qz qw
 
 
 def candidate_poses(lidar_to_camera: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
@@ -171,16 +160,6 @@ def _turn(axis: str, degrees: float) -> NDArray[np.float64]:
     turn = np.eye(4)
     turn[:3, :3] = Rotation.from_euler(axis, degrees, degrees=True).as_matrix()
     return turn
-
-
-def looks_like_body_frame(points: NDArray[np.floating]) -> bool:
-    """Return whether a cloud's up axis is z (body frame) rather than y (optical frame).
-
-    Floors and ceilings make a cloud's extent smallest along its up axis.
-    """
-    low, high = np.percentile(points, (10, 90), axis=0)
-    extent = high - low
-    return bool(extent[2] < 0.5 * extent[1])
 
 
 def _square_roots(pose: NDArray[np.float64]) -> list[NDArray[np.float64]]:

@@ -70,10 +70,8 @@ def decode_depth(message: Any) -> NDArray[np.float32]:
     """
     if hasattr(message, "format"):
         return _decompressed(message)
-    rows = image_rows(message, DEPTH_ENCODINGS)
-    size, _, number = DEPTH_ENCODINGS[message.encoding]
-    values = rows.view(f"{'>' if message.is_bigendian else '<'}{number}{size}")
-    return _metres(values) if number == "u" else values.astype(np.float32)
+    values = _raw_values(message, DEPTH_ENCODINGS)
+    return _metres(values) if values.dtype.kind == "u" else values.astype(np.float32)
 
 
 @total("image_undecodable", "an image of values")
@@ -91,10 +89,14 @@ def decode_values(message: Any) -> NDArray[np.float32]:
                 f"a compressed image holds {values.shape[2]} channels; expected one",
             )
         return values.astype(np.float32)
-    rows = image_rows(message, VALUE_ENCODINGS)
-    size, _, number = VALUE_ENCODINGS[message.encoding]
-    values = rows.view(f"{'>' if message.is_bigendian else '<'}{number}{size}")
-    return values.astype(np.float32)
+    return _raw_values(message, VALUE_ENCODINGS).astype(np.float32)
+
+
+def _raw_values(message: Any, encodings: dict[str, tuple[int, int, str]]) -> NDArray[Any]:
+    """Return the (H, W) numbers of an uncompressed image in its own type and byte order."""
+    rows = image_rows(message, encodings)
+    size, _, number = encodings[message.encoding]
+    return rows.view(f"{'>' if message.is_bigendian else '<'}{number}{size}")
 
 
 @total("image_undecodable", "a depth image")

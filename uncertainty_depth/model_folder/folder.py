@@ -57,6 +57,7 @@ class Architecture:
 class ModelFolder:
     """The checked content of `model.json`; `load` and `load_all` read the weights.
 
+    Depth `is_relative` if it is inverse depth up to scale and shift: no folder is written of such.
     `calibration` holds the record of each calibrated sigma, see `inference.settings`.
     """
 
@@ -70,11 +71,7 @@ class ModelFolder:
     calibration: dict[str, Any] = field(default_factory=dict)
     architectures: dict[str, Architecture] = field(default_factory=dict)
     architecture: str = ARCHITECTURES[0]
-
-    @property
-    def is_relative(self) -> bool:
-        """Whether depth is inverse depth up to scale and shift; no folder is written of such."""
-        return False
+    is_relative: bool = False
 
     @property
     def name(self) -> str:

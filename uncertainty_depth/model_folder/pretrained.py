@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -36,13 +35,7 @@ RELATIVE_RANGE = (MIN_DEPTH_M, MAX_DEPTH_M)
 
 @dataclass(frozen=True)
 class PretrainedModel(ModelFolder):
-    """What `wrap` would write of a depth model, in memory; its weights are read by `load`.
-
-    Attributes:
-        is_relative: its depth is inverse depth up to scale and shift, and has no unit.
-    """
-
-    is_relative: bool = False
+    """What `wrap` would write of a depth model, in memory; its weights are read by `load`."""
 
     @property
     def name(self) -> str:
@@ -73,10 +66,6 @@ class PretrainedModel(ModelFolder):
                 self.path,
             )
         return network.eval()
-
-    def load_all(self, members: Sequence[str]) -> list[DepthNetwork]:
-        """See `ModelFolder`."""
-        return [self.load(member) for member in members]
 
 
 def pretrained_model(path: Path, relative: bool) -> PretrainedModel:

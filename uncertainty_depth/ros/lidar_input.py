@@ -11,11 +11,11 @@ from std_msgs.msg import Header
 from uncertainty_depth.config import HeldOutConfig
 from uncertainty_depth.config.nodes import DepthNodeConfig
 from uncertainty_depth.errors import MessageError
+from uncertainty_depth.frames.ground_truth import LidarGroundTruth
 from uncertainty_depth.frames.held_out import held_out
 from uncertainty_depth.frames.transforms import Extrinsics, Viewpoint
-from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
+from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.transforms import POSE_NUMBERS
-from uncertainty_depth.messages.clouds import lidar_points
 from uncertainty_depth.messages.decoding import SECOND_NS, stamp_ns
 from uncertainty_depth.ros.diagnostics import LOG_EVERY_S, Health
 from uncertainty_depth.ros.extrinsics import live_extrinsics
@@ -66,6 +66,7 @@ class LidarInput:
         self._cloud: PointCloud2 | None = None
         poses = max(1, len(config.lidar_to_camera) // POSE_NUMBERS)  # the first LiDAR is read
         self.extrinsics: Extrinsics = live_extrinsics(node, config, poses, TF_TIMEOUT_S)
+        self._projection = LidarGroundTruth(self.extrinsics, config)
         self.watched = inputs.subscribe(
             PointCloud2,
             TOPIC,
@@ -116,12 +117,11 @@ class LidarInput:
         if camera is None or camera.intrinsics[0, 0] == 0:
             raise MessageError("no_camera_info", "a cloud cannot be projected without camera info")
         viewpoint = Viewpoint(header.frame_id, stamp_ns(header))
-        lidar_to_camera = self.extrinsics.lookup(viewpoint, cloud.header)
-        points = lidar_points(cloud)
-        depth_m = ground_truth_from_cloud(points, lidar_to_camera, camera, config)
+        shape = (camera.height, camera.width)
+        depth_m, _ = self._projection.read((cloud,), viewpoint, camera, shape)
         if np.isnan(depth_m).all():
             raise MessageError("no_lidar_point_in_view", "no point of the cloud is in the image")
-        check_sparse_depth(depth_m, (camera.height, camera.width), self._depth_range)
+        check_sparse_depth(depth_m, shape, self._depth_range)
         if config.held_out_fraction > 0:
             rule = HeldOutConfig(config.held_out_fraction)
             depth_m[held_out(depth_m, stamp_ns(header), rule)] = np.nan
