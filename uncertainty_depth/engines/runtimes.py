@@ -174,7 +174,9 @@ def make_engine(name: str, precision: str, device: str) -> Engine:
     Raises:
         ConfigError: it is unknown or not installed, or has no such precision or device.
     """
-    threads = _threads()
+    import torch
+
+    threads = min(torch.get_num_threads(), os.cpu_count() or 1)  # as many as torch would use
     if name == "onnxruntime":
         return OnnxRuntime(precision, threads, device)
     if name != "openvino":
@@ -185,10 +187,3 @@ def make_engine(name: str, precision: str, device: str) -> Engine:
             "expected 'cpu' or 'auto'"
         )
     return OpenVino(precision, threads)
-
-
-def _threads() -> int:
-    """Return as many threads as torch would use."""
-    import torch
-
-    return min(torch.get_num_threads(), os.cpu_count() or 1)

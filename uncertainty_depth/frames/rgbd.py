@@ -215,14 +215,21 @@ class RgbdSource(FileSource):
         self._tolerance_ns = round(config.max_time_difference * SECOND_NS)
         images = _files(folder / "rgb")
         depths = _files(folder / "depth")
-        self._items = self._paired(images, depths)
+        keys = sorted(depths)
+        self._items = [
+            _Item(images[key], self._depth_of(key, keys, depths), key) for key in sorted(images)
+        ]
         self._read_cameras(folder, options)
         paths = [folder / name for name in TRAJECTORIES if (folder / name).is_file()]
         self._trajectory = Trajectory(paths[0]) if paths else None
         if unused := len(depths) - len({item.depth for item in self._items} - {None}):
             self.notes.append(f"{unused} depth images belong to no colour image")
         if self._trajectory is not None:
-            self._note_poses(paths[0])
+            poses = [self._pose(index, item.key) for index, item in enumerate(self._items)]
+            if missing := sum(pose is None for pose in poses):
+                self.notes.append(
+                    f"{missing} of {len(poses)} images have no pose in {paths[0].name}"
+                )
 
     def __len__(self) -> int:
         """Return the number of colour images."""
@@ -297,17 +304,6 @@ class RgbdSource(FileSource):
                 "nothing in the folder says; if it has a camera of its own give "
                 "depth_k=fx/fy/cx/cy and depth_xyz=x/y/z, or scores at edges are wrong"
             )
-
-    def _note_poses(self, path: Path) -> None:
-        poses = [self._pose(index, item.key) for index, item in enumerate(self._items)]
-        if missing := sum(pose is None for pose in poses):
-            self.notes.append(f"{missing} of {len(poses)} images have no pose in {path.name}")
-
-    def _paired(self, images: dict[Key, Path], depths: dict[Key, Path]) -> list[_Item]:
-        keys = sorted(depths)
-        return [
-            _Item(images[key], self._depth_of(key, keys, depths), key) for key in sorted(images)
-        ]
 
     def _depth_of(self, key: Key, keys: list[Key], depths: dict[Key, Path]) -> Path | None:
         if key in depths or not key.is_time:

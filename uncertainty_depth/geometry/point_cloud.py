@@ -60,8 +60,13 @@ def organised_points(
     finite = np.where(np.isinf(depth), np.float32(np.nan), depth)
     with np.errstate(divide="ignore", invalid="ignore"):
         confidence_ratio = depth / sigma
-    colors = [] if image is None else [_packed(image[subsampling])]
-    planes = [*_coordinates(finite, _rays(camera, stride)), *colors, sigma, confidence_ratio]
+    planes = _coordinates(finite, _rays(camera, stride))
+    if image is not None:  # the bits of 0x00RRGGBB
+        rgb = np.ascontiguousarray(image[subsampling])
+        packed = cv2.cvtColor(rgb, cv2.COLOR_RGB2BGRA).view("<u4")[..., 0]
+        packed &= 0x00FFFFFF
+        planes.append(packed.view(np.float32))
+    planes += [sigma, confidence_ratio]
     return _interleaved(planes, POINT_TYPE if image is None else COLORED_POINT_TYPE)
 
 
@@ -98,13 +103,6 @@ def _interleaved(planes: list[NDArray[np.float32]], fields: np.dtype[Any]) -> ND
     """Return (H, W) points, with one plane for each of `fields`."""
     points: NDArray[np.void] = cv2.merge(planes).view(fields)[..., 0]
     return points
-
-
-def _packed(image: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """Return (H, W, 3) RGB as the bits of (H, W) float32, 0x00RRGGBB."""
-    packed = cv2.cvtColor(np.ascontiguousarray(image), cv2.COLOR_RGB2BGRA).view("<u4")[..., 0]
-    packed &= 0x00FFFFFF
-    return packed.view(np.float32)
 
 
 @lru_cache(maxsize=8)

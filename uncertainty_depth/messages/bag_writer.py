@@ -7,7 +7,7 @@ import shutil
 import struct
 import sys
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from types import TracebackType
@@ -153,17 +153,18 @@ class BagWriter:
             points = np.ascontiguousarray(points, dtype=np.float32).view(_INTENSITY_POINT)[..., 0]
         rows = np.ascontiguousarray(np.atleast_2d(points))
         height, width = rows.shape
+        layout: Mapping[str, Any] = rows.dtype.fields or {}
         fields = [
-            _new("sensor_msgs/msg/PointField", name, offset, 7, 1)
-            for name, offset in _field_offsets(rows.dtype).items()
+            _new("sensor_msgs/msg/PointField", name, field[1], 7, 1)
+            for name, field in layout.items()
         ]
         data = rows.reshape(-1).view(np.uint8)
         step = rows.dtype.itemsize
         dense = bool(all(np.isfinite(rows[axis]).all() for axis in "xyz"))
         message_type = "sensor_msgs/msg/PointCloud2"
         header = _header(stamp_ns, frame_id)
-        layout = (height, width, fields, False, step, step * width)
-        self.message(topic, stamp_ns, _new(message_type, header, *layout, data, dense))
+        shape = (height, width, fields, False, step, step * width)
+        self.message(topic, stamp_ns, _new(message_type, header, *shape, data, dense))
 
     def static_transforms(
         self, transforms: Iterable[tuple[str, str, NDArray[np.float64]]]
@@ -226,10 +227,3 @@ def _add_checksums(path: Path) -> None:
                 content = zstd.decompress(file.read(length)[_CHUNK_DATA:])
                 file.seek(start + _CHUNK_CHECKSUM)
                 file.write(zlib.crc32(content).to_bytes(4, "little"))
-
-
-def _field_offsets(dtype: np.dtype[np.void]) -> dict[str, int]:
-    """Return each field's offset in a structured dtype, bytes."""
-    if dtype.fields is None:
-        return {}
-    return {name: field[1] for name, field in dtype.fields.items()}

@@ -169,18 +169,14 @@ def _jpeg_size(data: bytes) -> tuple[int, int] | None:
         if marker in _JPEG_ENDS:
             return None
         if marker in _JPEG_FRAMES:
-            return _jpeg_frame_size(data, position)
+            if position + 9 > len(data):
+                return None
+            height, width = struct.unpack_from(">HH", data, position + 5)
+            return width, height
         position += 2
         if marker not in _JPEG_ALONE:
             position += int.from_bytes(data[position : position + 2], "big")
     return None
-
-
-def _jpeg_frame_size(data: bytes, position: int) -> tuple[int, int] | None:
-    if position + 9 > len(data):
-        return None
-    height, width = struct.unpack_from(">HH", data, position + 5)
-    return width, height
 
 
 def _subject(message: Any) -> str:

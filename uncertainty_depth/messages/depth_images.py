@@ -119,7 +119,13 @@ def as_ground_truth(depth_m: NDArray[np.float32], shape: tuple[int, int]) -> NDA
     Raises:
         MessageError: ground_truth_wrong_aspect, or ground_truth_image_empty.
     """
-    _check_aspect(depth_m.shape, shape)
+    if not has_aspect(depth_m.shape, shape):
+        raise MessageError(
+            "ground_truth_wrong_aspect",
+            f"the depth image is {depth_m.shape[1]}x{depth_m.shape[0]} pixels, the camera image "
+            f"{shape[1]}x{shape[0]}; expected the same aspect, of a depth image registered to "
+            "the camera image",
+        )
     if depth_m.shape != shape:
         rows = pixel_at_centre(shape[0], depth_m.shape[0])
         depth_m = depth_m[np.ix_(rows, pixel_at_centre(shape[1], depth_m.shape[1]))]
@@ -136,16 +142,6 @@ def has_aspect(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
     """Return whether two images, (H, W, ...) each, have about the same aspect."""
     ratio = (shape[1] * other[0]) / (shape[0] * other[1])
     return abs(ratio - 1) <= ASPECT_TOLERANCE
-
-
-def _check_aspect(depth: tuple[int, ...], image: tuple[int, int]) -> None:
-    if not has_aspect(depth, image):
-        raise MessageError(
-            "ground_truth_wrong_aspect",
-            f"the depth image is {depth[1]}x{depth[0]} pixels, the camera image "
-            f"{image[1]}x{image[0]}; expected the same aspect, of a depth image "
-            "registered to the camera image",
-        )
 
 
 def _metres(millimetres: NDArray[np.uint16]) -> NDArray[np.float32]:

@@ -133,7 +133,17 @@ def wrap(output: Path, config: NetworkConfig, method: str = "") -> Path:
         ModelError: the model is unknown or does not give metres, or `output` holds a model.
     """
     method = method or default_method(config)
-    _check_needs_no_training(config, method)
+    if config.head != "none":
+        raise ConfigError(f"head is {config.head!r}, which needs training; expected 'none'")
+    if method not in UNTRAINED_METHODS:
+        raise ConfigError(
+            f"method is {method!r}, which needs training; "
+            f"expected one of {', '.join(UNTRAINED_METHODS)}"
+        )
+    if method != "deterministic" and not config.dropout:
+        raise ConfigError(
+            f"method is {method!r}, but dropout is 0; expected a rate above 0, or another method"
+        )
     model = make_backbone(config.backbone)
     if metric_range(model.config) is None:
         raise ModelError(
@@ -146,17 +156,3 @@ def wrap(output: Path, config: NetworkConfig, method: str = "") -> Path:
     writing.write_member(output, MEMBER, network)
     writing.set_members(output, [MEMBER], method)
     return output
-
-
-def _check_needs_no_training(config: NetworkConfig, method: str) -> None:
-    if config.head != "none":
-        raise ConfigError(f"head is {config.head!r}, which needs training; expected 'none'")
-    if method not in UNTRAINED_METHODS:
-        raise ConfigError(
-            f"method is {method!r}, which needs training; "
-            f"expected one of {', '.join(UNTRAINED_METHODS)}"
-        )
-    if method != "deterministic" and not config.dropout:
-        raise ConfigError(
-            f"method is {method!r}, but dropout is 0; expected a rate above 0, or another method"
-        )

@@ -26,11 +26,6 @@ from uncertainty_depth.network.decoder import Decoder, Dropout, DropoutDecoder
 from uncertainty_depth.network.encoder import Encoder, TransformersModel, resize_maps
 
 
-def sparse_channel(image: Tensor) -> Tensor:
-    """Return the fourth channel of (B, 3 or 4, h, w), metres; 0 if there is none."""
-    return functional.pad(image, (0, 0, 0, 0, 0, 4 - image.shape[1]))[:, 3:]
-
-
 def log_position(depth_m: Tensor, low: float, high: float) -> Tensor:
     """Return the depth's position in the range's logarithm, in [0, 1]; 0 for unknown."""
     is_known = depth_m > 0
@@ -189,7 +184,8 @@ class SparseEncoder(Encoder):
 
     def forward(self, image: Tensor) -> Any:
         """Return the feature maps of (B, 3 or 4, h, w) float32 images."""
-        sparse_m = sparse_channel(image)
+        padded = functional.pad(image, (0, 0, 0, 0, 0, 4 - image.shape[1]))
+        sparse_m = padded[:, 3:]
         normalised = (image[:, :3] - self.mean) / self.std
         depth_m = fill(sparse_m) if self.fills else sparse_m
         valid = (sparse_m > 0).to(depth_m.dtype)

@@ -7,8 +7,7 @@ import threading
 import time
 import traceback
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -188,19 +187,6 @@ def fail(node: Node, health: Health, frame: object, error: Exception) -> None:
         node.get_logger().warning(
             f"dropped ({reason}): {sentence}", throttle_duration_sec=LOG_EVERY_S
         )
-
-
-@contextmanager
-def views_of_published_maps(node: Node, health: Health) -> Iterator[None]:
-    """Count and log failures after a frame's maps are published: they drop no frame."""
-    try:
-        yield
-    except Exception as error:
-        if node.context.ok():  # else a signal struck meanwhile
-            health.count("views_failed")
-            node.get_logger().warning(
-                f"points or color images failed: {error}", throttle_duration_sec=LOG_EVERY_S
-            )
 
 
 def with_advice(reason: str, rate_hz: float) -> str:

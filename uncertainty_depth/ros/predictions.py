@@ -22,7 +22,7 @@ from uncertainty_depth.errors import MessageError
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.messages.decoding import stamp_ns
 from uncertainty_depth.records import DepthPrediction, SampleRange
-from uncertainty_depth.ros.diagnostics import LOG_EVERY_S, Health, views_of_published_maps
+from uncertainty_depth.ros.diagnostics import LOG_EVERY_S, Health
 from uncertainty_depth.ros.messages import (
     CALIBRATION_TOPIC,
     INFO_TOPIC,
@@ -132,8 +132,15 @@ class Predictions:
         half_width = (info.half_widths or origin.half_widths).at(config.coverage)
 
         def publish_views() -> None:
-            with views_of_published_maps(self._node, health):
+            try:
                 self._derived.publish(corrected, header, camera, config, half_width, image)
+            except Exception as error:  # the maps are published: no frame is dropped
+                if self._node.context.ok():  # else a signal struck meanwhile
+                    health.count("views_failed")
+                    self._node.get_logger().warning(
+                        f"points or color images failed: {error}",
+                        throttle_duration_sec=LOG_EVERY_S,
+                    )
 
         return publish_views
 
