@@ -84,7 +84,7 @@ class Frame:
     name: str
     camera: Camera | None = None
     image: NDArray[np.uint8] | None = None
-    sparse_m: NDArray[np.float32] | None = None
+    sparse_m: NDArray[np.floating] | None = None
     ground_truth_m: NDArray[np.float32] | None = None
     prediction: DepthPrediction | None = None
     pose: NDArray[np.float64] | None = None
@@ -152,25 +152,6 @@ def in_view(frame: Frame, message: str) -> Frame | Skipped:
     if np.isnan(frame.need_ground_truth()).all():
         return Skipped(frame.stamp_ns, "no_lidar_point_in_view", message, frame)
     return frame
-
-
-@dataclass(frozen=True, eq=False)
-class Observation:
-    """Input of a prediction: an image, its stamp and camera, and sparse depth if any.
-
-    Attributes:
-        image: (H, W, 3) uint8, RGB, any size.
-        stamp_ns: time of the image, nanoseconds; part of the noise's seed.
-        camera: of the image; its focal length scales depth and sigma, see `rescale_depth`. None
-            predicts the depth of a camera like the training's.
-        sparse_m: (H, W) known depth for a model with sparse input, metres, NaN or 0 for unknown;
-            None or all unknown: the image alone.
-    """
-
-    image: NDArray[np.uint8]
-    stamp_ns: int = 0
-    camera: Camera | None = None
-    sparse_m: NDArray[np.floating] | None = None
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.engines.runtimes import is_installed
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.inference.predictor import Predictor
-from uncertainty_depth.records import Observation, SampleRange
+from uncertainty_depth.records import Frame, SampleRange
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 CONFIG = PredictorConfig(samples=5, seed=3, device="cpu")
@@ -89,7 +89,7 @@ def test_an_engine_gives_the_maps_of_torch(models, references, method, engine, p
 def test_images_of_a_batch_get_the_maps_that_each_gets_alone(models, method, engine):
     """An engine writes the maps of every image to the same memory."""
     predictor = Predictor(models[method], engine_config(engine, "fp32"))
-    observations = [Observation(np.roll(IMAGE, 20 * n, axis=1), STAMP + n) for n in range(3)]
+    observations = [Frame(STAMP + n, "", None, np.roll(IMAGE, 20 * n, axis=1)) for n in range(3)]
     together = predictor.predict_batch(observations)
     for one, found in zip(observations, together, strict=True):
         alone = predictor.predict(one.image, one.stamp_ns)

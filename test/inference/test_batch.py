@@ -15,7 +15,7 @@ from uncertainty_depth.familiarity import Familiarity
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.model_folder.folder import read
-from uncertainty_depth.records import DepthPrediction, Observation, SampleRange
+from uncertainty_depth.records import DepthPrediction, Frame, SampleRange
 
 RTOL = 1e-5
 """float32 sums in another order; of a batch of 1, none."""
@@ -38,13 +38,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory, make_model) -> Path:
     return path
 
 
-def observation(seed: int, width: int, height: int, focal_length: float) -> Observation:
+def observation(seed: int, width: int, height: int, focal_length: float) -> Frame:
     rng = np.random.default_rng(seed)
     image = rng.integers(0, 256, (height, width, 3), dtype=np.uint8)
     intrinsics = np.array(
         [[focal_length, 0, width / 2], [0, focal_length, height / 2], [0, 0, 1.0]]
     )
-    return Observation(image, STAMP + seed, Camera(width, height, intrinsics))
+    return Frame(STAMP + seed, "", Camera(width, height, intrinsics), image)
 
 
 OBSERVATIONS = [
@@ -80,7 +80,7 @@ def test_each_image_of_a_batch_gets_the_maps_it_gets_alone(folder: Path, method:
 def test_the_noise_of_an_image_is_its_own(folder: Path) -> None:
     predictor = Predictor(folder, PredictorConfig(method="mc_dropout", samples=2, device="cpu"))
     first = OBSERVATIONS[0]
-    later = Observation(first.image, STAMP + 9, first.camera)
+    later = Frame(STAMP + 9, "", first.camera, first.image)
     same, other = predictor.predict_batch([first, later])
     assert_close(same, predictor.predict(first.image, first.stamp_ns, first.camera))
     assert not np.allclose(same.depth_m, other.depth_m, rtol=100 * RTOL)
@@ -98,6 +98,6 @@ def test_a_batch_of_one_is_the_same_to_the_last_bit_and_one_of_none_is_empty(fol
 
 def test_what_is_no_image_is_refused_with_the_whole_batch(folder: Path) -> None:
     predictor = Predictor(folder, PredictorConfig(samples=2, device="cpu"))
-    bad = Observation(np.zeros((4, 5), np.uint8))
+    bad = Frame(0, "", None, np.zeros((4, 5), np.uint8))
     with pytest.raises(MessageError, match=r"image has shape \(4, 5\)"):
         predictor.predict_batch([OBSERVATIONS[0], bad])

@@ -25,7 +25,7 @@ from uncertainty_depth.inference.settings import Loaded
 from uncertainty_depth.model_folder.folder import read
 from uncertainty_depth.model_location import SHIPPED_MODEL
 from uncertainty_depth.network.hourglass import Hourglass
-from uncertainty_depth.records import Observation
+from uncertainty_depth.records import Frame
 from uncertainty_depth.sparse_depth import parse
 from uncertainty_depth.training.frames import TrainingFrames, augment, with_sparse_input
 from uncertainty_depth.training.objective import Objective, gaussian_nll, laplace_nll, log_l1
@@ -191,7 +191,7 @@ def test_a_frame_is_one_upload_and_one_download(predictor, fake_cuda):
 
 
 def test_frames_of_several_cameras_are_one_upload_and_one_download(predictor, fake_cuda):
-    observations = [Observation(np.zeros((48, 64, 3), np.uint8), stamp) for stamp in range(3)]
+    observations = [Frame(stamp, "", None, np.zeros((48, 64, 3), np.uint8)) for stamp in range(3)]
     with fake_cuda() as traffic:
         predictions = predictor.predict_batch(observations)
     assert len(predictions) == 3

@@ -10,7 +10,7 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 from test.ros.conftest import FakePredictor, red
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.errors import MessageError
-from uncertainty_depth.records import Observation, SampleRange
+from uncertainty_depth.records import Frame, SampleRange
 from uncertainty_depth.ros.batches import Batches
 
 CPU = RuntimeError("[enforce fail at alloc_cpu.cpp:75] DefaultCPUAllocator: can't allocate memory")
@@ -61,7 +61,7 @@ def test_a_budget_is_for_the_batch_and_memory_that_runs_out_splits_it():
     small = SmallBatch(PredictorConfig(samples=8))
     batches = Batches(small)
     samples = batches.choose(0.0, 4)
-    images = [Observation(red(value), value) for value in range(4)]
+    images = [Frame(value, "", None, red(value)) for value in range(4)]
     for _ in range(2):
         results = batches.predict(images, samples)
         assert [result.depth_m[0, 0] for result in results] == [0, 1, 2, 3]

@@ -37,7 +37,7 @@ from uncertainty_depth.metrics.calibration import distribution_of
 from uncertainty_depth.model_folder.folder import ModelFolder, read
 from uncertainty_depth.network.encoder import download, image_tensor, resize_image
 from uncertainty_depth.options import changed, check
-from uncertainty_depth.records import DepthPrediction, Observation, SampleRange
+from uncertainty_depth.records import DepthPrediction, Frame, SampleRange
 from uncertainty_depth.sparse_depth import SparseInput, check_sparse_depth, parse, spread
 from uncertainty_depth.uncertainty import Estimator
 from uncertainty_depth.uncertainty.estimator import Estimate
@@ -46,7 +46,7 @@ logger = logging.getLogger(__name__)
 
 
 def network_input(
-    observations: Sequence[Observation],
+    frames: Sequence[Frame],
     factors: Sequence[np.float32],
     model: ModelFolder,
     device: torch.device,
@@ -54,7 +54,7 @@ def network_input(
     """Return images as (B, 3, h, w), or with sparse depth as a fourth channel, 0 for unknown.
 
     Args:
-        observations: at least one.
+        frames: at least one.
         factors: factor on the network's metres for each image's camera.
         model: the model whose network takes them.
         device: of the network.
@@ -64,22 +64,22 @@ def network_input(
             dtype or unit, or the model takes none.
     """
     size = model.network.input_size
-    images = [resize_image(observation.image, size) for observation in observations]
+    images = [resize_image(frame.need_image(), size) for frame in frames]
     pixels = image_tensor(np.stack(images), device)
-    if all(observation.sparse_m is None for observation in observations):
+    if all(frame.sparse_m is None for frame in frames):
         return pixels
     sparse = [
-        _sparse_tensor(observation, model, device) / float(factor)
-        for observation, factor in zip(observations, factors, strict=True)
+        _sparse_tensor(frame, model, device) / float(factor)
+        for frame, factor in zip(frames, factors, strict=True)
     ]
     return torch.cat([pixels, torch.cat(sparse)], dim=1)
 
 
-def _sparse_tensor(observation: Observation, model: ModelFolder, device: torch.device) -> Tensor:
+def _sparse_tensor(frame: Frame, model: ModelFolder, device: torch.device) -> Tensor:
     """Return sparse depth at the network's size, (1, 1, h, w), 0 for unknown."""
     network = model.network
     width, height = network.input_size
-    if observation.sparse_m is None:
+    if frame.sparse_m is None:
         return torch.zeros((1, 1, height, width), device=device)
     if not network.sparse_input:
         raise MessageError(
@@ -87,9 +87,9 @@ def _sparse_tensor(observation: Observation, model: ModelFolder, device: torch.d
             f"{model.name} takes the image alone, without sparse depth; expected a model "
             "trained with --sparse-input",
         )
-    shape = (observation.image.shape[0], observation.image.shape[1])
-    check_sparse_depth(observation.sparse_m, shape, network.depth_range)
-    resampled = resample_depth(observation.sparse_m, width, height)
+    shape = (frame.need_image().shape[0], frame.need_image().shape[1])
+    check_sparse_depth(frame.sparse_m, shape, network.depth_range)
+    resampled = resample_depth(frame.sparse_m, width, height)
     return torch.from_numpy(np.nan_to_num(resampled)[None, None]).to(device)
 
 
@@ -211,7 +211,7 @@ class Predictor:
         samples: SampleRange | None = None,
         sparse_m: NDArray[np.floating] | None = None,
     ) -> DepthPrediction:
-        """Return depth and sigma of one image, at its size; see `Observation` and `predict_batch`.
+        """Return depth and sigma of one image, at its size; see `predict_batch`.
 
         Args:
             image: (H, W, 3) uint8 RGB, a PIL image, or the path of an image file.
@@ -228,11 +228,11 @@ class Predictor:
         rgb = as_rgb(image)
         if camera is not None and not isinstance(camera, Camera):
             camera = Camera.pinhole(camera, width=rgb.shape[1], height=rgb.shape[0])
-        return self.predict_batch([Observation(rgb, stamp_ns, camera, sparse_m)], samples)[0]
+        return self.predict_batch([Frame(stamp_ns, "", camera, rgb, sparse_m)], samples)[0]
 
     def predict_batch(
         self,
-        observations: Sequence[Observation],
+        frames: Sequence[Frame],
         samples: SampleRange | None = None,
     ) -> list[DepthPrediction]:
         """Return depth and sigma of several images, each at its own size.
@@ -241,29 +241,28 @@ class Predictor:
         image, so they go through it one by one.
 
         Args:
-            observations: of any cameras, sizes and times.
+            frames: with images of any cameras, sizes and times, and sparse depth if any. The
+                stamp is part of the noise's seed; the camera scales depth and sigma, see
+                `rescale_depth`, and without one depth is that of a camera like the training's.
             samples: those to be used, of the `passes`; None uses all.
 
         Raises:
             MessageError: an image is of another shape or dtype, a sparse depth is of another size,
                 dtype or unit, or the model takes none. Then none of the images is predicted.
         """
-        if not observations:
+        if not frames:
             return []
         config = self.config
         calibration = self._calibration_in(config)
-        factors = [
-            self._lens.factor(observation.camera, config.rescale_depth)
-            for observation in observations
-        ]
-        given = observations
+        factors = [self._lens.factor(frame.camera, config.rescale_depth) for frame in frames]
+        given = frames
         if self._spread_sparse is not None:
-            given = [replace(observation, sparse_m=None) for observation in observations]
+            given = [replace(frame, sparse_m=None) for frame in frames]
         pixels = network_input(given, factors, self.model, self.device)
-        stamps_ns = [observation.stamp_ns for observation in observations]
+        stamps_ns = [frame.stamp_ns for frame in frames]
         estimates: list[Estimate] = []
-        at_once = len(observations) if self._loaded.engine == "torch" else 1
-        for start in range(0, len(observations), at_once):
+        at_once = len(frames) if self._loaded.engine == "torch" else 1
+        for start in range(0, len(frames), at_once):
             part = slice(start, start + at_once)
             estimates += self._estimator.estimate_batch(
                 pixels[part], stamps_ns[part], config, samples
@@ -271,26 +270,26 @@ class Predictor:
         tensors = [estimate.stacked() for estimate in estimates]
         features = self._gauge.take()
         maps = download(tensors if features is None else [*tensors, features])
-        scores = self._gauge.scores(None if features is None else maps.pop(), len(observations))
+        scores = self._gauge.scores(None if features is None else maps.pop(), len(frames))
         predictions = [
-            _at_image(observation, depth_and_sigma, factor, score, calibration)
-            for observation, factor, depth_and_sigma, score in zip(
-                observations, factors, maps, scores, strict=True
+            _at_image(frame, depth_and_sigma, factor, score, calibration)
+            for frame, factor, depth_and_sigma, score in zip(
+                frames, factors, maps, scores, strict=True
             )
         ]
         if self._spread_sparse is None:
             return predictions
         return [
-            self._spread(prediction, observation)
-            for prediction, observation in zip(predictions, observations, strict=True)
+            self._spread(prediction, frame)
+            for prediction, frame in zip(predictions, frames, strict=True)
         ]
 
-    def _spread(self, prediction: DepthPrediction, observation: Observation) -> DepthPrediction:
-        if observation.sparse_m is None:
+    def _spread(self, prediction: DepthPrediction, frame: Frame) -> DepthPrediction:
+        if frame.sparse_m is None:
             return prediction
         height, width = prediction.depth_m.shape
-        check_sparse_depth(observation.sparse_m, (height, width), self.depth_range)
-        return spread(prediction, observation.sparse_m)
+        check_sparse_depth(frame.sparse_m, (height, width), self.depth_range)
+        return spread(prediction, frame.sparse_m)
 
     @property
     def sparse_input(self) -> SparseInput | None:
@@ -364,7 +363,7 @@ class Predictor:
 
 
 def _at_image(
-    observation: Observation,
+    frame: Frame,
     maps: NDArray[np.float32],
     factor: np.float32,
     unfamiliarity: float | None,
@@ -377,7 +376,7 @@ def _at_image(
     standard deviations. Pixels outside the lens's view have neither depth nor sigma.
 
     Args:
-        observation: the image, (H, W, 3), and its camera.
+        frame: with its image and camera.
         maps: (2, h, w) depth and sigma of the network.
         factor: factor on both, for the image's camera.
         unfamiliarity: the image's unfamiliarity; None if unknown.
@@ -386,13 +385,13 @@ def _at_image(
     raw_m = factor * maps[1]
     calibration.monitor.add_sigma(raw_m)
     calibrated_m = calibration.sigma_map(raw_m)
-    height, width = observation.image.shape[:2]
+    height, width = frame.need_image().shape[:2]
     size = (width, height)
     depth_m = factor * cv2.resize(maps[0], size, interpolation=cv2.INTER_LINEAR)
     sigma_m = cv2.resize(calibrated_m, size, interpolation=cv2.INTER_LINEAR)
     unknown = ~(np.isfinite(depth_m) & np.isfinite(sigma_m))
-    if observation.camera is not None and observation.camera.seen is not None:
-        unknown |= ~observation.camera.seen
+    if frame.camera is not None and frame.camera.seen is not None:
+        unknown |= ~frame.camera.seen
     depth_m[unknown] = np.nan
     sigma_m[unknown] = np.nan
     return DepthPrediction(depth_m, sigma_m, unfamiliarity)

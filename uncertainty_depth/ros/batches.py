@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from uncertainty_depth.errors import MessageError
-from uncertainty_depth.records import DepthPrediction, Observation, SampleRange
+from uncertainty_depth.records import DepthPrediction, Frame, SampleRange
 from uncertainty_depth.ros.process_resources import MIB
 
 if TYPE_CHECKING:
@@ -46,16 +46,16 @@ class Batches:
         return self._budget.choose(budget_ms / images, self.predictor.passes)
 
     def predict(
-        self, observations: Sequence[Observation], samples: SampleRange
+        self, frames: Sequence[Frame], samples: SampleRange
     ) -> list[DepthPrediction | Exception]:
         """Return each image's prediction, or why there is none.
 
         If a batch fails, predict each image alone, so one bad image does not drop the others.
         """
-        is_alone = len(observations) == 1
+        is_alone = len(frames) == 1
         if is_alone or not self._is_one_by_one:
             try:
-                return [*self.predictor.predict_batch(observations, samples)]
+                return [*self.predictor.predict_batch(frames, samples)]
             except Exception as error:
                 failure: Exception = error.with_traceback(None)  # which holds the tensors
             if is_out_of_memory(failure):
@@ -64,8 +64,8 @@ class Batches:
                 failure = MessageError("out_of_memory", f"{failure}; expected fewer samples")
             if is_alone:
                 return [failure]
-            logger.warning("a batch of %d images failed (%s)", len(observations), failure)
-        return [self.predict([observation], samples)[0] for observation in observations]
+            logger.warning("a batch of %d images failed (%s)", len(frames), failure)
+        return [self.predict([frame], samples)[0] for frame in frames]
 
     def finished(self, samples: SampleRange, images: int, milliseconds: float) -> None:
         """Record a batch's duration, from its start to the publication of its maps."""

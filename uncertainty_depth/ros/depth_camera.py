@@ -13,9 +13,9 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 from uncertainty_depth.errors import MessageError
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.messages.compressed import claimed_size
-from uncertainty_depth.messages.decoding import stamp_ns
+from uncertainty_depth.messages.decoding import frame_name, stamp_ns
 from uncertainty_depth.messages.images import decode_image
-from uncertainty_depth.records import DepthPrediction, Observation
+from uncertainty_depth.records import DepthPrediction, Frame
 from uncertainty_depth.ros.camera_infos import UNCALIBRATED, CameraInfos
 from uncertainty_depth.ros.diagnostics import (
     CALLBACK_FAILED,
@@ -109,7 +109,7 @@ class DepthCamera:
         """Count and log an image that failed."""
         fail(self._scope, self.health, message, error)
 
-    def prepare(self, message: ImageMessage) -> Observation | None:
+    def prepare(self, message: ImageMessage) -> Frame | None:
         """Return an image decoded and rectified; None if it cannot be used, which is counted."""
         if not self.health.is_inside(message):  # the node was deactivated meanwhile
             return None
@@ -123,7 +123,8 @@ class DepthCamera:
         except Exception as error:
             self.fail(message, error)
             return None
-        return Observation(image, stamp_ns(header), camera, sparse_m)
+        time_ns = stamp_ns(header)
+        return Frame(time_ns, frame_name(time_ns), camera, image, sparse_m)
 
     def _view(
         self, message: ImageMessage, max_pixels: int
@@ -153,7 +154,7 @@ class DepthCamera:
     def publish(
         self,
         message: ImageMessage,
-        observation: Observation,
+        frame: Frame,
         prediction: DepthPrediction,
         origin: Origin,
         start_s: float,
@@ -162,12 +163,12 @@ class DepthCamera:
 
         Args:
             message: the image.
-            observation: the model's input.
+            frame: the model's input.
             prediction: the model's own maps.
             origin: what they were made with.
             start_s: start of the image's processing, by `time.perf_counter`.
         """
-        camera, image = observation.camera, observation.image
+        camera, image = frame.camera, frame.image
         try:
             return self.predictions.publish(
                 message, message.header, prediction, camera, origin, self._node.config, start_s,

@@ -151,9 +151,9 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         start_s = time.perf_counter()
         config = self.config
         batch = [
-            (camera, message, observation)
+            (camera, message, frame)
             for camera, message in arrivals
-            if (observation := camera.prepare(message)) is not None
+            if (frame := camera.prepare(message)) is not None
         ]
         if not batch:
             return
@@ -161,13 +161,13 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         predictor = batches.predictor
         samples = batches.choose(config.frame_budget_ms, len(batch))
         origin = Origin(predictor.sigma_name, predictor.half_widths, samples, predictor.passes)
-        results = batches.predict([observation for _, _, observation in batch], samples)
+        results = batches.predict([frame for _, _, frame in batch], samples)
         views = []
-        for (camera, message, observation), result in zip(batch, results, strict=True):
+        for (camera, message, frame), result in zip(batch, results, strict=True):
             if isinstance(result, Exception):
                 camera.fail(message, result)
             elif camera.health.is_inside(message):
-                views.append(camera.publish(message, observation, result, origin, start_s))
+                views.append(camera.publish(message, frame, result, origin, start_s))
         milliseconds = (time.perf_counter() - start_s) * 1e3
         if any(views):
             batches.finished(samples, len(batch), milliseconds)
