@@ -62,14 +62,10 @@ def test_the_lidar_comes_first_and_the_depth_image_can_be_chosen(write_rgbd):
     bag = write_rgbd(leave_out="")
     source = BagSource(bag, CONFIG)
     assert (source.topics.lidar, source.topics.depth_image) == ("/lidar/points", "")
-    assert source.notes == [
-        "the ground truth is the LiDAR, /lidar/points; "
-        f"--ground-truth-topic takes a registered depth image instead: {DEPTH}"
-    ]
+    assert source.notes == []
     chosen = BagSource(bag, SourceConfig(ground_truth_topic=DEPTH))
     assert (chosen.topics.lidar, chosen.topics.depth_image) == ("", DEPTH)
     assert_array_equal(next(iter(chosen)).ground_truth_m, metres_of(millimetres_at(0)))
-    assert BagSource(bag, SourceConfig(lidar_topic="/lidar/points")).notes == []
 
 
 def test_a_depth_image_of_another_size_takes_the_nearest_pixel(write_rgbd):

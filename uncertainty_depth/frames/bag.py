@@ -172,15 +172,8 @@ class BagSource:
     def _set_up(self, bag: OpenRecording) -> None:
         """Find topics, camera and extrinsics: all that is known before a frame is read."""
         chooser = TopicChooser(self.name, bag.topics, self._config, bag.first, self._predictions)
-        topics = chooser.choose()
-        self.topics = topics
+        topics = self.topics = chooser.choose()
         self._image_count = bag.topics[topics.image].count
-        if unused := chooser.unused_depth_images(topics):
-            self.recording.note(
-                f"the ground truth is the LiDAR, {', '.join(topics.lidars)}; "
-                "--ground-truth-topic takes a registered depth image instead: "
-                f"{' or '.join(unused)}"
-            )
         image = self._read_camera(bag)
         truths = [truth for truth in map(bag.first, topics.ground_truths) if truth is not None]
         if topics.depth_image:

@@ -118,12 +118,6 @@ class TopicChooser:
             self._check(info, CAMERA_INFO, "camera_info_topic")
         return Topics(image, info, lidars, depth_image)
 
-    def unused_depth_images(self, topics: Topics) -> list[str]:
-        """Return depth images that could be ground truth when the LiDAR is used by default."""
-        if self._config.lidar_topic or topics.depth_image:
-            return []
-        return self._images(depth=True, besides=topics.image)
-
     def _image(self) -> str:
         """Return the topic of the depth to score, or else of the camera image."""
         predictions = self._predictions
