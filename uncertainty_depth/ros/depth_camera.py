@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
@@ -15,7 +14,7 @@ from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.messages.compressed import claimed_size
 from uncertainty_depth.messages.decoding import frame_name, stamp_ns
 from uncertainty_depth.messages.images import decode_image
-from uncertainty_depth.records import DepthPrediction, Frame
+from uncertainty_depth.records import Frame
 from uncertainty_depth.ros.camera_infos import UNCALIBRATED, CameraInfos
 from uncertainty_depth.ros.diagnostics import (
     CALLBACK_FAILED,
@@ -28,7 +27,7 @@ from uncertainty_depth.ros.inputs import Inputs, WatchedInput
 from uncertainty_depth.ros.lidar_input import LidarInput
 from uncertainty_depth.ros.messages import check_age
 from uncertainty_depth.ros.node import ACTIVE, sub_node
-from uncertainty_depth.ros.predictions import Origin, Predictions
+from uncertainty_depth.ros.predictions import Predictions
 from uncertainty_depth.ros.worker import Worker
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ class Arrival(NamedTuple):
 class DepthCamera:
     """One of the node's cameras: images in; maps, counts and diagnostics out.
 
-    Callbacks only queue; `prepare` and `publish` are called on the worker's thread.
+    Callbacks only queue; `prepare` is called on the worker's thread.
 
     Attributes:
         name: the namespace of its topics; empty: the node's own.
@@ -151,33 +150,6 @@ class DepthCamera:
         rectifier.camera(width, height)
         return rectifier.image(decode_image(message, max_pixels))
 
-    def publish(
-        self,
-        message: ImageMessage,
-        frame: Frame,
-        prediction: DepthPrediction,
-        origin: Origin,
-        start_s: float,
-    ) -> Callable[[], None] | None:
-        """Publish an image's maps; return a function to publish their views, or None on failure.
-
-        Args:
-            message: the image.
-            frame: the model's input.
-            prediction: the model's own maps.
-            origin: what they were made with.
-            start_s: start of the image's processing, by `time.perf_counter`.
-        """
-        camera, image = frame.camera, frame.image
-        try:
-            return self.predictions.publish(
-                message, message.header, prediction, camera, origin, self._node.config, start_s,
-                image,
-            )  # fmt: skip
-        except Exception as error:
-            self.fail(message, error)
-            return None
-
     def awaited(self) -> tuple[str, ...]:
         """Return the counters that should keep growing."""
         return ("received",) if self._node.state == ACTIVE else ()
@@ -199,8 +171,3 @@ class DepthCamera:
         if failed is not None:
             facts[CALLBACK_FAILED] = failed
         return facts | self._node.facts() | self.predictions.facts()
-
-
-def leave_early(arrival: Arrival, reason: str) -> None:
-    """Count an image that the worker drops."""
-    arrival.camera.health.leave(arrival.message, f"dropped.{reason}")

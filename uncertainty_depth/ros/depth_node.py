@@ -18,7 +18,7 @@ from uncertainty_depth.model_location import check_location, model_path
 from uncertainty_depth.options import parameters_of
 from uncertainty_depth.ros.batches import Batches, device_memory_mib, free_memory
 from uncertainty_depth.ros.camera_names import check_names
-from uncertainty_depth.ros.depth_camera import Arrival, DepthCamera, leave_early
+from uncertainty_depth.ros.depth_camera import Arrival, DepthCamera
 from uncertainty_depth.ros.node import (
     ManagedNode,
     destroyed_on_failure,
@@ -73,7 +73,12 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         """
         super().__init__("depth_node", DepthNodeConfig, **options)
         self._batches: Batches | None = None
-        self._worker: Worker[Arrival] = Worker(self._predict, leave_early)
+        self._worker: Worker[Arrival] = Worker(
+            self._predict,
+            lambda arrival, reason: arrival.camera.health.leave(
+                arrival.message, f"dropped.{reason}"
+            ),
+        )
         with destroyed_on_failure(self):
             names = enumerate(check_names(self.config.cameras) or [""])
             self.cameras = tuple(DepthCamera(self, name, index) for index, name in names)
@@ -167,14 +172,22 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
             if isinstance(result, Exception):
                 camera.fail(message, result)
             elif camera.health.is_inside(message):
-                views.append(camera.publish(message, frame, result, origin, start_s))
+                try:
+                    views.append(
+                        camera.predictions.publish(
+                            message, message.header, result, frame.camera, origin, config,
+                            start_s, frame.image,
+                        )
+                    )  # fmt: skip
+                except Exception as error:
+                    camera.fail(message, error)
         milliseconds = (time.perf_counter() - start_s) * 1e3
-        if any(views):
+        if views:
             batches.finished(samples, len(batch), milliseconds)
         if 0 < config.frame_budget_ms < milliseconds and samples.count <= FEWEST_SAMPLES:
             for camera, *_ in batch:
                 camera.health.count("over_budget")
-        for publish_views in filter(None, views):  # only after all cameras' maps
+        for publish_views in views:  # only after all cameras' maps
             publish_views()
 
     def _publish_model(self, config: DepthNodeConfig) -> None:

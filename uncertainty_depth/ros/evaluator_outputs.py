@@ -16,8 +16,6 @@ from pathlib import Path
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-from numpy.typing import NDArray
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from sensor_msgs.msg import Image
@@ -102,7 +100,9 @@ class EvaluatorOutputs:
         """Publish the metrics of all frames, and the sparsification plot to its subscribers."""
         self._publish_metrics(ALL_FRAMES, evaluation.values())
         if self._sparsification.get_subscription_count():
-            image = figure_pixels(small_sparsification_figure(evaluation.metrics.total()))
+            canvas = FigureCanvasAgg(small_sparsification_figure(evaluation.metrics.total()))
+            canvas.draw()
+            image = np.ascontiguousarray(np.asarray(canvas.buffer_rgba())[..., :3])
             self._sparsification.publish(image_message(image, self._last_header))
 
     def _publish_metrics(self, group: str, metrics: Mapping[str, float]) -> None:
@@ -110,13 +110,6 @@ class EvaluatorOutputs:
             name = f"{self._node.get_fully_qualified_name().lstrip('/')}: {group}"
             values = {key: repr(float(value)) for key, value in metrics.items()}
             self._arrays.publish(status_message(self._last_header, name, group, values))
-
-
-def figure_pixels(figure: Figure) -> NDArray[np.uint8]:
-    """Return a figure as (H, W, 3) uint8 RGB."""
-    canvas = FigureCanvasAgg(figure)
-    canvas.draw()
-    return np.ascontiguousarray(np.asarray(canvas.buffer_rgba())[..., :3])
 
 
 def write_in_process(evaluation: Evaluation, folder: Path, context: Context) -> Path:
