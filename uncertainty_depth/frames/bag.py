@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -198,35 +199,29 @@ class BagSource:
     def _read_camera(self, bag: OpenRecording) -> Any | None:
         """Read the first camera info, and return the first image; note if they do not agree."""
         topics = self.topics
+        image = bag.first(topics.image)
+        image_frame = "" if image is None else image.header.frame_id
         if not topics.camera_info:
             self.recording.note(f"{self.name} has no camera info: its images are not rectified")
-        else:
-            info = bag.first(topics.camera_info)
-            if info is None:
-                raise SourceError(f"{self.name} has no readable message on {topics.camera_info}")
-            cameras = self._cameras()
-            cameras.add(info)
-            try:
-                self.rectifier = cameras.at(0)
-            except MessageError as error:
-                raise SourceError(f"{topics.camera_info} in {self.name}: {error}") from error
-            self._camera_info = info
-            self._camera_frame = info.header.frame_id
-        image = bag.first(topics.image)
-        if image is not None:
-            self._camera_frame = image.header.frame_id or self._camera_frame
-        if self.rectifier is None:
+            self._camera_frame = image_frame
             return image
-        if not self.rectifier.is_rectified:
-            self.recording.note(f"{topics.camera_info} is {self.rectifier.describe()}")
-        if image is None:
-            return None
+        info = bag.first(topics.camera_info)
+        if info is None:
+            raise SourceError(f"{self.name} has no readable message on {topics.camera_info}")
+        cameras = self._cameras()
+        cameras.add(info)
         try:
-            size = claimed_size(image, self._config.max_pixels)
-        except MessageError:  # the frame is skipped with this reason when its turn comes
-            return image
-        if note := self.rectifier.describe_size(*size):
-            self.recording.note(f"{topics.image}: {note}")
+            self.rectifier = cameras.at(0)
+        except MessageError as error:
+            raise SourceError(f"{topics.camera_info} in {self.name}: {error}") from error
+        self._camera_info = info
+        self._camera_frame = image_frame or info.header.frame_id
+        if image is not None and self.rectifier is not None:
+            with suppress(MessageError):  # the frame is skipped with this reason in its turn
+                width, height = claimed_size(image, self._config.max_pixels)
+                cameras.note_size(topics.image, (height, width), self.rectifier)
+        for note in cameras.notes:
+            self.recording.note(note)
         return image
 
     def _note_registration(self, maps: Sequence[Any]) -> None:
