@@ -53,7 +53,6 @@ def test_ranges_are_min_and_max_of_focal_length_per_width_and_of_aspect() -> Non
 
 
 TRAINED = {"relative_focal_length": [0.5, 1.0], "aspect": [1.0, 2.0]}
-OLD = {"focal_length_per_width": [0.6, 0.6], "aspect": [4 / 3, 4 / 3]}
 
 
 def lens_of(relative: float) -> Camera:
@@ -61,10 +60,10 @@ def lens_of(relative: float) -> Camera:
 
 
 def test_depth_is_rescaled_if_the_model_is_canonical_or_the_option_asks_for_it() -> None:
-    trained = 0.6 * np.sqrt(4 / 3)
+    trained = np.sqrt(0.5)
     for lens, focal_length, factors in (
         (TrainingLens(0.8, TRAINED), 0.4, {"canonical": 0.5, "always": 0.5, "never": 1}),
-        (TrainingLens(0.0, OLD), 2 * trained, {"canonical": 1, "always": 2}),
+        (TrainingLens(0.0, TRAINED), 2 * trained, {"canonical": 1, "always": 2}),
         (TrainingLens(0.0, None), 0.9, {"always": 1}),
     ):
         for rescale, factor in factors.items():
@@ -88,8 +87,6 @@ def test_a_lens_far_from_the_trainings_is_reported_once(caplog: pytest.LogCaptur
     "value", ["wide", {}, [], [1], [None, 1], ["cuda", 1], [-1, 1], [2, 1], 3, [1e-300, 10**300]]
 )
 def test_a_damaged_record_is_no_training_camera(value: Any) -> None:
-    for record in (value, {"relative_focal_length": value}, {**OLD, "aspect": value}):
+    for record in (value, {"relative_focal_length": value}):
         factor = TrainingLens(0.0, record).factor(lens_of(0.4), "always")
         assert np.isfinite(factor)
-    older = TrainingLens(0.0, {**OLD, "relative_focal_length": "wide"}).limits
-    assert older == TrainingLens(0.0, OLD).limits

@@ -151,11 +151,13 @@ class TrainingLens:
     Args:
         canonical: relative focal length of the camera whose depth the network predicts; 0 if it
             predicts metres.
-        camera: the training record's `camera`: [min, max] by name; what is none is unknown.
+        camera: the training record's `camera`, whose `relative_focal_length` is [min, max];
+            anything else is unknown.
     """
 
     def __init__(self, canonical: float, camera: Any) -> None:
-        self.limits = _limits(camera)
+        record = camera if isinstance(camera, Mapping) else {}
+        self.limits = strict.limits_of(record.get("relative_focal_length"))
         self._canonical = canonical
         self._has_warned = False
         self._lock = Lock()
@@ -203,21 +205,3 @@ class TrainingLens:
             off,
             advice,
         )
-
-
-def _limits(camera: Any) -> tuple[float, float] | None:
-    """Return min and max of the relative focal length; None unless the record has them.
-
-    Earlier versions recorded fx / width, with square pixels: multiply it by the square root of the
-    aspect.
-    """
-    if not isinstance(camera, Mapping):
-        return None
-    if (own := strict.limits_of(camera.get("relative_focal_length"))) is not None:
-        return own
-    per_width = strict.limits_of(camera.get("focal_length_per_width"))
-    aspect = strict.limits_of(camera.get("aspect"))
-    if per_width is None or aspect is None:
-        return None
-    low = per_width[0] * math.sqrt(aspect[0])
-    return low, max(low, per_width[1] * math.sqrt(aspect[1]))
