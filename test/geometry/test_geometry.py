@@ -20,9 +20,6 @@ from uncertainty_depth.geometry.camera import (
     remove_occluded,
 )
 from uncertainty_depth.geometry.transforms import (
-    BODY_TO_OPTICAL,
-    BODY_TO_OPTICAL_OPTION,
-    looks_like_body_frame,
     parameters_from,
     transform_from,
     transforms_from_option,
@@ -129,14 +126,6 @@ def test_transforms_and_their_parameters_are_inverse(seed):
 def test_a_quarter_turn_about_z_takes_x_to_y():
     turn = transform_from(1, 2, 3, 0, 0, np.sqrt(0.5), np.sqrt(0.5))
     assert_allclose(turn @ [1, 0, 0, 1], [1, 3, 3, 1], atol=1e-12)
-
-
-def test_the_option_that_errors_name_turns_from_body_to_optical_frame_as_a_cloud_tells():
-    turn = transform_from(*map(float, BODY_TO_OPTICAL_OPTION.split()))
-    assert_allclose(turn, BODY_TO_OPTICAL, atol=1e-12)
-    body = np.random.default_rng(0).uniform([-20, -20, -1.5], [20, 20, 1.0], (5000, 3))
-    assert looks_like_body_frame(body)
-    assert not looks_like_body_frame(body @ BODY_TO_OPTICAL[:3, :3].T)
 
 
 @pytest.mark.parametrize(

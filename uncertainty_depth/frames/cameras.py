@@ -119,8 +119,19 @@ class Cameras:
 
     def note_size(self, topic: str, shape: tuple[int, ...], rectifier: Rectifier) -> None:
         """Note that images of shape (H, W) on `topic` differ in size from their camera info."""
-        if sentence := rectifier.describe_size(shape[1], shape[0]):
-            self._note(f"{topic}: {sentence}")
+        height, width = shape[:2]
+        raw = rectifier.raw
+        if (width, height) == (raw.width, raw.height):
+            return
+        try:
+            raw.for_image(width, height)
+            sentence = (
+                f"images are {width}x{height}, their camera info is {raw.width}x{raw.height}: its "
+                "intrinsics are scaled"
+            )
+        except MessageError as error:
+            sentence = str(error)
+        self._note(f"{topic}: {sentence}")
 
     def _note(self, sentence: str) -> bool:
         """Return whether the sentence is new, and there is room for it."""

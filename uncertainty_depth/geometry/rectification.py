@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.config import DISTORTED_IMAGES
-from uncertainty_depth.errors import MessageError
 from uncertainty_depth.geometry.camera import Camera
 
 RECTIFY, KEEP, ALREADY_RECTIFIED = DISTORTED_IMAGES
@@ -106,20 +105,6 @@ class Rectifier:
             ALREADY_RECTIFIED: "images are assumed to be rectified, as distorted_images says",
         }
         return f"{state}: {actions[self.distorted_images]}"
-
-    def describe_size(self, width: int, height: int) -> str:
-        """Return a warning if images differ in size from the camera info, or an empty string."""
-        raw = self.raw
-        if (width, height) == (raw.width, raw.height):
-            return ""
-        try:
-            raw.for_image(width, height)
-        except MessageError as error:
-            return str(error)
-        return (
-            f"images are {width}x{height}, their camera info is {raw.width}x{raw.height}: "
-            "its intrinsics are scaled"
-        )
 
     def _make_views(self, width: int, height: int) -> tuple[Camera, Camera]:
         raw = self.raw
