@@ -221,19 +221,25 @@ def test_an_image_smaller_than_its_camera_info_scales_the_camera(tmp_path):
     ]
 
 
-STANDARD = {
-    "/camera/image": "Image",
-    "/camera/camera_info": "CameraInfo",
-    "/lidar/points": "PointCloud2",
+KINDS = {
+    "image": "Image",
+    "compressed": "CompressedImage",
+    "camera_info": "CameraInfo",
+    "points": "PointCloud2",
 }
-REAR = {"/rear/image": "Image", "/rear/camera_info": "CameraInfo", "/rear/points": "PointCloud2"}
-RECTIFIED = {"/rectified/image": "Image"}
-DEPTH = {"/depth/image": "Image"}
+CAMERA_ALONE = "/camera/image /camera/camera_info"
+STANDARD = f"{CAMERA_ALONE} /lidar/points"
+TWO = f"{STANDARD} /rear/image /rear/camera_info /rear/points"
+RECTIFIED = f"{STANDARD} /rectified/image"
+BOTH_LIDARS = {"image_topic": "/rear/image", "lidar_topic": "/lidar/points, /rear/points"}
 
 
-def chosen_of(topics, options):
+def chosen_of(names, options):
     """The topics chosen if every image is rgb8, but that of depth; one was never published."""
-    recorded = {name: Topic(f"sensor_msgs/msg/{kind}", 3) for name, kind in topics.items()}
+    recorded = {
+        name: Topic(f"sensor_msgs/msg/{KINDS[name.rpartition('/')[2]]}", 3)
+        for name in names.split()
+    }
     recorded["/unused"] = Topic("sensor_msgs/msg/Image", 0)
 
     def first_message(topic):
@@ -243,122 +249,62 @@ def chosen_of(topics, options):
 
 
 @pytest.mark.parametrize(
-    ("topics", "options", "sentence"),
+    ("names", "options", "sentence"),
     [
         # What is missing is named with what there is.
-        (
-            {"/lidar/points": "PointCloud2"},
-            {},
-            r"no messages on any camera image topic; it has /lidar/points \(sensor_msgs/msg/Poi",
-        ),
-        (
-            {"/camera/image": "Image", "/camera/camera_info": "CameraInfo"},
-            {},
-            "no messages on any LiDAR point cloud or depth image topic; it has /camera/camera",
-        ),
-        (
-            {"/camera/image": "Image", "/lidar/points": "PointCloud2"},
-            {},
-            r"no messages on any camera info topic; it has /camera/image \(sensor_msgs/msg/Image,",
-        ),
+        ("/lidar/points", {}, r"no messages on any camera image topic; it has /lidar/points \(se"),
+        (CAMERA_ALONE, {}, "on any LiDAR point cloud or depth image topic; it has /camera/camera"),
+        ("/a/image /b/points", {}, r"no messages on any camera info topic; it has /a/image \(sen"),
         # What is ambiguous is named with the option that chooses.
+        (TWO, {}, "2 camera image topics, /camera/image, /rear/image; choose one with --image-"),
         (
-            STANDARD | REAR,
-            {},
-            "2 camera image topics, /camera/image, /rear/image; choose one with --image-topic",
-        ),
-        (
-            STANDARD | REAR,
+            TWO,
             {"image_topic": "/rear/image"},
-            "2 LiDAR point cloud topics, /lidar/points, /rear/points; choose one with "
-            "--lidar-topic, or several with commas",
+            "topics, /lidar/points, /rear/points; choose one with --lidar-topic, or several with ",
         ),
         (
-            STANDARD | RECTIFIED | {"/rear/camera_info": "CameraInfo"},
+            f"{RECTIFIED} /rear/camera_info",
             {"image_topic": "/rectified/image"},
-            "2 camera info topics, /camera/camera_info, /rear/camera_info; choose one with "
-            "--camera-info-topic",
+            "topics, /camera/camera_info, /rear/camera_info; choose one with --camera-info-topic",
         ),
-        # What is chosen has to be there, and of the right type.
-        (
-            STANDARD,
-            {"image_topic": "/lidar/points"},
-            r"image_topic '/lidar/points' in bag is sensor_msgs/msg/PointCloud2; expected "
-            r"sensor_msgs/msg/Image",
-        ),
-        (
-            STANDARD,
-            {"lidar_topic": "/nowhere"},
-            r"no messages on lidar_topic '/nowhere'; it has /camera/camera_info \(sensor_msgs/",
-        ),
-        (
-            STANDARD,
-            {"lidar_topic": "/lidar/points,/side/points"},
-            "no messages on lidar_topic '/side/points'",
-        ),
-        (
-            STANDARD,
-            {"ground_truth_topic": "/nowhere"},
-            "no messages on ground_truth_topic '/nowhere'",
-        ),
-        (
-            STANDARD,
-            {"ground_truth_topic": "/camera/camera_info"},
-            "is sensor_msgs/msg/CameraInfo; expected sensor_msgs/msg/Image",
-        ),
-        (
-            STANDARD | DEPTH,
-            {"ground_truth_topic": "/depth/image", "lidar_topic": "/lidar/points"},
-            "expected one of them",
-        ),
-        (
-            STANDARD | REAR,
-            {
-                "image_topic": "/rear/image",
-                "lidar_topic": "/lidar/points, /rear/points",
-                "lidar_to_camera": (0, 0, 0, 0, 0, 0, 1),
-            },
-            "names 2 LiDARs and lidar_to_camera is one pose",
-        ),
+        # What is chosen has to be there, of the right type, and one of two.
+        (STANDARD, {"image_topic": "/lidar/points"}, "/PointCloud2; expected sensor_msgs/msg/Im"),
+        (STANDARD, {"lidar_topic": "/no"}, r"lidar_topic '/no'; it has /camera/camera_info \(sen"),
+        (STANDARD, {"lidar_topic": "/lidar/points,/no"}, "no messages on lidar_topic '/no'"),
+        (STANDARD, {"ground_truth_topic": "/no"}, "no messages on ground_truth_topic '/no'"),
+        (STANDARD, {"ground_truth_topic": "/camera/camera_info"}, "msg/CameraInfo; expected sens"),
+        (STANDARD, {"ground_truth_topic": "/d", "lidar_topic": "/e"}, "expected one of them"),
+        (TWO, BOTH_LIDARS | {"lidar_to_camera": (0.0,) * 6 + (1.0,)}, "2 LiDARs and .* one pose"),
     ],
 )
-def test_topics_that_cannot_be_chosen_are_one_sentence(topics, options, sentence):
+def test_topics_that_cannot_be_chosen_are_one_sentence(names, options, sentence):
     with pytest.raises(SourceError, match=sentence):
-        chosen_of(topics, options)
+        chosen_of(names, options)
 
 
-COMPRESSED = STANDARD | {"/camera/image/compressed": "CompressedImage"}
+COMPRESSED = f"{STANDARD} /camera/image/compressed /other/camera_info"
 
 
 @pytest.mark.parametrize(
-    ("topics", "options", "image", "camera_info", "lidar"),
+    ("names", "options", "chosen"),
     [
-        (COMPRESSED, {}, "/camera/image", "/camera/camera_info", "/lidar/points"),
+        (COMPRESSED, {}, STANDARD),
         (
-            COMPRESSED | {"/other/camera_info": "CameraInfo"},
+            COMPRESSED,
             {"image_topic": "/camera/image/compressed"},
-            "/camera/image/compressed",
-            "/camera/camera_info",
-            "/lidar/points",
+            "/camera/image/compressed /camera/camera_info /lidar/points",
         ),
+        (TWO, {"image_topic": "/camera/image", "lidar_topic": "/lidar/points"}, STANDARD),
         (
-            STANDARD | REAR,
-            {"image_topic": "/rear/image", "lidar_topic": "/rear/points"},
-            "/rear/image",
-            "/rear/camera_info",
-            "/rear/points",
-        ),
-        (
-            STANDARD | RECTIFIED,  # the only camera info is taken wherever it is
+            RECTIFIED,  # the only camera info is taken wherever it is
             {"image_topic": "/rectified/image"},
-            "/rectified/image",
-            "/camera/camera_info",
-            "/lidar/points",
+            "/rectified/image /camera/camera_info /lidar/points",
         ),
     ],
 )
-def test_topics_that_belong_together_are_chosen(topics, options, image, camera_info, lidar):
-    assert chosen_of(topics, options) == (image, camera_info, (lidar,), "")
+def test_topics_that_belong_together_are_chosen(names, options, chosen):
+    image, camera_info, lidar = chosen.split()
+    assert chosen_of(names, options) == (image, camera_info, (lidar,), "")
 
 
 def test_the_writer_overwrites_nothing_and_leaves_nothing_half_written(write_bag, tmp_path):

@@ -173,57 +173,44 @@ class Bomb:
 DINO = {"model_type": "dinov2", "hidden_size": 3, "num_attention_heads": 1}
 LOST = "a.safetensors is truncated or damaged"
 OTHER = "is of another architecture than model.json: "
+MODEL = "model.json"
+MEMBER = "a.safetensors"
 FAULTS = [
     # file, damage, part of the sentence
+    *((MODEL, text, "cannot be read") for text in (b"", b"{", b"\x00\xff", b'{"format": 1')),
+    *((MODEL, text, "has format") for text in (b"[]", b"{}", b'"m"', b'{"format": true}')),
+    (MODEL, json_with(format=2), "has format 2, newer than 1, the newest this version"),
+    (MODEL, json_with(format=10**300), "newer than 1"),
+    (MODEL, b"[" * 100_000, "is JSON of more than 32 levels"),
+    (MODEL, b" " * 2**22 + b"{}", "expected at most 4194304"),
+    (MODEL, json_with(training={"x": "9" * 2**22}), "expected at most 4194304"),
+    (MODEL, lambda content: content.replace(b"7", b"7" * 401), "fits a float"),
+    (MODEL, json_with(architecture="x" * 9999), "expected 'hourglass'"),
+    (MODEL, json_with(method="crystal_ball"), "has method 'crystal_ball'; expected one of"),
+    (MODEL, json_with(method=["mc_dropout"]), "has method = ['mc_dropout']; expected a str"),
+    (MODEL, json_with(training=None), "has training = None; expected a dict"),
+    (MODEL, json_with(shared_encoder=True), "encoder.safetensors is missing; model.json"),
+    (MODEL, json_with(members=[]), "no trained member yet; expected at least one"),
+    (MODEL, json_with(members="a"), "has members = 'a'; expected a list"),
+    (MODEL, json_with(members=["a", "z"]), "z.safetensors is missing; model.json names it"),
+    (MODEL, json_with(members=["../model/a"]), "names member '../model/a'; expected a file"),
+    (MODEL, json_with(members=["/etc/a"]), "names member '/etc/a'; expected a file name"),
+    (MODEL, json_with(members=["a", "b", "a"]), "names member 'a' twice"),
+    (MODEL, json_with(members=["a"] * 100_000), "names 100000 members; expected at most"),
+    (MODEL, network_with(colour="red"), "no network: unknown option 'colour'"),
+    (MODEL, network_with(without="sparse_residual"), "no network: it has no sparse_residual"),
+    (MODEL, json_with(network=[]), "has network = []; expected a dict"),
+    (MODEL, network_with(dropout="much"), "dropout is 'much'; expected float"),
+    (MODEL, network_with(decoder_width=10**9), "decoder_width is 1000000000; expected at"),
+    (MODEL, network_with(depth_range=[5.0, 1.0]), "depth_range is (5.0, 1.0)"),
     *(
-        ("model.json", text, "cannot be read")
-        for text in (b"", b"{", b"\x00\xff", b'{"format": 1')
-    ),
-    *(("model.json", text, "has format") for text in (b"[]", b"{}", b'"m"', b'{"format": true}')),
-    ("model.json", json_with(format=2), "has format 2, newer than 1, the newest this version"),
-    ("model.json", json_with(format=10**300), "newer than 1"),
-    ("model.json", b"[" * 100_000, "is JSON of more than 32 levels"),
-    ("model.json", b" " * 2**22 + b"{}", "expected at most 4194304"),
-    ("model.json", json_with(training={"x": "9" * 2**22}), "expected at most 4194304"),
-    ("model.json", lambda content: content.replace(b"7", b"7" * 401), "fits a float"),
-    ("model.json", json_with(architecture="x" * 9999), "expected 'hourglass'"),
-    ("model.json", json_with(method="crystal_ball"), "has method 'crystal_ball'; expected one of"),
-    (
-        "model.json",
-        json_with(method=["mc_dropout"]),
-        "has method = ['mc_dropout']; expected a str",
-    ),
-    ("model.json", json_with(training=None), "has training = None; expected a dict"),
-    ("model.json", json_with(shared_encoder=True), "encoder.safetensors is missing; model.json"),
-    ("model.json", json_with(members=[]), "no trained member yet; expected at least one"),
-    ("model.json", json_with(members="a"), "has members = 'a'; expected a list"),
-    ("model.json", json_with(members=["a", "z"]), "z.safetensors is missing; model.json names it"),
-    (
-        "model.json",
-        json_with(members=["../model/a"]),
-        "names member '../model/a'; expected a file",
-    ),
-    ("model.json", json_with(members=["/etc/a"]), "names member '/etc/a'; expected a file name"),
-    ("model.json", json_with(members=["a", "b", "a"]), "names member 'a' twice"),
-    ("model.json", json_with(members=["a"] * 100_000), "names 100000 members; expected at most"),
-    ("model.json", network_with(colour="red"), "no network: unknown option 'colour'"),
-    (
-        "model.json",
-        network_with(without="sparse_residual"),
-        "no network: it has no sparse_residual",
-    ),
-    ("model.json", json_with(network=[]), "has network = []; expected a dict"),
-    ("model.json", network_with(dropout="much"), "dropout is 'much'; expected float"),
-    ("model.json", network_with(decoder_width=10**9), "decoder_width is 1000000000; expected at"),
-    ("model.json", network_with(depth_range=[5.0, 1.0]), "depth_range is (5.0, 1.0)"),
-    *(
-        ("model.json", network_with(input_size=value), "expected 2 values")
+        (MODEL, network_with(input_size=value), "expected 2 values")
         for value in ([], [64], [64, 48, 3], 64)
     ),
-    ("model.json", network_with(depth_range=[]), "depth_range is (); expected 2 values"),
-    ("model.json", network_with(decoder_width=32), OTHER),
+    (MODEL, network_with(depth_range=[]), "depth_range is (); expected 2 values"),
+    (MODEL, network_with(decoder_width=32), OTHER),
     *(
-        ("model.json", json_with(architectures=value), "has architectures that cannot be used")
+        (MODEL, json_with(architectures=value), "has architectures that cannot be used")
         for value in (
             [],
             {"a": {}},
@@ -232,58 +219,38 @@ FAULTS = [
             {"a": {"network": 1, "backbone": {}}},
         )
     ),
-    ("model.json", json_with(backbone={}), "transformers cannot use the backbone config"),
+    (MODEL, json_with(backbone={}), "transformers cannot use the backbone config"),
+    (MODEL, other_backbone(model_type="none"), "transformers cannot use the backbone"),
+    (MODEL, backbone_with(hidden_sizes="many"), "transformers cannot use the backbone"),
+    (MODEL, backbone_with(depths=[10**5] * 4), "depths = 100000; expected at most 1024"),
+    (MODEL, backbone_with(depths=[1000] * 4), "expected about the"),
+    (MODEL, backbone_with(depths=[1] * 10**5), "100000 values of depths; expected at most"),
+    (MODEL, backbone_with(hidden_sizes=[20_000] * 4), "network of more than"),
+    (MODEL, other_backbone(**DINO, num_hidden_layers=10**6), "num_hidden_layers = 1000000"),
+    (MODEL, other_backbone(**DINO, image_size=30_000, patch_size=1), "network of more than"),
+    (MODEL, other_backbone(**DINO, _attn_implementation="a/b"), "complete without a hub"),
     (
-        "model.json",
-        other_backbone(model_type="none"),
-        "transformers cannot use the backbone",
-    ),
-    ("model.json", backbone_with(hidden_sizes="many"), "transformers cannot use the backbone"),
-    ("model.json", backbone_with(depths=[10**5] * 4), "depths = 100000; expected at most 1024"),
-    ("model.json", backbone_with(depths=[1000] * 4), "expected about the"),
-    ("model.json", backbone_with(depths=[1] * 10**5), "100000 values of depths; expected at most"),
-    ("model.json", backbone_with(hidden_sizes=[20_000] * 4), "network of more than"),
-    (
-        "model.json",
-        other_backbone(**DINO, num_hidden_layers=10**6),
-        "num_hidden_layers = 1000000",
-    ),
-    (
-        "model.json",
-        other_backbone(**DINO, image_size=30_000, patch_size=1),
-        "network of more than",
-    ),
-    (
-        "model.json",
-        other_backbone(**DINO, _attn_implementation="a/b"),
-        "complete without a hub",
-    ),
-    (
-        "model.json",
+        MODEL,
         other_backbone(model_type="depth_anything", backbone="a/b"),
         "backbone has backbone = 'a/b'; expected a config that is complete without a hub",
     ),
     *(
-        ("a.safetensors", lambda content, keep=keep: content[:keep], LOST)
+        (MEMBER, lambda content, keep=keep: content[:keep], LOST)
         for keep in (0, 4, 100, -1, -1000)
     ),
-    ("a.safetensors", bytes(range(256)) * 16, LOST),
-    ("a.safetensors", pickle.dumps(Bomb()), LOST),
-    ("a.safetensors", None, "a.safetensors is missing; model.json names it"),
+    (MEMBER, bytes(range(256)) * 16, LOST),
+    (MEMBER, pickle.dumps(Bomb()), LOST),
+    (MEMBER, None, "a.safetensors is missing; model.json names it"),
+    (MEMBER, tensors_with(decoder__final__weight=None), OTHER + "it lacks tensor decoder"),
+    (MEMBER, tensors_with(attention=torch.zeros(1)), "an unknown tensor attention"),
     (
-        "a.safetensors",
-        tensors_with(decoder__final__weight=None),
-        OTHER + "it lacks tensor decoder",
-    ),
-    ("a.safetensors", tensors_with(attention=torch.zeros(1)), "an unknown tensor attention"),
-    (
-        "a.safetensors",
+        MEMBER,
         tensors_with(decoder__final__bias=torch.zeros(3)),
         "tensor decoder.final.bias has shape (3,), expected (2,)",
     ),
     *(
         (
-            "a.safetensors",
+            MEMBER,
             tensors_with(decoder__final__bias=torch.tensor([0.0, value])),
             "has NaN or infinity in tensor decoder.final.bias: the file is damaged",
         )

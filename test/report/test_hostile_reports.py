@@ -97,27 +97,24 @@ def cut(share):
 
 
 STATE = "state.npz"
+SUMMARY = "summary.json"
 FAULTS = [
     # file, damage, part of the sentence
-    ("summary.json", None, "holds no report"),
-    ("summary.json", cut(0.5), "holds no report"),
-    ("summary.json", lambda _: b"[" * 3000, "is JSON of more than 32 levels"),
-    ("summary.json", lambda _: b'{"a":' * 3000, "is JSON of more than 32 levels"),
-    ("summary.json", lambda _: b" " * (2**24 + 1), "expected at most 16777216"),
-    ("summary.json", lambda _: b"[]", "has []; expected a dict"),
-    ("summary.json", lambda _: b'{"a": NaN}', "JSON has NaN"),
-    ("summary.json", summary_with(verdict=None), "has verdict = None; expected a dict"),
-    ("summary.json", summary_with(verdict="green"), "has verdict = 'green'; expected a dict"),
-    ("summary.json", summary_with(verdict={"color": 5}), "verdict.color = 5; expected a str"),
-    (
-        "summary.json",
-        summary_with(verdict={"color": 'x"><script>', "text": ""}),
-        "expected a color",
-    ),
-    ("summary.json", summary_with(source=["x"] * 10**5), "has source = ['x', "),
-    ("summary.json", summary_with(notes=[1]), "has notes = 1; expected a str"),
-    ("summary.json", summary_with(model=None), "has model = None; expected a dict"),
-    ("summary.json", summary_with(frames={"evaluated": "8"}), "frames.evaluated = '8'; expected"),
+    (SUMMARY, None, "holds no report"),
+    (SUMMARY, cut(0.5), "holds no report"),
+    (SUMMARY, lambda _: b"[" * 3000, "is JSON of more than 32 levels"),
+    (SUMMARY, lambda _: b'{"a":' * 3000, "is JSON of more than 32 levels"),
+    (SUMMARY, lambda _: b" " * (2**24 + 1), "expected at most 16777216"),
+    (SUMMARY, lambda _: b"[]", "has []; expected a dict"),
+    (SUMMARY, lambda _: b'{"a": NaN}', "JSON has NaN"),
+    (SUMMARY, summary_with(verdict=None), "has verdict = None; expected a dict"),
+    (SUMMARY, summary_with(verdict="green"), "has verdict = 'green'; expected a dict"),
+    (SUMMARY, summary_with(verdict={"color": 5}), "verdict.color = 5; expected a str"),
+    (SUMMARY, summary_with(verdict={"color": 'x"><script>', "text": ""}), "expected a color"),
+    (SUMMARY, summary_with(source=["x"] * 10**5), "has source = ['x', "),
+    (SUMMARY, summary_with(notes=[1]), "has notes = 1; expected a str"),
+    (SUMMARY, summary_with(model=None), "has model = None; expected a dict"),
+    (SUMMARY, summary_with(frames={"evaluated": "8"}), "frames.evaluated = '8'; expected"),
     (STATE, None, "not a complete state"),
     *((STATE, cut(share), "not a complete state") for share in (0.0, 0.1, 0.5, 0.9, 0.999)),
     (STATE, header_with(format=10**6), "format"),
