@@ -323,13 +323,20 @@ def test_a_ground_truth_image_of_another_view_is_not_said_to_be_a_lidar_s(make):
     assert robot.skipped == {"no_valid_pixel": 1}
 
 
-def test_a_wrong_geometry_is_reported_until_the_next_run(make):
+BEHIND = np.tile([[0.0, 0.0, -4.0]], (2000, 1))
+
+
+@pytest.mark.parametrize(
+    ("points", "percent"),
+    [(np.concatenate((BEHIND, -BEHIND[:1])), "0.05%"), (BEHIND, "0.00%")],
+    ids=["scored", "skipped"],
+)
+def test_a_wrong_geometry_is_reported_until_the_next_run(make, points, percent):
     robot = Robot(make)
     robot.predict(100)
-    behind = np.tile([[0.0, 0.0, -4.0]], (2000, 1))
-    robot.scan(100, np.concatenate((behind, -behind[:1])))
+    robot.scan(100, points)
     (told,) = robot.run.check.warnings()
-    assert "only 0.05% of the LiDAR's points fall into the image" in told
+    assert f"only {percent} of the LiDAR's points fall into the image" in told
     assert told in robot.run.notes()
     assert robot.run.restarted().check.warnings() == []
 
@@ -357,6 +364,19 @@ def test_maps_of_raw_images_are_scored_with_the_distortion_and_noted(make):
         "depth/camera_info is distorted (plumb_bob): images stay as they are, points are "
         "projected with the distortion"
     ]
+
+
+def test_a_camera_info_of_another_size_is_scaled_and_noted_and_its_camera_kept(make):
+    """Its rays, which clouds are made with, are kept as long as the camera is the same object."""
+    robot = Robot(make, info=False)
+    for stamp in (100, 200):
+        robot.info(stamp, width=2 * WIDTH, height=2 * HEIGHT)
+        robot.frame(stamp)
+    first, second = (scored.camera for scored in robot.results)
+    assert first is second
+    assert (first.width, first.intrinsics[0, 0]) == (WIDTH, 20.0)
+    (note,) = robot.run.frames.camera_notes
+    assert note.endswith("images are 32x24, their camera info is 64x48: its intrinsics are scaled")
 
 
 SCORES = (0.3, 1 / 3, None, 1.7)
