@@ -54,7 +54,12 @@ def start(start_depth):
 class Camera(Robot):
     """Sends an image, waits for its maps, then sends the cloud; stamps in seconds."""
 
-    of_node = ("uncertainty/image_rect", "depth/prediction_info", "depth/image_rect")
+    of_node = (
+        "uncertainty/image_rect",
+        "depth/prediction_info",
+        "/diagnostics",
+        "depth/image_rect",
+    )
 
     def __init__(self, graph):
         super().__init__(graph)
@@ -109,7 +114,7 @@ class Camera(Robot):
 class DepthCamera(Camera):
     """Sends the depth and the sigma of a camera instead, both of which are as wrong."""
 
-    of_node = ("uncertainty/image_rect", "depth/prediction_info")
+    of_node = Camera.of_node[:3]
 
     def send_image(self, stamp):
         self.info(stamp, "depth/camera_info")
