@@ -160,6 +160,7 @@ def test_a_fault_costs_its_own_camera_alone(graph, start, cameras, make):
 def test_each_camera_has_diagnostics_and_a_silent_one_is_reported(graph, start, cameras):
     start()
     front, _ = cameras("front", "rear")
+    diagnostics = front.heard("/diagnostics")
     front.image(1)
     statuses = {}
 
@@ -169,7 +170,7 @@ def test_each_camera_has_diagnostics_and_a_silent_one_is_reported(graph, start, 
         is_processed = statuses.get("front/depth_node", {}).get("processed") == "1"
         return is_processed and "rear/depth_node" in statuses
 
-    front.heard("/diagnostics").wait_for(told)
+    diagnostics.wait_for(told)
     front, rear = (statuses[f"{name}/depth_node"] for name in ("front", "rear"))
     assert (rear["message"], rear["level"], rear["device"]) == (
         "nothing received yet",
