@@ -40,7 +40,9 @@ from uncertainty_depth.options import to_mapping
 from uncertainty_depth.records import DepthPrediction, Frame, RecordedMaps
 
 if TYPE_CHECKING:
+    from uncertainty_depth.calibration.online_loop import AsPublished
     from uncertainty_depth.metrics.state import Sums
+    from uncertainty_depth.predictions.interpreter import Interpreter
     from uncertainty_depth.report.evaluation import Evaluation
     from uncertainty_depth.report.report import Context
 
@@ -171,11 +173,7 @@ def open_frames(job: ScoringJob) -> Opened:
 
 
 def _open_predicted(job: ScoringJob) -> Opened:
-    from uncertainty_depth.calibration.correction_in_force import FOLLOWED
-    from uncertainty_depth.calibration.online_loop import AsPublished
-    from uncertainty_depth.config.nodes import OnlineCorrectionConfig
     from uncertainty_depth.frames.held_out import for_model
-    from uncertainty_depth.predictions.interpreter import Interpreter
     from uncertainty_depth.report.model_facts import part_of
 
     spread = EvenlySpread(open_source(job.source, job.sources), job.max_frames)
@@ -197,6 +195,8 @@ def _open_predicted(job: ScoringJob) -> Opened:
                 f"use_depth_scale is true, but the depth of {job.model} has no unit; expected a "
                 "model that gives metres, or false"
             )
+        from uncertainty_depth.predictions.interpreter import Interpreter
+
         align = "scale_shift" if job.meaning.align == "none" else job.meaning.align
         meaning = replace(
             job.meaning, depth_type="inverse_depth", confidence_type="sigma", align=align
@@ -218,6 +218,10 @@ def _open_predicted(job: ScoringJob) -> Opened:
             "which is for recorded predictions and relative networks"
         )
     elif job.scale.use_depth_scale:
+        from uncertainty_depth.calibration.correction_in_force import FOLLOWED
+        from uncertainty_depth.calibration.online_loop import AsPublished
+        from uncertainty_depth.config.nodes import OnlineCorrectionConfig
+
         config = OnlineCorrectionConfig(use_depth_scale=True)
         predict = followed = AsPublished(predict, config, job.evaluation)
         facts = {"depth_scale": FOLLOWED}
