@@ -5,7 +5,7 @@ A block is what stands between `<!-- made by: NAME -->` and `<!-- end -->` in a 
 
     python docs/reproduce.py demo-model demo-scores
     python docs/reproduce.py nyu-scores --data NYU_DIR --models MODELS_DIR
-    python docs/reproduce.py nyu-imagenet --reports REPORTS_DIR
+    python docs/reproduce.py indoor-scores nyu-imagenet --reports REPORTS_DIR
 
 MODELS_DIR is the folder `models` that `python -m experiments nyu` writes, REPORTS_DIR one
 of outputs of `uncertainty-depth evaluate`. Without names, all blocks that need none of them are
@@ -82,6 +82,14 @@ STARTS = {
     "ImageNet, no head": "imagenet_none",
 }
 """What the trainings start from to the first part of the names of their reports."""
+INDOOR_REPORTS = {
+    "HoloLens": "hololens",
+    "7-Scenes kitchen": "kitchen",
+    "NYU test": "nyu",
+    "rendered rooms": "rooms",
+    "KITTI street": "street",
+}
+"""Outputs of the commands beside the block."""
 REPORTED = {"NYU": "nyu", "HoloLens": "hololens", "kitchen": "kitchen"}
 METHODS = {"mc_dropout": "[0-9]", "multi_epochs": "[0-9]", "multi_inits": "all"}
 """Method to the seeds in the names of its reports; three networks are one ensemble."""
@@ -257,6 +265,37 @@ def nyu_imagenet(inputs: Inputs) -> str:
     return "\n".join(tables)
 
 
+def indoor_scores(inputs: Inputs) -> str:
+    """Return the scores of the model indoor, from its reports."""
+    if inputs.reports is None:
+        raise SystemExit("reproduce: indoor-scores needs --reports REPORTS_DIR")
+    depth_rows = []
+    sigma_rows = []
+    for title, folder in INDOOR_REPORTS.items():
+        summary = json.loads((inputs.reports / folder / "summary.json").read_text())
+        values = flatten(summary)
+        lines = {line["name"]: line for line in summary["verdict"]["lines"]}
+        constant = re.search(r"best constant depth, ([\d.]+)", lines["depth"]["checks"][0]["text"])
+        cells = [f"{values[f'depth.{key}']:.3f}" for key in DEPTH_TITLES]
+        cells.append(constant.group(1) if constant else "–")
+        depth_rows.append([title, *cells, *(line["color"] for line in lines.values())])
+        cells = []
+        for key in ("ause.abs_rel", "ause.rmse", "ause.a1"):
+            baselines = [f"{values[f'baselines.{name}.{key}']:.3f}" for name in BASELINES]
+            cells += [f"{values[f'uncertainty.{key}']:.3f}", ", ".join(baselines)]
+        cells.append(f"{values['uncertainty.auce_laplace']:.3f}")
+        cells.append(f"{100 * values['uncertainty.coverage_95_laplace']:.1f} %")
+        cells.append(f"{values['unfamiliarity.mean']:.2f}")
+        cells.append(f"{100 * values['unfamiliarity.fraction_above_1']:.0f} %")
+        sigma_rows.append([title, *cells])
+    depth_header = ["", *DEPTH_TITLES.values(), "a1 of a constant", *(f"*{n}*" for n in lines)]
+    sigma_header = [""]
+    for name in ("abs_rel", "rmse (m)", "1 - a1"):
+        sigma_header += [f"AUSE {name}", "of constant, depth"]
+    sigma_header += ["AUCE (Laplace)", "95 % (Laplace)", "unfamiliarity", "above 1"]
+    return markdown(depth_header, depth_rows) + "\n" + markdown(sigma_header, sigma_rows)
+
+
 def _trend(seed: Mapping[str, float], key: str) -> float:
     """Return the rank correlation of a metric with distance, over the report's intervals."""
     by_distance = [value for name, value in seed.items() if name.startswith(f"by_distance.{key}.")]
@@ -306,6 +345,7 @@ def is_finished(folder: Path) -> bool:
 BLOCKS = {
     "demo-model": Block("models.md", demo_model, is_cheap=True),
     "demo-scores": Block("models.md", demo_scores),
+    "indoor-scores": Block("models.md", indoor_scores, needs_folders=True),
     "calibration-maps": Block("calibration.md", maps, is_cheap=True),
     "nyu-scores": Block("../experiments/docs/nyu.md", nyu_scores, needs_folders=True),
     "nyu-imagenet": Block("../experiments/docs/nyu.md", nyu_imagenet, needs_folders=True),
