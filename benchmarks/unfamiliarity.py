@@ -3,13 +3,14 @@
 
 python -m benchmarks.unfamiliarity indoor nyu:nyuv2:test kitti:DRIVE_DIR 'camvid/test/*.jpg'
 
-The first source is like the training's; others may be image files too.
+The first source is like the training's; others may be image files too. Runs are so many
+neighbouring frames, whose mean the verdict's line domain is about.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,8 @@ from uncertainty_depth.images import read_pixels
 from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.records import Frame
 
-MOST = 218
+MOST = 240
+RUN = 6
 
 
 def frames(notation: str) -> list[Frame]:
@@ -50,23 +52,29 @@ def main(model: str, like: str, others: list[str]) -> None:
     predictor = Predictor(model, PredictorConfig(method="deterministic", calibrated=False))
     home = frames(like)
     known = scores(predictor, (frame.need_image() for frame in home))
-    print(f"| {like} | | {known.mean():.2f} | {(known > 1).mean():.0%} |")
+    places = predictor.describe()["familiar_places"]
+    row(like, known, known, places)
     for notation in others:
-        row(notation, known, scores(predictor, (frame.need_image() for frame in frames(notation))))
+        other = scores(predictor, (frame.need_image() for frame in frames(notation)))
+        row(notation, known, other, places)
     for kind in CORRUPTIONS:
         corrupt = Corruption(kind, 3)
         images = (
             corrupt(frame.need_image(), frame.stamp_ns, frame.ground_truth_m) for frame in home
         )
-        row(f"{kind} 3", known, scores(predictor, images))
+        row(f"{kind} 3", known, scores(predictor, images), places)
 
 
-def row(name: str, known: np.ndarray, other: np.ndarray) -> None:
-    """Print AUROC, mean, and the fraction above 1."""
-    print(
-        f"| {name} | {auroc(known, other):.3f} | {other.mean():.2f} | {(other > 1).mean():.0%} |",
-        flush=True,
+def row(name: str, known: np.ndarray, other: np.ndarray, places: Sequence[float]) -> None:
+    """Print AUROC, mean, fraction above 1, and of runs that are familiar, and unfamiliar."""
+    runs = other[: len(other) // RUN * RUN].reshape(-1, RUN).mean(axis=1)
+    cells = (
+        f"{auroc(known, other):.3f}",
+        f"{other.mean():.2f}",
+        *(f"{share:.0%}" for share in (np.mean(other > 1), np.mean(runs <= places[0]))),
+        f"{np.mean(runs > places[1]):.0%}",
     )
+    print(f"| {name} | {len(other)} | {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from uncertainty_depth.errors import ModelError
 from uncertainty_depth.model_folder.files import read_tensors, write_tensors
 from uncertainty_depth.model_folder.folder import FAMILIARITY
 from uncertainty_depth.network.depth_network import DepthNetwork
+from uncertainty_depth.strict import limits_of
 
 logger = logging.getLogger(__name__)
 
@@ -36,17 +37,20 @@ MEANING = (
 
 @dataclass(frozen=True, eq=False)
 class Familiarity:
-    """A Gaussian of the training features, and the threshold of familiar distances.
+    """A Gaussian of the training features, and the limits of familiar distances.
 
     Attributes:
         mean: (D,) of the training's features.
         whitening: (D, D), maps what is centred to uncorrelated features of unit variance.
         threshold: the distance that all but a few in a hundred held-out frames stay below.
+        places: mean unfamiliarity that one in ten held-out places exceeds, and one in a hundred;
+            None if not known.
     """
 
     mean: NDArray[np.floating]
     whitening: NDArray[np.floating]
     threshold: float
+    places: tuple[float, float] | None = None
 
     def scores(self, features: NDArray[np.floating]) -> NDArray[np.float64]:
         """Return the unfamiliarity of frames, (N,), from their features, (N, D).
@@ -70,6 +74,8 @@ def write(folder: Path, familiarity: Familiarity) -> Path:
         "whitening": torch.from_numpy(familiarity.whitening).half(),
         "threshold": torch.tensor([familiarity.threshold]),
     }
+    if familiarity.places:
+        tensors["places"] = torch.tensor(familiarity.places)
     return write_tensors(folder / FAMILIARITY, tensors)
 
 
@@ -96,7 +102,8 @@ def read(folder: Path) -> Familiarity | None:
             f"{path} has a mean of {len(mean)} features, a matrix {whitening.shape} and threshold "
             f"{threshold}; expected a square matrix of as many features and a positive threshold"
         )
-    return Familiarity(mean, whitening, threshold)
+    places = limits_of(tensors["places"].tolist()) if "places" in tensors else None
+    return Familiarity(mean, whitening, threshold, places)
 
 
 def pooled(features: Any) -> Tensor:
@@ -134,6 +141,12 @@ class Gauge:
         self._lock = threading.Lock()
         if familiarity is not None:
             network.encoder.register_forward_hook(self._keep)
+
+    def describe(self) -> dict[str, list[float]]:
+        """Return what a description of the model says of it; empty without a familiarity."""
+        if self._familiarity is None or self._familiarity.places is None:
+            return {}
+        return {"familiar_places": [round(limit, 4) for limit in self._familiarity.places]}
 
     def take(self) -> Tensor | None:
         """Return the features of this thread's latest frames once, (B, D), on their device.
@@ -182,8 +195,8 @@ class Gauge:
         if features.shape[1] != dimensions:
             raise ModelError(
                 f"the encoder has {features.shape[1]} features, the model's familiarity "
-                f"{dimensions}; expected that of the same network: compute it again with the "
-                "command familiarity"
+                f"{dimensions}; expected that of the same network: compute it again with "
+                "uncertainty_depth.training.familiarity.add_familiarity"
             )
 
     def _keep(self, module: Any, inputs: Any, features: Any) -> None:

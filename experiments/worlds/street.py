@@ -2,6 +2,7 @@
 """Streets, yards and parks: ground, buildings, cars, trees and people under the sky.
 
 The road runs along x. The robot drives the first metres of it, where no obstacle stands.
+`synthetic:scenes=experiments.worlds.street` shows them to the camera of the rooms.
 """
 
 from __future__ import annotations
@@ -13,16 +14,24 @@ import numpy as np
 from experiments.worlds.people import person
 from experiments.worlds.sky import Sky, Sun
 from synthetic import materials
+from synthetic.config import SynthesisConfig
 from synthetic.furnishing import Piece, block, crates
 from synthetic.materials import Blocks, Material, Mottled, Plain, Random, Stripes
 from synthetic.render import Scene
 from synthetic.rooms import Drive, smooth_loop
+from synthetic.sensors import Rig
 from synthetic.solids import Solid, Sphere
 
 REACH = 110.0  # metres of street ahead and behind
 DRIVE = 14.0  # metres that the robot drives
 SUN_DISTANCE = 220.0
 SHADOWED = 70.0  # radius around the robot in which the sun casts shadows, metres
+
+
+def build(config: SynthesisConfig, number: int, look: Random) -> tuple[Scene, Rig]:
+    """Return street `number` of a seed and the robot of the rooms, the same on each call."""
+    scene = street(np.random.default_rng([config.seed, number]))
+    return scene, Rig.usual(config.width, config.height, look)
 
 
 def street(rng: Random) -> Scene:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -57,6 +58,16 @@ def test_a_world_that_the_training_has_not_seen_is_familiar_and_another_kind_is_
     fitted = fit(worlds(80, 1))
     assert (fitted.scores(worlds(200, 2)) > 1).mean() < 0.05
     assert (fitted.scores(worlds(20, 3, shift=2.0)) > 1).mean() > 0.95
+
+
+def test_few_places_like_the_training_s_exceed_the_limits_for_places() -> None:
+    fitted = fit(worlds(150, 1))
+    means = fitted.scores(worlds(1000, 2)).reshape(1000, 10).mean(axis=1)
+    assert (means > fitted.places[0]).mean() == pytest.approx(0.1, abs=0.05)
+    assert (means > fitted.places[1]).mean() == pytest.approx(0.01, abs=0.01)
+    others = fitted.scores(worlds(20, 3, shift=0.7)).reshape(20, 10)
+    assert (others > 1).mean() < 0.3, "few frames are strange by themselves"
+    assert (others.mean(axis=1) > fitted.places[0]).mean() > 0.6
 
 
 def test_the_distance_is_mahalanobis_of_the_shrunk_covariance() -> None:
@@ -150,12 +161,16 @@ def test_a_model_without_it_says_nothing(folder: Path, tmp_path: Path) -> None:
     assert Predictor(copy, PredictorConfig(device="cpu")).predict(noisy()).unfamiliarity is None
 
 
+def of_three(size: int) -> Familiarity:
+    return Familiarity(np.zeros(3, np.float32), np.eye(size, dtype=np.float32), 1.0, (0.8, 0.9))
+
+
 def test_the_familiarity_of_another_network_is_refused(folder: Path, tmp_path: Path) -> None:
     copy = export_half(folder, tmp_path / "half")
-    familiarity.write(copy, Familiarity(np.zeros(3, np.float32), np.eye(3, dtype=np.float32), 1.0))
+    familiarity.write(copy, of_three(3))
     with pytest.raises(ModelError, match="the model's familiarity 3"):
         Predictor(copy, PredictorConfig(device="cpu"))
-    familiarity.write(copy, Familiarity(np.zeros(3, np.float32), np.eye(2, dtype=np.float32), 1.0))
+    familiarity.write(copy, of_three(2))
     with pytest.raises(ModelError, match="expected a square matrix of as many features"):
         Predictor(copy, PredictorConfig(device="cpu"))
     (copy / "familiarity.safetensors").write_bytes(b"damaged")
@@ -163,22 +178,44 @@ def test_the_familiarity_of_another_network_is_refused(folder: Path, tmp_path: P
         Predictor(copy, PredictorConfig(device="cpu"))
 
 
-def test_the_verdict_is_red_if_a_quarter_of_the_frames_is_unfamiliar() -> None:
-    def verdict(scores: tuple[float | None, ...]) -> Check:
-        evaluation = Evaluation()
-        random = np.random.default_rng(0)
-        for stamp, score in enumerate(scores):
-            truth = random.uniform(1, 5, (8, 8)).astype(np.float32)
-            made = DepthPrediction(1.1 * truth, 0.1 * truth, unfamiliarity=score)
-            evaluation.add(Frame(stamp, str(stamp), ground_truth_m=truth, prediction=made))
-        line = next(line for line in judge(evaluation, {}, None).lines if line.name == "domain")
-        return line.checks[0]
+def domain_check(scores: tuple[float | None, ...], model: dict) -> Check:
+    evaluation = Evaluation()
+    random = np.random.default_rng(0)
+    for stamp, score in enumerate(scores):
+        truth = random.uniform(1, 5, (8, 8)).astype(np.float32)
+        made = DepthPrediction(1.1 * truth, 0.1 * truth, unfamiliarity=score)
+        evaluation.add(Frame(stamp, str(stamp), ground_truth_m=truth, prediction=made))
+    line = next(line for line in judge(evaluation, model, None).lines if line.name == "domain")
+    return line.checks[0]
 
-    like = (None, *(0.5,) * 99, 1.2)
-    assert verdict(like).color == GREEN
-    unlike = verdict((*like, *(3.0,) * 50))
-    assert unlike.color == RED
-    assert "above 1 in 34% of 150 frames" in unlike.text
-    assert verdict((3.0, 0.5)).color == GREY
-    assert verdict((*(0.5,) * 19, 3.0, 3.0)).color == GREY
-    assert verdict((*(0.5,) * 6, 3.0) * 60).color == RED, "a seventh of many frames"
+
+def test_the_verdict_compares_the_mean_with_places_like_the_training_s() -> None:
+    def color(*scores: float | None) -> str:
+        return domain_check(scores, {"familiar_places": [0.84, 0.91]}).color
+
+    assert color(None, *(0.5, 0.9) * 50, 1.2) == GREEN
+    assert color(*(0.86, 0.9) * 50) == GREY, "a street without a frame above 1"
+    assert color(*(0.9, 0.96, 1.02) * 40) == RED, "most frames are below 1"
+    assert color(*(0.5,) * 99, *(3.0,) * 51) == RED
+    assert color(1.1, 0.9) == GREY
+    text = domain_check((0.5,) * 99 + (1.2,), {"familiar_places": [0.84, 0.91]}).text
+    assert "above 1 in 1% of 100 frames" in text
+    assert "exceeds 0.84, of one in a hundred 0.91" in text
+
+
+def test_a_familiarity_without_places_still_scores_frames(tmp_path: Path) -> None:
+    familiarity.write(tmp_path, replace(of_three(3), places=None))
+    again = familiarity.read(tmp_path)
+    assert again.places is None
+    assert again.scores(np.full((1, 3), 2.0)) == pytest.approx([2 * 3**0.5])
+
+
+def test_unfamiliarity_is_grey_if_its_usual_values_are_not_known() -> None:
+    check = domain_check((0.5,) * 40, {})
+    assert check.color == GREY
+    assert "is not known" in check.text
+
+
+def test_a_model_says_what_is_usual_in_places_like_the_training_s(folder: Path) -> None:
+    described = Predictor(folder, PredictorConfig(device="cpu")).describe()
+    assert 0 < described["familiar_places"][0] <= described["familiar_places"][1]

@@ -358,6 +358,7 @@ class Predictor:
             "input_size": list(network_config.input_size),
             "depth_range": list(network_config.depth_range),
             "canonical_focal_length": network_config.canonical_focal_length,
+            **self._gauge.describe(),
             "training": self.model.training,
         }
 

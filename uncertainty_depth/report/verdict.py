@@ -255,8 +255,6 @@ SAME_FACTOR = 1.02  # up to it focal length or aspect equal the training's, but 
 DIFFERENT_FACTOR = 1.1  # beyond it the camera is another one
 CALIBRATED_DEPTH_TOLERANCE = 0.1  # the range it is compared with held 98 % of the depths fitted to
 CALIBRATED_CAMERA_FACTOR = 1.05  # beyond it the camera is not one that sigma was calibrated on
-FEW_UNFAMILIAR = 0.05  # fraction of the frames; of frames like the training's it is 1 to 4 %
-MANY_UNFAMILIAR = 0.25
 CAMERA_NAMES = {
     "focal_length_per_width": "focal length / image width",
     "aspect": "image width / height",
@@ -271,7 +269,7 @@ def domain_checks(
 ) -> list[Check]:
     """Return all domain checks, grey if model or data lack the information."""
     training_camera = part_of(part_of(model, "training"), "camera")
-    results = unfamiliarity_checks(sample)
+    results = unfamiliarity_checks(sample, model)
     results.append(_depth_range_check(sample, _depth_range(model, cameras)))
     for name, label in CAMERA_NAMES.items():
         trained = strict.limits_of(training_camera.get(name))
@@ -315,36 +313,45 @@ def calibration_notes(
     return notes
 
 
-def unfamiliarity_checks(sample: Resampled) -> list[Check]:
-    """Return the check of frames with known unfamiliarity; none without such frames."""
+def unfamiliarity_checks(sample: Resampled, model: Mapping[str, Any]) -> list[Check]:
+    """Return the check of the mean unfamiliarity; none without frames whose one is known.
+
+    A run may stay in one place, so its mean is compared with those of single places.
+    """
     prefix = "unfamiliarity."
     values = {
         name.removeprefix(prefix): metric.values(sample.total)[0].item()
         for name, metric in BY_NAME.items()
         if name.startswith(prefix)
     }
-    fraction = values["fraction_above_1"]
     if not values["frames"]:
         return []
     values["frames"] = int(values["frames"])
-    rows = sample.rows(BY_NAME[f"{prefix}fraction_above_1"])
-    interval = sample.interval(rows, 1.0, SHARE)  # by blocks: frames of one place are similar
-    if fraction <= FEW_UNFAMILIAR:
-        color = GREEN
-        word = "like"
-    elif interval.low > FEW_UNFAMILIAR or (
-        fraction >= MANY_UNFAMILIAR and sample.drawn_blocks >= MIN_BLOCKS
-    ):
-        color = RED
-        word = "unlike"
-    else:
+    metric = BY_NAME[f"{prefix}mean"]
+    interval = sample.interval(sample.rows(metric), values["mean"], metric.limits)
+    found = f"unfamiliarity is {unfamiliarity_text(values)}"
+    places = strict.limits_of(model.get("familiar_places"))
+    if not places:
         color = GREY
-        word = "a little unlike"
-    sentence = (
-        f"the images are {word} those of the training: unfamiliarity is "
-        f"{unfamiliarity_text(values)}"
-    )
-    return [Check("unfamiliarity", color, sentence, fraction, (interval.low, interval.high))]
+        text = f"what unfamiliarity is usual in the training's places is not known; {found}"
+    else:
+        familiar, unfamiliar = places
+        if interval.value <= familiar:
+            color = GREEN
+            word = "like"
+        elif interval.low > unfamiliar or (
+            interval.value > unfamiliar and sample.drawn_blocks >= MIN_BLOCKS
+        ):
+            color = RED
+            word = "unlike"
+        else:
+            color = GREY
+            word = "a little unlike"
+        text = (
+            f"the images are {word} those of the training: {found}; the mean of one place in ten "
+            f"like the training's exceeds {familiar:.2f}, of one in a hundred {unfamiliar:.2f}"
+        )
+    return [Check("unfamiliarity", color, text, interval.value, (interval.low, interval.high))]
 
 
 def _depth_range(model: Mapping[str, Any], cameras: CameraRange) -> Sequence[float] | None:

@@ -22,8 +22,11 @@ MAX_FEATURES = 2048
 BATCH = 16
 BLOCKS = 16
 """Blocks of consecutive frames, each held out in turn: neighbours show one world or room."""
-DEVIATIONS = 2.326
-"""The 99 % quantile of a normal distribution."""
+PLACE = 4
+"""Neighbouring frames whose mean stands for that of a place."""
+ONE_IN_TEN = 1.282
+ONE_IN_HUNDRED = 2.326
+"""Quantiles of a normal distribution."""
 SHRINKAGE = 0.1
 """Weight of the unit covariance: with few frames most directions are not known."""
 MIN_FRAMES = 20
@@ -32,10 +35,10 @@ MIN_FRAMES = 20
 def fit(features: NDArray[np.floating]) -> Familiarity:
     """Return the familiarity with frames like these.
 
-    The threshold is the 99 % quantile of the distances of held-out blocks to the Gaussian of the
-    others, as if their logarithm were normal, by its median and median deviation: a few frames in
-    each training set are odd, and a quantile of the values would lie beyond other cameras and
-    places. As these few count, a little more than 1 % of new frames are above it.
+    Its limits are quantiles of the distances of held-out blocks to the Gaussian of the others, as
+    if their logarithm were normal, by its median and median deviation: a few frames in each
+    training set are odd, and a quantile of the values would lie beyond other cameras and places.
+    As these few count, a little more than 1 % of new frames are above the threshold.
 
     Args:
         features: (N, D), in the order of the recording.
@@ -52,22 +55,33 @@ def fit(features: NDArray[np.floating]) -> Familiarity:
     distances = np.empty(len(values))
     for block in range(BLOCKS):
         is_held_out = blocks == block
-        gaussian = Familiarity(*_gaussian(values[~is_held_out]), threshold=1.0)
+        gaussian = Familiarity(*_gaussian(values[~is_held_out]), 1.0)
         distances[is_held_out] = gaussian.scores(values[is_held_out])
     if not distances.any():
         raise SourceError(
             "the features of all frames are equal, as of a network that does not look at the "
             "image; expected an encoder of the image"
         )
-    logs = np.log(np.maximum(distances, 1e-9 * distances.max()))
-    median = np.median(logs)
-    deviation = 1.4826 * np.median(np.abs(logs - median))  # sigma of a normal distribution
+    threshold = _quantile(distances, ONE_IN_HUNDRED)
+    places = distances[: len(distances) // PLACE * PLACE].reshape(-1, PLACE).mean(axis=1)
     mean, whitening = _gaussian(values)
     return Familiarity(
         mean.astype(np.float32),
         whitening.astype(np.float32),
-        float(np.exp(median + DEVIATIONS * deviation)),
+        threshold,
+        (
+            _quantile(places, ONE_IN_TEN) / threshold,
+            _quantile(places, ONE_IN_HUNDRED) / threshold,
+        ),
     )
+
+
+def _quantile(distances: NDArray[np.float64], deviations: float) -> float:
+    """Return a quantile of log-normal distances, so many deviations above their median."""
+    logs = np.log(np.maximum(distances, 1e-9 * distances.max()))
+    median = np.median(logs)
+    deviation = 1.4826 * np.median(np.abs(logs - median))  # sigma of a normal distribution
+    return float(np.exp(median + deviations * deviation))
 
 
 def _gaussian(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
