@@ -138,8 +138,8 @@ class FrameGuarantee:
                 f"{FRAMES:.0%} of the frames: longer or more recordings"
             )
         return (
-            f"depth +- {self.factor:.2f} sigma covers {claim} ({basis}), if new frames are "
-            "exchangeable with these: another place, light or camera voids it"
+            f"guarantee by frame: depth +- {self.factor:.2f} sigma covers {claim} ({basis}), if "
+            "new frames are exchangeable with these: another place, light or camera voids it"
         )
 
     def to_mapping(self) -> dict[str, Any]:
