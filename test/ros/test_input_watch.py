@@ -142,7 +142,8 @@ class InGraph(FakeNode):
         return "/watching"
 
     def get_publisher_names_and_types_by_node(self, name, namespace):
-        return []
+        # an evaluator that its user renamed is known by what else it publishes
+        return [("/judge/metrics/ause_rmse", ["std_msgs/msg/Float64"])] if name == "judge" else []
 
     def get_topic_names_and_types(self):
         return [(topic, [kind]) for topic, (kind, _) in self.published.items()]
@@ -150,7 +151,8 @@ class InGraph(FakeNode):
     def get_publishers_info_by_topic(self, topic):
         kind, reliability = self.published.get(topic, ("", None))
         qos = QoSProfile(depth=1, reliability=reliability) if kind else None
-        publisher = SimpleNamespace(node_name="driver", node_namespace="/", qos_profile=qos)
+        name = "judge" if topic.startswith("/judge/") else "driver"
+        publisher = SimpleNamespace(node_name=name, node_namespace="/", qos_profile=qos)
         publisher.topic_type = kind
         return [publisher] if kind else []
 
@@ -193,6 +195,13 @@ def test_a_silent_input_is_warned_of_with_its_reason(watch, monkeypatch, topic, 
     assert node.watch.problems == (warning,)
     node.check()
     assert node.logs == [warning], "not repeated at once"
+
+
+def test_what_the_nodes_of_this_package_publish_is_not_offered_as_a_camera(watch):
+    node = watch({"/judge/error/image": (IMAGE, RELIABLE), "/camera/picture": (IMAGE, RELIABLE)})
+    node.check()
+    assert "-r image:=/camera/picture" in node.logs[0]
+    assert "error/image" not in node.logs[0]
 
 
 def test_an_override_stays_and_a_publisher_that_does_not_match_is_named(watch):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rclpy.clock import Clock, ClockType
 from rclpy.event_handler import QoSMessageLostInfo, SubscriptionEventCallbacks
-from rclpy.node import Node
+from rclpy.node import Node, NodeNameNonExistentError
 from rclpy.qos import QoSCompatibility, QoSProfile, ReliabilityPolicy, qos_check_compatible
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 from rclpy.utilities import get_rmw_implementation_identifier
@@ -31,6 +31,8 @@ SILENT_AFTER_S = 3.0
 REPEAT_AFTER_S = 30.0
 CLOCK_TOLERANCE_S = 0.1
 SUGGESTIONS = 3
+OWN_TOPICS = ("/depth/model", "/metrics/ause_rmse")
+"""One of which each node of this package publishes, whatever its name."""
 TRANSPORTS = "FASTDDS_BUILTIN_TRANSPORTS"
 
 
@@ -302,12 +304,37 @@ def other_topics(node: Node, watched: WatchedInput) -> str:
     expected = type_name(watched.message_type)
     topics = node.get_topic_names_and_types()
     others = [name for name, types in topics if expected in types and name not in own_names]
-    published = [name for name in others if node.count_publishers(name)]
+    published = [name for name in others if is_offered(node, watched, name)]
     similar = get_close_matches(watched.name, published, SUGGESTIONS, cutoff=0.0)
     remaps = [f"-r {watched.topic}:={name}" for name in similar]
     if not remaps:
         return f"no topic of type {expected} is published: is the driver running?"
     return f"remap the node to one that is published: {' or '.join(remaps)}"
+
+
+def is_offered(node: Node, watched: WatchedInput, topic: str) -> bool:
+    """Return whether there is a publisher of a topic that this input may be meant for.
+
+    Topics published by this package's nodes are only meant for inputs of exactly that name: their
+    pictures are not camera images, and their clouds are not LiDAR clouds.
+    """
+    publishers = node.get_publishers_info_by_topic(topic)
+    is_own = any(publishes_predictions(node, publisher) for publisher in publishers)
+    is_map = watched.topic.startswith(("depth/", "uncertainty/"))
+    return bool(publishers) and (not is_own or (is_map and topic.endswith(f"/{watched.topic}")))
+
+
+def publishes_predictions(node: Node, publisher: TopicEndpointInfo) -> bool:
+    """Return whether a node of this package is the publisher: by what else it publishes."""
+    if not publisher.node_namespace.startswith("/"):
+        return False  # of a node that the graph does not know yet, or of no ROS node at all
+    try:
+        topics = node.get_publisher_names_and_types_by_node(
+            publisher.node_name, publisher.node_namespace
+        )
+    except NodeNameNonExistentError:  # it has gone meanwhile
+        return False
+    return any(name.endswith(OWN_TOPICS) for name, _ in topics)
 
 
 def losses(watched: WatchedInput) -> str:
