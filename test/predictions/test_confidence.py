@@ -81,7 +81,7 @@ def test_types_without_a_unit_say_why_they_have_no_size():
     assert "calibrate" in without_size("confidence_0_100")
 
 
-def notes(confidence_of, confidence_type):
+def scored(confidence_of, confidence_type):
     interpreter = Interpreter(PredictionConfig(confidence_type=confidence_type))
     evaluation = Evaluation()
     for index in range(4):
@@ -89,6 +89,11 @@ def notes(confidence_of, confidence_type):
         maps = RecordedMaps(now.depth, confidence_of(now).astype(np.float32))
         frame = Frame(index, "f", ground_truth_m=now.truth, recorded=maps)
         evaluation.add(replace(frame, prediction=interpreter.predict(frame)))
+    return interpreter, evaluation
+
+
+def notes(confidence_of, confidence_type):
+    interpreter, evaluation = scored(confidence_of, confidence_type)
     return " ".join(interpreter.notes(evaluation.metrics.total()))
 
 
@@ -97,11 +102,17 @@ def notes(confidence_of, confidence_type):
 )
 def test_a_confidence_that_ranks_better_the_other_way_is_told(read_as, right):
     """As an OAK's, whose sign DepthAI 3 turned."""
-    larger_is_worse = read_as == "rank_down"
-    said = notes(lambda s: s.sigma if larger_is_worse else 1 / s.sigma, read_as)
-    assert "better the other way: their rank correlation is -0." in said
+
+    def confidence(now):
+        return now.sigma if right == "rank_up" else 1 / now.sigma
+
+    said = notes(confidence, read_as)
+    assert "better the other way: AUSE abs_rel is " in said
     assert f"expected --confidence-type {right}" in said
-    assert notes(lambda s: 1 / s.sigma if larger_is_worse else s.sigma, read_as) == ""
+    assert notes(confidence, right) == ""
+    told = float(said.split("and would be ")[1].split(";")[0])
+    summary = scored(confidence, right)[1].summary()
+    assert told == pytest.approx(summary["uncertainty"]["ause"]["abs_rel"], rel=0.05)
 
 
 def test_noise_has_no_other_way():

@@ -23,8 +23,10 @@ from uncertainty_depth.calibration.fit import (
     Uncertainty,
 )
 from uncertainty_depth.errors import MessageError
+from uncertainty_depth.metrics.arrays import trapezoid
 from uncertainty_depth.metrics.registry import BY_NAME
-from uncertainty_depth.metrics.state import Sums
+from uncertainty_depth.metrics.sparsification import POGGI
+from uncertainty_depth.metrics.state import PLOTTED_FRACTIONS, Sums
 
 NONE = "none"
 """Type of a depth without a confidence, whose uncertainty is 1 everywhere."""
@@ -143,8 +145,27 @@ def without_size(confidence_type: str) -> str:
     )
 
 
-MIN_TURNED = -0.2
-"""Rank correlation with the error below which a confidence seems to be read the wrong way."""
+MIN_GAIN = 0.2
+"""By how much AUSE must be smaller the other way, as a fraction, to say so."""
+
+
+def ause_the_other_way(sums: Sums) -> float:
+    """Return what AUSE abs_rel would be if sigma ranked the pixels in reverse.
+
+    The errors that are left when the least uncertain pixels are removed are all errors less those
+    left when the most uncertain are, so the curve of this order gives that of the other. It is
+    rounded: sums keep every second point of the curve, and pixels of equal sigma keep their order.
+
+    Args:
+        sums: over the images, at least one.
+    """
+    row = POGGI.errors.index("abs_rel")
+    predicted, oracle = (sums[name][0] / sums["frames"][0] for name in ("removal", "oracle"))
+    removed = POGGI.fractions[PLOTTED_FRACTIONS]
+    kept = 1 - removed
+    errors = np.interp(removed, [0.0, *kept[::-1]], [0.0, *(kept * predicted[0, row])[::-1]])
+    turned = (predicted[0, row, 0] - errors) / kept
+    return trapezoid(np.append(turned - oracle[row], 0.0), np.append(removed, 1.0))
 
 
 def doubts(sums: Sums, confidence_type: str, is_assumed: bool) -> list[str]:
@@ -170,11 +191,13 @@ def doubts(sums: Sums, confidence_type: str, is_assumed: bool) -> list[str]:
             f"{depth:.3g} m: is it one? Name its type with --confidence-type, e.g. rank_up for a "
             "ZED's confidence of 1 to 100"
         ]
-    if correlation < MIN_TURNED and not TYPES[confidence_type].has_unit:
+    ause = float(BY_NAME["uncertainty.ause.abs_rel"].values(sums)[0])
+    turned = ause_the_other_way(sums)
+    if turned <= (1 - MIN_GAIN) * ause and not TYPES[confidence_type].has_unit:
         other = {"rank_up": "rank_down", "rank_down": "rank_up"}.get(confidence_type, "rank_up")
         return [
-            "the confidence ranks the errors better the other way: their rank correlation is "
-            f"{correlation:.2f} as {confidence_type}; expected --confidence-type {other}, if the "
-            "camera's or network's manual agrees"
+            f"the confidence ranks the errors better the other way: AUSE abs_rel is {ause:.3g} "
+            f"as {confidence_type}, and would be {turned:.3g}; expected --confidence-type "
+            f"{other}, if the camera's or network's manual agrees"
         ]
     return []
