@@ -40,9 +40,7 @@ from uncertainty_depth.options import to_mapping
 from uncertainty_depth.records import DepthPrediction, Frame, RecordedMaps
 
 if TYPE_CHECKING:
-    from uncertainty_depth.calibration.online_loop import AsPublished
     from uncertainty_depth.metrics.state import Sums
-    from uncertainty_depth.predictions.interpreter import Interpreter
     from uncertainty_depth.report.evaluation import Evaluation
     from uncertainty_depth.report.report import Context
 
@@ -187,8 +185,7 @@ def _open_predicted(job: ScoringJob) -> Opened:
     source = for_model(source, predictor.sparse_input, job.held_out)
     predict: Predict = partial(predict_frame, predictor)
     facts: Facts = {}
-    interpreter: Interpreter | None = None
-    followed: AsPublished | None = None
+    more_notes: Callable[[Sums], list[str]] | None = None
     if predictor.model.is_relative:  # inverse depth up to scale and shift, aligned to the truth
         if job.scale.use_depth_scale:
             raise ConfigError(
@@ -201,17 +198,19 @@ def _open_predicted(job: ScoringJob) -> Opened:
         meaning = replace(
             job.meaning, depth_type="inverse_depth", confidence_type="sigma", align=align
         )
-        aligned = interpreter = Interpreter(meaning, job.evaluation)
+        interpreter = Interpreter(meaning, job.evaluation)
 
         def recorded(frame: Frame) -> Frame:
             maps = predict_frame(predictor, frame)
             return replace(frame, recorded=RecordedMaps(maps.depth_m, maps.sigma_m))
 
-        def predict(frame: Frame) -> DepthPrediction:
-            return aligned.predict(recorded(frame))
+        def predict_aligned(frame: Frame) -> DepthPrediction:
+            return interpreter.predict(recorded(frame))
 
-        aligned.fit_to(source.name, (recorded(it) for it in source if isinstance(it, Frame)))
-        facts = aligned.describe_alignment()
+        predict = predict_aligned
+        more_notes = interpreter.notes
+        interpreter.fit_to(source.name, (recorded(it) for it in source if isinstance(it, Frame)))
+        facts = interpreter.describe_alignment()
     elif job.meaning.align != "none":
         raise ConfigError(
             f"align is {job.meaning.align!r}, but {job.model} gives metres; expected no --align, "
@@ -225,20 +224,21 @@ def _open_predicted(job: ScoringJob) -> Opened:
         config = OnlineCorrectionConfig(use_depth_scale=True)
         predict = followed = AsPublished(predict, config, job.evaluation)
         facts = {"depth_scale": FOLLOWED}
-    frames = Predicted(source, predict)
 
-    def notes(sums: Sums) -> list[str]:
-        sentences = [*predictor.data_monitor.notes(), *frames.notes]
-        if interpreter is not None:
-            sentences += interpreter.notes(sums)
-        if followed is not None:
-            sentences += followed.scales.notes()
+        def more_notes(sums: Sums) -> list[str]:
+            sentences = followed.scales.notes()
             if check.outcome != FITS:
                 sentences.append(
                     "use_depth_scale trusts the ground truth, and nothing shows that it fits the "
                     f"image ({check.description()}): look at it with `uncertainty-depth info`"
                 )
-        return sentences
+            return sentences
+
+    frames = Predicted(source, predict)
+
+    def notes(sums: Sums) -> list[str]:
+        sentences = [*predictor.data_monitor.notes(), *frames.notes]
+        return [*sentences, *(more_notes(sums) if more_notes else [])]
 
     return Opened(
         frames,
