@@ -3,10 +3,11 @@
 
 import argparse
 import dataclasses
+import inspect
 
 import pytest
 
-from uncertainty_depth import config
+from uncertainty_depth import Evaluation, OnlineMetrics, Predictor, config, evaluate
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.options import (
     add_arguments,
@@ -49,6 +50,24 @@ def test_invalid_values_are_named(values, words):
     with pytest.raises(ConfigError) as caught:
         from_mapping(config.PredictorConfig, values)
     assert all(word in str(caught.value) for word in words)
+
+
+@pytest.mark.parametrize(
+    ("function", "kind"),
+    [
+        (Predictor, config.PredictorConfig),
+        (OnlineMetrics, config.EvaluationConfig),
+        (OnlineMetrics.__init__, config.EvaluationConfig),
+        (Evaluation, config.EvaluationConfig),
+        (evaluate, config.EvaluationConfig),
+    ],
+)
+def test_a_function_that_takes_options_lists_them_as_keywords(function, kind):
+    shown = inspect.signature(function).parameters
+    for item in dataclasses.fields(kind):
+        assert shown[item.name].kind is inspect.Parameter.KEYWORD_ONLY
+        assert shown[item.name].default == item.default
+    assert not any(each.kind is inspect.Parameter.VAR_KEYWORD for each in shown.values())
 
 
 def test_integers_and_lists_become_what_the_field_asks_for():

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import inspect
 import typing
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from typing import Any, TypeVar
 
 from uncertainty_depth.errors import ConfigError
 
 ConfigT = TypeVar("ConfigT")
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 LIVE = "may change while the node runs"
 """Shown for `live` parameters; all others are set while the node is not active."""
 METAVARS: dict[type, str] = {int: "N", float: "NUMBER", str: "NAME"}
@@ -152,6 +154,34 @@ def changed(config: ConfigT, options: Mapping[str, Any]) -> ConfigT:
     if not options:
         return config
     return from_mapping(type(config), {**vars(config), **options})
+
+
+def takes_options(config_class: type) -> Callable[[FunctionT], FunctionT]:
+    """Show a config's options as keywords of a function that passes its `**options` to `changed`.
+
+    Notebooks and shells then complete them, and `help` lists them with their defaults.
+    """
+
+    def show(function: FunctionT) -> FunctionT:
+        signature = inspect.signature(function)
+        *own, last = signature.parameters.values()
+        if last.kind is not inspect.Parameter.VAR_KEYWORD:
+            raise TypeError(f"{function} takes no **{last.name}")
+        keywords = [
+            inspect.Parameter(
+                field.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=field.default,
+                annotation=field.type,
+            )
+            for field in dataclasses.fields(config_class)
+        ]
+        function.__signature__ = signature.replace(  # type: ignore[attr-defined]
+            parameters=[*own, *keywords]
+        )
+        return function
+
+    return show
 
 
 def _coerce(value: Any, expected: type) -> Any:

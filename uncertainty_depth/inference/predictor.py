@@ -36,7 +36,7 @@ from uncertainty_depth.inference.settings import (
 from uncertainty_depth.metrics.calibration import distribution_of
 from uncertainty_depth.model_folder.folder import ModelFolder, read
 from uncertainty_depth.network.encoder import download, image_tensor, resize_image
-from uncertainty_depth.options import changed, check
+from uncertainty_depth.options import changed, check, takes_options
 from uncertainty_depth.records import DepthPrediction, Frame, SampleRange
 from uncertainty_depth.sparse_depth import SparseInput, check_sparse_depth, parse, spread
 from uncertainty_depth.uncertainty import Estimator
@@ -119,6 +119,7 @@ class Predictor:
         ((120, 160), (120, 160))
     """
 
+    @takes_options(PredictorConfig)
     def __init__(
         self,
         folder: Path | str,

@@ -28,7 +28,7 @@ from uncertainty_depth.metrics.state import (
     Sums,
     by_kind,
 )
-from uncertainty_depth.options import changed, from_mapping, to_mapping
+from uncertainty_depth.options import changed, from_mapping, takes_options, to_mapping
 
 HEAP_RESERVE_BYTES = 24 << 20
 """glibc returns freed memory beyond twice the largest block it was ever asked to free. It would
@@ -60,6 +60,7 @@ class OnlineMetrics:
         0.5
     """
 
+    @takes_options(EvaluationConfig)
     def __init__(
         self,
         config: EvaluationConfig = EvaluationConfig(),  # noqa: B008  frozen

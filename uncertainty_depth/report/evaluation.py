@@ -27,7 +27,7 @@ from uncertainty_depth.metrics import checks, registry
 from uncertainty_depth.metrics.frame import ScoredPixels
 from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.metrics.state import Block
-from uncertainty_depth.options import changed
+from uncertainty_depth.options import changed, takes_options
 from uncertainty_depth.records import DepthPrediction, Frame, Skipped
 from uncertainty_depth.report.bootstrap import Resampled
 from uncertainty_depth.report.examples import Example, Examples
@@ -68,6 +68,7 @@ class Evaluation:
         first_skips: the first frame's sentence for each reason, in this process.
     """
 
+    @takes_options(EvaluationConfig)
     def __init__(
         self,
         config: EvaluationConfig | None = None,
@@ -326,6 +327,7 @@ class Evaluation:
         return evaluation
 
 
+@takes_options(EvaluationConfig)
 def evaluate(
     frames: Source,
     config: EvaluationConfig = EvaluationConfig(),  # noqa: B008  frozen
