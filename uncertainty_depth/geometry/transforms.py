@@ -8,15 +8,12 @@ only when needed: they take longer to import than everything else here.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.errors import ConfigError
-
-if TYPE_CHECKING:
-    pass
 
 QUATERNION_LENGTHS = (1e-6, 1e6)  # outside, squares over- or underflow
 POSE_NUMBERS = 7  # of a transform: x y z qx qy qz qw
