@@ -8,6 +8,7 @@ import shutil
 import pytest
 
 from test.cli.conftest import PREDICT
+from test.predictions.test_learned_sigma import recorded
 from uncertainty_depth.frames.recording import Recording
 from uncertainty_depth.model_location import SHIPPED_MODEL
 from uncertainty_depth.report import saved_state
@@ -69,3 +70,13 @@ def test_calibrate_reports_on_what_it_has_read_and_leaves_the_model(strike, tmp_
     assert "only the first frames were read, and no map is written" in done.stderr
     assert "frames not used" in done.stdout
     assert (model / "model.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("call", [2, 12], ids=["too few frames to learn from", "enough"])
+def test_train_writes_no_sigma_learned_from_a_part_of_the_frames(strike, tmp_path, call):
+    source = recorded(tmp_path / "frames", 30)
+    place = ("uncertainty_depth.predictions.interpreter", "Interpreter.predict")
+    done = strike(["train", source, "--output", tmp_path / "sigma.json"], place, call)
+    assert done.returncode == 130, done.stderr
+    assert "interrupted" in done.stderr
+    assert not (tmp_path / "sigma.json").exists()

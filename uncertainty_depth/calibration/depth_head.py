@@ -22,6 +22,7 @@ from uncertainty_depth.config import CalibrationConfig
 from uncertainty_depth.errors import ModelError
 from uncertainty_depth.frames.predicted import Predict
 from uncertainty_depth.frames.source import Source
+from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.metrics.depth import scorable
 from uncertainty_depth.records import Frame
 
@@ -151,8 +152,16 @@ def learn(sources: Sequence[Source], predict: Predict, config: CalibrationConfig
 
     Raises:
         SourceError: too few frames have both a depth and ground truth, see `collect`.
+        KeyboardInterrupt: it was interrupted: a part of the frames teaches another head.
     """
-    samples = [collect(source, predict, config, values_of=_inputs_and_error) for source in sources]
+    samples = []
+    with deferred_interrupt() as interrupt:
+        for source in sources:
+            try:
+                samples.append(collect(source, predict, config, values_of=_inputs_and_error))
+            finally:
+                if interrupt.requested:
+                    raise KeyboardInterrupt
     frames = [frame for sample in samples for frame in sample.frames]
     each = MAX_PIXELS // len(frames)
     values = np.concatenate([frame[:, :each] for frame in frames], axis=1)
