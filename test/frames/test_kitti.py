@@ -174,11 +174,45 @@ def test_of_each_real_frame_at_least_14000_pixels_remain_scored_after_the_occlus
         assert np.count_nonzero(scored) >= 14_000
 
 
-def test_a_drive_of_raw_images_is_refused(drive):
+RAW_SIZE = (48, 28)
+RAW_K = np.array([[44.0, 0, 24], [0, 45, 14], [0, 0, 1]])
+RAW_D = np.array([-0.37, 0.2, 0.001, 0.002, -0.07])
+
+
+@pytest.fixture
+def raw_drive(drive):
+    """The same drive before rectification: larger images, and a calibration that says of what."""
+    numbers_02 = f"S_02: {numbers(RAW_SIZE)}\nK_02: {numbers(RAW_K)}\nD_02: {numbers(RAW_D)}\n"
     with (drive.parent / "calib_cam_to_cam.txt").open("a") as calibration:
-        calibration.write(f"S_02: {numbers((48, 28))}\n")
+        calibration.write(numbers_02 + f"R_rect_02: {numbers(ROTATION)}\n")
     for file in (drive / "image_02" / "data").iterdir():
-        cv2.imwrite(str(file), np.zeros((28, 48, 3), np.uint8))
-    assert {record.reason for record in open_source(f"kitti:{drive}", CONFIG)} == {
-        "image_not_rectified"
-    }
+        image = np.random.default_rng(1).integers(0, 256, (28, 48, 3), dtype=np.uint8)
+        cv2.imwrite(str(file), image)
+    return drive
+
+
+def test_a_drive_of_raw_images_is_rectified_as_opencv_does_it(raw_drive, drive):
+    image, camera = KittiSource(raw_drive, CONFIG).image(0)
+    raw = cv2.imread(str(raw_drive / "image_02" / "data" / "0000000000.png"))[..., ::-1]
+    maps = cv2.initUndistortRectifyMap(
+        RAW_K, RAW_D, ROTATION, PROJECTION[:, :3], (40, 24), cv2.CV_32FC1
+    )
+    expected = cv2.remap(np.ascontiguousarray(raw), *maps, cv2.INTER_LINEAR)
+    assert image.shape == (24, 40, 3)
+    assert np.abs(image.astype(int) - expected).max() <= 1
+    assert_array_equal(camera.intrinsics, PROJECTION[:, :3])
+
+
+def test_raw_images_of_a_drive_may_be_kept_and_points_are_projected_with_their_lens(raw_drive):
+    (record, *_) = open_source(f"kitti:{raw_drive}", SourceConfig(distorted_images="keep"))
+    assert record.image.shape == (28, 48, 3)
+    points = points_at(0)[:, :3].astype(np.float64)
+    offset = np.linalg.solve(PROJECTION[:, :3], PROJECTION[:, 3])
+    camera0 = points @ VELODYNE_ROTATION.T + VELODYNE_SHIFT
+    camera2 = camera0 @ ROTATION.T + offset
+    ahead = camera2[camera2[:, 2] > 1]
+    pixels, _ = cv2.projectPoints(ahead, cv2.Rodrigues(ROTATION.T)[0], np.zeros(3), RAW_K, RAW_D)
+    columns, rows, _ = image_coordinates(ahead, np.eye(4), record.camera)
+    landed = set(map(tuple, np.rint(pixels.reshape(-1, 2)).astype(int)))
+    assert len(columns) > 50
+    assert set(zip(columns, rows, strict=True)) <= landed

@@ -16,7 +16,8 @@ from tqdm import tqdm
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.errors import MessageError, SourceError
 from uncertainty_depth.frames.source import FileSource
-from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
+from uncertainty_depth.geometry.camera import Camera, Distortion, ground_truth_from_cloud
+from uncertainty_depth.geometry.rectification import Rectifier
 from uncertainty_depth.geometry.transforms import parameters_from, transform_from
 from uncertainty_depth.images import read_pixels
 from uncertainty_depth.messages.bag_writer import BagWriter
@@ -31,6 +32,9 @@ def open_source(rest: str, config: SourceConfig) -> KittiSource:
 
 class KittiSource(FileSource):
     """The frames of one drive, `DATE/DATE_drive_NNNN_sync`, calibrated by files in `DATE`.
+
+    Images are rectified in most drives; one whose images have the size of the sensor, S_02, is
+    rectified here.
 
     Attributes:
         names: image file stems, in order; the scan of an image has the same stem.
@@ -58,7 +62,7 @@ class KittiSource(FileSource):
         projection = _calibration(path, "P_rect_02", (3, 4))
         self.lidar_to_camera = lidar_to_camera(folder.parent, projection)
         self._intrinsics = projection[:, :3]
-        self._sensor_size = _calibration(path, "S_02", (2,), default=(0, 0))
+        self._rectifiers: dict[tuple[int, int], Rectifier] = {}
 
     def __len__(self) -> int:
         """Return the number of images in the drive."""
@@ -91,25 +95,36 @@ class KittiSource(FileSource):
         return in_view(frame, f"no LiDAR point projects into frame {name} of {self._folder}")
 
     def image(self, index: int) -> tuple[NDArray[np.uint8], Camera]:
-        """Return an image, (H, W, 3) uint8 RGB, and its camera.
-
-        In a few drives images differ in size from the calibration by pixels cut off at the right
-        and below.
+        """Return the rectified image, (H, W, 3) uint8 RGB, and its camera.
 
         Raises:
-            MessageError: image_undecodable, image_zero_size, image_too_large, or
-                image_not_rectified if it has the size of the sensor.
+            MessageError: image_undecodable, image_zero_size or image_too_large.
         """
         path = self._folder / "image_02" / "data" / f"{self.names[index]}.png"
         image = read_pixels(path, self._config.max_pixels)
-        height, width = image.shape[:2]
-        if (width, height) == tuple(self._sensor_size):
-            raise MessageError(
-                "image_not_rectified",
-                f"{path} has the size of the sensor, {width}x{height}; expected a drive of "
-                "KITTI's synced and rectified data",
-            )
-        return image, Camera(width, height, self._intrinsics)
+        size = (image.shape[1], image.shape[0])
+        if size not in self._rectifiers:
+            cameras = self._cameras(*size)
+            self._rectifiers[size] = Rectifier(*cameras, self._config.distorted_images)
+        return self._rectifiers[size].image(image)
+
+    def _cameras(self, width: int, height: int) -> tuple[Camera, Camera]:
+        """Return the camera of images of this size, and the one that they are rectified to.
+
+        In a few drives rectified images differ in size from the calibration by pixels cut off at
+        the right and below.
+        """
+        path = self._folder.parent / "calib_cam_to_cam.txt"
+        if (width, height) != tuple(_calibration(path, "S_02", (2,), default=(0, 0))):
+            rectified = Camera(width, height, self._intrinsics)
+            return rectified, rectified
+        turn = np.eye(4)
+        turn[:3, :3] = _calibration(path, "R_rect_02", (3, 3)).T
+        distortion = Distortion("plumb_bob", _calibration(path, "D_02", (5,)))
+        raw = Camera(width, height, _calibration(path, "K_02", (3, 3)), turn, distortion)
+        rectified_width, rectified_height = _calibration(path, "S_rect_02", (2,)).astype(int)
+        rectified = Camera(int(rectified_width), int(rectified_height), self._intrinsics)
+        return raw, rectified
 
     def scan(self, index: int) -> NDArray[np.float32] | None:
         """Return (N, 4) float32 x y z reflectance; None if the Velodyne missed this frame.
