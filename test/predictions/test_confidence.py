@@ -129,4 +129,6 @@ def test_a_zed_s_confidence_without_its_type_is_asked_about():
     assert "rank_up for a ZED's confidence of 1 to 100" in said
     assert notes(lambda s: s.sigma, "") == ""
     assert notes(zed, "sigma") == "", "whoever names the type is not asked"
+    mostly_sure = notes(lambda s: np.where(s.sigma < np.quantile(s.sigma, 0.9), 1, zed(s)), "")
+    assert "is read as sigma in metres" in mostly_sure
     assert notes(zed, "rank_up") == ""

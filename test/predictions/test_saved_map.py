@@ -111,8 +111,21 @@ def test_from_a_bag_to_metres_and_back_by_the_command(
     assert any(f"calibrated on frames of {bag}" in n for n in summary_of(bag, "seen")["notes"])
 
 
-def test_a_confidence_that_is_constant_is_told_before_its_map_is_written(write_camera, caplog):
-    bag = write_camera(TOPICS, confidence=lambda s: np.ones_like(s.sigma), frames=8)
-    options = ["--confidence-type", "rank_up", "--dry-run"]
-    assert main(["calibrate", str(bag), *NAMES, *options]) == 0
-    assert "the confidence is 1 in nearly every pixel: it ranks nothing" in caplog.text
+DOUBTFUL = [
+    (
+        np.ones_like,
+        ["--confidence-type", "rank_up"],
+        "is 1 in nearly every pixel: it ranks nothing",
+    ),
+    (np.reciprocal, ["--confidence-type", "rank_up"], "ranks the errors better the other way"),
+    (lambda sigma: np.rint(1 + 99 * sigma / sigma.max()), [], "is read as sigma in metres"),
+]
+
+
+@pytest.mark.parametrize(("confidence_of", "confidence_type", "doubt"), DOUBTFUL)
+def test_a_doubtful_confidence_is_told_before_its_map_is_written(
+    write_camera, caplog, confidence_of, confidence_type, doubt
+):
+    bag = write_camera(TOPICS, confidence=lambda s: confidence_of(s.sigma), frames=8)
+    main(["calibrate", str(bag), *NAMES, *confidence_type, "--dry-run"])
+    assert doubt in caplog.text

@@ -17,8 +17,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import spearmanr
 
-from uncertainty_depth.calibration.fit import NETWORK, Uncertainty, candidates
+from uncertainty_depth.calibration.fit import NETWORK, RECORDED_RANK, Uncertainty, candidates
 from uncertainty_depth.calibration.fitted_data import FittedData
 from uncertainty_depth.calibration.half_widths import (
     FrameGuarantee,
@@ -50,6 +51,8 @@ REPORT_FRACTION = 0.33
 BLOCKS = 4
 """Of a single source: blocks in time, left out in turn to select the map."""
 MIN_SPREAD = 0.05  # standard deviation of calibrated sigma over its mean
+MIN_TURNED = -0.2
+"""Rank correlation with the error below which a confidence seems to be read the wrong way."""
 logger = logging.getLogger(__name__)
 
 
@@ -253,8 +256,16 @@ def calibrate_samples(
         fitting_samples = [first]
         choice = choose(first.blocks(BLOCKS), kind, laws)
         trials = [_trial(last, fitting_samples, choice, kind)]
+    raw = pixels_of(samples)
+    if kind is RECORDED_RANK and np.ptp(raw.uncertainty) > 0:
+        rank = float(spearmanr(raw.uncertainty, raw.error).statistic)
+        if rank < MIN_TURNED:
+            logger.warning(
+                "the confidence ranks the errors better the other way: their rank correlation is "
+                "%.2f; expected another --confidence-type, as rank_down for rank_up",
+                rank,
+            )
     if kind is NETWORK:
-        raw = pixels_of(samples)
         sigma_m = choice.sigma_map(raw.uncertainty)
         spread = float(np.std(sigma_m) / np.mean(sigma_m))
         if spread < MIN_SPREAD:  # AUSE does not show it: it depends on the order of sigma alone

@@ -184,7 +184,12 @@ def _calibrate_recorded(arguments: argparse.Namespace, topics: PredictionTopics)
     interpreter = Interpreter(meaning, config)
     kind = TYPES[meaning.confidence_type or "sigma"].uncertainty_kind
     sources = [open_source(name, options, topics, meaning) for name in names]
-    kept = _fitted(sources, interpreter.predict, config, kind, arguments.dry_run, arguments.force)
+    try:
+        kept = _fitted(
+            sources, interpreter.predict, config, kind, arguments.dry_run, arguments.force
+        )
+    finally:
+        warn(interpreter.question())
     if kept is not None:
         _write_map(arguments, topics, meaning, *kept)
 

@@ -168,13 +168,46 @@ def ause_the_other_way(sums: Sums) -> float:
     return trapezoid(np.append(turned - oracle[row], 0.0), np.append(removed, 1.0))
 
 
-def doubts(sums: Sums, confidence_type: str, is_assumed: bool) -> list[str]:
+LARGE_M = 10.0
+"""A sigma in whole numbers up to here or beyond is asked about."""
+
+
+class AssumedSigma:
+    """Watches a confidence whose type nobody named, which is therefore read as sigma."""
+
+    def __init__(self) -> None:
+        self._pixels = 0
+        self._above_depth = 0
+        self._is_whole = True
+        self._largest = 0.0
+
+    def add(self, depth: Floats32, confidence: Floats32) -> None:
+        """Add the (H, W) maps of a frame as they were recorded."""
+        known = np.isfinite(depth) & np.isfinite(confidence)
+        values = confidence[known]
+        self._pixels += values.size
+        self._above_depth += int((values > depth[known]).sum())
+        self._is_whole = self._is_whole and bool((values == np.rint(values)).all())
+        self._largest = max(self._largest, float(values.max(initial=0.0)))
+
+    def question(self) -> list[str]:
+        """Return the question whether it is one; none if nothing speaks against it."""
+        share = self._above_depth / max(self._pixels, 1)
+        if share < 0.5 and not (self._is_whole and self._largest >= LARGE_M):
+            return []
+        return [
+            f"the confidence, up to {self._largest:g}, is read as sigma in metres, larger than "
+            f"the depth in {share:.0%} of the pixels: is it one? Name its type with "
+            "--confidence-type, e.g. rank_up for a ZED's confidence of 1 to 100"
+        ]
+
+
+def doubts(sums: Sums, confidence_type: str) -> list[str]:
     """Return sentences on what seems wrong with a confidence, from the scores of its frames.
 
     Args:
         sums: over all frames.
         confidence_type: the type that it is read as.
-        is_assumed: whether the type was not given.
     """
     if not sums["frames"][0] or confidence_type == NONE:
         return []
@@ -183,13 +216,6 @@ def doubts(sums: Sums, confidence_type: str, is_assumed: bool) -> list[str]:
         return [
             "the confidence is the same in all pixels of a frame: it ranks nothing; expected "
             "another --confidence-topic, or a camera whose confidence is switched on"
-        ]
-    sigma, depth = (float(sums[name][0] / sums["pixels"][0]) for name in ("sigma", "depth"))
-    if is_assumed and sigma > depth:
-        return [
-            f"the confidence is read as sigma in metres, {sigma:.3g} in the mean at a depth of "
-            f"{depth:.3g} m: is it one? Name its type with --confidence-type, e.g. rank_up for a "
-            "ZED's confidence of 1 to 100"
         ]
     ause = float(BY_NAME["uncertainty.ause.abs_rel"].values(sums)[0])
     turned = ause_the_other_way(sums)

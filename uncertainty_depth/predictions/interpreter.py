@@ -16,7 +16,7 @@ from uncertainty_depth.errors import ConfigError, MessageError, SourceError
 from uncertainty_depth.metrics.depth import scorable
 from uncertainty_depth.metrics.state import Sums
 from uncertainty_depth.predictions.alignment import MIN_POINTS, Alignment, fit
-from uncertainty_depth.predictions.confidence import TYPES, doubts, without_size
+from uncertainty_depth.predictions.confidence import TYPES, AssumedSigma, doubts, without_size
 from uncertainty_depth.predictions.saved_map import SavedMap, read_map
 from uncertainty_depth.records import DepthPrediction, Frame, Skipped
 
@@ -53,6 +53,7 @@ class Interpreter:
         self._limits = limits
         self._type = TYPES[config.confidence_type or "sigma"]
         self.without_size = "" if self.sigma_map else without_size(self._type.name)
+        self._assumed = None if config.confidence_type else AssumedSigma()
 
     @property
     def distribution(self) -> str:
@@ -83,7 +84,10 @@ class Interpreter:
         if frame.recorded is None:
             raise MessageError("no_recorded_depth", f"frame {frame.name} has no recorded depth")
         depth = frame.recorded.depth
-        uncertainty = self._type.read(frame.recorded.confidence, depth)
+        confidence = frame.recorded.confidence
+        uncertainty = self._type.read(confidence, depth)
+        if self._assumed is not None:
+            self._assumed.add(depth, confidence)
         truth_m = frame.need_ground_truth()
         alignment = self.alignment
         if alignment is None:
@@ -217,9 +221,11 @@ class Interpreter:
                 "no robot has such a depth, and errors of scale are not in these scores; "
                 "scale_deviation is what they leave out"
             )
-        if self.sigma_map is None:
-            notes += doubts(sums, self._type.name, not self.config.confidence_type)
-        return notes
+        return [*notes, *doubts(sums, self._type.name), *self.question()]
+
+    def question(self) -> list[str]:
+        """Return the question whether an assumed sigma is one, if its values look otherwise."""
+        return [] if self._assumed is None else self._assumed.question()
 
 
 def _with_map(config: PredictionConfig, saved: SavedMap) -> PredictionConfig:
