@@ -26,6 +26,7 @@ from test.frames.conftest import (
     transform_message,
     write_frame,
 )
+from uncertainty_depth.cli.main import main
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.frames.bag import BagSource
@@ -274,6 +275,32 @@ def test_no_flipped_bit_goes_unseen_in_a_bag_that_was_written_here(many):
         assert reasons(source)["frame"] < 40
         (damage,) = source.notes
         assert "mcap recover" in damage
+
+
+@pytest.mark.parametrize("command", [["info"], ["evaluate", "--model", "demo"]])
+def test_a_cloud_in_a_body_frame_without_transforms_is_named_with_what_to_type(
+    tmp_path, capsys, command
+):
+    floor = np.random.default_rng(0).uniform([-9, -9, -1.5, 0], [9, 9, 0, 1], (500, 4))
+    with BagWriter(tmp_path / "bag") as writer:
+        write_frame(writer, 0, leave_out="cloud")
+        writer.cloud("/lidar/points", START_NS, "lidar", floor.astype(np.float32))
+    assert main([*command, str(tmp_path / "bag"), "--output", str(tmp_path / "out.png")]) == 1
+    said = capsys.readouterr().err
+    assert "in a body frame (x forward, z up)" in said
+    assert "the camera's optical frame" in said
+    typed = said.partition("it is --lidar-to-camera ")[2].split()
+    assert typed == ["0", "0", "0", "0.5", "-0.5", "0.5", "0.5"]
+    source = BagSource(tmp_path / "bag", SourceConfig(lidar_to_camera=tuple(map(float, typed))))
+    forward_left_up = np.array([2.0, 0.1, 0.2, 1.0])
+    np.testing.assert_allclose(source.lidar_to_camera @ forward_left_up, [-0.1, -0.2, 2, 1])
+    assert reasons(source)["frame"] == 1
+
+
+def test_no_body_frame_is_suspected_of_a_cloud_in_the_optical_frame(write_bag):
+    with pytest.raises(SourceError) as raised:
+        BagSource(write_bag(leave_out="transforms"), CONFIG)
+    assert "body frame" not in str(raised.value)
 
 
 def test_a_camera_info_that_changes_holds_from_its_stamp_on(tmp_path):

@@ -27,7 +27,12 @@ from uncertainty_depth.frames.source import IsWanted
 from uncertainty_depth.frames.topics import NO_PREDICTIONS, TopicChooser, transform_topics
 from uncertainty_depth.frames.transforms import FixedExtrinsics, TransformTree, TreeExtrinsics
 from uncertainty_depth.geometry.rectification import KEEP, RECTIFY, Rectifier
-from uncertainty_depth.geometry.transforms import option_from
+from uncertainty_depth.geometry.transforms import (
+    BODY_TO_OPTICAL_OPTION,
+    looks_like_body_frame,
+    option_from,
+)
+from uncertainty_depth.messages.clouds import lidar_points
 from uncertainty_depth.messages.compressed import claimed_size
 from uncertainty_depth.records import Frame, Skipped
 
@@ -277,8 +282,9 @@ class BagSource:
         if moving is None:
             try:
                 fixed.lookup(camera_frame, lidar_frame)
-            except SourceError as error:
-                raise SourceError(f"{self.recording.path}: {error}") from error
+            except SourceError as error:  # and say what to type
+                problem = f"{self.recording.path}: {error}"
+                raise SourceError("; ".join([problem, *_frame_hints(cloud)])) from error
         else:
             option = option_from(moving.lookup(camera_frame, lidar_frame))
             self.recording.note(
@@ -330,3 +336,17 @@ class BagSource:
             if is_complete(tree):
                 return tree
         return None
+
+
+def _frame_hints(cloud: Any) -> Iterator[str]:
+    """Yield what to type if no transform connects camera and LiDAR."""
+    try:
+        points = lidar_points(cloud)
+    except MessageError:  # the cloud's frame is skipped with this reason
+        return
+    if len(points) and looks_like_body_frame(points):
+        yield (
+            "the cloud looks as if it were in a body frame (x forward, z up); the transform "
+            "leads to the camera's optical frame (z forward, x right, y down): for a LiDAR "
+            f"at the camera's place it is --lidar-to-camera {BODY_TO_OPTICAL_OPTION}"
+        )

@@ -108,6 +108,7 @@ def interpolated(
 
 # Body frame (x forward, y left, z up) to optical frame (z forward, x right, y down), REP 103.
 BODY_TO_OPTICAL = np.array([[0.0, -1, 0, 0], [0, 0, -1, 0], [1, 0, 0, 0], [0, 0, 0, 1]])
+BODY_TO_OPTICAL_OPTION = "0 0 0 0.5 -0.5 0.5 0.5"  # the same as x y z qx qy qz qw
 
 
 def candidate_poses(lidar_to_camera: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
@@ -157,6 +158,16 @@ def _turn(axis: str, degrees: float) -> NDArray[np.float64]:
     turn = np.eye(4)
     turn[:3, :3] = Rotation.from_euler(axis, degrees, degrees=True).as_matrix()
     return turn
+
+
+def looks_like_body_frame(points: NDArray[np.floating]) -> bool:
+    """Return whether the up axis of (N, 3) points is z (body frame) rather than y (optical frame).
+
+    Floors and ceilings make a cloud's extent smallest along its up axis.
+    """
+    low, high = np.percentile(points, (10, 90), axis=0)
+    extent = high - low
+    return bool(extent[2] < 0.5 * extent[1])
 
 
 def _square_roots(pose: NDArray[np.float64]) -> list[NDArray[np.float64]]:
