@@ -8,11 +8,11 @@ import threading
 
 import pytest
 
-from uncertainty_depth.interrupt import deferred_interrupt
+from uncertainty_depth.interrupt import deferred_interrupt, held_interrupt
 
 PREAMBLE = """
 import signal
-from uncertainty_depth.interrupt import deferred_interrupt
+from uncertainty_depth.interrupt import deferred_interrupt, held_interrupt
 def strike():
     signal.raise_signal(signal.SIGINT)
 """
@@ -33,9 +33,30 @@ with deferred_interrupt() as outer:
     strike()
 print("never")
 """
+HELD = """
+try:
+    with held_interrupt():
+        strike()
+        strike()
+        print("whole")
+except KeyboardInterrupt:
+    print("then stopped")
+with deferred_interrupt() as interrupt:
+    with held_interrupt():
+        strike()
+    print(interrupt.requested)
+"""
+OF_OTHERS = """
+def own(*_):
+    print("own")
+signal.signal(signal.SIGINT, own)
+with held_interrupt():
+    strike()
+    print("then")
+"""
 IGNORED = """
 signal.signal(signal.SIGINT, signal.SIG_IGN)
-with deferred_interrupt() as interrupt:
+with deferred_interrupt() as interrupt, held_interrupt():
     strike()
 print(interrupt.requested)
 """
@@ -46,9 +67,17 @@ print(interrupt.requested)
     [
         (FIRST_AND_SECOND, "True\nas before\n", 0),
         (NESTED, "True True\n", -signal.SIGINT),
+        (HELD, "whole\nthen stopped\nTrue\n", 0),
+        (OF_OTHERS, "own\nthen\n", 0),  # to set rclpy's again would lose what it does beside
         (IGNORED, "False\n", 0),
     ],
-    ids=["sets a flag once", "aborts at the second", "stays ignored"],
+    ids=[
+        "sets a flag once",
+        "aborts at the second",
+        "strikes after it is held",
+        "is held from no handler of others",
+        "stays ignored",
+    ],
 )
 def test_ctrl_c(code, printed, ends):
     command = [sys.executable, "-c", PREAMBLE + code]
@@ -56,11 +85,12 @@ def test_ctrl_c(code, printed, ends):
     assert (done.stdout, done.returncode) == (printed, ends), done.stderr
 
 
-def test_threads_keep_the_signal_handler():
+@pytest.mark.parametrize("context", [deferred_interrupt, held_interrupt])
+def test_threads_keep_the_signal_handler(context):
     entered = []
 
     def enter():
-        with deferred_interrupt():
+        with context():
             entered.append(signal.getsignal(signal.SIGINT))
 
     thread = threading.Thread(target=enter)

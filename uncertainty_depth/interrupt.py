@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+
+Handler = Callable[[int, FrameType | None], None]
 
 
 class Interrupt:
@@ -33,13 +35,43 @@ def deferred_interrupt() -> Iterator[Interrupt]:
     """
     outer = getattr(signal.getsignal(signal.SIGINT), "__self__", None)
     interrupt = outer if isinstance(outer, Interrupt) else Interrupt()
+    with _handler(interrupt.on_signal):
+        yield interrupt
+
+
+@contextmanager
+def held_interrupt() -> Iterator[None]:
+    """Delay Ctrl-C until the context is left, for a short step that must be completed.
+
+    A handler of others stays: to set it again would undo rclpy's, which calls Python's, and the
+    node would not hear Ctrl-C any more.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    is_own = isinstance(getattr(before, "__self__", None), Interrupt)
+    if not is_own and before is not signal.default_int_handler:
+        yield
+        return
+    waiting = Interrupt()
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        waiting.requested = True
+
+    with _handler(on_signal):
+        yield
+    if waiting.requested:
+        signal.raise_signal(signal.SIGINT)
+
+
+@contextmanager
+def _handler(handler: Handler) -> Iterator[None]:
+    """Handle SIGINT by `handler`, unless it is ignored, as in a background job."""
     before = signal.getsignal(signal.SIGINT)
     is_main_thread = threading.current_thread() is threading.main_thread()
-    if not is_main_thread or not callable(before):  # it is ignored, as in a background job
-        yield interrupt
+    if not is_main_thread or not callable(before):
+        yield
         return
-    signal.signal(signal.SIGINT, interrupt.on_signal)
+    signal.signal(signal.SIGINT, handler)
     try:
-        yield interrupt
+        yield
     finally:
         signal.signal(signal.SIGINT, before)

@@ -1,7 +1,10 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """What the accumulator takes and refuses."""
 
+import copy
 import dataclasses
+import signal
+import sys
 import tracemalloc
 
 import numpy as np
@@ -13,6 +16,7 @@ from uncertainty_depth.config import EvaluationConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.metrics.registry import flatten
+from uncertainty_depth.metrics.state import MAX_BLOCKS
 
 
 def test_an_update_needs_the_documented_memory_for_each_pixel():
@@ -76,3 +80,49 @@ def test_states_that_score_something_else_do_not_merge():
     with pytest.raises(ValueError, match=r"max_depth 10.0; expected 80.0"):
         first.merge(OnlineMetrics(EvaluationConfig(max_depth=10.0)))
     first.merge(OnlineMetrics(dataclasses.replace(EvaluationConfig(), example_frames=0)))
+
+
+def added(metrics, strike_at):
+    """Update a copy with a frame, with Ctrl-C at this call or return of a function.
+
+    Returns:
+        The copy, and the number of calls and returns.
+    """
+    metrics = copy.deepcopy(metrics)
+    events = 0
+
+    def count(*_):
+        nonlocal events
+        events += 1
+        if events == strike_at:
+            sys.setprofile(None)
+            signal.raise_signal(signal.SIGINT)
+
+    try:
+        sys.setprofile(count)
+        metrics.update(*FRAME)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.setprofile(None)
+    return metrics, events - 1  # the last one is that of setprofile
+
+
+FRAME = np.ones((3, 4, 4)) + np.eye(4)
+
+
+def test_ctrl_c_in_a_loop_of_ones_own_leaves_the_sums_of_whole_frames():
+    metrics = OnlineMetrics()
+    for _ in range(MAX_BLOCKS):
+        metrics.update(*FRAME)
+    whole, events = added(metrics, strike_at=0)
+    expected = [flatten(each.compute()) for each in (metrics, whole)]
+    frames = []
+    for event in np.linspace(1, events, 60, dtype=int):
+        struck, _ = added(metrics, strike_at=event)
+        frames.append(struck.frames)
+        assert frames[-1] in (MAX_BLOCKS, MAX_BLOCKS + 1), f"at {event} of {events}"
+        assert flatten(struck.compute()) == pytest.approx(
+            expected[frames[-1] - MAX_BLOCKS], nan_ok=True
+        )
+    assert set(frames) == {MAX_BLOCKS, MAX_BLOCKS + 1}, "before and after"

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from uncertainty_depth.config import EvaluationConfig
+from uncertainty_depth.interrupt import held_interrupt
 from uncertainty_depth.metrics import checks, registry
 from uncertainty_depth.metrics.frame import ScoredPixels, frame_block
 from uncertainty_depth.metrics.state import (
@@ -145,11 +146,12 @@ class OnlineMetrics:
                 block["max_unfamiliarity"] = unfamiliarity
             if changes is not None:
                 block["distance.still_pixels"], block["distance.squared_change"] = changes
-        if block["scales"]:
-            self._last_log_scale = float(block["log_scale"])
-        if block["known_pixels"]:
-            is_new = bool(block["pixels"]) and changes is None  # else no evidence of its own
-            self.blocks.add(block, continues=not is_new)
+        with held_interrupt():
+            if block["scales"]:
+                self._last_log_scale = float(block["log_scale"])
+            if block["known_pixels"]:
+                is_new = bool(block["pixels"]) and changes is None  # else no evidence of its own
+                self.blocks.add(block, continues=not is_new)
         return block
 
     def merge(self, other: OnlineMetrics) -> None:
