@@ -174,8 +174,8 @@ def is_member_name(name: str) -> bool:
 def read(folder: Path | str, relative: bool = False) -> ModelFolder:
     """Read the model in `folder` (see `model_path`), without its weights.
 
-    A hub id is a published model folder or a network of transformers; that, and a folder of
-    `save_pretrained`, is read as if it had been wrapped.
+    A hub id is a published model folder, see `hub.push`, or a network of transformers; that, and a
+    folder of `save_pretrained`, is read as if it had been wrapped.
 
     Args:
         folder: of the model.
