@@ -104,17 +104,39 @@ def test_pairing_makes_the_interval_of_a_difference_narrow(compared):
 def test_the_page_needs_no_other_file(compared, tmp_path):
     page = comparison.write(compared, tmp_path, "compare a b").read_text()
     assert not re.findall(r"(?:src|href)=\"(?!data:)", page)
-    assert page.count("data:image/png;base64,") == 6
+    assert page.count("data:image/png;base64,") == 7
     assert "compare a b" in page
     table = json.loads((tmp_path / "compare.json").read_text())
     assert table["common_frames"] == FRAMES
     assert table["metrics"]["depth.mae"]["outcomes"] == ["worse", ""]
 
 
+def test_the_worst_frames_of_each_report_are_shown_beside_those_of_the_others(folders, tmp_path):
+    shutil.copytree(folders / "good", tmp_path / "good")
+    for picture in range(2):
+        (tmp_path / "good" / f"worst_{picture}.jpg").write_bytes(b"a picture")
+    reports = [*reports_of(tmp_path, "good"), *reports_of(folders, "double")]
+    page = comparison.write(compare(reports), tmp_path / "page", "").read_text()
+    assert page.count("data:image/jpeg;base64,") == 2
+    worst = json.loads((tmp_path / "page" / "compare.json").read_text())["worst"]
+    errors = []
+    for each in reports:
+        with (each.folder / "frames.csv").open() as stream:
+            lines = csv.DictReader(stream)
+            errors.append({line["frame"]: float(line["depth.abs_rel"]) for line in lines})
+    for of_report, found in zip(errors, worst, strict=True):
+        frames = sorted(of_report, key=lambda frame: -of_report[frame])[:5]
+        assert [row["frame"] for row in found] == frames
+        for row in found:
+            expected = [each[row["frame"]] for each in errors]
+            assert row["values"] == pytest.approx(expected)
+            assert f"<td>{row['frame']}</td>" in page
+
+
 def test_frames_that_only_one_report_has_are_counted(folders, evaluate_moments, tmp_path):
     short = saved(evaluate_moments(frames=40), tmp_path / "short")
     comparison = compare([*reports_of(folders, "good"), short])
-    assert comparison.frames == 40
+    assert comparison.series.shape == (2, 40)
     assert "8 of 48 frames of good are not in every report" in comparison.notes
     assert all(np.isnan(row.differences[0].value) or not row.differences[0].value
                for row in comparison.rows)  # fmt: skip

@@ -26,7 +26,7 @@ from uncertainty_depth.array_types import Floats
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS
 from uncertainty_depth.metrics.online import OnlineMetrics
-from uncertainty_depth.metrics.registry import BY_VALUE, METRICS, covered_shares
+from uncertainty_depth.metrics.registry import BY_NAME, BY_VALUE, METRICS, covered_shares
 from uncertainty_depth.metrics.state import Block
 from uncertainty_depth.report.bootstrap import REPLICATES, Interval, Resampled, dependence_of
 from uncertainty_depth.report.evaluation import Evaluation
@@ -53,6 +53,10 @@ from uncertainty_depth.report.saved_state import SavedReport, check_same_config
 
 FrameKey = tuple[int, int]
 """Stamp, nanoseconds, and how many frames with this stamp came before."""
+
+WORST_BY = "depth.abs_rel"
+WORST_FRAMES = 5
+"""Of each report, at most."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,14 @@ class Row:
 
 
 @dataclass(frozen=True)
+class FrameRow:
+    """A frame on which one report is worst: its name, and the metric in each report."""
+
+    frame: str
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class Comparison:
     """The result of `compare`.
 
@@ -89,7 +101,8 @@ class Comparison:
         reports: in the order given; the first is the reference.
         names: a different name for each.
         rows: every metric over the common frames.
-        frames: number of common frames.
+        worst: for each report its worst frames, by `WORST_BY`.
+        series: (reports, frames) `WORST_BY` of the common frames, in the order of the first.
         blocks: blocks of frames that the intervals are based on.
         notes: what limits the comparison.
     """
@@ -97,7 +110,8 @@ class Comparison:
     reports: tuple[SavedReport, ...]
     names: tuple[str, ...]
     rows: tuple[Row, ...]
-    frames: int
+    worst: tuple[tuple[FrameRow, ...], ...]
+    series: Floats
     blocks: int
     notes: tuple[str, ...]
 
@@ -128,7 +142,9 @@ def compare(reports: Sequence[SavedReport]) -> Comparison:
             f"{names[0]} and {names[1]} have no frame with the same stamp; expected reports of "
             "the same frames"
         )
-    views = [[table[key].view for key in common] for table in tables]
+    paired = [[table[key] for key in common] for table in tables]
+    series = np.array([[scored.error for scored in frames] for frames in paired])
+    views = [[scored.view for scored in frames] for frames in paired]
     continues = [False, *(any(map(eq, *pair)) for pair in pairwise(zip(*views, strict=True)))]
     scored = [
         _scored_again(report.evaluation, table, dict(zip(common, continues, strict=True)))
@@ -138,14 +154,23 @@ def compare(reports: Sequence[SavedReport]) -> Comparison:
     repeated = max(report.evaluation.repeated for report in reports)
     samples = [Resampled(metrics, repeated, dependence) for metrics in scored]
     rows = tuple(_rows(reports, samples))
+    worst = []
+    for frames, errors in zip(paired, series, strict=True):
+        order = np.argsort(-errors, kind="stable")[:WORST_FRAMES]
+        of_report = [FrameRow(frames[at].name, tuple(series[:, at].tolist())) for at in order]
+        worst.append(tuple(of_report))
     notes = tuple(_notes(reports, names, tables, common))
-    return Comparison(tuple(reports), names, rows, len(common), samples[0].drawn_blocks, notes)
+    return Comparison(
+        tuple(reports), names, rows, tuple(worst), series, samples[0].drawn_blocks, notes
+    )
 
 
 class _Scored(NamedTuple):
-    """The number of a frame's scored pixels, and of its view in the report."""
+    """A frame's name, its scored pixels, `WORST_BY`, and the number of its view in the report."""
 
+    name: str
     pixels: int
+    error: float
     view: int
 
 
@@ -156,7 +181,9 @@ def _by_frame(evaluation: Evaluation) -> dict[FrameKey, _Scored]:
     view = 0
     for name, block in evaluation.table.saved():
         view += not name.continues
-        table[name.stamp_ns, repeats[name.stamp_ns]] = _Scored(int(block["pixels"]), view)
+        error = BY_NAME[WORST_BY].values(evaluation.metrics.sums_of(block))[0]
+        scored = _Scored(name.frame, int(block["pixels"]), float(error), view)
+        table[name.stamp_ns, repeats[name.stamp_ns]] = scored
         repeats[name.stamp_ns] += 1
     return table
 
@@ -234,6 +261,7 @@ def _notes(
 
 PAGE = "compare.html"
 TABLE = "compare.json"
+MAX_IMAGES = 3
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Of Okabe and Ito; colour-blind readers can tell them apart."""
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (6, 1.5, 1, 1.5)), (0, (1, 1)))
@@ -247,7 +275,7 @@ def write(comparison: Comparison, folder: Path, command: str) -> Path:
     content = {
         "reports": [str(report.folder) for report in comparison.reports],
         "names": comparison.names,
-        "common_frames": comparison.frames,
+        "common_frames": comparison.series.shape[1],
         "blocks": comparison.blocks,
         "notes": comparison.notes,
         "metrics": {
@@ -259,6 +287,7 @@ def write(comparison: Comparison, folder: Path, command: str) -> Path:
             }
             for row in comparison.rows
         },
+        "worst": [list(map(asdict, frames)) for frames in comparison.worst],
     }
     strict.write_json(folder / TABLE, content)
     plots = {
@@ -272,7 +301,7 @@ def write(comparison: Comparison, folder: Path, command: str) -> Path:
         command=command,
         notes=comparison.notes,
         blocks=comparison.blocks,
-        common=comparison.frames,
+        common=comparison.series.shape[1],
         verdicts=[report.summary["verdict"] for report in comparison.reports],
         headline=[_cells(row) for row in comparison.rows if row.name in names],
         rows=[
@@ -287,6 +316,7 @@ def write(comparison: Comparison, folder: Path, command: str) -> Path:
             and any(math.isfinite(value.value) for value in row.values)
         ],
         plots=plots,
+        worst=_worst_tables(comparison),
     )
     atomic.write_text(folder / PAGE, page)
     return folder / PAGE
@@ -306,7 +336,7 @@ def headline(comparison: Comparison) -> list[str]:
             name = row.name.removeprefix("uncertainty.")
             table.append((name, *cells, ", ".join(filter(None, outcomes))))
     return [
-        f"{comparison.frames} common frames in {comparison.blocks} blocks; "
+        f"{comparison.series.shape[1]} common frames in {comparison.blocks} blocks; "
         f"differences to {comparison.names[0]} with 95% intervals",
         *(f"note: {text}" for text in comparison.notes),
         "",
@@ -346,6 +376,22 @@ def _cells(row: Row) -> dict[str, Any]:
         "first": _text(row, row.values[0]),
         "others": others,
     }
+
+
+def _worst_tables(comparison: Comparison) -> list[dict[str, Any]]:
+    """Return for each report the table of its worst frames and the plots in its folder."""
+    worst = []
+    for name, report, frames in zip(
+        comparison.names, comparison.reports, comparison.worst, strict=True
+    ):
+        paths = sorted(report.folder.glob("worst_*.jpg"))[:MAX_IMAGES]
+        rows = []
+        for frame in frames:
+            values = [f"{value:.4f}" for value in frame.values]
+            rows.append({"frame": frame.frame, "values": values})
+        images = [base64_text(path.read_bytes()) for path in paths]
+        worst.append({"name": name, "rows": rows, "images": images})
+    return worst
 
 
 def _text(row: Row, interval: Interval, sign: str = "") -> str:
@@ -401,6 +447,13 @@ def figures(comparison: Comparison) -> dict[str, Figure]:
         figure.axes[0].set(xlabel="true depth (m)", ylabel=label, xscale="log", ylim=(0, None))
         number_axis(figure.axes[0].xaxis, LOG_STEPS)
         plots[f"{key}_by_distance"] = figure
+    lines = [(np.arange(len(errors), dtype=np.float64), errors) for errors in comparison.series]
+    figure = _overlaid("Each common frame", names, lines)
+    for line in figure.axes[0].get_lines():
+        line.set(marker=".", markersize=3, linewidth=0.8)
+    figure.axes[0].set(xlabel="common frame, in the order of the first report", ylabel="abs_rel")
+    figure.axes[0].set(ylim=(0, None))
+    plots["frames"] = figure
     return plots
 
 
