@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from huggingface_hub import constants
 
-from uncertainty_depth import Predictor
+from uncertainty_depth import Evaluation, Predictor
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.errors import ModelError, SourceError
 from uncertainty_depth.hub import push
@@ -145,6 +145,14 @@ def test_the_card_says_what_the_report_found_and_not_where(hub, report):
     assert "secret" not in card
     push("demo", NAME)
     assert "Not evaluated" in hub["README.md"].decode()
+
+
+def test_the_card_of_a_report_without_frames_says_so(hub, tmp_path):
+    Evaluation().write(tmp_path)
+    push("demo", NAME, tmp_path)
+    card = hub["README.md"].decode()
+    assert "**no frame could be scored: none was read** (0 frames)" in card
+    assert "rmse" not in card
 
 
 def test_what_cannot_be_published_is_one_sentence(hub, tmp_path):

@@ -106,18 +106,22 @@ def card(
 
 def _judged(summary: Mapping[str, Any]) -> list[str]:
     """Return a report's content, with only its source's name, as the path is private."""
-    verdict = summary["verdict"]
-    lines = [f"- *{line['name']}*, {line['color']}: {line['text']}" for line in verdict["lines"]]
-    method = summary["model"].get("method", "")
-    source = Path(summary["source"]).name
-    depth = {name: f"{summary['depth'][name]:.3g}" for name in METRICS if name in summary["depth"]}
-    return [
-        f"## Measured on {source}",
-        f"**{verdict['text']}** ({summary['frames']['evaluated']} frames, {method}, "
-        f"{summary['model'].get('samples', 1)} samples)",
-        "\n".join(lines),
-        _table("depth", "value", depth),
+    verdict, model = summary["verdict"], summary["model"]
+    measured = [f"{summary['frames']['evaluated']} frames"]
+    if "method" in model:  # not if arrays were scored in Python
+        measured.append(f"{model['method']}, {model.get('samples', 1)} samples")
+    parts = [
+        f"## Measured on {Path(summary['source']).name}",
+        f"**{verdict['text']}** ({', '.join(measured)})",
+        "\n".join(
+            f"- *{line['name']}*, {line['color']}: {line['text']}" for line in verdict["lines"]
+        ),
     ]
+    values = {name: summary["depth"].get(name) for name in METRICS}
+    depth = {name: f"{value:.3g}" for name, value in values.items() if value is not None}
+    if depth:
+        parts.append(_table("depth", "value", depth))
+    return parts
 
 
 def _table(left: str, right: str, rows: Mapping[str, Any]) -> str:

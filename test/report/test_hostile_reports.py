@@ -110,7 +110,12 @@ FAULTS = [
     (SUMMARY, summary_with(verdict=None), "has verdict = None; expected a dict"),
     (SUMMARY, summary_with(verdict="green"), "has verdict = 'green'; expected a dict"),
     (SUMMARY, summary_with(verdict={"color": 5}), "verdict.color = 5; expected a str"),
-    (SUMMARY, summary_with(verdict={"color": 'x"><script>', "text": ""}), "expected a color"),
+    (SUMMARY, summary_with(verdict={"color": "red", "text": ""}), "verdict.lines = None"),
+    (
+        SUMMARY,
+        summary_with(verdict={"color": 'x"><script>', "text": "", "lines": []}),
+        "expected a color",
+    ),
     (SUMMARY, summary_with(source=["x"] * 10**5), "has source = ['x', "),
     (SUMMARY, summary_with(notes=[1]), "has notes = 1; expected a str"),
     (SUMMARY, summary_with(model=None), "has model = None; expected a dict"),

@@ -38,7 +38,11 @@ SUMMARY_LAYOUT: dict[str, Any] = {
     "frames": {"evaluated": int, "skipped": dict},
     "depth": dict,
     "uncertainty": dict,
-    "verdict": {"color": str, "text": str},
+    "verdict": {
+        "color": str,
+        "text": str,
+        "lines": [{"name": str, "color": str, "text": str}],
+    },
 }
 """What is read of a summary; it holds more."""
 LAYOUT = {
