@@ -72,6 +72,14 @@ def test_calibrate_reports_on_what_it_has_read_and_leaves_the_model(strike, tmp_
     assert (model / "model.json").read_bytes() == before
 
 
+def test_calibrate_interrupted_before_it_has_enough_frames_says_so(strike, tmp_path):
+    model = tmp_path / "model"
+    shutil.copytree(SHIPPED_MODEL, model)
+    done = strike(["calibrate", model, SOURCE, "--samples", "2"], call=2)
+    assert done.returncode == 130, done.stderr
+    assert "expected at least" not in done.stderr, "of frames: it was interrupted"
+
+
 @pytest.mark.parametrize("call", [2, 12], ids=["too few frames to learn from", "enough"])
 def test_train_writes_no_sigma_learned_from_a_part_of_the_frames(strike, tmp_path, call):
     source = recorded(tmp_path / "frames", 30)

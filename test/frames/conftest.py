@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import struct
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -84,6 +85,16 @@ def write_bag(tmp_path) -> Callable[..., Path]:
 
 
 TYPES = get_typestore(Stores.ROS2_JAZZY).types
+
+
+def replace_file(target: Path, content: str | None) -> None:
+    """Write a file anew; without content remove it, or the whole folder."""
+    if content is not None:
+        target.write_text(content)
+    elif target.is_dir():
+        shutil.rmtree(target)
+    else:
+        target.unlink()
 
 
 def message_header(stamp_ns: int, frame_id: str) -> object:

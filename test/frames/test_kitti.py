@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-import shutil
-
 import cv2
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from test.frames.conftest import ENORMOUS, points_at
+from test.frames.conftest import ENORMOUS, points_at, replace_file
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.errors import MessageError, SourceError
 from uncertainty_depth.frames.kitti import KittiSource, write_bag
@@ -155,13 +153,7 @@ def test_an_image_that_cannot_be_read_or_sees_no_point_is_counted(
     ],
 )
 def test_what_is_missing_or_malformed_is_one_sentence(drive, path, content, sentence):
-    target = drive / path
-    if content is not None:
-        target.write_text(content)
-    elif target.is_dir():
-        shutil.rmtree(target)
-    else:
-        target.unlink()
+    replace_file(drive / path, content)
     with pytest.raises(SourceError, match=sentence):
         open_source(f"kitti:{drive}", CONFIG)
 

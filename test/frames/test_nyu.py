@@ -1,13 +1,12 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """NYU folders: one made here, and the real one where it is there."""
 
-import shutil
-
 import cv2
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from test.frames.conftest import replace_file
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.frames.source import open_source
@@ -107,13 +106,7 @@ def test_files_that_are_missing_or_damaged_are_counted(folder):
     ],
 )
 def test_what_is_missing_or_malformed_is_one_sentence(folder, path, content, sentence):
-    target = folder / path
-    if content is not None:
-        target.write_text(content)
-    elif target.is_dir():
-        shutil.rmtree(target)
-    else:
-        target.unlink()
+    replace_file(folder / path, content)
     with pytest.raises(SourceError, match=sentence):
         open_source(f"nyu:{folder}:test", CONFIG)
 

@@ -225,9 +225,11 @@ def calibrate(
         for source in sources:
             try:
                 samples.append(collect(source, predict, config, progress))
-            except SourceError:  # of a source that was cut short, the others may do
-                if not (interrupt.requested and samples):
+            except SourceError:
+                if not interrupt.requested:
                     raise
+                if not samples:
+                    raise KeyboardInterrupt from None  # too few frames, because it was cut short
             if interrupt.requested:
                 logger.warning(
                     "interrupted: fitting to the frames read so far; Ctrl-C again aborts"
