@@ -1,18 +1,13 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Replace files and folders atomically, even if the process or the machine fails."""
+"""Replace files atomically, even if the process or the machine fails."""
 
 from __future__ import annotations
 
-import errno
 import os
 import secrets
-import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from fnmatch import fnmatch
 from pathlib import Path
-
-from uncertainty_depth.errors import SourceError
 
 
 @contextmanager
@@ -30,9 +25,9 @@ def replacing(path: Path | str) -> Iterator[Path]:
     temporary = _sibling(path)
     try:
         yield temporary
-        _sync(temporary)
+        sync(temporary)
         temporary.replace(path)
-        _sync(path.parent)
+        sync(path.parent)
     except OSError as error:
         is_of_the_system = error.errno is not None  # else its own message says more
         if is_of_the_system and error.filename in (None, str(temporary)):
@@ -53,72 +48,12 @@ def write_text(path: Path | str, text: str) -> None:
     write_bytes(path, text.encode())
 
 
-@contextmanager
-def replacing_folder(folder: Path | str, owned: Sequence[str] = ()) -> Iterator[Path]:
-    """Yield a new folder beside `folder` that replaces it on leaving, by two renames.
-
-    Args:
-        folder: need not exist.
-        owned: file name patterns of what the new files stand for, e.g. "*.png". Everything else in
-            `folder` belongs to others, and stays in its place.
-
-    Raises:
-        OSError: the files cannot be written, or `folder` cannot be renamed (a mount point).
-    """
-    folder = Path(folder).absolute()
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    staging = _sibling(folder)
-    before = _sibling(folder)
-    staging.mkdir()
-    try:
-        yield staging
-        for path in staging.rglob("*"):
-            _sync(path)
-        if folder.exists():
-            folder.rename(before)
-        try:
-            staging.rename(folder)
-        except OSError:
-            if before.exists():
-                before.rename(folder)
-            raise
-        for path in before.iterdir() if before.exists() else ():  # what belongs to others returns
-            is_replaced = any(fnmatch(path.name, pattern) for pattern in owned)
-            if not is_replaced and not (folder / path.name).exists():
-                path.rename(folder / path.name)
-        shutil.rmtree(before, ignore_errors=True)
-        _sync(folder.parent)
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
-
-
-def check_folder(folder: Path | str) -> None:
-    """Raise `SourceError` unless `replacing_folder` can replace this folder; call it early."""
-    folder = Path(folder).absolute()
-    try:
-        if folder.exists() and not folder.is_dir():
-            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
-        if os.path.ismount(folder):
-            raise OSError(errno.EBUSY, "a mount point cannot be renamed; expected a folder in it")
-        existing = next(parent for parent in folder.parents if parent.exists())
-        for writable in (existing, folder) if folder.exists() else (existing,):
-            probe = _sibling(writable / "probe")
-            probe.mkdir()
-            probe.rmdir()
-    except NotADirectoryError as error:
-        raise SourceError(
-            f"cannot write to {folder}: {error.filename} is a file; expected a folder or a new "
-            "path"
-        ) from error
-    except OSError as error:
-        raise SourceError(f"cannot write to {folder}: {error.strerror}") from error
-
-
 def _sibling(path: Path) -> Path:
     return path.with_name(f".{secrets.token_hex(4)}.{path.name}")
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Return once the content of a file or folder is on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -11,6 +11,7 @@ from test.cli.conftest import PREDICT
 from test.predictions.test_learned_sigma import recorded
 from uncertainty_depth.frames.recording import Recording
 from uncertainty_depth.model_location import SHIPPED_MODEL
+from uncertainty_depth.output import OutputFolder
 from uncertainty_depth.report import saved_state
 
 SOURCE = "synthetic:worlds=1,frames=12,width=64,height=48,rings=16"
@@ -46,8 +47,8 @@ def test_evaluate_finishes_the_frame_and_writes_its_report(strike, tmp_path, pla
 
 def test_a_second_interrupt_aborts_and_leaves_the_earlier_report(strike, tmp_path):
     report = tmp_path / "report"
-    report.mkdir()
-    (report / "summary.json").write_text("earlier")
+    with OutputFolder(report, "report").replacing("summary.json") as staging:
+        (staging / "summary.json").write_text("earlier")
     done = strike(evaluate(report, "--overwrite"), times=2)
     assert done.returncode == 130, done.stderr
     assert "Traceback" not in done.stderr

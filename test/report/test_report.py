@@ -97,15 +97,21 @@ def test_failed_report_leaves_the_earlier_one_unchanged(tmp_path, monkeypatch, g
 def test_second_report_removes_the_images_of_the_first_and_no_other_file(tmp_path, good_moments):
     folder = tmp_path / "report"
     report.write(good_moments(3), folder, CONTEXT)
-    assert list(folder.glob("*.png"))
-    (folder / "notes of mine").write_text("keep")
+    images = [*folder.glob("*.png"), *folder.glob("*.jpg")]
+    assert len(images) > 5
+    (folder / "sub").mkdir()
+    foreign = [folder / name for name in ("notes", "a.png", "worst_99.jpg", "sub/b.png")]
+    for path in foreign:
+        path.write_text("keep")
+    inodes = [path.stat().st_ino for path in (folder, *foreign)]
     report.write(Evaluation(), folder, CONTEXT)
-    assert not [*folder.glob("*.png"), *folder.glob("*.jpg")]
-    assert (folder / "notes of mine").read_text() == "keep"
+    assert not [path for path in images if path.exists()]
+    assert [path.read_text() for path in foreign] == ["keep"] * 4
+    assert [path.stat().st_ino for path in (folder, *foreign)] == inodes, "nothing was moved"
 
 
 def test_existing_report_is_refused(tmp_path):
-    report.refuse_existing(tmp_path)
+    report.check_output(tmp_path, overwrite=False)
     report.write(Evaluation(), tmp_path / "report", CONTEXT)
     with pytest.raises(SourceError, match=r"report holds a report already.*overwrite"):
-        report.refuse_existing(tmp_path / "report")
+        report.check_output(tmp_path / "report", overwrite=False)

@@ -8,6 +8,7 @@ import json
 import re
 import signal
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -359,6 +360,7 @@ def test_diagnostics_hold_the_verdict_and_the_requirements_of_the_report(
             "lidar_to_camera has 2 numbers; expected 7",
         ),
         ({"output": __file__}, SourceError, "is a file"),
+        ({"output": str(Path(__file__).parent)}, SourceError, "holds files, and no "),
         ({"require": ["aus<=0.2"]}, ConfigError, "unknown metric 'aus'"),
     ],
 )

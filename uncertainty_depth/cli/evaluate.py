@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
-from uncertainty_depth import atomic
 from uncertainty_depth.config import (
     ColorConfig,
     DepthScaleConfig,
@@ -51,16 +50,15 @@ def evaluate(arguments: argparse.Namespace) -> None:
     from uncertainty_depth.report import report
     from uncertainty_depth.report.requirements import requirements_of
 
-    atomic.check_folder(arguments.output)
+    is_fleet = len(arguments.source) > 1 or bool(arguments.ray)  # continues what it began
+    report.check_output(arguments.output, arguments.overwrite or is_fleet)
     requirements = requirements_of(from_arguments(RequirementConfig, arguments))
     jobs = [job_of(arguments, source) for source in arguments.source]
     for job in jobs:
         job.check(arguments.write_bag)
-    if len(jobs) > 1 or arguments.ray:
+    if is_fleet:
         _evaluate_each(jobs, arguments, requirements)
     else:
-        if not arguments.overwrite:
-            report.refuse_existing(arguments.output)
         _evaluate_one(jobs[0], arguments, requirements)
 
 
@@ -103,8 +101,10 @@ def _evaluate_one(
         raise SourceError(f"no frame of {job.source} could be scored: {why}")
 
 
-def write_and_print(evaluation: Evaluation, folder: Path, context: Context) -> dict[str, Any]:
-    """Write a report, print its scores and verdict, and return its summary.
+def write_and_print(
+    evaluation: Evaluation, folder: Path, context: Context, keep: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Write a report, print its scores and verdict, and return its summary; see `report.write`.
 
     Raises:
         SourceError: the report cannot be written.
@@ -114,7 +114,7 @@ def write_and_print(evaluation: Evaluation, folder: Path, context: Context) -> d
     with tqdm(total=2, desc="writing the report", unit="step", leave=False, disable=None) as bar:
         scores = report.summarize(evaluation, context)
         bar.update()
-        path = report.write(evaluation, folder, context, summary=scores)
+        path = report.write(evaluation, folder, context, summary=scores, keep=keep)
     print(page.table(scores, context.model))
     print("\n".join(["", *verdict.sentences(scores["verdict"])]))
     print(f"report: {path}")
@@ -203,12 +203,12 @@ def _report_on_all(
     requirements: tuple[Requirement, ...],
 ) -> None:
     """Write the table of the sources, and the report over those that were scored."""
-    from uncertainty_depth.fleet.folder import DONE, rows_of, write_table
+    from uncertainty_depth.fleet.folder import DONE, MADE, TABLE, rows_of, write_table
     from uncertainty_depth.report.saved_state import merge, read_report
 
     output: Path = arguments.output
     rows = rows_of(sources, output)
-    write_table(rows, output / "sources.csv")
+    write_table(rows, output / TABLE)
     scored = [source for source in sources if source.outcome()["state"] == DONE]
     failed = [
         f"{source.notation}: {source.outcome()['sentence']}"
@@ -216,9 +216,7 @@ def _report_on_all(
         if source not in scored
     ]
     if not scored:
-        raise SourceError(
-            f"none of {len(sources)} sources could be scored: see {output}/sources.csv"
-        )
+        raise SourceError(f"none of {len(sources)} sources could be scored: see {output / TABLE}")
     evaluation, context = merge(
         (read_report(source.folder) for source in scored), MAX_MERGED_FRAMES
     )
@@ -229,8 +227,8 @@ def _report_on_all(
         requirements=requirements,
         sources=tuple(rows),
     )
-    print(f"{len(scored)} sources scored, {len(failed)} failed: {output / 'sources.csv'}")
-    scores = write_and_print(evaluation, output, context)
+    print(f"{len(scored)} sources scored, {len(failed)} failed: {output / TABLE}")
+    scores = write_and_print(evaluation, output, context, MADE)
     check_requirements(scores, arguments.junit)
     if failed:
         sentences = "; ".join(failed[:MAX_NAMED_FAILURES])
@@ -244,7 +242,6 @@ def compare(arguments: argparse.Namespace) -> None:
     from uncertainty_depth.report import comparison
     from uncertainty_depth.report.saved_state import read_report
 
-    atomic.check_folder(arguments.output)
     folders = tqdm(arguments.reports, "reading", unit="report", leave=False, disable=None)
     reports = [read_report(folder) for folder in folders]
     with tqdm(total=2, desc="comparing", unit="step", leave=False, disable=None) as bar:
@@ -263,9 +260,7 @@ def merge(arguments: argparse.Namespace) -> None:
     from uncertainty_depth.report.saved_state import read_report
 
     requirements = requirements_of(from_arguments(RequirementConfig, arguments))
-    atomic.check_folder(arguments.output)
-    if not arguments.overwrite:
-        report.refuse_existing(arguments.output)
+    report.check_output(arguments.output, arguments.overwrite, arguments.reports)
     evaluation, context = merge_reports(map(read_report, arguments.reports))
     context = replace(context, command=arguments.command_line, requirements=requirements)
     scores = write_and_print(evaluation, arguments.output, context)

@@ -11,7 +11,6 @@ import csv
 import hashlib
 import math
 import re
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,11 +20,16 @@ from uncertainty_depth import atomic, strict
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.metrics.calibration import of_law
 from uncertainty_depth.metrics.registry import flatten
+from uncertainty_depth.output import OutputFolder, remove
 from uncertainty_depth.report.model_facts import law_of
+from uncertainty_depth.report.report import KIND, PAGE, SUMMARY_FILE
 from uncertainty_depth.report.saved_state import read_summary
 
 FLEET_FILE = "fleet.json"
 SOURCES = "sources"
+TABLE = "sources.csv"
+MADE = (FLEET_FILE, SOURCES, TABLE)
+"""Beside the report over all sources."""
 FORMAT = 1
 MAX_NAME = 60
 MAX_BYTES = 2**24
@@ -80,7 +84,7 @@ class FleetSource:
         return (
             outcome.get("state") == DONE
             and outcome.get("files") == files_of(self.notation)
-            and (self.folder / "summary.json").is_file()
+            and (self.folder / SUMMARY_FILE).is_file()
         )
 
 
@@ -103,9 +107,10 @@ def open_fleet(
         if sources.count(source) > 1:
             raise ConfigError(f"the source {source} is listed twice; expected each source once")
     path = folder / FLEET_FILE
+    output = OutputFolder(folder, KIND)
     if overwrite:
-        path.unlink(missing_ok=True)
-        shutil.rmtree(folder / SOURCES, ignore_errors=True)
+        for name in set(output.made()).intersection(MADE):
+            remove(folder / name)
     elif path.exists():
         try:
             saved = strict.read_json_file(path, MAX_BYTES)["options"]
@@ -121,13 +126,19 @@ def open_fleet(
                     f"{folder} was started with {name} {saved.get(name)!r}, now it is "
                     f"{options.get(name)!r}; expected the same value, another folder, or overwrite"
                 )
-    elif (folder / "summary.json").exists():
+    elif (folder / SUMMARY_FILE).exists():
         raise SourceError(
             f"{folder} holds a report already; expected another folder, or the option overwrite"
         )
-    (folder / SOURCES).mkdir(parents=True, exist_ok=True)
+    for name in MADE:
+        output.add(name)
     strict.write_json(path, {"format": FORMAT, "options": options})
-    return [FleetSource(source, folder / SOURCES / _name(source)) for source in sources]
+    reports = OutputFolder(folder / SOURCES, SOURCES)
+    opened = [FleetSource(source, folder / SOURCES / _name(source)) for source in sources]
+    for each in opened:
+        for path in (each.folder, each.outcome_file, each.log_file):
+            reports.add(path.name)
+    return opened
 
 
 def _name(source: str) -> str:
@@ -188,7 +199,7 @@ def rows_of(sources: Sequence[FleetSource], folder: Path) -> list[Row]:
             "skipped": sum(summary["frames"]["skipped"].values()),
             # NaN is null in the file, and infinities are text.
             **{name: None if values[name] is None else float(values[name]) for name in metrics},
-            "report": str((source.folder / "report.html").relative_to(folder)),
+            "report": str((source.folder / PAGE).relative_to(folder)),
         }
 
     def badness(row: Row) -> tuple[float, float]:

@@ -14,12 +14,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from uncertainty_depth import atomic
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.extras import missing
 from uncertainty_depth.fleet.folder import FleetSource
 from uncertainty_depth.fleet.local import Work, score
 from uncertainty_depth.interrupt import Interrupt
+from uncertainty_depth.output import OutputFolder
+from uncertainty_depth.report.report import KIND, SUMMARY_FILE
 
 LOCAL = "local"
 RETRIES = 5
@@ -88,7 +89,7 @@ def run(
                     failure = f"its task failed {RETRIES + 1} times: {reason}"
                     files = {}
                 if files:
-                    with atomic.replacing_folder(source.folder) as staging:
+                    with OutputFolder(source.folder, KIND).replacing(SUMMARY_FILE) as staging:
                         for name, content in files.items():
                             (staging / name).write_bytes(content)
                 source.finish(failure)
@@ -106,4 +107,5 @@ def _score_remotely(work: Work, folder: str) -> tuple[str, dict[str, bytes]]:
         failure = score(work, report)
         if failure:
             return failure, {}
-        return "", {path.name: path.read_bytes() for path in sorted(report.iterdir())}
+        made = OutputFolder(report, KIND).made()
+        return "", {name: (report / name).read_bytes() for name in made}

@@ -220,10 +220,11 @@ class Evaluation:
             law: see `verdict`.
 
         Raises:
-            SourceError: it cannot be written.
+            SourceError: it cannot be written, or the folder holds files of others alone.
         """
         from uncertainty_depth.report import report
 
+        report.check_output(Path(folder), overwrite=True)
         return report.write(self, Path(folder), report.Context(name, {"head": law}))
 
     def merge(self, other: Evaluation, source: str, with_frames: bool = True) -> None:

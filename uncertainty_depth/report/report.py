@@ -8,16 +8,17 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from uncertainty_depth import __version__, atomic, strict
+from uncertainty_depth import __version__, strict
 from uncertainty_depth.errors import SourceError
 from uncertainty_depth.options import to_mapping
+from uncertainty_depth.output import OutputFolder
 from uncertainty_depth.report.bootstrap import Resampled
 from uncertainty_depth.report.model_facts import law_of
 from uncertainty_depth.report.page import Images, render
@@ -28,16 +29,12 @@ from uncertainty_depth.report.verdict import judge
 if TYPE_CHECKING:
     from uncertainty_depth.report.evaluation import Evaluation
 
-OWNED = (
-    "summary.json",
-    "frames.csv",
-    "frames.sums",
-    "state.npz",
-    "report.html",
-    "*.png",
-    "*.jpg",
-)
-"""The files of a report."""
+SUMMARY_FILE = "summary.json"
+NUMBERS = ("frames.csv", "frames.sums", "state.npz", SUMMARY_FILE)
+"""The files that a report is read back from."""
+PAGE = "report.html"
+KIND = "report"
+"""Of its folder."""
 PACKAGES = ("numpy", "torch", "rosbags")
 """Whose versions a report says; None for one that is not installed by pip."""
 
@@ -72,9 +69,16 @@ class Context:
     calibrated_on: tuple[str, ...] = ()
 
 
-def refuse_existing(folder: Path) -> None:
-    """Raise `SourceError` if `folder` already holds a report: it may have taken hours."""
-    if (folder / "summary.json").exists():
+def check_output(folder: Path, overwrite: bool, inputs: Iterable[Path] = ()) -> None:
+    """Raise `SourceError` unless a report can be written to `folder`; call it before the work.
+
+    Args:
+        folder: of the report.
+        overwrite: replace a report that is in it, which may have taken hours.
+        inputs: files and folders that are read.
+    """
+    OutputFolder(folder, KIND).check(inputs, (*NUMBERS, PAGE))
+    if not overwrite and (folder / SUMMARY_FILE).exists():
         raise SourceError(
             f"{folder} holds a report already; expected another folder, or the option overwrite"
         )
@@ -86,10 +90,11 @@ def write(
     context: Context,
     images: bool = True,
     summary: Mapping[str, Any] | None = None,
+    keep: Sequence[str] = (),
 ) -> Path:
     """Write the report and return the path of `report.html`.
 
-    It replaces an earlier report atomically; other files in the folder stay.
+    It replaces an earlier report; files in the folder that we did not make stay.
 
     Args:
         evaluation: of the frames.
@@ -97,15 +102,15 @@ def write(
         context: the metrics' origin.
         images: draw plots and frames; without them a report is written within a second.
         summary: as `summarize` made it, if the caller has it.
+        keep: names of ours in the folder that are of no report, and stay.
 
     Raises:
         SourceError: it cannot be written; an earlier report is then unchanged.
     """
-    atomic.check_folder(folder)
     try:
-        with atomic.replacing_folder(folder, OWNED) as staging:
+        with OutputFolder(folder, KIND).replacing(SUMMARY_FILE, keep) as staging:
             content = summary or summarize(evaluation, context)
-            strict.write_json(staging / "summary.json", content)
+            strict.write_json(staging / SUMMARY_FILE, content)
             details = {
                 "options": dict(context.options),
                 "trained_on": context.trained_on,
@@ -121,12 +126,12 @@ def write(
                 for index, frame in enumerate(frames):
                     (staging / f"{group}_{index}.jpg").write_bytes(frame.data)
             html = render(content, context.command, drawings)
-            (staging / "report.html").write_bytes(html.encode("utf-8", "replace"))
+            (staging / PAGE).write_bytes(html.encode("utf-8", "replace"))
     except OSError as error:
         raise SourceError(
             f"the report cannot be written to {folder}: {error.strerror or error}"
         ) from error
-    return folder / "report.html"
+    return folder / PAGE
 
 
 def page(evaluation: Evaluation, context: Context) -> str:

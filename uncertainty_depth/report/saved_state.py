@@ -22,13 +22,12 @@ from uncertainty_depth.report.evaluation import FORMAT, STATE_FILE, Evaluation
 from uncertainty_depth.report.frame_table import SavedFrames
 from uncertainty_depth.report.judgement import GREEN, GREY, RED
 from uncertainty_depth.report.model_facts import is_recorded
-from uncertainty_depth.report.report import Context
+from uncertainty_depth.report.report import SUMMARY_FILE, Context
 from uncertainty_depth.report.views import MAX_FRAMES, MAX_PATTERNS
 from uncertainty_depth.strict import Expected
 
 logger = logging.getLogger(__name__)
 
-SUMMARY_FILE = "summary.json"
 MAX_SUMMARY_BYTES = 2**24
 SUMMARY_LAYOUT: dict[str, Any] = {
     "source": str,

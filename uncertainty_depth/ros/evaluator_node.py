@@ -16,7 +16,6 @@ from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from uncertainty_depth import atomic
 from uncertainty_depth.config.nodes import EvaluatorNodeConfig
 from uncertainty_depth.errors import ConfigError, MessageError
 from uncertainty_depth.frames.transforms import Extrinsics
@@ -246,7 +245,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
         output = self.config.output
         if not output:
             raise ConfigError("the parameter output is empty; expected a folder for the report")
-        atomic.check_folder(Path(output))
+        report.check_output(Path(output), overwrite=True)
         self._reports.save(scores.evaluation, Path(output), self._beside(scores))
         return f"the report of {scores.evaluation.evaluated} frames is being written to {output}"
 
@@ -339,9 +338,7 @@ def check(config: EvaluatorNodeConfig) -> None:
             f"min_depth is {config.min_depth}; expected less than max_depth, {config.max_depth}"
         )
     if config.output:
-        atomic.check_folder(Path(config.output))
-        if not config.overwrite:
-            report.refuse_existing(Path(config.output))
+        report.check_output(Path(config.output), config.overwrite)
 
 
 def _answer(

@@ -1,0 +1,105 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""No output deletes, moves or replaces what a run of ours did not write."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from uncertainty_depth.errors import SourceError
+from uncertainty_depth.output import OutputFolder
+from uncertainty_depth.report import report
+from uncertainty_depth.report.evaluation import Evaluation
+
+CONTEXT = report.Context("a test", {"method": "mc_dropout"})
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from uncertainty_depth.output import OutputFolder
+with OutputFolder(Path(sys.argv[1]), "test").replacing("index") as staging:
+    (staging / "index").write_text("half")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def content(folder):
+    """Return every file below a folder, by its path and inode, so that a move is seen too."""
+    return {
+        path.relative_to(folder): (path.stat().st_ino, path.read_bytes())
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+@pytest.fixture
+def photos(tmp_path):
+    """A folder of somebody's pictures."""
+    folder = tmp_path / "photos"
+    (folder / "sub").mkdir(parents=True)
+    for name in ("a.png", "worst_0.jpg", "b.jpg", "sub/c.png"):
+        (folder / name).write_text(name)
+    return folder
+
+
+def test_what_others_add_during_the_work_stays_and_so_does_the_work(tmp_path):
+    folder = tmp_path / "report"
+    report.check_output(folder, overwrite=False)
+    folder.mkdir()
+    (folder / "state.npz").write_text("of others")
+    with pytest.raises(
+        SourceError, match=r"holds a state\.npz that no run.*new files are in "
+    ) as it:
+        report.write(Evaluation(), folder, CONTEXT, images=False)
+    assert (folder / "state.npz").read_text() == "of others"
+    kept = Path(str(it.value).rpartition(" ")[2])
+    assert (kept / "summary.json").exists()
+    assert (kept / "state.npz").exists()
+
+
+def test_a_check_leaves_nothing_behind(tmp_path):
+    OutputFolder(tmp_path / "new" / "deep", "test").check()
+    assert os.listdir(tmp_path) == []
+    with pytest.raises(SourceError, match="cannot write to /proc/report: "):
+        OutputFolder(Path("/proc/report"), "test").check()
+
+
+def fail_while_writing(output):
+    with output.replacing("index") as staging:
+        (staging / "index").write_text("half")
+        raise OSError("disk full")
+
+
+@pytest.mark.parametrize("end", ["exception", "kill"])
+def test_whatever_ends_the_writing_leaves_what_was_there(tmp_path, end):
+    output = OutputFolder(tmp_path / "output", "test")
+    with output.replacing("index") as staging:
+        (staging / "index").write_text("old")
+        (staging / "more").write_text("old")
+    if end == "kill":
+        done = subprocess.run([sys.executable, "-c", KILLED, str(output.path)], check=False)
+        assert done.returncode == -signal.SIGKILL
+    else:
+        with pytest.raises(OSError, match="disk full"):
+            fail_while_writing(output)
+    for name in ("index", "more"):
+        assert (output.path / name).read_text() == "old"
+    with output.replacing("index") as staging:
+        (staging / "index").write_text("new")
+    assert sorted(os.listdir(output.path)) == [".uncertainty_depth.json", "index"]
+
+
+@pytest.mark.parametrize(
+    "made", ["../photos", "..", ".", "", "/etc", "sub/c.png", 3, ["a.png"]], ids=repr
+)
+def test_a_forged_marker_reaches_nothing_outside_its_folder(photos, made):
+    (photos / ".uncertainty_depth.json").write_text(
+        json.dumps({"format": 1, "kind": "test", "made": [made]})
+    )
+    before = content(photos.parent)
+    with pytest.raises(SourceError, match="lists no names"):
+        OutputFolder(photos, "test").check()
+    assert content(photos.parent) == before
