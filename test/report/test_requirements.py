@@ -59,6 +59,8 @@ def test_a_requirement_names_a_metric_and_its_limit(text, metric):
         ("auce=0.1", "the requirement is 'auce=0.1'; expected a metric"),
         ("auce<=low", "the requirement is 'auce<=low'; expected a metric"),
         ("auce<=nan", "the requirement is 'auce<=nan'; expected a metric"),
+        ("auce<=inf", "the requirement is 'auce<=inf'; expected a metric"),
+        ("a1>=-1e999", "the requirement is 'a1>=-1e999'; expected a metric"),
     ],
 )
 def test_what_cannot_be_required_is_one_sentence(text, words):

@@ -128,7 +128,7 @@ def parse(text: str) -> Requirement:
     if match is not None:
         with suppress(ValueError):
             limit = float(match["limit"])
-    if match is None or math.isnan(limit):
+    if match is None or not math.isfinite(limit):
         raise ConfigError(
             f"the requirement is {reprlib.repr(text)}; expected a metric, one of "
             f"{', '.join(COMPARISONS)}, and a number, such as 'ause.rmse<=0.2'"
