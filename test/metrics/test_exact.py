@@ -76,6 +76,38 @@ def errors(pixels):
 
 
 @pytest.mark.parametrize("name", OF_ERROR)
+@pytest.mark.parametrize("place", range(2))
+def test_masked_elements_are_no_values(errors, name, place):
+    hidden = np.arange(errors[0].size) % 3 == 0
+    expected = OF_ERROR[name](*(values[~hidden] for values in errors))
+    given_values = list(errors)
+    given_values[place] = np.ma.array(np.where(hidden, 65.535, errors[place]), mask=hidden)
+    assert OF_ERROR[name](*given_values) == expected
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_masked_pixels_of_maps_are_no_values(pixels, variant):
+    depth, sigma, truth = pixels
+    hidden = np.arange(depth.size) % 3 == 0
+    junk = np.ma.array(np.where(hidden, np.nan, depth), mask=hidden)
+    shown = [values[~hidden] for values in pixels]
+    found = sparsification(junk, sigma, truth, variant[1], variant[0])
+    assert found.ause == sparsification(*shown, variant[1], variant[0]).ause
+    assert depth_errors(junk, truth) == depth_errors(shown[0], shown[2])
+    assert mpiw(np.ma.array(sigma, mask=hidden)) == mpiw(shown[1])
+    for values, expected in zip(valid_pixels(junk, sigma, truth, 0, 80), shown, strict=True):
+        np.testing.assert_array_equal(values, expected)
+
+
+def test_masks_of_several_arrays_add_up():
+    error = np.ma.array([1.0, 2.0, 3.0, 50.0], mask=[False, False, False, True])
+    sigma = np.ma.array([2.0, 1.0, 0.0, 1.0], mask=[False, False, True, False])
+    assert nll(error, sigma) == nll([1.0, 2.0], [2.0, 1.0])
+    with pytest.raises(ValueError, match="sigma has 3 elements; expected 4"):
+        nll(error, sigma[:3])
+
+
+@pytest.mark.parametrize("name", OF_ERROR)
 def test_arrays_of_every_kind_in_any_order_have_one_value(errors, convert, name):
     expected = OF_ERROR[name](*errors)
     order = np.random.default_rng(0).permutation(len(errors[0]))

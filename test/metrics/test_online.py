@@ -17,6 +17,7 @@ from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.metrics.state import MAX_BLOCKS
+from uncertainty_depth.report.evaluation import Evaluation
 
 
 def test_an_update_needs_the_documented_memory_for_each_pixel():
@@ -40,6 +41,41 @@ def test_maps_are_masked_and_frames_without_a_valid_pixel_count_as_ground_truth(
     assert metrics.update(np.full_like(depth, np.nan), sigma, truth) is None
     assert metrics.frames == 1
     assert metrics.compute()["scored_fraction"] == pytest.approx(1500 / 4500)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_values_near_the_end_of_their_type_are_scored(dtype):
+    """The check for millimetres takes a mean of two medians and a ratio, which may overflow."""
+    largest = float(np.finfo(dtype).max)
+    depth = np.array([0.9 * largest, 0.8 * largest], dtype=dtype)
+    metrics = OnlineMetrics()
+    metrics.update(depth, np.ones(2), np.full(2, 2.0, dtype=dtype))
+    assert metrics.pixels == 2
+
+
+def masked(values, hidden):
+    """A masked array that holds junk where it is masked."""
+    return np.ma.array(np.where(hidden, 65.535, values), mask=hidden)
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_masked_pixels_are_no_values(pixels, place):
+    hidden = np.arange(pixels[0].size) % 3 == 0
+    unknown = list(pixels)
+    unknown[place] = np.where(hidden, np.nan, pixels[place])
+    expected = OnlineMetrics().update(*unknown)
+    maps = list(pixels)
+    maps[place] = masked(maps[place], hidden)
+    np.testing.assert_equal(OnlineMetrics().update(*maps), expected)
+    row = Evaluation().add_arrays(*(values.reshape(50, 60) for values in maps))
+    assert row["pixels"] == expected["pixels"]
+    assert row["depth.rmse"] == pytest.approx(expected["depth"]["rmse"])
+
+
+def test_masked_whole_numbers_are_no_values():
+    truth = np.ma.array([2, 3, 65535], mask=[False, False, True])
+    found = OnlineMetrics().update(np.array([2.0, 4.0, 5.0]), np.ones(3), truth)
+    assert found["depth"]["mae"] == 0.5
 
 
 def test_nothing_seen_is_nan_everywhere_in_the_same_mapping(pixels):

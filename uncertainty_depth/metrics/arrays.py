@@ -26,8 +26,12 @@ def as_array(values: Any) -> NDArray[Any]:
     """Return the values as an array of their own type.
 
     A torch tensor may be on any device and have a gradient. bfloat16, which NumPy lacks, becomes
-    float32.
+    float32. Masked elements are NaN, so a masked array of whole numbers becomes float64.
     """
+    if np.ma.isMaskedArray(values):
+        kind = values.dtype if values.dtype.kind == "f" else np.float64
+        filled: NDArray[Any] = values.astype(kind).filled(np.nan)
+        return filled
     if hasattr(values, "detach"):  # a tensor, and torch need not be imported for it
         values = values.detach().cpu()
         values = values.float() if "bfloat16" in str(values.dtype) else values

@@ -27,6 +27,8 @@ FAR_M = 1000.0
 def flat(**arguments: Any) -> list[Floats]:
     """Return the arguments as float64, checked to be flat, of one length and finite.
 
+    What is masked in any of them is left out of all.
+
     Raises:
         ValueError: naming the argument, what was found and what was expected.
     """
@@ -42,6 +44,11 @@ def flat(**arguments: Any) -> list[Floats]:
             raise ValueError(
                 f"{name} has {len(value)} elements; expected {len(values[0])}, as many as {first}"
             )
+    masks = [np.ma.getmaskarray(it) for it in arguments.values() if np.ma.isMaskedArray(it)]
+    if masks:
+        kept = ~np.logical_or.reduce(masks)
+        values = [value[kept] for value in values]
+    for name, value in zip(arguments, values, strict=True):
         if len(value) and not math.isfinite(value.sum()):  # finite values may have such a sum
             for extreme in (float(value.min()), float(value.max())):
                 if not math.isfinite(extreme):
@@ -84,8 +91,9 @@ def warn_of_millimetres(depth: NDArray, ground_truth: NDArray) -> None:
     known = np.isfinite(depth) & np.isfinite(ground_truth) & (depth > 0) & (ground_truth > 0)
     if not known.any():
         return
-    truth_m, depth_m = float(np.median(ground_truth[known])), float(np.median(depth[known]))
-    factor = truth_m / depth_m
+    with np.errstate(over="ignore", invalid="ignore"):  # a median of two may be too large
+        truth_m, depth_m = (np.median(values[known]) for values in (ground_truth, depth))
+        ratios = {"ground_truth": truth_m / depth_m, "depth": depth_m / truth_m}
     if min(truth_m, depth_m) > FAR_M:
         logger.warning(
             "depth and ground_truth are %.0f and %.0f in the median, as millimetres are; "
@@ -93,7 +101,7 @@ def warn_of_millimetres(depth: NDArray, ground_truth: NDArray) -> None:
             depth_m,
             truth_m,
         )
-    for name, ratio in (("ground_truth", factor), ("depth", 1 / factor)):
+    for name, ratio in ratios.items():
         if MILLIMETRES[0] < ratio < MILLIMETRES[1]:
             logger.warning(
                 "%s is %.0f times the other map, as millimetres are; expected metres", name, ratio
