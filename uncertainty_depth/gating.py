@@ -127,7 +127,7 @@ class SigmaProducts:
     def confident_points(self) -> NDArray[np.void]:
         """The trusted ones of `points`, (N,)."""
         subsampling = (slice(None, None, self._config.point_stride),) * 2
-        is_trusted = self.is_confident[subsampling] & np.isfinite(self._depth_m[subsampling])
+        is_trusted = self.is_confident[subsampling] & np.isfinite(self.points["z"])
         return selected(self.points, np.flatnonzero(is_trusted))
 
     @property

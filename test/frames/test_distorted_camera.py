@@ -16,7 +16,8 @@ from synthetic.source import World
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.frames.source import open_source
-from uncertainty_depth.geometry.camera import Camera, Distortion
+from uncertainty_depth.geometry.camera import Camera
+from uncertainty_depth.geometry.lens import Distortion
 from uncertainty_depth.messages.bag_writer import BagWriter
 from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.report.evaluation import evaluate

@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from uncertainty_depth.geometry.camera import Camera, Distortion, image_coordinates
-from uncertainty_depth.geometry.point_cloud import positions
+from uncertainty_depth.config import GatingConfig
+from uncertainty_depth.gating import SigmaProducts
+from uncertainty_depth.geometry.camera import Camera, image_coordinates
+from uncertainty_depth.geometry.lens import Distortion
+from uncertainty_depth.geometry.point_cloud import organised_points, positions
 from uncertainty_depth.geometry.rectification import Rectifier
 
 MODELS = {
@@ -141,6 +144,130 @@ def test_a_polynomial_that_folds_back_shows_nothing_from_beyond_its_turn():
 )
 def test_the_max_radius_of_a_distortion(model, coefficients, limit):
     assert Distortion(model, np.array(coefficients, float)).max_radius == pytest.approx(limit)
+
+
+# Model, coefficients, f, cx, cy, width and height, most as published or as a driver gives them.
+LENSES = {
+    "T265, 163 degrees": ("equidistant", [-0.006, 0.04, -0.037, 0.006], 286, 420, 400, 848, 800),
+    "TUM-VI": (
+        "equidistant",
+        [0.0034823894, 0.00071503485, -0.0020532361, 0.00020293674],
+        190.978477,
+        254.931706,
+        256.897442,
+        512,
+        512,
+    ),
+    "ideal fisheye, 220 degrees": ("equidistant", [0, 0, 0, 0], 130, 250, 250, 501, 501),
+    "fisheye that folds": ("equidistant", [-0.2, 0, 0, 0], 150, 160, 120, 320, 240),
+    "EuRoC": (
+        "plumb_bob",
+        [-0.28340811, 0.07395907, 0.00019359, 1.76187114e-05],
+        458.654,
+        367.215,
+        248.375,
+        752,
+        480,
+    ),
+    "wide lens that folds": ("plumb_bob", [-0.3, 0, 0.001, -0.002, 0], 200, 161, 118, 320, 240),
+    "Azure Kinect": (
+        "rational_polynomial",
+        [0.513059, -2.77779, 0.000936, -0.000491, 1.58118, 0.391601, -2.58817, 1.50468],
+        305.5,  # at half its size
+        318.25,
+        183.25,
+        640,
+        360,
+    ),
+    "thin prism": (
+        "rational_polynomial",
+        [0.4, 0.05, 0.001, -0.0005, 0.002, 0.7, 0.12, 0.01, 0.002, -0.001, 0.001, 0.0005],
+        300,
+        320,
+        240,
+        640,
+        480,
+    ),
+    "strong barrel": ("plumb_bob", [-0.42, 0.22, 0.001, 0.0005, -0.06], 310, 322, 239, 640, 480),
+}
+
+
+def lens_camera(name: str) -> Camera:
+    model, coefficients, f, cx, cy, width, height = LENSES[name]
+    matrix = np.array([[f, 0, cx], [0, f, cy], [0, 0, 1.0]])
+    return Camera(
+        width, height, matrix, distortion=Distortion(model, np.array(coefficients, float))
+    )
+
+
+def by_opencv(camera: Camera, rays: np.ndarray) -> np.ndarray:
+    assert camera.distortion is not None
+    project = cv2.projectPoints
+    if camera.distortion.model == "equidistant":
+        rays = rays[:, None]
+        project = cv2.fisheye.projectPoints
+    none = np.zeros((3, 1))
+    coefficients = camera.distortion.coefficients
+    return project(rays, none, none, camera.intrinsics, coefficients)[0].reshape(-1, 2)
+
+
+@pytest.mark.parametrize("name", LENSES)
+def test_a_raw_pixels_ray_projects_to_that_pixel(name: str) -> None:
+    camera = lens_camera(name)
+    rays = camera.rays()
+    known = np.isfinite(rays).all(axis=2)
+    assert_array_equal(known, np.isfinite(rays).any(axis=2))
+    rows, columns = np.nonzero(known)
+    pixels = by_opencv(camera, rays[known])
+    assert np.hypot(*(pixels - np.stack([columns, rows], axis=1)).T).max() < 0.1
+
+
+@pytest.mark.parametrize("name", LENSES)
+def test_every_ray_that_the_lens_sees_before_90_degrees_comes_back(name: str) -> None:
+    camera = lens_camera(name)
+    distortion = camera.distortion
+    assert distortion is not None
+    widest = np.radians(89.9 if distortion.model == "equidistant" else 70)
+    end = min(0.95 * np.arctan(distortion.max_radius), widest)
+    angle, turn = np.meshgrid(np.linspace(0, end, 200), np.linspace(0, 2 * np.pi, 91))
+    rays = (np.tan(angle) * np.stack([np.cos(turn), np.sin(turn)])).reshape(2, -1).T
+    back = distortion.undistorted(distortion.distorted(rays))
+    assert_allclose(np.arctan(back), np.arctan(rays), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "end"),
+    [
+        ("T265, 163 degrees", np.pi / 2),
+        ("TUM-VI", np.pi / 2),
+        ("ideal fisheye, 220 degrees", np.pi / 2),
+        ("fisheye that folds", np.sqrt(1 / 0.6)),
+    ],
+)
+def test_a_pixel_at_the_end_of_a_fisheye_or_beyond_has_no_ray(name: str, end: float) -> None:
+    """Its radius in the image is that of the angle at which Z is 0, or the polynomial turns."""
+    camera = lens_camera(name)
+    _, coefficients, f, cx, cy, width, height = LENSES[name]
+    limit = f * (end + sum(k * end ** (2 * i + 3) for i, k in enumerate(coefficients)))
+    u, v = np.meshgrid(np.arange(width), np.arange(height))
+    radius = np.hypot(u - cx, v - cy)
+    known = np.isfinite(camera.rays()).all(axis=2)
+    assert known[radius < limit - 0.01].all()
+    assert not known[radius > limit + 0.01].any()
+    assert 0.2 < known.mean() < 1
+
+
+def test_a_pixel_without_a_ray_has_no_point() -> None:
+    camera = lens_camera("T265, 163 degrees").scaled(212, 200)
+    known = np.isfinite(camera.rays()).all(axis=2)
+    depth_m = np.full((200, 212), 2, np.float32)
+    assert len(positions(depth_m, camera)) == known.sum()
+    organised = organised_points(depth_m, depth_m, camera)
+    for field in "xyz":
+        assert_array_equal(np.isfinite(organised[field]), known)
+    products = SigmaProducts(depth_m, depth_m / 100, GatingConfig(point_stride=1), 2.0, camera)
+    assert len(products.confident_points) == known.sum()
+    assert len(products.clearing_points) == known.sum()
 
 
 def test_images_that_are_rectified_are_passed_on_untouched():

@@ -23,7 +23,8 @@ from uncertainty_depth.frames.predicted import Predicted
 from uncertainty_depth.frames.recording import Recording
 from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.frames.transforms import FixedExtrinsics
-from uncertainty_depth.geometry.camera import Camera, Distortion
+from uncertainty_depth.geometry.camera import Camera
+from uncertainty_depth.geometry.lens import Distortion
 from uncertainty_depth.geometry.transforms import parameters_from, transform_from
 from uncertainty_depth.messages.bag_writer import BagWriter
 from uncertainty_depth.metrics.registry import flatten

@@ -16,7 +16,8 @@ from tqdm import tqdm
 from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.errors import MessageError, SourceError
 from uncertainty_depth.frames.source import FileSource
-from uncertainty_depth.geometry.camera import Camera, Distortion, ground_truth_from_cloud
+from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
+from uncertainty_depth.geometry.lens import Distortion
 from uncertainty_depth.geometry.rectification import Rectifier
 from uncertainty_depth.geometry.transforms import parameters_from, transform_from
 from uncertainty_depth.images import read_pixels

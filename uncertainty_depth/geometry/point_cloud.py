@@ -25,7 +25,7 @@ class _Rays(NamedTuple):
     """The line of points that each pixel sees: `depth directions - origin`.
 
     Attributes:
-        directions: (3, H, W) float32, for a depth of 1 along the camera's axis.
+        directions: (3, H, W) float32, for a depth of 1 along the camera's axis; NaN if unknown.
         origin: (3,) float32, metres.
     """
 
@@ -48,7 +48,7 @@ def organised_points(
     if the model's deviation is the depth.
 
     Args:
-        depth_m: (H, W) metres; pixels without depth become NaN points.
+        depth_m: (H, W) metres; pixels without depth, or a ray, become NaN points.
         sigma_m: (H, W) metres.
         camera: of the maps' size.
         image: (H, W, 3) uint8 RGB.
@@ -71,7 +71,9 @@ def organised_points(
 
 
 def positions(depth_m: NDArray[np.float32], camera: Camera, stride: int = 1) -> NDArray[np.void]:
-    """Return the points of the pixels with a finite depth above 0, (N,) of `POSITION_TYPE`.
+    """Return the points of the pixels with a ray and a finite depth above 0, (N,).
+
+    They are of `POSITION_TYPE`.
 
     Args:
         depth_m: (H, W) metres along the camera's axis, at the camera's size.
@@ -79,9 +81,10 @@ def positions(depth_m: NDArray[np.float32], camera: Camera, stride: int = 1) -> 
         stride: rows and columns from one point to the next.
     """
     depth = np.ascontiguousarray(depth_m[::stride, ::stride])
-    valid = np.flatnonzero((depth > 0) & (depth < np.inf))
-    points = _interleaved(_coordinates(depth, _rays(camera, stride)), POSITION_TYPE)
-    return selected(points, valid)
+    rays = _rays(camera, stride)
+    valid = (depth > 0) & (depth < np.inf) & np.isfinite(rays.directions[0])
+    points = _interleaved(_coordinates(depth, rays), POSITION_TYPE)
+    return selected(points, np.flatnonzero(valid))
 
 
 def selected(points: NDArray[np.void], pixels: NDArray[np.intp]) -> NDArray[np.void]:

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.errors import MessageError
-from uncertainty_depth.geometry.camera import COEFFICIENT_COUNTS, EQUIDISTANT, Camera, Distortion
+from uncertainty_depth.geometry.camera import Camera
+from uncertainty_depth.geometry.lens import COEFFICIENT_COUNTS, EQUIDISTANT, Distortion
 from uncertainty_depth.geometry.rectification import RECTIFY, Rectifier
 from uncertainty_depth.messages.decoding import total
 
