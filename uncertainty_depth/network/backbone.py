@@ -1,8 +1,9 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Backbones: an encoder or a whole depth model.
 
-They are made from a preset, a folder, a hub id, or a model folder's config. ResNet and MobileNetV2
-are implemented here. All others are transformers classes; transformers is imported only for them.
+They are made from a preset, a folder, a hub id, or a model folder's config. ResNet, MobileNetV2
+and EfficientNet-Lite are implemented here. All others are transformers classes; transformers is
+imported only for them.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ NOT_ARCHITECTURE = {
 
 
 @dataclass(frozen=True)
-class MobileNetV2Config:
-    """This encoder's only size (width 1.0), which published weights fit."""
+class InvertedResidualsConfig:
+    """An encoder of `inverted_residuals`, by its name there; published weights fit it."""
 
-    model_type: str = "mobilenet_v2_folded"
+    model_type: str
 
     def to_dict(self) -> dict[str, Any]:
         """Return the values as JSON has them."""
@@ -41,7 +42,11 @@ SLIM: dict[str, Any] = {
     "embedding_size": 16,
     "hidden_sizes": (16, 32, 64, 128),
 }
-PRESETS: dict[str, ResNetConfig | MobileNetV2Config] = {
+INVERTED_RESIDUALS = {
+    name: InvertedResidualsConfig(f"{name}_folded")
+    for name in ("mobilenet_v2", "efficientnet_lite0", "efficientnet_lite2")
+}
+PRESETS: dict[str, ResNetConfig | InvertedResidualsConfig] = {
     "tiny": ResNetConfig(**SLIM, depths=(1, 1, 1, 1)),
     "tiny18": ResNetConfig(**SLIM, depths=(2, 2, 2, 2)),
     "tiny34": ResNetConfig(**SLIM, depths=(3, 4, 6, 3)),
@@ -52,7 +57,7 @@ PRESETS: dict[str, ResNetConfig | MobileNetV2Config] = {
     "resnet101": ResNetConfig("bottleneck", depths=(3, 4, 23, 3)),
     "resnet152": ResNetConfig("bottleneck", depths=(3, 8, 36, 3)),
     "resnet200": ResNetConfig("bottleneck", depths=(3, 24, 36, 3)),
-    "mobilenet_v2": MobileNetV2Config(),
+    **INVERTED_RESIDUALS,
 }
 
 
@@ -100,10 +105,11 @@ def backbone_from_mapping(values: dict[str, Any]) -> TransformersModel:
         ModelError: it is a ResNet too large for torch, or transformers knows no such model or
             refuses a value.
     """
-    if values.get("model_type") == MobileNetV2Config().model_type:
-        from uncertainty_depth.network.mobilenet_v2 import MobileNetV2
+    for config in INVERTED_RESIDUALS.values():
+        if values.get("model_type") == config.model_type:
+            from uncertainty_depth.network.inverted_residuals import InvertedResiduals
 
-        return MobileNetV2()
+            return InvertedResiduals(config)
     resnet = read_config(values)
     if resnet is None:
         from uncertainty_depth.network import transformers_backbone
