@@ -84,6 +84,28 @@ def test_a_lens_far_from_the_trainings_is_reported_once(caplog: pytest.LogCaptur
 
 
 @pytest.mark.parametrize(
+    ("canonical", "rescale", "assumed"),
+    [
+        (0.8, "canonical", "0.8"),
+        (0.0, "always", "0.707"),
+        (0.8, "never", ""),
+        (0, "canonical", ""),
+    ],
+)
+def test_an_unknown_lens_is_reported_once_if_depth_should_be_rescaled(
+    canonical: float, rescale: str, assumed: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    lens = TrainingLens(canonical, TRAINED)
+    lens.factor(lens_of(0.7), rescale)
+    assert not caplog.records
+    lens.factor(None, rescale)
+    lens.factor(Camera(320, 240, np.zeros((3, 3))), rescale)
+    messages = [record.getMessage() for record in caplog.records]
+    assert len(messages) == (1 if assumed else 0)
+    assert all("focal length is unknown" in text and f"is {assumed}," in text for text in messages)
+
+
+@pytest.mark.parametrize(
     "value", ["wide", {}, [], [1], [None, 1], ["cuda", 1], [-1, 1], [2, 1], 3, [1e-300, 10**300]]
 )
 def test_a_damaged_record_is_no_training_camera(value: Any) -> None:

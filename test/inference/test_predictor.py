@@ -217,14 +217,16 @@ def test_a_range_of_samples_gives_the_same_maps_again_and_all_are_the_default(
 
 
 def test_a_canonical_model_scales_depth_and_sigma_by_the_cameras_focal_length(
-    tmp_path, write_model
+    tmp_path, write_model, caplog
 ):
     folder = write_model(tmp_path / "model", members=1, canonical_focal_length=0.8)
     predictor = Predictor(folder, PredictorConfig(samples=2, device="cpu"))
     image = random_image()
     focal_length = 1.6 * np.sqrt(120 * 90)
     intrinsics = np.array([[focal_length, 0, 60], [0, focal_length, 45], [0, 0, 1]])
+    assert "focal length" not in caplog.text
     canonical = predictor.predict(image, STAMP)
+    assert caplog.text.count("the camera's focal length is unknown") == 1
     long_lens = predictor.predict(image, STAMP, Camera(120, 90, intrinsics))
     np.testing.assert_allclose(long_lens.depth_m, 2 * canonical.depth_m, rtol=1e-5)
     np.testing.assert_allclose(long_lens.sigma_m, 2 * canonical.sigma_m, rtol=1e-5)

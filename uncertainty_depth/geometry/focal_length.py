@@ -144,7 +144,7 @@ def camera_ranges(cameras: Iterable[Camera | None]) -> dict[str, list[float]] | 
 
 
 class TrainingLens:
-    """Rescales depth to a camera, and warns once if it differs much from the training cameras.
+    """Rescales depth to a camera, and warns once if that is unknown or unlike the training's.
 
     Any thread may use it.
 
@@ -160,6 +160,7 @@ class TrainingLens:
         self.limits = strict.limits_of(record.get("relative_focal_length"))
         self._canonical = canonical
         self._has_warned = False
+        self._has_missed_one = False
         self._lock = Lock()
 
     def factor(self, camera: Camera | None, rescale: str) -> np.float32:
@@ -169,17 +170,31 @@ class TrainingLens:
             camera: of the image.
             rescale: option `rescale_depth`: canonical, always or never.
         """
-        focal_length = relative_focal_length(camera)
-        if focal_length is None:
-            return np.float32(1)
         trained = None  # the focal length that the network's depth assumes
         if rescale != "never" and self._canonical > 0:
             trained = self._canonical
         elif rescale == "always" and self.limits is not None:
             trained = math.sqrt(self.limits[0]) * math.sqrt(self.limits[1])
+        focal_length = relative_focal_length(camera)
+        if focal_length is None:
+            if trained is not None:
+                self._warn_of_unknown_lens(trained)
+            return np.float32(1)
         if self.limits is not None:
             self._warn_of_another_lens(focal_length, self.limits, trained is not None)
         return np.float32(1 if trained is None else focal_length / trained)
+
+    def _warn_of_unknown_lens(self, trained: float) -> None:
+        with self._lock:
+            is_due = not self._has_missed_one
+            self._has_missed_one = True
+        if is_due:
+            logger.warning(
+                "the camera's focal length is unknown: depth and sigma are those of a camera "
+                "whose sqrt(fx fy / (width height)) is %.3g, and off by as much as yours differs "
+                "from it; expected a camera info, or in Python predict(image, camera=...)",
+                trained,
+            )
 
     def _warn_of_another_lens(
         self, focal_length: float, limits: tuple[float, float], is_rescaled: bool
