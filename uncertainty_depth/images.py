@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import os
+import struct
+from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
@@ -66,7 +68,7 @@ def read_pixels(path: Path, max_pixels: int = MAX_PIXELS, color: bool = True) ->
     """
     import cv2
 
-    from uncertainty_depth.messages.compressed import decode_bytes, image_size
+    from uncertainty_depth.messages.compressed import decode_bytes
 
     try:
         data = path.read_bytes()
@@ -74,9 +76,12 @@ def read_pixels(path: Path, max_pixels: int = MAX_PIXELS, color: bool = True) ->
         raise MessageError(
             "image_undecodable", f"{path} cannot be read: {error.strerror}"
         ) from error
-    size = image_size(data) or _size_of_other_formats(data)
+    size = _header_size(data)
     if size is None:
-        raise MessageError("image_undecodable", f"{path} does not begin as an image")
+        raise MessageError(
+            "image_undecodable",
+            f"{path} does not begin as an image; expected JPEG, PNG, TIFF, BMP or WebP",
+        )
     flags = cv2.IMREAD_COLOR if color else cv2.IMREAD_UNCHANGED
     pixels = decode_bytes(data, str(path), size, flags, max_pixels)
     return cv2.cvtColor(pixels, cv2.COLOR_BGR2RGB, dst=pixels) if color else pixels
@@ -107,20 +112,60 @@ def read_depth(path: Path, per_metre: float, max_pixels: int = MAX_PIXELS) -> ND
     return np.where(known, values / np.float32(per_metre), np.float32(np.nan))
 
 
-def _size_of_other_formats(data: bytes) -> tuple[int, int] | None:
-    """Return width and height by Pillow, which reads the header alone; None if it cannot."""
-    from PIL import Image
-    from PIL.TiffImagePlugin import IMAGELENGTH, IMAGEWIDTH, PREFIXES, ImageFileDirectory_v2
+def _header_size(data: bytes) -> tuple[int, int] | None:
+    """Return width and height by the header; None if it is of no format that files may have."""
+    from uncertainty_depth.messages.compressed import image_size
 
-    stream = BytesIO(data)
-    try:
-        if not data.startswith(tuple(PREFIXES)):
-            with Image.open(stream) as image:
-                return image.size
-        header = data[: 16 if b"+" in data[2:4] else 8]  # "+": 64-bit offsets
-        directory = ImageFileDirectory_v2(header)  # whatever the pixels are: 64-bit floats too
-        stream.seek(directory.next)
-        directory.load(stream)
-        return int(directory[IMAGEWIDTH]), int(directory[IMAGELENGTH])
-    except Exception:  # Pillow's parsers raise of everything
+    if data.startswith((b"II", b"MM")):
+        with suppress(struct.error):
+            return _tiff_size(data)
         return None
+    if data.startswith((b"BM", b"RIFF")):
+        from PIL import Image
+
+        with suppress(Exception), Image.open(BytesIO(data), formats=("BMP", "WEBP")) as image:
+            return image.size  # Pillow's parsers raise of everything
+        return None
+    return image_size(data)
+
+
+_TIFF_LAYOUTS = {42: ("I", "H", "HHI4s"), 43: ("4xQ", "Q", "HHQ8s")}
+"""By version: the first directory's place, its number of entries, and an entry."""
+_TIFF_NUMBERS = {3: "H", 4: "I", 16: "Q"}
+_WIDTH, _HEIGHT, _ORIENTATION, _TILE_WIDTH, _TILE_HEIGHT = 256, 257, 274, 322, 323
+_MAX_TILE_PIXELS = 2**20
+"""A tile may be larger than its image."""
+
+
+def _tiff_size(data: bytes) -> tuple[int, int] | None:
+    """Return width and height of a TIFF's first image.
+
+    None if readers may differ on them: a tag comes twice, or is of a rare type. Also None if the
+    image is turned, which OpenCV would apply to depth too, or has tiles much larger than itself.
+
+    Raises:
+        struct.error: it is cut.
+    """
+    order = "<" if data.startswith(b"II") else ">"
+    (version,) = struct.unpack_from(f"{order}H", data, 2)
+    if version not in _TIFF_LAYOUTS:
+        return None
+    place, count, entry = _TIFF_LAYOUTS[version]
+    (start,) = struct.unpack_from(order + place, data, 4)
+    (entries,) = struct.unpack_from(order + count, data, start)
+    start += struct.calcsize(order + count)
+    layout = struct.Struct(order + entry)
+    fields = {_ORIENTATION: 1}
+    found = []
+    for position in range(start, start + entries * layout.size, layout.size):
+        tag, kind, numbers, value = layout.unpack_from(data, position)
+        if tag in (_WIDTH, _HEIGHT, _ORIENTATION, _TILE_WIDTH, _TILE_HEIGHT):
+            if tag in found or kind not in _TIFF_NUMBERS or numbers != 1:
+                return None
+            found.append(tag)
+            (fields[tag],) = struct.unpack_from(order + _TIFF_NUMBERS[kind], value)
+    if fields[_ORIENTATION] != 1 or not {_WIDTH, _HEIGHT} <= fields.keys():
+        return None
+    size = (fields[_WIDTH], fields[_HEIGHT])
+    tile_pixels = fields.get(_TILE_WIDTH, 0) * fields.get(_TILE_HEIGHT, 0)
+    return size if tile_pixels <= max(size[0] * size[1], _MAX_TILE_PIXELS) else None

@@ -6,6 +6,7 @@ from __future__ import annotations
 import struct
 import zlib
 from io import BytesIO
+from pathlib import Path
 from types import SimpleNamespace
 
 import cv2
@@ -18,6 +19,7 @@ from numpy.testing import assert_array_equal
 
 from uncertainty_depth.config import MAX_PIXELS
 from uncertainty_depth.errors import MessageError
+from uncertainty_depth.images import read_pixels
 from uncertainty_depth.messages import compressed
 from uncertainty_depth.messages.compressed import JPEG_MAGIC, PNG_MAGIC, image_size
 from uncertainty_depth.messages.decoding import total
@@ -99,6 +101,41 @@ def test_a_jpeg_of_endless_scans_never_reaches_the_decoder(monkeypatch):
     monkeypatch.setattr(compressed.cv2, "imdecode", None)
     with pytest.raises(MessageError, match="scans; expected at most 16") as error:
         decode_image(message(bomb))
+    assert error.value.reason == "image_undecodable"
+
+
+def jpeg_hiding(marker: int, hidden: bytes, shown: bytes) -> bytes:
+    """A JPEG within a segment of this marker, and behind it another."""
+    segment = bytes([0xFF, marker]) + struct.pack(">H", len(hidden)) + hidden[2:]
+    return JPEG_MAGIC[:2] + segment + shown[2:]
+
+
+def test_a_jpeg_whose_header_is_hidden_in_no_segment_never_reaches_the_decoder(monkeypatch):
+    """FF 00 is no marker: libjpeg goes on to the next one, of 400 million pixels."""
+    data = jpeg_hiding(0x00, jpeg_claiming(20_000, 20_000), encoded("jpeg"))
+    monkeypatch.setattr(compressed.cv2, "imdecode", None)
+    with pytest.raises(MessageError, match="does not begin as a JPEG or PNG") as error:
+        decode_image(message(data))
+    assert error.value.reason == "image_undecodable"
+
+
+def test_no_jpeg_marker_hides_another_image():
+    hidden = encoded("jpeg", np.zeros((8, 40, 3), np.uint8))
+    decoded = 0
+    for marker in range(256):
+        data = jpeg_hiding(marker, hidden, encoded("jpeg"))
+        for length in (b"\0\0", b"\0\1", data[4:6]):
+            changed = data[:4] + length + data[6:]
+            pixels = decode_or_refuse(decode_image, message(changed))
+            assert pixels is None or pixels.shape[:2][::-1] == image_size(changed)
+            decoded += pixels is not None
+    assert decoded >= 16  # APP0 to APP15, at least, hide nothing
+
+
+def test_what_is_decoded_to_another_size_than_its_header_says_is_refused(monkeypatch):
+    monkeypatch.setattr(compressed, "image_size", lambda data: (16, 16))
+    with pytest.raises(MessageError, match="has 32x24 pixels, its header says 16x16") as error:
+        decode_image(message(encoded("jpeg")))
     assert error.value.reason == "image_undecodable"
 
 
@@ -269,3 +306,72 @@ def test_any_depth_image_is_ground_truth_or_refused(sizes, encoding, big_endian,
     assert depth_m is None or (depth_m.shape == shape and np.nanmin(depth_m) > 0)
     pixels = decode_or_refuse(decode_image, claim)
     assert pixels is None or pixels.shape == (claim.height, claim.width, 3)
+
+
+TIFF_FIELDS = {256: 16, 257: 16, 258: 8, 259: 1, 262: 1, 273: 200, 277: 1, 278: 16, 279: 256}
+"""Width, height and the others of a grey image whose pixels lie at byte 200."""
+
+
+def tiff(fields: list[tuple[int, int]], kind: int = 4) -> bytes:
+    entries = b"".join(struct.pack("<HHII", tag, kind, 1, value) for tag, value in fields)
+    head = b"II*\0" + struct.pack("<IH", 8, len(fields)) + entries + bytes(4)
+    return head.ljust(200, b"\0") + bytes(range(256))
+
+
+def file_with(data: bytes, folder: Path) -> Path:
+    path = folder / "image"
+    path.write_bytes(data)
+    return path
+
+
+def test_a_tiff_is_read_by_its_header(tmp_path):
+    pixels = read_pixels(file_with(tiff(sorted(TIFF_FIELDS.items())), tmp_path), color=False)
+    assert_array_equal(pixels, np.arange(256).reshape(16, 16))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        [(256, 30_000), (257, 30_000)],
+        [(256, 16), (256, 30_000), (257, 16), (257, 30_000)],  # readers differ on which counts
+        [(256, 16), (257, 16), (322, 16_000), (323, 16_000)],  # a tile of 256 million pixels
+        [(256, 16), (257, 16), (274, 6)],  # turned, depth too
+        [(256, 16)],
+    ],
+    ids=["large", "twice", "tile", "turned", "no height"],
+)
+def test_a_tiff_of_another_size_than_it_seems_never_reaches_the_decoder(
+    fields, tmp_path, monkeypatch
+):
+    others = [field for field in TIFF_FIELDS.items() if field[0] not in dict(fields)]
+    others = [field for field in others if field[0] != 257]
+    path = file_with(tiff(sorted(fields + others)), tmp_path)
+    monkeypatch.setattr(compressed.cv2, "imdecode", None)
+    with pytest.raises(MessageError, match=r"does not begin as an image|is 30000x30000 pixels"):
+        read_pixels(path)
+
+
+@pytest.mark.parametrize("name", ["bmp", "webp", "png", "jpeg", "tiff"])
+def test_an_image_file_of_each_format_keeps_its_size(name, tmp_path):
+    stream = BytesIO()
+    PIL.Image.fromarray(IMAGE).save(stream, name)
+    assert read_pixels(file_with(stream.getvalue(), tmp_path)).shape == IMAGE.shape
+
+
+@pytest.mark.parametrize("name", ["ppm", "gif", "jpeg2000"])
+def test_an_image_file_of_a_format_whose_header_is_not_read_is_refused(name, tmp_path):
+    """P6 30000#30000 is 30000x30000 for OpenCV, and not for Pillow."""
+    stream = BytesIO()
+    PIL.Image.fromarray(IMAGE).save(stream, name)
+    with pytest.raises(MessageError, match="expected JPEG, PNG, TIFF, BMP or WebP"):
+        read_pixels(file_with(stream.getvalue(), tmp_path))
+
+
+@settings(max_examples=200, deadline=None)
+@given(edits=st.lists(st.tuples(st.integers(0, 130), st.integers(0, 255)), max_size=4))
+def test_a_damaged_tiff_is_decoded_to_its_header_or_refused(edits, tmp_path_factory):
+    data = bytearray(tiff(sorted(TIFF_FIELDS.items())))
+    for position, value in edits:
+        data[position] = value
+    path = file_with(bytes(data), tmp_path_factory.getbasetemp())
+    decode_or_refuse(lambda image: read_pixels(image, max_pixels=4096), path)

@@ -34,8 +34,9 @@ _JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {
     0xC8,
     0xCC,
 }  # SOF0 ... SOF15; ITU T.81 table B.1
-_JPEG_ALONE = frozenset({0x01, *range(0xD0, 0xD9)})  # markers without a length: TEM, RST, SOI
-_JPEG_ENDS = frozenset({0xD9, 0xDA})  # EOI, SOS: a frame header comes before
+_JPEG_SKIPPED = frozenset({0xC4, 0xCC, 0xDB, 0xDD, 0xFE, *range(0xE0, 0xF0)})
+"""DHT, DAC, DQT, DRI, COM, APPn: what may come before the frame header. libjpeg looks for the next
+marker in what is none, as FF 00, so its header may be another than the one after that."""
 
 
 def claimed_size(message: Any, max_pixels: int = MAX_PIXELS, skip: int = 0) -> tuple[int, int]:
@@ -81,13 +82,13 @@ def decode_compressed(
 def decode_bytes(
     data: bytes, subject: str, size: tuple[int, int], flags: int, max_pixels: int
 ) -> NDArray[Any]:
-    """Decode an image whose header gives an allowed size.
+    """Decode an image whose header gives an allowed size, which it must have.
 
     Args:
         data: the image.
         subject: what it is, for the error's sentence.
         size: width and height by the header.
-        flags: `cv2.IMREAD_...`.
+        flags: `cv2.IMREAD_...`; `IMREAD_COLOR` alone turns it upright, as its Exif data say.
         max_pixels: maximum size to decode.
 
     Raises:
@@ -107,6 +108,11 @@ def decode_bytes(
         raise _undecodable(subject, f"its data are damaged: {error}") from error
     if image is None:
         raise _undecodable(subject, "its data are damaged")
+    made = (image.shape[1], image.shape[0])
+    may_turn = flags == cv2.IMREAD_COLOR
+    if made != size and not (may_turn and made[::-1] == size):
+        sizes = "x".join(map(str, made)), "x".join(map(str, size))
+        raise _undecodable(subject, f"it has {sizes[0]} pixels, its header says {sizes[1]}")
     return image
 
 
@@ -161,21 +167,18 @@ def _png_size(data: bytes) -> tuple[int, int] | None:
 
 def _jpeg_size(data: bytes) -> tuple[int, int] | None:
     position = 2
-    while position + 4 <= len(data) and data[position] == 0xFF:
+    while position + 9 <= len(data) and data[position] == 0xFF:
         marker = data[position + 1]
+        length = int.from_bytes(data[position + 2 : position + 4], "big")
         if marker == 0xFF:  # fill byte
             position += 1
-            continue
-        if marker in _JPEG_ENDS:
-            return None
-        if marker in _JPEG_FRAMES:
-            if position + 9 > len(data):
-                return None
+        elif marker in _JPEG_FRAMES:
             height, width = struct.unpack_from(">HH", data, position + 5)
             return width, height
-        position += 2
-        if marker not in _JPEG_ALONE:
-            position += int.from_bytes(data[position : position + 2], "big")
+        elif marker in _JPEG_SKIPPED and length >= 2:
+            position += 2 + length
+        else:
+            return None
     return None
 
 
