@@ -23,8 +23,10 @@ from torch import Tensor
 
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.network.depth_network import DepthNetwork
+from uncertainty_depth.network.encoder import upload
 from uncertainty_depth.uncertainty.mc_dropout import McDropout, SeededDropout, StochasticPasses
 from uncertainty_depth.uncertainty.noise import (
+    CPU,
     FRAME,
     UNIFORM_LEVELS,
     StratifiedStreams,
@@ -59,18 +61,15 @@ class StratifiedNoise(StratifiedStreams):
     def normal_noise(self, shape: Sequence[int]) -> Tensor:
         """Return (m, h, w, C) float32 samples of N(0, 1) for (C, h, w) maps, one a stratum."""
         strata, within = self.draw(shape)
-        if strata.device.type != "cpu":
-            uniform = (strata + (within + 0.5) / UNIFORM_LEVELS) / self.samples
-            return torch.special.ndtri(uniform)
         level = (strata.int() * UNIFORM_LEVELS + within) // self.samples
-        return torch.take(_normal_quantiles(), level.long())
+        return torch.take(_normal_quantiles(level.device), level.long())
 
 
 @lru_cache(maxsize=1)
-def _normal_quantiles() -> Tensor:
+def _normal_quantiles(device: torch.device) -> Tensor:
     """Return the N(0, 1) quantile at the middle of each of the `UNIFORM_LEVELS`."""
     middle = (torch.arange(UNIFORM_LEVELS, dtype=torch.float64) + 0.5) / UNIFORM_LEVELS
-    return torch.special.ndtri(middle).float()
+    return torch.special.ndtri(middle).float().to(device)
 
 
 @dataclass(frozen=True)
@@ -78,25 +77,26 @@ class IndependentStreams:
     """Draws each sample's noise from its own stream; sample m is the same for every M."""
 
     streams: Sequence[Stream]
+    device: torch.device = CPU
 
     def keep_masks(self, shape: Sequence[int], rate: float) -> Tensor:
         """Return (m, h, w, C) masks for (C, h, w) maps, see `keep_mask`."""
         map_shape = (*shape[1:], shape[0])
-        return torch.stack([keep_mask(stream, map_shape, rate) for stream in self.streams])
+        masks = torch.stack([keep_mask(stream, map_shape, rate) for stream in self.streams])
+        return upload(masks, self.device)
 
     def normal_noise(self, shape: Sequence[int]) -> Tensor:
         """Return (m, h, w, C) float32 samples of N(0, 1) for (C, h, w) maps."""
         map_shape = (*shape[1:], shape[0])
-        return torch.stack([normal_noise(stream, map_shape) for stream in self.streams])
+        noise = torch.stack([normal_noise(stream, map_shape) for stream in self.streams])
+        return upload(noise, self.device)
 
 
 def keep_mask(stream: Stream, shape: Sequence[int], rate: float) -> Tensor:
-    """Return 1 for kept units, and 0 with probability `rate` to within 2^-17.
+    """Return uint8, 1 for kept units, and 0 with probability `rate` to within 2^-17.
 
-    On the CPU (uint8), 16 random bits are compared with a threshold.
+    16 random bits are compared with a threshold.
     """
-    if isinstance(stream, torch.Generator):
-        return torch.empty(tuple(shape), device=stream.device).uniform_(generator=stream).ge_(rate)
     count = math.prod(shape)
     words = np.asarray(stream.random_raw(-(-count // 4))).view(np.uint16)[:count]
     mask = words >= round(rate * UNIFORM_LEVELS)
@@ -105,8 +105,6 @@ def keep_mask(stream: Stream, shape: Sequence[int], rate: float) -> Tensor:
 
 def normal_noise(stream: Stream, shape: Sequence[int]) -> Tensor:
     """Return float32 samples of N(0, 1)."""
-    if isinstance(stream, torch.Generator):
-        return torch.empty(tuple(shape), device=stream.device).normal_(generator=stream)
     generator = np.random.Generator(stream)
     return torch.from_numpy(generator.standard_normal(tuple(shape), dtype=np.float32))
 
@@ -115,8 +113,8 @@ def stratified(
     config: PredictorConfig, stamp_ns: int, numbers: Sequence[int], device: torch.device
 ) -> StratifiedNoise:
     """Return the streams of `frame_streams`, which draw Gaussian noise too."""
-    stream = random_stream(config.seed, stamp_ns, FRAME, device)
-    return StratifiedNoise(stream, numbers, config.samples)
+    stream = random_stream(config.seed, stamp_ns, FRAME)
+    return StratifiedNoise(stream, numbers, config.samples, device)
 
 
 def independent(
@@ -124,7 +122,7 @@ def independent(
 ) -> IndependentStreams:
     """Return a stream for each sample, in place of `frame_streams`."""
     seed = config.seed
-    return IndependentStreams([random_stream(seed, stamp_ns, n, device) for n in numbers])
+    return IndependentStreams([random_stream(seed, stamp_ns, n) for n in numbers], device)
 
 
 class InferenceDropout(StochasticPasses):

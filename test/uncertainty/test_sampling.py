@@ -6,11 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from torch.overrides import TorchFunctionMode
 
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.uncertainty.mc_dropout import SeededDropout
-from uncertainty_depth.uncertainty.noise import CPU, StratifiedStreams, frame_streams
+from uncertainty_depth.uncertainty.noise import CPU, frame_streams
 
+GPU = torch.device("cuda", 0)
 SHAPE = (20, 50, 60)
 UNITS = 60_000
 CONFIG = PredictorConfig(samples=8, seed=1)
@@ -76,11 +78,24 @@ def test_the_variance_of_a_linear_output_is_off_by_a_known_fraction():
     assert np.mean(variances) == pytest.approx(fraction, abs=4 * error)
 
 
-def test_a_generator_of_a_gpu_draws_strata_too():
-    """Its code on the CPU: torch's generator takes the place of the GPU's."""
+class GpuOnCpu(TorchFunctionMode):
+    """Computes on the CPU what a GPU would: both index and add whole numbers alike."""
 
-    streams = StratifiedStreams(torch.Generator().manual_seed(3), range(8), 8)
-    kept = streams.keep_masks(SHAPE, 0.2).numpy().reshape(8, -1)
-    dropped = (1 - kept.astype(int)).sum(0)
-    assert set(dropped) == {1, 2}
-    assert dropped.mean() == pytest.approx(1.6, abs=0.02)
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        if function is torch.Tensor.pin_memory:
+            return args[0]
+        args = [CPU if arg == GPU else arg for arg in args]
+        return function(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("rate", RATES)
+@pytest.mark.parametrize("samples", [1, 7, 64])
+def test_a_gpu_drops_the_units_that_a_cpu_drops(samples, rate):
+    config = replace(CONFIG, samples=samples)
+    numbers = [samples - 1, 0, samples // 2]
+    of_cpu = frame_streams(config, 5, numbers, CPU)
+    of_gpu = frame_streams(config, 5, numbers, GPU)
+    for shape in (SHAPE, (3, 4, 5)):  # two dropouts of one pass
+        with GpuOnCpu():
+            found = of_gpu.keep_masks(shape, rate)
+        assert torch.equal(found, of_cpu.keep_masks(shape, rate))

@@ -1,9 +1,9 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Random numbers of stochastic passes, reproducible in any process.
 
-They depend only on the seed, the frame's stamp, the sample's number, the number of samples, and
-the device type (CPU or GPU). Noise maps are in channels-last order, as the networks' maps are in
-memory.
+They depend only on the seed, the frame's stamp, the sample's number and the number of samples, so
+a GPU drops the units that a CPU does. Noise maps are in channels-last order, as the networks' maps
+are in memory.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from uncertainty_depth.config import PredictorConfig
+from uncertainty_depth.network.encoder import upload
 
 CPU = torch.device("cpu")
 KEY_MODULUS = 2**64
-SEED_MODULUS = 2**63
 UNIFORM_LEVELS = 2**16
 """Of a uniform number."""
 PERMUTATIONS = 2**10
@@ -31,7 +31,8 @@ PERMUTATIONS = 2**10
 FRAME = 2**32
 """In place of a sample's number: what all samples of a frame draw together."""
 
-Stream = np.random.Philox | torch.Generator
+Stream = np.random.Philox
+"""Random words of 64 bits, drawn on the CPU."""
 
 
 class Streams(Protocol):
@@ -53,24 +54,20 @@ def frame_streams(
         numbers: sample numbers, from 0 to `config.samples` - 1.
         device: the device that uses the noise.
     """
-    stream = random_stream(config.seed, stamp_ns, FRAME, device)
-    return StratifiedStreams(stream, numbers, config.samples)
+    stream = random_stream(config.seed, stamp_ns, FRAME)
+    return StratifiedStreams(stream, numbers, config.samples, device)
 
 
-def random_stream(seed: int, stamp_ns: int, sample: int, device: torch.device = CPU) -> Stream:
-    """Return the random numbers of one sample in one frame, or of `FRAME`, for the device.
+def random_stream(seed: int, stamp_ns: int, sample: int) -> Stream:
+    """Return the random numbers of one sample in one frame, or of `FRAME`.
 
     Philox (Salmon et al. 2011) is a function of key and counter. The key is (seed, stamp); the
     counter starts at 2^128 times the sample's number. So streams do not overlap or depend on
-    earlier draws. A GPU draws its own numbers: copying noise from the CPU would take tens of
-    megabytes per frame.
+    earlier draws.
     """
-    key = [seed % KEY_MODULUS, stamp_ns % KEY_MODULUS]
-    if device.type == "cpu":
-        counter = np.array([0, 0, sample, 0], dtype=np.uint64)
-        return np.random.Philox(key=np.array(key, dtype=np.uint64), counter=counter)
-    state = np.random.SeedSequence([*key, sample]).generate_state(1, np.uint64)
-    return torch.Generator(device).manual_seed(int(state[0]) % SEED_MODULUS)
+    key = np.array([seed % KEY_MODULUS, stamp_ns % KEY_MODULUS], dtype=np.uint64)
+    counter = np.array([0, 0, sample, 0], dtype=np.uint64)
+    return np.random.Philox(key=key, counter=counter)
 
 
 @dataclass(frozen=True)
@@ -86,44 +83,56 @@ class StratifiedStreams:
     biased: if the output is linear in the masks, E[biased variance] = sigma^2 - Var[mean], and the
     last term is smaller.
 
+    Only pi and r are drawn, once for all samples, as a place in a table. A GPU gets these places,
+    four bytes a unit for any M, and looks the strata up itself.
+
     Attributes:
         stream: the frame's stream, at its start.
         numbers: numbers of the samples to draw; drawing all at once or one by one gives the same.
         samples: M, the number of all samples.
+        device: the device that uses the noise.
     """
 
     stream: Stream
     numbers: Sequence[int]
     samples: int
+    device: torch.device = CPU
 
     def keep_masks(self, shape: Sequence[int], rate: float) -> Tensor:
         """Return (m, h, w, C) masks; the rate is exact to 2^-16."""
-        whole, rest = divmod(round(rate * UNIFORM_LEVELS) * self.samples, UNIFORM_LEVELS)
-        strata, within = self.draw(shape)
-        return (strata >= whole + (within < rest).to(strata.dtype)).view(torch.uint8)
+        dropped, rest = divmod(round(rate * UNIFORM_LEVELS) * self.samples, UNIFORM_LEVELS)
+        places, within = self._draw(shape)
+        places += (within < rest).astype(np.int32) * (PERMUTATIONS * 2 * self.samples)
+        return self._look_up(_keep_table(self.samples, dropped), places, shape)
 
     def draw(self, shape: Sequence[int]) -> tuple[Tensor, Tensor]:
         """Return strata pi(m), (m, h, w, C), and r within them in `UNIFORM_LEVELS`, (h, w, C)."""
-        map_shape = (*shape[1:], shape[0])
-        if isinstance(self.stream, torch.Generator):
-            return self._draw_on_gpu(map_shape, self.stream)
-        parts = np.asarray(self.stream.random_raw(math.prod(shape))).view(np.uint16)
-        within, turn, row = parts.reshape(-1, 4).T[:3]
-        rotation = (turn.astype(np.intp) * self.samples) >> 16
-        first = (row & (PERMUTATIONS - 1)).astype(np.intp) * (2 * self.samples) + rotation
-        table = _permutations(self.samples)
-        strata = np.empty((len(self.numbers), len(first)), np.int16)
-        for number, row_strata in zip(self.numbers, strata, strict=True):
-            # All indices are inside; "wrap" is faster than a check.
-            table[number:].take(first, out=row_strata, mode="wrap")
-        offsets = torch.from_numpy(within.astype(np.int32)).view(*map_shape)
-        return torch.from_numpy(strata).view(-1, *map_shape), offsets
+        places, within = self._draw(shape)
+        strata = self._look_up(_strata_table(self.samples), places, shape)
+        offsets = torch.from_numpy(within.astype(np.int32)).view(*shape[1:], shape[0])
+        return strata, upload(offsets, self.device)
 
-    def _draw_on_gpu(self, shape: Sequence[int], stream: torch.Generator) -> tuple[Tensor, Tensor]:
-        options: dict[str, Any] = {"generator": stream, "device": stream.device}
-        order = torch.rand((self.samples, *shape), **options).argsort(0)
-        strata = torch.stack([order[number] for number in self.numbers])
-        return strata, torch.randint(UNIFORM_LEVELS, tuple(shape), **options)
+    def _draw(self, shape: Sequence[int]) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
+        """Return where each unit's strata begin in `_strata_table`, and r."""
+        words = np.asarray(self.stream.random_raw(math.prod(shape))).view(np.uint16)
+        within, turn, row = words.reshape(-1, 4).T[:3]
+        rotation = (turn.astype(np.int32) * self.samples) >> 16
+        first = (row & (PERMUTATIONS - 1)).astype(np.int32) * (2 * self.samples)
+        return first + rotation, within
+
+    def _look_up(
+        self, values: NDArray[Any], places: NDArray[np.int32], shape: Sequence[int]
+    ) -> Tensor:
+        """Return the m samples' values, (m, h, w, C); sample 0's are at `places`."""
+        table = torch.from_numpy(values)
+        first = torch.from_numpy(places)
+        if self.device.type == "cpu":  # without a place in memory for every sample
+            found = torch.stack([table[number:].index_select(0, first) for number in self.numbers])
+        else:
+            numbers = torch.tensor(self.numbers, dtype=torch.int32)[:, None]
+            every = upload(first, self.device) + upload(numbers, self.device)
+            found = upload(table, self.device).index_select(0, every.flatten())
+        return found.view(len(self.numbers), *shape[1:], shape[0])
 
 
 @dataclass(frozen=True)
@@ -138,8 +147,15 @@ class GivenNoise:
 
 
 @lru_cache(maxsize=8)
-def _permutations(samples: int) -> NDArray[np.int16]:
+def _strata_table(samples: int) -> NDArray[np.int16]:
     """Return `PERMUTATIONS` permutations of M, each repeated twice so that it can be rotated."""
     words = np.random.Philox(key=samples).random_raw(PERMUTATIONS * samples)
     order = np.asarray(words).reshape(PERMUTATIONS, samples).argsort(1, kind="stable")
     return np.tile(order.astype(np.int16), 2).ravel()
+
+
+@lru_cache(maxsize=8)
+def _keep_table(samples: int, dropped: int) -> NDArray[np.uint8]:
+    """Return 1 for the strata from `dropped` on; then again, with one stratum more dropped."""
+    strata = _strata_table(samples)
+    return np.concatenate([strata >= dropped, strata > dropped]).view(np.uint8)
