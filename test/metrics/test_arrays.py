@@ -47,6 +47,7 @@ def test_quantiles_and_shares_of_a_smooth_density_are_far_closer_than_a_bin():
     counts = np.bincount(bins.index(values), minlength=bins.number)
     shares = np.array([0.05, 0.3, 0.68, 0.9, 0.95])
     expected = scipy.stats.expon.ppf(shares)
-    found = bins.order_statistics(counts, shares * len(values), values[0], values[-1])
+    none = np.zeros(())
+    found = bins.order_statistics(counts, shares * len(values), none, none)
     np.testing.assert_allclose(found, expected, rtol=2e-3)
     np.testing.assert_allclose(bins.below(counts, expected) / len(values), shares, rtol=2e-3)

@@ -24,7 +24,13 @@ from uncertainty_depth.metrics import (
     spearman,
 )
 from uncertainty_depth.metrics.online import OnlineMetrics
-from uncertainty_depth.metrics.registry import BASELINES, METRICS, baseline_name, flatten
+from uncertainty_depth.metrics.registry import (
+    BASELINES,
+    METRICS,
+    baseline_name,
+    flatten,
+    undefined,
+)
 from uncertainty_depth.metrics.state import MAX_BLOCKS, Sums
 
 LAWS = {"gaussian": "", "laplace": "_laplace"}
@@ -251,6 +257,15 @@ def test_the_value_is_the_references(scored, metric):
         limits["rtol"] = 0.2 if metric.groups else 0.01  # the quantile is the last finite ratio
     if metric.name.endswith("_by_sigma") and make is not smooth:
         limits["atol"] = 0.1  # a group ends within a bin of equal sigmas
+    if (metric.name == "uncertainty.ence" or metric.name.endswith("_by_sigma")) and (
+        make is nine_decades
+    ):
+        unknown = np.isnan(found)  # sigmas below 0.06 mm are in one bin
+        assert all(
+            name in undefined(metrics.total())
+            for name in np.array(metric.names())[np.atleast_1d(unknown)]
+        )
+        expected = np.where(unknown, found, expected)
     if metric.name == "uncertainty.ence" and make is certain:
         assert math.isinf(found) or math.isnan(found)
         return
@@ -308,7 +323,7 @@ def test_blocks_are_merged_in_pairs_and_hold_every_frame(number):
     for name in ("depth.mae", "uncertainty.ause.rmse", "uncertainty.auce"):
         found = flatten(metrics.compute())[name]
         assert found == pytest.approx(REFERENCES[name](frames), rel=1e-9)
-    assert metrics.blocks.table().nbytes < 4_700_000
+    assert metrics.blocks.table().nbytes < 5_800_000
 
 
 @pytest.fixture(scope="module")

@@ -132,3 +132,24 @@ def test_a_zed_s_confidence_without_its_type_is_asked_about():
     mostly_sure = notes(lambda s: np.where(s.sigma < np.quantile(s.sigma, 0.9), 1, zed(s)), "")
     assert "is read as sigma in metres" in mostly_sure
     assert notes(zed, "rank_up") == ""
+
+
+@pytest.mark.parametrize("unit", [1e-9, 65535.0, 1e9])
+def test_a_rank_in_any_unit_has_the_same_scores(unit):
+    """A ZED's confidence as 16 bits, and as a fraction."""
+    found = []
+    for factor in (1.0, unit):
+        rank = Interpreter(PredictionConfig(confidence_type="rank_up"))
+        evaluation = Evaluation(without_size=rank.without_size)
+        for index in range(2):
+            now = scene(index)
+            maps = RecordedMaps(now.depth, now.sigma * np.float32(factor))
+            frame = Frame(index, str(index), ground_truth_m=now.truth, recorded=maps)
+            evaluation.add(replace(frame, prediction=rank.predict(frame)))
+        found.append(evaluation.values())
+    of_one, of_other = found
+    for name, value in of_one.items():
+        if name == "by_distance.n_merci.4_6m":
+            assert of_other[name] == pytest.approx(value, rel=0.03)
+        elif not name.startswith("by_distance.n_merci"):  # of few pixels in coarse bins
+            assert of_other[name] == pytest.approx(value, rel=1e-2, nan_ok=True), name

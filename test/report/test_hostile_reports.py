@@ -78,6 +78,17 @@ def header_with(**changes):
     return state_with(**{"header.npy": damage})
 
 
+def extremes_with(value):
+    """Damage: another value in place of every extreme of the blocks."""
+
+    def damage(data):
+        table = np.load(io.BytesIO(data))
+        table[...] = np.reshape(value, (-1, 1))
+        return npy(table)
+
+    return state_with(**{"blocks/extremes.npy": damage})
+
+
 def npy(array):
     file = io.BytesIO()
     np.save(file, array, allow_pickle=True)
@@ -140,6 +151,10 @@ FAULTS = [
     (STATE, state_with(**{"frame_keys.npy": npy(np.zeros(3))}), "expected uint64 of shape"),
     (STATE, state_with(**{"frame_keys.npy": b"\x93NUMPY\x01\x00\xff\xff{"}), "not a complete"),
     (STATE, state_with(**{"frame_keys.npy": bytes(10**8)}), "not a complete state"),
+    *(
+        (STATE, extremes_with(value), "expected one whole number")
+        for value in (1e300, np.nan, np.inf, 0.5, np.arange(8))
+    ),
 ]
 FRAME_FAULTS = [
     (None, "does not hold the sums of the frames"),

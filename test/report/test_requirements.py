@@ -123,6 +123,11 @@ def test_nan_and_infinity_fail_with_their_reason(evaluate_moments):
     constant = evaluate_moments(lambda it: (it.depth, 0 * it.sigma + 1), frames=2)
     (outcome,) = summary_of(constant, "spearman>=0.1")["requirements"]
     assert outcome["text"].endswith("sigma or the error is the same everywhere")
+    copied = evaluate_moments(lambda it: (1.0000001 * it.truth, it.sigma), frames=2)
+    (outcome,) = summary_of(copied, "n_merci<=1")["requirements"]
+    assert outcome["text"].endswith(
+        ": 95% of the errors are below 4e-06 m, where none is resolved"
+    )
     certain = evaluate_moments(lambda it: (it.depth, 0 * it.sigma), frames=2)
     (outcome,) = summary_of(certain, "nll_laplace<=5")["requirements"]
     assert outcome["text"] == "FAIL  nll_laplace inf, required <= 5"

@@ -8,8 +8,8 @@ last octave on. Histograms have any leading axes: a thousand bootstrap replicate
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ MANTISSA_BITS = 52
 EXPONENT_OFFSET = 1023
 FEW_PIXELS = 8
 """Pixels in a bin whose slope counts half."""
+NO_LIMITS = (np.array(0.0), np.array(np.inf))
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,23 @@ class Bins:
         index -= first - 1
         return clipped(index, self.number)
 
+    @lru_cache(maxsize=256)  # noqa: B019  a few small records, which keep their edges
+    def at(self, exponent: int) -> Bins:
+        """Return the same bins for values `2^exponent` times as large."""
+        return replace(self, low=self.low + exponent, high=self.high + exponent)
+
+    def moved(self, counts: NDArray, octaves: int) -> NDArray:
+        """Return histograms of these bins in those of `at(octaves)`.
+
+        What leaves the inner bins joins an open one. The open bins keep their pixels: where they
+        lie in them is not known.
+        """
+        index = np.clip(np.arange(self.number) - (octaves << self.bits), 0, self.number - 1)
+        index[[0, -1]] = 0, self.number - 1
+        result = np.zeros_like(counts)
+        np.add.at(np.moveaxis(result, -1, 0), index, np.moveaxis(counts, -1, 0))
+        return result
+
     def coarse(self, index: Integers, coarser: Bins) -> Integers:
         """Return the bin in `coarser`, of fewer bits, that contains each of these bins."""
         shift = self.bits - coarser.bits
@@ -70,37 +88,44 @@ class Bins:
         return np.concatenate(([0.0], middle[1:-1], [self.edges[-2]]))
 
     def order_statistics(
-        self, counts: NDArray, numbers: NDArray, least: NDArray, greatest: NDArray
+        self,
+        counts: NDArray,
+        numbers: NDArray,
+        zeros: NDArray,
+        infinite: NDArray,
+        resolved: tuple[NDArray, NDArray] = NO_LIMITS,
     ) -> Floats:
         """Return approximate order statistics of histograms, counted from 1.
 
-        The density within a bin is assumed to be linear, see `_skew`. The last statistic is exact.
-        It is NaN without pixels.
+        The density within a bin is assumed to be linear, see `_skew`. A statistic that lies in an
+        open bin is NaN, unless it is one of the values that are exactly 0 or infinite.
 
         Args:
             counts: (..., number) pixels in each bin.
             numbers: (..., K) which order statistics; same leading axes as `counts`.
-            least: (...) minimum of the binned values.
-            greatest: (...) maximum of the binned values.
+            zeros: (...) pixels whose value is exactly 0.
+            infinite: (...) pixels whose value is infinite.
+            resolved: (...) each, what the histograms resolve if that is less than these bins.
         """
         total = np.cumsum(counts, axis=-1, dtype=np.float64)
         place = _places(total, numbers)
         count = np.take_along_axis(counts, place, axis=-1)
         before = np.take_along_axis(total, place, axis=-1) - count
         lower = self.edges[place]
+        upper = self.edges[place + 1]
         with np.errstate(invalid="ignore", divide="ignore"):
             share = (numbers - before - 0.5) / count
             skew = self._skew(counts, place)
             # The root of t + skew (t^2 - t) = share, without a loss of digits.
             fraction = 2 * share / (1 - skew + np.sqrt((1 - skew) ** 2 + 4 * skew * share))
-            values = lower + fraction * (self.edges[place + 1] - lower)
-        least = np.asarray(least)[..., None]
-        greatest = np.asarray(greatest)[..., None]
-        values = np.where(place == 0, 0.0, values)
-        values = np.where(place == self.number - 1, greatest, values)  # the open bin has no width
-        inside = np.clip(values, least, np.maximum(least, greatest))
-        values = np.where(numbers == total[..., -1:], greatest, inside)
-        return np.where(total[..., -1:] > 0, values, np.nan)
+            values = lower + fraction * (upper - lower)
+        low, high = (np.asarray(limit)[..., None] for limit in resolved)
+        is_inner = (place > 0) & (place < self.number - 1)
+        values = np.where(is_inner & (low <= lower) & (upper <= high), values, np.nan)
+        number = total[..., -1:]
+        values = np.where(numbers <= zeros[..., None], 0.0, values)
+        values = np.where(numbers > number - infinite[..., None], np.inf, values)
+        return np.where(number > 0, values, np.nan)
 
     def below(self, counts: NDArray, values: NDArray) -> Floats:
         """Return approximately how many of each histogram's pixels lie at or below each value.

@@ -59,6 +59,7 @@ from uncertainty_depth.metrics.state import (
     ERROR,
     LAWS,
     MAX_LOG_ERROR,
+    MAX_RATIO_EXPONENT,
     PLOTTED_FRACTIONS,
     RATIO,
     SIGMA,
@@ -137,11 +138,15 @@ def _cell_map(height: int, width: int) -> Integers:
     return (rows[:, None] * BLOCK_GRID[1] + columns).reshape(-1)
 
 
-def frame_block(pixels: ScoredPixels) -> Block:
+def frame_block(pixels: ScoredPixels, ratio_exponent: float = -math.inf) -> Block:
     """Return the block of one frame.
 
     Rankings are exact per image. Pixels are sorted once by error, once by each sigma, and the rest
     is arithmetic; a pass over the pixels takes longer than any arithmetic in it.
+
+    Args:
+        pixels: of the frame.
+        ratio_exponent: of the frames before; -inf takes the frame's own.
     """
     block = empty_block()
     if not len(pixels.truth):
@@ -158,10 +163,12 @@ def frame_block(pixels: ScoredPixels) -> Block:
     block["frames"] = 1
     block["pixels"] = len(error)
     _add_depth(block, errors, depth - truth, truth)
-    ratio = _add_sigma(block, error, sigma)
+    ratio = _add_sigma(block, error, sigma, ratio_exponent)
     _add_rankings(block, errors, sigma)
     index_of_error = _add_histogram(block, "error", ERROR, error)
-    index_of_ratio = _add_histogram(block, "ratio", RATIO, ratio)
+    exponent = float(block["ratio_exponent"])
+    ratio_bins = RATIO.at(int(exponent) if math.isfinite(exponent) else 0)
+    index_of_ratio = _add_histogram(block, "ratio", ratio_bins, ratio)
     _add_depth_as_sigma(block, errors)
     covered = {
         of_law("covered", law): (ratio <= width).astype(np.float64)
@@ -176,7 +183,8 @@ def frame_block(pixels: ScoredPixels) -> Block:
     block["by_sigma.squared_sigma"] = _binned(index, sigma * sigma, SIGMA)
     place = DISTANCE.index(truth)
     signed_error = depth - truth
-    values = {"signed_error": signed_error, "error": error, "sigma": sigma, **covered}
+    flags = {"exact": error == 0, "certain_errors": np.isinf(ratio)}
+    values = {"signed_error": signed_error, "error": error, "sigma": sigma, **covered, **flags}
     _add_by(block, "distance", place, values)
     for name, bins, coarse in (
         ("errors", DISTANCE_ERROR, ERROR.coarse(index_of_error, DISTANCE_ERROR)),
@@ -198,6 +206,7 @@ def frame_block(pixels: ScoredPixels) -> Block:
 def _add_depth(block: Block, errors: PixelErrors, signed_error: Floats, truth: Floats) -> None:
     block["signed_error"] = signed_error.sum()
     block["error"] = errors.absolute.sum()
+    block["exact"] = len(truth) - np.count_nonzero(errors.absolute)
     block["squared_error"] = errors.squared.sum()
     block["abs_rel"] = errors.relative.sum()
     block["sq_rel"] = inner(errors.relative, errors.absolute)
@@ -222,10 +231,18 @@ def _add_depth(block: Block, errors: PixelErrors, signed_error: Floats, truth: F
     block["squared_inverse"] = inner(inverse, inverse)
 
 
-def _add_sigma(block: Block, error: Floats, sigma: Floats) -> Floats:
+def _add_sigma(block: Block, error: Floats, sigma: Floats, ratio_exponent: float) -> Floats:
     """Add the sums that judge the predicted sigma's size; return error / sigma."""
     ratio = error_ratio(error, sigma)
     ascending = sorted_values(ratio)
+    first, end = np.searchsorted(ascending, (np.nextafter(0, 1), np.inf))
+    if first < end and math.isinf(ratio_exponent):
+        ratio_exponent = math.frexp(ascending[(first + end) // 2])[1] - 1
+        ratio_exponent = min(max(ratio_exponent, -MAX_RATIO_EXPONENT), MAX_RATIO_EXPONENT)
+    if first < end:
+        block["ratio_exponent"] = ratio_exponent
+        block["ratio_low"] = ratio_exponent + RATIO.low
+        block["-ratio_high"] = -ratio_exponent - RATIO.high
     for row, law in enumerate(LAWS):
         block["covered"][row] = np.searchsorted(ascending, HALF_WIDTHS[law], side="right")
         block["crps"][row] = crps_sum(error, sigma, ratio, DISTRIBUTIONS[law])

@@ -28,6 +28,7 @@ from uncertainty_depth.metrics.state import (
     Blocks,
     Sums,
     by_kind,
+    check_exponents,
 )
 from uncertainty_depth.options import changed, from_mapping, takes_options, to_mapping
 
@@ -128,7 +129,7 @@ class OnlineMetrics:
             changes: what `Views.look` returned: if the camera stood still, the frame belongs to
                 the previous frame's block.
         """
-        block = frame_block(pixels)
+        block = frame_block(pixels, self.blocks.ratio_exponent)
         if len(pixels):
             scale = aligned_by * pixels.scale  # what the depth lacks as a factor
             if math.isfinite(scale) and scale > 0:
@@ -216,6 +217,7 @@ class OnlineMetrics:
         blocks = np.zeros(len(saved["sums"]), BLOCK)
         for name, table in by_kind(blocks).items():
             table[...] = saved[name]
+        check_exponents(blocks)
         per_block = int(header["frames_per_block"])
         in_last = int(header["frames_in_last_block"])
         if per_block < 1 or per_block & (per_block - 1) or not 0 <= in_last <= per_block:

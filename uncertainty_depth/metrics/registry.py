@@ -35,12 +35,14 @@ from uncertainty_depth.metrics.sparsification import POGGI
 from uncertainty_depth.metrics.state import (
     CANDIDATES,
     DEPTH_RATIO,
+    DEPTH_RATIO_SUMS,
     DISTANCE,
     DISTANCE_ERROR,
     DISTANCE_RATIO,
     ERROR,
     LAWS,
     RATIO,
+    SIGMA,
     Sums,
 )
 
@@ -74,11 +76,13 @@ class Metric:
         meaning: for the reader of a table.
         source: the definition's source; empty if it needs none.
         over: "pixels" of all images, the mean over "images", or a statistic over "frames".
-        is_size: whether it compares sigma's size with the errors, so that sigma must be in metres.
+        is_size: whether it compares sigma's size with the errors, so that sigma must be in metres;
+            all others are the same for a multiple of sigma.
         law: distribution of the error whose intervals it is about; empty if it is about none.
         groups: names of the parts of a metric that is a list.
         has_baselines: whether the trivial baselines have it too, if it is a metric of sigma and
             not a list.
+        reason: returns why it is not a number over scored frames; None if that is always one.
     """
 
     name: str = field(kw_only=False)
@@ -95,6 +99,7 @@ class Metric:
     law: str = ""
     groups: tuple[str, ...] = ()
     has_baselines: bool = True
+    reason: Callable[[Sums], str] | None = None
 
     @property
     def is_of_sigma(self) -> bool:
@@ -190,29 +195,70 @@ def _sum_or_zero(sums: Sums, name: str) -> Floats:
     return sums[name] if name else np.zeros_like(sums["pixels"])
 
 
-def _order_statistic(sums: Sums, name: str, bins: Bins, share: float) -> Floats:
-    """Return the smallest value that at least a share of the pixels do not exceed."""
-    counts = sums[f"{name}s"]
-    numbers = np.ceil(share * counts.sum(axis=-1, keepdims=True))
-    least = -sums[f"-min_{name}"]
-    return bins.order_statistics(counts, numbers, least, sums[f"max_{name}"])[..., 0]
+FEW_OPEN = 1e-3
+"""So few ratios in an open bin change no share by more than the bins do."""
+Resolved = tuple[Floats, Floats]
+"""The smallest and the largest value that a histogram's bins resolve, (R,) each."""
+
+
+def _resolution(sums: Sums, name: str, bins: Bins) -> tuple[Bins, Resolved]:
+    """Return the bins that a histogram's values are in, and what they resolve."""
+    if name != "ratio":
+        every = np.ones_like(sums["pixels"])
+        return bins, (every * bins.edges[1], every * bins.edges[-2])
+    low = sums["ratio_low"] + (bins.low - RATIO.low)
+    high = -sums["-ratio_high"] + (bins.high - RATIO.high)
+    return bins.at(sums.ratio_exponent), (np.exp2(low), np.exp2(high))
+
+
+def _order_statistic(sums: Sums, of: _OfCandidate, share: float) -> Floats:
+    """Return the smallest ratio that at least a share of the pixels do not exceed.
+
+    It is NaN if it lies in an open bin, unless an extreme says which value it is.
+    """
+    counts = sums[f"{of.ratio}s"]
+    pixels = counts.sum(axis=-1)
+    number = np.ceil(share * pixels)
+    bins, resolved = _resolution(sums, of.ratio, of.bins)
+    infinite = _sum_or_zero(sums, of.infinite)
+    values = bins.order_statistics(counts, number[:, None], sums["exact"], infinite, resolved)
+    least = -sums[f"-min_{of.ratio}"]
+    greatest = sums[f"max_{of.ratio}"]
+    inside = np.clip(values[:, 0], least, np.maximum(least, greatest))
+    is_extreme = (pixels > 0) & ((number == pixels) | (least == greatest))
+    return np.where(is_extreme, greatest, inside)
 
 
 def max_error_at(share: float, sums: Sums) -> Floats:
     """Return the largest of the smallest errors that make up a share of all, metres."""
-    return _order_statistic(sums, "error", ERROR, share)
+    return _order_statistic(sums, _OF["constant"], share)
 
 
 def ratio_quantile(sums: Sums, share: float) -> Floats:
     """Return the factor on sigma at which a share of the errors is covered."""
+    return _order_statistic(sums, _OF[sums.candidate], share)
+
+
+def _below(sums: Sums, values: Floats) -> Floats:
+    """Return how many ratios are at most these, (R, K) or (K,): (R, K).
+
+    It is NaN if a value lies in an open bin with more than `FEW_OPEN` of the ratios.
+    """
     of = _OF[sums.candidate]
-    return _order_statistic(sums, of.ratio, of.bins, share)
+    counts = sums[f"{of.ratio}s"]
+    bins, (low, high) = _resolution(sums, of.ratio, of.bins)
+    pixels = counts.sum(axis=-1)
+    below, up_to = bins.below(counts, np.stack((low, high), axis=-1)).T
+    too_small = below - sums["exact"] > FEW_OPEN * pixels
+    too_large = pixels - up_to - _sum_or_zero(sums, of.infinite) > FEW_OPEN * pixels
+    is_open = (values < low[:, None]) & too_small[:, None]
+    is_open |= (values >= high[:, None]) & too_large[:, None]
+    return np.where(is_open, math.nan, bins.below(counts, values))
 
 
 def share_below(factor: float, sums: Sums) -> Floats:
     """Return the share of the errors within a factor times sigma."""
-    of = _OF[sums.candidate]
-    return of.bins.below(sums[f"{of.ratio}s"], np.array([factor]))[..., 0] / sums["pixels"]
+    return _below(sums, np.array([factor]))[..., 0] / sums["pixels"]
 
 
 def _mean_sigma(sums: Sums) -> Floats:
@@ -250,9 +296,7 @@ def covered_shares(law: str, sums: Sums) -> Floats:
     pixels = sums["pixels"][:, None]
     if sums.candidate == "predicted":
         return sums["covered"][:, LAWS.index(law)] / pixels
-    of = _OF[sums.candidate]
-    widths = HALF_WIDTHS[law] * _sigma_scale(law, sums)[:, None]
-    return of.bins.below(sums[f"{of.ratio}s"], widths) / pixels
+    return _below(sums, HALF_WIDTHS[law] * _sigma_scale(law, sums)[:, None]) / pixels
 
 
 def _covered_share(law: str, percent: int, sums: Sums) -> Floats:
@@ -261,9 +305,7 @@ def _covered_share(law: str, percent: int, sums: Sums) -> Floats:
 
 def auce_by(half_widths: Floats, sums: Sums) -> Floats:
     """Return AUCE of intervals of these (99,) half widths in sigmas: measured, of no law."""
-    of = _OF[sums.candidate]
-    covered = of.bins.below(sums[f"{of.ratio}s"], half_widths)
-    return area_of_miscoverage(covered / sums["pixels"][:, None])
+    return area_of_miscoverage(_below(sums, half_widths) / sums["pixels"][:, None])
 
 
 def _nll(law: str, sums: Sums) -> Floats:
@@ -286,11 +328,16 @@ def _scores(law: str, sums: Sums) -> tuple[Floats, Floats]:
     if sums.candidate == "constant":
         sigma = sums["errors"]
         error = sigma * ERROR.centres
+        bins = ERROR
     else:
         sigma = sums["by_depth_ratio.depth"]
         error = sums["by_depth_ratio.error"]
+        bins = DEPTH_RATIO_SUMS
     rows = []
     for errors, sigmas, scale in zip(error, sigma, _sigma_scale(law, sums).tolist(), strict=True):
+        if 0 < scale < bins.edges[1]:  # hardly an error is resolved
+            rows.append((math.nan, math.nan))
+            continue
         occupied = (errors > 0) | (sigmas > 0)
         errors = errors[occupied]
         sigmas = sigmas[occupied]
@@ -309,11 +356,19 @@ def _half_width(law: str, sums: Sums) -> Floats:
 
 
 def _sigma_group(name: str, row: int | None, sums: Sums) -> Floats:
-    """Return the sums over ten groups of as many pixels each, by ascending sigma."""
+    """Return the sums over ten groups of as many pixels each, by ascending sigma.
+
+    A group is NaN if it begins or ends in an open bin, unless all sigmas in it are 0.
+    """
     counts = sums["by_sigma.pixels"]
     values = sums[name] if row is None else sums[name][:, row]
-    numbers = counts.sum(axis=-1, keepdims=True) * np.arange(1, SIGMA_GROUPS + 1) / SIGMA_GROUPS
-    return np.diff(first_bin_sums(counts, values, numbers), prepend=0.0)
+    pixels = counts.sum(axis=-1, keepdims=True)
+    numbers = pixels * np.arange(1, SIGMA_GROUPS + 1) / SIGMA_GROUPS
+    first = counts[:, :1]
+    is_mixed = (numbers < first) & (first > sums["no_sigma"][:, None])
+    is_open = (numbers > pixels - counts[:, -1:]) & (numbers < pixels)
+    ends = np.where(is_mixed | is_open, math.nan, first_bin_sums(counts, values, numbers))
+    return np.diff(ends, prepend=0.0)
 
 
 def _coverage_by_sigma(law: str, sums: Sums) -> Floats:
@@ -332,17 +387,71 @@ def _at_distance(name: str) -> Compute:
 
 
 def _n_merci_at_distance(sums: Sums) -> Floats:
-    quantiles = {}
-    for name, bins in (("errors", DISTANCE_ERROR), ("ratios", DISTANCE_RATIO)):
-        counts = sums[f"distance.{name}"]
-        numbers = np.ceil(ALPHA * counts.sum(axis=-1, keepdims=True))
-        limits = np.zeros(counts.shape[:-1]), np.full(counts.shape[:-1], np.inf)
-        quantile = bins.order_statistics(counts, numbers, *limits)[..., 0]
-        quantiles[name] = np.where(quantile > 0, quantile, math.nan)  # too small for the bins
-    max_error = np.where(np.isfinite(quantiles["errors"]), quantiles["errors"], math.nan)
+    quantiles = []
+    infinite = sums["distance.certain_errors"]
+    for name, bins, never in (("error", DISTANCE_ERROR, 0), ("ratio", DISTANCE_RATIO, 1)):
+        counts = sums[f"distance.{name}s"]
+        pixels = counts.sum(axis=-1, keepdims=True)
+        number = np.ceil(ALPHA * pixels)
+        bins, (low, high) = _resolution(sums, name, bins)
+        resolved = low[:, None], high[:, None]
+        zeros = sums["distance.exact"]
+        found = bins.order_statistics(counts, number, zeros, never * infinite, resolved)
+        # Of few pixels it is the largest, of which the bin alone is known.
+        quantiles.append(np.where(number < pixels, found, math.nan)[..., 0])
+    max_error, factor = quantiles
     sigma = _at_distance("sigma")(sums)
     mae = _at_distance("error")(sums)
-    return normalised(quantiles["ratios"], sigma, mae, max_error)
+    return normalised(factor, sigma, mae, max_error)
+
+
+# Why a metric of scored frames is not a number.
+
+
+def _why_ratio(sums: Sums) -> str:
+    """Return why the quantile of n-MeRCI's ratio is unknown; empty if it is known."""
+    if not math.isnan(ratio_quantile(sums, ALPHA)[0]):
+        return ""
+    of = _OF[sums.candidate]
+    _, (low, high) = _resolution(sums, of.ratio, of.bins)
+    covered = f"{ALPHA:.0%} of the errors are covered by a factor on sigma"
+    if of.ratio == "ratio":
+        return (
+            f"{covered} that is too unlike the first frame's to be resolved: it is not within "
+            f"{low[0]:.2g} to {high[0]:.2g}"
+        )
+    return f"{covered} beyond what is resolved, {low[0]:.2g} to {high[0]:.2g}"
+
+
+def _why_n_merci(sums: Sums) -> str:
+    if math.isnan(max_error_at(ALPHA, sums)[0]):
+        errors = f"{ALPHA:.0%} of the errors are"
+        if sums["errors"][0, 0] > ALPHA * sums["pixels"][0] - 1:
+            return f"{errors} below {ERROR.edges[1]:.1g} m, where none is resolved"
+        return f"{errors} not below {ERROR.edges[-2]:.0f} m, beyond which none is resolved"
+    return _why_ratio(sums) or "the errors that count are all equal"
+
+
+def _why_by_distance(_: Sums) -> str:
+    return (
+        "there are fewer than 20 pixels, their errors or the ratio to sigma are beyond what is "
+        "resolved, or the errors that count are all equal"
+    )
+
+
+def _why_by_sigma(_: Sums) -> str:
+    return (
+        f"too many sigmas are beyond what is resolved, {SIGMA.edges[1]:.1g} to "
+        f"{SIGMA.edges[-2]:.0f} m"
+    )
+
+
+def _why_size_of_baseline(_: Sums) -> str:
+    return f"the errors are below {ERROR.edges[1]:.1g} m, where none is resolved"
+
+
+def _why_spearman(_: Sums) -> str:
+    return "sigma or the error is the same everywhere"
 
 
 # The entries.
@@ -401,7 +510,7 @@ def _size_metrics(law: str) -> tuple[Metric, ...]:
         metric(f"{of_law('uncertainty.coverage_95', law)}_by_sigma", better=0.95, limits=SHARE,
             in_percent=True, compute=partial(_coverage_by_sigma, law),
             label=f"coverage 95% by sigma ({title})",
-            meaning="of ten groups of as many pixels, by ascending sigma",
+            meaning="of ten groups of as many pixels, by ascending sigma", reason=_why_by_sigma,
             groups=tuple(str(number) for number in range(1, SIGMA_GROUPS + 1))),
     )
 
@@ -467,19 +576,20 @@ METRICS: tuple[Metric, ...] = (
     Metric("uncertainty.spearman", better=HIGHER, limits=(-1.0, 1.0), compute=_spearman,
         label="Spearman",
         meaning="order: rank correlation of sigma and error, over the images that have one",
-        over="images"),
+        over="images", reason=_why_spearman),
     Metric("uncertainty.n_merci", better=LOWER, compute=partial(n_merci_at, ALPHA),
         label="n-MeRCI",
         meaning="length of error bars that cover 95%: 0 is sigma = error, 1 a constant",
-        source=_MOUKARI),
+        source=_MOUKARI, reason=_why_n_merci),
     Metric("uncertainty.merci", unit=METRES, better=LOWER, limits=NOT_NEGATIVE,
         compute=lambda sums: rescaled_mean(ratio_quantile(sums, ALPHA), _mean_sigma(sums)),
-        label="MeRCI", meaning="mean length of error bars that cover 95%", source=_MOUKARI),
+        label="MeRCI", meaning="mean length of error bars that cover 95%", source=_MOUKARI,
+        reason=_why_ratio),
     *_size_metrics("gaussian"),
     *_size_metrics("laplace"),
     Metric("uncertainty.ence", better=LOWER, limits=NOT_NEGATIVE, compute=_ence, label="ENCE",
         meaning="size: mean of |claimed - found deviation| / claimed over ten groups by sigma",
-        source="Levi et al. 2022", is_size=True, has_baselines=False),
+        source="Levi et al. 2022", is_size=True, has_baselines=False, reason=_why_by_sigma),
     Metric("by_distance.pixels", unit="count", compute=lambda sums: sums["distance.pixels"],
         label="pixels", groups=_DISTANCES),
     Metric("by_distance.bias", unit=METRES, better=0.0, compute=_at_distance("signed_error"),
@@ -495,7 +605,7 @@ METRICS: tuple[Metric, ...] = (
         compute=_at_distance("covered_laplace"), label="coverage 95% (Laplace)",
         groups=_DISTANCES, is_size=True, law="laplace", in_percent=True),
     Metric("by_distance.n_merci", better=LOWER, compute=_n_merci_at_distance, label="n-MeRCI",
-        meaning="over these pixels", groups=_DISTANCES),
+        meaning="over these pixels", groups=_DISTANCES, reason=_why_by_distance),
     Metric("by_distance.repeatability", unit=METRES, better=LOWER, limits=NOT_NEGATIVE,
         compute=_root_mean("distance.squared_change", "distance.still_pixels", math.sqrt(0.5)),
         label="repeatability",
@@ -574,6 +684,37 @@ def flat_values(
         values["scale"] = float(BY_NAME["scale.scale"].values(sums)[0])
         values["unfamiliarity"] = float(BY_NAME["unfamiliarity.mean"].values(sums)[0])
     return values
+
+
+def undefined(sums: Sums, without_size: str = "") -> dict[str, str]:
+    """Return why metrics are not numbers, by the dotted name of each value that is none.
+
+    Args:
+        sums: over scored frames.
+        without_size: why the size of sigma is not judged; empty if it is in metres.
+    """
+    reasons: dict[str, str] = {}
+    for metric in METRICS:
+        if without_size and metric.is_size:
+            reasons |= dict.fromkeys(metric.names(), without_size)
+            continue
+        if metric.reason is None:
+            continue
+        values = np.atleast_1d(metric.values(sums)[0])
+        unknown = np.isnan(values)
+        if metric.name.startswith("by_distance."):
+            unknown &= sums["distance.pixels"][0] > 0
+        names = [
+            name for name, is_unknown in zip(metric.names(), unknown, strict=True) if is_unknown
+        ]
+        reasons |= dict.fromkeys(names, metric.reason(sums)) if names else {}
+    for baseline in BASELINES:
+        of_baseline = sums.of(baseline)
+        for metric in METRICS:
+            if metric.is_of_sigma and np.isnan(metric.values(of_baseline)[0]):
+                reason = metric.reason or _why_size_of_baseline
+                reasons[baseline_name(baseline, metric)] = reason(of_baseline)
+    return reasons
 
 
 def nested(values: Mapping[str, float]) -> dict[str, Any]:

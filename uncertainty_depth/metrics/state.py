@@ -27,17 +27,23 @@ MAX_BLOCKS = 128
 CANDIDATES = ("predicted", "constant", "proportional_to_depth")
 """The predicted sigma, and the two trivial ones that it is compared with."""
 LAWS = tuple(DISTRIBUTIONS)
-ERROR = Bins(-12, 8, 6)
+ERROR = Bins(-18, 8, 6)
+"""Metres: 4 um to 256 m."""
 RATIO = Bins(-10, 12, 6)
-DEPTH_RATIO = Bins(-12, 3, 6)
+"""Of error / sigma over `2^exponent`, which is about the median of the first frame: sigma may be
+in any unit, or in none."""
+MAX_RATIO_EXPONENT = 1000
+"""The bins about it are within float64."""
+DEPTH_RATIO = Bins(-15, 6, 6)
 """Of error / predicted depth: the ratio of the sigma that is proportional to depth."""
-DEPTH_RATIO_SUMS = Bins(-12, 3, 3)
+DEPTH_RATIO_SUMS = Bins(-15, 6, 3)
 TRUTH = Bins(-4, 8, 4)
-SIGMA = Bins(-8, 7, 3)
+SIGMA = Bins(-14, 8, 3)
 DISTANCE = Bins(-1, 7, 1)
 """Intervals of ground truth: 0.5, 0.75, 1, 1.5, 2, 3, 4, 6 ... 96, 128 m, open at both ends."""
-DISTANCE_ERROR = Bins(-7, 7, 2)
-DISTANCE_RATIO = Bins(-5, 6, 2)
+DISTANCE_ERROR = Bins(-12, 7, 2)
+DISTANCE_RATIO = Bins(-5, 9, 2)
+"""Over the same power of 2 as `RATIO`."""
 MAX_LOG_ERROR = math.log(4)
 """A depth wrong by a factor of 4 is as wrong as can be: a few mismatched pixels decide nothing."""
 BLOCK_GRID = (8, 10)
@@ -56,6 +62,7 @@ _SCALARS = (
     "no_depth",  # pixels without positive depth: they have no logarithm and no inverse
     "signed_error",
     "error",
+    "exact",  # pixels without an error
     "squared_error",
     "abs_rel",
     "sq_rel",
@@ -90,6 +97,8 @@ _BY_DISTANCE = (
     "pixels",
     "signed_error",
     "error",
+    "exact",
+    "certain_errors",
     "sigma",
     "covered",
     "covered_laplace",
@@ -140,6 +149,9 @@ EXTREMES = (
     "max_depth_ratio",
     "-min_depth_ratio",
     "max_unfamiliarity",
+    "ratio_exponent",  # the same in all blocks that are added
+    "ratio_low",  # octaves that all of their ratios are resolved in
+    "-ratio_high",
 )
 Block: TypeAlias = NDArray[np.void]
 """The sums of some frames: of `BLOCK`, without a dimension. Its parts are written in place."""
@@ -179,11 +191,39 @@ def empty_block() -> Block:
     return _EMPTY.copy()
 
 
+def rescaled(block: Block, exponent: float) -> Block:
+    """Return a block with its ratios in the bins of another exponent.
+
+    What both exponents resolve stays exact. A block whose ratios are all 0 or infinite has none.
+    """
+    own = float(block["ratio_exponent"])
+    if math.isinf(own) or own == exponent:
+        return block
+    octaves = int(exponent - own)
+    result = block.copy()
+    for name, bins in (("ratios", RATIO), ("distance.ratios", DISTANCE_RATIO)):
+        result[name] = bins.moved(block[name], octaves)
+    result["ratio_exponent"] = exponent
+    result["ratio_low"] = max(float(block["ratio_low"]), exponent + RATIO.low)
+    result["-ratio_high"] = max(float(block["-ratio_high"]), -exponent - RATIO.high)
+    return result
+
+
 def add(block: Block, other: Block) -> None:
-    """Add the frames of another block, which does not change."""
+    """Add the frames of another block of the same exponent, which does not change."""
     theirs = by_kind(other)
     for kind, mine in by_kind(block).items():
         (np.maximum if kind == "extremes" else np.add)(mine, theirs[kind], out=mine)
+
+
+def check_exponents(blocks: NDArray[np.void]) -> None:
+    """Raise `ValueError` unless all blocks that have an exponent have one and the same."""
+    found = np.unique(blocks["ratio_exponent"])
+    found = found[found != -math.inf]
+    is_whole = np.abs(found) <= MAX_RATIO_EXPONENT
+    is_whole &= found == np.rint(found)
+    if len(found) > 1 or not is_whole.all():
+        raise ValueError(f"the ratios have the exponents {found[:3]}; expected one whole number")
 
 
 def _metric_parts(block: Block) -> tuple[NDArray, ...]:
@@ -223,6 +263,7 @@ def unpacked(data: bytes) -> Block:
         planes = np.frombuffer(content, np.uint8, part.nbytes, start)
         part.view(np.uint8).reshape(-1, part.itemsize)[...] = planes.reshape(part.itemsize, -1).T
         start += part.nbytes
+    check_exponents(block)
     return block
 
 
@@ -257,6 +298,12 @@ class Sums:
         sums._cache = self._cache
         return sums
 
+    @property
+    def ratio_exponent(self) -> int:
+        """The exponent of all blocks' ratios."""
+        exponent = float(np.max(self._blocks["ratio_exponent"], initial=-math.inf))
+        return int(exponent) if math.isfinite(exponent) else 0
+
     def __getitem__(self, name: str) -> Floats:
         """Return the (R, ...) sums of a part."""
         if name not in self._cache:
@@ -284,6 +331,9 @@ class Blocks:
 
     A block holds `frames_per_block` frames, a power of 2; only the last one of an evaluation holds
     fewer. Full blocks never change in place, so a deep copy shares them and is fast.
+
+    Attributes:
+        ratio_exponent: of all blocks, the first frame's; -inf before the first that has one.
     """
 
     def __init__(
@@ -296,6 +346,8 @@ class Blocks:
         self.frames_per_block = frames_per_block
         self.frames_in_last = frames_in_last
         self._blocks = list(blocks)
+        exponents = [float(block["ratio_exponent"]) for block in self._blocks]
+        self.ratio_exponent = max(exponents, default=-math.inf)
 
     def __len__(self) -> int:
         """Return the number of blocks."""
@@ -318,6 +370,7 @@ class Blocks:
             continues: it shows what the frame before shows: it belongs to the same block, of which
                 it is no further frame.
         """
+        frame = self._rescaled(frame)
         if continues and self._blocks:
             add(self._blocks[-1], frame)
             return
@@ -337,10 +390,15 @@ class Blocks:
         while self.frames_per_block < second.frames_per_block:
             self._merge_pairs()
         if len(second):
-            self._blocks += second._blocks
+            self._blocks += map(self._rescaled, second._blocks)
             self.frames_in_last = second.frames_in_last
         while len(self) > MAX_BLOCKS:
             self._merge_pairs()
+
+    def _rescaled(self, block: Block) -> Block:
+        if math.isinf(self.ratio_exponent):
+            self.ratio_exponent = float(block["ratio_exponent"])
+        return rescaled(block, self.ratio_exponent)
 
     def _merge_pairs(self) -> None:
         """Merge neighbours, one pair after the other, so that each pair is given free at once."""

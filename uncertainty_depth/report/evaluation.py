@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from uncertainty_depth.report.verdict import Verdict
 
 STATE_FILE = "state.npz"
-FORMAT = 11
+FORMAT = 12
 """Of the state."""
 Sink = Callable[[Frame], None]
 

@@ -291,7 +291,9 @@ def _coverage_check(sample: Resampled, law: str, percent: int) -> Check:
 
 
 def _factor_text(log_factor: Interval) -> str:
-    if not math.isfinite(log_factor.value):
+    if math.isnan(log_factor.value):
+        return "off by a factor that is not resolved: too unlike the first frame's"
+    if math.isinf(log_factor.value):
         return "far too small"
     word = "small" if log_factor.value > 0 else "large"
     low, high = sorted(math.exp(abs(limit)) for limit in (log_factor.low, log_factor.high))

@@ -301,7 +301,9 @@ def compared(summary: Mapping[str, Any], name: str) -> dict[str, Any]:
     no_unit = summary["without_size"] and metric.is_size
     cells[0]["text"] = "no unit" if no_unit else metric.text(values[0])
     interval = interval_text(summary, name)
-    return {"label": title(metric), "note": note(metric), "cells": cells, "interval": interval}
+    reason = "" if no_unit else summary["undefined"].get(name, "")
+    notes = "; not a number: ".join(part for part in (note(metric), reason) if part)
+    return {"label": title(metric), "note": notes, "cells": cells, "interval": interval}
 
 
 def by_group(summary: Mapping[str, Any], prefix: str, law: str) -> tuple[list[str], list[Any]]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from uncertainty_depth import __version__, strict
 from uncertainty_depth.errors import SourceError
+from uncertainty_depth.metrics import registry
 from uncertainty_depth.options import to_mapping
 from uncertainty_depth.output import OutputFolder
 from uncertainty_depth.report.bootstrap import Resampled
@@ -181,4 +182,7 @@ def metrics_with_intervals(evaluation: Evaluation, sample: Resampled | None) -> 
     by_name = sample.intervals(bool(evaluation.without_size)) if sample else {}
     metrics["intervals"] = {name: [limits.low, limits.high] for name, limits in by_name.items()}
     metrics["without_size"] = evaluation.without_size
+    metrics["undefined"] = (
+        registry.undefined(sample.total, evaluation.without_size) if sample else {}
+    )
     return metrics

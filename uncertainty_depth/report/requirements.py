@@ -44,12 +44,6 @@ MAX_LENGTH = 200
 """Characters of a requirement."""
 PASS = "PASS  "
 FAIL = "FAIL  "
-UNDEFINED = {
-    "n_merci": "the errors that count are all equal",
-    "spearman": "sigma or the error is the same everywhere",
-    "silog": "a predicted depth is not positive",
-}
-"""Why a metric of scored frames is not a number, by the part of its name."""
 
 
 @dataclass(frozen=True)
@@ -190,10 +184,7 @@ def _reason(metric: str, summary: Mapping[str, Any]) -> str:
     if not frames["evaluated"]:
         skipped = ", ".join(f"{count} {reason}" for reason, count in frames["skipped"].items())
         return f"no frame was scored ({skipped or 'none was read'})"
-    if summary["without_size"] and metric in BY_VALUE and BY_VALUE[metric].is_size:
-        return str(summary["without_size"])
-    reasons = [reason for name, reason in UNDEFINED.items() if name in metric]
-    return reasons[0] if reasons else "it is not defined on these frames"
+    return str(summary["undefined"].get(metric, "it is not defined on these frames"))
 
 
 def _resolved(name: str, text: str) -> str:
