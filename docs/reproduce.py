@@ -83,11 +83,13 @@ STARTS = {
 }
 """What the trainings start from to the first part of the names of their reports."""
 INDOOR_REPORTS = {
+    "KITTI street": "street",
+    "table-tops": "tabletop",
+    "classroom": "classroom",
     "HoloLens": "hololens",
     "7-Scenes kitchen": "kitchen",
-    "NYU test": "nyu",
     "rendered rooms": "rooms",
-    "KITTI street": "street",
+    "NYU test": "nyu",
 }
 """Outputs of the commands beside the block."""
 REPORTED = {"NYU": "nyu", "HoloLens": "hololens", "kitchen": "kitchen"}
