@@ -16,16 +16,14 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rosbags import rosbag1, rosbag2
+from rosbags import rosbag1
 from rosbags.interfaces import ConnectionExtRosbag1, QosDurability
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
-from uncertainty_depth import strict
 from uncertainty_depth.errors import SourceError
+from uncertainty_depth.frames.limited_readers import METADATA, LimitedRosbag2, check_metadata
 
 SUFFIXES = (".mcap", ".db3", ".bag")
-METADATA = "metadata.yaml"
-MAX_METADATA_BYTES = 2**22
 
 
 class Topic(NamedTuple):
@@ -77,7 +75,7 @@ class Recording:
             try:
                 readers = []
                 for file in self._files:
-                    reader = rosbag1.Reader if file.suffix == ".bag" else rosbag2.Reader
+                    reader = rosbag1.Reader if file.suffix == ".bag" else LimitedRosbag2
                     readers.append(stack.enter_context(reader(file)))
             except Exception as error:  # rosbags passes on errors from sqlite3, YAML, struct ...
                 problem = f"{str(error).rstrip('.')}{_hint(self.path, error)}"
@@ -93,12 +91,8 @@ class Recording:
 
 def _parts(path: Path) -> list[Path]:
     """Return what is opened: a file, a folder with metadata, or all files of one without."""
-    metadata = path / METADATA
-    if metadata.exists():
-        try:  # rosbags' YAML parser has no limits
-            strict.read_yaml_file(metadata, MAX_METADATA_BYTES)
-        except strict.FormatError as error:
-            raise SourceError(f"{metadata} cannot be read: {error}") from error
+    if (path / METADATA).exists():
+        check_metadata(path)
         return [path]
     if path.is_dir():
         files = [item for item in path.iterdir() if item.suffix in SUFFIXES and item.is_file()]
@@ -206,6 +200,7 @@ def _hint(path: Path, error: Exception) -> str:
     if "Bag index" in problem:
         return "; was it cut off? `rosbag reindex` may repair it"
     files = [path] if path.is_file() else sorted(path.glob("*.mcap"))
-    if files and files[0].suffix == ".mcap" and not re.search("version|File magic|empty", problem):
+    is_damaged = not re.search("version|File magic|empty|inflate|stand for", problem)
+    if files and files[0].suffix == ".mcap" and is_damaged:
         return f"; `mcap recover {files[0].name} -o repaired.mcap` writes what is left"
     return ""
