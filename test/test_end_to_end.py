@@ -157,7 +157,7 @@ def test_predict_never_overwrites_its_input(model, photo, tmp_path, capsys):
     (tmp_path / "photo.png").write_bytes(clash.read_bytes())
     before = clash.read_bytes()
     assert run(f"predict {clash} {tmp_path}/photo.png --model {model} --output {tmp_path}") == 1
-    assert "would be replaced" in last_line(capsys)
+    assert "it holds the input photo_plot.png" in last_line(capsys)
     assert clash.read_bytes() == before
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "photo.jpg").write_bytes(before)

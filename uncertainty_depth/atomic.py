@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -48,8 +49,20 @@ def write_text(path: Path | str, text: str) -> None:
     write_bytes(path, text.encode())
 
 
+UNFINISHED = ".unfinished_"
+"""Begins the names of what is being written, before eight hexadecimal digits."""
+
+
 def _sibling(path: Path) -> Path:
-    return path.with_name(f".{secrets.token_hex(4)}.{path.name}")
+    return path.with_name(f"{UNFINISHED}{secrets.token_hex(4)}.{path.name}")
+
+
+def remove_unfinished(path: Path) -> None:
+    """Remove what killed processes left of this file, beside it."""
+    pattern = re.compile(rf"{re.escape(UNFINISHED)}[0-9a-f]{{8}}\.{re.escape(path.name)}")
+    for sibling in path.parent.iterdir():
+        if pattern.fullmatch(sibling.name):
+            sibling.unlink(missing_ok=True)
 
 
 def sync(path: Path) -> None:

@@ -33,6 +33,7 @@ from uncertainty_depth.frames.source import (
     checked,
     has_recorded,
     open_source,
+    place_of,
     trained_on,
 )
 from uncertainty_depth.model_location import check_location, is_hugging_face, model_path
@@ -90,6 +91,11 @@ class ScoringJob:
             part = getattr(self, item.name)
             values |= to_mapping(part) if is_dataclass(part) else {}
         return values
+
+    def inputs(self) -> list[Path]:
+        """Return the files and folders that are read: none of them may be written to."""
+        read = (self.model and model_path(self.model), self.meaning.sigma_map)
+        return [place_of(self.source), *(Path(path) for path in read if path)]
 
     def check(self, write_bag: Path | None = None) -> None:
         """Refuse options that do not fit each other, before anything is opened.

@@ -120,7 +120,12 @@ def _encodable(value: Any) -> Any:
 
 def write_json(path: Path, value: Any) -> None:
     """Replace the file by `value`, whole or not at all."""
-    atomic.write_text(path, json.dumps(plain(value), indent=1, allow_nan=False) + "\n")
+    atomic.write_bytes(path, json_bytes(value))
+
+
+def json_bytes(value: Any) -> bytes:
+    """Return the content of the JSON file of a value, see `plain`."""
+    return f"{json.dumps(plain(value), indent=1, allow_nan=False)}\n".encode()
 
 
 def plain(value: Any) -> Any:

@@ -15,6 +15,7 @@ from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.extras import missing
 from uncertainty_depth.gating import SigmaProducts
 from uncertainty_depth.metrics.calibration import of_law, without_law
+from uncertainty_depth.output import OutputFile
 from uncertainty_depth.records import Frame
 from uncertainty_depth.report.images import thicken
 
@@ -22,8 +23,21 @@ COVERAGE = {"coverage_68": 0.68, "coverage_95": 0.95}
 """Scores that are drawn beside what they should be."""
 SCORES = ("abs_rel", "rmse", "ause.rmse", "auce", *COVERAGE)
 JPEG_QUALITY = 85
+APPLICATION = "uncertainty_depth"
+"""Near the beginning of a recording's file."""
 DEPTH_COLORS = "Viridis"
 SIGMA_COLORS = "Magma"
+
+
+def recording_file(path: Path) -> OutputFile:
+    """Return the file of a recording, to be checked before the work.
+
+    Raises:
+        ConfigError: its name is not one of a recording.
+    """
+    if path.suffix.lower() != ".rrd":
+        raise ConfigError(f"save is {path}; expected a file that ends in .rrd")
+    return OutputFile(path, APPLICATION)
 
 
 class Recorder:
@@ -43,7 +57,7 @@ class Recorder:
         self._rerun: Any = rerun
         self._colors = colors
         self._frames = 0
-        self._stream = rerun.RecordingStream("uncertainty_depth")
+        self._stream = rerun.RecordingStream(APPLICATION)
         maps = [
             views.Spatial2DView(origin=f"maps/{name}", name=name)
             for name in ("image", "depth", "sigma", "error")

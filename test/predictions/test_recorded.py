@@ -277,7 +277,7 @@ BOTH = " ".join(["", *NAMES])
         ),
         ("calibrate {tmp} --depth-topic /a", "expected --output map.json"),
         ("calibrate {tmp} --depth-topic /a --output m.json --align median", "align none"),
-        ("calibrate {tmp} --depth-topic /a --output .", "expected a file"),
+        ("calibrate {tmp} --depth-topic /a --output .", "it is the current folder"),
         ("calibrate {tmp}", "expected MODEL SOURCE"),
     ],
 )

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -79,3 +80,16 @@ def test_a_training_of_before_an_option_was_invented_is_complete(
     source, network, training = small
     usual = replace(training, members=TrainingConfig().members)
     assert train(source, folder, network, usual, resume=True) == folder
+
+
+def test_a_finished_training_removes_what_a_kill_left_and_no_file_of_others(
+    small, make, tmp_path: Path
+) -> None:
+    folder = make(small, tmp_path / "model", "multi_epochs")
+    before = set(os.listdir(folder))
+    foreign = {".settings.of.mine.json", "checkpoint_of_mine.safetensors", ".unfinished_.csv"}
+    for name in foreign | {".unfinished_0a1b2c3d.model.json"}:
+        (folder / name).write_text("{}")
+    source, network, training = small
+    train(source, folder, network, replace(training, method="multi_epochs"), resume=True)
+    assert set(os.listdir(folder)) == before | foreign

@@ -113,7 +113,7 @@ def test_an_existing_folder_is_refused(
     source, network: NetworkConfig, training: TrainingConfig, tmp_path: Path
 ) -> None:
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(ConfigError, match="is not empty; expected a new folder, or --resume"):
+    with pytest.raises(SourceError, match="is not empty; expected a new folder, or --resume"):
         train(source, tmp_path, network, training)
     with pytest.raises(
         ModelError, match=r"holds no model.json; expected the folder of a training"

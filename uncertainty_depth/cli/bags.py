@@ -5,17 +5,18 @@ from __future__ import annotations
 
 import argparse
 import faulthandler
-import json
 import logging
 import re
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from uncertainty_depth import strict
 from uncertainty_depth.config import PlayerConfig, PredictionTopics, SourceConfig
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.model_location import is_hugging_face, model_path
 from uncertainty_depth.options import from_arguments
+from uncertainty_depth.output import MARK, NewFolder, OutputFile
 
 if TYPE_CHECKING:
     from uncertainty_depth.frames.source import Source
@@ -29,8 +30,9 @@ logger = logging.getLogger(__name__)
 
 def convert(arguments: argparse.Namespace) -> None:
     """Write a KITTI raw drive, or another source that can, as a rosbag2 (MCAP)."""
-    from uncertainty_depth.frames.source import module_and_rest
+    from uncertainty_depth.frames.source import module_and_rest, place_of
 
+    NewFolder(arguments.bag).check([place_of(arguments.source)])
     module, rest = module_and_rest(arguments.source)
     write_bag = getattr(module, "write_bag", None)
     if write_bag is None:
@@ -46,7 +48,7 @@ def info(arguments: argparse.Namespace) -> None:
     """Show what a source holds and whether its depth fits its image; or describe a model."""
     from uncertainty_depth.frames.bag import BagSource
     from uncertainty_depth.frames.recording import Recording
-    from uncertainty_depth.frames.source import open_source
+    from uncertainty_depth.frames.source import open_source, place_of
     from uncertainty_depth.frames.topics import published_predictions
     from uncertainty_depth.geometry.transforms import option_from
 
@@ -59,9 +61,16 @@ def info(arguments: argparse.Namespace) -> None:
         return
     path = Path(arguments.source)
     name = path.resolve().name if path.exists() else re.sub(r"[^\w.-]+", "_", path.name)
-    plot = arguments.output or Path(f"{name}.png")
-    if arguments.output and plot.suffix.lower() != ".png":
-        raise ConfigError(f"output is {plot}; expected a file that ends in .png")
+    if arguments.output and arguments.output.suffix.lower() != ".png":
+        raise ConfigError(f"output is {arguments.output}; expected a file that ends in .png")
+    plot = OutputFile(arguments.output or Path(f"{name}.png"))
+    no_plot = ""
+    try:
+        plot.check([place_of(arguments.source)])
+    except SourceError as error:
+        if arguments.output:
+            raise
+        no_plot = str(error)  # nobody asked for this file
     predictions = PredictionTopics()
     if path.exists():
         with Recording(path).open() as recording:  # told first: the choice of topics may fail
@@ -89,11 +98,17 @@ def info(arguments: argparse.Namespace) -> None:
             numbers = option_from(source.lidar_to_camera)
             print(f"for a command: --lidar-to-camera {numbers}")
             print(f"for a node:    lidar_to_camera:=[{numbers.replace(' ', ', ')}]")
-    _check_geometry(source, plot)
+    _check_geometry(source, plot, no_plot)
 
 
-def _check_geometry(source: Source, plot: Path) -> None:
-    """Plot the depth on the image, and print the geometry check of the first frames."""
+def _check_geometry(source: Source, plot: OutputFile, no_plot: str) -> None:
+    """Plot the depth on the image, and print the geometry check of the first frames.
+
+    Args:
+        source: of the frames.
+        plot: its file.
+        no_plot: why it cannot be written; empty if it can.
+    """
     from uncertainty_depth.frames.source import checked
     from uncertainty_depth.records import Frame
     from uncertainty_depth.report.frame_plots import lidar_overlay
@@ -113,9 +128,11 @@ def _check_geometry(source: Source, plot: Path) -> None:
         print("no plot of depth on the image: none of the first frames has depth in view")
     elif frame.image is None:
         print("no plot of depth on the image: the bag has no camera image")
+    elif no_plot:
+        print(f"no plot of depth on the image: {no_plot}; --output names another")
     else:
-        plot.write_bytes(encoded_pixels(lidar_overlay(frame.image, frame.need_ground_truth())))
-        print(f"depth on the image: {plot}")
+        plot.write(encoded_pixels(lidar_overlay(frame.image, frame.need_ground_truth())))
+        print(f"depth on the image: {plot.path}")
     for note in source.notes:
         print(note)
     for warning in check.warnings():
@@ -126,19 +143,24 @@ def play(arguments: argparse.Namespace) -> None:
     """Publish a bag into ROS 2, if there is no `ros2 bag play`."""
     from uncertainty_depth.ros.player import play as play_bag
 
+    account_file = OutputFile(arguments.json) if arguments.json else None
+    if account_file:
+        account_file.check([arguments.bag])
+
     def tell(played: Played) -> None:
         sent = ", ".join(f"{count} {topic}" for topic, count in sorted(played.sent.items()))
         print(f"sent {sent or 'nothing'}", flush=True)
         for topic, count in sorted(played.unsendable.items()):
             logger.warning("%d messages on %s cannot be published", count, topic)
-        if arguments.json:
+        if account_file:
             account = {
+                "origin": MARK,
                 "sent": dict(played.sent),
                 "skipped": played.skipped,
                 "unsendable": dict(played.unsendable),
                 "unanswered": played.unanswered,
             }
-            arguments.json.write_text(json.dumps(account, indent=2))
+            account_file.write(strict.json_bytes(account))
         # The middleware can hang while it is left, and then holds the interpreter's lock.
         faulthandler.dump_traceback_later(TEARDOWN_S, exit=True)
 

@@ -27,6 +27,7 @@ from uncertainty_depth.errors import ConfigError, warn
 from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.model_location import check_location, is_hugging_face, model_path
 from uncertainty_depth.options import from_arguments, to_mapping
+from uncertainty_depth.output import OutputFile
 from uncertainty_depth.records import DepthPrediction, Frame
 
 if TYPE_CHECKING:
@@ -205,7 +206,7 @@ def learn_sigma(arguments: argparse.Namespace) -> None:
     from uncertainty_depth.predictions.confidence import NONE
     from uncertainty_depth.predictions.interpreter import Interpreter
 
-    _check_file(arguments, "sigma.json")
+    _check_file(arguments)
     topics = PredictionTopics(arguments.depth_topic)
     meaning = PredictionConfig(confidence_type=NONE)
     options = from_arguments(SourceConfig, arguments)
@@ -228,7 +229,7 @@ def learn_sigma(arguments: argparse.Namespace) -> None:
 def _check_recorded(arguments: argparse.Namespace, meaning: PredictionConfig) -> None:
     if not (arguments.output or arguments.dry_run):
         raise ConfigError("--output is missing; expected --output map.json, or --dry-run")
-    _check_file(arguments, "e.g. map.json")
+    _check_file(arguments)
     if meaning.align != "none":
         raise ConfigError(
             f"align is {meaning.align!r}: a robot has no ground truth to align to; expected a "
@@ -241,9 +242,12 @@ def _check_recorded(arguments: argparse.Namespace, meaning: PredictionConfig) ->
         )
 
 
-def _check_file(arguments: argparse.Namespace, example: str) -> None:
-    if arguments.output and arguments.output.is_dir():
-        raise ConfigError(f"output {arguments.output} is a folder; expected a file, {example}")
+def _check_file(arguments: argparse.Namespace) -> None:
+    from uncertainty_depth.frames.source import place_of
+
+    if arguments.output:
+        first = [str(arguments.model)] if "model" in arguments else []
+        OutputFile(arguments.output).check(map(place_of, [*first, *arguments.source]))
 
 
 def _write_map(

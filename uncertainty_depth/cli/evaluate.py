@@ -11,8 +11,9 @@ import argparse
 import logging
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,7 @@ from uncertainty_depth.config import (
 from uncertainty_depth.errors import ConfigError, RequirementError, SourceError, warn
 from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.options import from_arguments
+from uncertainty_depth.output import NewFolder, OutputFile
 
 if TYPE_CHECKING:
     from uncertainty_depth.fleet.folder import FleetSource
@@ -51,9 +53,14 @@ def evaluate(arguments: argparse.Namespace) -> None:
     from uncertainty_depth.report.requirements import requirements_of
 
     is_fleet = len(arguments.source) > 1 or bool(arguments.ray)  # continues what it began
-    report.check_output(arguments.output, arguments.overwrite or is_fleet)
-    requirements = requirements_of(from_arguments(RequirementConfig, arguments))
     jobs = [job_of(arguments, source) for source in arguments.source]
+    inputs = [*chain.from_iterable(job.inputs() for job in jobs)]
+    report.check_output(arguments.output, arguments.overwrite or is_fleet, inputs)
+    if arguments.junit:
+        OutputFile(arguments.junit).check(inputs)
+    if arguments.write_bag:
+        NewFolder(arguments.write_bag).check(inputs)
+    requirements = requirements_of(from_arguments(RequirementConfig, arguments))
     for job in jobs:
         job.check(arguments.write_bag)
     if is_fleet:
@@ -242,6 +249,7 @@ def compare(arguments: argparse.Namespace) -> None:
     from uncertainty_depth.report import comparison
     from uncertainty_depth.report.saved_state import read_report
 
+    comparison.output_of(arguments.output).check(arguments.reports)
     folders = tqdm(arguments.reports, "reading", unit="report", leave=False, disable=None)
     reports = [read_report(folder) for folder in folders]
     with tqdm(total=2, desc="comparing", unit="step", leave=False, disable=None) as bar:
@@ -261,6 +269,8 @@ def merge(arguments: argparse.Namespace) -> None:
 
     requirements = requirements_of(from_arguments(RequirementConfig, arguments))
     report.check_output(arguments.output, arguments.overwrite, arguments.reports)
+    if arguments.junit:
+        OutputFile(arguments.junit).check(arguments.reports)
     evaluation, context = merge_reports(map(read_report, arguments.reports))
     context = replace(context, command=arguments.command_line, requirements=requirements)
     scores = write_and_print(evaluation, arguments.output, context)
@@ -273,14 +283,18 @@ def view(arguments: argparse.Namespace) -> None:
     from uncertainty_depth.report.evaluation import Evaluation
     from uncertainty_depth.report.model_facts import law_of
     from uncertainty_depth.scoring import open_frames
-    from uncertainty_depth.viewing import Recorder, scores_of
+    from uncertainty_depth.viewing import Recorder, recording_file, scores_of
 
     job = job_of(arguments, arguments.source)
     job.check()
     evaluation = Evaluation(job.evaluation)
     count = 0
+    recording = recording_file(arguments.save) if arguments.save else None
+    if recording:
+        recording.check(job.inputs())
     with (
-        closing(Recorder(from_arguments(ColorConfig, arguments), arguments.save)) as recorder,
+        recording.replacing() if recording else nullcontext() as path,
+        closing(Recorder(from_arguments(ColorConfig, arguments), path)) as recorder,
         deferred_interrupt() as interrupt,
     ):
         opened = open_frames(job)

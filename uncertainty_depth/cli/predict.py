@@ -23,6 +23,7 @@ from uncertainty_depth.errors import SourceError
 from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.model_location import check_location, model_path
 from uncertainty_depth.options import from_arguments
+from uncertainty_depth.output import OutputFolder
 from uncertainty_depth.records import DepthPrediction
 
 PANEL_WIDTH = 480
@@ -34,7 +35,11 @@ logger = logging.getLogger(__name__)
 
 def predict(arguments: argparse.Namespace) -> None:
     """Predict depth and sigma of image files: TIFF maps in metres, and a plot of each."""
-    check_location(model_path(arguments.model))
+    model = model_path(arguments.model)
+    results = _results(arguments.images)
+    output = OutputFolder(arguments.output, "maps")
+    output.check([*arguments.images, model], results)
+    check_location(model)
     from uncertainty_depth.geometry.camera import Camera
     from uncertainty_depth.images import read_rgb
     from uncertainty_depth.inference.predictor import Predictor
@@ -47,12 +52,9 @@ def predict(arguments: argparse.Namespace) -> None:
             predictor.model.name,
         )
     colors = from_arguments(ColorConfig, arguments)
-    output: Path = arguments.output
-    _refuse_overwriting(arguments.images, output)
-    output.mkdir(parents=True, exist_ok=True)
     unreadable = []
     unfamiliar = []
-    with deferred_interrupt() as interrupt:
+    with output.adding(results), deferred_interrupt() as interrupt:
         for index, path in enumerate(tqdm(arguments.images, unit="image")):
             if interrupt.requested:
                 raise KeyboardInterrupt
@@ -66,7 +68,7 @@ def predict(arguments: argparse.Namespace) -> None:
                 height, width = image.shape[:2]
                 camera = Camera.pinhole(arguments.focal_length, width, height)
             prediction = predictor.predict(image, index, camera)
-            print(_write(output / path.stem, image, prediction, colors))
+            print(_write(output.path / path.stem, image, prediction, colors))
             unfamiliarity = prediction.unfamiliarity
             if unfamiliarity is not None and unfamiliarity > 1:
                 unfamiliar.append(f"{path} ({unfamiliarity:.2f})")
@@ -83,22 +85,15 @@ def predict(arguments: argparse.Namespace) -> None:
         raise SourceError(f"{count} could not be read: {'; '.join(unreadable)}")
 
 
-def _refuse_overwriting(paths: Sequence[Path], output: Path) -> None:
-    """Raise `SourceError` if a result would replace an image or another result."""
-    stem_counts = Counter(path.stem for path in paths)
-    results = set()
-    for stem, count in stem_counts.items():
+def _results(paths: Sequence[Path]) -> list[str]:
+    """Return the names of all results; raise `SourceError` if two images have the same ones."""
+    for stem, count in Counter(path.stem for path in paths).items():
         if count > 1:
             raise SourceError(
                 f"{count} images are called {stem}: their maps would have the same names; "
                 "expected different names"
             )
-        results |= {(output / f"{stem}_{suffix}").resolve() for suffix in RESULTS}
-    for path in paths:
-        if path.resolve() in results:
-            raise SourceError(
-                f"{path} would be replaced by a result; expected another output folder"
-            )
+    return [f"{path.stem}_{suffix}" for path in paths for suffix in RESULTS]
 
 
 def _write(

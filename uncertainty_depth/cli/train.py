@@ -13,6 +13,7 @@ from uncertainty_depth.config import NetworkConfig, PredictionTopics, SourceConf
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.model_location import from_hub, is_hugging_face
 from uncertainty_depth.options import from_arguments
+from uncertainty_depth.output import EmptyFolder
 
 if TYPE_CHECKING:
     from uncertainty_depth.frames.source import Source
@@ -23,13 +24,14 @@ logger = logging.getLogger(__name__)
 
 def train(arguments: argparse.Namespace) -> None:
     """Train or fine-tune (--from) a model on sources; --resume continues a training."""
-    from uncertainty_depth.frames.source import has_recorded
-    from uncertainty_depth.training.record import read_begun
+    from uncertainty_depth.frames.source import has_recorded, place_of
+    from uncertainty_depth.training.record import check_output, read_begun
 
     topics = PredictionTopics(arguments.depth_topic)
     if any(has_recorded(name, topics) for name in arguments.source):
         learn_sigma(arguments)
         return
+    check_output(arguments.output, arguments.resume, map(place_of, arguments.source))
     before = read_begun(arguments.output) if arguments.resume else None
     recorded = before.source_options if before else None
     source_options = from_arguments(SourceConfig, arguments, recorded)
@@ -97,6 +99,7 @@ def wrap(arguments: argparse.Namespace) -> None:
     from uncertainty_depth.network.families import own_options
 
     backbone = from_arguments(NetworkConfig, arguments).backbone
+    EmptyFolder(arguments.output).check([Path(backbone)])
     defaults = {**own_options(backbone), "head": "none"}
     config = from_arguments(NetworkConfig, arguments, defaults)
     model = wrap_model(arguments.output, config, arguments.method)

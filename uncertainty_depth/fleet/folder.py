@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -130,14 +131,12 @@ def open_fleet(
         raise SourceError(
             f"{folder} holds a report already; expected another folder, or the option overwrite"
         )
-    for name in MADE:
-        output.add(name)
+    output.claim(MADE)
     strict.write_json(path, {"format": FORMAT, "options": options})
     reports = OutputFolder(folder / SOURCES, SOURCES)
     opened = [FleetSource(source, folder / SOURCES / _name(source)) for source in sources]
-    for each in opened:
-        for path in (each.folder, each.outcome_file, each.log_file):
-            reports.add(path.name)
+    paths = [(each.folder, each.outcome_file, each.log_file) for each in opened]
+    reports.claim(path.name for path in chain.from_iterable(paths))
     return opened
 
 

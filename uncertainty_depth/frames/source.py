@@ -197,6 +197,13 @@ def _overlap(source: str, used: str) -> str:
     return hint if place.resolve().name == other_place.resolve().name else ""
 
 
+def place_of(notation: str) -> Path:
+    """Return the file or folder that a source is read from, whether it exists or not."""
+    if notation.startswith(RECORDED):
+        return folder_of(notation.removeprefix(RECORDED))
+    return _frames_of(notation)[0]
+
+
 def _frames_of(notation: str) -> tuple[Path, set[object]]:
     """Return the place and parts of a source: equal places share frames if they share a part."""
     module, rest = module_and_rest(notation)

@@ -34,11 +34,11 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-from uncertainty_depth.errors import SourceError
 from uncertainty_depth.geometry.camera import Camera
 from uncertainty_depth.geometry.transforms import parameters_from
 from uncertainty_depth.messages.camera_info import fields_from_camera
 from uncertainty_depth.messages.decoding import SECOND_NS
+from uncertainty_depth.output import NewFolder
 
 VERSION: Final = 8  # of rosbag2's metadata, understood by ROS 2 Iron and later
 FOREVER = Time(9223372036, 854775807)
@@ -90,8 +90,7 @@ class BagWriter:
     def __init__(self, path: Path | str) -> None:
         """Raises `SourceError` if `path` exists: nothing is overwritten."""
         self.path = Path(path)
-        if self.path.exists():
-            raise SourceError(f"{self.path} exists already; a bag is never overwritten")
+        NewFolder(self.path).check()
         self._writer = Writer(self.path, version=VERSION, storage_plugin=StoragePlugin.MCAP)
         self._writer.set_compression(CompressionMode.STORAGE, CompressionFormat.ZSTD)
         self._topics: dict[str, Connection] = {}

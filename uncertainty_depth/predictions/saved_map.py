@@ -19,6 +19,7 @@ from uncertainty_depth.calibration.half_widths import (
 from uncertainty_depth.calibration.sigma_map import SigmaMap
 from uncertainty_depth.errors import ConfigError, ModelError
 from uncertainty_depth.metrics.calibration import DISTRIBUTIONS
+from uncertainty_depth.output import MARK, OutputFile
 from uncertainty_depth.predictions.confidence import TYPES
 
 FORMAT = 2
@@ -62,6 +63,7 @@ class SavedMap:
     def write(self, path: Path) -> None:
         """Write the file, whole or not at all."""
         content = {
+            "origin": MARK,
             "format": FORMAT,
             "confidence_type": self.confidence_type,
             "depth_type": self.depth_type,
@@ -70,8 +72,7 @@ class SavedMap:
             **({} if self.head is None else {"head": self.head.to_mapping()}),
             **self.provenance,
         }
-        path.parent.mkdir(parents=True, exist_ok=True)
-        strict.write_json(path, content)
+        OutputFile(path).write(strict.json_bytes(content))
 
 
 def read_map(path: str | Path) -> SavedMap:
@@ -102,7 +103,7 @@ def _parsed(content: Mapping[str, Any]) -> SavedMap:
     for key, choices in (("confidence_type", TYPES), ("distribution", DISTRIBUTIONS)):
         if content[key] not in choices:
             raise ValueError(f"{key} {content[key]!r}")
-    fields = {"format", "confidence_type", "depth_type", "distribution", "map", "head"}
+    fields = {"origin", "format", "confidence_type", "depth_type", "distribution", "map", "head"}
     saved = SavedMap(
         SigmaMap.from_mapping(content["map"]),
         content["confidence_type"],

@@ -21,13 +21,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
-from uncertainty_depth import atomic, strict
+from uncertainty_depth import strict
 from uncertainty_depth.array_types import Floats
 from uncertainty_depth.errors import ConfigError, SourceError
 from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS
 from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.metrics.registry import BY_NAME, BY_VALUE, METRICS, covered_shares
 from uncertainty_depth.metrics.state import Block
+from uncertainty_depth.output import OutputFolder
 from uncertainty_depth.report.bootstrap import REPLICATES, Interval, Resampled, dependence_of
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.frame_plots import number_axis
@@ -269,9 +270,17 @@ ORACLE_ALPHA = 0.45
 PANEL = (4.2, 3.3)  # inches; three side by side on a wide page
 
 
+def output_of(folder: Path) -> OutputFolder:
+    """Return the folder of a comparison, to be checked before the work."""
+    return OutputFolder(folder, "comparison")
+
+
 def write(comparison: Comparison, folder: Path, command: str) -> Path:
-    """Write `compare.html` (self-contained) and `compare.json`; return the path of the page."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Write `compare.html` (self-contained) and `compare.json`; return the path of the page.
+
+    Raises:
+        SourceError: the folder holds files of these names that no comparison wrote.
+    """
     content = {
         "reports": [str(report.folder) for report in comparison.reports],
         "names": comparison.names,
@@ -289,7 +298,6 @@ def write(comparison: Comparison, folder: Path, command: str) -> Path:
         },
         "worst": [list(map(asdict, frames)) for frames in comparison.worst],
     }
-    strict.write_json(folder / TABLE, content)
     plots = {
         name: base64_text(encoded(figure, PLOT_DPI))
         for name, figure in figures(comparison).items()
@@ -318,7 +326,9 @@ def write(comparison: Comparison, folder: Path, command: str) -> Path:
         plots=plots,
         worst=_worst_tables(comparison),
     )
-    atomic.write_text(folder / PAGE, page)
+    with output_of(folder).replacing(TABLE) as staging:
+        (staging / PAGE).write_text(page, encoding="utf-8")
+        strict.write_json(staging / TABLE, content)
     return folder / PAGE
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from uncertainty_depth import atomic, strict
+from uncertainty_depth import strict
 from uncertainty_depth.config import RequirementConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.metrics.calibration import without_law
@@ -27,6 +27,7 @@ from uncertainty_depth.metrics.registry import (
     baseline_name,
     flatten,
 )
+from uncertainty_depth.output import MARK, OutputFile
 from uncertainty_depth.report.bootstrap import Interval
 from uncertainty_depth.report.judgement import GREEN, RED
 
@@ -244,7 +245,7 @@ def write_junit(path: Path, summary: Mapping[str, Any]) -> None:
         ElementTree.SubElement(case, "system-out").text = result["text"]
     for tag, attribute in (("testcase", "tests"), ("failure", "failures"), ("skipped", "skipped")):
         suite.set(attribute, str(len(suite.findall(f".//{tag}"))))
-    root = ElementTree.Element("testsuites")
+    root = ElementTree.Element("testsuites", name=MARK)
     root.append(suite)
     ElementTree.indent(root)
-    atomic.write_text(path, ElementTree.tostring(root, encoding="unicode") + "\n")
+    OutputFile(path).write(f"{ElementTree.tostring(root, encoding='unicode')}\n".encode())

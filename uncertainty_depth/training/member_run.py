@@ -7,6 +7,7 @@ import logging
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,6 +16,7 @@ from torch import Tensor
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from tqdm import tqdm
 
+from uncertainty_depth import atomic
 from uncertainty_depth.config import TrainingConfig
 from uncertainty_depth.errors import ConfigError
 from uncertainty_depth.model_folder import writing
@@ -87,10 +89,6 @@ def load_encoder_weights(backbone: TransformersModel, path: Path) -> None:
     backbone.load_state_dict({name: tensors[name].to(expected[name].dtype) for name in expected})
 
 
-HALF_WRITTEN = tuple(f".????????.*.{ending}" for ending in ("json", "safetensors", "csv"))
-"""The names that files have while they are written; other hidden files are the user's."""
-
-
 @dataclass(frozen=True)
 class ModelRun:
     """State shared by all ensemble members; each member's progress is in its checkpoint.
@@ -113,27 +111,22 @@ class ModelRun:
     device: torch.device
     record: dict[str, Any]
 
-    def named(self, stem: str, number: int) -> str:
-        """Return a file's stem, with the member's name if the model has several members."""
-        return stem if len(self.plan) == 1 else f"{stem}_{self.plan[number].name}"
-
-    def checkpoint(self, number: int) -> Path:
-        """Return the path of a member's checkpoint."""
-        return self.folder / f"{self.named(checkpoint.NAME, number)}.safetensors"
+    @cached_property
+    def checkpoints(self) -> list[Path]:
+        """The path of each member's checkpoint."""
+        return checkpoints(self.folder, self.plan)
 
     def unfinished(self) -> list[int]:
         """Return the numbers of the members that are not trained yet."""
         return [
             number
-            for number in range(len(self.plan))
-            if not checkpoint.read(self.checkpoint(number)).trained
+            for number, path in enumerate(self.checkpoints)
+            if not checkpoint.read(path).trained
         ]
 
     def histories(self) -> list[History]:
         """Return the histories of all members from their checkpoints."""
-        return [
-            checkpoint.read(self.checkpoint(number)).history for number in range(len(self.plan))
-        ]
+        return [checkpoint.read(path).history for path in self.checkpoints]
 
     def describe(self, histories: Sequence[History], finished: bool = False) -> None:
         """Update `model.json`; the model can be used once it has the first weights."""
@@ -145,14 +138,25 @@ class ModelRun:
     def finish(self) -> None:
         """Complete `model.json` and remove all temporary files."""
         self.describe(self.histories(), finished=True)
-        clean(self.folder)
+        clean(self.folder, self.plan)
 
 
-def clean(folder: Path) -> None:
-    """Remove checkpoints and partly written files."""
-    for name in (f"{checkpoint.NAME}*.safetensors", *HALF_WRITTEN):
-        for path in list(folder.glob(name)):
-            path.unlink(missing_ok=True)
+def checkpoints(folder: Path, plan: Sequence[Member]) -> list[Path]:
+    """Return the path of each member's checkpoint."""
+    return [folder / f"{named(checkpoint.NAME, plan, each)}.safetensors" for each in plan]
+
+
+def named(stem: str, plan: Sequence[Member], member: Member) -> str:
+    """Return a file's stem, with the member's name if the model has several members."""
+    return stem if len(plan) == 1 else f"{stem}_{member.name}"
+
+
+def clean(folder: Path, plan: Sequence[Member]) -> None:
+    """Remove checkpoints, and what killed processes left of them and of the model's files."""
+    for path in (unfinished := checkpoints(folder, plan)):
+        path.unlink(missing_ok=True)
+    for path in (*unfinished, *folder.iterdir()):
+        atomic.remove_unfinished(path)
 
 
 EXAMPLES = 8
@@ -172,8 +176,8 @@ class MemberRun:
         if self.member.targets is not None:  # the members that it learns from are in the folder
             targets = self.member.targets(model.folder, model.device)
             self.objective = replace(self.objective, targets=targets)
-        self.curves = model.named(CURVES, number)
-        self.checkpoint = model.checkpoint(number)
+        self.curves = named(CURVES, model.plan, self.member)
+        self.checkpoint = model.checkpoints[number]
         self.label = (
             "" if len(model.plan) == 1 else f"{self.member.name} ({number + 1}/{len(model.plan)}) "
         )

@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 import platform
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -22,6 +22,7 @@ from uncertainty_depth.geometry.focal_length import camera_ranges, relative_foca
 from uncertainty_depth.geometry.resampling import resample_depth
 from uncertainty_depth.model_location import MAX_BYTES
 from uncertainty_depth.options import to_mapping
+from uncertainty_depth.output import EmptyFolder
 from uncertainty_depth.training import schedule
 
 if TYPE_CHECKING:
@@ -92,6 +93,27 @@ class OriginalRun:
     finished: bool
     source: str = ""
     source_options: dict[str, Any] = field(default_factory=dict)
+
+
+def check_output(folder: Path, resume: bool, inputs: Iterable[Path] = ()) -> None:
+    """Refuse, before the work, a folder that no training can be written to.
+
+    Args:
+        folder: new or empty; to resume, that of a training.
+        resume: whether a training in it goes on.
+        inputs: files and folders that are read.
+
+    Raises:
+        ModelError: it holds no training to resume.
+        SourceError: it is not empty, and nothing is resumed, or it cannot be written to.
+    """
+    is_begun = folder.is_dir() and any(not path.name.startswith(".") for path in folder.iterdir())
+    if not (is_begun and resume):
+        EmptyFolder(folder, "--resume to go on with the training in it").check(inputs)
+    elif not (folder / "model.json").exists():
+        raise ModelError(
+            f"{folder} holds no model.json; expected the folder of a training to resume"
+        )
 
 
 def read_begun(folder: Path) -> OriginalRun | None:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from uncertainty_depth.config import NetworkConfig, SourceConfig, TrainingConfig
-from uncertainty_depth.errors import ConfigError, ModelError, SourceError
+from uncertainty_depth.errors import ModelError, SourceError
 from uncertainty_depth.frames.source import Source
 from uncertainty_depth.network.deployment import choose_device
 from uncertainty_depth.network.depth_network import check_network
@@ -57,10 +57,9 @@ def train(
         `output`.
 
     Raises:
-        ConfigError: options contradict each other or differ from the resumed training's, or
-            `output` exists.
+        ConfigError: options contradict each other or differ from the resumed training's.
         SourceError: the source cannot be read, has fewer than two frames with depth, or is not the
-            resumed training's source.
+            resumed training's source; or `output` is not empty, or cannot be written to.
         ModelError: a backbone or the model to distill cannot be used, a checkpoint is damaged, or
             `output` holds something other than a training.
     """
@@ -70,7 +69,7 @@ def train(
     plan = make_plan(network, training)
     before = _before(output, {**to_mapping(network), **to_mapping(training)}, resume)
     if before is not None and before.finished:
-        clean(output)
+        clean(output, plan)
         logger.info("the training in %s is complete", output)
         return output
     with torch.random.fork_rng():  # a damaged encoder is reported before training
@@ -105,25 +104,9 @@ def train(
 
 def _before(output: Path, options: dict[str, Any], resume: bool) -> OriginalRun | None:
     """Return the record of the training in `output`; None if there is none."""
-    if output.exists() and not output.is_dir():
-        raise ConfigError(f"{output} is a file; expected a new folder for the model")
-    content = (
-        [path.name for path in output.iterdir() if not path.name.startswith(".")]
-        if output.is_dir()
-        else []
-    )
-    if content and not resume:
-        raise ConfigError(
-            f"{output} exists and is not empty; expected a new folder, or --resume to go on with "
-            "the training in it"
-        )
-    if not content:
+    record.check_output(output, resume)
+    if (before := record.read_begun(output)) is None:
         return None
-    if "model.json" not in content:
-        raise ModelError(
-            f"{output} holds no model.json; expected the folder of a training to resume"
-        )
-    before = record.read_original(output)
     defaults = {**to_mapping(NetworkConfig()), **to_mapping(TrainingConfig())}
     record.refuse_other_options({**defaults, **before.options}, options, output)
     return before
