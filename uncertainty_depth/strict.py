@@ -74,7 +74,7 @@ def read_json(
         )
     except ValueError as error:
         raise FormatError(f"{decoded[:80]!r} is not JSON ({error})") from error
-    return _encodable(value) if _SURROGATE.search(decoded) else value
+    return encodable(value) if _SURROGATE.search(decoded) else value
 
 
 def read_json_file(path: Path, max_bytes: int) -> Any:
@@ -108,13 +108,17 @@ def _refuse(text: str) -> float:
     raise FormatError(f"JSON has {text}; expected a finite number or null")
 
 
-def _encodable(value: Any) -> Any:
+def encodable(value: Any) -> Any:
+    """Return the value with "?" for the characters of its strings that UTF-8 cannot write.
+
+    They are lone surrogates: of JSON, or of the names of files that are not UTF-8.
+    """
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode("utf-8")
     if isinstance(value, dict):
-        return {_encodable(key): _encodable(part) for key, part in value.items()}
+        return {encodable(key): encodable(part) for key, part in value.items()}
     if isinstance(value, list):
-        return [_encodable(part) for part in value]
+        return [encodable(part) for part in value]
     return value
 
 

@@ -284,3 +284,40 @@ def test_reports_of_other_models_do_not_merge(folders, evaluate_moments, tmp_pat
     other = saved(evaluate_moments(frames=2), tmp_path / "other", context)
     with pytest.raises(ConfigError, match="is of another model than"):
         merge([*reports_of(folders, "good"), other])
+
+
+ODD_NAMES = ("$a$", r"a\$_$\frac$", "_hidden", "two\nlines", "not utf-8 \udcff", "{name}%s")
+
+
+def test_a_report_may_have_any_name(folders, tmp_path):
+    """What a name looks like to matplotlib, a template or an encoder changes nothing."""
+    for name in ODD_NAMES:
+        shutil.copytree(folders / "good", tmp_path / name)
+    output = tmp_path / "compared"
+    assert main(["compare", *(str(tmp_path / name) for name in ODD_NAMES), "-o", str(output)]) == 0
+    assert (output / "compare.html").read_text(encoding="utf-8").count("data:image/png") == 7
+    names = json.loads((output / "compare.json").read_text())["names"]
+    assert names == [name.replace("\udcff", "?") for name in ODD_NAMES]
+
+
+def test_every_name_stands_in_the_legends_as_it_is(folders, tmp_path):
+    for name in ODD_NAMES:
+        shutil.copytree(folders / "good", tmp_path / name)
+    for figure in comparison.figures(compare(reports_of(tmp_path, *ODD_NAMES))).values():
+        (legend,) = figure.legends
+        texts = [text.get_text() for text in legend.get_texts()]
+        for text, name in zip(texts, ODD_NAMES, strict=True):
+            assert text.startswith(name.replace("\udcff", "?"))
+
+
+def test_a_comparison_that_cannot_be_drawn_leaves_the_earlier_one(compared, tmp_path, monkeypatch):
+    comparison.write(compared, tmp_path, "")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    def fail(*_):
+        raise RuntimeError("no font")
+
+    monkeypatch.setattr(comparison, "encoded", fail)
+    with pytest.raises(RuntimeError, match="no font"):
+        comparison.write(compared, tmp_path, "again")
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

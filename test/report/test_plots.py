@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.report.examples import Example
 from uncertainty_depth.report.frame_plots import BAR_HEIGHT, frame_plot, lidar_overlay, number_axis
-from uncertainty_depth.report.images import thicken
+from uncertainty_depth.report.images import encoded, thicken
 from uncertainty_depth.report.plots import (
     LOG_STEPS,
     distance_figure,
@@ -96,3 +96,22 @@ def test_every_point_is_coloured_on_a_grey_image():
 def test_image_without_points_stays_grey(depth):
     plot = lidar_overlay(np.full((24, 32, 3), 99, np.uint8), np.full((24, 32), depth, np.float32))
     assert (plot[:-BAR_HEIGHT] == 99).all()
+
+
+@pytest.mark.parametrize("name", ["$a$", r"\$a$ $\frac$", "_a", "a\nb", "\udcff", "a" * 3000])
+def test_a_frame_may_have_any_name(name):
+    maps = np.full((6, 8), 3, np.float32)
+    figure = frame_plot(Example(name, None, maps, DepthPrediction(maps, maps / 15), {}))
+    assert encoded(figure, 50).startswith(b"\x89PNG")
+
+
+def test_a_name_is_no_formula():
+    """It is as wide as the same characters are apart."""
+    widths = {}
+    for name in ("$x_1$", "$", "x_1", "$$"):
+        figure = Figure()
+        text = figure.text(0, 0, name)
+        encoded(figure, 100)
+        widths[name] = text.get_window_extent().width
+    assert widths["$x_1$"] == pytest.approx(widths["$$"] + widths["x_1"], abs=3)
+    assert widths["$$"] > 1.5 * widths["$"]

@@ -134,7 +134,7 @@ def compare(reports: Sequence[SavedReport]) -> Comparison:
     folders = [report.folder.resolve().name for report in reports]
     if len(set(folders)) < len(folders):
         folders = [str(report.folder) for report in reports]
-    names = tuple(folders)
+    names = tuple(map(strict.encodable, folders))
     for name, table in zip(names, tables, strict=True):
         if not table:
             raise SourceError(f"no frame of {name} was scored; expected reports with scores")
@@ -470,8 +470,10 @@ def figures(comparison: Comparison) -> dict[str, Figure]:
 def _overlaid(title: str, names: Sequence[str], lines: Iterable[tuple[Floats, Floats]]) -> Figure:
     """Return a plot of one line a report, with a legend below it."""
     figure, axes = one_plot(title, PANEL)
-    for index, (name, (x, y)) in enumerate(zip(names, lines, strict=True)):
+    for index, (x, y) in enumerate(lines):
         dashes = DASHES[index // len(COLORS) % len(DASHES)]
-        axes.plot(x, y, color=COLORS[index % len(COLORS)], linestyle=dashes, label=name)
-    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8)
+        axes.plot(x, y, color=COLORS[index % len(COLORS)], linestyle=dashes, label=str(index))
+    legend = figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8)
+    for text, name in zip(legend.get_texts(), names, strict=True):
+        text.set_text(name)  # a label that begins with _ would be none
     return figure

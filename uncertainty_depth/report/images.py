@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib import colormaps
+from matplotlib.text import Text
 from numpy.typing import NDArray
 
+from uncertainty_depth import strict
 from uncertainty_depth.output import MARK
 
 if TYPE_CHECKING:
@@ -145,6 +147,9 @@ def encoded(figure: Figure, dpi: int, image_format: str = "png") -> bytes:
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # nodes colour maps without it
 
     figure.set_dpi(dpi)
+    for text in figure.findobj(Text):  # names of files and topics are no formulas
+        text.set_parse_math(False)
+        text.set_text(strict.encodable(text.get_text()))
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     return encoded_pixels(np.asarray(canvas.buffer_rgba()), image_format, dpi)

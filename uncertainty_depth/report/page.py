@@ -152,7 +152,7 @@ def _frame(frame: FrameImage) -> dict[str, str]:
 
 
 def render_template(name: str, **values: Any) -> str:
-    """Return a template of this package, filled with values, which are escaped."""
+    """Return a template of this package, filled with values, which are escaped, as UTF-8."""
     environment = Environment(
         loader=PackageLoader("uncertainty_depth.report", "."),
         autoescape=True,
@@ -160,7 +160,8 @@ def render_template(name: str, **values: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template(name).render(**values)
+    text: str = strict.encodable(environment.get_template(name).render(**values))
+    return text
 
 
 def base64_text(data: bytes) -> str:

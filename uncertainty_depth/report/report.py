@@ -127,7 +127,7 @@ def write(
                 for index, frame in enumerate(frames):
                     (staging / f"{group}_{index}.jpg").write_bytes(frame.data)
             html = render(content, context.command, drawings)
-            (staging / PAGE).write_bytes(html.encode("utf-8", "replace"))
+            (staging / PAGE).write_bytes(html.encode())
     except OSError as error:
         raise SourceError(
             f"the report cannot be written to {folder}: {error.strerror or error}"
