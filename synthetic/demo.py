@@ -53,7 +53,7 @@ def run(output: Path) -> Iterator[str]:
         f"{source.name}: {len(source)} frames of {WORLD.worlds} worlds the model has not seen, "
         "with a class of objects it has never seen"
     )
-    counts = live_run(source, SHIPPED_MODEL, output / "live")
+    counts = live_run(source, SHIPPED_MODEL, output / "live", output / "logs")
     evaluate_offline(source, output / "offline")
     live = read_summary(output / "live")
     offline = read_summary(output / "offline")

@@ -38,8 +38,16 @@ METRICS = "/evaluator_node/metrics"
 COMMAND = "import sys; from uncertainty_depth.ros.main import {0}; sys.exit({0}())"
 
 
-def live_run(source: BagSource, model: Path, output: Path) -> dict[str, dict[str, int]]:
-    """Play a bag at its own pace and show live scores; the evaluator's report goes to `output`.
+def live_run(
+    source: BagSource, model: Path, output: Path, logs: Path
+) -> dict[str, dict[str, int]]:
+    """Play a bag at its own pace and show live scores.
+
+    Args:
+        source: the bag.
+        model: of the depth node.
+        output: folder for the evaluator's report.
+        logs: folder for the processes' logs; a report's folder holds nothing else.
 
     Returns:
         The counters of "player" (messages by topic), "depth_node" and "evaluator_node".
@@ -47,14 +55,14 @@ def live_run(source: BagSource, model: Path, output: Path) -> dict[str, dict[str
     Raises:
         UncertaintyDepthError: a process ended too early; its log is named.
     """
-    output.mkdir(parents=True, exist_ok=True)
+    logs.mkdir(parents=True, exist_ok=True)
     commands = node_commands(source, model, output)
     with ExitStack() as stack:
         bar = stack.enter_context(tqdm(total=len(source), unit="frame", desc="live"))
         monitor = stack.enter_context(Monitor(METRICS, lambda monitor: _show(bar, monitor)))
         nodes = {}
         for name, command in commands.items():
-            nodes[name] = stack.enter_context(running(command, output / f"{name}.log"))
+            nodes[name] = stack.enter_context(running(command, logs / f"{name}.log"))
 
         def is_any_over() -> bool:
             return any(process.poll() is not None for process in nodes.values())
@@ -64,8 +72,8 @@ def live_run(source: BagSource, model: Path, output: Path) -> dict[str, dict[str
 
         has_result = monitor.wait_for(lambda: is_started() or is_any_over(), START_S)
         if not has_result or is_any_over():
-            raise UncertaintyDepthError(f"the nodes did not start; see the logs in {output}")
-        sent = _play(source, output)
+            raise UncertaintyDepthError(f"the nodes did not start; see the logs in {logs}")
+        sent = _play(source, logs)
         images = sent[source.topics.image]
         clouds = sent[source.topics.lidar]
 
@@ -76,15 +84,15 @@ def live_run(source: BagSource, model: Path, output: Path) -> dict[str, dict[str
 
         monitor.wait_for(lambda: is_drained() or is_any_over(), DRAIN_S)
         counts = {"player": sent, **{name: monitor.counts(name) for name in nodes}}
-    _check_exit_codes(nodes, output)
+    _check_exit_codes(nodes, logs)
     return counts
 
 
-def _check_exit_codes(nodes: Mapping[str, subprocess.Popen], output: Path) -> None:
+def _check_exit_codes(nodes: Mapping[str, subprocess.Popen], logs: Path) -> None:
     for name, process in nodes.items():
         if process.returncode:
             raise UncertaintyDepthError(
-                f"{name} ended with exit code {process.returncode}; see its log in {output}"
+                f"{name} ended with exit code {process.returncode}; see its log in {logs}"
             )
 
 
@@ -130,9 +138,9 @@ def _node_command(name: str, *arguments: str) -> list[str]:
     ]
 
 
-def _play(source: BagSource, output: Path) -> dict[str, int]:
+def _play(source: BagSource, logs: Path) -> dict[str, int]:
     """Play the bag in a separate process; return the number of messages sent by topic."""
-    account = output / "sent.json"
+    account = logs / "sent.json"
     arguments = [
         "play",
         source.name,
@@ -143,7 +151,7 @@ def _play(source: BagSource, output: Path) -> dict[str, int]:
         str(account),
     ]
     command = [sys.executable, "-m", "uncertainty_depth.cli.main", *arguments]
-    with (output / "player.log").open("w") as log:
+    with (logs / "player.log").open("w") as log:
         if subprocess.run(command, stdout=log, stderr=log, check=False).returncode:
             raise UncertaintyDepthError(f"the player failed; see {log.name}")
     return json.loads(account.read_text())["sent"]

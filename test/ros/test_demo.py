@@ -47,7 +47,7 @@ def test_the_demo_accounts_for_every_frame_and_live_equals_offline(tmp_path, mon
     for name, value in metrics.items():
         assert number(shown[name]) == pytest.approx(number(value), rel=1e-6, nan_ok=True), name
     for log in ("depth_node.log", "evaluator_node.log", "player.log"):
-        assert "Traceback" not in (tmp_path / "live" / log).read_text()
+        assert "Traceback" not in (tmp_path / "logs" / log).read_text()
 
 
 def number(value):
