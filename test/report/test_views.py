@@ -8,6 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from synthetic.config import SynthesisConfig
+from synthetic.source import SyntheticSource
 from test.conftest import scored
 from uncertainty_depth.metrics.frame import ScoredPixels
 from uncertainty_depth.records import DepthPrediction
@@ -78,6 +80,36 @@ def test_one_view_is_one_block_and_never_green_and_a_camera_that_moves_gives_one
     assert any("the camera hardly moved: 39 of 40 frames" in note for note in verdict.notes)
 
 
+@pytest.mark.parametrize("has_images", [True, False])
+@pytest.mark.parametrize(("rate", "still"), [(2.0, 0), (1000.0, 7)])
+def test_a_robot_that_drives_straight_is_not_still_and_one_at_rest_is(rate, still, has_images):
+    """At 2 Hz it drives 0.3 m from frame to frame, at 1 kHz less than a millimetre.
+
+    Of the pixels that have a LiDAR point in both of two frames, most are as far as before: floor
+    and side walls. A point that comes nearer moves to another pixel.
+    """
+    evaluation = Evaluation()
+    random = np.random.default_rng(5)
+    for frame in SyntheticSource(SynthesisConfig(worlds=1, frames=8, seed=20_000, rate=rate)):
+        depth = frame.ground_truth_m * random.normal(1.1, 0.02, frame.ground_truth_m.shape)
+        made = DepthPrediction(depth.astype(np.float32), np.full_like(frame.ground_truth_m, 0.2))
+        image = frame.image if has_images else None
+        evaluation.add(replace(frame, image=image, prediction=made))
+    assert evaluation.views.still == still
+    assert len(evaluation.metrics.blocks) == 8 - still
+
+
+def test_images_decide_nothing_as_a_live_run_has_none():
+    """Also where they change and nothing moves: a lamp is switched on and off."""
+    for moves in (True, False):
+        with_images, without = evaluated(20, moves, "image"), evaluated(20, moves, "truth")
+        assert repr(with_images.summary()) == repr(without.summary())
+    lit = Evaluation()
+    for index, frame in enumerate(frames(20, False, "image")):
+        lit.add(replace(frame, image=frame.image // (1 + index % 2)))
+    assert lit.views.still == 19
+
+
 def test_frames_without_a_scored_pixel_are_no_evidence():
     """They start no view and no block: 15 scored frames have no interval, whatever is between."""
     evaluation = Evaluation()
@@ -110,13 +142,10 @@ def test_repeatability_is_the_deviation_of_a_pixel_over_the_frames():
     assert np.isnan(moving["repeatability"]["2_3m"])
 
 
-FLAT = ScoredPixels(np.array([1.1, 2.0]), np.array([0.1, 0.2]), np.array([1.0, 2.0]), 0.1, 100)
-
-
 def views_of(*numbers):
     seen = Views()
     for number in numbers:
-        seen.add(FLAT, {"depth.rmse": number, "n_merci": math.nan})
+        seen.add({"depth.rmse": number, "n_merci": math.nan})
     return seen
 
 
@@ -131,8 +160,8 @@ def test_every_repetition_counts_and_recordings_are_compared_to_the_bit():
     assert not merged.includes(views_of(1, 2, 3, 4))
     assert not merged.includes(views_of())
     copied = copy.deepcopy(merged)
-    merged.add(FLAT, {"depth.rmse": 5, "n_merci": math.nan})
-    copied.add(FLAT, {"depth.rmse": 5, "n_merci": math.nan})
+    merged.add({"depth.rmse": 5, "n_merci": math.nan})
+    copied.add({"depth.rmse": 5, "n_merci": math.nan})
     assert merged.repeated == copied.repeated == 3
 
 
@@ -172,9 +201,12 @@ def test_copies_of_a_few_frames_earn_no_green_line(damage, moments_of, model):
 def test_what_is_remembered_is_bounded(moments_of, monkeypatch):
     monkeypatch.setattr(views, "MAX_PATTERNS", 20)
     seen = Views()
-    truth = next(iter(moments_of(1))).truth
+    first = next(iter(moments_of(1))).truth
     for index in range(30):
+        truth = first * (1 + index / 10)
         depth = truth * np.random.default_rng(index).uniform(1, 2, truth.shape)
-        seen.add(ScoredPixels(depth, depth, truth, 0.1, 100), {"depth.rmse": index})
+        pixels = ScoredPixels(depth, depth, truth, 0.1, 100)
+        seen.look(scored(index, truth, depth, depth), pixels)
+        seen.add({"depth.rmse": index})
     assert seen.repeated == 0
     assert len(seen.arrays()["frame_patterns"]) == 20

@@ -110,7 +110,7 @@ class Evaluation:
             self.config.min_depth,
             self.config.max_depth,
         )
-        changes = self.views.look(frame) if len(pixels) else None
+        changes = self.views.look(frame, pixels) if len(pixels) else None
         block = self.metrics.add(pixels, prediction.aligned_by, prediction.unfamiliarity, changes)
         if not len(pixels):
             text = (
@@ -121,7 +121,7 @@ class Evaluation:
         self.evaluated += 1
         self.cameras.add(frame.camera, prediction.depth_m.shape)
         row = self._row_of(block)
-        self.views.add(pixels, row)
+        self.views.add(row)
         name = FrameName(frame.name, frame.stamp_ns, continues=changes is not None)
         self.table.add(name, row, block)
         self.examples.offer(
