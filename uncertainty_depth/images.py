@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.config import MAX_PIXELS
 from uncertainty_depth.errors import MessageError, SourceError
+from uncertainty_depth.messages.decoding import check_pixels
+from uncertainty_depth.messages.depth_values import depth_of, sigma_of
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -87,29 +89,59 @@ def read_pixels(path: Path, max_pixels: int = MAX_PIXELS, color: bool = True) ->
     return cv2.cvtColor(pixels, cv2.COLOR_BGR2RGB, dst=pixels) if color else pixels
 
 
-SATURATED = 65535
-
-
-def read_depth(path: Path, per_metre: float, max_pixels: int = MAX_PIXELS) -> NDArray[np.float32]:
-    """Read a 16-bit depth image as (H, W) metres, NaN for 0 and 65535, which mean none.
+def read_values(path: Path, max_pixels: int = MAX_PIXELS) -> NDArray[Any]:
+    """Read a map, .npy or an image of one channel, as (H, W) numbers, as they are stored.
 
     Args:
         path: of the file.
-        per_metre: units to the metre.
-        max_pixels: maximum size to decode.
+        max_pixels: maximum size to read.
 
     Raises:
-        MessageError: depth_undecodable if it is not of 16 bits and one channel, or as
-            `read_pixels`.
+        MessageError: depth_undecodable, it holds no numbers of one channel; or as `read_pixels`.
     """
-    values = read_pixels(path, max_pixels, color=False)
-    if values.dtype != np.uint16 or values.ndim != 2:
+    if path.suffix.lower() == ".npy":
+        try:
+            values = np.load(path, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError, EOFError, SyntaxError) as error:  # of a damaged header
+            raise MessageError("depth_undecodable", f"{path} cannot be read: {error}") from error
+    else:
+        values = read_pixels(path, max_pixels, color=False)
+    shape = values.shape
+    values = np.squeeze(values)
+    if values.ndim != 2 or values.dtype.kind not in "fiub":
         raise MessageError(
             "depth_undecodable",
-            f"{path} is {values.dtype} {values.shape}; expected 16 bits and one channel",
+            f"{path} holds {values.dtype} of shape {shape}; expected one number a pixel",
         )
-    known = (values > 0) & (values < SATURATED)
-    return np.where(known, values / np.float32(per_metre), np.float32(np.nan))
+    check_pixels(values.shape[1], values.shape[0], max_pixels, str(path))
+    return np.asarray(values)
+
+
+def read_metres(
+    path: Path,
+    per_metre: float,
+    is_sigma: bool = False,
+    max_pixels: int = MAX_PIXELS,
+) -> NDArray[np.float32]:
+    """Read depth or sigma, (H, W) metres, NaN for `holes`.
+
+    Args:
+        path: of the file.
+        per_metre: units to the metre of whole numbers, of 16 bits at least; others are metres.
+        is_sigma: whether it is sigma, see `sigma_of`.
+        max_pixels: maximum size to read.
+
+    Raises:
+        MessageError: as `read_values`; depth_undecodable too if its numbers have 8 bits.
+    """
+    values = read_values(path, max_pixels)
+    if values.dtype.itemsize < 2:
+        raise MessageError(
+            "depth_undecodable",
+            f"{path} has pixels of 8 bits, as a picture of depth; expected 16 bits, "
+            f"{per_metre:g} to the metre, or metres as floating-point numbers",
+        )
+    return sigma_of(values, per_metre) if is_sigma else depth_of(values, per_metre=per_metre)
 
 
 def _header_size(data: bytes) -> tuple[int, int] | None:

@@ -18,7 +18,7 @@ from uncertainty_depth.config import SourceConfig
 from uncertainty_depth.errors import MessageError, SourceError
 from uncertainty_depth.frames.source import FileSource
 from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.images import read_depth, read_pixels
+from uncertainty_depth.images import read_metres, read_pixels
 from uncertainty_depth.records import Frame
 
 PARTS = {
@@ -100,7 +100,7 @@ class NyuSource(FileSource):
         name = self._names[index]
         image = read_pixels(self._folder / "rgb" / f"{name}.jpg")
         height, width = image.shape[:2]
-        depth_m = read_depth(self._folder / "depth" / f"{name}.png", 1000)
+        depth_m = read_metres(self._folder / "depth" / f"{name}.png", 1000)
         if depth_m.shape != (height, width):
             raise MessageError(
                 "depth_undecodable",

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from uncertainty_depth.array_types import Floats32
 from uncertainty_depth.config import PredictionConfig
 from uncertainty_depth.errors import MessageError, SourceError
 from uncertainty_depth.frames.map_assembly import ReportImage, fitted
 from uncertainty_depth.frames.source import FileSource, folder_and_options, per_metre
-from uncertainty_depth.images import read_pixels
+from uncertainty_depth.images import read_metres, read_pixels, read_values
 from uncertainty_depth.messages.depth_images import UNMATCHED_REASONS, as_ground_truth, check_sizes
+from uncertainty_depth.messages.depth_values import depth_of
 from uncertainty_depth.records import Frame, RecordedMaps
 
 DEPTH = "depth"
@@ -32,9 +32,9 @@ LAYOUT = (
 class RecordedFolder(FileSource):
     """Depth and confidence of `DIR/depth` and `DIR/confidence`, paired by the names of the files.
 
-    The ground truth is in `DIR/ground_truth`, the camera images may be in `DIR/image`. Depth of
-    16-bit PNG is in millimetres, or `per_metre` to the metre, and 0 is none; TIFF and .npy are in
-    metres. Frames come in the order of their names, and their index is their time.
+    The ground truth is in `DIR/ground_truth`, the camera images may be in `DIR/image`. Whole
+    numbers of 16 bits or more are millimetres, or `per_metre` to the metre, others metres. Frames
+    come in the order of their names, and their index is their time.
 
     Attributes:
         name: the notation.
@@ -85,14 +85,18 @@ class RecordedFolder(FileSource):
             raise MessageError(
                 "no_ground_truth", f"{name}: it is in {DEPTH}, not in {GROUND_TRUTH}"
             )
-        is_inverse = self._meaning.depth_type == "inverse_depth"
-        depth = _read(self._depth[name], None if is_inverse else self._per_metre)
+        if self._meaning.depth_type == "inverse_depth":
+            depth = depth_of(read_values(self._depth[name]), is_inverse=True)
+        else:
+            depth = read_metres(self._depth[name], self._per_metre)
         confidence = np.ones_like(depth)
         if self._confidence is not None:
-            is_sigma = self._meaning.confidence_type in ("", "sigma")
-            confidence = _read(self._confidence[name], self._per_metre if is_sigma else None)
+            if self._meaning.confidence_type in ("", "sigma"):
+                confidence = read_metres(self._confidence[name], self._per_metre, is_sigma=True)
+            else:
+                confidence = read_values(self._confidence[name]).astype(np.float32)
         check_sizes(depth, confidence)
-        truth = _read(self._ground_truth[name], self._per_metre)
+        truth = read_metres(self._ground_truth[name], self._per_metre)
         shape = (depth.shape[0], depth.shape[1])
         ground_truth_m = as_ground_truth(truth, shape)
         image = self._image(name, shape)
@@ -131,36 +135,3 @@ def _files(folder: Path, suffixes: tuple[str, ...] = MAP_SUFFIXES) -> dict[str, 
             )
         raise SourceError(f"{folder} has no file of {', '.join(suffixes)}; {LAYOUT}")
     return files
-
-
-def _read(path: Path, per_metre: float | None) -> Floats32:
-    """Return the (H, W) map of a file.
-
-    Args:
-        path: of the file.
-        per_metre: 16-bit values to the metre, 0 being none; None takes values as they are.
-
-    Raises:
-        MessageError: file_unreadable, it holds no numbers of one channel; or, of an image,
-            image_undecodable, image_zero_size or image_too_large.
-    """
-    try:
-        if path.suffix == ".npy":
-            values = np.load(path, allow_pickle=False)
-        else:
-            values = read_pixels(path, color=False)
-    except MessageError:
-        raise
-    except Exception as error:  # damaged bytes: whatever NumPy's parser raises
-        raise MessageError("file_unreadable", f"{path} cannot be read: {error}") from error
-    values = np.squeeze(values)
-    if values.ndim != 2 or values.dtype.kind not in "fiub" or not values.size:
-        raise MessageError(
-            "file_unreadable",
-            f"{path} holds {values.dtype} of shape {values.shape}; expected one number a pixel",
-        )
-    numbers = values.astype(np.float32)
-    if per_metre is not None and values.dtype == np.uint16:
-        numbers[values == 0] = np.nan
-        numbers /= np.float32(per_metre)
-    return numbers

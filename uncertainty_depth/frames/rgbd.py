@@ -27,7 +27,7 @@ from uncertainty_depth.frames.source import (
 )
 from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
 from uncertainty_depth.geometry.transforms import interpolated, parameters_from, transform_from
-from uncertainty_depth.images import read_depth, read_pixels
+from uncertainty_depth.images import read_metres, read_pixels
 from uncertainty_depth.messages.decoding import SECOND_NS
 from uncertainty_depth.messages.depth_images import as_ground_truth
 from uncertainty_depth.records import Frame
@@ -258,7 +258,8 @@ class RgbdSource(FileSource):
     ) -> NDArray[np.float32]:
         if item.depth is None:
             raise MessageError("no_depth_image", f"{item.image} has no depth image")
-        depth_m = read_depth(item.depth, self._per_metre, self._config.max_pixels)
+        max_pixels = self._config.max_pixels
+        depth_m = read_metres(item.depth, self._per_metre, max_pixels=max_pixels)
         if self._depth_k is None or camera is None:
             return as_ground_truth(depth_m, shape)
         rays = _rays(*depth_m.shape, self._depth_k)

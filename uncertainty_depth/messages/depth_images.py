@@ -22,6 +22,7 @@ from uncertainty_depth.errors import MessageError
 from uncertainty_depth.geometry.resampling import pixel_at_centre
 from uncertainty_depth.messages.compressed import decode_compressed
 from uncertainty_depth.messages.decoding import total
+from uncertainty_depth.messages.depth_values import depth_of, sigma_of
 from uncertainty_depth.messages.images import image_rows
 
 DEPTH_ENCODINGS: dict[str, tuple[int, int, str]] = {
@@ -63,15 +64,22 @@ def encoding_of(message: Any) -> str:
 
 @total("image_undecodable", "a depth image")
 def decode_depth(message: Any) -> NDArray[np.float32]:
-    """Return (H, W) float32 metres: 32FC1 as it is (REP 118), 16UC1 millimetres with 0 as NaN.
+    """Return (H, W) float32 metres, NaN for `holes`: 32FC1 is metres, 16UC1 millimetres.
 
     Raises:
         MessageError: as `decode_image` does.
     """
-    if hasattr(message, "format"):
-        return _decompressed(message)
-    values = _raw_values(message, DEPTH_ENCODINGS)
-    return _metres(values) if values.dtype.kind == "u" else values.astype(np.float32)
+    return depth_of(_stored_depth(message))
+
+
+@total("image_undecodable", "an image of sigma")
+def decode_sigma(message: Any) -> NDArray[np.float32]:
+    """Return (H, W) float32 metres, see `sigma_of`.
+
+    Raises:
+        MessageError: as `decode_image` does.
+    """
+    return sigma_of(_stored_depth(message))
 
 
 @total("image_undecodable", "an image of values")
@@ -90,6 +98,13 @@ def decode_values(message: Any) -> NDArray[np.float32]:
             )
         return values.astype(np.float32)
     return _raw_values(message, VALUE_ENCODINGS).astype(np.float32)
+
+
+def _stored_depth(message: Any) -> NDArray[Any]:
+    """Return the (H, W) numbers of a depth image: metres, or 16-bit millimetres."""
+    if hasattr(message, "format"):
+        return _decompressed(message)
+    return _raw_values(message, DEPTH_ENCODINGS)
 
 
 def _raw_values(message: Any, encodings: dict[str, tuple[int, int, str]]) -> NDArray[Any]:
@@ -114,7 +129,11 @@ def ground_truth_from_depth_image(message: Any, shape: tuple[int, int]) -> NDArr
 
 
 def as_ground_truth(depth_m: NDArray[np.float32], shape: tuple[int, int]) -> NDArray[np.float32]:
-    """Return the ground truth for an image of `shape` from its registered depth, (H, W) metres.
+    """Return the ground truth for an image of `shape` from its registered depth.
+
+    Args:
+        depth_m: (H, W) metres, NaN for holes.
+        shape: of the image.
 
     Raises:
         MessageError: ground_truth_wrong_aspect, or ground_truth_image_empty.
@@ -129,8 +148,7 @@ def as_ground_truth(depth_m: NDArray[np.float32], shape: tuple[int, int]) -> NDA
     if depth_m.shape != shape:
         rows = pixel_at_centre(shape[0], depth_m.shape[0])
         depth_m = depth_m[np.ix_(rows, pixel_at_centre(shape[1], depth_m.shape[1]))]
-    with np.errstate(invalid="ignore"):
-        valid = np.isfinite(depth_m) & (depth_m > 0)
+    valid = np.isfinite(depth_m)
     if not valid.any():
         raise MessageError(
             "ground_truth_image_empty", "the depth image has no pixel with a finite depth above 0"
@@ -142,12 +160,6 @@ def has_aspect(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
     """Return whether two images, (H, W, ...) each, have about the same aspect."""
     ratio = (shape[1] * other[0]) / (shape[0] * other[1])
     return abs(ratio - 1) <= ASPECT_TOLERANCE
-
-
-def _metres(millimetres: NDArray[np.uint16]) -> NDArray[np.float32]:
-    values = millimetres.astype(np.float32)
-    values[values == 0] = np.nan
-    return values / np.float32(1000)
 
 
 def encode_compressed_depth(values: NDArray[np.float32], quantization: float) -> array[int]:
@@ -180,7 +192,7 @@ def encode_compressed_depth(values: NDArray[np.float32], quantization: float) ->
     return data
 
 
-def _decompressed(message: Any) -> NDArray[np.float32]:
+def _decompressed(message: Any) -> NDArray[Any]:
     """Decode a 16UC1 PNG, or compressedDepth's PNG with 16UC1 or quantised inverse depth."""
     encoding = encoding_of(message)
     if encoding not in DEPTH_ENCODINGS:
@@ -199,7 +211,7 @@ def _decompressed(message: Any) -> NDArray[np.float32]:
             "expected uint16 of one channel",
         )
     if encoding != "32FC1":
-        return _metres(values)
+        return values
     if not with_header:
         raise MessageError(
             "image_undecodable",
@@ -220,7 +232,8 @@ def decode_maps(
 ) -> tuple[Floats32, Floats32]:
     """Return depth and confidence, (H, W) each, decoded by their types.
 
-    16UC1 depth and sigma are millimetres (REP 118); other values are not changed.
+    Whole numbers of depth and sigma are millimetres (REP 118); those of other types are not
+    changed.
 
     Args:
         depth: a `sensor_msgs` Image or CompressedImage.
@@ -230,12 +243,12 @@ def decode_maps(
     Raises:
         MessageError: one cannot be decoded; "uncertainty_wrong_size", their sizes differ.
     """
-    decode = decode_values if config.depth_type == "inverse_depth" else decode_depth
-    depth_map = decode(depth)
+    is_inverse = config.depth_type == "inverse_depth"
+    depth_map = depth_of(decode_values(depth), True) if is_inverse else decode_depth(depth)
     if confidence is None:
         return depth_map, np.ones_like(depth_map)
-    decode = decode_depth if config.confidence_type in ("", "sigma") else decode_values
-    confidence_map = decode(confidence)
+    is_sigma = config.confidence_type in ("", "sigma")
+    confidence_map = decode_sigma(confidence) if is_sigma else decode_values(confidence)
     check_sizes(depth_map, confidence_map)
     return depth_map, confidence_map
 

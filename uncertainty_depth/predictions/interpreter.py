@@ -54,6 +54,8 @@ class Interpreter:
         self._type = TYPES[config.confidence_type or "sigma"]
         self.without_size = "" if self.sigma_map else without_size(self._type.name)
         self._assumed = None if config.confidence_type else AssumedSigma()
+        self._pixels = 0
+        self._holes = 0
 
     @property
     def distribution(self) -> str:
@@ -85,6 +87,8 @@ class Interpreter:
             raise MessageError("no_recorded_depth", f"frame {frame.name} has no recorded depth")
         depth = frame.recorded.depth
         confidence = frame.recorded.confidence
+        self._pixels += depth.size
+        self._holes += int(np.isnan(depth).sum())
         uncertainty = self._type.read(confidence, depth)
         if self._assumed is not None:
             self._assumed.add(depth, confidence)
@@ -220,6 +224,12 @@ class Interpreter:
                 f"each frame is aligned to its ground truth ({self.config.align}, in {space}): "
                 "no robot has such a depth, and errors of scale are not in these scores; "
                 "scale_deviation is what they leave out"
+            )
+        if self._holes:
+            share = self._holes / self._pixels
+            notes.append(
+                f"{share:.1%} of the recorded pixels hold no depth (NaN, 0 or less, or the "
+                "largest number of 16 bits) and are not scored"
             )
         return [*notes, *doubts(sums, self._type.name), *self.question()]
 

@@ -1,0 +1,57 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""What the stored numbers of a depth map mean, in messages and files alike: holes and units."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+SATURATED = 65535
+"""Of 16 bits: a sensor that saw nothing, or too far."""
+
+
+def holes(values: NDArray[Any], is_inverse: bool = False) -> NDArray[np.bool_]:
+    """Return which pixels of a depth map hold no depth: the one answer of every reader.
+
+    They are NaN, 0 or below, whatever the type: drivers and data sets write 0 or -1. 65535, and
+    the largest number of a type of whole numbers, are a sensor's end, not in inverse depth, which
+    networks stretch over all of 16 bits. Infinity is no hole: it is beyond the range (REP 117).
+
+    Args:
+        values: (H, W) as they are stored.
+        is_inverse: whether they are inverse depth.
+    """
+    none = ~(values > 0)
+    if is_inverse:
+        return none
+    if values.dtype.kind in "iu":
+        none |= values == np.iinfo(values.dtype).max
+    return none | (values.astype(np.float32) == SATURATED)
+
+
+def depth_of(
+    values: NDArray[Any], is_inverse: bool = False, per_metre: float = 1000
+) -> NDArray[np.float32]:
+    """Return a depth map as it is stored in metres or, if it is inverse, unchanged; NaN for holes.
+
+    Args:
+        values: (H, W). Whole numbers are `per_metre` to the metre (REP 118), others are metres.
+        is_inverse: whether they are inverse depth.
+        per_metre: units to the metre.
+    """
+    numbers = values.astype(np.float32)
+    if values.dtype.kind in "iu" and not is_inverse:
+        numbers /= np.float32(per_metre)
+    return np.where(holes(values, is_inverse), np.float32(np.nan), numbers)
+
+
+def sigma_of(values: NDArray[Any], per_metre: float = 1000) -> NDArray[np.float32]:
+    """Return a map of sigma as it is stored in metres.
+
+    Whole numbers have holes and units as depth has; of others 0 is a claim.
+    """
+    if values.dtype.kind in "iu":
+        return depth_of(values, per_metre=per_metre)
+    return values.astype(np.float32)
