@@ -27,7 +27,7 @@ ImageLike = Union[NDArray[np.uint8], "Image", "os.PathLike[str]", str]
 
 
 def as_rgb(image: ImageLike) -> NDArray[np.uint8]:
-    """Return an array as it is, and a PIL image or an image file as (H, W, 3) uint8 RGB.
+    """Return an array as it is, and a PIL image or an image file as upright (H, W, 3) uint8 RGB.
 
     Raises:
         SourceError: the file is missing or not a readable image.
@@ -35,13 +35,15 @@ def as_rgb(image: ImageLike) -> NDArray[np.uint8]:
     if isinstance(image, (str, os.PathLike)):
         return read_rgb(Path(image))
     if hasattr(image, "convert"):  # PIL's, which need not be installed
-        image = image.convert("RGB")
+        from PIL.ImageOps import exif_transpose
+
+        image = exif_transpose(image).convert("RGB")
     array: NDArray[Any] = np.asarray(image)
     return array
 
 
 def read_rgb(path: Path) -> NDArray[np.uint8]:
-    """Read an image file as (H, W, 3) uint8 RGB.
+    """Read a photograph as upright (H, W, 3) uint8 RGB.
 
     Raises:
         SourceError: the file is missing or not a readable image.
@@ -51,19 +53,23 @@ def read_rgb(path: Path) -> NDArray[np.uint8]:
     if not path.is_file():
         raise SourceError(f"no such image: {path}")
     try:
-        image = read_pixels(path, MAX_PHOTO_PIXELS)
+        image = read_pixels(path, MAX_PHOTO_PIXELS, upright=True)
     except MessageError as error:
         raise SourceError(str(error)) from error
     return np.asarray(image, np.uint8)
 
 
-def read_pixels(path: Path, max_pixels: int = MAX_PIXELS, color: bool = True) -> NDArray[Any]:
+def read_pixels(
+    path: Path, max_pixels: int = MAX_PIXELS, color: bool = True, upright: bool = False
+) -> NDArray[Any]:
     """Read an image file, after its header has told its size.
 
     Args:
         path: of the file.
         max_pixels: maximum size to decode.
         color: convert to (H, W, 3) uint8 RGB; else the values stay as they are.
+        upright: turn a colour image as its Exif data say; else pixels stay where the sensor has
+            them, and where its camera matrix and depth have theirs.
 
     Raises:
         MessageError: image_undecodable, image_zero_size or image_too_large.
@@ -85,6 +91,8 @@ def read_pixels(path: Path, max_pixels: int = MAX_PIXELS, color: bool = True) ->
             f"{path} does not begin as an image; expected JPEG, PNG, TIFF, BMP or WebP",
         )
     flags = cv2.IMREAD_COLOR if color else cv2.IMREAD_UNCHANGED
+    if color and not upright:
+        flags |= cv2.IMREAD_IGNORE_ORIENTATION
     pixels = decode_bytes(data, str(path), size, flags, max_pixels)
     return cv2.cvtColor(pixels, cv2.COLOR_BGR2RGB, dst=pixels) if color else pixels
 

@@ -215,7 +215,8 @@ class Predictor:
         """Return depth and sigma of one image, at its size; see `predict_batch`.
 
         Args:
-            image: (H, W, 3) uint8 RGB, a PIL image, or the path of an image file.
+            image: (H, W, 3) uint8 RGB; or a PIL image or the path of an image file, which are
+                turned upright as their Exif data say.
             stamp_ns: time of the image, nanoseconds; part of the noise's seed.
             camera: the image's, or its focal length in pixels; None if unknown.
             samples: those to be used, of the `passes`; None uses all.
