@@ -85,7 +85,11 @@ class AugmentedViews(Estimator):
         moments = Moments()
         for view in reversed(VIEWS[:count]):
             output = predict_view(network, images, view)
-            moments.add(output.depth_m, network.variance(output))
+            variance = network.variance(output)
+            moments.add(
+                output.depth_m.transpose(0, 1),
+                None if variance is None else variance.transpose(0, 1),
+            )
         return moments.estimates()
 
 

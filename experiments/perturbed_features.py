@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -26,14 +26,17 @@ from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.network.encoder import upload
 from uncertainty_depth.uncertainty.mc_dropout import McDropout, SeededDropout, StochasticPasses
 from uncertainty_depth.uncertainty.noise import (
-    CPU,
     FRAME,
     UNIFORM_LEVELS,
+    FrameNoise,
+    StratifiedNoise,
     StratifiedStreams,
     Stream,
     random_stream,
+    strata_table,
 )
 
+CPU = torch.device("cpu")
 DROPOUT_RATE = 0.2
 NOISE_RATIO = 0.5
 Perturbation = Callable[..., Tensor]
@@ -55,21 +58,42 @@ class SeededNoise:
         return x + (self.ratio * deviation * noise).to(x.dtype)
 
 
-class StratifiedNoise(StratifiedStreams):
+@dataclass(frozen=True)
+class NoiseOnDevice(StratifiedNoise):
+    """The package's noise, which is Gaussian too, copied to a device."""
+
+    device: torch.device = field(kw_only=True)
+
+    def of(self, numbers: Sequence[int]) -> StreamsOnDevice:
+        """See `FrameNoise`."""
+        return StreamsOnDevice(self, numbers)
+
+
+@dataclass
+class StreamsOnDevice(StratifiedStreams):
     """The package's streams, which draw Gaussian noise too."""
+
+    noise: NoiseOnDevice
+
+    def keep_masks(self, shape: Sequence[int], rate: float) -> Tensor:
+        """See `Streams`."""
+        return upload(super().keep_masks(shape, rate), self.noise.device)
 
     def normal_noise(self, shape: Sequence[int]) -> Tensor:
         """Return (m, h, w, C) float32 samples of N(0, 1) for (C, h, w) maps, one a stratum."""
-        strata, within = self.draw(shape)
-        level = (strata.int() * UNIFORM_LEVELS + within) // self.samples
-        return torch.take(_normal_quantiles(level.device), level.long())
+        samples = self.noise.samples
+        places, within = self.noise.draw(self._next, math.prod(shape))
+        strata = self.look_up(strata_table(samples), places, shape)
+        offsets = torch.from_numpy(within.astype(np.int32)).view(*shape[1:], shape[0])
+        level = (strata.int() * UNIFORM_LEVELS + offsets) // samples
+        return upload(torch.take(_normal_quantiles(), level.long()), self.noise.device)
 
 
 @lru_cache(maxsize=1)
-def _normal_quantiles(device: torch.device) -> Tensor:
+def _normal_quantiles() -> Tensor:
     """Return the N(0, 1) quantile at the middle of each of the `UNIFORM_LEVELS`."""
     middle = (torch.arange(UNIFORM_LEVELS, dtype=torch.float64) + 0.5) / UNIFORM_LEVELS
-    return torch.special.ndtri(middle).float().to(device)
+    return torch.special.ndtri(middle).float()
 
 
 @dataclass(frozen=True)
@@ -109,24 +133,35 @@ def normal_noise(stream: Stream, shape: Sequence[int]) -> Tensor:
     return torch.from_numpy(generator.standard_normal(tuple(shape), dtype=np.float32))
 
 
-def stratified(
-    config: PredictorConfig, stamp_ns: int, numbers: Sequence[int], device: torch.device
-) -> StratifiedNoise:
-    """Return the streams of `frame_streams`, which draw Gaussian noise too."""
+@dataclass(frozen=True)
+class IndependentNoise:
+    """A frame's noise, drawn for each sample by itself; see `FrameNoise`."""
+
+    seed: int
+    stamp_ns: int
+    device: torch.device
+
+    def of(self, numbers: Sequence[int]) -> IndependentStreams:
+        """See `FrameNoise`."""
+        streams = [random_stream(self.seed, self.stamp_ns, number) for number in numbers]
+        return IndependentStreams(streams, self.device)
+
+
+def stratified(config: PredictorConfig, stamp_ns: int, device: torch.device) -> NoiseOnDevice:
+    """Return the noise of `frame_noise` for a device."""
     stream = random_stream(config.seed, stamp_ns, FRAME)
-    return StratifiedNoise(stream, numbers, config.samples, device)
+    return NoiseOnDevice(stream, config.samples, device=device)
 
 
-def independent(
-    config: PredictorConfig, stamp_ns: int, numbers: Sequence[int], device: torch.device
-) -> IndependentStreams:
-    """Return a stream for each sample, in place of `frame_streams`."""
-    seed = config.seed
-    return IndependentStreams([random_stream(seed, stamp_ns, n) for n in numbers], device)
+def independent(config: PredictorConfig, stamp_ns: int, device: torch.device) -> IndependentNoise:
+    """Return a stream for each sample, in place of `frame_noise`."""
+    return IndependentNoise(config.seed, stamp_ns, device)
 
 
 class InferenceDropout(StochasticPasses):
     """Passes in which units of the feature map are dropped at `DROPOUT_RATE`."""
+
+    noise: Callable[..., FrameNoise] = staticmethod(stratified)
 
     def dropouts(self, config: PredictorConfig) -> Sequence[Perturbation]:
         """See `StochasticPasses`."""
@@ -136,7 +171,7 @@ class InferenceDropout(StochasticPasses):
 class FeatureNoise(StochasticPasses):
     """Passes with Gaussian noise in the feature map, by `NOISE_RATIO`."""
 
-    streams: Callable[..., Any] = staticmethod(stratified)
+    noise: Callable[..., FrameNoise] = staticmethod(stratified)
 
     def dropouts(self, config: PredictorConfig) -> Sequence[Perturbation]:
         """See `StochasticPasses`."""
@@ -146,19 +181,20 @@ class FeatureNoise(StochasticPasses):
 class IndependentMcDropout(McDropout):
     """`mc_dropout` as published."""
 
-    streams = staticmethod(independent)
+    few_launches = False
+    noise = staticmethod(independent)
 
 
 class IndependentInferenceDropout(InferenceDropout):
     """`inference_dropout` as published."""
 
-    streams = staticmethod(independent)
+    noise = staticmethod(independent)
 
 
 class IndependentFeatureNoise(FeatureNoise):
     """`feature_noise` as published."""
 
-    streams = staticmethod(independent)
+    noise = staticmethod(independent)
 
 
 def first_alone(network: DepthNetwork, perturbation: Perturbation) -> list[Perturbation]:

@@ -27,10 +27,11 @@ from uncertainty_depth.config import NetworkConfig, PredictorConfig
 from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.uncertainty import McDropout
 from uncertainty_depth.uncertainty.mc_dropout import SeededDropout
-from uncertainty_depth.uncertainty.noise import CPU, random_stream
+from uncertainty_depth.uncertainty.noise import random_stream
 
 STAMP = 1_700_000_000_123_456_789
 CONFIG = PredictorConfig(samples=5, seed=3)
+CPU = torch.device("cpu")
 IMAGE = torch.rand(1, 3, 50, 70, generator=torch.Generator().manual_seed(0))
 BOTH = pytest.mark.parametrize("method", [IndependentInferenceDropout, IndependentFeatureNoise])
 
@@ -136,7 +137,7 @@ def test_samples_frames_and_seeds_are_uncorrelated():
 def test_gaussian_noise_keeps_its_law_and_its_mean_varies_less():
     assert stats.kstest(normal_noise(random_stream(3, 4, 5), [20_000]), "norm").pvalue > 0.01
     shape = (20, 50, 60)
-    streams = stratified(PredictorConfig(samples=8, seed=1), 5, range(8), CPU)
+    streams = stratified(PredictorConfig(samples=8, seed=1), 5, CPU).of(range(8))
     noise = streams.normal_noise(shape).numpy().reshape(8, -1)
     for sample in noise:
         assert stats.kstest(sample[:20_000], "norm").pvalue > 1e-3

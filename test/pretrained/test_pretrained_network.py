@@ -15,7 +15,7 @@ from uncertainty_depth.model_folder import writing
 from uncertainty_depth.network.deployment import prepare
 from uncertainty_depth.network.families import metric_range
 from uncertainty_depth.network.pretrained_heads import InverseDepth
-from uncertainty_depth.uncertainty.mc_dropout import McDropout
+from uncertainty_depth.uncertainty import Ensemble, McDropout
 
 SIZES = {"dpt": (64, 64), "depth_pro": (256, 256)}
 """The reference takes nothing but squares there, or images of one size."""
@@ -138,3 +138,23 @@ def test_a_prepared_network_predicts_the_same(family, precision, rtol, network):
     found = prepare(copy.deepcopy(wrapped), torch.device("cpu"), precision)(images).depth_m
     assert found.dtype == torch.float32
     assert ((found - expected).abs().median() <= rtol * expected.abs().median()).item()
+
+
+@pytest.mark.parametrize("family", KINDS)
+def test_a_gpu_decodes_snapshots_together_to_the_maps_that_each_gives(family, network):
+    first = prepare(network(family, head="laplace"), torch.device("cpu"), "fp32")
+    second = copy.deepcopy(first)
+    second.encoder = first.encoder
+    for parameter in second.decoder.parameters():
+        parameter.mul_(1.01)
+    ensemble = Ensemble([first, second])
+    config = PredictorConfig(samples=2)
+    images = image(family)
+    expected = ensemble.estimate_batch(images, [1, 2], config)
+    together = Ensemble([first, second])
+    together.few_launches = True
+    for one, other in zip(together.estimate_batch(images, [1, 2], config), expected, strict=True):
+        torch.testing.assert_close(one.depth_m, other.depth_m, rtol=1e-4, atol=0)
+        torch.testing.assert_close(one.aleatoric, other.aleatoric, rtol=1e-3, atol=0)
+        torch.testing.assert_close(one.epistemic, other.epistemic, rtol=1e-2, atol=1e-6)
+        assert other.epistemic.max() > 0

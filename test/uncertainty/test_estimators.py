@@ -15,10 +15,11 @@ from uncertainty_depth.network.hourglass import Hourglass
 from uncertainty_depth.records import SampleRange
 from uncertainty_depth.uncertainty import Deterministic, Ensemble, McDropout, MirroredDropout
 from uncertainty_depth.uncertainty.mc_dropout import SeededDropout
-from uncertainty_depth.uncertainty.noise import CPU, Streams, frame_streams
+from uncertainty_depth.uncertainty.noise import Streams, frame_noise
 
 STAMP = 1_700_000_000_123_456_789
 CONFIG = PredictorConfig(samples=5, seed=3)
+CPU = torch.device("cpu")
 IMAGE = torch.rand(1, 3, 50, 70, generator=torch.Generator().manual_seed(0))
 
 
@@ -44,7 +45,7 @@ def naive_dropout(made: Hourglass, image, stamp, config):
     depths = []
     scales = []
     for sample in range(config.samples):
-        dropout = OneDropout(made.config.dropout, frame_streams(config, stamp, [sample], CPU))
+        dropout = OneDropout(made.config.dropout, frame_noise(config, stamp, CPU).of([sample]))
         made.decoder.dropouts = torch.nn.ModuleList([dropout] * 3)
         with torch.no_grad():
             output = made(image)

@@ -2,6 +2,7 @@
 """Running moments are NumPy's, whatever the chunks, and obey the law of total variance."""
 
 import numpy as np
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,20 +28,39 @@ def moments_of(depths, variances=None):
 @given(depths=DEPTHS)
 def test_frames_of_a_batch_do_not_change_each_other(depths):
     moments = Moments()
-    for depth in depths:
-        moments.add(torch.from_numpy(np.stack([depth, 2 * depth])), None)
+    moments.add(torch.from_numpy(np.concatenate([depths, 2 * depths], axis=1)), None)
     alone = (moments_of(depths), moments_of(2 * depths))
     for one, other in zip(moments.estimates(), alone, strict=True):
         assert all(map(torch.equal, one, other))
 
 
-def test_a_spread_far_smaller_than_the_depth_survives_float32():
+@given(depths=DEPTHS, cuts=st.lists(st.integers(1, 11), max_size=3))
+def test_parts_in_one_reduction_each_give_numpys_moments(depths, cuts):
+    variances = depths[::-1] ** 2
+    moments = Moments(in_order=False)
+    parts = zip(*(np.split(values, sorted(cuts)) for values in (depths, variances)), strict=True)
+    for depth, variance in parts:
+        if len(depth):
+            moments.add(torch.tensor(depth), torch.tensor(variance))
+    (estimate,) = moments.estimates()
+    exact = depths[:, 0].astype(np.float64)
+    np.testing.assert_allclose(estimate.depth_m, exact.mean(0), rtol=1e-6)
+    limit = 1e-6 * exact.max() ** 2
+    np.testing.assert_allclose(estimate.epistemic, exact.var(0), rtol=1e-4, atol=limit)
+    np.testing.assert_allclose(estimate.aleatoric, variances[:, 0].mean(0), rtol=1e-5)
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+def test_a_spread_far_smaller_than_the_depth_survives_float32(in_order):
     """The textbook sum of squares would lose it: 80^2 has a float32 step of 5e-4."""
     rng = np.random.default_rng(0)
     depths = (80.0 + 1e-3 * rng.standard_normal((1000, 1, 2, 2))).astype(np.float32)
-    np.testing.assert_allclose(
-        moments_of(depths).epistemic, depths[:, 0].astype(np.float64).var(0), rtol=1e-2
-    )
+    moments = Moments(in_order)
+    for part in np.split(depths, 125):
+        moments.add(torch.from_numpy(part), None)
+    (estimate,) = moments.estimates()
+    exact = depths[:, 0].astype(np.float64).var(0)
+    np.testing.assert_allclose(estimate.epistemic, exact, rtol=1e-2)
 
 
 def test_the_law_of_total_variance_in_closed_form():

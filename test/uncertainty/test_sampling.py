@@ -1,18 +1,24 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Related samples: each alone has its law, together they are closer to their mean."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
-from torch.overrides import TorchFunctionMode
 
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.uncertainty.mc_dropout import SeededDropout
-from uncertainty_depth.uncertainty.noise import CPU, frame_streams
+from uncertainty_depth.uncertainty.noise import (
+    Draw,
+    PackedNoise,
+    frame_noise,
+    keep_table,
+    packed_noise,
+)
 
-GPU = torch.device("cuda", 0)
+CPU = torch.device("cpu")
 SHAPE = (20, 50, 60)
 UNITS = 60_000
 CONFIG = PredictorConfig(samples=8, seed=1)
@@ -22,7 +28,7 @@ RATES = (0.05, 0.2, 0.9)
 def masks(rate=0.2, samples=8, stamp=5):
     """(M, units) keep masks of all samples of a frame."""
     config = replace(CONFIG, samples=samples)
-    streams = frame_streams(config, stamp, range(samples), CPU)
+    streams = frame_noise(config, stamp, CPU).of(range(samples))
     return SeededDropout(rate).noise(streams, SHAPE).numpy().reshape(samples, -1)
 
 
@@ -59,7 +65,7 @@ def test_stratified_samples_are_exchangeable(rate):
 
 def test_samples_are_the_same_alone_and_together_and_follow_from_seed_and_stamp():
     together = masks()
-    some = frame_streams(CONFIG, 5, [7, 0, 3], CPU)
+    some = frame_noise(CONFIG, 5, CPU).of([7, 0, 3])
     alone = SeededDropout(0.2).noise(some, SHAPE).numpy().reshape(3, -1)
     assert np.array_equal(alone, together[[7, 0, 3]])
     assert not np.array_equal(masks(stamp=6), together)
@@ -78,24 +84,18 @@ def test_the_variance_of_a_linear_output_is_off_by_a_known_fraction():
     assert np.mean(variances) == pytest.approx(fraction, abs=4 * error)
 
 
-class GpuOnCpu(TorchFunctionMode):
-    """Computes on the CPU what a GPU would: both index and add whole numbers alike."""
-
-    def __torch_function__(self, function, types, args=(), kwargs=None):
-        if function is torch.Tensor.pin_memory:
-            return args[0]
-        args = [CPU if arg == GPU else arg for arg in args]
-        return function(*args, **(kwargs or {}))
-
-
 @pytest.mark.parametrize("rate", RATES)
 @pytest.mark.parametrize("samples", [1, 7, 64])
-def test_a_gpu_drops_the_units_that_a_cpu_drops(samples, rate):
+def test_packed_for_a_gpu_the_noise_drops_the_same_units(samples, rate):
     config = replace(CONFIG, samples=samples)
     numbers = [samples - 1, 0, samples // 2]
-    of_cpu = frame_streams(config, 5, numbers, CPU)
-    of_gpu = frame_streams(config, 5, numbers, GPU)
-    for shape in (SHAPE, (3, 4, 5)):  # two dropouts of one pass
-        with GpuOnCpu():
-            found = of_gpu.keep_masks(shape, rate)
-        assert torch.equal(found, of_cpu.keep_masks(shape, rate))
+    draws = [Draw(SHAPE, rate), Draw((3, 4, 5), 0.3)]
+    lengths = [math.prod(draw.shape) for draw in draws]
+    packed = packed_noise(config, [4, 5], numbers, draws)
+    on_device, *places = packed.split([len(numbers), *lengths, *lengths])
+    tables = [keep_table(samples, draw.rate) for draw in draws]
+    for stamp, of_frame in ((4, places[:2]), (5, places[2:])):
+        streams = PackedNoise(of_frame, tables).of(on_device)
+        expected = frame_noise(config, stamp, CPU).of(numbers)
+        for draw in draws:
+            assert torch.equal(streams.keep_masks(*draw), expected.keep_masks(*draw))

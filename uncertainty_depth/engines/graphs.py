@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
 from uncertainty_depth.network.depth_network import DepthNetwork, NetworkOutput
-from uncertainty_depth.uncertainty.noise import GivenNoise, StratifiedStreams, random_stream
+from uncertainty_depth.uncertainty.noise import GivenNoise, StratifiedNoise, random_stream
 
 OPSET = 17
 SAMPLES = "samples"
@@ -62,7 +62,7 @@ def trace(network: DepthNetwork, dropouts: Sequence[Any] = ()) -> GraphPair:
     shared_part: Callable[[Tensor], Any] = network.trunk if dropouts else network.encode
     with torch.no_grad():
         shared = shared_part(image)
-        shapes = _noise_shapes(network, shared, len(dropouts))
+        shapes = network.decoder.noise_shapes(shared) if dropouts else []
         noise = [
             _example_noise(dropout, shape) for dropout, shape in zip(dropouts, shapes, strict=True)
         ]
@@ -126,21 +126,8 @@ class _Branches(nn.Module):
         return tuple(maps for maps in output if maps is not None)
 
 
-def _noise_shapes(network: DepthNetwork, shared: Any, number: int) -> list[tuple[int, ...]]:
-    """Return (C, h, w) of the maps that reach each dropout."""
-    shapes: list[tuple[int, ...]] = []
-
-    def note(x: Tensor) -> Tensor:
-        shapes.append(tuple(x.shape[1:]))
-        return x
-
-    if number:
-        network.decoder.branches(shared, [note] * number)
-    return shapes
-
-
 def _example_noise(dropout: Any, shape: Sequence[int]) -> Tensor:
-    streams = StratifiedStreams(random_stream(0, 0, 0), (0, 1), 2)
+    streams = StratifiedNoise(random_stream(0, 0, 0), 2).of((0, 1))
     return cast(Tensor, dropout.noise(streams, shape))
 
 

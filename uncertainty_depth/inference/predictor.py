@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import cv2
@@ -141,6 +143,10 @@ class Predictor:
             self.model, self.method, config.engine, config.precision, config.device
         )
         self._estimator: Estimator = self._loaded.estimator
+        # A graph's memory is that of one frame.
+        self._turn: AbstractContextManager[Any] = (
+            Lock() if self._estimator.few_launches else nullcontext()
+        )
         self.device = self._loaded.device
         is_torch = self._loaded.engine == "torch"
         model_familiarity = familiarity.read(self.model.path) if is_torch else None
@@ -264,13 +270,14 @@ class Predictor:
         stamps_ns = [frame.stamp_ns for frame in frames]
         estimates: list[Estimate] = []
         at_once = len(frames) if self._loaded.engine == "torch" else 1
-        for start in range(0, len(frames), at_once):
-            part = slice(start, start + at_once)
-            estimates += self._estimator.estimate_batch(
-                pixels[part], stamps_ns[part], config, samples
-            )
+        with self._turn:
+            for start in range(0, len(frames), at_once):
+                part = slice(start, start + at_once)
+                estimates += self._estimator.estimate_batch(
+                    pixels[part], stamps_ns[part], config, samples
+                )
+            features = self._gauge.take()
         tensors = [estimate.stacked() for estimate in estimates]
-        features = self._gauge.take()
         maps = download(tensors if features is None else [*tensors, features])
         scores = self._gauge.scores(None if features is None else maps.pop(), len(frames))
         predictions = [

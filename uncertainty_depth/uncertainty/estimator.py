@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,10 @@ from uncertainty_depth.model_folder.folder import ModelFolder
 from uncertainty_depth.network.depth_network import DepthNetwork
 from uncertainty_depth.network.encoder import download
 from uncertainty_depth.records import SampleRange
+from uncertainty_depth.uncertainty.cuda_graphs import CudaGraphs
+
+AT_ONCE = 8
+"""Samples computed in one batch: more take more memory, and change nothing."""
 
 
 class Estimate(NamedTuple):
@@ -44,34 +49,80 @@ class Estimate(NamedTuple):
         return torch.stack([self.depth_m, (self.epistemic + self.aleatoric).sqrt()])
 
 
-class Moments:
-    """Running mean and variance of B frames (Welford 1962), one pass at a time.
+def packed(estimates: Sequence[Estimate]) -> Tensor:
+    """Return the maps of B estimates in one tensor, (B, 3, h, w)."""
+    maps = [values for estimate in estimates for values in estimate]
+    return torch.stack(maps).unflatten(0, (len(estimates), -1))
 
-    Depths are accumulated in float32: Welford's update has no cancellation that needs more.
+
+def unpacked(maps: Tensor) -> list[Estimate]:
+    """Return the estimates of packed maps, in memory of their own."""
+    return [Estimate(*of_frame) for of_frame in maps.clone()]
+
+
+class Moments:
+    """Mean and variance of the samples of B frames, part by part (Chan et al. 1983).
+
+    Depths are accumulated in float32: the update has no cancellation that needs more.
+
+    Args:
+        in_order: add samples one by one (Welford 1962), so that maps do not depend on how many are
+            computed at once; otherwise those of a call in one reduction.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, in_order: bool = True) -> None:
+        self._in_order = in_order
         self._count = 0
         self._mean: Tensor | float = 0.0
         self._squares: Tensor | float = 0.0  # distances to the mean
         self._aleatoric: Tensor | float = 0.0
 
     def add(self, depths_m: Tensor, variances: Tensor | None) -> None:
-        """Add a pass: (B, 1, h, w) depths in metres, and a head's variances in square metres."""
-        depth = depths_m[:, 0]
-        self._count += 1
-        difference = depth - self._mean
-        self._mean = self._mean + difference / self._count
-        self._squares = self._squares + difference * (depth - self._mean)
-        if variances is not None:
-            self._aleatoric = self._aleatoric + (variances[:, 0] - self._aleatoric) / self._count
+        """Add m samples: (m, B, h, w) depths in metres, a head's variances in square metres."""
+        length = 1 if self._in_order else len(depths_m)
+        for start in range(0, len(depths_m), length):
+            part = slice(start, start + length)
+            self._add(depths_m[part], None if variances is None else variances[part])
+
+    def _add(self, depths_m: Tensor, variances: Tensor | None) -> None:
+        count = len(depths_m)
+        before = self._count
+        self._count += count
+        weight = self._count / count
+        squares: Tensor | float = 0.0
+        if count == 1:
+            mean = depths_m[0]
+        else:
+            spread, mean = torch.var_mean(depths_m, 0, correction=0)
+            squares = count * spread
+        aleatoric = None if variances is None else _mean(variances)
+        if before == 0:
+            self._mean = mean
+            self._squares = squares
+            self._aleatoric = 0.0 if aleatoric is None else aleatoric
+            return
+        difference = mean - self._mean
+        self._mean = self._mean + difference / weight
+        between = difference * (mean - self._mean)
+        self._squares = self._squares + (between if count == 1 else squares + count * between)
+        if aleatoric is not None:
+            self._aleatoric = self._aleatoric + (aleatoric - self._aleatoric) / weight
 
     def estimates(self) -> list[Estimate]:
-        """Return the moments of each frame; there was at least one pass."""
+        """Return the moments of each frame; there was at least one sample."""
         mean = torch.as_tensor(self._mean)
-        epistemic = torch.as_tensor(self._squares / self._count).clamp_min(0.0)
-        aleatoric = torch.zeros_like(mean) + self._aleatoric
-        return [Estimate(*maps) for maps in zip(mean, epistemic, aleatoric, strict=True)]
+        epistemic = self._squares
+        if isinstance(epistemic, Tensor):
+            epistemic = (epistemic / self._count).clamp_min(0.0)
+        variances = [
+            values if isinstance(values, Tensor) else torch.zeros_like(mean)
+            for values in (epistemic, self._aleatoric)
+        ]
+        return [Estimate(*maps) for maps in zip(mean, *variances, strict=True)]
+
+
+def _mean(values: Tensor) -> Tensor:
+    return values[0] if len(values) == 1 else values.mean(0)
 
 
 Place = Callable[[DepthNetwork], DepthNetwork]
@@ -85,12 +136,28 @@ class Estimator(ABC):
 
     Attributes:
         networks: the networks in use, the main one last; they may share an encoder.
+        few_launches: whether everything is computed in as few operations as possible, as a GPU
+            wants it; otherwise in little memory, one after the other.
     """
 
     networks: list[DepthNetwork]
 
     def __init__(self, network: DepthNetwork) -> None:
         self.networks = [network]
+
+    @cached_property
+    def few_launches(self) -> bool:
+        """See the class."""
+        return next(self.networks[-1].parameters()).device.type == "cuda"
+
+    @cached_property
+    def graphs(self) -> CudaGraphs:
+        """Runs functions, with few launches if wanted; it takes over the encoders."""
+        graphs = CudaGraphs(self.few_launches)
+        if self.few_launches:
+            for encoder in {network.encoder for network in self.networks}:
+                encoder.forward = partial(graphs.run, encoder, encoder.forward)
+        return graphs
 
     @classmethod
     def load(cls, model: ModelFolder, place: Place) -> Estimator:

@@ -9,10 +9,11 @@ the error, and their difference adds to sigma ("Post" of Poggi et al. 2020, sect
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -21,23 +22,44 @@ from torch import Tensor, nn
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.errors import ModelError
 from uncertainty_depth.network.depth_network import DepthNetwork
+from uncertainty_depth.network.encoder import upload
 from uncertainty_depth.records import SampleRange
 from uncertainty_depth.uncertainty.estimator import (
+    AT_ONCE,
     Estimate,
     Estimator,
     Moments,
+    packed,
+    unpacked,
 )
-from uncertainty_depth.uncertainty.noise import Streams, frame_streams
+from uncertainty_depth.uncertainty.noise import (
+    Draw,
+    FrameNoise,
+    PackedNoise,
+    Streams,
+    frame_noise,
+    keep_table,
+    packed_noise,
+)
 
-AT_ONCE = 8
-"""Samples computed in one batch: more take more memory, and change nothing."""
+
+class View(NamedTuple):
+    """The image or its mirror image, and the samples that see it.
+
+    Attributes:
+        is_mirrored: left to right.
+        numbers: of the samples; on a device (m,) int32.
+    """
+
+    is_mirrored: bool
+    numbers: Any
 
 
 class StochasticPasses(Estimator):
     """M stochastic passes; everything before the first dropout is computed once."""
 
-    streams = staticmethod(frame_streams)
-    """Gives the noise of some of a frame's samples."""
+    noise = staticmethod(frame_noise)
+    """Gives a frame's noise."""
 
     @abstractmethod
     def dropouts(self, config: PredictorConfig) -> Sequence[Callable[..., Tensor]]:
@@ -47,9 +69,9 @@ class StochasticPasses(Estimator):
         """See `Estimator`."""
         return config.samples
 
-    def views(self, numbers: Sequence[int]) -> list[tuple[bool, Sequence[int]]]:
-        """Return whether a view is the mirror image, and the numbers of its samples."""
-        return [(False, numbers)]
+    def views(self, numbers: Sequence[int]) -> list[View]:
+        """Return the views of an image that the samples see; the image itself is the last."""
+        return [View(False, numbers)]
 
     @torch.inference_mode()
     def estimate_batch(
@@ -59,29 +81,40 @@ class StochasticPasses(Estimator):
         config: PredictorConfig,
         samples: SampleRange | None = None,
     ) -> list[Estimate]:
-        """See `Estimator`; noise does not depend on `AT_ONCE`, see `frame_streams`."""
+        """See `Estimator`; noise does not depend on `AT_ONCE`, see `StratifiedNoise`."""
+        network = self.networks[0]
+        noise = [self.noise(config, stamp_ns, images.device) for stamp_ns in stamps_ns]
+        moments = [Moments() for _ in stamps_ns]
+        for view in self.views(numbers_of(config, samples)):
+            trunk = network.trunk(images.flip(-1) if view.is_mirrored else images)
+            for index in range(len(stamps_ns)):
+                of_frame = frame_of(trunk, index)
+                self.add_samples(moments[index], of_frame, noise[index], view, config, images)
+        return [of_frame.estimates()[0] for of_frame in moments]
+
+    def add_samples(
+        self,
+        moments: Moments,
+        trunk: Any,
+        noise: FrameNoise,
+        view: View,
+        config: PredictorConfig,
+        images: Tensor,
+    ) -> None:
+        """Add the samples of one view of one frame, from its trunk."""
         network = self.networks[0]
         dropouts = self.dropouts(config)
-        all_numbers = range(config.samples)
-        numbers = all_numbers if samples is None else samples.numbers(config.samples)
-        moments = [Moments() for _ in stamps_ns]
-        for is_mirrored, of_view in self.views(numbers):
-            trunk = network.trunk(images.flip(-1) if is_mirrored else images)
-            for index, stamp_ns in enumerate(stamps_ns):
-                of_frame = frame_of(trunk, index)
-                for start in range(0, len(of_view), AT_ONCE):
-                    part = of_view[start : start + AT_ONCE]
-                    streams = self.streams(config, stamp_ns, part, images.device)
-                    output = network.branches(of_frame, dropouts, streams, images.shape[-2:])
-                    if is_mirrored:
-                        output = output.mirrored()
-                    variance = network.variance(output)
-                    for sample in range(len(part)):
-                        one = slice(sample, sample + 1)
-                        moments[index].add(
-                            output.depth_m[one], None if variance is None else variance[one]
-                        )
-        return [of_frame.estimates()[0] for of_frame in moments]
+        for start in range(0, len(view.numbers), AT_ONCE):
+            streams = noise.of(view.numbers[start : start + AT_ONCE])
+            output = network.branches(trunk, dropouts, streams, images.shape[-2:])
+            if view.is_mirrored:
+                output = output.mirrored()
+            moments.add(output.depth_m, network.variance(output))
+
+
+def numbers_of(config: PredictorConfig, samples: SampleRange | None) -> Sequence[int]:
+    """Return the numbers of the samples to use; None uses all."""
+    return range(config.samples) if samples is None else samples.numbers(config.samples)
 
 
 class McDropout(StochasticPasses):
@@ -99,10 +132,74 @@ class McDropout(StochasticPasses):
             )
         super().__init__(network)
         self._dropouts = [seeded(layer) for layer in network.decoder.dropouts]
+        self._draws: dict[Sequence[int], list[Draw]] = {}
+        self._tables: dict[tuple[int, float], Tensor] = {}
 
     def dropouts(self, config: PredictorConfig) -> Sequence[Callable[..., Tensor]]:
         """See `StochasticPasses`."""
         return self._dropouts
+
+    @torch.inference_mode()
+    def estimate_batch(
+        self,
+        images: Tensor,
+        stamps_ns: Sequence[int],
+        config: PredictorConfig,
+        samples: SampleRange | None = None,
+    ) -> list[Estimate]:
+        """See `Estimator`."""
+        if not self.few_launches:
+            return super().estimate_batch(images, stamps_ns, config, samples)
+        views = self.views(numbers_of(config, samples))
+        seen = [images.flip(-1) if view.is_mirrored else images for view in views]
+        graphs = self.graphs
+        features = self.networks[0].encode(seen[0] if len(seen) == 1 else torch.cat(seen))
+        draws = self._draws_of(features, images)
+        numbers = [number for view in views for number in view.numbers]
+        # Drawn while the GPU encodes.
+        noise = upload(packed_noise(config, stamps_ns, numbers, draws), images.device)
+        tables = [self._table(config.samples, draw.rate, images.device) for draw in draws]
+
+        def compute(features: Any, noise: Tensor) -> Tensor:
+            trunk = self.networks[0].decoder.trunk(features)
+            lengths = [math.prod(draw.shape) for draw in draws]
+            parts = noise.split([*(len(view.numbers) for view in views), *lengths * len(images)])
+            moments = [Moments(in_order=False) for _ in stamps_ns]
+            for number, view in enumerate(views):
+                on_device = View(view.is_mirrored, parts[number])
+                for index, of_frame in enumerate(moments):
+                    start = len(views) + index * len(draws)
+                    places = parts[start : start + len(draws)]
+                    self.add_samples(
+                        of_frame,
+                        frame_of(trunk, number * len(images) + index),
+                        PackedNoise(places, tables),
+                        on_device,
+                        config,
+                        images,
+                    )
+            return packed([of_frame.estimates()[0] for of_frame in moments])
+
+        kind = tuple((view.is_mirrored, len(view.numbers)) for view in views)
+        name = (kind, config.samples, AT_ONCE, tuple(images.shape))
+        return unpacked(graphs.run(name, compute, features, noise))
+
+    def _draws_of(self, features: Any, images: Tensor) -> list[Draw]:
+        """Return what the dropouts draw at this size; found by one pass, once."""
+        size = images.shape[-2:]
+        if size not in self._draws:
+            decoder = self.networks[0].decoder
+            shapes = decoder.noise_shapes(frame_of(decoder.trunk(features), 0))
+            self._draws[size] = [
+                Draw(shape, dropout.rate)
+                for shape, dropout in zip(shapes, self._dropouts, strict=True)
+            ]
+        return self._draws[size]
+
+    def _table(self, samples: int, rate: float, device: torch.device) -> Tensor:
+        if (samples, rate) not in self._tables:
+            self._tables[samples, rate] = keep_table(samples, rate).to(device)
+        return self._tables[samples, rate]
 
 
 class MirroredDropout(McDropout):
@@ -111,13 +208,13 @@ class MirroredDropout(McDropout):
     The image itself comes last, so that the encoder's latest features belong to it.
     """
 
-    def views(self, numbers: Sequence[int]) -> list[tuple[bool, Sequence[int]]]:
+    def views(self, numbers: Sequence[int]) -> list[View]:
         """See `StochasticPasses`."""
         views = [
-            (is_mirrored, [number for number in numbers if number % 2 == is_mirrored])
+            View(is_mirrored, [number for number in numbers if number % 2 == is_mirrored])
             for is_mirrored in (True, False)
         ]
-        return [view for view in views if view[1]]
+        return [view for view in views if view.numbers]
 
 
 @dataclass(frozen=True)
@@ -133,7 +230,7 @@ class SeededDropout:
     def __call__(self, x: Tensor, streams: Streams) -> Tensor:
         """Return (M, C, h, w): (1 or M, C, h, w) maps with dropped units, a sample per stream."""
         keep = streams.keep_masks(x.shape[1:], self.rate)
-        return (x * (1.0 / (1.0 - self.rate))) * keep.permute(0, 3, 1, 2).to(x.dtype)
+        return (x * (1.0 / (1.0 - self.rate))) * keep.permute(0, 3, 1, 2)
 
 
 def seeded(layer: nn.Module) -> SeededDropout:

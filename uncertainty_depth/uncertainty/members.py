@@ -18,6 +18,7 @@ The ensembles differ in how their members were trained:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property, partial
 from typing import Any
 
 import torch
@@ -25,9 +26,18 @@ from torch import Tensor
 
 from uncertainty_depth.config import PredictorConfig
 from uncertainty_depth.model_folder.folder import ModelFolder
-from uncertainty_depth.network.depth_network import DepthNetwork
+from uncertainty_depth.network.depth_network import DepthNetwork, NetworkOutput
 from uncertainty_depth.records import SampleRange
-from uncertainty_depth.uncertainty.estimator import Estimate, Estimator, Moments, Place
+from uncertainty_depth.uncertainty.estimator import (
+    AT_ONCE,
+    Estimate,
+    Estimator,
+    Moments,
+    Place,
+    packed,
+    unpacked,
+)
+from uncertainty_depth.uncertainty.stacked import StackedDecoders
 
 
 class Deterministic(Estimator):
@@ -43,21 +53,58 @@ class Deterministic(Estimator):
     ) -> list[Estimate]:
         """See `Estimator`; nothing is random.
 
-        Members run one after the other, so memory is bounded by one pass.
+        On a CPU members run one after the other, so memory is bounded by one pass. On a GPU those
+        with one encoder are decoded together.
         """
-        members = self.networks[-config.samples :]
+        members: Sequence[int] = range(len(self.networks))[-config.samples :]
         if samples is not None:
             members = [members[number] for number in samples.numbers(len(members))]
+        encoders = {self.networks[number].encoder for number in members}
+        if self.few_launches and len(encoders) == 1:
+            return self._estimate_together(images, members)
+        graphs = self.graphs
+        size = images.shape[-2:]
         moments = Moments()
         encoder = None
         features: Any = None
-        for network in members:
+        for number in members:
+            network = self.networks[number]
             if network.encoder is not encoder:
                 encoder = network.encoder
                 features = network.encode(images)
-            output = network.decode(features, images.shape[-2:])
-            moments.add(output.depth_m, network.variance(output))
+            decode = partial(self._decode, [number], size)
+            moments.add(*graphs.run((number, size), decode, features))
         return moments.estimates()
+
+    def _estimate_together(self, images: Tensor, members: Sequence[int]) -> list[Estimate]:
+        graphs = self.graphs
+        size = images.shape[-2:]
+
+        def compute(features: Any) -> Tensor:
+            moments = Moments(in_order=False)
+            for start in range(0, len(members), AT_ONCE):
+                moments.add(*self._decode(members[start : start + AT_ONCE], size, features))
+            return packed(moments.estimates())
+
+        features = self.networks[members[-1]].encode(images)
+        return unpacked(graphs.run((tuple(members), size), compute, features))
+
+    def _decode(
+        self, members: Sequence[int], size: Sequence[int], features: Any
+    ) -> tuple[Tensor, Tensor | None]:
+        """Return the depths and variances of members, (m, B, h, w)."""
+        network = self.networks[members[0]]
+        if len(members) == 1:
+            depth_m, scale_m = network.decode(features, size)
+            samples = NetworkOutput(depth_m[None], None if scale_m is None else scale_m[None])
+        else:
+            samples = self._stacked.decode(members, features, size)
+        variance = network.variance(samples)
+        return samples.depth_m[:, :, 0], None if variance is None else variance[:, :, 0]
+
+    @cached_property
+    def _stacked(self) -> StackedDecoders:
+        return StackedDecoders(self.networks)
 
 
 class Ensemble(Deterministic):

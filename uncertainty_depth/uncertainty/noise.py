@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -20,9 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from uncertainty_depth.config import PredictorConfig
-from uncertainty_depth.network.encoder import upload
 
-CPU = torch.device("cpu")
 KEY_MODULUS = 2**64
 UNIFORM_LEVELS = 2**16
 """Of a uniform number."""
@@ -43,19 +41,23 @@ class Streams(Protocol):
         ...
 
 
-def frame_streams(
-    config: PredictorConfig, stamp_ns: int, numbers: Sequence[int], device: torch.device
-) -> Streams:
-    """Return the random numbers of some of a frame's samples.
+class FrameNoise(Protocol):
+    """The random numbers of a frame."""
+
+    def of(self, numbers: Any) -> Streams:
+        """Return those of the samples with these numbers, from the first dropout on."""
+        ...
+
+
+def frame_noise(config: PredictorConfig, stamp_ns: int, device: torch.device) -> FrameNoise:
+    """Return the random numbers of a frame, for the CPU.
 
     Args:
         config: `seed` and `samples` determine the numbers.
         stamp_ns: the frame's time.
-        numbers: sample numbers, from 0 to `config.samples` - 1.
-        device: the device that uses the noise.
+        device: of the network; other noise may be made there.
     """
-    stream = random_stream(config.seed, stamp_ns, FRAME)
-    return StratifiedStreams(stream, numbers, config.samples, device)
+    return StratifiedNoise(random_stream(config.seed, stamp_ns, FRAME), config.samples)
 
 
 def random_stream(seed: int, stamp_ns: int, sample: int) -> Stream:
@@ -71,8 +73,8 @@ def random_stream(seed: int, stamp_ns: int, sample: int) -> Stream:
 
 
 @dataclass(frozen=True)
-class StratifiedStreams:
-    """Draws noise for some of a frame's samples by Latin hypercube sampling; see `Streams`.
+class StratifiedNoise:
+    """A frame's noise by Latin hypercube sampling.
 
     Independent masks of M samples drop a unit M p times on average, and often 0 or 2 M p times.
     Here (McKay et al. 1979) the uniform numbers of a unit are (pi(m) + r) / M, m = 0 ... M - 1,
@@ -83,56 +85,123 @@ class StratifiedStreams:
     biased: if the output is linear in the masks, E[biased variance] = sigma^2 - Var[mean], and the
     last term is smaller.
 
-    Only pi and r are drawn, once for all samples, as a place in a table. A GPU gets these places,
-    four bytes a unit for any M, and looks the strata up itself.
+    Only pi and r are drawn, once for all samples, as a place in a table.
 
     Attributes:
         stream: the frame's stream, at its start.
-        numbers: numbers of the samples to draw; drawing all at once or one by one gives the same.
         samples: M, the number of all samples.
-        device: the device that uses the noise.
     """
 
     stream: Stream
-    numbers: Sequence[int]
     samples: int
-    device: torch.device = CPU
+    _drawn: list[tuple[NDArray[np.int32], NDArray[np.uint16]]] = field(
+        default_factory=list, init=False, repr=False
+    )
+
+    def of(self, numbers: Sequence[int]) -> Streams:
+        """See `FrameNoise`; drawing all samples at once or one by one gives the same."""
+        return StratifiedStreams(self, numbers)
+
+    def keep_places(self, dropout: int, shape: Sequence[int], rate: float) -> NDArray[np.int32]:
+        """Return where each unit's masks begin in `keep_table`; the rate is exact to 2^-16.
+
+        Args:
+            dropout: its number; those before it have been drawn.
+            shape: (C, h, w) of its maps.
+            rate: of dropped units.
+        """
+        rest = _dropped(rate, self.samples)[1]
+        places, within = self.draw(dropout, math.prod(shape))
+        return places + (within < rest) * np.int32(PERMUTATIONS * 2 * self.samples)
+
+    def draw(self, dropout: int, units: int) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
+        """Return where each unit's strata begin in `strata_table`, and r in `UNIFORM_LEVELS`."""
+        if dropout == len(self._drawn):
+            words = np.asarray(self.stream.random_raw(units)).view(np.uint16)
+            within, turn, row = words.reshape(-1, 4).T[:3]
+            rotation = (turn.astype(np.int32) * self.samples) >> 16
+            first = (row & (PERMUTATIONS - 1)).astype(np.int32) * (2 * self.samples)
+            self._drawn.append((first + rotation, within))
+        return self._drawn[dropout]
+
+
+@dataclass
+class StratifiedStreams:
+    """The stratified noise of some samples; see `Streams`."""
+
+    noise: StratifiedNoise
+    numbers: Sequence[int]
+    _next: int = 0
 
     def keep_masks(self, shape: Sequence[int], rate: float) -> Tensor:
-        """Return (m, h, w, C) masks; the rate is exact to 2^-16."""
-        dropped, rest = divmod(round(rate * UNIFORM_LEVELS) * self.samples, UNIFORM_LEVELS)
-        places, within = self._draw(shape)
-        places += (within < rest).astype(np.int32) * (PERMUTATIONS * 2 * self.samples)
-        return self._look_up(_keep_table(self.samples, dropped), places, shape)
+        """See `Streams`."""
+        places = self.noise.keep_places(self._next, shape, rate)
+        return self.look_up(keep_table(self.noise.samples, rate), places, shape)
 
-    def draw(self, shape: Sequence[int]) -> tuple[Tensor, Tensor]:
-        """Return strata pi(m), (m, h, w, C), and r within them in `UNIFORM_LEVELS`, (h, w, C)."""
-        places, within = self._draw(shape)
-        strata = self._look_up(_strata_table(self.samples), places, shape)
-        offsets = torch.from_numpy(within.astype(np.int32)).view(*shape[1:], shape[0])
-        return strata, upload(offsets, self.device)
-
-    def _draw(self, shape: Sequence[int]) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
-        """Return where each unit's strata begin in `_strata_table`, and r."""
-        words = np.asarray(self.stream.random_raw(math.prod(shape))).view(np.uint16)
-        within, turn, row = words.reshape(-1, 4).T[:3]
-        rotation = (turn.astype(np.int32) * self.samples) >> 16
-        first = (row & (PERMUTATIONS - 1)).astype(np.int32) * (2 * self.samples)
-        return first + rotation, within
-
-    def _look_up(
-        self, values: NDArray[Any], places: NDArray[np.int32], shape: Sequence[int]
-    ) -> Tensor:
-        """Return the m samples' values, (m, h, w, C); sample 0's are at `places`."""
-        table = torch.from_numpy(values)
+    def look_up(self, table: Tensor, places: NDArray[np.int32], shape: Sequence[int]) -> Tensor:
+        """Return the m samples' values, (m, h, w, C), for the next dropout."""
+        self._next += 1
         first = torch.from_numpy(places)
-        if self.device.type == "cpu":  # without a place in memory for every sample
-            found = torch.stack([table[number:].index_select(0, first) for number in self.numbers])
-        else:
-            numbers = torch.tensor(self.numbers, dtype=torch.int32)[:, None]
-            every = upload(first, self.device) + upload(numbers, self.device)
-            found = upload(table, self.device).index_select(0, every.flatten())
-        return found.view(len(self.numbers), *shape[1:], shape[0])
+        # Row by row: without a place in memory for every sample.
+        found = [table[number:].index_select(0, first) for number in self.numbers]
+        return torch.stack(found).view(-1, *shape[1:], shape[0])
+
+
+class Draw(NamedTuple):
+    """What a dropout draws for a frame: (C, h, w) of its maps, and its rate."""
+
+    shape: tuple[int, ...]
+    rate: float
+
+
+def packed_noise(
+    config: PredictorConfig,
+    stamps_ns: Sequence[int],
+    numbers: Sequence[int],
+    draws: Sequence[Draw],
+) -> Tensor:
+    """Return the numbers of the samples, and the places of each frame's units, as int32.
+
+    Four bytes a unit for any M. They are on the CPU, to be uploaded at once for `PackedNoise`.
+    """
+    values = [np.asarray(numbers, np.int32)]
+    for stamp_ns in stamps_ns:
+        noise = StratifiedNoise(random_stream(config.seed, stamp_ns, FRAME), config.samples)
+        values += [noise.keep_places(number, *draw) for number, draw in enumerate(draws)]
+    return torch.from_numpy(np.concatenate(values))
+
+
+@dataclass(frozen=True)
+class PackedNoise:
+    """The noise of a frame, looked up where its places are; see `FrameNoise`.
+
+    Attributes:
+        places: of each dropout's units, (units,) int32.
+        tables: `keep_table` of each dropout.
+    """
+
+    places: Sequence[Tensor]
+    tables: Sequence[Tensor]
+
+    def of(self, numbers: Tensor) -> PackedStreams:
+        """Return the noise of samples, given (m,) int32 numbers on the device."""
+        return PackedStreams(self, numbers)
+
+
+@dataclass
+class PackedStreams:
+    """The packed noise of some samples; see `Streams`."""
+
+    noise: PackedNoise
+    numbers: Tensor
+    _next: int = 0
+
+    def keep_masks(self, shape: Sequence[int], rate: float) -> Tensor:
+        """See `Streams`; shape and rate are those that were drawn for."""
+        every = self.noise.places[self._next] + self.numbers[:, None]
+        keep = self.noise.tables[self._next].index_select(0, every.flatten())
+        self._next += 1
+        return keep.view(-1, *shape[1:], shape[0])
 
 
 @dataclass(frozen=True)
@@ -146,16 +215,29 @@ class GivenNoise:
         return self.noise
 
 
-@lru_cache(maxsize=8)
-def _strata_table(samples: int) -> NDArray[np.int16]:
+def _dropped(rate: float, samples: int) -> tuple[int, int]:
+    """Return the strata that are dropped whole, and r in the next one up to which it is too."""
+    return divmod(round(rate * UNIFORM_LEVELS) * samples, UNIFORM_LEVELS)
+
+
+def strata_table(samples: int) -> Tensor:
     """Return `PERMUTATIONS` permutations of M, each repeated twice so that it can be rotated."""
+    return torch.from_numpy(_strata(samples))
+
+
+def keep_table(samples: int, rate: float) -> Tensor:
+    """Return 1 for the strata kept whole or in part; then again, 1 for those kept whole."""
+    return torch.from_numpy(_kept(samples, _dropped(rate, samples)[0]))
+
+
+@lru_cache(maxsize=8)
+def _strata(samples: int) -> NDArray[np.int16]:
     words = np.random.Philox(key=samples).random_raw(PERMUTATIONS * samples)
     order = np.asarray(words).reshape(PERMUTATIONS, samples).argsort(1, kind="stable")
     return np.tile(order.astype(np.int16), 2).ravel()
 
 
 @lru_cache(maxsize=8)
-def _keep_table(samples: int, dropped: int) -> NDArray[np.uint8]:
-    """Return 1 for the strata from `dropped` on; then again, with one stratum more dropped."""
-    strata = _strata_table(samples)
+def _kept(samples: int, dropped: int) -> NDArray[np.uint8]:
+    strata = _strata(samples)
     return np.concatenate([strata >= dropped, strata > dropped]).view(np.uint8)
