@@ -11,11 +11,11 @@ from itertools import islice
 
 import numpy as np
 
-from uncertainty_depth.config import GatingConfig, PredictorConfig, SourceConfig
+from uncertainty_depth.core.config import GatingConfig, PredictorConfig, SourceConfig
+from uncertainty_depth.core.records import Frame
+from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.frames.source import open_source
-from uncertainty_depth.gating import confident_pixels, lower_bound, upper_bound
-from uncertainty_depth.inference.predictor import Predictor
-from uncertainty_depth.records import Frame
+from uncertainty_depth.sigma.gating import confident_pixels, lower_bound, upper_bound
 
 SIGMAS = (0.0, 1.0, 2.0, 3.0)
 

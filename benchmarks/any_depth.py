@@ -16,12 +16,12 @@ from dataclasses import replace
 import numpy as np
 
 from docs.stereo_confidence import stereo
-from uncertainty_depth.calibration.depth_head import learn
-from uncertainty_depth.config import CalibrationConfig, PredictorConfig, SourceConfig
+from uncertainty_depth.core.config import CalibrationConfig, PredictorConfig, SourceConfig
+from uncertainty_depth.core.records import DepthPrediction, Frame
+from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.frames.source import EvenlySpread, Part, open_source
-from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics.online import OnlineMetrics
-from uncertainty_depth.records import DepthPrediction, Frame
+from uncertainty_depth.sigma.calibration.depth_head import learn
 
 FRAMES = 50
 LEARNED_FROM = 0.6

@@ -18,8 +18,8 @@ import torch
 from numpy.typing import NDArray
 from tqdm import trange
 
-from uncertainty_depth.errors import UncertaintyDepthError
-from uncertainty_depth.inference.predictor import Predictor
+from uncertainty_depth.core.errors import UncertaintyDepthError
+from uncertainty_depth.depth.predictor import Predictor
 
 CANDIDATES = (
     ("torch", "fp32"),

@@ -30,14 +30,14 @@ from experiments.data_folders import spread_frames
 from experiments.robot_worlds import Floats
 from experiments.runner import resume
 from experiments.tables import markdown
-from uncertainty_depth.calibration.depth_scale import frame_log_scale
-from uncertainty_depth.config import PredictorConfig, SourceConfig
-from uncertainty_depth.familiarity import pooled
+from uncertainty_depth.core.config import PredictorConfig, SourceConfig
+from uncertainty_depth.core.model_location import NAMES
+from uncertainty_depth.core.records import Frame
+from uncertainty_depth.depth.familiarity import pooled
+from uncertainty_depth.depth.networks.encoder import image_tensor, resize_image
+from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.frames.source import open_source
-from uncertainty_depth.inference.predictor import Predictor
-from uncertainty_depth.model_location import NAMES
-from uncertainty_depth.network.encoder import image_tensor, resize_image
-from uncertainty_depth.records import Frame
+from uncertainty_depth.sigma.online.depth_scale import frame_log_scale
 
 BLOCKS = 10
 STRENGTHS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)

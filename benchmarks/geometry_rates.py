@@ -25,12 +25,16 @@ from scipy.spatial.transform import Rotation
 
 from synthetic.config import SynthesisConfig
 from synthetic.source import SyntheticSource
-from uncertainty_depth.config import LidarConfig, SourceConfig
-from uncertainty_depth.frames.geometry_check import CANNOT_TELL, DOES_NOT_FIT, FITS, GeometryCheck
+from uncertainty_depth.core.config import LidarConfig, SourceConfig
+from uncertainty_depth.core.geometry.camera import ground_truth_from_cloud
+from uncertainty_depth.core.geometry.transforms import (
+    BODY_TO_OPTICAL,
+    parameters_from,
+    transform_from,
+)
+from uncertainty_depth.core.records import Frame, Scan
 from uncertainty_depth.frames.source import Source, open_source
-from uncertainty_depth.geometry.camera import ground_truth_from_cloud
-from uncertainty_depth.geometry.transforms import BODY_TO_OPTICAL, parameters_from, transform_from
-from uncertainty_depth.records import Frame, Scan
+from uncertainty_depth.stream.geometry_check import CANNOT_TELL, DOES_NOT_FIT, FITS, GeometryCheck
 
 FRAMES = 8  # of a recording, by default
 RECORDINGS = 8  # of a set, at most, by default

@@ -16,11 +16,11 @@ from itertools import product
 
 import numpy as np
 
-from uncertainty_depth.array_types import Floats
+from uncertainty_depth.core.array_types import Floats
+from uncertainty_depth.metrics.bootstrap import Resampled
 from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.metrics.registry import BY_NAME, Metric
 from uncertainty_depth.metrics.state import Sums, empty_block
-from uncertainty_depth.report.bootstrap import Resampled
 
 PIXELS = 1000
 METRICS: dict[str, Metric | Callable[[Sums], Floats]] = {

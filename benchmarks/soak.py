@@ -24,10 +24,10 @@ from synthetic.config import SynthesisConfig
 from synthetic.live_run import METRICS, START_S, Monitor, node_commands, running
 from synthetic.source import synthesize
 from uncertainty_depth.cli.arguments import positive_float
-from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.errors import UncertaintyDepthError
+from uncertainty_depth.core.config import SourceConfig
+from uncertainty_depth.core.errors import UncertaintyDepthError
+from uncertainty_depth.core.model_location import model_path
 from uncertainty_depth.frames.bag import BagSource
-from uncertainty_depth.model_location import model_path
 from uncertainty_depth.ros.process_resources import Resources, resources_of
 
 WORLD = SynthesisConfig(worlds=1, frames=20, seed=30_000, width=160, height=120, rings=16)

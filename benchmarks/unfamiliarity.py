@@ -17,11 +17,11 @@ import numpy as np
 
 from experiments.classification_metrics import auroc
 from experiments.corruption import CORRUPTIONS, Corruption
-from uncertainty_depth.config import PredictorConfig, SourceConfig
+from uncertainty_depth.core.config import PredictorConfig, SourceConfig
+from uncertainty_depth.core.records import Frame
+from uncertainty_depth.depth.predictor import Predictor
+from uncertainty_depth.frames.image_files import read_pixels
 from uncertainty_depth.frames.source import open_source
-from uncertainty_depth.images import read_pixels
-from uncertainty_depth.inference.predictor import Predictor
-from uncertainty_depth.records import Frame
 
 MOST = 240
 RUN = 6

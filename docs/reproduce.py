@@ -34,14 +34,14 @@ from experiments.nyu_methods import (
     prediction,
 )
 from experiments.tables import markdown, mean_and_deviation
-from uncertainty_depth import atomic
-from uncertainty_depth.calibration.fit import SHAPES, SIZES
-from uncertainty_depth.config import PredictorConfig, SourceConfig
+from uncertainty_depth.core import atomic
+from uncertainty_depth.core.config import PredictorConfig, SourceConfig
+from uncertainty_depth.core.records import Frame
+from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.frames.source import open_source
-from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.metrics.registry import flatten
-from uncertainty_depth.records import Frame
+from uncertainty_depth.sigma.calibration.fit import SHAPES, SIZES
 
 DOCS = Path(__file__).resolve().parent
 DEMO = DOCS.parent / "uncertainty_depth" / "models" / "demo"

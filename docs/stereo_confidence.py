@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 
 from synthetic.config import SynthesisConfig
 from synthetic.source import SyntheticSource
-from uncertainty_depth.config import SourceConfig
+from uncertainty_depth.core.config import SourceConfig
+from uncertainty_depth.core.records import Frame
+from uncertainty_depth.frames.messages.bag_writer import BagWriter
 from uncertainty_depth.frames.nyu import NyuSource
-from uncertainty_depth.messages.bag_writer import BagWriter
-from uncertainty_depth.records import Frame
 
 TOPICS = ("/stereo/depth/image", "/stereo/confidence")
 FIRST_SEED = 301

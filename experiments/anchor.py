@@ -31,7 +31,7 @@ from experiments.anchor_problems import (
     bayesian_linear_regression,
 )
 from experiments.runner import resume
-from uncertainty_depth import atomic, strict
+from uncertainty_depth.core import atomic, strict
 
 TITLES = {"anchor": "anchor (BLR)", **METHOD_TITLES}
 ANCHOR_REPETITIONS = 500

@@ -15,15 +15,15 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from uncertainty_depth.config import PredictorConfig
-from uncertainty_depth.network.depth_network import DepthNetwork, NetworkOutput
-from uncertainty_depth.network.encoder import resize_maps
-from uncertainty_depth.records import SampleRange
-from uncertainty_depth.uncertainty.estimator import (
+from uncertainty_depth.core.config import PredictorConfig
+from uncertainty_depth.core.records import SampleRange
+from uncertainty_depth.depth.estimators.estimator import (
     Estimate,
     Estimator,
     Moments,
 )
+from uncertainty_depth.depth.networks.depth_network import DepthNetwork, NetworkOutput
+from uncertainty_depth.depth.networks.encoder import resize_maps
 
 COLORS = 3
 """Channels of an image; a fourth is sparse depth."""

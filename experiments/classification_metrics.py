@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from uncertainty_depth.array_types import Floats
+from uncertainty_depth.core.array_types import Floats
 from uncertainty_depth.metrics import checks
 from uncertainty_depth.metrics.arrays import Integers
 from uncertainty_depth.metrics.bins import Bins, first_bin_sums

@@ -36,11 +36,11 @@ from experiments.completion_sets import (
     score_sets,
 )
 from experiments.runner import resume
-from uncertainty_depth import strict
+from uncertainty_depth.core import strict
+from uncertainty_depth.core.records import DepthPrediction, Frame
+from uncertainty_depth.depth.model_folder.folder import read
 from uncertainty_depth.frames.predicted import predict_frame
 from uncertainty_depth.frames.source import Source
-from uncertainty_depth.model_folder.folder import read
-from uncertainty_depth.records import DepthPrediction, Frame
 
 FORMAT = 1
 """Of the stored scores."""

@@ -10,16 +10,16 @@ from pathlib import Path
 from tqdm import tqdm
 
 from experiments import deep_dropout, methods  # noqa: F401  adds deep dropout
-from uncertainty_depth.config import (
+from uncertainty_depth.core.config import (
     NetworkConfig,
     PredictorConfig,
     SourceConfig,
     TrainingConfig,
 )
+from uncertainty_depth.core.records import Frame, Skipped
+from uncertainty_depth.depth.predictor import Predictor
+from uncertainty_depth.depth.training.run import train
 from uncertainty_depth.frames.source import Source, open_source
-from uncertainty_depth.inference.predictor import Predictor
-from uncertainty_depth.records import Frame, Skipped
-from uncertainty_depth.training.run import train
 
 TRAINING_WORLDS = 70_000
 """Seed of the worlds that the networks are trained on."""

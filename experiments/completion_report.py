@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from experiments import figures, tables
 from experiments.completion_models import ENSEMBLE, MC_DROPOUT, Settings
 from experiments.figures import COLORS, panels
-from uncertainty_depth import atomic
+from uncertainty_depth.core import atomic
+from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS
 from uncertainty_depth.metrics.sparsification import GUSTAFSSON
-from uncertainty_depth.records import DepthPrediction, Frame
 from uncertainty_depth.report.images import DEPTH_COLORS, SIGMA_COLORS
 
 Table = tuple[list[str], list[list[str]]]

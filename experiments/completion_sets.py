@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from uncertainty_depth.core.records import Frame, SampleRange
+from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.frames.predicted import predict_frame
 from uncertainty_depth.frames.source import Source
-from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics import coverage, sparsification
 from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS, area_of_miscoverage
 from uncertainty_depth.metrics.depth import scorable
-from uncertainty_depth.records import Frame, SampleRange
 
 MIN_DEPTH_M = 0.1
 MAX_DEPTH_M = 80.0

@@ -22,11 +22,11 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.core.config import SourceConfig
+from uncertainty_depth.core.errors import ConfigError
+from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.frames.source import Mapped, Source
 from uncertainty_depth.frames.source import open_source as open_clean
-from uncertainty_depth.records import Frame, Skipped
 
 Floats = NDArray[np.float32]
 CORRUPTIONS = (

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from uncertainty_depth.errors import SourceError
+from uncertainty_depth.core.errors import SourceError
+from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.frames.source import Source
-from uncertainty_depth.records import Frame, Skipped
 
 VARIABLE = "UNCERTAINTY_DEPTH_DATA"
 

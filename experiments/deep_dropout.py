@@ -14,13 +14,13 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from uncertainty_depth.config import NetworkConfig
-from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.network.backbone import make_backbone
-from uncertainty_depth.network.decoder import Decoder, Dropout, decoder_widths
-from uncertainty_depth.network.encoder import Encoder, TransformersModel
-from uncertainty_depth.network.hourglass import Hourglass
-from uncertainty_depth.network.resnet import Maps
+from uncertainty_depth.core.config import NetworkConfig
+from uncertainty_depth.core.errors import ConfigError
+from uncertainty_depth.depth.networks.backbone import make_backbone
+from uncertainty_depth.depth.networks.decoder import Decoder, Dropout, decoder_widths
+from uncertainty_depth.depth.networks.encoder import Encoder, TransformersModel
+from uncertainty_depth.depth.networks.hourglass import Hourglass
+from uncertainty_depth.depth.networks.resnet import Maps
 
 NAME = "tiny+encoder_dropout"
 """Of the network, in place of a backbone's."""

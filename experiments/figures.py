@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from uncertainty_depth import atomic
+from uncertainty_depth.core import atomic
 from uncertainty_depth.report.images import encoded
 
 COLORS = (

@@ -36,10 +36,10 @@ from experiments.robot_worlds import (
 from experiments.runner import resume
 from experiments.tables import markdown
 from synthetic.sensors import CAMERA_HEIGHT
-from uncertainty_depth import atomic, strict
-from uncertainty_depth.calibration.online_loop import AsPublished
-from uncertainty_depth.config.nodes import OnlineCorrectionConfig
-from uncertainty_depth.records import DepthPrediction, Frame
+from uncertainty_depth.core import atomic, strict
+from uncertainty_depth.core.node_config import OnlineCorrectionConfig
+from uncertainty_depth.core.records import DepthPrediction, Frame
+from uncertainty_depth.sigma.online.loop import AsPublished
 
 Floats = NDArray[np.float64]
 DANGER_M = 0.2

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth import atomic
-from uncertainty_depth.errors import UncertaintyDepthError
+from uncertainty_depth.core import atomic
+from uncertainty_depth.core.errors import UncertaintyDepthError
 
 Layers = list[tuple[Any, Any]]
 

@@ -11,15 +11,15 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from uncertainty_depth.config import NetworkConfig, PredictorConfig, TrainingConfig
-from uncertainty_depth.errors import ModelError
-from uncertainty_depth.model_folder.folder import ModelFolder, read
-from uncertainty_depth.network.depth_network import DepthNetwork
-from uncertainty_depth.records import SampleRange
-from uncertainty_depth.training.frames import TrainingFrames
-from uncertainty_depth.training.objective import Objective
-from uncertainty_depth.training.plan import Member, constant_guess, make_member, member_seed
-from uncertainty_depth.uncertainty.estimator import Estimate, Estimator, Place
+from uncertainty_depth.core.config import NetworkConfig, PredictorConfig, TrainingConfig
+from uncertainty_depth.core.errors import ModelError
+from uncertainty_depth.core.records import SampleRange
+from uncertainty_depth.depth.estimators.estimator import Estimate, Estimator, Place
+from uncertainty_depth.depth.model_folder.folder import ModelFolder, read
+from uncertainty_depth.depth.networks.depth_network import DepthNetwork
+from uncertainty_depth.depth.training.frames import TrainingFrames
+from uncertainty_depth.depth.training.objective import Objective
+from uncertainty_depth.depth.training.plan import Member, constant_guess, make_member, member_seed
 
 NAME = "learned_error"
 DEPTH = "depth"

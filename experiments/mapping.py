@@ -28,7 +28,7 @@ from experiments.robot_worlds import (
 from experiments.runner import resume
 from experiments.tables import markdown
 from synthetic import furnishing
-from uncertainty_depth import atomic, strict
+from uncertainty_depth.core import atomic, strict
 
 
 @dataclass(frozen=True)

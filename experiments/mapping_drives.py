@@ -23,14 +23,14 @@ from experiments.mapping_grids import Area, DistanceGrid, Measurement, weights
 from experiments.robot_worlds import View, model_digest
 from experiments.runner import resume
 from synthetic.sensors import OPTICAL_TO_CAMERA_LINK
-from uncertainty_depth.calibration.depth_scale import frame_log_scale
-from uncertainty_depth.calibration.online_loop import AsPublished
-from uncertainty_depth.config import PredictorConfig, SourceConfig
-from uncertainty_depth.config.nodes import OnlineCorrectionConfig
+from uncertainty_depth.core.config import PredictorConfig, SourceConfig
+from uncertainty_depth.core.model_location import MODELS
+from uncertainty_depth.core.node_config import OnlineCorrectionConfig
+from uncertainty_depth.core.records import DepthPrediction, Frame
+from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.frames.source import open_source
-from uncertainty_depth.inference.predictor import Predictor
-from uncertainty_depth.model_location import MODELS
-from uncertainty_depth.records import DepthPrediction, Frame
+from uncertainty_depth.sigma.online.depth_scale import frame_log_scale
+from uncertainty_depth.sigma.online.loop import AsPublished
 
 Floats = NDArray[np.float64]
 MODEL = "indoor"

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from uncertainty_depth.array_types import Floats
+from uncertainty_depth.core.array_types import Floats
 from uncertainty_depth.metrics import checks, n_merci
 from uncertainty_depth.metrics.arrays import Integers, order_statistic
 from uncertainty_depth.metrics.merci import error_ratio, normalised, order_number

@@ -28,18 +28,20 @@ from experiments.perturbed_features import (
     IndependentMcDropout,
     InferenceDropout,
 )
-from uncertainty_depth.config import (
+from uncertainty_depth.core.config import (
     METHODS,
     TRAINED_METHODS,
     UNTRAINED_METHODS,
     NetworkConfig,
     TrainingConfig,
 )
-from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.model_folder.folder import read
-from uncertainty_depth.network.architectures import NETWORKS
-from uncertainty_depth.network.depth_network import DepthNetwork
-from uncertainty_depth.training.plan import (
+from uncertainty_depth.core.errors import ConfigError
+from uncertainty_depth.depth.estimators import ESTIMATORS
+from uncertainty_depth.depth.estimators.members import Deterministic, Ensemble
+from uncertainty_depth.depth.model_folder.folder import read
+from uncertainty_depth.depth.networks.architectures import NETWORKS
+from uncertainty_depth.depth.networks.depth_network import DepthNetwork
+from uncertainty_depth.depth.training.plan import (
     HEADS_NEEDED,
     PLANS,
     Member,
@@ -47,8 +49,6 @@ from uncertainty_depth.training.plan import (
     member_seed,
     numbered,
 )
-from uncertainty_depth.uncertainty import ESTIMATORS
-from uncertainty_depth.uncertainty.members import Deterministic, Ensemble
 
 SELF_TEACHING = "self_teaching"
 MULTI_NETWORKS = "multi_networks"

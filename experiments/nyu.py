@@ -35,9 +35,9 @@ from experiments.nyu_scores import (
     score_rows,
     time_rows,
 )
-from uncertainty_depth import atomic, strict
+from uncertainty_depth.core import atomic, strict
+from uncertainty_depth.core.records import Frame
 from uncertainty_depth.frames.source import Source
-from uncertainty_depth.records import Frame
 
 PUBLISHED = (
     "In the paper Multi Epochs is best (n-MeRCI 0.11) and Learned Error worst (0.65), "

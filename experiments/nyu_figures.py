@@ -16,9 +16,9 @@ from experiments import figures
 from experiments.merci_readings import smallest_errors
 from experiments.nyu_methods import ROWS
 from experiments.nyu_scores import ALPHA, CONFIG, Scores
+from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.metrics import n_merci, valid_pixels
 from uncertainty_depth.metrics.merci import order_number
-from uncertainty_depth.records import DepthPrediction, Frame
 from uncertainty_depth.report.images import DEPTH_COLORS, SIGMA_COLORS
 
 STATISTICS = {"abs_rel": "mean relative error", "rmse": "RMSE (m)", "a1": "1 - a1"}

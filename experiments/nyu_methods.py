@@ -12,16 +12,16 @@ from tqdm import tqdm
 
 from experiments.data_folders import first_frames
 from experiments.methods import SELF_TEACHING
-from uncertainty_depth.config import (
+from uncertainty_depth.core.config import (
     METHODS,
     NetworkConfig,
     PredictorConfig,
     SourceConfig,
     TrainingConfig,
 )
+from uncertainty_depth.depth.predictor import Predictor
+from uncertainty_depth.depth.training.run import train
 from uncertainty_depth.frames.source import Source, open_source
-from uncertainty_depth.inference.predictor import Predictor
-from uncertainty_depth.training.run import train
 
 
 @dataclass(frozen=True)

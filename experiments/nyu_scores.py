@@ -18,17 +18,17 @@ from tqdm import trange
 from experiments.merci_readings import by_depth
 from experiments.nyu_methods import ROWS, load, model_name, prediction, seeds_of
 from experiments.runner import resume
-from uncertainty_depth.config import EvaluationConfig
+from uncertainty_depth.core.config import EvaluationConfig
+from uncertainty_depth.core.options import to_mapping
+from uncertainty_depth.core.records import Frame
+from uncertainty_depth.depth.model_folder.folder import read
+from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.frames.source import Source
-from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics import valid_pixels
 from uncertainty_depth.metrics.registry import ALPHA, BY_NAME, max_error_at, n_merci_at
 from uncertainty_depth.metrics.sparsification import POGGI
 from uncertainty_depth.metrics.state import CANDIDATES, Sums
-from uncertainty_depth.model_folder.folder import read
-from uncertainty_depth.options import to_mapping
-from uncertainty_depth.records import Frame
 from uncertainty_depth.report.evaluation import Evaluation, evaluate
 from uncertainty_depth.report.plots import removal_curves
 

@@ -22,20 +22,25 @@ from experiments.runner import resume
 from synthetic import source as synthetic
 from synthetic.config import SynthesisConfig
 from synthetic.sensors import make_camera
-from uncertainty_depth import strict
-from uncertainty_depth.calibration.online_loop import AsPublished
-from uncertainty_depth.config import EvaluationConfig, LidarConfig, PredictorConfig, SourceConfig
-from uncertainty_depth.config.nodes import (
+from uncertainty_depth.core import strict
+from uncertainty_depth.core.config import (
+    EvaluationConfig,
+    LidarConfig,
+    PredictorConfig,
+    SourceConfig,
+)
+from uncertainty_depth.core.model_location import model_path
+from uncertainty_depth.core.node_config import (
     OnlineCorrectionConfig,
     OnlineEstimateConfig,
 )
+from uncertainty_depth.core.options import to_mapping
+from uncertainty_depth.core.records import Frame
+from uncertainty_depth.depth.predictor import Predictor
+from uncertainty_depth.frames.messages.bag_writer import BagWriter
 from uncertainty_depth.frames.source import open_source
-from uncertainty_depth.inference.predictor import Predictor
-from uncertainty_depth.messages.bag_writer import BagWriter
 from uncertainty_depth.metrics import valid_pixels
-from uncertainty_depth.model_location import model_path
-from uncertainty_depth.options import to_mapping
-from uncertainty_depth.records import Frame
+from uncertainty_depth.sigma.online.loop import AsPublished
 
 WORLDS = 24
 QUICK_WORLDS = 8

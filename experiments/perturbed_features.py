@@ -21,11 +21,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from uncertainty_depth.config import PredictorConfig
-from uncertainty_depth.network.depth_network import DepthNetwork
-from uncertainty_depth.network.encoder import upload
-from uncertainty_depth.uncertainty.mc_dropout import McDropout, SeededDropout, StochasticPasses
-from uncertainty_depth.uncertainty.noise import (
+from uncertainty_depth.core.config import PredictorConfig
+from uncertainty_depth.depth.estimators.mc_dropout import (
+    McDropout,
+    SeededDropout,
+    StochasticPasses,
+)
+from uncertainty_depth.depth.estimators.noise import (
     FRAME,
     UNIFORM_LEVELS,
     FrameNoise,
@@ -35,6 +37,8 @@ from uncertainty_depth.uncertainty.noise import (
     random_stream,
     strata_table,
 )
+from uncertainty_depth.depth.networks.depth_network import DepthNetwork
+from uncertainty_depth.depth.networks.encoder import upload
 
 CPU = torch.device("cpu")
 DROPOUT_RATE = 0.2

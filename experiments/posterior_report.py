@@ -21,7 +21,7 @@ from experiments.posterior_toys import (
     Comparison,
     Distances,
 )
-from uncertainty_depth import atomic, strict
+from uncertainty_depth.core import atomic, strict
 
 Draw = Callable[[Axes, Any, str], object]
 """Draws a prediction into a panel, in a colour."""

@@ -7,8 +7,8 @@ import importlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from uncertainty_depth import atomic
-from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.core import atomic
+from uncertainty_depth.core.errors import ConfigError
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from synthetic import sensors
 from synthetic.config import SynthesisConfig
 from synthetic.source import World
-from uncertainty_depth.config import LidarConfig, PredictorConfig
+from uncertainty_depth.core.config import LidarConfig, PredictorConfig
+from uncertainty_depth.core.geometry.camera import Camera
+from uncertainty_depth.core.model_location import SHIPPED_MODEL
+from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.frames.ground_truth import ground_truth_from_cloud
-from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.inference.predictor import Predictor
-from uncertainty_depth.model_location import SHIPPED_MODEL
 
 Floats = NDArray[np.float64]
 REPLICATES = 1000

@@ -34,9 +34,9 @@ from experiments.segmentation_data import (
     read,
 )
 from experiments.segmentation_network import DeepLab
-from uncertainty_depth.errors import SourceError
-from uncertainty_depth.model_folder.files import read_tensors, write_tensors
-from uncertainty_depth.network.encoder import image_tensor
+from uncertainty_depth.core.errors import SourceError
+from uncertainty_depth.depth.model_folder.files import read_tensors, write_tensors
+from uncertainty_depth.depth.networks.encoder import image_tensor
 
 Sets = Mapping[int, list[tuple[int, ...]]]
 """M to sets of M samples."""

@@ -20,8 +20,8 @@ from torch import Tensor
 from torch.nn import functional
 from tqdm import tqdm
 
-from uncertainty_depth.errors import SourceError
-from uncertainty_depth.network.encoder import IMAGENET_MEAN, resize_image
+from uncertainty_depth.core.errors import SourceError
+from uncertainty_depth.depth.networks.encoder import IMAGENET_MEAN, resize_image
 
 CLASSES = (
     "sky",

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from uncertainty_depth.network.backbone import make_backbone
-from uncertainty_depth.network.encoder import Encoder, TransformersModel, resize_maps
+from uncertainty_depth.depth.networks.backbone import make_backbone
+from uncertainty_depth.depth.networks.encoder import Encoder, TransformersModel, resize_maps
 
 RATE = 0.5
 """Of MC-dropout."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from experiments import figures, tables
 from experiments.segmentation_data import CLASSES, VOID
-from uncertainty_depth import atomic, strict
+from uncertainty_depth.core import atomic, strict
 
 Scores = Mapping[str, Mapping[str, Mapping[int, Sequence[Mapping[str, Any]]]]]
 """Domain, method, M, set."""

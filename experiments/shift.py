@@ -23,13 +23,13 @@ from experiments import shift_report
 from experiments.corruption import CORRUPTIONS, SEVERITIES, Corruption, corrupted
 from experiments.runner import resume
 from experiments.shift_methods import Method, methods
-from uncertainty_depth.config import PredictorConfig, SourceConfig
+from uncertainty_depth.core.config import PredictorConfig, SourceConfig
+from uncertainty_depth.core.records import Frame
+from uncertainty_depth.depth.model_folder.folder import read
+from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.frames.source import Source, open_source
-from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics import coverage, sparsification, valid_pixels
 from uncertainty_depth.metrics.calibration import distribution_of
-from uncertainty_depth.model_folder.folder import read
-from uncertainty_depth.records import Frame
 
 MIN_DEPTH_M = 0.1
 MAX_DEPTH_M = 80.0

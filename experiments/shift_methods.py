@@ -10,9 +10,9 @@ from pathlib import Path
 
 from experiments import data_folders
 from experiments.nyu_methods import PRETRAINED
-from uncertainty_depth.model_folder import writing
-from uncertainty_depth.model_folder.folder import FAMILIARITY, read
-from uncertainty_depth.model_location import SHIPPED_MODEL
+from uncertainty_depth.core.model_location import SHIPPED_MODEL
+from uncertainty_depth.depth.model_folder import writing
+from uncertainty_depth.depth.model_folder.folder import FAMILIARITY, read
 
 ROOMS = "rooms"
 NYU = "NYU"

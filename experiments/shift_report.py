@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from experiments import figures, tables
 from experiments.classification_metrics import auroc
 from experiments.shift_methods import DROPOUT, of_network
-from uncertainty_depth import atomic, strict
+from uncertainty_depth.core import atomic, strict
 
 Frames = Mapping[str, Sequence[float | None]]
 """Score, frame."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from uncertainty_depth import atomic
+from uncertainty_depth.core import atomic
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

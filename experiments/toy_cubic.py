@@ -34,7 +34,7 @@ from experiments.toy_cubic_report import (
     METHOD_TITLES,
     READINGS,
 )
-from uncertainty_depth import strict
+from uncertainty_depth.core import strict
 
 BIASES = (10.0, 20.0, 40.0, 80.0)
 BIASED = (-2.3, -1.3)

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from experiments import figures, tables
-from uncertainty_depth import atomic
+from uncertainty_depth.core import atomic
 
 METHOD_TITLES = {
     "multi_inits": "Multi Inits",

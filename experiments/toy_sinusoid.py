@@ -38,7 +38,7 @@ from experiments.posterior_methods import (
 from experiments.posterior_report import report
 from experiments.posterior_toys import compare, mixing
 from experiments.stacked import PairedMLP
-from uncertainty_depth.array_types import Floats
+from uncertainty_depth.core.array_types import Floats
 
 SIZES = (1, 10, 10, 1)
 GRID = np.linspace(-7.0, 7.0, 1000, dtype=np.float32)

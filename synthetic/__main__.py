@@ -8,8 +8,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from uncertainty_depth.blas import wait_passively
 from uncertainty_depth.cli.main import exit_code_of
+from uncertainty_depth.core.blas import wait_passively
 
 
 def main(argv: Sequence[str] | None = None) -> int:

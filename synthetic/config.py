@@ -6,9 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from uncertainty_depth.config import MAX_COUNT, MAX_SEED
-from uncertainty_depth.errors import ConfigError, SourceError
-from uncertainty_depth.options import element_type, from_mapping, option
+from uncertainty_depth.core.config import MAX_COUNT, MAX_SEED
+from uncertainty_depth.core.errors import ConfigError, SourceError
+from uncertainty_depth.core.options import element_type, from_mapping, option
 
 
 @dataclass(frozen=True)

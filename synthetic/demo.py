@@ -9,13 +9,13 @@ from typing import Any
 
 from synthetic.config import SynthesisConfig
 from synthetic.source import synthesize
-from uncertainty_depth.config import EvaluationConfig, PredictorConfig, SourceConfig
+from uncertainty_depth.core.config import EvaluationConfig, PredictorConfig, SourceConfig
+from uncertainty_depth.core.model_location import SHIPPED_MODEL
+from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.frames.source import trained_on
-from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics.registry import flatten
-from uncertainty_depth.model_location import SHIPPED_MODEL
 from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.report.saved_state import read_summary

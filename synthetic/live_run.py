@@ -20,9 +20,9 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 from tqdm import tqdm
 
-from uncertainty_depth.errors import UncertaintyDepthError
+from uncertainty_depth.core.errors import UncertaintyDepthError
+from uncertainty_depth.core.geometry.transforms import parameters_from
 from uncertainty_depth.frames.bag import BagSource
-from uncertainty_depth.geometry.transforms import parameters_from
 from uncertainty_depth.ros.evaluator_outputs import ALL_FRAMES
 
 START_S = 300.0

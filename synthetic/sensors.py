@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synthetic.render import NOTHING, Floats, Hits, Renderer, cast
-from uncertainty_depth.geometry.camera import Camera
+from uncertainty_depth.core.geometry.camera import Camera
 
 CAMERA_HEIGHT = 0.8  # metres above the floor
 CAMERA_PITCH = np.deg2rad(5.0)  # looking down

@@ -17,13 +17,13 @@ from synthetic import furnishing, sensors
 from synthetic.config import SynthesisConfig
 from synthetic.render import Renderer, Scene
 from synthetic.solids import Solid
-from uncertainty_depth.config import LidarConfig
-from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
-from uncertainty_depth.messages.bag_writer import BagWriter
-from uncertainty_depth.messages.decoding import SECOND_NS
-from uncertainty_depth.options import to_mapping
-from uncertainty_depth.records import Frame, Scan
+from uncertainty_depth.core.config import LidarConfig
+from uncertainty_depth.core.errors import ConfigError
+from uncertainty_depth.core.geometry.camera import Camera, ground_truth_from_cloud
+from uncertainty_depth.core.options import to_mapping
+from uncertainty_depth.core.records import Frame, Scan
+from uncertainty_depth.frames.messages.bag_writer import BagWriter
+from uncertainty_depth.frames.messages.decoding import SECOND_NS
 
 START_NS = 1_000 * SECOND_NS  # stamp of the first image
 MAX_DEPTH_M = 80.0  # of exact ground truth; no room is that long

@@ -19,7 +19,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 import torch
 
-from uncertainty_depth.records import DepthPrediction, Frame, Skipped
+from uncertainty_depth.core.records import DepthPrediction, Frame, Skipped
 
 # A shell starts background jobs with SIGINT ignored, and children inherit it: Ctrl-C is tested.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -89,9 +89,9 @@ def make_model() -> Callable[..., Path]:
 
     They may share their encoder.
     """
-    from uncertainty_depth.config import NetworkConfig
-    from uncertainty_depth.model_folder.writing import create, set_members, write_member
-    from uncertainty_depth.network.hourglass import Hourglass
+    from uncertainty_depth.core.config import NetworkConfig
+    from uncertainty_depth.depth.model_folder.writing import create, set_members, write_member
+    from uncertainty_depth.depth.networks.hourglass import Hourglass
 
     def make(
         folder: Path,

@@ -14,7 +14,7 @@ import uncertainty_depth
 ROOT = Path(__file__).parents[1]
 PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 SOURCE = "synthetic:worlds=1,frames=2,width=64,height=48"
-ROOMS = ("metrics", "geometry", "calibration", "report", "messages", "inference")
+ROOMS = ("metrics", "core.geometry", "sigma.calibration", "report", "frames.messages", "depth")
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/api/index.md", "docs/your_network.md"])

@@ -18,7 +18,7 @@ ROS = re.compile(
     r"rclpy|rcl_interfaces|builtin_interfaces|\w+_msgs|tf2_\w+|cv_bridge|rosbag2_py"
     r"|ament_index_python|launch|launch_ros|message_filters"
 )
-MAY_IMPORT_ROS = {("messages/images.py", "cv_bridge")}
+MAY_IMPORT_ROS = {("frames/messages/images.py", "cv_bridge")}
 ROSDEP_KEYS = {
     "PIL": "python3-pil",
     "backports": "python3-rosbags-pip",  # zstd, which it depends on

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from uncertainty_depth.errors import SourceError
-from uncertainty_depth.output import OutputFolder
+from uncertainty_depth.core.errors import SourceError
+from uncertainty_depth.core.output import OutputFolder
 from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation
 
@@ -19,7 +19,7 @@ CONTEXT = report.Context("a test", {"method": "mc_dropout"})
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from uncertainty_depth.output import OutputFolder
+from uncertainty_depth.core.output import OutputFolder
 with OutputFolder(Path(sys.argv[1]), "test").replacing("index") as staging:
     (staging / "index").write_text("half")
     os.kill(os.getpid(), signal.SIGKILL)

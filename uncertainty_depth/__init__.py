@@ -13,14 +13,14 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from uncertainty_depth.extras import missing_in
+from uncertainty_depth.core.extras import missing_in
 
 if TYPE_CHECKING:
+    from uncertainty_depth.core.geometry.camera import Camera
+    from uncertainty_depth.core.records import DepthPrediction, Frame
+    from uncertainty_depth.depth.predictor import Predictor
     from uncertainty_depth.frames.predicted import predicted
-    from uncertainty_depth.geometry.camera import Camera
-    from uncertainty_depth.inference.predictor import Predictor
     from uncertainty_depth.metrics.online import OnlineMetrics
-    from uncertainty_depth.records import DepthPrediction, Frame
     from uncertainty_depth.report.evaluation import Evaluation, evaluate
 
 __version__ = "0.1.0"
@@ -36,12 +36,12 @@ __all__ = [
 ]
 
 MODULES = {
-    "Camera": "uncertainty_depth.geometry.camera",
-    "DepthPrediction": "uncertainty_depth.records",
+    "Camera": "uncertainty_depth.core.geometry.camera",
+    "DepthPrediction": "uncertainty_depth.core.records",
     "Evaluation": "uncertainty_depth.report.evaluation",
-    "Frame": "uncertainty_depth.records",
+    "Frame": "uncertainty_depth.core.records",
     "OnlineMetrics": "uncertainty_depth.metrics.online",
-    "Predictor": "uncertainty_depth.inference.predictor",
+    "Predictor": "uncertainty_depth.depth.predictor",
     "evaluate": "uncertainty_depth.report.evaluation",
     "predicted": "uncertainty_depth.frames.predicted",
 }

@@ -146,7 +146,7 @@ def print_path() -> None:
     """
     import numpy as np
 
-    from uncertainty_depth.inference.predictor import Predictor
+    from uncertainty_depth.depth.predictor import Predictor
 
     predictor = Predictor(PACKAGE / "models" / "demo")
     image = np.zeros((240, 320, 3), np.uint8)
@@ -167,10 +167,10 @@ def print_frame_path() -> None:
     import numpy as np
 
     from uncertainty_depth.cli.main import main as command
-    from uncertainty_depth.config import SourceConfig
+    from uncertainty_depth.core.config import SourceConfig
+    from uncertainty_depth.core.records import DepthPrediction
     from uncertainty_depth.frames.predicted import predicted
     from uncertainty_depth.frames.source import open_source
-    from uncertainty_depth.records import DepthPrediction
     from uncertainty_depth.report.evaluation import evaluate
     from uncertainty_depth.report.report import Context, summarize
 

@@ -17,9 +17,9 @@ from PIL import Image, ImageDraw
 
 from synthetic.config import SynthesisConfig
 from synthetic.source import SyntheticSource
-from uncertainty_depth.config import PredictorConfig
-from uncertainty_depth.inference.predictor import Predictor
-from uncertainty_depth.records import DepthPrediction, Frame
+from uncertainty_depth.core.config import PredictorConfig
+from uncertainty_depth.core.records import DepthPrediction, Frame
+from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.report.images import DEPTH_COLORS, SIGMA_COLORS, colorize
 
 MODEL = Path(__file__).parents[2] / "uncertainty_depth" / "models" / "demo"

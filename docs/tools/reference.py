@@ -10,8 +10,8 @@ import dataclasses
 import re
 from typing import Any
 
-from uncertainty_depth import config
-from uncertainty_depth.config import nodes
+from uncertainty_depth.core import config
+from uncertainty_depth.core import node_config as nodes
 from uncertainty_depth.metrics.registry import METRICS
 
 MARKER = re.compile(r"^<!-- made from the code: (\w+) -->$", re.MULTILINE)

@@ -18,11 +18,11 @@ from experiments.augmented_views import (
     View,
     predict_view,
 )
-from uncertainty_depth.config import NetworkConfig, PredictorConfig
-from uncertainty_depth.inference.predictor import Predictor
-from uncertainty_depth.model_location import SHIPPED_MODEL
-from uncertainty_depth.network.depth_network import NetworkOutput
-from uncertainty_depth.network.hourglass import Hourglass
+from uncertainty_depth.core.config import NetworkConfig, PredictorConfig
+from uncertainty_depth.core.model_location import SHIPPED_MODEL
+from uncertainty_depth.depth.networks.depth_network import NetworkOutput
+from uncertainty_depth.depth.networks.hourglass import Hourglass
+from uncertainty_depth.depth.predictor import Predictor
 
 STAMP = 1_700_000_000_123_456_789
 ALL = PredictorConfig(samples=len(VIEWS))

@@ -12,9 +12,9 @@ from experiments import completion, completion_models
 from experiments.completion_data import interpolated, nyu
 from experiments.completion_models import QUICK, shifted_trainings
 from experiments.completion_sets import Pixels, combined, drawn_sets, scores
-from uncertainty_depth.errors import SourceError
+from uncertainty_depth.core.errors import SourceError
+from uncertainty_depth.depth.training import run as training_run
 from uncertainty_depth.metrics import auce
-from uncertainty_depth.training import run as training_run
 
 TINY = replace(
     QUICK,

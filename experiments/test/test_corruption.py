@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from experiments.corruption import CORRUPTIONS, SEVERITIES, Corruption, corrupted, parse
-from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.core.config import SourceConfig
+from uncertainty_depth.core.errors import ConfigError
+from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.frames.source import open_source
-from uncertainty_depth.records import Frame, Skipped
 
 STAMP = 1_700_000_000_123_456_789
 BY_CHANCE = ("night", "rain", "motion_blur", "noise")

@@ -6,13 +6,13 @@ import pytest
 import torch
 
 from experiments import deep_dropout, methods  # noqa: F401  adds the network
-from uncertainty_depth.config import NetworkConfig, PredictorConfig
-from uncertainty_depth.engines.graphs import trace
-from uncertainty_depth.model_folder import writing
-from uncertainty_depth.model_folder.folder import read as read_model
-from uncertainty_depth.network.architectures import make_network
-from uncertainty_depth.training.objective import gaussian_nll
-from uncertainty_depth.uncertainty.mc_dropout import McDropout, seeded
+from uncertainty_depth.contrib.engines.graphs import trace
+from uncertainty_depth.core.config import NetworkConfig, PredictorConfig
+from uncertainty_depth.depth.estimators.mc_dropout import McDropout, seeded
+from uncertainty_depth.depth.model_folder import writing
+from uncertainty_depth.depth.model_folder.folder import read as read_model
+from uncertainty_depth.depth.networks.architectures import make_network
+from uncertainty_depth.depth.training.objective import gaussian_nll
 
 STAGES = ((32, 8, 8), (64, 4, 4), (128, 2, 2))
 UP_PROJECTIONS = ((16, 4, 4), (8, 8, 8), (4, 16, 16), (2, 32, 32))

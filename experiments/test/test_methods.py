@@ -6,13 +6,18 @@ import pytest
 import torch
 
 from experiments import methods
-from uncertainty_depth.config import NetworkConfig, PredictorConfig, SourceConfig, TrainingConfig
-from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.core.config import (
+    NetworkConfig,
+    PredictorConfig,
+    SourceConfig,
+    TrainingConfig,
+)
+from uncertainty_depth.core.errors import ConfigError
+from uncertainty_depth.depth.model_folder.folder import read
+from uncertainty_depth.depth.predictor import Predictor
+from uncertainty_depth.depth.training.plan import make_plan, settle
+from uncertainty_depth.depth.training.run import train
 from uncertainty_depth.frames.source import open_source
-from uncertainty_depth.inference.predictor import Predictor
-from uncertainty_depth.model_folder.folder import read
-from uncertainty_depth.training.plan import make_plan, settle
-from uncertainty_depth.training.run import train
 
 NETWORK = NetworkConfig(
     backbone="tiny", decoder_width=16, head="none", input_size=(32, 32), depth_range=(0.5, 10.0)

@@ -24,14 +24,14 @@ from experiments.nyu_methods import (
     options,
     prediction,
 )
+from uncertainty_depth.core.records import DepthPrediction
+from uncertainty_depth.depth.networks.hourglass import Hourglass
+from uncertainty_depth.depth.predictor import Predictor
+from uncertainty_depth.depth.training import run as training_run
+from uncertainty_depth.depth.training.plan import make_plan
 from uncertainty_depth.frames.predicted import predicted
-from uncertainty_depth.inference.predictor import Predictor
 from uncertainty_depth.metrics.registry import flatten
-from uncertainty_depth.network.hourglass import Hourglass
-from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.report.evaluation import evaluate
-from uncertainty_depth.training import run as training_run
-from uncertainty_depth.training.plan import make_plan
 
 pytestmark = pytest.mark.timeout(900)  # the quick run trains every row: minutes on a busy machine
 

@@ -26,10 +26,10 @@ from experiments.nyu_methods import (
 )
 from uncertainty_depth.cli.arguments import build_parser
 from uncertainty_depth.cli.main import COMMANDS
-from uncertainty_depth.config import NetworkConfig, TrainingConfig
-from uncertainty_depth.errors import ConfigError, SourceError
-from uncertainty_depth.options import from_arguments
-from uncertainty_depth.records import Frame
+from uncertainty_depth.core.config import NetworkConfig, TrainingConfig
+from uncertainty_depth.core.errors import ConfigError, SourceError
+from uncertainty_depth.core.options import from_arguments
+from uncertainty_depth.core.records import Frame
 
 COMMAND = (
     "train nyu:DIR:train --output MODEL --backbone tiny --decoder-width 64 "

@@ -8,7 +8,7 @@ import pytest
 
 from experiments import online_calibration as experiment
 from synthetic.config import SynthesisConfig
-from uncertainty_depth.config import SourceConfig
+from uncertainty_depth.core.config import SourceConfig
 from uncertainty_depth.frames.source import open_source
 
 

@@ -23,11 +23,11 @@ from experiments.perturbed_features import (
     normal_noise,
     stratified,
 )
-from uncertainty_depth.config import NetworkConfig, PredictorConfig
-from uncertainty_depth.network.hourglass import Hourglass
-from uncertainty_depth.uncertainty import McDropout
-from uncertainty_depth.uncertainty.mc_dropout import SeededDropout
-from uncertainty_depth.uncertainty.noise import random_stream
+from uncertainty_depth.core.config import NetworkConfig, PredictorConfig
+from uncertainty_depth.depth.estimators import McDropout
+from uncertainty_depth.depth.estimators.mc_dropout import SeededDropout
+from uncertainty_depth.depth.estimators.noise import random_stream
+from uncertainty_depth.depth.networks.hourglass import Hourglass
 
 STAMP = 1_700_000_000_123_456_789
 CONFIG = PredictorConfig(samples=5, seed=3)

@@ -25,7 +25,7 @@ from experiments.hmc import Budget, Posterior, posterior_predictions, split_r_ha
 from experiments.langevin import sample_epochs
 from experiments.posterior_methods import Schedule
 from experiments.toy_sinusoid import kl_divergence
-from uncertainty_depth.errors import UncertaintyDepthError
+from uncertainty_depth.core.errors import UncertaintyDepthError
 
 TINY = Schedule((2, 4), 2, 2, (1,), 20, Budget(2, 6, 5, 3))
 TOYS = {"toy-sinusoid": toy_sinusoid, "toy-classification": toy_classification}

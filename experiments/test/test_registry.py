@@ -7,7 +7,7 @@ import pytest
 
 from experiments.__main__ import main
 from experiments.registry import EXPERIMENTS, Experiment
-from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.core.errors import ConfigError
 
 
 def test_every_registered_experiment_can_be_run(tmp_path, monkeypatch):

@@ -25,8 +25,8 @@ from experiments.segmentation_data import (
     read,
 )
 from experiments.segmentation_network import DeepLab
-from uncertainty_depth.errors import SourceError
-from uncertainty_depth.network.encoder import IMAGENET_MEAN, image_tensor
+from uncertainty_depth.core.errors import SourceError
+from uncertainty_depth.depth.networks.encoder import IMAGENET_MEAN, image_tensor
 
 TRAINING = segmentation.Training((32, 24), "tiny", 4, (1, 2, 3), steps=2, batch=2)
 SETTINGS = segmentation.Settings(TRAINING, counts=(1, 2), sets=2)

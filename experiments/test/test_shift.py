@@ -13,12 +13,12 @@ import torch
 
 from experiments import shift, shift_methods, shift_report
 from experiments.shift_methods import VARIANTS, methods
-from uncertainty_depth.config import NetworkConfig
-from uncertainty_depth.model_folder.folder import read
-from uncertainty_depth.model_folder.writing import create, set_members, write_member
-from uncertainty_depth.network.architectures import make_network
-from uncertainty_depth.network.backbone import make_backbone
-from uncertainty_depth.network.depth_network import DepthNetwork
+from uncertainty_depth.core.config import NetworkConfig
+from uncertainty_depth.depth.model_folder.folder import read
+from uncertainty_depth.depth.model_folder.writing import create, set_members, write_member
+from uncertainty_depth.depth.networks.architectures import make_network
+from uncertainty_depth.depth.networks.backbone import make_backbone
+from uncertainty_depth.depth.networks.depth_network import DepthNetwork
 
 
 def frames(level: float, unfamiliarity: float | None = 0.5) -> dict[str, list[float | None]]:

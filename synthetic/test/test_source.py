@@ -11,11 +11,11 @@ import pytest
 
 from synthetic.config import SynthesisConfig
 from synthetic.source import PAUSE_NS, SyntheticSource, World, synthesize
-from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.core.config import SourceConfig
+from uncertainty_depth.core.errors import ConfigError
+from uncertainty_depth.core.records import Frame
 from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.frames.source import open_source
-from uncertainty_depth.records import Frame
 
 CONFIG = SynthesisConfig(worlds=2, frames=3, seed=4, width=80, height=60, rings=16)
 PINNED = SynthesisConfig(width=96, height=64, rings=4, test_objects=True)

@@ -11,7 +11,7 @@ import pytest
 
 from uncertainty_depth.cli.main import main
 
-PREDICT = ("uncertainty_depth.inference.predictor", "Predictor.predict")
+PREDICT = ("uncertainty_depth.depth.predictor", "Predictor.predict")
 
 
 class Done(NamedTuple):

@@ -11,14 +11,14 @@ import sys
 import numpy as np
 import pytest
 
-from uncertainty_depth.calibration import run as calibration_run
 from uncertainty_depth.cli.arguments import SIGNATURES, build_parser
 from uncertainty_depth.cli.main import COMMANDS, PrintableFormatter, main
-from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.core.errors import ConfigError
+from uncertainty_depth.depth.training import run as training_run
 from uncertainty_depth.frames import source as frames_source
+from uncertainty_depth.frames.messages.bag_writer import BagWriter
 from uncertainty_depth.frames.source import NAME_SEPARATOR
-from uncertainty_depth.messages.bag_writer import BagWriter
-from uncertainty_depth.training import run as training_run
+from uncertainty_depth.sigma.calibration import run as calibration_run
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -8,10 +8,10 @@ import shutil
 import pytest
 
 from test.cli.conftest import PREDICT
-from test.predictions.test_learned_sigma import recorded
+from test.sigma.recorded.test_learned_sigma import recorded
+from uncertainty_depth.core.model_location import SHIPPED_MODEL
+from uncertainty_depth.core.output import OutputFolder
 from uncertainty_depth.frames.recording import Recording
-from uncertainty_depth.model_location import SHIPPED_MODEL
-from uncertainty_depth.output import OutputFolder
 from uncertainty_depth.report import saved_state
 
 SOURCE = "synthetic:worlds=1,frames=12,width=64,height=48,rings=16"
@@ -84,7 +84,7 @@ def test_calibrate_interrupted_before_it_has_enough_frames_says_so(strike, tmp_p
 @pytest.mark.parametrize("call", [2, 12], ids=["too few frames to learn from", "enough"])
 def test_train_writes_no_sigma_learned_from_a_part_of_the_frames(strike, tmp_path, call):
     source = recorded(tmp_path / "frames", 30)
-    place = ("uncertainty_depth.predictions.interpreter", "Interpreter.predict")
+    place = ("uncertainty_depth.sigma.recorded.interpreter", "Interpreter.predict")
     done = strike(["train", source, "--output", tmp_path / "sigma.json"], place, call)
     assert done.returncode == 130, done.stderr
     assert "interrupted" in done.stderr

@@ -7,7 +7,7 @@ import cv2
 import numpy as np
 import pytest
 
-from uncertainty_depth.model_location import SHIPPED_MODEL
+from uncertainty_depth.core.model_location import SHIPPED_MODEL
 
 
 @pytest.fixture

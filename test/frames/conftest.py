@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from rosbags.typesys import Stores, get_typestore
 
-from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.geometry.transforms import parameters_from, transform_from
-from uncertainty_depth.messages.bag_writer import BagWriter
+from uncertainty_depth.core.geometry.camera import Camera
+from uncertainty_depth.core.geometry.transforms import parameters_from, transform_from
+from uncertainty_depth.frames.messages.bag_writer import BagWriter
 
 _HEADER = b"IHDR" + struct.pack(">IIBBBBB", 30_000, 30_000, 8, 2, 0, 0, 0)
 ENORMOUS = b"\x89PNG\r\n\x1a\n\0\0\0\r" + _HEADER + struct.pack(">I", zlib.crc32(_HEADER))

@@ -24,17 +24,17 @@ from test.frames.conftest import (
     write_frame,
 )
 from uncertainty_depth.cli.main import main
-from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.errors import ConfigError, SourceError
+from uncertainty_depth.core.config import SourceConfig
+from uncertainty_depth.core.errors import ConfigError, SourceError
+from uncertainty_depth.core.geometry.camera import ground_truth_from_cloud
+from uncertainty_depth.core.geometry.transforms import parameters_from
+from uncertainty_depth.core.records import DepthPrediction, Frame, Skipped
 from uncertainty_depth.frames.bag import BagSource
+from uncertainty_depth.frames.messages.bag_writer import BagWriter
 from uncertainty_depth.frames.predicted import read_ahead
 from uncertainty_depth.frames.recording import Topic
 from uncertainty_depth.frames.topics import TopicChooser
-from uncertainty_depth.geometry.camera import ground_truth_from_cloud
-from uncertainty_depth.geometry.transforms import parameters_from
-from uncertainty_depth.messages.bag_writer import BagWriter
-from uncertainty_depth.prediction_bag import prediction_sink
-from uncertainty_depth.records import DepthPrediction, Frame, Skipped
+from uncertainty_depth.stream.prediction_bag import prediction_sink
 
 CONFIG = SourceConfig()
 

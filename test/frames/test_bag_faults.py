@@ -27,14 +27,14 @@ from test.frames.conftest import (
     write_frame,
 )
 from uncertainty_depth.cli.main import main
-from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.errors import SourceError
+from uncertainty_depth.core.config import SourceConfig
+from uncertainty_depth.core.errors import SourceError
+from uncertainty_depth.core.geometry.camera import Camera
+from uncertainty_depth.core.records import Skipped
 from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.frames.cameras import Cameras
+from uncertainty_depth.frames.messages.bag_writer import BagWriter
 from uncertainty_depth.frames.source import open_source
-from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.messages.bag_writer import BagWriter
-from uncertainty_depth.records import Skipped
 
 CONFIG = SourceConfig()
 

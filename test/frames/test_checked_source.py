@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from uncertainty_depth.config import SourceConfig
+from uncertainty_depth.core.config import SourceConfig
+from uncertainty_depth.core.geometry.transforms import transform_from
 from uncertainty_depth.frames.kitti import KittiSource
 from uncertainty_depth.frames.nyu import NyuSource
 from uncertainty_depth.frames.source import checked
-from uncertainty_depth.geometry.transforms import transform_from
 
 FRAMES = 4
 

@@ -18,7 +18,7 @@ from rosbags import rosbag1
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
-from uncertainty_depth.errors import SourceError
+from uncertainty_depth.core.errors import SourceError
 from uncertainty_depth.frames.recording import Recording
 
 BOMB_BYTES = 80_000_000

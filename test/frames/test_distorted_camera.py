@@ -13,13 +13,13 @@ from numpy.testing import assert_allclose
 from synthetic import sensors
 from synthetic.config import SynthesisConfig
 from synthetic.source import World
-from uncertainty_depth.config import SourceConfig
+from uncertainty_depth.core.config import SourceConfig
+from uncertainty_depth.core.geometry.camera import Camera
+from uncertainty_depth.core.geometry.lens import Distortion
+from uncertainty_depth.core.records import DepthPrediction
+from uncertainty_depth.frames.messages.bag_writer import BagWriter
 from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.frames.source import open_source
-from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.geometry.lens import Distortion
-from uncertainty_depth.messages.bag_writer import BagWriter
-from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.report.evaluation import evaluate
 
 WIDTH = 320

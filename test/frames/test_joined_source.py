@@ -8,7 +8,7 @@ import numpy as np
 
 from test.conftest import save_maps
 from uncertainty_depth.cli.main import main
-from uncertainty_depth.config import SourceConfig
+from uncertainty_depth.core.config import SourceConfig
 from uncertainty_depth.frames.source import NAME_SEPARATOR, JoinedSource, open_source
 
 SMALL = "width=64,height=48"

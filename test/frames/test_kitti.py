@@ -9,12 +9,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from test.frames.conftest import ENORMOUS, points_at, replace_file
-from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.errors import MessageError, SourceError
+from uncertainty_depth.core.config import SourceConfig
+from uncertainty_depth.core.errors import MessageError, SourceError
+from uncertainty_depth.core.geometry.camera import image_coordinates
+from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.frames.kitti import KittiSource, write_bag
 from uncertainty_depth.frames.source import open_source
-from uncertainty_depth.geometry.camera import image_coordinates
-from uncertainty_depth.records import Frame, Skipped
 
 CONFIG = SourceConfig()
 ROTATION = cv2.Rodrigues(np.array([0.01, -0.02, 0.005]))[0]

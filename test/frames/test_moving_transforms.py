@@ -12,14 +12,18 @@ from numpy.testing import assert_allclose
 from scipy.spatial.transform import Rotation
 
 from test.frames.conftest import CAMERA, START_NS, image_at, pose_message
-from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.errors import ConfigError, SourceError
+from uncertainty_depth.core.config import SourceConfig
+from uncertainty_depth.core.errors import ConfigError, SourceError
+from uncertainty_depth.core.geometry.transforms import (
+    interpolated,
+    parameters_from,
+    transform_from,
+)
+from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.frames.bag import BagSource
+from uncertainty_depth.frames.messages.bag_writer import BagWriter
+from uncertainty_depth.frames.messages.decoding import SECOND_NS
 from uncertainty_depth.frames.transforms import BUFFER_NS, MovingPose
-from uncertainty_depth.geometry.transforms import interpolated, parameters_from, transform_from
-from uncertainty_depth.messages.bag_writer import BagWriter
-from uncertainty_depth.messages.decoding import SECOND_NS
-from uncertainty_depth.records import Frame, Skipped
 
 PERIOD_NS = SECOND_NS // 5
 DELAY_NS = SECOND_NS // 20  # from an image to its cloud

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.errors import SourceError
+from uncertainty_depth.core.config import SourceConfig
+from uncertainty_depth.core.errors import SourceError
+from uncertainty_depth.core.geometry.camera import project
+from uncertainty_depth.core.geometry.transforms import parameters_from, transform_from
+from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.frames.source import open_source
-from uncertainty_depth.geometry.camera import project
-from uncertainty_depth.geometry.transforms import parameters_from, transform_from
-from uncertainty_depth.records import Frame, Skipped
 
 CONFIG = SourceConfig()
 K = np.array([[30.0, 0, 19.5], [0, 31, 14.5], [0, 0, 1]])

@@ -19,14 +19,14 @@ from test.frames.conftest import (
     points_at,
     write_frame,
 )
-from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.core.config import SourceConfig
+from uncertainty_depth.core.errors import ConfigError
+from uncertainty_depth.core.geometry.camera import ground_truth_from_cloud
+from uncertainty_depth.core.geometry.transforms import parameters_from, transform_from
+from uncertainty_depth.core.records import Frame, Scan, Skipped
 from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.frames.ground_truth import merged_scan
-from uncertainty_depth.geometry.camera import ground_truth_from_cloud
-from uncertainty_depth.geometry.transforms import parameters_from, transform_from
-from uncertainty_depth.messages.bag_writer import BagWriter
-from uncertainty_depth.records import Frame, Scan, Skipped
+from uncertainty_depth.frames.messages.bag_writer import BagWriter
 
 MS = 1_000_000
 FRONT = "/front/points"

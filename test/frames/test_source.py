@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from test.frames.conftest import ENORMOUS
-from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.errors import ConfigError, SourceError
+from uncertainty_depth.core.config import SourceConfig
+from uncertainty_depth.core.errors import ConfigError, SourceError
 from uncertainty_depth.frames.source import calibrated_on, open_source, trained_on
 
 CONFIG = SourceConfig()

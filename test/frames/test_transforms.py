@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from test.frames.conftest import transform_message
+from uncertainty_depth.core.geometry.transforms import parameters_from, transform_from
 from uncertainty_depth.frames.transforms import TransformTree
-from uncertainty_depth.geometry.transforms import parameters_from, transform_from
 
 
 def random_pose(rng: np.random.Generator) -> np.ndarray:

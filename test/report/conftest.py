@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from test.conftest import scored
-from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.records import DepthPrediction
+from uncertainty_depth.core.geometry.camera import Camera
+from uncertainty_depth.core.records import DepthPrediction
 from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.saved_state import read_report

@@ -13,12 +13,12 @@ import pytest
 from test.conftest import frame_lines, scored
 from test.report.conftest import saved
 from uncertainty_depth.cli.main import main
-from uncertainty_depth.config import EvaluationConfig
-from uncertainty_depth.errors import ConfigError, SourceError
+from uncertainty_depth.core.config import EvaluationConfig
+from uncertainty_depth.core.errors import ConfigError, SourceError
+from uncertainty_depth.core.records import DepthPrediction, Frame
+from uncertainty_depth.metrics.bootstrap import Resampled
 from uncertainty_depth.metrics.registry import BY_VALUE, METRICS, flatten
-from uncertainty_depth.records import DepthPrediction, Frame
 from uncertainty_depth.report import comparison, report
-from uncertainty_depth.report.bootstrap import Resampled
 from uncertainty_depth.report.comparison import compare
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.requirements import outcome, parse

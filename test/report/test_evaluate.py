@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from test.conftest import ListSource, frame_lines, scored
 from test.report.conftest import NoisyPredictor, saved
 from uncertainty_depth import OnlineMetrics
-from uncertainty_depth.config import EvaluationConfig
-from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.core.config import EvaluationConfig
+from uncertainty_depth.core.errors import ConfigError
+from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.metrics.state import MAX_BLOCKS
-from uncertainty_depth.records import Frame, Skipped
 from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation, evaluate
 from uncertainty_depth.report.examples import Examples

@@ -12,12 +12,12 @@ import pytest
 
 from test.report.conftest import saved
 from uncertainty_depth.cli.main import main
-from uncertainty_depth.errors import SourceError
+from uncertainty_depth.core.errors import SourceError
+from uncertainty_depth.core.strict import limits_of
 from uncertainty_depth.report import report
 from uncertainty_depth.report.model_facts import median_depth_of
 from uncertainty_depth.report.page import Images, render
 from uncertainty_depth.report.saved_state import read_report
-from uncertainty_depth.strict import limits_of
 
 MAX_PEAK = 100e6
 """Bytes that reading a report of eight frames may take, whatever it claims."""

@@ -10,13 +10,13 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from test.conftest import ListSource, frame_lines
 from test.report.conftest import NoisyPredictor
+from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.frames.predicted import (
     AHEAD,
     predict_frame,
     predicted,
     read_ahead,
 )
-from uncertainty_depth.records import Frame, Skipped
 from uncertainty_depth.report.evaluation import Evaluation, evaluate
 
 WAIT_S = 30

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from uncertainty_depth.records import DepthPrediction
+from uncertainty_depth.core.records import DepthPrediction
 from uncertainty_depth.report.examples import Example
 from uncertainty_depth.report.frame_plots import BAR_HEIGHT, frame_plot, lidar_overlay, number_axis
 from uncertainty_depth.report.images import encoded, thicken

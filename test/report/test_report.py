@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from uncertainty_depth.errors import SourceError
-from uncertainty_depth.records import Skipped
+from uncertainty_depth.core.errors import SourceError
+from uncertainty_depth.core.records import Skipped
 from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.page import Images, render, table

@@ -5,10 +5,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from uncertainty_depth.config import RequirementConfig
-from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.core.config import RequirementConfig
+from uncertainty_depth.core.errors import ConfigError
+from uncertainty_depth.core.records import Skipped
 from uncertainty_depth.metrics.registry import flatten
-from uncertainty_depth.records import Skipped
 from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.requirements import metric_names, parse, requirements_of, write_junit

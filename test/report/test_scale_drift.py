@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from test.conftest import frame_lines, scored
-from uncertainty_depth.records import DepthPrediction, Frame
+from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.page import table

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import uncertainty_depth
-from uncertainty_depth.config import EvaluationConfig, PredictorConfig, SourceConfig
+from uncertainty_depth.core.config import EvaluationConfig, PredictorConfig, SourceConfig
+from uncertainty_depth.core.geometry.camera import Camera
+from uncertainty_depth.core.records import Frame
+from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.frames.source import EvenlySpread, open_source, trained_on
-from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.inference.predictor import Predictor
-from uncertainty_depth.records import Frame
 from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.report.verdict import judge
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION
-from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.records import DepthPrediction, Frame, Skipped
+from uncertainty_depth.core.geometry.camera import Camera
+from uncertainty_depth.core.records import DepthPrediction, Frame, Skipped
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.verdict import judge, sentences
+from uncertainty_depth.sigma.calibration.half_widths import BY_DISTRIBUTION
 
 
 def colors(verdict):

@@ -11,8 +11,8 @@ import pytest
 from synthetic.config import SynthesisConfig
 from synthetic.source import SyntheticSource
 from test.conftest import scored
+from uncertainty_depth.core.records import DepthPrediction
 from uncertainty_depth.metrics.frame import ScoredPixels
-from uncertainty_depth.records import DepthPrediction
 from uncertainty_depth.report import views
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.verdict import judge

@@ -571,8 +571,8 @@ class FakePredictor:
     newest = None
 
     def __init__(self, config):
-        from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION
-        from uncertainty_depth.errors import ModelError
+        from uncertainty_depth.core.errors import ModelError
+        from uncertainty_depth.sigma.calibration.half_widths import BY_DISTRIBUTION
 
         if config.method == "multi_epochs":
             raise ModelError(f"{config.model} has no snapshots")
@@ -593,7 +593,7 @@ class FakePredictor:
         return self.config.samples
 
     def predict_batch(self, observations, samples=None):
-        from uncertainty_depth.records import DepthPrediction
+        from uncertainty_depth.core.records import DepthPrediction
 
         self.begun.release()
         assert self.gate.wait(DEADLINE_S)

@@ -8,9 +8,9 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from test.ros.conftest import FakePredictor, red
-from uncertainty_depth.config import PredictorConfig
-from uncertainty_depth.errors import MessageError
-from uncertainty_depth.records import Frame, SampleRange
+from uncertainty_depth.core.config import PredictorConfig
+from uncertainty_depth.core.errors import MessageError
+from uncertainty_depth.core.records import Frame, SampleRange
 from uncertainty_depth.ros.batches import Batches
 
 CPU = RuntimeError("[enforce fail at alloc_cpu.cpp:75] DefaultCPUAllocator: can't allocate memory")

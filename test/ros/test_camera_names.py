@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.ros.camera_names import (
     arguments_of_camera,
     check_names,

@@ -14,9 +14,9 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 from rclpy.qos import ReliabilityPolicy
 
 from test.ros.conftest import DEADLINE_S, HEIGHT, MS, WIDTH, FakePredictor, Robot, numbers, red
-from uncertainty_depth.errors import ConfigError, UncertaintyDepthError
-from uncertainty_depth.messages.decoding import stamp_ns
-from uncertainty_depth.messages.depth_images import decode_depth
+from uncertainty_depth.core.errors import ConfigError, UncertaintyDepthError
+from uncertainty_depth.frames.messages.decoding import stamp_ns
+from uncertainty_depth.frames.messages.depth_images import decode_depth
 from uncertainty_depth.ros import outputs
 from uncertainty_depth.ros.depth_node import DepthNode
 

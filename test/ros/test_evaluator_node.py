@@ -19,14 +19,14 @@ from std_msgs.msg import Float64, String
 from std_srvs.srv import SetBool, Trigger
 
 from test.ros.conftest import DEADLINE_S, HEIGHT, MS, POSE, WIDTH, Robot, facts, maps, numbers
-from uncertainty_depth.config import EvaluationConfig, LidarConfig
-from uncertainty_depth.errors import ConfigError, SourceError
-from uncertainty_depth.geometry.camera import ground_truth_from_cloud
-from uncertainty_depth.messages.camera_info import camera_from_info
-from uncertainty_depth.messages.decoding import stamp_ns
-from uncertainty_depth.messages.images import decode_image
+from uncertainty_depth.core.config import EvaluationConfig, LidarConfig
+from uncertainty_depth.core.errors import ConfigError, SourceError
+from uncertainty_depth.core.geometry.camera import ground_truth_from_cloud
+from uncertainty_depth.core.records import DepthPrediction, Frame
+from uncertainty_depth.frames.messages.camera_info import camera_from_info
+from uncertainty_depth.frames.messages.decoding import stamp_ns
+from uncertainty_depth.frames.messages.images import decode_image
 from uncertainty_depth.metrics.registry import flatten
-from uncertainty_depth.records import DepthPrediction, Frame
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.ros import evaluator_outputs
 from uncertainty_depth.ros.evaluator_node import EvaluatorNode

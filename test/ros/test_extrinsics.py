@@ -15,12 +15,12 @@ from rclpy.clock import Clock, ClockType
 from std_srvs.srv import SetBool
 
 from test.ros.conftest import frame_messages
-from uncertainty_depth.config import ProjectionConfig
-from uncertainty_depth.config.nodes import EvaluatorNodeConfig
-from uncertainty_depth.errors import ConfigError, MessageError, SourceError
+from uncertainty_depth.core.config import ProjectionConfig
+from uncertainty_depth.core.errors import ConfigError, MessageError, SourceError
+from uncertainty_depth.core.geometry.transforms import parameters_from, transform_from
+from uncertainty_depth.core.node_config import EvaluatorNodeConfig
+from uncertainty_depth.frames.messages.decoding import SECOND_NS
 from uncertainty_depth.frames.transforms import TransformTree, TreeExtrinsics, Viewpoint
-from uncertainty_depth.geometry.transforms import parameters_from, transform_from
-from uncertainty_depth.messages.decoding import SECOND_NS
 from uncertainty_depth.ros.evaluator_node import EvaluatorNode
 from uncertainty_depth.ros.extrinsics import live_extrinsics
 from uncertainty_depth.ros.live_scores import MAX_LATE, LiveScores

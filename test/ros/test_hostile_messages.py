@@ -14,8 +14,8 @@ from std_msgs.msg import Header, String
 from std_srvs.srv import Trigger
 
 from test.ros.conftest import HEIGHT, MS, POSE, WIDTH, red
-from uncertainty_depth.errors import MessageError
-from uncertainty_depth.messages.depth_images import decode_depth
+from uncertainty_depth.core.errors import MessageError
+from uncertainty_depth.frames.messages.depth_images import decode_depth
 from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.ros.evaluator_node import EvaluatorNode

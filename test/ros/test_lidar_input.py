@@ -12,14 +12,14 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from test.ros.conftest import MS, POSE, FakePredictor, frame_messages, red
-from uncertainty_depth.config import HeldOutConfig, ProjectionConfig
-from uncertainty_depth.config.nodes import EvaluatorNodeConfig
-from uncertainty_depth.errors import MessageError
+from uncertainty_depth.core.config import HeldOutConfig, ProjectionConfig
+from uncertainty_depth.core.errors import MessageError
+from uncertainty_depth.core.node_config import EvaluatorNodeConfig
+from uncertainty_depth.frames.messages.depth_images import decode_depth
 from uncertainty_depth.frames.transforms import FixedExtrinsics
-from uncertainty_depth.messages.depth_images import decode_depth
 from uncertainty_depth.ros.live_scores import LiveScores
 from uncertainty_depth.ros.sigma_messages import held_out_rule
-from uncertainty_depth.sparse_depth import SparseInput
+from uncertainty_depth.sigma.sparse_depth import SparseInput
 
 BEHIND = (0.0, 0.0, -9.0, 0.0, 0.0, 0.0, 1.0)
 

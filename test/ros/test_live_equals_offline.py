@@ -11,26 +11,26 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from test.ros.conftest import HEIGHT, MS, POSE, WIDTH
-from uncertainty_depth.config import (
+from uncertainty_depth.core.config import (
     EvaluationConfig,
     PredictionConfig,
     PredictionTopics,
     ProjectionConfig,
     SourceConfig,
 )
-from uncertainty_depth.config.nodes import EvaluatorNodeConfig
+from uncertainty_depth.core.geometry.camera import Camera
+from uncertainty_depth.core.geometry.lens import Distortion
+from uncertainty_depth.core.geometry.transforms import parameters_from, transform_from
+from uncertainty_depth.core.node_config import EvaluatorNodeConfig
+from uncertainty_depth.frames.messages.bag_writer import BagWriter
 from uncertainty_depth.frames.predicted import Predicted
 from uncertainty_depth.frames.recording import Recording
 from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.frames.transforms import FixedExtrinsics
-from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.geometry.lens import Distortion
-from uncertainty_depth.geometry.transforms import parameters_from, transform_from
-from uncertainty_depth.messages.bag_writer import BagWriter
 from uncertainty_depth.metrics.registry import flatten
-from uncertainty_depth.predictions.interpreter import Interpreter
 from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.ros.live_scores import LiveScores
+from uncertainty_depth.sigma.recorded.interpreter import Interpreter
 
 START_NS = 1_700_000_000_000_000_000
 CAMERA = Camera(WIDTH, HEIGHT, np.array([[30.0, 0, 15.5], [0, 30.0, 11.5], [0, 0, 1]]))

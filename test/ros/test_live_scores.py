@@ -14,20 +14,20 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from test.conftest import frame_lines
 from test.ros.conftest import HEIGHT, MS, POSE, WIDTH, maps
-from uncertainty_depth.calibration.correction_in_force import InForce
-from uncertainty_depth.config import HeldOutConfig, ProjectionConfig
-from uncertainty_depth.config.nodes import EvaluatorNodeConfig
+from uncertainty_depth.core.config import HeldOutConfig, ProjectionConfig
+from uncertainty_depth.core.geometry.camera import ground_truth_from_cloud
+from uncertainty_depth.core.node_config import EvaluatorNodeConfig
+from uncertainty_depth.core.records import Frame, SampleRange
+from uncertainty_depth.frames.messages.camera_info import camera_from_info, rectifier_from_info
+from uncertainty_depth.frames.messages.decoding import frame_name
 from uncertainty_depth.frames.transforms import FixedExtrinsics
-from uncertainty_depth.geometry.camera import ground_truth_from_cloud
-from uncertainty_depth.messages.camera_info import camera_from_info, rectifier_from_info
-from uncertainty_depth.messages.decoding import frame_name
 from uncertainty_depth.metrics.registry import flatten
-from uncertainty_depth.records import Frame, SampleRange
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.verdict import judge
 from uncertainty_depth.ros.live_scores import MAX_LATE, LiveFrame, LiveScores
 from uncertainty_depth.ros.messages import points_message
 from uncertainty_depth.ros.sigma_messages import PredictionInfo, info_values, read_info
+from uncertainty_depth.sigma.online.correction_in_force import InForce
 
 LENS = [-0.28, 0.07, 0.0, 0.0, 0.0]
 PLANE = np.column_stack([np.linspace(-1, 1, 200), np.linspace(-1, 1, 200), np.full(200, 4.0)])

@@ -11,8 +11,8 @@ pytest.importorskip("sensor_msgs.msg", reason="ROS 2 is not installed")
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import CameraInfo
 
-from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.messages.camera_info import camera_from_info
+from uncertainty_depth.core.geometry.camera import Camera
+from uncertainty_depth.frames.messages.camera_info import camera_from_info
 from uncertainty_depth.ros.messages import camera_info_message
 
 

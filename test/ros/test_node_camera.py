@@ -12,14 +12,14 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from test.ros.conftest import DEADLINE_S, POSE, FakeNode, FakePredictor
-from uncertainty_depth.config import PredictorConfig, SourceConfig
-from uncertainty_depth.errors import MessageError
+from uncertainty_depth.core.config import PredictorConfig, SourceConfig
+from uncertainty_depth.core.errors import MessageError
+from uncertainty_depth.core.geometry.camera import Camera
+from uncertainty_depth.core.records import DepthPrediction
 from uncertainty_depth.frames.bag import BagSource
-from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.messages.bag_writer import BagWriter
-from uncertainty_depth.messages.camera_info import camera_from_info, rectifier_from_info
-from uncertainty_depth.messages.depth_images import decode_depth
-from uncertainty_depth.records import DepthPrediction
+from uncertainty_depth.frames.messages.bag_writer import BagWriter
+from uncertainty_depth.frames.messages.camera_info import camera_from_info, rectifier_from_info
+from uncertainty_depth.frames.messages.depth_images import decode_depth
 from uncertainty_depth.ros import camera_infos
 from uncertainty_depth.ros.camera_infos import CameraInfos
 from uncertainty_depth.ros.diagnostics import Health

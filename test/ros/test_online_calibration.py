@@ -14,10 +14,9 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 from diagnostic_msgs.msg import DiagnosticStatus
 
 from test.ros.conftest import HEIGHT, MS, POSE, WIDTH, FakePredictor, Robot, facts, header
-from uncertainty_depth.calibration.online_loop import AsPublished
-from uncertainty_depth.messages.decoding import stamp_ns
-from uncertainty_depth.messages.depth_images import decode_depth
-from uncertainty_depth.records import DepthPrediction, Frame
+from uncertainty_depth.core.records import DepthPrediction, Frame
+from uncertainty_depth.frames.messages.decoding import stamp_ns
+from uncertainty_depth.frames.messages.depth_images import decode_depth
 from uncertainty_depth.ros.evaluator_node import EvaluatorNode
 from uncertainty_depth.ros.messages import image_message, status_message
 from uncertainty_depth.ros.qos import LATCHED_QOS
@@ -30,6 +29,7 @@ from uncertainty_depth.ros.sigma_messages import (
     status_values,
 )
 from uncertainty_depth.ros.sigma_node import SigmaNode
+from uncertainty_depth.sigma.online.loop import AsPublished
 
 SECOND_NS = 1000 * MS
 ERROR_M = 0.5

@@ -21,13 +21,13 @@ from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from std_msgs.msg import Header
 
 from test.ros.conftest import ManualClock
-from uncertainty_depth.config import PlayerConfig
-from uncertainty_depth.errors import SourceError
-from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.messages.bag_writer import BagWriter
-from uncertainty_depth.messages.clouds import cloud_points
-from uncertainty_depth.messages.decoding import stamp_ns
-from uncertainty_depth.messages.images import decode_image
+from uncertainty_depth.core.config import PlayerConfig
+from uncertainty_depth.core.errors import SourceError
+from uncertainty_depth.core.geometry.camera import Camera
+from uncertainty_depth.frames.messages.bag_writer import BagWriter
+from uncertainty_depth.frames.messages.clouds import cloud_points
+from uncertainty_depth.frames.messages.decoding import stamp_ns
+from uncertainty_depth.frames.messages.images import decode_image
 from uncertainty_depth.ros import bag_publisher
 from uncertainty_depth.ros.bag_publisher import Pace, message_class
 from uncertainty_depth.ros.messages import image_message

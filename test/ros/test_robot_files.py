@@ -16,9 +16,13 @@ import pytest
 import yaml
 
 from test.ros.conftest import NODE_COMMAND
-from uncertainty_depth.config.nodes import DepthNodeConfig, EvaluatorNodeConfig, SigmaNodeConfig
-from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.options import element_type, from_mapping, parameters_of
+from uncertainty_depth.core.errors import ConfigError
+from uncertainty_depth.core.node_config import (
+    DepthNodeConfig,
+    EvaluatorNodeConfig,
+    SigmaNodeConfig,
+)
+from uncertainty_depth.core.options import element_type, from_mapping, parameters_of
 from uncertainty_depth.report.images import color_scales
 
 ROOT = Path(__file__).parents[2]

@@ -11,10 +11,10 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from test.ros.conftest import DEADLINE_S, MS, FakePredictor, Robot, facts, red
-from uncertainty_depth.config import PredictorConfig
-from uncertainty_depth.inference.predictor import Predictor
-from uncertainty_depth.messages.decoding import stamp_ns
-from uncertainty_depth.messages.depth_images import decode_depth
+from uncertainty_depth.core.config import PredictorConfig
+from uncertainty_depth.depth.predictor import Predictor
+from uncertainty_depth.frames.messages.decoding import stamp_ns
+from uncertainty_depth.frames.messages.depth_images import decode_depth
 from uncertainty_depth.ros import camera_infos
 
 DEPTH = "depth/image_rect"

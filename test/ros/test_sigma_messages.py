@@ -9,11 +9,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from uncertainty_depth.calibration.correction_in_force import InForce, ReceivedEstimate
-from uncertainty_depth.calibration.depth_scale import DepthScale
-from uncertainty_depth.calibration.online import OnlineEstimate
-from uncertainty_depth.errors import MessageError
-from uncertainty_depth.records import SampleRange
+from uncertainty_depth.core.errors import MessageError
+from uncertainty_depth.core.records import SampleRange
 from uncertainty_depth.ros.sigma_messages import (
     MAX_CHARACTERS,
     PredictionInfo,
@@ -23,6 +20,9 @@ from uncertainty_depth.ros.sigma_messages import (
     read_info,
     status_values,
 )
+from uncertainty_depth.sigma.online.correction_in_force import InForce, ReceivedEstimate
+from uncertainty_depth.sigma.online.depth_scale import DepthScale
+from uncertainty_depth.sigma.online.estimates import OnlineEstimate
 
 HUGE = "9" * 401
 INFO = PredictionInfo("raw", SampleRange(3, 4), 8, InForce(2.0, "online", "why"))

@@ -16,11 +16,11 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 from sensor_msgs.msg import Image
 
 from test.ros.conftest import HEIGHT, MS, WIDTH, Robot, header, numbers
-from uncertainty_depth.calibration.depth_head import LAYERS, DepthHead
-from uncertainty_depth.calibration.sigma_map import SigmaMap, flat
-from uncertainty_depth.messages.depth_images import decode_depth
-from uncertainty_depth.predictions.saved_map import SavedMap
+from uncertainty_depth.frames.messages.depth_images import decode_depth
 from uncertainty_depth.ros.sigma_node import SigmaNode
+from uncertainty_depth.sigma.calibration.depth_head import LAYERS, DepthHead
+from uncertainty_depth.sigma.calibration.sigma_map import SigmaMap, flat
+from uncertainty_depth.sigma.recorded.saved_map import SavedMap
 
 MAP = SigmaMap("affine", (0.0, 1.0), (0.02, 0.03), 1.0, 0.5)
 BLOCKED = """

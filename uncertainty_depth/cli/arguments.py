@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from uncertainty_depth import __version__
-from uncertainty_depth.config import (
+from uncertainty_depth.core.config import (
     UNTRAINED_METHODS,
     CalibrationConfig,
     ColorConfig,
@@ -29,7 +29,7 @@ from uncertainty_depth.config import (
     SourceConfig,
     TrainingConfig,
 )
-from uncertainty_depth.options import add_arguments, flag_of
+from uncertainty_depth.core.options import add_arguments, flag_of
 
 SOURCE = (
     "a bag (rosbag2 folder, .mcap, .db3, ROS 1 .bag), nyu:DIR[:train|:test|:fit|:calibrate], "

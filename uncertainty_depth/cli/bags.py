@@ -11,12 +11,12 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from uncertainty_depth import strict
-from uncertainty_depth.config import PlayerConfig, PredictionTopics, SourceConfig
-from uncertainty_depth.errors import ConfigError, SourceError
-from uncertainty_depth.model_location import is_hugging_face, model_path
-from uncertainty_depth.options import from_arguments
-from uncertainty_depth.output import MARK, NewFolder, OutputFile
+from uncertainty_depth.core import strict
+from uncertainty_depth.core.config import PlayerConfig, PredictionTopics, SourceConfig
+from uncertainty_depth.core.errors import ConfigError, SourceError
+from uncertainty_depth.core.model_location import is_hugging_face, model_path
+from uncertainty_depth.core.options import from_arguments
+from uncertainty_depth.core.output import MARK, NewFolder, OutputFile
 
 if TYPE_CHECKING:
     from uncertainty_depth.frames.source import Source
@@ -46,15 +46,15 @@ def convert(arguments: argparse.Namespace) -> None:
 
 def info(arguments: argparse.Namespace) -> None:
     """Show what a source holds and whether its depth fits its image; or describe a model."""
+    from uncertainty_depth.core.geometry.transforms import option_from
     from uncertainty_depth.frames.bag import BagSource
     from uncertainty_depth.frames.recording import Recording
     from uncertainty_depth.frames.source import open_source, place_of
     from uncertainty_depth.frames.topics import published_predictions
-    from uncertainty_depth.geometry.transforms import option_from
 
     model = model_path(arguments.source)
     if (model / "model.json").is_file() or is_hugging_face(model):
-        from uncertainty_depth.model_folder.folder import read
+        from uncertainty_depth.depth.model_folder.folder import read
 
         for name, value in read(model, relative=True).describe().items():
             print(f"{name:14} {value}")
@@ -109,8 +109,8 @@ def _check_geometry(source: Source, plot: OutputFile, no_plot: str) -> None:
         plot: its file.
         no_plot: why it cannot be written; empty if it can.
     """
+    from uncertainty_depth.core.records import Frame
     from uncertainty_depth.frames.source import checked
-    from uncertainty_depth.records import Frame
     from uncertainty_depth.report.frame_plots import lidar_overlay
     from uncertainty_depth.report.images import encoded_pixels
 

@@ -15,7 +15,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from uncertainty_depth import __version__
-from uncertainty_depth.config import (
+from uncertainty_depth.core.config import (
     CalibrationConfig,
     HeldOutConfig,
     PredictionConfig,
@@ -23,19 +23,19 @@ from uncertainty_depth.config import (
     PredictorConfig,
     SourceConfig,
 )
-from uncertainty_depth.errors import ConfigError, warn
-from uncertainty_depth.interrupt import deferred_interrupt
-from uncertainty_depth.model_location import check_location, is_hugging_face, model_path
-from uncertainty_depth.options import from_arguments, to_mapping
-from uncertainty_depth.output import OutputFile
-from uncertainty_depth.records import DepthPrediction, Frame
+from uncertainty_depth.core.errors import ConfigError, warn
+from uncertainty_depth.core.interrupt import deferred_interrupt
+from uncertainty_depth.core.model_location import check_location, is_hugging_face, model_path
+from uncertainty_depth.core.options import from_arguments, to_mapping
+from uncertainty_depth.core.output import OutputFile
+from uncertainty_depth.core.records import DepthPrediction, Frame
 
 if TYPE_CHECKING:
-    from uncertainty_depth.calibration.depth_head import DepthHead
-    from uncertainty_depth.calibration.fit import Uncertainty
-    from uncertainty_depth.calibration.run import FittedCalibration
     from uncertainty_depth.frames.predicted import Predict
     from uncertainty_depth.frames.source import Source
+    from uncertainty_depth.sigma.calibration.depth_head import DepthHead
+    from uncertainty_depth.sigma.calibration.fit import Uncertainty
+    from uncertainty_depth.sigma.calibration.run import FittedCalibration
 
 logger = logging.getLogger(__name__)
 LEARNED_FROM = 0.6
@@ -75,9 +75,9 @@ def _fitted(
         CalibrationError: the map makes scores worse.
         KeyboardInterrupt: it was interrupted; what was found is printed.
     """
-    from uncertainty_depth.calibration.report import table
-    from uncertainty_depth.calibration.run import calibrate as fit
-    from uncertainty_depth.calibration.run import check
+    from uncertainty_depth.sigma.calibration.report import table
+    from uncertainty_depth.sigma.calibration.run import calibrate as fit
+    from uncertainty_depth.sigma.calibration.run import check
 
     with deferred_interrupt() as interrupt:
         calibration = fit(sources, predict, config, kind)
@@ -98,13 +98,13 @@ def _fitted(
 
 def _calibrate_model(arguments: argparse.Namespace) -> None:
     """Fit a model's sigma: the map goes into the model folder."""
-    from uncertainty_depth.calibration.fit import NETWORK
-    from uncertainty_depth.calibration.report import record
-    from uncertainty_depth.calibration.sigma_map import IDENTITY
-    from uncertainty_depth.frames.held_out import for_model
     from uncertainty_depth.frames.predicted import predict_frame
     from uncertainty_depth.frames.source import checked, open_source, trained_on
     from uncertainty_depth.metrics.calibration import distribution_of
+    from uncertainty_depth.sigma.calibration.fit import NETWORK
+    from uncertainty_depth.sigma.calibration.report import record
+    from uncertainty_depth.sigma.calibration.sigma_map import IDENTITY
+    from uncertainty_depth.stream.held_out import for_model
 
     _check_model(arguments)
     options = from_arguments(SourceConfig, arguments)
@@ -112,8 +112,8 @@ def _calibrate_model(arguments: argparse.Namespace) -> None:
     check_location(model_path(arguments.model))
 
     # Imported here, after the paths are checked: torch takes seconds to import.
-    from uncertainty_depth.inference.predictor import Predictor
-    from uncertainty_depth.model_folder.writing import set_calibration
+    from uncertainty_depth.depth.model_folder.writing import set_calibration
+    from uncertainty_depth.depth.predictor import Predictor
 
     raw = replace(from_arguments(PredictorConfig, arguments), calibrated=False)
     predictor = Predictor(arguments.model, raw)
@@ -172,8 +172,8 @@ def _check_model(arguments: argparse.Namespace) -> None:
 def _calibrate_recorded(arguments: argparse.Namespace, topics: PredictionTopics) -> None:
     """Fit the sigma of a recorded depth, with or without confidence: the map goes into a file."""
     from uncertainty_depth.frames.source import has_confidence, open_source
-    from uncertainty_depth.predictions.confidence import NONE, TYPES
-    from uncertainty_depth.predictions.interpreter import Interpreter
+    from uncertainty_depth.sigma.recorded.confidence import NONE, TYPES
+    from uncertainty_depth.sigma.recorded.interpreter import Interpreter
 
     meaning = from_arguments(PredictionConfig, arguments)
     _check_recorded(arguments, meaning)
@@ -200,11 +200,11 @@ def learn_sigma(arguments: argparse.Namespace) -> None:
 
     The first part of each source teaches the head, the rest decides what it is worth.
     """
-    from uncertainty_depth.calibration.depth_head import learn
-    from uncertainty_depth.calibration.fit import LEARNED
     from uncertainty_depth.frames.source import Part, open_source
-    from uncertainty_depth.predictions.confidence import NONE
-    from uncertainty_depth.predictions.interpreter import Interpreter
+    from uncertainty_depth.sigma.calibration.depth_head import learn
+    from uncertainty_depth.sigma.calibration.fit import LEARNED
+    from uncertainty_depth.sigma.recorded.confidence import NONE
+    from uncertainty_depth.sigma.recorded.interpreter import Interpreter
 
     _check_file(arguments)
     topics = PredictionTopics(arguments.depth_topic)
@@ -258,8 +258,8 @@ def _write_map(
     notes: list[str],
     head: DepthHead | None = None,
 ) -> None:
-    from uncertainty_depth.calibration import report
-    from uncertainty_depth.predictions.saved_map import SavedMap
+    from uncertainty_depth.sigma.calibration import report
+    from uncertainty_depth.sigma.recorded.saved_map import SavedMap
 
     sigma_map = calibration.choice.sigma_map
     saved = SavedMap(

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
-from uncertainty_depth.config import (
+from uncertainty_depth.core.config import (
     ColorConfig,
     DepthScaleConfig,
     EvaluationConfig,
@@ -30,17 +30,17 @@ from uncertainty_depth.config import (
     RequirementConfig,
     SourceConfig,
 )
-from uncertainty_depth.errors import ConfigError, RequirementError, SourceError, warn
-from uncertainty_depth.interrupt import deferred_interrupt
-from uncertainty_depth.options import from_arguments
-from uncertainty_depth.output import NewFolder, OutputFile
+from uncertainty_depth.core.errors import ConfigError, RequirementError, SourceError, warn
+from uncertainty_depth.core.interrupt import deferred_interrupt
+from uncertainty_depth.core.options import from_arguments
+from uncertainty_depth.core.output import NewFolder, OutputFile
 
 if TYPE_CHECKING:
-    from uncertainty_depth.fleet.folder import FleetSource
     from uncertainty_depth.report.evaluation import Evaluation
+    from uncertainty_depth.report.fleet import FleetSource
     from uncertainty_depth.report.report import Context
     from uncertainty_depth.report.requirements import Requirement
-    from uncertainty_depth.scoring import ScoringJob
+    from uncertainty_depth.stream.scoring import ScoringJob
 
 logger = logging.getLogger(__name__)
 MAX_MERGED_FRAMES = 200_000
@@ -71,7 +71,7 @@ def evaluate(arguments: argparse.Namespace) -> None:
 
 def job_of(arguments: argparse.Namespace, source: str) -> ScoringJob:
     """Return the job of one source."""
-    from uncertainty_depth.scoring import ScoringJob
+    from uncertainty_depth.stream.scoring import ScoringJob
 
     return ScoringJob(
         source,
@@ -91,7 +91,7 @@ def _evaluate_one(
     job: ScoringJob, arguments: argparse.Namespace, requirements: tuple[Requirement, ...]
 ) -> None:
     from uncertainty_depth.report.page import scored_maps
-    from uncertainty_depth.scoring import score
+    from uncertainty_depth.stream.scoring import score
 
     with deferred_interrupt():  # also while the report is written
         evaluation, context = score(job, arguments.command_line, arguments.write_bag)
@@ -162,9 +162,10 @@ def _evaluate_each(
         SourceError: a source could not be scored; the report holds the others.
         RequirementError: a requirement is not met.
     """
-    from uncertainty_depth.fleet import local, on_ray
-    from uncertainty_depth.fleet.folder import DONE, open_fleet
-    from uncertainty_depth.scoring import score_and_write
+    from uncertainty_depth.contrib import on_ray
+    from uncertainty_depth.report.fleet import DONE, open_fleet
+    from uncertainty_depth.stream import workers as local
+    from uncertainty_depth.stream.scoring import score_and_write
 
     if arguments.write_bag:
         raise ConfigError("write_bag takes one source; expected one, or no --write-bag")
@@ -210,7 +211,7 @@ def _report_on_all(
     requirements: tuple[Requirement, ...],
 ) -> None:
     """Write the table of the sources, and the report over those that were scored."""
-    from uncertainty_depth.fleet.folder import DONE, MADE, TABLE, rows_of, write_table
+    from uncertainty_depth.report.fleet import DONE, MADE, TABLE, rows_of, write_table
     from uncertainty_depth.report.saved_state import merge, read_report
 
     output: Path = arguments.output
@@ -279,11 +280,11 @@ def merge(arguments: argparse.Namespace) -> None:
 
 def view(arguments: argparse.Namespace) -> None:
     """Show frames with depth, sigma, errors and scores in the viewer rerun."""
-    from uncertainty_depth.records import Skipped
+    from uncertainty_depth.contrib.rerun_view import Recorder, recording_file, scores_of
+    from uncertainty_depth.core.records import Skipped
     from uncertainty_depth.report.evaluation import Evaluation
     from uncertainty_depth.report.model_facts import law_of
-    from uncertainty_depth.scoring import open_frames
-    from uncertainty_depth.viewing import Recorder, recording_file, scores_of
+    from uncertainty_depth.stream.scoring import open_frames
 
     job = job_of(arguments, arguments.source)
     job.check()

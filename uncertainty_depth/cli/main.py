@@ -15,15 +15,15 @@ from typing import Any, TextIO, cast
 
 from tqdm.contrib.logging import logging_redirect_tqdm
 
-from uncertainty_depth.blas import wait_passively
 from uncertainty_depth.cli.arguments import build_parser
 from uncertainty_depth.cli.bags import convert, info, play
 from uncertainty_depth.cli.calibrate import calibrate
 from uncertainty_depth.cli.evaluate import compare, evaluate, merge, view
 from uncertainty_depth.cli.predict import predict
 from uncertainty_depth.cli.train import train, wrap
-from uncertainty_depth.errors import UncertaintyDepthError
-from uncertainty_depth.extras import missing_in
+from uncertainty_depth.core.blas import wait_passively
+from uncertainty_depth.core.errors import UncertaintyDepthError
+from uncertainty_depth.core.extras import missing_in
 
 Command = Callable[[argparse.Namespace], None]
 

@@ -17,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from uncertainty_depth import atomic
-from uncertainty_depth.config import ColorConfig, PredictorConfig
-from uncertainty_depth.errors import SourceError
-from uncertainty_depth.interrupt import deferred_interrupt
-from uncertainty_depth.model_location import check_location, model_path
-from uncertainty_depth.options import from_arguments
-from uncertainty_depth.output import OutputFolder
-from uncertainty_depth.records import DepthPrediction
+from uncertainty_depth.core import atomic
+from uncertainty_depth.core.config import ColorConfig, PredictorConfig
+from uncertainty_depth.core.errors import SourceError
+from uncertainty_depth.core.interrupt import deferred_interrupt
+from uncertainty_depth.core.model_location import check_location, model_path
+from uncertainty_depth.core.options import from_arguments
+from uncertainty_depth.core.output import OutputFolder
+from uncertainty_depth.core.records import DepthPrediction
 
 PANEL_WIDTH = 480
 PANEL_HEIGHT = 960
@@ -40,9 +40,9 @@ def predict(arguments: argparse.Namespace) -> None:
     output = OutputFolder(arguments.output, "maps")
     output.check([*arguments.images, model], results)
     check_location(model)
-    from uncertainty_depth.geometry.camera import Camera
-    from uncertainty_depth.images import read_rgb
-    from uncertainty_depth.inference.predictor import Predictor
+    from uncertainty_depth.core.geometry.camera import Camera
+    from uncertainty_depth.depth.predictor import Predictor
+    from uncertainty_depth.frames.image_files import read_rgb
 
     predictor = Predictor(arguments.model, from_arguments(PredictorConfig, arguments))
     if predictor.sparse_input is not None:

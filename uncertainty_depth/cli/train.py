@@ -9,23 +9,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uncertainty_depth.cli.calibrate import learn_sigma
-from uncertainty_depth.config import NetworkConfig, PredictionTopics, SourceConfig, TrainingConfig
-from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.model_location import from_hub, is_hugging_face
-from uncertainty_depth.options import from_arguments
-from uncertainty_depth.output import EmptyFolder
+from uncertainty_depth.core.config import (
+    NetworkConfig,
+    PredictionTopics,
+    SourceConfig,
+    TrainingConfig,
+)
+from uncertainty_depth.core.errors import ConfigError
+from uncertainty_depth.core.model_location import from_hub, is_hugging_face
+from uncertainty_depth.core.options import from_arguments
+from uncertainty_depth.core.output import EmptyFolder
 
 if TYPE_CHECKING:
+    from uncertainty_depth.depth.training.record import OriginalRun
     from uncertainty_depth.frames.source import Source
-    from uncertainty_depth.training.record import OriginalRun
 
 logger = logging.getLogger(__name__)
 
 
 def train(arguments: argparse.Namespace) -> None:
     """Train or fine-tune (--from) a model on sources; --resume continues a training."""
+    from uncertainty_depth.depth.training.record import check_output, read_begun
     from uncertainty_depth.frames.source import has_recorded, place_of
-    from uncertainty_depth.training.record import check_output, read_begun
 
     topics = PredictionTopics(arguments.depth_topic)
     if any(has_recorded(name, topics) for name in arguments.source):
@@ -38,8 +43,8 @@ def train(arguments: argparse.Namespace) -> None:
     source = _open_source(arguments.source, source_options, before)
 
     # Imported here, after the paths are checked: torch takes seconds to import.
-    from uncertainty_depth.training.plan import without_effect
-    from uncertainty_depth.training.run import train as train_model
+    from uncertainty_depth.depth.training.plan import without_effect
+    from uncertainty_depth.depth.training.run import train as train_model
 
     defaults = _default_options(arguments, before)
     network = from_arguments(NetworkConfig, arguments, defaults)
@@ -73,9 +78,9 @@ def _open_source(
 
 def _default_options(arguments: argparse.Namespace, before: OriginalRun | None) -> dict[str, Any]:
     """Return defaults of the options: of the resumed run, the model to fine-tune, or the usual."""
-    from uncertainty_depth.model_folder.folder import read
-    from uncertainty_depth.network.families import own_options
-    from uncertainty_depth.training.plan import defaults_of
+    from uncertainty_depth.depth.model_folder.folder import read
+    from uncertainty_depth.depth.networks.families import own_options
+    from uncertainty_depth.depth.training.plan import defaults_of
 
     recorded = before.options if before else {}
     user_options = {**recorded, **vars(arguments)}
@@ -95,8 +100,8 @@ def _default_options(arguments: argparse.Namespace, before: OriginalRun | None) 
 
 def wrap(arguments: argparse.Namespace) -> None:
     """Write a pretrained metric depth model to a model folder, untrained."""
-    from uncertainty_depth.model_folder.pretrained import wrap as wrap_model
-    from uncertainty_depth.network.families import own_options
+    from uncertainty_depth.depth.model_folder.pretrained import wrap as wrap_model
+    from uncertainty_depth.depth.networks.families import own_options
 
     backbone = from_arguments(NetworkConfig, arguments).backbone
     EmptyFolder(arguments.output).check([Path(backbone)])

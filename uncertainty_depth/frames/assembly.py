@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.errors import MessageError
+from uncertainty_depth.core.errors import MessageError
+from uncertainty_depth.core.geometry.camera import Camera
+from uncertainty_depth.core.records import UNWANTED, Frame, Scan, Skipped, in_view
 from uncertainty_depth.frames.cameras import Cameras
 from uncertainty_depth.frames.ground_truth import GroundTruth
+from uncertainty_depth.frames.messages.compressed import claimed_size
+from uncertainty_depth.frames.messages.decoding import frame_name, stamp_ns
+from uncertainty_depth.frames.messages.images import decode_image
 from uncertainty_depth.frames.pairing import NearestClouds, Outcome, surplus
 from uncertainty_depth.frames.source import IsWanted
 from uncertainty_depth.frames.topics import Topics
 from uncertainty_depth.frames.transforms import Viewpoint
-from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.messages.compressed import claimed_size
-from uncertainty_depth.messages.decoding import frame_name, stamp_ns
-from uncertainty_depth.messages.images import decode_image
-from uncertainty_depth.records import UNWANTED, Frame, Scan, Skipped, in_view
 
 QUEUE_SIZE = 64
 """Images, and messages of ground truth, held while they wait for each other."""

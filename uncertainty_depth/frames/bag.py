@@ -13,8 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.config import PredictionConfig, PredictionTopics, SourceConfig
-from uncertainty_depth.errors import MessageError, SourceError
+from uncertainty_depth.core.config import PredictionConfig, PredictionTopics, SourceConfig
+from uncertainty_depth.core.errors import MessageError, SourceError
+from uncertainty_depth.core.geometry.rectification import KEEP, RECTIFY, Rectifier
+from uncertainty_depth.core.geometry.transforms import (
+    BODY_TO_OPTICAL_OPTION,
+    looks_like_body_frame,
+    option_from,
+)
+from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.frames.assembly import Assembly, ImageAssembly
 from uncertainty_depth.frames.cameras import Cameras
 from uncertainty_depth.frames.ground_truth import (
@@ -22,19 +29,12 @@ from uncertainty_depth.frames.ground_truth import (
     GroundTruth,
     LidarGroundTruth,
 )
+from uncertainty_depth.frames.messages.clouds import lidar_points
+from uncertainty_depth.frames.messages.compressed import claimed_size
 from uncertainty_depth.frames.recording import OpenRecording, Recording
 from uncertainty_depth.frames.source import IsWanted
 from uncertainty_depth.frames.topics import NO_PREDICTIONS, TopicChooser, transform_topics
 from uncertainty_depth.frames.transforms import FixedExtrinsics, TransformTree, TreeExtrinsics
-from uncertainty_depth.geometry.rectification import KEEP, RECTIFY, Rectifier
-from uncertainty_depth.geometry.transforms import (
-    BODY_TO_OPTICAL_OPTION,
-    looks_like_body_frame,
-    option_from,
-)
-from uncertainty_depth.messages.clouds import lidar_points
-from uncertainty_depth.messages.compressed import claimed_size
-from uncertainty_depth.records import Frame, Skipped
 
 MOVING = 1000
 """First messages of /tf that are searched for a connection."""

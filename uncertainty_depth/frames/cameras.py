@@ -7,14 +7,14 @@ import logging
 from collections import deque
 from typing import Any, NamedTuple
 
-from uncertainty_depth.errors import MessageError
-from uncertainty_depth.geometry.rectification import KEEP, Rectifier
-from uncertainty_depth.messages.camera_info import (
+from uncertainty_depth.core.errors import MessageError
+from uncertainty_depth.core.geometry.rectification import KEEP, Rectifier
+from uncertainty_depth.frames.messages.camera_info import (
     description_key,
     is_fisheye_without_distortion,
     rectifier_from_info,
 )
-from uncertainty_depth.messages.decoding import stamp_ns
+from uncertainty_depth.frames.messages.decoding import stamp_ns
 
 MAX_CHANGES = 64
 """Calibrations kept: images wait for ground truth for seconds, zoom lenses change slowly."""

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.config import ProjectionConfig
-from uncertainty_depth.errors import MessageError
+from uncertainty_depth.core.config import ProjectionConfig
+from uncertainty_depth.core.errors import MessageError
+from uncertainty_depth.core.geometry.camera import Camera, ground_truth_from_cloud
+from uncertainty_depth.core.geometry.rectification import Rectifier
+from uncertainty_depth.core.records import Scan
+from uncertainty_depth.frames.messages.clouds import lidar_points
+from uncertainty_depth.frames.messages.depth_images import ground_truth_from_depth_image
 from uncertainty_depth.frames.transforms import Extrinsics, Viewpoint
-from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
-from uncertainty_depth.geometry.rectification import Rectifier
-from uncertainty_depth.messages.clouds import lidar_points
-from uncertainty_depth.messages.depth_images import ground_truth_from_depth_image
-from uncertainty_depth.records import Scan
 
 
 class LidarGroundTruth:

@@ -13,17 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.errors import MessageError, SourceError
+from uncertainty_depth.core.config import SourceConfig
+from uncertainty_depth.core.errors import MessageError, SourceError
+from uncertainty_depth.core.geometry.camera import Camera, ground_truth_from_cloud
+from uncertainty_depth.core.geometry.lens import Distortion
+from uncertainty_depth.core.geometry.rectification import Rectifier
+from uncertainty_depth.core.geometry.transforms import parameters_from, transform_from
+from uncertainty_depth.core.records import Frame, Scan, Skipped, in_view
+from uncertainty_depth.frames.image_files import read_pixels
+from uncertainty_depth.frames.messages.bag_writer import BagWriter
+from uncertainty_depth.frames.messages.decoding import SECOND_NS
 from uncertainty_depth.frames.source import FileSource
-from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
-from uncertainty_depth.geometry.lens import Distortion
-from uncertainty_depth.geometry.rectification import Rectifier
-from uncertainty_depth.geometry.transforms import parameters_from, transform_from
-from uncertainty_depth.images import read_pixels
-from uncertainty_depth.messages.bag_writer import BagWriter
-from uncertainty_depth.messages.decoding import SECOND_NS
-from uncertainty_depth.records import Frame, Scan, Skipped, in_view
 
 
 def open_source(rest: str, config: SourceConfig) -> KittiSource:

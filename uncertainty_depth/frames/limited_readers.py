@@ -20,8 +20,8 @@ from rosbags.interfaces import Connection
 from rosbags.rosbag2.reader import DirectoryReader
 from rosbags.rosbag2.storage_mcap import DECOMPRESSORS, McapReader
 
-from uncertainty_depth import strict
-from uncertainty_depth.errors import SourceError
+from uncertainty_depth.core import strict
+from uncertainty_depth.core.errors import SourceError
 
 if sys.version_info >= (3, 14):
     from compression import zstd

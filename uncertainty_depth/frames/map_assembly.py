@@ -12,15 +12,19 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.config import PredictionConfig
-from uncertainty_depth.errors import MessageError
+from uncertainty_depth.core.config import PredictionConfig
+from uncertainty_depth.core.errors import MessageError
+from uncertainty_depth.core.geometry.camera import Camera
+from uncertainty_depth.core.records import Frame, RecordedMaps, Skipped, in_view
 from uncertainty_depth.frames.assembly import Assembly
+from uncertainty_depth.frames.messages.decoding import SECOND_NS, frame_name, stamp_ns
+from uncertainty_depth.frames.messages.depth_images import (
+    UNMATCHED_REASONS,
+    decode_maps,
+    has_aspect,
+)
+from uncertainty_depth.frames.messages.images import decode_image
 from uncertainty_depth.frames.pairing import ExactPairs, Outcome, Unmatched
-from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.messages.decoding import SECOND_NS, frame_name, stamp_ns
-from uncertainty_depth.messages.depth_images import UNMATCHED_REASONS, decode_maps, has_aspect
-from uncertainty_depth.messages.images import decode_image
-from uncertainty_depth.records import Frame, RecordedMaps, Skipped, in_view
 
 
 class ReportImage(NamedTuple):

@@ -14,12 +14,12 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.errors import MessageError, SourceError
+from uncertainty_depth.core.config import SourceConfig
+from uncertainty_depth.core.errors import MessageError, SourceError
+from uncertainty_depth.core.geometry.camera import Camera
+from uncertainty_depth.core.records import Frame
+from uncertainty_depth.frames.image_files import read_metres, read_pixels
 from uncertainty_depth.frames.source import FileSource
-from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.images import read_metres, read_pixels
-from uncertainty_depth.records import Frame
 
 PARTS = {
     "": ("fit", "calibrate", "test"),

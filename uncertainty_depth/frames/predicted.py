@@ -20,12 +20,12 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.blas import single_threaded_blas
-from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.errors import MessageError
+from uncertainty_depth.core.blas import single_threaded_blas
+from uncertainty_depth.core.config import SourceConfig
+from uncertainty_depth.core.errors import MessageError
+from uncertainty_depth.core.geometry.camera import Camera
+from uncertainty_depth.core.records import DepthPrediction, Frame, Skipped
 from uncertainty_depth.frames.source import Source, Wrapped, open_source
-from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.records import DepthPrediction, Frame, Skipped
 
 Predict = Callable[[Frame], DepthPrediction]
 """Returns the prediction of a frame; a `MessageError` skips the frame."""

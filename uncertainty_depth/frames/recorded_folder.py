@@ -8,14 +8,18 @@ from pathlib import Path
 
 import numpy as np
 
-from uncertainty_depth.config import PredictionConfig
-from uncertainty_depth.errors import MessageError, SourceError
+from uncertainty_depth.core.config import PredictionConfig
+from uncertainty_depth.core.errors import MessageError, SourceError
+from uncertainty_depth.core.records import Frame, RecordedMaps
+from uncertainty_depth.frames.image_files import read_metres, read_pixels, read_values
 from uncertainty_depth.frames.map_assembly import ReportImage, fitted
+from uncertainty_depth.frames.messages.depth_images import (
+    UNMATCHED_REASONS,
+    as_ground_truth,
+    check_sizes,
+)
+from uncertainty_depth.frames.messages.depth_values import depth_of
 from uncertainty_depth.frames.source import FileSource, folder_and_options, per_metre
-from uncertainty_depth.images import read_metres, read_pixels, read_values
-from uncertainty_depth.messages.depth_images import UNMATCHED_REASONS, as_ground_truth, check_sizes
-from uncertainty_depth.messages.depth_values import depth_of
-from uncertainty_depth.records import Frame, RecordedMaps
 
 DEPTH = "depth"
 CONFIDENCE = "confidence"

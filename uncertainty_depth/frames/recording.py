@@ -20,7 +20,7 @@ from rosbags import rosbag1
 from rosbags.interfaces import ConnectionExtRosbag1, QosDurability
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
-from uncertainty_depth.errors import SourceError
+from uncertainty_depth.core.errors import SourceError
 from uncertainty_depth.frames.limited_readers import METADATA, LimitedRosbag2, check_metadata
 
 SUFFIXES = (".mcap", ".db3", ".bag")

@@ -16,8 +16,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.config import SourceConfig
-from uncertainty_depth.errors import ConfigError, MessageError, SourceError
+from uncertainty_depth.core.config import SourceConfig
+from uncertainty_depth.core.errors import ConfigError, MessageError, SourceError
+from uncertainty_depth.core.geometry.camera import Camera, ground_truth_from_cloud
+from uncertainty_depth.core.geometry.transforms import (
+    interpolated,
+    parameters_from,
+    transform_from,
+)
+from uncertainty_depth.core.records import Frame
+from uncertainty_depth.frames.image_files import read_metres, read_pixels
+from uncertainty_depth.frames.messages.decoding import SECOND_NS
+from uncertainty_depth.frames.messages.depth_images import as_ground_truth
 from uncertainty_depth.frames.source import (
     FileSource,
     folder_and_options,
@@ -25,12 +35,6 @@ from uncertainty_depth.frames.source import (
     numbers,
     per_metre,
 )
-from uncertainty_depth.geometry.camera import Camera, ground_truth_from_cloud
-from uncertainty_depth.geometry.transforms import interpolated, parameters_from, transform_from
-from uncertainty_depth.images import read_metres, read_pixels
-from uncertainty_depth.messages.decoding import SECOND_NS
-from uncertainty_depth.messages.depth_images import as_ground_truth
-from uncertainty_depth.records import Frame
 
 NANOSECOND_DIGITS = 16
 """An integer of so many digits is a time in nanoseconds, as of a system clock."""

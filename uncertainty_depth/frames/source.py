@@ -11,12 +11,12 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from uncertainty_depth.config import PredictionConfig, PredictionTopics, SourceConfig
-from uncertainty_depth.errors import ConfigError, MessageError, SourceError
-from uncertainty_depth.records import UNWANTED, Frame, Skipped
+from uncertainty_depth.core.config import PredictionConfig, PredictionTopics, SourceConfig
+from uncertainty_depth.core.errors import ConfigError, MessageError, SourceError
+from uncertainty_depth.core.records import UNWANTED, Frame, Skipped
 
 if TYPE_CHECKING:
-    from uncertainty_depth.frames.geometry_check import GeometryCheck
+    from uncertainty_depth.stream.geometry_check import GeometryCheck
 
 PERHAPS = "if they are one"
 """In a sentence of `trained_on` or `calibrated_on` that is no more than a hint."""
@@ -325,7 +325,7 @@ class Mapped(Wrapped):
 
 def checked(source: Source) -> tuple[Source, GeometryCheck]:
     """Return the source with the warnings of a geometry check, and the check of its frames."""
-    from uncertainty_depth.frames.geometry_check import GeometryCheck  # needs OpenCV
+    from uncertainty_depth.stream.geometry_check import GeometryCheck  # needs OpenCV
 
     check = GeometryCheck()
     return Mapped(source, check.see, check.warnings), check

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
-from uncertainty_depth.config import PredictionTopics, SourceConfig
-from uncertainty_depth.errors import SourceError
+from uncertainty_depth.core.config import PredictionTopics, SourceConfig
+from uncertainty_depth.core.errors import SourceError
+from uncertainty_depth.core.geometry.transforms import POSE_NUMBERS
+from uncertainty_depth.frames.messages.clouds import is_predicted
+from uncertainty_depth.frames.messages.depth_images import encoding_of, is_depth_encoding
 from uncertainty_depth.frames.recording import Topic
-from uncertainty_depth.geometry.transforms import POSE_NUMBERS
-from uncertainty_depth.messages.clouds import is_predicted
-from uncertainty_depth.messages.depth_images import encoding_of, is_depth_encoding
 
 IMAGE = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage")
 CAMERA_INFO = ("sensor_msgs/msg/CameraInfo",)

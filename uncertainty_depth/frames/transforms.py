@@ -10,14 +10,14 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.config import ProjectionConfig
-from uncertainty_depth.errors import ConfigError, MessageError, SourceError
-from uncertainty_depth.geometry.transforms import (
+from uncertainty_depth.core.config import ProjectionConfig
+from uncertainty_depth.core.errors import ConfigError, MessageError, SourceError
+from uncertainty_depth.core.geometry.transforms import (
     interpolated,
     transform_from,
     transforms_from_option,
 )
-from uncertainty_depth.messages.decoding import SECOND_NS, frame_name, stamp_ns
+from uncertainty_depth.frames.messages.decoding import SECOND_NS, frame_name, stamp_ns
 
 BUFFER_NS = 10 * SECOND_NS  # as tf2's buffer
 JUMP_NS = SECOND_NS  # a larger step back is a time jump: the bag loops

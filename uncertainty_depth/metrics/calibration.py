@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from uncertainty_depth.array_types import Floats
+from uncertainty_depth.core.array_types import Floats
 from uncertainty_depth.metrics import checks
 from uncertainty_depth.metrics.arrays import inner
 from uncertainty_depth.metrics.merci import error_ratio

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.array_types import Floats
-from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.core.array_types import Floats
+from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.metrics.arrays import as_array, as_floats
 
 logger = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from uncertainty_depth.array_types import Floats
+from uncertainty_depth.core.array_types import Floats
 from uncertainty_depth.metrics.arrays import (
     Integers,
     as_floats,

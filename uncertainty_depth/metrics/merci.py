@@ -13,7 +13,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from uncertainty_depth.array_types import Floats
+from uncertainty_depth.core.array_types import Floats
 from uncertainty_depth.metrics import checks
 from uncertainty_depth.metrics.arrays import order_statistic
 

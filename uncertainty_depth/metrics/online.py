@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from uncertainty_depth.config import EvaluationConfig
-from uncertainty_depth.interrupt import held_interrupt
+from uncertainty_depth.core.config import EvaluationConfig
+from uncertainty_depth.core.interrupt import held_interrupt
+from uncertainty_depth.core.options import changed, from_mapping, takes_options, to_mapping
 from uncertainty_depth.metrics import checks, registry
 from uncertainty_depth.metrics.frame import ScoredPixels, frame_block
 from uncertainty_depth.metrics.state import (
@@ -30,7 +31,6 @@ from uncertainty_depth.metrics.state import (
     by_kind,
     check_exponents,
 )
-from uncertainty_depth.options import changed, from_mapping, takes_options, to_mapping
 
 HEAP_RESERVE_BYTES = 24 << 20
 """glibc returns freed memory beyond twice the largest block it was ever asked to free. It would

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from uncertainty_depth.array_types import Floats
+from uncertainty_depth.core.array_types import Floats
 from uncertainty_depth.metrics.bins import Bins, first_bin_sums
 from uncertainty_depth.metrics.calibration import (
     DISTRIBUTIONS,

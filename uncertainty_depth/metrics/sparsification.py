@@ -30,7 +30,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
-from uncertainty_depth.array_types import Floats
+from uncertainty_depth.core.array_types import Floats
 from uncertainty_depth.metrics import checks
 from uncertainty_depth.metrics.arrays import (
     Integers,

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.array_types import Floats
+from uncertainty_depth.core.array_types import Floats
 from uncertainty_depth.metrics.bins import Bins
 from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS, DISTRIBUTIONS
 from uncertainty_depth.metrics.sparsification import POGGI

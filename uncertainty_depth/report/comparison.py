@@ -21,15 +21,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
-from uncertainty_depth import strict
-from uncertainty_depth.array_types import Floats
-from uncertainty_depth.errors import ConfigError, SourceError
+from uncertainty_depth.core import strict
+from uncertainty_depth.core.array_types import Floats
+from uncertainty_depth.core.errors import ConfigError, SourceError
+from uncertainty_depth.core.output import OutputFolder
+from uncertainty_depth.metrics.bootstrap import REPLICATES, Interval, Resampled, dependence_of
 from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS
 from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.metrics.registry import BY_NAME, BY_VALUE, METRICS, covered_shares
 from uncertainty_depth.metrics.state import Block
-from uncertainty_depth.output import OutputFolder
-from uncertainty_depth.report.bootstrap import REPLICATES, Interval, Resampled, dependence_of
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.frame_plots import number_axis
 from uncertainty_depth.report.images import encoded

@@ -15,21 +15,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from tqdm import tqdm
 
-from uncertainty_depth import strict
-from uncertainty_depth.blas import single_threaded_blas
-from uncertainty_depth.config import EvaluationConfig
+from uncertainty_depth.core import strict
+from uncertainty_depth.core.blas import single_threaded_blas
+from uncertainty_depth.core.config import EvaluationConfig
+from uncertainty_depth.core.geometry.focal_length import CameraRange
+from uncertainty_depth.core.interrupt import deferred_interrupt
+from uncertainty_depth.core.options import changed, takes_options
+from uncertainty_depth.core.records import DepthPrediction, Frame, Skipped
+from uncertainty_depth.frames.image_files import ImageLike, as_rgb
 from uncertainty_depth.frames.predicted import Behind
 from uncertainty_depth.frames.source import Source
-from uncertainty_depth.geometry.focal_length import CameraRange
-from uncertainty_depth.images import ImageLike, as_rgb
-from uncertainty_depth.interrupt import deferred_interrupt
 from uncertainty_depth.metrics import checks, registry
+from uncertainty_depth.metrics.bootstrap import Resampled
 from uncertainty_depth.metrics.frame import ScoredPixels
 from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.metrics.state import Block
-from uncertainty_depth.options import changed, takes_options
-from uncertainty_depth.records import DepthPrediction, Frame, Skipped
-from uncertainty_depth.report.bootstrap import Resampled
 from uncertainty_depth.report.examples import Example, Examples
 from uncertainty_depth.report.frame_table import FrameName, FrameTable, SavedFrames
 from uncertainty_depth.report.views import Views

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.records import DepthPrediction
+from uncertainty_depth.core.records import DepthPrediction
 
 MIN_DISTANCE = 1 / 20
 """Of two frames closer in time than this fraction of the run only one is shown."""

@@ -18,8 +18,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from uncertainty_depth import strict
-from uncertainty_depth.errors import SourceError
+from uncertainty_depth.core import strict
+from uncertainty_depth.core.errors import SourceError
 from uncertainty_depth.metrics.state import PACKED_BYTES, Block, packed, unpacked
 
 ROWS_FILE = "frames.csv"

@@ -12,8 +12,8 @@ from matplotlib import colormaps
 from matplotlib.text import Text
 from numpy.typing import NDArray
 
-from uncertainty_depth import strict
-from uncertainty_depth.output import MARK
+from uncertainty_depth.core import strict
+from uncertainty_depth.core.output import MARK
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

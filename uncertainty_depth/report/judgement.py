@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.array_types import Floats
+from uncertainty_depth.core.array_types import Floats
+from uncertainty_depth.metrics.bootstrap import ROUGH_SPREAD, Interval, Resampled
 from uncertainty_depth.metrics.calibration import (
     DISTRIBUTIONS,
     NORMAL_LIMIT,
@@ -38,7 +39,6 @@ from uncertainty_depth.metrics.registry import (
 )
 from uncertainty_depth.metrics.sparsification import POGGI
 from uncertainty_depth.metrics.state import BLOCK_GRID, MAX_LOG_ERROR, TRUTH, Sums
-from uncertainty_depth.report.bootstrap import ROUGH_SPREAD, Interval, Resampled
 from uncertainty_depth.report.model_facts import (
     half_widths_of,
     is_recorded,

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.calibration.half_widths import MEASURED, HalfWidths
-from uncertainty_depth.errors import ModelError
+from uncertainty_depth.core.errors import ModelError
 from uncertainty_depth.metrics.calibration import distribution_of
 from uncertainty_depth.metrics.state import BLOCK_GRID
+from uncertainty_depth.sigma.calibration.half_widths import MEASURED, HalfWidths
 
 GRID = (2 * BLOCK_GRID[0], 2 * BLOCK_GRID[1])
 """Rows and columns of the median depth of a training."""

@@ -12,11 +12,11 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from uncertainty_depth import strict
-from uncertainty_depth.calibration import IDENTITY
+from uncertainty_depth.core import strict
 from uncertainty_depth.metrics.calibration import of_law
 from uncertainty_depth.metrics.registry import BY_NAME, METRICS, Metric, baseline_name, flatten
 from uncertainty_depth.report.model_facts import law_of, part_of
+from uncertainty_depth.sigma.calibration import IDENTITY
 
 SPARSIFICATION = (
     "Error of what is left when the most uncertain pixels go. A good sigma falls like the oracle, "

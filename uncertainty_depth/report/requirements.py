@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from uncertainty_depth import strict
-from uncertainty_depth.config import RequirementConfig
-from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.core import strict
+from uncertainty_depth.core.config import RequirementConfig
+from uncertainty_depth.core.errors import ConfigError
+from uncertainty_depth.core.output import MARK, OutputFile
+from uncertainty_depth.metrics.bootstrap import Interval
 from uncertainty_depth.metrics.calibration import without_law
 from uncertainty_depth.metrics.registry import (
     BASELINES,
@@ -27,8 +29,6 @@ from uncertainty_depth.metrics.registry import (
     baseline_name,
     flatten,
 )
-from uncertainty_depth.output import MARK, OutputFile
-from uncertainty_depth.report.bootstrap import Interval
 from uncertainty_depth.report.judgement import GREEN, RED
 
 COMPARISONS: dict[str, Callable[[float, float], bool]] = {"<=": le, ">=": ge, "<": lt, ">": gt}

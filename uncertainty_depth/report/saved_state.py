@@ -13,18 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from uncertainty_depth import strict
-from uncertainty_depth.config import EvaluationConfig
-from uncertainty_depth.errors import ConfigError, SourceError
+from uncertainty_depth.core import strict
+from uncertainty_depth.core.config import EvaluationConfig
+from uncertainty_depth.core.errors import ConfigError, SourceError
+from uncertainty_depth.core.options import flag_of
+from uncertainty_depth.core.strict import Expected
 from uncertainty_depth.metrics.state import BLOCK_CELLS, MAX_BLOCKS, SIZES
-from uncertainty_depth.options import flag_of
 from uncertainty_depth.report.evaluation import FORMAT, STATE_FILE, Evaluation
 from uncertainty_depth.report.frame_table import SavedFrames
 from uncertainty_depth.report.judgement import GREEN, GREY, RED
 from uncertainty_depth.report.model_facts import is_recorded
 from uncertainty_depth.report.report import SUMMARY_FILE, Context
 from uncertainty_depth.report.views import MAX_FRAMES, MAX_PATTERNS
-from uncertainty_depth.strict import Expected
 
 logger = logging.getLogger(__name__)
 

@@ -17,13 +17,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from uncertainty_depth import strict
-from uncertainty_depth.calibration.fitted_data import advice
+from uncertainty_depth.core import strict
+from uncertainty_depth.core.geometry.focal_length import CameraRange
 from uncertainty_depth.frames.source import PERHAPS
-from uncertainty_depth.geometry.focal_length import CameraRange
+from uncertainty_depth.metrics.bootstrap import ENOUGH_BLOCKS, MIN_VIEWS, Resampled
 from uncertainty_depth.metrics.registry import BASELINES, BY_NAME, SHARE
 from uncertainty_depth.report import judgement
-from uncertainty_depth.report.bootstrap import ENOUGH_BLOCKS, MIN_VIEWS, Resampled
 from uncertainty_depth.report.judgement import (
     GREEN,
     GREY,
@@ -34,6 +33,7 @@ from uncertainty_depth.report.judgement import (
 )
 from uncertainty_depth.report.model_facts import is_recorded, part_of
 from uncertainty_depth.report.page import unfamiliarity_text
+from uncertainty_depth.sigma.calibration.fitted_data import advice
 
 if TYPE_CHECKING:
     from uncertainty_depth.report.evaluation import Evaluation

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.array_types import Floats
+from uncertainty_depth.core.array_types import Floats
+from uncertainty_depth.core.records import Frame
 from uncertainty_depth.metrics.frame import ScoredPixels
 from uncertainty_depth.metrics.state import BLOCK_CELLS, DISTANCE
-from uncertainty_depth.records import Frame
 
 SAME_DEPTH = 0.015
 SAME_SHARE = 80

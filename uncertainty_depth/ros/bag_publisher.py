@@ -27,10 +27,10 @@ from rclpy.signals import SignalHandlerOptions
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Image
 
-from uncertainty_depth.config import PlayerConfig
+from uncertainty_depth.core.config import PlayerConfig
+from uncertainty_depth.core.interrupt import Interrupt
+from uncertainty_depth.frames.messages.decoding import SECOND_NS
 from uncertainty_depth.frames.recording import Topic
-from uncertainty_depth.interrupt import Interrupt
-from uncertainty_depth.messages.decoding import SECOND_NS
 
 CLOCK_PERIOD_S = 0.025
 SETTLED_S = 3.0  # after which no further subscriber is expected

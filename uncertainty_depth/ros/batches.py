@@ -9,12 +9,12 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from uncertainty_depth.errors import MessageError
-from uncertainty_depth.records import DepthPrediction, Frame, SampleRange
+from uncertainty_depth.core.errors import MessageError
+from uncertainty_depth.core.records import DepthPrediction, Frame, SampleRange
 from uncertainty_depth.ros.process_resources import MIB
 
 if TYPE_CHECKING:
-    from uncertainty_depth.inference.predictor import Predictor
+    from uncertainty_depth.depth.predictor import Predictor
 
 logger = logging.getLogger(__name__)
 OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "cannot allocate memory")
@@ -29,7 +29,7 @@ class Batches:
     """
 
     def __init__(self, predictor: Predictor) -> None:
-        from uncertainty_depth.inference.sample_budget import SampleBudget
+        from uncertainty_depth.depth.sample_budget import SampleBudget
 
         self.predictor = predictor
         self._budget = SampleBudget()

@@ -8,10 +8,10 @@ import threading
 from rclpy.node import Node
 from sensor_msgs.msg import CameraInfo
 
-from uncertainty_depth.errors import MessageError
+from uncertainty_depth.core.errors import MessageError
+from uncertainty_depth.core.geometry.rectification import KEEP, Rectifier
 from uncertainty_depth.frames.cameras import Cameras
-from uncertainty_depth.geometry.rectification import KEEP, Rectifier
-from uncertainty_depth.messages.decoding import stamp_ns
+from uncertainty_depth.frames.messages.decoding import stamp_ns
 from uncertainty_depth.ros.diagnostics import Health
 
 DISCOVERY_S = 0.5

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.core.errors import ConfigError
 
 CAMERA = "{camera}"
 """Stands for the camera's name in any launch argument."""

@@ -10,12 +10,11 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from uncertainty_depth.calibration.correction_in_force import FOLLOWED
-from uncertainty_depth.config import PredictorConfig
-from uncertainty_depth.config.nodes import DepthNodeConfig
-from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.model_location import check_location, model_path
-from uncertainty_depth.options import parameters_of
+from uncertainty_depth.core.config import PredictorConfig
+from uncertainty_depth.core.errors import ConfigError
+from uncertainty_depth.core.model_location import check_location, model_path
+from uncertainty_depth.core.node_config import DepthNodeConfig
+from uncertainty_depth.core.options import parameters_of
 from uncertainty_depth.ros.batches import Batches, device_memory_mib, free_memory
 from uncertainty_depth.ros.camera_names import check_names
 from uncertainty_depth.ros.depth_camera import Arrival, DepthCamera
@@ -26,9 +25,10 @@ from uncertainty_depth.ros.node import (
 )
 from uncertainty_depth.ros.predictions import Origin
 from uncertainty_depth.ros.worker import Worker
+from uncertainty_depth.sigma.online.correction_in_force import FOLLOWED
 
 if TYPE_CHECKING:
-    from uncertainty_depth.inference.predictor import Predictor
+    from uncertainty_depth.depth.predictor import Predictor
 
 FINISH_S = 2.0
 FEWEST_SAMPLES = 2  # of a budget; its module needs torch
@@ -44,7 +44,7 @@ LOADED_WITH = (
 def load_predictor(config: DepthNodeConfig) -> Predictor:
     """Load the model. torch is imported lazily so that bad parameters fail fast."""
     check_location(model_path(config.model))
-    from uncertainty_depth.inference.predictor import Predictor
+    from uncertainty_depth.depth.predictor import Predictor
 
     return Predictor(config.model, config)
 

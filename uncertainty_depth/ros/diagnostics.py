@@ -16,7 +16,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
-from uncertainty_depth.errors import MessageError
+from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.ros.process_resources import resources_of
 
 PERIOD_S = 1.0

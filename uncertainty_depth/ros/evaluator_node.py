@@ -16,11 +16,11 @@ from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from uncertainty_depth.config.nodes import EvaluatorNodeConfig
-from uncertainty_depth.errors import ConfigError, MessageError
+from uncertainty_depth.core.errors import ConfigError, MessageError
+from uncertainty_depth.core.node_config import EvaluatorNodeConfig
+from uncertainty_depth.core.records import Skipped
+from uncertainty_depth.frames.messages.decoding import stamp_ns
 from uncertainty_depth.frames.transforms import Extrinsics
-from uncertainty_depth.messages.decoding import stamp_ns
-from uncertainty_depth.records import Skipped
 from uncertainty_depth.report import report
 from uncertainty_depth.report.requirements import Requirement, requirements_of
 from uncertainty_depth.ros.diagnostics import LATE_AFTER_S, LOG_EVERY_S, DiagnosticsPublisher

@@ -11,8 +11,10 @@ from rclpy.clock import JumpThreshold
 from rclpy.duration import Duration
 from rclpy.time import Time
 
-from uncertainty_depth.config import ProjectionConfig
-from uncertainty_depth.errors import ConfigError, MessageError
+from uncertainty_depth.core.config import ProjectionConfig
+from uncertainty_depth.core.errors import ConfigError, MessageError
+from uncertainty_depth.core.geometry.transforms import transform_from
+from uncertainty_depth.frames.messages.decoding import stamp_ns
 from uncertainty_depth.frames.transforms import (
     JUMP_NS,
     Extrinsics,
@@ -20,8 +22,6 @@ from uncertainty_depth.frames.transforms import (
     Viewpoint,
     missing_reason,
 )
-from uncertainty_depth.geometry.transforms import transform_from
-from uncertainty_depth.messages.decoding import stamp_ns
 
 
 class TfExtrinsics:

@@ -24,9 +24,13 @@ from launch_ros.actions import Node, PushRosNamespace
 from launch_ros.parameter_descriptions import ParameterFile, ParameterValue
 from launch_ros.substitutions import FindPackageShare
 
-from uncertainty_depth.config.nodes import DepthNodeConfig, EvaluatorNodeConfig, SigmaNodeConfig
-from uncertainty_depth.errors import ConfigError
-from uncertainty_depth.options import element_type, parameters_of
+from uncertainty_depth.core.errors import ConfigError
+from uncertainty_depth.core.node_config import (
+    DepthNodeConfig,
+    EvaluatorNodeConfig,
+    SigmaNodeConfig,
+)
+from uncertainty_depth.core.options import element_type, parameters_of
 from uncertainty_depth.ros.camera_names import (
     arguments_of_camera,
     check_names,

@@ -8,20 +8,20 @@ from numpy.typing import NDArray
 from sensor_msgs.msg import PointCloud2
 from std_msgs.msg import Header
 
-from uncertainty_depth.config import HeldOutConfig
-from uncertainty_depth.config.nodes import DepthNodeConfig
-from uncertainty_depth.errors import MessageError
+from uncertainty_depth.core.config import HeldOutConfig
+from uncertainty_depth.core.errors import MessageError
+from uncertainty_depth.core.geometry.camera import Camera
+from uncertainty_depth.core.geometry.transforms import POSE_NUMBERS
+from uncertainty_depth.core.node_config import DepthNodeConfig
 from uncertainty_depth.frames.ground_truth import LidarGroundTruth
-from uncertainty_depth.frames.held_out import held_out
+from uncertainty_depth.frames.messages.decoding import SECOND_NS, stamp_ns
 from uncertainty_depth.frames.transforms import Extrinsics, Viewpoint
-from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.geometry.transforms import POSE_NUMBERS
-from uncertainty_depth.messages.decoding import SECOND_NS, stamp_ns
 from uncertainty_depth.ros.diagnostics import LOG_EVERY_S, Health
 from uncertainty_depth.ros.extrinsics import live_extrinsics
 from uncertainty_depth.ros.inputs import Inputs
 from uncertainty_depth.ros.node import GuardedNode
-from uncertainty_depth.sparse_depth import check_sparse_depth
+from uncertainty_depth.sigma.sparse_depth import check_sparse_depth
+from uncertainty_depth.stream.held_out import held_out
 
 TOPIC = "lidar/points"
 TF_TIMEOUT_S = 0.2

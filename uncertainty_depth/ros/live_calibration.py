@@ -9,16 +9,16 @@ from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 from std_msgs.msg import Header
 
-from uncertainty_depth.calibration.correction_in_force import OFF, ReceivedEstimate
-from uncertainty_depth.calibration.depth_scale import DepthScale
-from uncertainty_depth.calibration.online_loop import CorrectionEstimator
-from uncertainty_depth.config.nodes import EvaluatorNodeConfig
-from uncertainty_depth.messages.decoding import stamp_ns
+from uncertainty_depth.core.node_config import EvaluatorNodeConfig
+from uncertainty_depth.frames.messages.decoding import stamp_ns
 from uncertainty_depth.metrics import valid_pixels
 from uncertainty_depth.ros.live_scores import LiveFrame
 from uncertainty_depth.ros.messages import CALIBRATION_TOPIC, status_message
 from uncertainty_depth.ros.qos import LATCHED_QOS
 from uncertainty_depth.ros.sigma_messages import ESTIMATE, estimate_values
+from uncertainty_depth.sigma.online.correction_in_force import OFF, ReceivedEstimate
+from uncertainty_depth.sigma.online.depth_scale import DepthScale
+from uncertainty_depth.sigma.online.loop import CorrectionEstimator
 
 FOREIGN = "unknown"
 """Name of a sigma that nobody describes: it is taken to be as its model gave it."""

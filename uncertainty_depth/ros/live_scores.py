@@ -11,27 +11,27 @@ from typing import Any
 
 import numpy as np
 
-from uncertainty_depth.calibration.correction_in_force import DepthScales
-from uncertainty_depth.config import HeldOutConfig, PredictionConfig
-from uncertainty_depth.config.nodes import MAX_LIDARS, EvaluatorNodeConfig
-from uncertainty_depth.errors import MessageError
+from uncertainty_depth.core.config import HeldOutConfig, PredictionConfig
+from uncertainty_depth.core.errors import MessageError
+from uncertainty_depth.core.geometry.rectification import RECTIFY, Rectifier
+from uncertainty_depth.core.node_config import MAX_LIDARS, EvaluatorNodeConfig
+from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.frames.cameras import Cameras
-from uncertainty_depth.frames.geometry_check import GeometryCheck
 from uncertainty_depth.frames.ground_truth import (
     DepthImageGroundTruth,
     GroundTruth,
     LidarGroundTruth,
 )
-from uncertainty_depth.frames.held_out import held_out
 from uncertainty_depth.frames.map_assembly import MapAssembly
 from uncertainty_depth.frames.pairing import Outcome
 from uncertainty_depth.frames.topics import Topics
 from uncertainty_depth.frames.transforms import Extrinsics
-from uncertainty_depth.geometry.rectification import RECTIFY, Rectifier
-from uncertainty_depth.predictions.interpreter import Interpreter
-from uncertainty_depth.records import Frame, Skipped
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.ros.sigma_messages import PredictionInfo
+from uncertainty_depth.sigma.online.correction_in_force import DepthScales
+from uncertainty_depth.sigma.recorded.interpreter import Interpreter
+from uncertainty_depth.stream.geometry_check import GeometryCheck
+from uncertainty_depth.stream.held_out import held_out
 
 DEPTH = "depth/image_rect"
 SIGMA = "uncertainty/image_rect"

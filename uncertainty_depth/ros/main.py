@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import Any
 
-from uncertainty_depth.blas import single_threaded_blas, wait_passively
-from uncertainty_depth.errors import ConfigError, UncertaintyDepthError
+from uncertainty_depth.core.blas import single_threaded_blas, wait_passively
+from uncertainty_depth.core.errors import ConfigError, UncertaintyDepthError
 from uncertainty_depth.ros.command_line import (
     DEPTH_NODE,
     EVALUATOR_NODE,

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2, PointField
 from std_msgs.msg import Header
 
-from uncertainty_depth.errors import MessageError
-from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.messages.camera_info import fields_from_camera
-from uncertainty_depth.messages.decoding import stamp_ns
+from uncertainty_depth.core.errors import MessageError
+from uncertainty_depth.core.geometry.camera import Camera
+from uncertainty_depth.frames.messages.camera_info import fields_from_camera
+from uncertainty_depth.frames.messages.decoding import stamp_ns
 
 if TYPE_CHECKING:
     from rclpy.node import Node

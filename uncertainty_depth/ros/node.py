@@ -24,8 +24,8 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from std_srvs.srv import SetBool
 
-from uncertainty_depth.errors import ConfigError, UncertaintyDepthError
-from uncertainty_depth.options import parameters_of
+from uncertainty_depth.core.errors import ConfigError, UncertaintyDepthError
+from uncertainty_depth.core.options import parameters_of
 from uncertainty_depth.ros.diagnostics import CALLBACK_FAILED, LOG_EVERY_S, Health
 from uncertainty_depth.ros.parameters import NodeParameters
 from uncertainty_depth.ros.qos import PUBLISHER, overridden

@@ -15,14 +15,14 @@ from rclpy.publisher import Publisher
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image, PointCloud2
 from std_msgs.msg import Header
 
-from uncertainty_depth.config import OutputConfig
-from uncertainty_depth.gating import SigmaProducts
-from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.messages.depth_images import FORMAT, encode_compressed_depth
-from uncertainty_depth.records import DepthPrediction
+from uncertainty_depth.core.config import OutputConfig
+from uncertainty_depth.core.geometry.camera import Camera
+from uncertainty_depth.core.records import DepthPrediction
+from uncertainty_depth.frames.messages.depth_images import FORMAT, encode_compressed_depth
 from uncertainty_depth.report.images import DEPTH_COLORS, SIGMA_COLORS, color_scales, colorize
 from uncertainty_depth.ros.messages import camera_info_message, image_message, points_message
 from uncertainty_depth.ros.qos import OUTPUT_QOS
+from uncertainty_depth.sigma.gating import SigmaProducts
 
 MAPS: dict[str, Callable[[DepthPrediction], NDArray[np.float32]]] = {
     "depth": attrgetter("depth_m"),

@@ -19,8 +19,8 @@ from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValu
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from uncertainty_depth.errors import ConfigError, UncertaintyDepthError
-from uncertainty_depth.options import LIVE, element_type, from_mapping, parameters_of
+from uncertainty_depth.core.errors import ConfigError, UncertaintyDepthError
+from uncertainty_depth.core.options import LIVE, element_type, from_mapping, parameters_of
 
 ConfigT = TypeVar("ConfigT", bound=Any)
 ROS_PARAMETERS = {"use_sim_time", "start_type_description_service"}

@@ -15,13 +15,11 @@ from rclpy.node import Node
 from sensor_msgs.msg import CameraInfo, Image
 from std_msgs.msg import Header, String
 
-from uncertainty_depth.calibration.correction_in_force import CorrectionInForce
-from uncertainty_depth.calibration.half_widths import HalfWidths
-from uncertainty_depth.config.nodes import DepthNodeConfig, SigmaNodeConfig
-from uncertainty_depth.errors import MessageError
-from uncertainty_depth.geometry.camera import Camera
-from uncertainty_depth.messages.decoding import stamp_ns
-from uncertainty_depth.records import DepthPrediction, SampleRange
+from uncertainty_depth.core.errors import MessageError
+from uncertainty_depth.core.geometry.camera import Camera
+from uncertainty_depth.core.node_config import DepthNodeConfig, SigmaNodeConfig
+from uncertainty_depth.core.records import DepthPrediction, SampleRange
+from uncertainty_depth.frames.messages.decoding import stamp_ns
 from uncertainty_depth.ros.diagnostics import LOG_EVERY_S, Health
 from uncertainty_depth.ros.messages import (
     CALIBRATION_TOPIC,
@@ -41,6 +39,8 @@ from uncertainty_depth.ros.sigma_messages import (
     read_estimate,
     status_values,
 )
+from uncertainty_depth.sigma.calibration.half_widths import HalfWidths
+from uncertainty_depth.sigma.online.correction_in_force import CorrectionInForce
 
 
 class Origin(NamedTuple):

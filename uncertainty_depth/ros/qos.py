@@ -9,7 +9,7 @@ from typing import Any
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 
-from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.core.errors import ConfigError
 
 ENUMS = {
     "history": HistoryPolicy,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import importlib
 
-from uncertainty_depth.errors import UncertaintyDepthError
+from uncertainty_depth.core.errors import UncertaintyDepthError
 
 REQUIRED_MODULES = (
     "rclpy",

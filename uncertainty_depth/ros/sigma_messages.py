@@ -9,20 +9,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from uncertainty_depth import strict
-from uncertainty_depth.calibration.correction_in_force import (
+from uncertainty_depth.core import strict
+from uncertainty_depth.core.config import MAX_COUNT, HeldOutConfig
+from uncertainty_depth.core.errors import ConfigError, MessageError
+from uncertainty_depth.core.options import from_mapping
+from uncertainty_depth.core.records import SampleRange
+from uncertainty_depth.core.strict import FormatError
+from uncertainty_depth.sigma.calibration.half_widths import BY_DISTRIBUTION, HalfWidths
+from uncertainty_depth.sigma.online.correction_in_force import (
     MAX_DEPTH_SCALE,
     InForce,
     ReceivedEstimate,
 )
-from uncertainty_depth.calibration.depth_scale import DepthScale
-from uncertainty_depth.calibration.half_widths import BY_DISTRIBUTION, HalfWidths
-from uncertainty_depth.calibration.online import OnlineEstimate
-from uncertainty_depth.config import MAX_COUNT, HeldOutConfig
-from uncertainty_depth.errors import ConfigError, MessageError
-from uncertainty_depth.options import from_mapping
-from uncertainty_depth.records import SampleRange
-from uncertainty_depth.strict import FormatError
+from uncertainty_depth.sigma.online.depth_scale import DepthScale
+from uncertainty_depth.sigma.online.estimates import OnlineEstimate
 
 MAX_CHARACTERS = 10_000
 MAX_DESCRIPTION_CHARACTERS = 100_000

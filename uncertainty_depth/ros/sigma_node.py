@@ -9,20 +9,20 @@ from typing import Any, NamedTuple
 
 from sensor_msgs.msg import CameraInfo, Image
 
-from uncertainty_depth.config import PredictionConfig
-from uncertainty_depth.config.nodes import SigmaNodeConfig
-from uncertainty_depth.errors import ConfigError
+from uncertainty_depth.core.config import PredictionConfig
+from uncertainty_depth.core.errors import ConfigError
+from uncertainty_depth.core.node_config import SigmaNodeConfig
+from uncertainty_depth.frames.messages.decoding import stamp_ns
+from uncertainty_depth.frames.messages.depth_images import UNMATCHED_REASONS, decode_maps
 from uncertainty_depth.frames.pairing import ExactPairs
-from uncertainty_depth.messages.decoding import stamp_ns
-from uncertainty_depth.messages.depth_images import UNMATCHED_REASONS, decode_maps
-from uncertainty_depth.predictions.confidence import NONE
-from uncertainty_depth.predictions.interpreter import Interpreter
 from uncertainty_depth.ros.camera_infos import CameraInfos
 from uncertainty_depth.ros.diagnostics import LOG_EVERY_S, DiagnosticsPublisher, fail
 from uncertainty_depth.ros.inputs import Inputs
 from uncertainty_depth.ros.node import ACTIVE, ManagedNode, take_down
 from uncertainty_depth.ros.predictions import Origin, Predictions
 from uncertainty_depth.ros.worker import Worker
+from uncertainty_depth.sigma.recorded.confidence import NONE
+from uncertainty_depth.sigma.recorded.interpreter import Interpreter
 
 FINISH_S = 2.0
 DEPTH = "depth/image_rect"

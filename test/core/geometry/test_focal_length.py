@@ -1,0 +1,114 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The focal length that a network sees, and what it does to depth."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import numpy as np
+import pytest
+
+from uncertainty_depth.core.geometry.camera import Camera
+from uncertainty_depth.core.geometry.focal_length import (
+    TrainingLens,
+    camera_ranges,
+    depth_factor,
+    relative_focal_length,
+)
+
+
+def camera(focal_length: float, width: int = 320, height: int = 240) -> Camera:
+    intrinsics = np.array([[focal_length, 0, width / 2], [0, focal_length, height / 2], [0, 0, 1]])
+    return Camera(width, height, intrinsics)
+
+
+def test_it_is_the_same_at_any_size_of_the_same_image() -> None:
+    full = camera(300.0, 640, 480)
+    assert relative_focal_length(full) == pytest.approx(300 / np.sqrt(640 * 480))
+    squashed = full.scaled(160, 128)
+    assert relative_focal_length(squashed) == pytest.approx(relative_focal_length(full))
+
+
+def test_a_camera_without_calibration_has_none_and_leaves_depth_alone() -> None:
+    uncalibrated = Camera(320, 240, np.zeros((3, 3)))
+    for unknown in (None, uncalibrated, camera(float("nan"))):
+        assert relative_focal_length(unknown) is None
+        assert depth_factor(unknown, 0.8) == 1.0
+
+
+def test_twice_the_focal_length_is_twice_the_depth_for_the_same_image() -> None:
+    near = depth_factor(camera(200.0), 0.8)
+    far = depth_factor(camera(400.0), 0.8)
+    assert far == pytest.approx(2 * near)
+    assert depth_factor(camera(400.0), 0.0) == 1.0
+
+
+def test_ranges_are_min_and_max_of_focal_length_per_width_and_of_aspect() -> None:
+    cameras = [camera(60, 80, 60), None, camera(100, 80, 60), camera(64, 160, 60)]
+    assert camera_ranges(cameras) == {
+        "focal_length_per_width": [0.4, 1.25],
+        "aspect": [1.333333, 2.666667],
+    }
+
+
+TRAINED = {"relative_focal_length": [0.5, 1.0], "aspect": [1.0, 2.0]}
+
+
+def lens_of(relative: float) -> Camera:
+    return camera(relative * np.sqrt(320 * 240))
+
+
+def test_depth_is_rescaled_if_the_model_is_canonical_or_the_option_asks_for_it() -> None:
+    trained = np.sqrt(0.5)
+    for lens, focal_length, factors in (
+        (TrainingLens(0.8, TRAINED), 0.4, {"canonical": 0.5, "always": 0.5, "never": 1}),
+        (TrainingLens(0.0, TRAINED), 2 * trained, {"canonical": 1, "always": 2}),
+        (TrainingLens(0.0, None), 0.9, {"always": 1}),
+    ):
+        for rescale, factor in factors.items():
+            assert lens.factor(lens_of(focal_length), rescale) == pytest.approx(factor)
+            assert lens.factor(None, rescale) == 1
+
+
+def test_a_lens_far_from_the_trainings_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
+    lens = TrainingLens(0.0, TRAINED)
+    with caplog.at_level(logging.WARNING):
+        lens.factor(lens_of(1.05), "canonical")
+        assert not caplog.records
+        lens.factor(lens_of(1.5), "canonical")
+        lens.factor(lens_of(1.6), "canonical")
+    (record,) = caplog.records
+    assert "1.50 times off" in record.getMessage()
+    assert "rescale_depth always" in record.getMessage()
+
+
+@pytest.mark.parametrize(
+    ("canonical", "rescale", "assumed"),
+    [
+        (0.8, "canonical", "0.8"),
+        (0.0, "always", "0.707"),
+        (0.8, "never", ""),
+        (0, "canonical", ""),
+    ],
+)
+def test_an_unknown_lens_is_reported_once_if_depth_should_be_rescaled(
+    canonical: float, rescale: str, assumed: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    lens = TrainingLens(canonical, TRAINED)
+    lens.factor(lens_of(0.7), rescale)
+    assert not caplog.records
+    lens.factor(None, rescale)
+    lens.factor(Camera(320, 240, np.zeros((3, 3))), rescale)
+    messages = [record.getMessage() for record in caplog.records]
+    assert len(messages) == (1 if assumed else 0)
+    assert all("focal length is unknown" in text and f"is {assumed}," in text for text in messages)
+
+
+@pytest.mark.parametrize(
+    "value", ["wide", {}, [], [1], [None, 1], ["cuda", 1], [-1, 1], [2, 1], 3, [1e-300, 10**300]]
+)
+def test_a_damaged_record_is_no_training_camera(value: Any) -> None:
+    for record in (value, {"relative_focal_length": value}):
+        factor = TrainingLens(0.0, record).factor(lens_of(0.4), "always")
+        assert np.isfinite(factor)

@@ -1,0 +1,164 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Each estimator against its definition: M whole passes, NumPy's mean and variance."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from uncertainty_depth.core.config import NetworkConfig, PredictorConfig
+from uncertainty_depth.core.errors import ModelError
+from uncertainty_depth.core.records import SampleRange
+from uncertainty_depth.depth.estimators import Deterministic, Ensemble, McDropout, MirroredDropout
+from uncertainty_depth.depth.estimators.mc_dropout import SeededDropout
+from uncertainty_depth.depth.estimators.noise import Streams, frame_noise
+from uncertainty_depth.depth.model_folder.folder import read
+from uncertainty_depth.depth.model_folder.writing import create, set_members, write_member
+from uncertainty_depth.depth.networks.hourglass import Hourglass
+
+STAMP = 1_700_000_000_123_456_789
+CONFIG = PredictorConfig(samples=5, seed=3)
+CPU = torch.device("cpu")
+IMAGE = torch.rand(1, 3, 50, 70, generator=torch.Generator().manual_seed(0))
+
+
+def network(head: str = "laplace", seed: int = 0, **options) -> Hourglass:
+    torch.manual_seed(seed)
+    return Hourglass(NetworkConfig(backbone="tiny", decoder_width=16, head=head, **options)).eval()
+
+
+class OneDropout(torch.nn.Module):
+    """Stands where the network's own nn.Dropout stood, for a whole pass of one sample."""
+
+    def __init__(self, rate: float, streams: Streams) -> None:
+        super().__init__()
+        self.rate = rate
+        self.streams = streams
+
+    def forward(self, x):
+        return SeededDropout(self.rate)(x, self.streams)
+
+
+def naive_dropout(made: Hourglass, image, stamp, config):
+    """M whole passes from the pixels on, then NumPy in float64."""
+    depths = []
+    scales = []
+    for sample in range(config.samples):
+        dropout = OneDropout(made.config.dropout, frame_noise(config, stamp, CPU).of([sample]))
+        made.decoder.dropouts = torch.nn.ModuleList([dropout] * 3)
+        with torch.no_grad():
+            output = made(image)
+        depths.append(output.depth_m[0, 0].double().numpy())
+        scales.append(None if output.scale_m is None else output.scale_m[0, 0].double().numpy())
+    return np.array(depths), scales
+
+
+@pytest.mark.parametrize("head", ["none", "laplace", "gaussian"])
+def test_mc_dropout_is_m_whole_passes(head):
+    made = network(head)
+    estimate = McDropout(made).estimate(IMAGE, STAMP, CONFIG)
+    depths, scales = naive_dropout(made, IMAGE, STAMP, CONFIG)
+    aleatoric = (
+        0.0
+        if head == "none"
+        else np.mean([{"laplace": 2, "gaussian": 1}[head] * s**2 for s in scales], axis=0)
+    )
+    np.testing.assert_allclose(estimate.depth_m, depths.mean(0), rtol=1e-5)
+    np.testing.assert_allclose(estimate.epistemic, depths.var(0), rtol=1e-3, atol=1e-9)
+    np.testing.assert_allclose(
+        estimate.epistemic + estimate.aleatoric, depths.var(0) + aleatoric, rtol=1e-3, atol=1e-9
+    )
+    assert depths.var(0).min() > 0
+
+
+@pytest.mark.parametrize("numbers", [range(5), (3,), (4, 0, 1)])
+def test_mirrored_dropout_shows_the_mirror_image_to_odd_samples(numbers):
+    made = network()
+    wanted = SampleRange(numbers[0], len(numbers))
+    estimate = MirroredDropout(made).estimate(IMAGE, STAMP, CONFIG, wanted)
+    depths, scales = naive_dropout(made, IMAGE, STAMP, CONFIG)
+    mirrored = naive_dropout(made, IMAGE.flip(-1), STAMP, CONFIG)
+    for number in (1, 3):
+        depths[number] = mirrored[0][number][:, ::-1]
+        scales[number] = mirrored[1][number][:, ::-1]
+    used = list(numbers)
+    aleatoric = np.mean([2 * scales[number] ** 2 for number in used], axis=0)
+    np.testing.assert_allclose(estimate.depth_m, depths[used].mean(0), rtol=1e-5)
+    np.testing.assert_allclose(estimate.epistemic, depths[used].var(0), rtol=1e-3, atol=1e-9)
+    np.testing.assert_allclose(estimate.aleatoric, aleatoric, rtol=1e-3)
+
+
+def test_the_encoder_runs_once_per_frame():
+    made = network()
+    calls = {"encoder": 0, "first": 0, "second": 0}
+    for name, part in (
+        ("encoder", made.encoder),
+        ("first", made.decoder.ups[0]),
+        ("second", made.decoder.ups[1]),
+    ):
+        part.register_forward_hook(lambda *_, name=name: calls.update({name: calls[name] + 1}))
+    McDropout(made).estimate(IMAGE, STAMP, CONFIG)
+    assert calls == {"encoder": 1, "first": 1, "second": 1}
+
+
+def test_stamp_and_seed_change_the_maps():
+    estimator = McDropout(network())
+    reference = estimator.estimate(IMAGE, STAMP, CONFIG).depth_m
+    assert not torch.equal(estimator.estimate(IMAGE, STAMP + 1, CONFIG).depth_m, reference)
+    assert not torch.equal(
+        estimator.estimate(IMAGE, STAMP, replace(CONFIG, seed=4)).depth_m, reference
+    )
+
+
+def test_mc_dropout_needs_dropout():
+    with pytest.raises(ModelError, match="needs a network with dropout"):
+        McDropout(network(dropout=0.0))
+
+
+@pytest.mark.parametrize("head", ["none", "laplace"])
+def test_multi_epochs_is_one_pass_of_each_snapshot(head):
+    networks = [network(head, seed) for seed in range(4)]
+    estimate = Ensemble(networks).estimate(IMAGE, STAMP, replace(CONFIG, samples=3))
+    with torch.no_grad():
+        outputs = [made(IMAGE) for made in networks[-3:]]
+    depths = np.array([o.depth_m[0, 0].double().numpy() for o in outputs])
+    aleatoric = (
+        0.0
+        if head == "none"
+        else np.mean([2 * o.scale_m[0, 0].double().numpy() ** 2 for o in outputs], axis=0)
+    )
+    np.testing.assert_allclose(estimate.depth_m, depths.mean(0), rtol=1e-5)
+    np.testing.assert_allclose(
+        estimate.epistemic + estimate.aleatoric, depths.var(0) + aleatoric, rtol=1e-4
+    )
+
+
+def test_snapshots_with_a_shared_encoder_run_it_once(tmp_path):
+    made = network()
+    made.freeze_encoder()
+    create(tmp_path, made, {})
+    for name in "abc":
+        with torch.no_grad():
+            made.decoder.final.bias.add_(0.1)
+        write_member(tmp_path, name, made)
+    set_members(tmp_path, list("abc"), "multi_epochs")
+    estimator = Ensemble.load(read(tmp_path), lambda loaded: loaded)
+    calls = []
+    estimator.networks[0].encoder.register_forward_hook(lambda *_: calls.append(1))
+    found = estimator.estimate(IMAGE, STAMP, CONFIG)
+    assert len(calls) == 1
+    apart = Ensemble([read(tmp_path).load(name) for name in "abc"]).estimate(IMAGE, STAMP, CONFIG)
+    assert all(torch.equal(a, b) for a, b in zip(found, apart, strict=True))
+
+
+def test_deterministic_is_the_network_alone():
+    for head, factor in (("laplace", 2.0), ("gaussian", 1.0), ("none", 0.0)):
+        made = network(head)
+        estimate = Deterministic(made).estimate(IMAGE, STAMP, CONFIG)
+        with torch.no_grad():
+            depth, scale = made(IMAGE)
+        assert torch.equal(estimate.depth_m, depth[0, 0])
+        assert torch.equal(estimate.epistemic, torch.zeros_like(depth[0, 0]))
+        expected = torch.zeros_like(depth[0, 0]) if scale is None else factor * scale[0, 0] ** 2
+        torch.testing.assert_close(estimate.epistemic + estimate.aleatoric, expected)

@@ -1,0 +1,230 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""What a GPU runs, on the CPU: the same maps in few operations, and graphs that replay them.
+
+`Tape` stands in for a CUDA graph. It notes the operations of a function, and replays them on the
+same memory, which is what a CUDA graph does.
+"""
+
+import contextlib
+import copy
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from uncertainty_depth.core.config import NetworkConfig, PredictorConfig
+from uncertainty_depth.core.records import SampleRange
+from uncertainty_depth.depth.estimators import Deterministic, Ensemble, McDropout, MirroredDropout
+from uncertainty_depth.depth.estimators.estimator import Estimator
+from uncertainty_depth.depth.networks.deployment import prepare
+from uncertainty_depth.depth.networks.hourglass import Hourglass
+from uncertainty_depth.depth.predictor import Predictor
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+CONFIG = PredictorConfig(samples=5, seed=3)
+CPU = torch.device("cpu")
+
+
+class Operations(TorchDispatchMode):
+    """Counts the operations that a GPU would be launched for: not those that give a view."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = Counter()
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        if function._schema.is_mutable or new_in(result, (args, kwargs)):
+            self.names[function.overloadpacket.__name__] += 1
+        return result
+
+
+def new_in(result, given):
+    """Return the tensors of a result that have memory of their own."""
+    old = {tensor.untyped_storage().data_ptr() for tensor in tensors_of(given)}
+    return [each for each in tensors_of(result) if each.untyped_storage().data_ptr() not in old]
+
+
+class Tape:
+    """Stands in for `torch.cuda.CUDAGraph`."""
+
+    made = 0
+
+    def __init__(self):
+        Tape.made += 1
+        self.steps = []
+
+    def pool(self):
+        return 0
+
+    def replay(self):
+        for function, args, kwargs, kept in self.steps:
+            result = function(*args, **kwargs)
+            for tensor, new in zip(tensors_of(kept), tensors_of(result), strict=True):
+                if tensor.data_ptr() != new.data_ptr():
+                    tensor.copy_(new)
+
+
+class Recording(TorchDispatchMode):
+    """Stands in for `torch.cuda.graph`: notes what is computed, and computes nothing of use."""
+
+    def __init__(self, tape, pool, stream, capture_error_mode):
+        super().__init__()
+        assert capture_error_mode == "thread_local"
+        self.tape = tape
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        result = function(*args, **kwargs)
+        made = new_in(result, (args, kwargs))
+        if made or function._schema.is_mutable:
+            self.tape.steps.append((function, args, kwargs, result))
+        for tensor in made:
+            tensor.zero_()
+        return result
+
+
+def tensors_of(values):
+    return [leaf for leaf in torch.utils._pytree.tree_leaves(values) if torch.is_tensor(leaf)]
+
+
+@pytest.fixture
+def tapes(monkeypatch):
+    """Return how many graphs were recorded, on tapes."""
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", Tape)
+    monkeypatch.setattr(torch.cuda, "graph", Recording)
+    monkeypatch.setattr(torch.cuda, "Stream", lambda device: None)
+    monkeypatch.setattr(torch.cuda, "device", lambda device: contextlib.nullcontext())
+    Tape.made = 0
+    return lambda: Tape.made
+
+
+def network(seed=0, encoder=None, **options):
+    torch.manual_seed(seed)
+    config = {"backbone": "tiny", "decoder_width": 16, "head": "laplace", **options}
+    made = Hourglass(NetworkConfig(input_size=(64, 48), **config))
+    if encoder is not None:
+        made.encoder = encoder
+    return prepare(made, CPU, "fp32")
+
+
+def snapshots(number=5, **options):
+    first = network(**options)
+    return [first, *(network(seed, first.encoder, **options) for seed in range(1, number))]
+
+
+def in_few_launches(estimator):
+    estimator = copy.deepcopy(estimator)
+    estimator.few_launches = True
+    return estimator
+
+
+def images(seed=0, batch=2, channels=3):
+    return torch.rand(batch, channels, 48, 64, generator=torch.Generator().manual_seed(seed))
+
+
+ESTIMATORS = {
+    "mc_dropout": lambda: McDropout(network()),
+    "mc_dropout without a head": lambda: McDropout(network(head="none")),
+    "mirrored_dropout": lambda: MirroredDropout(network()),
+    "deterministic": lambda: Deterministic(network()),
+    "snapshots": lambda: Ensemble(snapshots()),
+    "snapshots without a head": lambda: Ensemble(snapshots(head="none")),
+    "snapshots with sparse input": lambda: Ensemble(snapshots(sparse_input="lidar")),
+    "members with encoders of their own": lambda: Ensemble([network(n) for n in range(3)]),
+}
+
+
+def assert_alike(found, expected):
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one.depth_m, other.depth_m, rtol=1e-5, atol=0)
+        torch.testing.assert_close(one.aleatoric, other.aleatoric, rtol=1e-4, atol=0)
+        torch.testing.assert_close(one.epistemic, other.epistemic, rtol=1e-3, atol=1e-8)
+
+
+@pytest.mark.parametrize("samples", [None, SampleRange(1, 2), SampleRange(3, 4)])
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_few_launches_give_the_maps_of_many(name, samples):
+    plain = ESTIMATORS[name]()
+    config = replace(CONFIG, samples=12)  # more than are computed at once
+    expected = plain.estimate_batch(images(), [7, 8], config, samples)
+    found = in_few_launches(plain).estimate_batch(images(), [7, 8], config, samples)
+    assert_alike(found, expected)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_graphs_give_the_maps_of_each_frame_and_of_its_samples(name, tapes):
+    estimator = in_few_launches(ESTIMATORS[name]())
+    kept = []
+    for number in range(6):
+        samples = SampleRange(number % 3, 4) if number > 3 else None
+        arguments = images(number), [number, 50 + number], CONFIG, samples
+        kept.append((estimator.estimate_batch(*arguments), arguments))
+    assert tapes() > 0
+    for found, arguments in kept:  # no frame is overwritten by a later one's
+        fresh = in_few_launches(ESTIMATORS[name]())
+        assert_alike(found, fresh.estimate_batch(*arguments))
+
+
+def test_a_graph_is_for_any_samples_of_a_number(tapes):
+    estimator = in_few_launches(McDropout(network()))
+    for number in range(8):
+        estimator.estimate(images(batch=1), number, CONFIG, SampleRange(number % 5, 3))
+    assert tapes() == 2  # the encoder's, and three samples'
+
+
+def test_a_network_that_cannot_be_recorded_runs_as_it_is_and_says_so_once(monkeypatch, caplog):
+    def refuse(*arguments, **options):
+        raise RuntimeError("operation not permitted when stream is capturing\nmore")
+
+    monkeypatch.setattr(torch.cuda, "device", refuse)
+    estimator = in_few_launches(McDropout(network()))
+    found = [estimator.estimate(images(batch=1), 7, CONFIG) for _ in range(5)]
+    assert all(map(torch.equal, found[0], found[4]))
+    assert [record.getMessage() for record in caplog.records] == [
+        "the network cannot be recorded as a CUDA graph, so every frame takes longer, with the "
+        "same result: operation not permitted when stream is capturing"
+    ]
+
+
+def operations(call):
+    with torch.inference_mode(), Operations() as counted:
+        call()
+    return counted.names.total()
+
+
+@pytest.fixture(scope="module")
+def resnets():
+    return snapshots(8, backbone="resnet18")
+
+
+@pytest.mark.parametrize(
+    ("method", "limit"),
+    [(McDropout, 1.3), (MirroredDropout, 2.0), (Ensemble, 1.3), (Deterministic, 1.1)],
+)
+def test_eight_samples_take_few_more_operations_than_a_pass(resnets, method, limit):
+    one = images(batch=1)
+    pass_alone = operations(lambda: resnets[0](one).depth_m)
+    estimator = method(resnets if method is Ensemble else resnets[0])
+    estimator = in_few_launches(estimator)
+    config = PredictorConfig(samples=8)
+    estimator.estimate(one, 0, config)  # finds the shapes, and stacks
+    found = operations(lambda: estimator.estimate(one, 1, config).maps())
+    assert found / pass_alone <= limit
+
+
+def test_frames_of_a_graph_are_scored_by_their_own_features(monkeypatch, tapes):
+    frames = [np.full((48, 64, 3), level, np.uint8) for level in (0, 60, 120, 180, 240)]
+    plain = Predictor("demo", PredictorConfig(samples=2, device="cpu"))
+    expected = [plain.predict(frame, 5) for frame in frames]
+    monkeypatch.setattr(Estimator, "few_launches", True)
+    predictor = Predictor("demo", PredictorConfig(samples=2, device="cpu"))
+    found = [predictor.predict(frame, 5) for frame in frames]
+    assert tapes() == 2
+    for one, other in zip(found, expected, strict=True):
+        assert one.unfamiliarity == pytest.approx(other.unfamiliarity, rel=1e-5)
+        np.testing.assert_allclose(one.depth_m, other.depth_m, rtol=1e-5)
+        np.testing.assert_allclose(one.sigma_m, other.sigma_m, rtol=1e-4)

@@ -1,0 +1,150 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Every family of encoders: presets, folders and hub ids; others are refused."""
+
+import socket
+
+import pytest
+import torch
+from transformers import (
+    AutoBackbone,
+    BertConfig,
+    ConvNextConfig,
+    Dinov2Config,
+    ResNetConfig,
+    SwinConfig,
+)
+
+from uncertainty_depth.core.config import NetworkConfig
+from uncertainty_depth.core.errors import ModelError
+from uncertainty_depth.depth.networks.backbone import (
+    PRESETS,
+    backbone_from_mapping,
+    backbone_mapping,
+    make_backbone,
+)
+from uncertainty_depth.depth.networks.hourglass import Hourglass
+
+SMALL = {
+    "resnet": ResNetConfig(
+        embedding_size=8, hidden_sizes=[8, 12, 16, 24], depths=[1, 1, 1, 1], layer_type="basic"
+    ),
+    "convnext": ConvNextConfig(hidden_sizes=[8, 12, 16, 24], depths=[1, 1, 1, 1]),
+    "dinov2": Dinov2Config(
+        hidden_size=16,
+        num_hidden_layers=4,
+        num_attention_heads=2,
+        patch_size=14,
+        image_size=56,
+        reshape_hidden_states=True,
+    ),
+    "dinov2_of_two_blocks": Dinov2Config(
+        hidden_size=16, num_hidden_layers=2, num_attention_heads=2, patch_size=14, image_size=56
+    ),
+    "swin": SwinConfig(embed_dim=8, depths=[1, 1, 1, 1], num_heads=[1, 1, 2, 2], window_size=4),
+}
+
+
+@pytest.fixture(params=SMALL)
+def saved(request, tmp_path):
+    """A folder with a small backbone's config and weights, and the weights."""
+    torch.manual_seed(0)
+    backbone = AutoBackbone.from_config(SMALL[request.param])
+    backbone.save_pretrained(tmp_path / "backbone")
+    return tmp_path / "backbone", backbone.state_dict()
+
+
+def test_a_saved_backbone_gives_depth_with_its_own_weights(saved):
+    folder, weights = saved
+    network = Hourglass(NetworkConfig(backbone=str(folder), decoder_width=16)).eval()
+    found = network.encoder.backbone.state_dict()
+    assert all(torch.equal(found[name], tensor) for name, tensor in weights.items())
+    assert network(torch.rand(1, 3, 70, 90)).depth_m.shape == (1, 1, 70, 90)
+
+
+def test_a_backbone_is_rebuilt_from_its_mapping_alone(saved):
+    backbone = make_backbone(str(saved[0]))
+    again = backbone_from_mapping(backbone_mapping(backbone))
+    assert {k: v.shape for k, v in again.state_dict().items()} == {
+        k: v.shape for k, v in backbone.state_dict().items()
+    }
+    assert again.channels == backbone.channels
+    assert str(saved[0]) not in str(backbone_mapping(backbone))
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets_need_no_hub(name, monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError("a preset asked the network")
+
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    with torch.device("meta"):
+        backbone = make_backbone(name)
+    assert len(backbone.channels) == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "millions"),
+    [
+        ("resnet18", 11.18),
+        ("resnet34", 21.28),
+        ("resnet50", 23.51),
+        ("resnet101", 42.50),
+        ("resnet152", 58.14),
+    ],
+)
+def test_presets_have_the_published_number_of_parameters(name, millions):
+    """He et al. 2016, without the classifier: 25,557,032 - 2,049,000 for ResNet-50."""
+    with torch.device("meta"):
+        count = sum(weights.numel() for weights in make_backbone(name).parameters())
+    assert count / 1e6 == pytest.approx(millions, abs=0.01)
+
+
+def pickled(folder):
+    SMALL["resnet"].save_pretrained(folder)
+    torch.save({}, folder / "pytorch_model.bin")
+
+
+def of_text(folder):
+    BertConfig().save_pretrained(folder)
+
+
+def of_another(folder):
+    AutoBackbone.from_config(SMALL["resnet"]).save_pretrained(folder)
+    SMALL["convnext"].save_pretrained(folder)
+
+
+@pytest.mark.parametrize(
+    ("write", "sentence"),
+    [
+        (pickled, r"holds pickled weights \(pytorch_model.bin\), which are never read"),
+        (lambda folder: None, "has no readable config"),
+        (of_text, "a 'bert' model cannot be the encoder"),
+        (of_another, r"hold \d+ of the \d+ tensors that a convnext encoder needs"),
+    ],
+)
+def test_a_folder_that_holds_no_backbone_is_refused(write, sentence, tmp_path):
+    write(tmp_path)
+    with pytest.raises(ModelError, match=sentence):
+        make_backbone(str(tmp_path))
+
+
+def test_an_unknown_name_is_refused():
+    sentence = r"^no backbone 'resnet19'; expected one of tiny, .* or a hub id like owner/name$"
+    with pytest.raises(ModelError, match=sentence):
+        make_backbone("resnet19")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {},
+        {"model_type": "no_such_model"},
+        {"model_type": "bert"},
+        {"model_type": "resnet", "hidden_sizes": "many"},
+        {"model_type": "resnet", "hidden_sizes": [8, 8, 8, 10**15]},
+        {"model_type": "resnet", "hidden_sizes": [8, 8, 8, 10**30]},
+    ],
+)
+def test_an_invalid_mapping_is_refused(values):
+    with pytest.raises(ModelError):
+        backbone_from_mapping(values)

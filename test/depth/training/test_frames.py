@@ -1,0 +1,150 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from test.conftest import ListSource
+from uncertainty_depth.core.errors import SourceError
+from uncertainty_depth.core.geometry.camera import Camera
+from uncertainty_depth.core.records import Frame, Skipped
+from uncertainty_depth.depth.model_folder.folder import read
+from uncertainty_depth.depth.networks.encoder import resize_image
+from uncertainty_depth.depth.training.frames import TrainingFrames, read_frames, split
+from uncertainty_depth.depth.training.record import domain, median_depth
+from uncertainty_depth.depth.training.run import train
+
+
+def frame(depth: float, height: int = 48, width: int = 64) -> Frame:
+    image = np.random.default_rng(int(np.nan_to_num(depth) * 100)).integers(
+        0, 256, (height, width, 3), dtype=np.uint8
+    )
+    depth_m = np.full((height, width), depth, np.float32)
+    return Frame(0, str(depth), image=image, ground_truth_m=depth_m)
+
+
+def test_a_source_becomes_five_bytes_per_pixel() -> None:
+    frames = read_frames(ListSource([frame(1.0), frame(2.0)]), (32, 40))
+    pairs = zip(frames.images, frames.depths_m, strict=True)
+    assert [image.nbytes + depth.nbytes for image, depth in pairs] == [32 * 40 * 5] * 2
+    images, depths = frames.batch([1, 0])
+    assert images.shape == (2, 3, 40, 32)
+    assert depths.flatten(1).mean(1).tolist() == [2.0, 1.0]
+    expected = resize_image(frame(2.0).image, (32, 40))
+    np.testing.assert_array_equal(
+        (images[0] * 255).round().byte().permute(1, 2, 0).numpy(), expected
+    )
+
+
+def test_pixels_that_the_lens_does_not_see_are_not_trained_on() -> None:
+    seen = np.zeros((48, 64), bool)
+    seen[:, 32:] = True
+    camera = replace(Camera.pinhole(50.0, width=64, height=48), seen=seen)
+    kept = read_frames(ListSource([replace(frame(2.0), camera=camera)] * 2), (64, 48)).depths_m[0]
+    np.testing.assert_array_equal(np.isfinite(kept), seen)
+
+
+@settings(deadline=None)
+@given(st.floats(0.01, 200.0))
+def test_half_precision_keeps_depth_to_a_twentieth_of_a_percent(depth: float) -> None:
+    kept = read_frames(ListSource([frame(depth, 4, 4)] * 2), (32, 32)).depths_m[0]
+    assert np.abs(kept.astype(float) / depth - 1).max() <= 5.1e-4
+
+
+def test_what_cannot_be_trained_on_is_counted_and_reported(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    torn = [Skipped(stamp, "image_wrong_step", ".") for stamp in (1, None)]
+    records = ListSource([frame(1.0), torn[0], frame(np.nan), frame(2.0), torn[1]])
+    records.notes = ("the last chunk was cut off",)
+    with caplog.at_level(logging.WARNING):
+        frames = read_frames(records, (32, 32))
+    assert frames.skipped == {"image_wrong_step": 2, "no_ground_truth": 1}
+    sentence = "list: 2 frames to train on, skipped image_wrong_step: 2, no_ground_truth: 1"
+    assert sentence in caplog.text
+    assert "the last chunk was cut off" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "records", [[], [frame(1.0)], [frame(1.0), frame(np.nan), Skipped(0, "gone", ".")]]
+)
+def test_too_few_frames_are_an_error_that_says_what_was_lost(records: list) -> None:
+    with pytest.raises(SourceError, match=r"list has \d frames with ground truth") as caught:
+        read_frames(ListSource(records), (32, 32))
+    assert ("no_ground_truth: 1" in str(caught.value)) == (len(records) == 3)
+
+
+def test_max_frames_spreads_evenly() -> None:
+    source = ListSource([frame(1.0 + index) for index in range(10)])
+    frames = read_frames(source, (32, 32), max_frames=4)
+    assert [float(depth[0, 0]) for depth in frames.depths_m] == [1, 3, 6, 8]
+
+
+def test_the_fingerprint_sees_one_pixel() -> None:
+    frames = read_frames(ListSource([frame(1.0), frame(2.0)]), (32, 32))
+    before = frames.fingerprint()
+    assert before == read_frames(ListSource([frame(1.0), frame(2.0)]), (32, 32)).fingerprint()
+    frames.images[1][3, 4, 2] ^= 1
+    assert frames.fingerprint() != before
+
+
+@settings(deadline=None)
+@given(count=st.integers(2, 2000), share=st.floats(0.01, 0.9), seed=st.integers(0, 99))
+def test_the_split_is_whole_disjoint_and_as_large_as_asked(
+    count: int, share: float, seed: int
+) -> None:
+    training, validation = split(count, share, seed)
+    assert sorted(training + validation) == list(range(count))
+    assert len(validation) == min(max(round(share * count), 1), count - 1)
+    assert (training, validation) == split(count, share, seed)
+
+
+def camera(focal_length: float, width: int = 80, height: int = 60) -> Camera:
+    intrinsics = np.array([[focal_length, 0, width / 2], [0, focal_length, height / 2], [0, 0, 1]])
+    return Camera(width, height, intrinsics)
+
+
+def test_the_median_is_that_of_each_cell_to_the_millimetre_and_null_where_unknown() -> None:
+    random = np.random.default_rng(0)
+    depths_m = random.uniform(1, 9, (5, 16, 20)).astype(np.float32)
+    depths_m[:3, 0, 0] = np.nan
+    depths_m[:, 15, 19] = np.nan
+    rows = median_depth(list(depths_m.repeat(3, axis=1).repeat(3, axis=2)))
+    assert (len(rows), {len(row) for row in rows}) == (16, {20})
+    assert rows[15][19] is None
+    assert rows[0][0] == round(float(np.mean(depths_m[3:, 0, 0])), 3)
+    assert rows[7][3] == round(float(np.median(depths_m[:, 7, 3])), 3)
+
+
+def test_training_writes_them_of_its_training_frames_alone(small, tmp_path: Path) -> None:
+    source, network, training = small
+    source.records = [
+        replace(frame, camera=camera(40.0 + index)) for index, frame in enumerate(source.records)
+    ]
+    folder = train(source, tmp_path / "model", network, training)
+    described = read(folder).training
+    indices, _ = split(len(source.records), training.validation_fraction, training.seed)
+    assert described["camera"]["focal_length_per_width"] == [
+        (40 + min(indices)) / 80,
+        (40 + max(indices)) / 80,
+    ]
+    known = [value for row in described["median_depth_m"] for value in row if value is not None]
+    assert 1 <= min(known) <= max(known) <= 6
+
+
+def test_depth_is_learnt_as_a_canonical_camera_sees_it_and_described_as_it_is() -> None:
+    camera = Camera(80, 64, np.array([[143.1, 0, 40], [0, 143.1, 32], [0, 0, 1]]))
+    frames = TrainingFrames(canonical=1.0)
+    image = np.zeros((64, 80, 3), np.uint8)
+    depth_m = np.full((64, 80), 4, np.float32)
+    frames.add(Frame(0, "frame", camera, image, ground_truth_m=depth_m), 40, 32)
+    np.testing.assert_allclose(frames.depths_m[0], 2, rtol=1e-3)
+    described = domain(frames, [0])
+    assert described["camera"]["relative_focal_length"] == pytest.approx([2, 2], rel=1e-3)
+    assert described["median_depth_m"][0][0] == pytest.approx(4, rel=1e-3)

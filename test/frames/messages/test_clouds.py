@@ -1,0 +1,145 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Point clouds of every layout against the numbers they were made of."""
+
+from __future__ import annotations
+
+from array import array
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from uncertainty_depth.core.errors import MessageError
+from uncertainty_depth.frames.messages.clouds import cloud_points, lidar_points
+
+DATATYPES = {"f4": 7, "f8": 8}
+PREDICTED = [SimpleNamespace(name=name) for name in ("uncertainty", "confidence_ratio")]
+
+
+def message(
+    points,
+    offsets=(0, 4, 8),
+    formats=("f4", "f4", "f4"),
+    point_step=16,
+    height=1,
+    row_padding=0,
+    big_endian=False,
+    kind=bytes,
+):
+    """A PointCloud2 message with the rows of `points` written one number at a time."""
+    width = len(points) // height
+    order = ">" if big_endian else "<"
+    row_step = width * point_step + row_padding
+    data = bytearray(b"\x7f" * (row_step * height))
+    for index, point in enumerate(points):
+        start = index // width * row_step + index % width * point_step
+        for value, offset, kind_of in zip(point, offsets, formats, strict=True):
+            number = np.array(value, order + kind_of).tobytes()
+            data[start + offset : start + offset + len(number)] = number
+    fields = [
+        SimpleNamespace(name=n, offset=o, datatype=DATATYPES[f], count=1)
+        for n, o, f in zip("xyz", offsets, formats, strict=True)
+    ]
+    sizes = {"height": height, "width": width, "point_step": point_step, "row_step": row_step}
+    return SimpleNamespace(
+        **sizes,
+        fields=[SimpleNamespace(name="ring", offset=0, datatype=4, count=1), *fields],
+        is_bigendian=big_endian,
+        data=kind(data),
+    )
+
+
+def points_of(count: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(0, 20, (count, 3)).astype(np.float32)
+
+
+LAYOUTS = {
+    "packed": {"point_step": 12},
+    "with intensity": {},
+    "shuffled": {"offsets": (20, 4, 12), "point_step": 32},
+    "unaligned": {"offsets": (1, 6, 11), "point_step": 19},
+    "float64": {"offsets": (0, 8, 16), "formats": ("f8", "f8", "f8"), "point_step": 26},
+    "mixed": {"offsets": (8, 0, 16), "formats": ("f4", "f8", "f4"), "point_step": 20},
+    "organised": {"height": 4},
+    "padded rows": {"height": 4, "row_padding": 7},
+    "rclpy": {"kind": lambda data: array("B", bytes(data))},
+    "rosbags": {"kind": lambda data: np.frombuffer(bytes(data), np.uint8)},
+}
+
+
+@pytest.mark.parametrize("big_endian", [False, True])
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS.keys())
+def test_every_layout_gives_the_points_in_order(layout, big_endian):
+    points = points_of(24)
+    found = cloud_points(message(points, big_endian=big_endian, **layout))
+    assert found.dtype == np.float32
+    assert_array_equal(found, points)
+
+
+def test_points_with_a_coordinate_that_is_not_finite_are_left_out():
+    points = points_of(6)
+    points[1, 0] = np.nan
+    points[2, 1] = np.inf
+    points[3, 2] = -np.inf
+    points[4, 2] = np.nan
+    assert_array_equal(cloud_points(message(points)), points[[0, 5]])
+    for none in (np.empty((0, 3)), np.full((5, 3), np.nan)):
+        assert cloud_points(message(none)).shape == (0, 3)
+
+
+CONTRADICTIONS = [
+    ("cloud_without_xyz", "no field 'z', only ring, x, y", lambda cloud: cloud.fields.pop()),
+    ("cloud_without_xyz", "no field 'x', only none", lambda cloud: cloud.fields.clear()),
+    ("cloud_wrong_field_type", "'x' of datatype 4; expected 7", {"datatype": 4}),
+    ("cloud_wrong_size", "point_step 16; expected at least 2147483652", {"offset": 2**31}),
+    ("cloud_wrong_size", "point_step 8; expected at least 12", {"point_step": 8}),
+    ("cloud_wrong_size", "point_step 0", {"point_step": 0}),
+    ("cloud_wrong_size", "row_step 90; expected at least width 6 times", {"row_step": 90}),
+    ("cloud_wrong_size", "has 96 bytes; expected height 2 times row_step 96", {"height": 2}),
+    ("cloud_wrong_size", "has 0 bytes", {"data": b""}),
+]
+
+
+@pytest.mark.parametrize(("reason", "sentence", "change"), CONTRADICTIONS)
+def test_clouds_that_contradict_themselves_are_refused(reason, sentence, change):
+    cloud = message(points_of(6))
+    if callable(change):
+        change(cloud)
+    else:
+        ((name, value),) = change.items()
+        setattr(cloud if hasattr(cloud, name) else cloud.fields[1], name, value)
+    with pytest.raises(MessageError, match=sentence) as error:
+        cloud_points(cloud)
+    assert error.value.reason == reason
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    sizes=st.fixed_dictionaries(
+        {name: st.integers(0, 40) for name in ("height", "width", "point_step", "row_step")}
+    ),
+    offsets=st.tuples(*[st.one_of(st.integers(0, 60), st.integers(0, 2**32 - 1))] * 3),
+    data=st.binary(max_size=400),
+)
+def test_whatever_a_message_claims_it_is_read_or_refused(sizes, offsets, data):
+    cloud = message(points_of(1))
+    for field, offset in zip(cloud.fields[1:], offsets, strict=True):
+        field.offset = offset
+    try:
+        found = cloud_points(SimpleNamespace(**{**vars(cloud), **sizes, "data": data}))
+    except MessageError:
+        return
+    assert len(found) <= sizes["height"] * sizes["width"]
+
+
+def test_predicted_points_are_no_lidars():
+    cloud = message(points_of(4))
+    assert_array_equal(lidar_points(cloud), cloud_points(cloud))
+    cloud.fields.extend(PREDICTED)
+    assert len(cloud_points(cloud)) == 4
+    with pytest.raises(MessageError, match="it is no ground truth") as caught:
+        lidar_points(cloud)
+    assert caught.value.reason == "cloud_of_prediction"

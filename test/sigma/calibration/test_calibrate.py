@@ -1,0 +1,260 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""What `calibrate` fits, chooses and refuses, on samples and through its front."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from runpy import run_path
+
+import numpy as np
+import pytest
+
+from test.conftest import ListSource
+from uncertainty_depth.core.config import CalibrationConfig
+from uncertainty_depth.core.errors import CalibrationError, MessageError, SourceError
+from uncertainty_depth.core.records import DepthPrediction, Frame, Skipped
+from uncertainty_depth.metrics import coverage
+from uncertainty_depth.sigma.calibration import IDENTITY, report
+from uncertainty_depth.sigma.calibration.fit import NO_CONFIDENCE, RECORDED_RANK, RECORDED_SIGMA
+from uncertainty_depth.sigma.calibration.run import calibrate, calibrate_samples, check
+from uncertainty_depth.sigma.calibration.sample import Sample, collect
+
+GAUSSIAN = CalibrationConfig(distribution="gaussian")
+SHAPE = (24, 32)
+
+
+def frame(index, factor=3.0, known=0.5):
+    """A frame whose errors are `factor` times as large as its sigma, its `sparse_m`, says."""
+    random = np.random.default_rng(index)
+    sigma_m = random.uniform(0.01, 0.5, SHAPE).astype(np.float32)
+    truth = 5 + factor * sigma_m * random.normal(size=SHAPE)
+    is_known = random.random(SHAPE) < known
+    truth_m = np.where(is_known, truth, np.nan).astype(np.float32)
+    return Frame(index, str(index), sparse_m=sigma_m, ground_truth_m=truth_m)
+
+
+def predict(frame):
+    return DepthPrediction(np.full(SHAPE, 5, np.float32), frame.sparse_m)
+
+
+def drawn(number, start=0, **options):
+    records = [frame(start + index, **options) for index in range(number)]
+    return ListSource(records, f"list {start}")
+
+
+def rank_sample(uncertainty_of, frames=12, pixels=300, seed=0, power=2, mismatched=0.0):
+    """Errors of `(0.02 + 0.1 v) depth^power / 10`; some pixels are mismatched altogether."""
+    random = np.random.default_rng(seed)
+    parts = []
+    for _ in range(frames):
+        depth = random.uniform(1, 8, pixels)
+        value = random.uniform(0, 1, pixels)
+        error = random.normal(0, (0.02 + 0.1 * value) * depth**power / 10)
+        error[random.random(pixels) < mismatched] += 25
+        parts.append(np.stack((depth, uncertainty_of(value), depth + error)).astype(np.float32))
+    return Sample(f"drive {seed}", tuple(parts))
+
+
+@pytest.mark.parametrize("mismatched", [0.0, 0.01])
+def test_a_few_mismatched_pixels_do_not_decide_the_map_of_a_stereo_camera(mismatched):
+    """NYU seen by a simulated stereo camera; judged on frames that took no part."""
+    data = os.environ.get("UNCERTAINTY_DEPTH_DATA")
+    if not data:
+        pytest.skip("UNCERTAINTY_DEPTH_DATA is not set")
+    from uncertainty_depth.frames.nyu import NyuSource
+
+    docs = Path(__file__).parents[3] / "docs"
+    stereo = run_path(str(docs / "stereo_confidence.py"))["stereo"]
+    random = np.random.default_rng(0)
+
+    def camera(frame):
+        depth, confidence = stereo(frame, frame.need_ground_truth(), random)
+        is_wrong = random.random(depth.shape) < mismatched
+        depth[is_wrong] = random.uniform(0.4, 25, is_wrong.sum())
+        return DepthPrediction(depth, 1 - confidence)
+
+    config = CalibrationConfig(max_frames=48)
+    seen = collect(NyuSource(Path(data) / "nyuv2", "train"), camera, config, False)
+    train = Sample("train", seen.frames[::2])
+    made = calibrate_samples([train], CalibrationConfig(), RECORDED_RANK)
+    check(made)
+    sigma_map = made.choice.sigma_map
+    assert sigma_map.depth_power == pytest.approx(2, abs=0.7)
+    assert not sigma_map.ignores_uncertainty
+    assert not made.notes()
+    depth, uncertainty, truth = np.concatenate(seen.frames[1::2], axis=1).astype(np.float64)
+    covered = coverage(
+        np.abs(depth - truth), sigma_map(uncertainty, depth), 0.95, distribution=made.distribution
+    )
+    assert covered == pytest.approx(0.95, abs=0.025)
+
+
+@pytest.mark.parametrize("mismatched", [0.0, 0.03])
+def test_the_confidence_is_used_and_covers_whatever_the_share_of_mismatches(mismatched):
+    calibration = calibrate_samples(
+        [rank_sample(lambda v: v**3, frames=24, mismatched=mismatched)],
+        CalibrationConfig(),
+        RECORDED_RANK,
+    )
+    before, after = calibration.scores()
+    assert calibration.choice.sigma_map.depth_power == pytest.approx(2, abs=0.25)
+    assert calibration.notes() == []
+    assert after["crps"] < before["crps"]
+    assert after["auce"] < 0.1
+    assert after["coverage_95"] == pytest.approx(0.95, abs=0.025)
+    check(calibration)
+    assert "rejected: " in report.table(calibration)
+
+
+def test_without_a_confidence_sigma_is_a_power_of_the_depth_beside_a_constant():
+    depth_alone = rank_sample(np.ones_like, frames=30, power=1.5)
+    calibration = calibrate_samples([depth_alone], CalibrationConfig(), NO_CONFIDENCE)
+    before, after = calibration.scores()
+    assert calibration.choice.reference == "constant"
+    assert calibration.choice.sigma_map.depth_power == pytest.approx(1.5, abs=0.15)
+    assert after["crps"] < 0.97 * before["crps"]
+    assert calibration.notes() == []
+    constant = rank_sample(np.ones_like, frames=30, power=0)
+    kept = calibrate_samples([constant], CalibrationConfig(), NO_CONFIDENCE).choice.sigma_map
+    assert kept.depth_power < 0.1
+
+
+def test_a_right_sigma_stays_and_one_of_the_wrong_size_is_mended(draw):
+    parts = []
+    for frame in draw(lambda raw: raw, frames=24).frames:
+        wrong = np.random.default_rng(len(parts)).random(frame.shape[1]) < 0.002
+        parts.append(np.where([wrong, wrong & False, wrong & False], 40, frame).astype(np.float32))
+    right = calibrate_samples([Sample("right", tuple(parts))], GAUSSIAN)
+    raw = np.linspace(0.05, 0.5, 10)
+    np.testing.assert_allclose(right.choice.sigma_map(raw), raw, rtol=0.06)
+    small = [np.stack((frame[0], frame[1] / 4, frame[2])) for frame in parts]
+    mended = calibrate_samples([Sample("small", tuple(small))], GAUSSIAN, RECORDED_SIGMA)
+    before, after = mended.scores()
+    assert before["auce"] > 0.2
+    assert after["auce"] < 0.03
+    check(mended)
+
+
+@pytest.mark.parametrize("law", ["gaussian", "laplace"])
+def test_the_law_of_the_errors_is_found_for_a_camera(draw, law):
+    sample = draw(lambda raw: raw, frames=30, law=law)
+    made = calibrate_samples([sample], CalibrationConfig(), RECORDED_SIGMA)
+    assert made.distribution == law
+    assert made.choice.sigma_map(np.full(1, 0.15), np.ones(1))[0] == pytest.approx(0.15, rel=0.06)
+    assert f"{law} error" in report.table(made)
+
+
+def test_a_part_is_scored_by_maps_that_did_not_see_it(draw):
+    """Two sequences of opposite miscalibration: a map of both would cover both better."""
+    opposite = [draw(lambda raw: raw / 4), draw(lambda raw: 4 * raw, seed=1)]
+    made = calibrate_samples(opposite, GAUSSIAN)
+    held_out = made.choice.held_out
+    assert held_out["scale"]["auce"] > held_out["raw sigma"]["auce"]
+    assert made.choice.sigma_map == IDENTITY
+    assert "no map beats raw sigma" in report.table(made)
+    kept = report.record(made, {"samples": 8})
+    assert kept["not_used"]["after"]["auce"] > 0.1, "too much and too little do not cancel"
+
+
+def test_the_report_of_one_source_is_on_its_last_frames_alone():
+    """The last third is miscalibrated otherwise: the map must know nothing of it."""
+    source = ListSource([*drawn(20).records, *drawn(10, start=20, factor=0.5).records])
+    made = calibrate([source], predict, GAUSSIAN, progress=False)
+    np.testing.assert_allclose(made.choice.sigma_map(np.array([0.2])), 0.6, rtol=0.05)
+    assert [trial.frames for trial in made.trials] == [10]
+    before, after = made.scores()
+    assert after["auce"] > before["auce"]
+
+
+def test_errors_of_another_distribution_are_named(draw):
+    """Errors that are all 1.3 sigmas: 95 % of them can be covered, not 68 %."""
+    random = np.random.default_rng(0)
+    frames = []
+    for _ in range(12):
+        depth, sigma = random.uniform(2, 5, 200), random.uniform(0.1, 0.4, 200)
+        truth = depth + 1.3 * sigma * random.normal(1, 0.02, 200)
+        frames.append(np.stack([depth, sigma, truth]).astype(np.float32))
+    light = calibrate_samples([Sample("light", tuple(frames))], GAUSSIAN)
+    assert "the 68% interval of a gaussian error holds" in " ".join(light.notes())
+    assert not calibrate_samples([draw(lambda raw: 2 * raw, frames=30)], GAUSSIAN).notes()
+
+
+def test_what_fails_on_frames_not_used_is_refused_with_its_reasons():
+    records = [*drawn(20, factor=0.3).records, *drawn(10, start=20, factor=0.8).records]
+    worse = calibrate([ListSource(records)], predict, GAUSSIAN, progress=False)
+    with pytest.raises(CalibrationError, match=r"95% interval holds .*raw sigma.*--force"):
+        check(worse)
+    lines = report.table(worse).splitlines()
+    assert [line for line in lines if line.startswith("CRPS (m)") and line.endswith("worse")]
+    check(calibrate([drawn(30)], predict, GAUSSIAN, progress=False))
+
+
+def test_each_of_several_sources_is_reported_on_by_the_map_of_the_others():
+    sources = [drawn(10, 0), drawn(10, 100), drawn(10, 200, factor=0.3)]
+    made = calibrate(sources, predict, GAUSSIAN, progress=False)
+    assert [trial.name for trial in made.trials] == ["list 0", "list 100", "list 200"]
+    np.testing.assert_allclose(made.trials[2].sigma_map(np.array([0.2])), 0.6, rtol=0.05)
+    assert made.fitted.frames == 30
+    assert "list 100" in report.table(made)
+
+
+def test_every_score_gets_better_for_several_sources():
+    sources = [drawn(24, 100 * index) for index in range(3)]
+    made = calibrate(sources, predict, GAUSSIAN, progress=False)
+    before, after = made.scores()
+    assert before["auce"] > 0.2
+    assert after["auce"] < 0.02
+    assert after["crps"] < before["crps"]
+    assert after["coverage_95"] == pytest.approx(0.95, abs=0.02)
+    kept = report.record(made)["not_used"]
+    assert kept["after"]["auce"] < kept["before"]["auce"]
+
+
+def test_a_sample_is_bounded_repeatable_and_spread_over_the_source():
+    skipped = Skipped(50, "bad_image", "frame 50 is torn")
+    source = ListSource([*drawn(30).records, skipped, frame(31, known=0.0)])
+    config = CalibrationConfig(max_frames=11)
+    one, again = (collect(source, predict, config, False) for _ in range(2))
+    assert len(one.frames) == 11
+    for mine, same in zip(one.frames, again.frames, strict=True):
+        np.testing.assert_array_equal(mine, same)
+
+
+def fail(frame):
+    raise MessageError("confidence_out_of_range", "the confidence is 300")
+
+
+def constant(value):
+    """A predictor whose sigma is this everywhere."""
+    maps = (np.full(SHAPE, filled, np.float32) for filled in (5, value))
+    made = DepthPrediction(*maps)
+    return lambda frame: made
+
+
+NO_DEPTH = Skipped(5, "no_depth", "frame 5 has none")
+TOO_LITTLE = "expected at least 8 frames and 1000 pixels"
+
+
+@pytest.mark.parametrize(
+    ("source", "predictor", "sentence"),
+    [
+        (drawn(7), predict, f"7 frames.*{TOO_LITTLE}"),
+        (
+            drawn(20, known=0.02),
+            predict,
+            f"pixels with a prediction and a ground truth.*{TOO_LITTLE}",
+        ),
+        (ListSource([NO_DEPTH]), predict, f"{TOO_LITTLE}.*the first: frame 5 has none"),
+        (drawn(20), fail, "of 20 skipped, the first: 0: the confidence is 300"),
+        (drawn(20), constant(0.0), "sigma is 0 for every pixel"),
+    ],
+)
+def test_what_nothing_can_be_calibrated_on_is_one_sentence(source, predictor, sentence):
+    with pytest.raises(SourceError, match=sentence):
+        calibrate([source], predictor, GAUSSIAN, progress=False)
+
+
+def test_a_constant_sigma_gets_the_right_size():
+    before, after = calibrate([drawn(20)], constant(0.25), GAUSSIAN, progress=False).scores()
+    assert after["auce"] < 0.1 < before["auce"]

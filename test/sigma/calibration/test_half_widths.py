@@ -1,0 +1,85 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Intervals at a coverage: measured where there is a calibration, else by the distribution."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from uncertainty_depth.core.config import CalibrationConfig, PredictorConfig
+from uncertainty_depth.core.errors import ModelError
+from uncertainty_depth.depth.model_folder.writing import set_calibration
+from uncertainty_depth.depth.predictor import Predictor
+from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS
+from uncertainty_depth.sigma.calibration import SigmaMap, report
+from uncertainty_depth.sigma.calibration.half_widths import (
+    BY_DISTRIBUTION,
+    MEASURED,
+    from_record,
+    measured_half_widths,
+)
+from uncertainty_depth.sigma.calibration.run import calibrate_samples
+from uncertainty_depth.sigma.calibration.sample import Sample
+
+MAP = SigmaMap("scale", (0.0, 1.0), (0.0, 2.0))
+LINE = np.linspace(0.1, 3.0, 99)
+
+
+@pytest.mark.parametrize(("name", "law"), [("gaussian", stats.norm), ("laplace", stats.laplace)])
+def test_a_distribution_encloses_the_coverage(name, law):
+    for coverage in (0.5, 0.9, 0.95, 0.99):
+        deviation = law.std()
+        expected = law.ppf((1 + coverage) / 2) / deviation
+        assert BY_DISTRIBUTION[name].at(coverage) == pytest.approx(expected, rel=1e-6)
+
+
+def test_measured_half_widths_cover_just_their_level_of_the_pixels():
+    random = np.random.default_rng(0)
+    sigma = random.uniform(0.1, 1, 5000)
+    error = sigma * np.abs(random.standard_t(3, 5000))
+    covered = error[:, None] <= measured_half_widths(error, sigma) * sigma[:, None] * (1 + 1e-12)
+    fractions = covered.mean(axis=0)
+    assert (fractions >= CONFIDENCE_LEVELS).all()
+    assert (fractions < CONFIDENCE_LEVELS + 1.5 / 5000).all()
+
+
+@pytest.mark.parametrize(
+    "values", [[1.0], [1.0] * 98 + [0.5], [float("nan")] * 99, [-1.0] + [1.0] * 98, ["x"] * 99, 3]
+)
+def test_numbers_that_are_no_half_widths_are_refused(values):
+    with pytest.raises(ModelError, match="half_widths"):
+        from_record({"half_widths": values})
+
+
+def test_the_predictor_takes_them_from_the_calibration_in_use(model):
+    config = PredictorConfig(samples=2, device="cpu")
+    assert Predictor(model, config).half_widths is BY_DISTRIBUTION["gaussian"]
+    set_calibration(model, "mc_dropout", MAP, {"half_widths": LINE.tolist()})
+    predictor = Predictor(model, config)
+    assert predictor.half_widths.at(0.995) == 3.0
+    assert predictor.half_widths.at(0.95) == pytest.approx(LINE[94])
+    assert predictor.describe()["interval"] == MEASURED
+    predictor.config = PredictorConfig(samples=2, device="cpu", calibrated=False)
+    assert predictor.half_widths is BY_DISTRIBUTION["gaussian"]
+    assert predictor.describe()["interval"] == "gaussian distribution"
+    assert "half_widths" not in predictor.describe()
+
+
+def test_a_folder_with_wrong_half_widths_is_refused_by_its_file(model):
+    set_calibration(model, "mc_dropout", MAP, {"half_widths": [3.0, 1.0]})
+    with pytest.raises(ModelError, match=r"model\.json cannot be used: .*half_widths"):
+        Predictor(model, PredictorConfig(samples=2, device="cpu"))
+
+
+def test_calibrating_measures_them_on_frames_not_used(draw):
+    """Sigma is half of the true one; on the last frames, which are not used, a fifth of it."""
+    first = draw(lambda raw: 2 * raw, frames=20, seed=1)
+    last = draw(lambda raw: 5 * raw, frames=10, seed=2)
+    sample = Sample("drive", (*first.frames, *last.frames))
+    config = CalibrationConfig(distribution="gaussian")
+    calibration = calibrate_samples([sample], config)
+    widths = calibration.half_widths()
+    assert widths[94] == pytest.approx(2.5 * stats.norm.ppf(0.975), rel=0.06)
+    record = json.loads(json.dumps(report.record(calibration, {"samples": 8})))
+    assert from_record(record).at(0.95) == pytest.approx(widths[94], rel=1e-5)

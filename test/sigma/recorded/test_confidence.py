@@ -1,0 +1,155 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Every type of confidence becomes an uncertainty that is larger where the depth is less sure."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from test.sigma.recorded.conftest import scene
+from uncertainty_depth.core.config import CONFIDENCE_TYPES, PredictionConfig
+from uncertainty_depth.core.errors import MessageError
+from uncertainty_depth.core.records import Frame, RecordedMaps
+from uncertainty_depth.report.evaluation import Evaluation
+from uncertainty_depth.sigma.recorded.confidence import TYPES, without_size
+from uncertainty_depth.sigma.recorded.interpreter import Interpreter
+
+DEPTH = np.full((1, 5), 4.0, np.float32)
+EXAMPLES = {
+    "sigma": ([0, 0.1, 0.2, 1, 3], [0, 0.1, 0.2, 1, 3]),
+    "variance": ([0, 0.01, 0.04, 1, 9], [0, 0.1, 0.2, 1, 3]),
+    "relative_error": ([0, 0.1, 0.2, 0.5, 1], [0, 0.4, 0.8, 2, 4]),
+    "log_error": ([0, 0.1, 0.2, 0.5, 1], [0, 0.4, 0.8, 2, 4]),
+    "confidence_0_1": ([1, 0.9, 0.5, 0.25, 0], [0, 0.1, 0.5, 0.75, 1]),
+    "confidence_0_100": ([100, 90, 50, 25, 0], [0, 0.1, 0.5, 0.75, 1]),
+    "exp_plus_one": ([100, 10, 4, 2, 1], [0.01, 0.1, 0.25, 0.5, 1]),
+    "rank_up": ([0, 1, 7, 100, 255], [0, 1, 7, 100, 255]),
+    "rank_down": ([1000, 10, 1, 0.5, 0], [0.001, 0.1, 1, 2, 4096]),
+}
+
+
+def read(name, values):
+    return TYPES[name].read(np.array([values], np.float32), DEPTH[:, : len(values)])
+
+
+def test_every_type_of_the_option_is_known():
+    assert tuple(TYPES) == CONFIDENCE_TYPES == (*EXAMPLES, "none")
+    assert (read("none", [7, -1, 0]) == 1).all()
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_uncertainty_rises_as_documented(name):
+    values, expected = EXAMPLES[name]
+    uncertainty = read(name, values)
+    assert uncertainty.dtype == np.float32
+    np.testing.assert_allclose(uncertainty, [expected], rtol=1e-6, atol=1e-7)
+    assert (np.diff(uncertainty) > 0).all()
+
+
+def test_a_value_that_is_not_finite_becomes_nan():
+    uncertainty = read("confidence_0_1", [0.5, np.nan, np.inf])
+    np.testing.assert_array_equal(uncertainty, [[0.5, np.nan, np.nan]])
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "expected"),
+    [
+        ("confidence_0_1", [0, 250], "confidence_type rank_up (larger = less certain) or rank_do"),
+        ("confidence_0_1", [0, 99], "confidence_type confidence_0_100"),
+        ("exp_plus_one", [0.2, 0.9], "confidence_type confidence_0_1"),
+        ("sigma", [-1, 2], "values of 0 or more"),
+        ("variance", [-1e-3, 2], "values of 0 or more"),
+    ],
+)
+def test_a_type_that_cannot_be_says_what_to_type_instead(name, values, expected):
+    with pytest.raises(MessageError, match="cannot be") as caught:
+        read(name, values)
+    assert caught.value.reason == "confidence_out_of_range"
+    assert name in str(caught.value)
+    assert expected in str(caught.value)
+
+
+def test_a_confidence_without_a_number_is_refused():
+    with pytest.raises(MessageError) as caught:
+        read("sigma", [np.nan, np.nan])
+    assert caught.value.reason == "confidence_empty"
+
+
+def test_types_without_a_unit_say_why_they_have_no_size():
+    sized = {name for name in TYPES if not without_size(name)}
+    assert sized == {"sigma", "variance", "relative_error", "log_error"}
+    assert "calibrate" in without_size("confidence_0_100")
+
+
+def scored(confidence_of, confidence_type):
+    interpreter = Interpreter(PredictionConfig(confidence_type=confidence_type))
+    evaluation = Evaluation()
+    for index in range(4):
+        now = scene(index)
+        maps = RecordedMaps(now.depth, confidence_of(now).astype(np.float32))
+        frame = Frame(index, "f", ground_truth_m=now.truth, recorded=maps)
+        evaluation.add(replace(frame, prediction=interpreter.predict(frame)))
+    return interpreter, evaluation
+
+
+def notes(confidence_of, confidence_type):
+    interpreter, evaluation = scored(confidence_of, confidence_type)
+    return " ".join(interpreter.notes(evaluation.metrics.total()))
+
+
+@pytest.mark.parametrize(
+    ("read_as", "right"), [("rank_up", "rank_down"), ("rank_down", "rank_up")]
+)
+def test_a_confidence_that_ranks_better_the_other_way_is_told(read_as, right):
+    """As an OAK's, whose sign DepthAI 3 turned."""
+
+    def confidence(now):
+        return now.sigma if right == "rank_up" else 1 / now.sigma
+
+    said = notes(confidence, read_as)
+    assert "better the other way: AUSE abs_rel is " in said
+    assert f"expected --confidence-type {right}" in said
+    assert notes(confidence, right) == ""
+    told = float(said.split("and would be ")[1].split(";")[0])
+    summary = scored(confidence, right)[1].summary()
+    assert told == pytest.approx(summary["uncertainty"]["ause"]["abs_rel"], rel=0.05)
+
+
+def test_noise_has_no_other_way():
+    random = np.random.default_rng(0)
+    assert notes(lambda s: random.uniform(1, 2, s.depth.shape), "rank_up") == ""
+
+
+def test_a_zed_s_confidence_without_its_type_is_asked_about():
+    def zed(now):
+        return np.rint(1 + 99 * now.sigma / now.sigma.max())
+
+    said = notes(zed, "")
+    assert "is read as sigma in metres" in said
+    assert "rank_up for a ZED's confidence of 1 to 100" in said
+    assert notes(lambda s: s.sigma, "") == ""
+    assert notes(zed, "sigma") == "", "whoever names the type is not asked"
+    mostly_sure = notes(lambda s: np.where(s.sigma < np.quantile(s.sigma, 0.9), 1, zed(s)), "")
+    assert "is read as sigma in metres" in mostly_sure
+    assert notes(zed, "rank_up") == ""
+
+
+@pytest.mark.parametrize("unit", [1e-9, 65535.0, 1e9])
+def test_a_rank_in_any_unit_has_the_same_scores(unit):
+    """A ZED's confidence as 16 bits, and as a fraction."""
+    found = []
+    for factor in (1.0, unit):
+        rank = Interpreter(PredictionConfig(confidence_type="rank_up"))
+        evaluation = Evaluation(without_size=rank.without_size)
+        for index in range(2):
+            now = scene(index)
+            maps = RecordedMaps(now.depth, now.sigma * np.float32(factor))
+            frame = Frame(index, str(index), ground_truth_m=now.truth, recorded=maps)
+            evaluation.add(replace(frame, prediction=rank.predict(frame)))
+        found.append(evaluation.values())
+    of_one, of_other = found
+    for name, value in of_one.items():
+        if name == "by_distance.n_merci.4_6m":
+            assert of_other[name] == pytest.approx(value, rel=0.03)
+        elif not name.startswith("by_distance.n_merci"):  # of few pixels in coarse bins
+            assert of_other[name] == pytest.approx(value, rel=1e-2, nan_ok=True), name

@@ -1,0 +1,78 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Sparse depth spread along a prediction: right at known pixels, better between them, honest."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from uncertainty_depth.core.records import DepthPrediction
+from uncertainty_depth.depth.predictor import Predictor
+from uncertainty_depth.sigma.sparse_depth import spread
+
+
+def scene(height: int = 120, width: int = 160) -> tuple[np.ndarray, DepthPrediction]:
+    """A wall behind a box; the model sees both, at a wrong scale that drifts across the image."""
+    truth = np.repeat(np.linspace(4, 5, width, dtype=np.float32)[None], height, axis=0)
+    truth[height // 3 :, width // 4 : width // 2] = 2.0
+    bias = np.linspace(0.7, 0.9, height, dtype=np.float32)[:, None]
+    rng = np.random.default_rng(0)
+    depth = (truth * bias * np.exp(0.03 * rng.normal(size=truth.shape))).astype(np.float32)
+    return truth, DepthPrediction(depth, 0.2 * depth)
+
+
+def known(truth: np.ndarray, count: int) -> np.ndarray:
+    sparse = np.full(truth.shape, np.nan, dtype=np.float32)
+    chosen = np.random.default_rng(1).choice(truth.size, count, replace=False)
+    sparse.flat[chosen] = truth.flat[chosen]
+    return sparse
+
+
+def error(prediction: DepthPrediction, truth: np.ndarray) -> np.ndarray:
+    return np.abs(prediction.depth_m - truth)
+
+
+@pytest.mark.parametrize("size", [(120, 160), (375, 1242)])
+def test_known_depth_is_met_and_corrects_what_lies_between(size: tuple[int, int]) -> None:
+    truth, prediction = scene(*size)
+    sparse = known(truth, 100)
+    result = spread(prediction, sparse)
+    scale = np.nanmedian(sparse / prediction.depth_m)
+    assert error(result, truth).mean() < 0.5 * np.abs(scale * prediction.depth_m - truth).mean()
+    if size == (120, 160):
+        at_known = np.isfinite(sparse)
+        assert error(result, truth)[at_known].max() < 0.05
+
+
+def test_sigma_covers_what_is_left_and_knows_where_it_is() -> None:
+    truth, prediction = scene()
+    result = spread(prediction, known(truth, 100))
+    left = error(result, truth)
+    half_width = -np.log(0.05) / np.sqrt(2) * result.sigma_m
+    assert 0.9 < (left <= half_width).mean() < 0.995
+    sure = result.sigma_m < np.median(result.sigma_m)
+    assert left[sure].mean() < 0.75 * left[~sure].mean()
+
+
+def test_with_hardly_any_known_pixel_the_prediction_stays() -> None:
+    truth, prediction = scene()
+    assert spread(prediction, known(truth, 3)) is prediction
+
+
+def test_pixels_without_a_value_keep_none() -> None:
+    truth, prediction = scene()
+    prediction.depth_m[:10] = prediction.sigma_m[:10] = np.nan
+    result = spread(prediction, known(truth, 100))
+    assert (np.isnan(result.depth_m) == np.isnan(prediction.depth_m)).all()
+    assert (np.isnan(result.sigma_m) == np.isnan(prediction.sigma_m)).all()
+
+
+def test_a_predictor_spreads_what_it_is_given() -> None:
+    predictor = Predictor("demo", samples=1, spread_sparse="lidar")
+    assert predictor.sparse_input is not None
+    image = np.random.default_rng(0).integers(0, 255, (120, 160, 3), dtype=np.uint8)
+    sparse = known(np.full((120, 160), 7.0), 50)
+    assert abs(predictor.predict(image, sparse_m=sparse).depth_m - 7).mean() < 1
+    alone = Predictor("demo", samples=1).predict(image)
+    np.testing.assert_array_equal(predictor.predict(image).depth_m, alone.depth_m)
+    assert predictor.describe()["spread_sparse"] == "lidar"

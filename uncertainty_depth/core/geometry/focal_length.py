@@ -1,0 +1,222 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Relative focal length, and canonical-camera depth.
+
+In an image alone, a near object under a short lens looks like a far object under a long lens. A
+network that predicts one canonical camera's depth learns from all cameras alike. Its depth in
+metres is its output times the camera's focal length divided by the canonical one (Yin et al. 2023,
+Metric3D, section 3.2, labels transformed).
+
+Networks see images of one size, so focal lengths are relative to the image: fx to its width, fy to
+its height. The two differ if resizing changes the aspect; their geometric mean is used, because it
+keeps the image's solid angle.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Iterable, Mapping
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from uncertainty_depth.core import strict
+from uncertainty_depth.core.geometry.camera import Camera
+
+logger = logging.getLogger(__name__)
+
+FAR_OFF = 1.1
+"""Ratio of focal lengths above which a warning is logged."""
+
+
+def relative_focal_length(camera: Camera | None) -> float | None:
+    """Return a camera's sqrt(fx fy / (width height)); None if unknown.
+
+    Args:
+        camera: of any size; a camera info without calibration has a focal length of 0.
+    """
+    if camera is None:
+        return None
+    area = camera.width * camera.height
+    square = float(camera.intrinsics[0, 0]) * float(camera.intrinsics[1, 1]) / area
+    return math.sqrt(square) if math.isfinite(square) and square > 0 else None
+
+
+def depth_factor(camera: Camera | None, canonical: float) -> float:
+    """Return the factor from canonical-camera depth to metres.
+
+    Args:
+        camera: the image's camera.
+        canonical: the canonical camera's relative focal length; 0 if the network predicts metres
+            for every camera.
+
+    Returns:
+        1 if the camera is unknown or there is no canonical one.
+    """
+    focal_length = relative_focal_length(camera)
+    return focal_length / canonical if focal_length is not None and canonical > 0 else 1.0
+
+
+class CameraRange:
+    """Min and max of focal length / width and of width / height over the scored frames.
+
+    Both matter to a network that predicts metric depth.
+
+    Attributes:
+        focal_length_per_width: [min, max] of fx / width; None if no camera is known.
+        aspect: [min, max] of width / height; None before the first frame.
+        size: (width, height) of the last frame, pixels.
+    """
+
+    def __init__(self) -> None:
+        self.focal_length_per_width: list[float] | None = None
+        self.aspect: list[float] | None = None
+        self.size: tuple[int, int] | None = None
+
+    def add(self, camera: Camera | None, shape: tuple[int, ...]) -> None:
+        """Add the camera of a frame whose maps have this shape, (H, W)."""
+        height, width = shape
+        self.size = (width, height)
+        self.aspect = _widened(self.aspect, width / height)
+        if camera is not None:
+            focal_length = float(camera.intrinsics[0, 0]) / camera.width
+            self.focal_length_per_width = _widened(self.focal_length_per_width, focal_length)
+
+    def as_dict(self) -> dict[str, list[float] | tuple[int, int] | None]:
+        """Return it as in `summary.json`."""
+        return {
+            "size": self.size,
+            "focal_length_per_width": self.focal_length_per_width,
+            "aspect": self.aspect,
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> CameraRange:
+        """Return the range from the JSON of `as_dict`.
+
+        Raises:
+            ValueError, TypeError, KeyError: it is something else.
+        """
+        cameras = cls()
+        cameras.focal_length_per_width = _pair(values["focal_length_per_width"])
+        cameras.aspect = _pair(values["aspect"])
+        size = _pair(values["size"])
+        cameras.size = None if size is None else (int(size[0]), int(size[1]))
+        return cameras
+
+    def merge(self, other: CameraRange) -> None:
+        """Add the cameras of another evaluation."""
+        for value in other.focal_length_per_width or []:
+            self.focal_length_per_width = _widened(self.focal_length_per_width, value)
+        for value in other.aspect or []:
+            self.aspect = _widened(self.aspect, value)
+        self.size = other.size or self.size
+
+
+def _pair(value: Any) -> list[float] | None:
+    if value is None:
+        return None
+    low, high = map(float, value)
+    return [low, high]
+
+
+def _widened(limits: list[float] | None, value: float) -> list[float] | None:
+    if not math.isfinite(value):
+        return limits
+    if limits is None:
+        return [value, value]
+    return [min(limits[0], value), max(limits[1], value)]
+
+
+def camera_ranges(cameras: Iterable[Camera | None]) -> dict[str, list[float]] | None:
+    """Return [min, max] of fx / width and width / height; None without any camera."""
+    calibrated = [camera for camera in cameras if camera is not None]
+    ranges = CameraRange()
+    for camera in calibrated:
+        ranges.add(camera, (camera.height, camera.width))
+    limits = {
+        "focal_length_per_width": ranges.focal_length_per_width,
+        "aspect": ranges.aspect,
+    }
+    rounded = {name: [round(end, 6) for end in pair or []] for name, pair in limits.items()}
+    return rounded if calibrated else None
+
+
+class TrainingLens:
+    """Rescales depth to a camera, and warns once if that is unknown or unlike the training's.
+
+    Any thread may use it.
+
+    Args:
+        canonical: relative focal length of the camera whose depth the network predicts; 0 if it
+            predicts metres.
+        camera: the training record's `camera`, whose `relative_focal_length` is [min, max];
+            anything else is unknown.
+    """
+
+    def __init__(self, canonical: float, camera: Any) -> None:
+        record = camera if isinstance(camera, Mapping) else {}
+        self.limits = strict.limits_of(record.get("relative_focal_length"))
+        self._canonical = canonical
+        self._has_warned = False
+        self._has_missed_one = False
+        self._lock = Lock()
+
+    def factor(self, camera: Camera | None, rescale: str) -> np.float32:
+        """Return the factor for a camera's depth and sigma; 1 without a camera.
+
+        Args:
+            camera: of the image.
+            rescale: option `rescale_depth`: canonical, always or never.
+        """
+        trained = None  # the focal length that the network's depth assumes
+        if rescale != "never" and self._canonical > 0:
+            trained = self._canonical
+        elif rescale == "always" and self.limits is not None:
+            trained = math.sqrt(self.limits[0]) * math.sqrt(self.limits[1])
+        focal_length = relative_focal_length(camera)
+        if focal_length is None:
+            if trained is not None:
+                self._warn_of_unknown_lens(trained)
+            return np.float32(1)
+        if self.limits is not None:
+            self._warn_of_another_lens(focal_length, self.limits, trained is not None)
+        return np.float32(1 if trained is None else focal_length / trained)
+
+    def _warn_of_unknown_lens(self, trained: float) -> None:
+        with self._lock:
+            is_due = not self._has_missed_one
+            self._has_missed_one = True
+        if is_due:
+            logger.warning(
+                "the camera's focal length is unknown: depth and sigma are those of a camera "
+                "whose sqrt(fx fy / (width height)) is %.3g, and off by as much as yours differs "
+                "from it; expected a camera info, or in Python predict(image, camera=...)",
+                trained,
+            )
+
+    def _warn_of_another_lens(
+        self, focal_length: float, limits: tuple[float, float], is_rescaled: bool
+    ) -> None:
+        low, high = limits
+        off = max(low / focal_length, focal_length / high)
+        with self._lock:
+            is_due = off > FAR_OFF and not self._has_warned
+            self._has_warned = self._has_warned or is_due
+        if not is_due:
+            return
+        advice = (
+            "depth is rescaled, but the network has seen no such view"
+            if is_rescaled
+            else "expect depth wrong by about that factor, or take rescale_depth always"
+        )
+        logger.warning(
+            "the camera's focal length, sqrt(fx fy / (width height)), is %.3g, and %.3g to %.3g "
+            "in the training, %.2f times off: %s",
+            focal_length,
+            low,
+            high,
+            off,
+            advice,
+        )

@@ -1,0 +1,169 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Options of the nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from uncertainty_depth.core.config import (
+    MAX_DURATION_S,
+    AlignConfig,
+    CameraConfig,
+    DepthScaleConfig,
+    EvaluationConfig,
+    LidarConfig,
+    MapTypeConfig,
+    MeaningConfig,
+    OutputConfig,
+    PredictorConfig,
+    ProjectionConfig,
+    RequirementConfig,
+)
+from uncertainty_depth.core.options import option
+
+MAX_LIDARS = 4
+
+
+@dataclass(frozen=True)
+class LifecycleConfig:
+    """How a node starts."""
+
+    autostart: bool = option(
+        True,
+        "configure and activate at the start, and exit if that fails; false: wait, "
+        "unconfigured, for ~/enable or a lifecycle manager",
+    )
+
+
+@dataclass(frozen=True)
+class OnlineEstimateConfig:
+    """How the evaluator estimates the size of sigma from the last minutes."""
+
+    coverage: float = option(
+        0.95,
+        "fraction of the errors that uncertainty/calibration makes the Gaussian interval of "
+        "sigma cover",
+        minimum=0.5,
+        maximum=0.99,
+    )
+    calibration_window: float = option(
+        120.0,
+        "time that the estimate on uncertainty/calibration looks back at most, seconds; a change "
+        "of the errors shortens it",
+        minimum=1.0,
+        maximum=3600.0,
+    )
+    calibration_min_frames: int = option(
+        20,
+        "number of scored frames before the first estimate on uncertainty/calibration",
+        minimum=2,
+        maximum=1000,
+    )
+
+
+@dataclass(frozen=True)
+class SigmaCorrectionConfig:
+    """How a node corrects sigma by the estimate of an evaluator."""
+
+    use_online_calibration: bool = option(
+        False,
+        "correct sigma by the estimate on uncertainty/calibration",
+        live=True,
+    )
+    calibration_min_factor: float = option(
+        1.0,
+        "minimum factor of published sigma on the model's own, before the depth's scale; below 1 "
+        "sigma may shrink, and does if the LiDAR is not independent of the depth",
+        minimum=0.01,
+        maximum=1.0,
+    )
+
+
+@dataclass(frozen=True)
+class OnlineCorrectionConfig(SigmaCorrectionConfig, DepthScaleConfig):
+    """How the depth node uses the estimate of an evaluator."""
+
+
+@dataclass(frozen=True)
+class DepthNodeConfig(
+    PredictorConfig,
+    CameraConfig,
+    OutputConfig,
+    OnlineCorrectionConfig,
+    ProjectionConfig,
+    LifecycleConfig,
+):
+    """Parameters of the depth node."""
+
+    model: str = option(
+        "",
+        "model folder, indoor or demo (shipped), or a metric depth model of Hugging Face",
+    )
+    cameras: tuple[str, ...] = option(
+        (),
+        "names of cameras, e.g. [front, rear]: predict their waiting images in one batch, with "
+        "the topics of each in a namespace of its name; empty: one camera",
+    )
+    max_frame_age: float = option(
+        0.5,
+        "drop and count frames older than this when their turn comes, seconds; 0 disables",
+        minimum=0.0,
+        maximum=MAX_DURATION_S,
+    )
+    frame_budget_ms: float = option(
+        0.0,
+        "time budget of a frame, or of a batch of several cameras, milliseconds: as many samples "
+        "or members as fit are used, at least 2; 0 uses all",
+        minimum=0.0,
+        maximum=60_000.0,
+        live=True,
+    )
+    compressed_input: bool = option(False, "subscribe to image/compressed instead of image")
+    held_out_fraction: float = option(
+        0.0,
+        "model with sparse input: fraction of the LiDAR's depth that it is not given, so that the "
+        "evaluator node can score on it",
+        minimum=0.0,
+        maximum=1.0,
+    )
+
+
+@dataclass(frozen=True)
+class SigmaNodeConfig(OutputConfig, MeaningConfig, SigmaCorrectionConfig, LifecycleConfig):
+    """Parameters of the sigma node."""
+
+
+@dataclass(frozen=True)
+class EvaluatorNodeConfig(
+    EvaluationConfig,
+    RequirementConfig,
+    LidarConfig,
+    AlignConfig,
+    MapTypeConfig,
+    OnlineEstimateConfig,
+    LifecycleConfig,
+):
+    """Parameters of the evaluator node."""
+
+    use_ground_truth_image: bool = option(
+        False, "score against ground_truth/image instead of lidar/points"
+    )
+    lidars: int = option(
+        1,
+        "number of LiDARs, on lidar/points, lidar2/points and so on: their clouds nearest in time "
+        "are merged",
+        minimum=1,
+        maximum=MAX_LIDARS,
+    )
+    queue_size: int = option(
+        30,
+        "number of predictions and clouds kept while they wait for their match; older ones are "
+        "counted as unmatched",
+        minimum=2,
+        maximum=1000,
+    )
+    output: str = option(
+        "",
+        "folder for the report, written at the end of a run and on ~/save; empty writes none",
+    )
+    overwrite: bool = option(False, "replace the report of an earlier run in output")

@@ -1,0 +1,173 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Immutable records passed between the parts: units in names, shapes in docstrings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.core.errors import MessageError
+from uncertainty_depth.core.geometry.camera import Camera
+
+
+@dataclass(frozen=True, eq=False)
+class Scan:
+    """A LiDAR scan and the pose of the LiDAR.
+
+    Attributes:
+        points: (N, 3), metres, in the LiDAR's frame.
+        lidar_to_camera: (4, 4) float64, LiDAR frame to camera optical frame.
+    """
+
+    points: NDArray[np.floating]
+    lidar_to_camera: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class DepthPrediction:
+    """Depth and its standard deviation at the image's size.
+
+    Attributes:
+        depth_m: (H, W) float32, metres along the optical axis, NaN = no value, never clipped.
+        sigma_m: (H, W) float32, metres, higher = less certain, the same NaN mask as the depth.
+        unfamiliarity: of the frame: 1 is what a few in a hundred frames like the training's
+            reach; None if it is not known.
+        aligned_by: factor that brought the depth to the scale of the ground truth; 1 if the depth
+            is as it was predicted.
+    """
+
+    depth_m: NDArray[np.float32]
+    sigma_m: NDArray[np.float32]
+    unfamiliarity: float | None = None
+    aligned_by: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedMaps:
+    """A prediction as it was recorded, before it is given a meaning and a scale.
+
+    Attributes:
+        depth: (H, W) float32, depth or inverse depth, NaN if there is no value.
+        confidence: (H, W) float32, of any type.
+    """
+
+    depth: NDArray[np.float32]
+    confidence: NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """One moment of one camera: what travels from every source to everything that uses frames.
+
+    A source fills what it knows; a model adds `prediction`. All maps have one size, (H, W).
+
+    Attributes:
+        stamp_ns: time of the image, nanoseconds.
+        name: what a person calls this frame (file stem, or the stamp in seconds).
+        camera: the intrinsics at the size of the maps; None if unknown.
+        image: (H, W, 3) uint8, RGB.
+        sparse_m: (H, W) float32, the known depth that a model may use, metres, NaN for unknown;
+            no pixel of it has ground truth. None if a model may use the image alone.
+        ground_truth_m: (H, W) float32, metres along the optical axis, NaN for unknown. Sparse
+            for LiDAR.
+        prediction: depth and sigma.
+        pose: (4, 4) float64, camera optical frame to a world that stands still.
+        scan: what the ground truth was projected from; None without a LiDAR.
+        recorded: maps that an `Interpreter` turns into the prediction.
+        is_registered: a pixel of the image and of the maps looks in the same direction; if not,
+            the image is only for people, and of any size.
+    """
+
+    stamp_ns: int
+    name: str
+    camera: Camera | None = None
+    image: NDArray[np.uint8] | None = None
+    sparse_m: NDArray[np.floating] | None = None
+    ground_truth_m: NDArray[np.float32] | None = None
+    prediction: DepthPrediction | None = None
+    pose: NDArray[np.float64] | None = None
+    scan: Scan | None = None
+    recorded: RecordedMaps | None = None
+    is_registered: bool = True
+
+    def need_image(self) -> NDArray[np.uint8]:
+        """Return the image.
+
+        Raises:
+            MessageError: "no_image", the frame has none.
+        """
+        if self.image is None:
+            raise MessageError("no_image", f"frame {self.name} has no image")
+        return self.image
+
+    def need_ground_truth(self) -> NDArray[np.float32]:
+        """Return the ground truth.
+
+        Raises:
+            MessageError: "no_ground_truth", the frame has none.
+        """
+        if self.ground_truth_m is None:
+            raise MessageError("no_ground_truth", f"frame {self.name} has no ground truth")
+        return self.ground_truth_m
+
+    def need_prediction(self) -> DepthPrediction:
+        """Return the prediction.
+
+        Raises:
+            MessageError: "no_prediction", the frame has none.
+        """
+        if self.prediction is None:
+            raise MessageError("no_prediction", f"frame {self.name} has no prediction")
+        return self.prediction
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A frame that was read but cannot be scored, and the reason.
+
+    Sources yield it in the frame's place, so that every lost frame is counted.
+
+    Attributes:
+        stamp_ns: time of the image, nanoseconds; None if it could not be read.
+        reason: short key that losses are counted under, e.g.
+            "no_lidar_within_max_time_difference".
+        message: the sentence that explains it.
+        frame: the frame itself, if it only lacks ground truth in view.
+    """
+
+    stamp_ns: int | None
+    reason: str
+    message: str
+    frame: Frame | None = None
+
+
+UNWANTED = Skipped(None, "unwanted", "the image was not decoded: its frame is not wanted")
+"""Stands for an image that a reader was told to leave out."""
+
+
+def in_view(frame: Frame, message: str) -> Frame | Skipped:
+    """Return the frame, or why it is skipped if no LiDAR point is in view."""
+    if np.isnan(frame.need_ground_truth()).all():
+        return Skipped(frame.stamp_ns, "no_lidar_point_in_view", message, frame)
+    return frame
+
+
+@dataclass(frozen=True)
+class SampleRange:
+    """Which of the MC-dropout samples or ensemble members make a prediction.
+
+    With the image, its stamp and the options it decides the maps to the last bit.
+
+    Attributes:
+        first: number of the first one.
+        count: how many, one after the other; after the last of all comes the first of all.
+    """
+
+    first: int
+    count: int
+
+    def numbers(self, passes: int) -> list[int]:
+        """Return the numbers of the samples, of as many as there are `passes`."""
+        return [number % passes for number in range(self.first, self.first + self.count)]

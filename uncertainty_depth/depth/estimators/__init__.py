@@ -1,0 +1,17 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Uncertainty methods, one file each, behind one interface, `Estimator`."""
+
+from uncertainty_depth.depth.estimators.estimator import Estimator
+from uncertainty_depth.depth.estimators.mc_dropout import McDropout, MirroredDropout
+from uncertainty_depth.depth.estimators.members import Deterministic, Ensemble
+
+ESTIMATORS: dict[str, type[Estimator]] = {
+    "deterministic": Deterministic,
+    "mc_dropout": McDropout,
+    "mirrored_dropout": MirroredDropout,
+    "multi_epochs": Ensemble,
+    "log_likelihood": Deterministic,
+    "multi_inits": Ensemble,
+    "bagging": Ensemble,
+    "distilled": Deterministic,
+}

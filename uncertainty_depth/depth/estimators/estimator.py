@@ -1,0 +1,205 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The interface of all uncertainty methods, and their samples' mean and variance."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from uncertainty_depth.core.config import PredictorConfig
+from uncertainty_depth.core.records import SampleRange
+from uncertainty_depth.depth.estimators.cuda_graphs import CudaGraphs
+from uncertainty_depth.depth.model_folder.folder import ModelFolder
+from uncertainty_depth.depth.networks.depth_network import DepthNetwork
+from uncertainty_depth.depth.networks.encoder import download
+
+AT_ONCE = 8
+"""Samples computed in one batch: more take more memory, and change nothing."""
+
+
+class Estimate(NamedTuple):
+    """One frame's (h, w) float32 maps at the network's size.
+
+    Attributes:
+        depth_m: metres.
+        epistemic: square metres, the biased variance of the sampled depths.
+        aleatoric: square metres, mean of the samples' predicted variances; 0 without a head.
+    """
+
+    depth_m: Tensor
+    epistemic: Tensor
+    aleatoric: Tensor
+
+    def maps(self) -> NDArray[np.float32]:
+        """Return (2, h, w): depth and its standard deviation, metres."""
+        return download([self.stacked()])[0]
+
+    def stacked(self) -> Tensor:
+        """Return `maps` where they were computed.
+
+        The total variance is epistemic + aleatoric (Gustafsson et al. 2020, appendix A).
+        """
+        return torch.stack([self.depth_m, (self.epistemic + self.aleatoric).sqrt()])
+
+
+def packed(estimates: Sequence[Estimate]) -> Tensor:
+    """Return the maps of B estimates in one tensor, (B, 3, h, w)."""
+    maps = [values for estimate in estimates for values in estimate]
+    return torch.stack(maps).unflatten(0, (len(estimates), -1))
+
+
+def unpacked(maps: Tensor) -> list[Estimate]:
+    """Return the estimates of packed maps, in memory of their own."""
+    return [Estimate(*of_frame) for of_frame in maps.clone()]
+
+
+class Moments:
+    """Mean and variance of the samples of B frames, part by part (Chan et al. 1983).
+
+    Depths are accumulated in float32: the update has no cancellation that needs more.
+
+    Args:
+        in_order: add samples one by one (Welford 1962), so that maps do not depend on how many are
+            computed at once; otherwise those of a call in one reduction.
+    """
+
+    def __init__(self, in_order: bool = True) -> None:
+        self._in_order = in_order
+        self._count = 0
+        self._mean: Tensor | float = 0.0
+        self._squares: Tensor | float = 0.0  # distances to the mean
+        self._aleatoric: Tensor | float = 0.0
+
+    def add(self, depths_m: Tensor, variances: Tensor | None) -> None:
+        """Add m samples: (m, B, h, w) depths in metres, a head's variances in square metres."""
+        length = 1 if self._in_order else len(depths_m)
+        for start in range(0, len(depths_m), length):
+            part = slice(start, start + length)
+            self._add(depths_m[part], None if variances is None else variances[part])
+
+    def _add(self, depths_m: Tensor, variances: Tensor | None) -> None:
+        count = len(depths_m)
+        before = self._count
+        self._count += count
+        weight = self._count / count
+        squares: Tensor | float = 0.0
+        if count == 1:
+            mean = depths_m[0]
+        else:
+            spread, mean = torch.var_mean(depths_m, 0, correction=0)
+            squares = count * spread
+        aleatoric = None if variances is None else _mean(variances)
+        if before == 0:
+            self._mean = mean
+            self._squares = squares
+            self._aleatoric = 0.0 if aleatoric is None else aleatoric
+            return
+        difference = mean - self._mean
+        self._mean = self._mean + difference / weight
+        between = difference * (mean - self._mean)
+        self._squares = self._squares + (between if count == 1 else squares + count * between)
+        if aleatoric is not None:
+            self._aleatoric = self._aleatoric + (aleatoric - self._aleatoric) / weight
+
+    def estimates(self) -> list[Estimate]:
+        """Return the moments of each frame; there was at least one sample."""
+        mean = torch.as_tensor(self._mean)
+        epistemic = self._squares
+        if isinstance(epistemic, Tensor):
+            epistemic = (epistemic / self._count).clamp_min(0.0)
+        variances = [
+            values if isinstance(values, Tensor) else torch.zeros_like(mean)
+            for values in (epistemic, self._aleatoric)
+        ]
+        return [Estimate(*maps) for maps in zip(mean, *variances, strict=True)]
+
+
+def _mean(values: Tensor) -> Tensor:
+    return values[0] if len(values) == 1 else values.mean(0)
+
+
+Place = Callable[[DepthNetwork], DepthNetwork]
+"""Moves a loaded network to its device and precision."""
+
+
+class Estimator(ABC):
+    """Estimates depth and variance from images. Any thread may call it, one at a time.
+
+    By default one network, the model's last member, in one pass.
+
+    Attributes:
+        networks: the networks in use, the main one last; they may share an encoder.
+        few_launches: whether everything is computed in as few operations as possible, as a GPU
+            wants it; otherwise in little memory, one after the other.
+    """
+
+    networks: list[DepthNetwork]
+
+    def __init__(self, network: DepthNetwork) -> None:
+        self.networks = [network]
+
+    @cached_property
+    def few_launches(self) -> bool:
+        """See the class."""
+        return next(self.networks[-1].parameters()).device.type == "cuda"
+
+    @cached_property
+    def graphs(self) -> CudaGraphs:
+        """Runs functions, with few launches if wanted; it takes over the encoders."""
+        graphs = CudaGraphs(self.few_launches)
+        if self.few_launches:
+            for encoder in {network.encoder for network in self.networks}:
+                encoder.forward = partial(graphs.run, encoder, encoder.forward)
+        return graphs
+
+    @classmethod
+    def load(cls, model: ModelFolder, place: Place) -> Estimator:
+        """Load the members that the method needs.
+
+        Raises:
+            ModelError: the model has no such members.
+        """
+        return cls(place(model.load(model.members[-1])))
+
+    @abstractmethod
+    def estimate_batch(
+        self,
+        images: Tensor,
+        stamps_ns: Sequence[int],
+        config: PredictorConfig,
+        samples: SampleRange | None = None,
+    ) -> list[Estimate]:
+        """Return the maps of B frames, each independent of the rest of the batch.
+
+        What a frame's samples share is computed once for all frames; noise is drawn per frame.
+        Batched convolutions add in another order, so maps differ from a single frame's in the last
+        digits of float32.
+
+        Args:
+            images: (B, 3, h, w) float32 RGB in [0, 1], on the networks' device.
+            stamps_ns: frame times, nanoseconds; with `config.seed` they determine every random
+                number.
+            config: `samples` and `seed` are used; they may differ from call to call.
+            samples: which of the `passes` to use; None uses all. Single-pass methods ignore it.
+        """
+
+    def estimate(
+        self,
+        image: Tensor,
+        stamp_ns: int,
+        config: PredictorConfig,
+        samples: SampleRange | None = None,
+    ) -> Estimate:
+        """Return one frame's maps, from (1, 3, h, w); see `estimate_batch`."""
+        return self.estimate_batch(image, [stamp_ns], config, samples)[0]
+
+    def passes(self, config: PredictorConfig) -> int:
+        """Return the number of samples in one estimate."""
+        return 1

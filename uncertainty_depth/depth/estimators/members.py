@@ -1,0 +1,123 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""One pass through each trained network, one or several.
+
+With a head, `deterministic` is `log_likelihood` (Nix and Weigend 1994; Kendall and Gal 2017,
+section 2.2): the network is trained with a normal or Laplace likelihood and predicts the
+distribution's scale. `distilled` (after Hinton et al. 2015) learns a whole model's mean and sigma.
+
+The ensembles differ in how their members were trained:
+
+- `multi_epochs` (Moukari et al. 2019, section IV): snapshots of one training run, taken once the
+  validation error has stopped improving.
+- `multi_inits` (Moukari et al. 2019; deep ensemble, Lakshminarayanan et al. 2017): different
+  initial weights and frame order.
+- `bagging` (Breiman 1996; Moukari et al. 2019): as `multi_inits`, and each member sees its own
+  bootstrap sample of training frames.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property, partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from uncertainty_depth.core.config import PredictorConfig
+from uncertainty_depth.core.records import SampleRange
+from uncertainty_depth.depth.estimators.estimator import (
+    AT_ONCE,
+    Estimate,
+    Estimator,
+    Moments,
+    Place,
+    packed,
+    unpacked,
+)
+from uncertainty_depth.depth.estimators.stacked import StackedDecoders
+from uncertainty_depth.depth.model_folder.folder import ModelFolder
+from uncertainty_depth.depth.networks.depth_network import DepthNetwork, NetworkOutput
+
+
+class Deterministic(Estimator):
+    """The variance of one network's head; 0 without a head."""
+
+    @torch.inference_mode()
+    def estimate_batch(
+        self,
+        images: Tensor,
+        stamps_ns: Sequence[int],
+        config: PredictorConfig,
+        samples: SampleRange | None = None,
+    ) -> list[Estimate]:
+        """See `Estimator`; nothing is random.
+
+        On a CPU members run one after the other, so memory is bounded by one pass. On a GPU those
+        with one encoder are decoded together.
+        """
+        members: Sequence[int] = range(len(self.networks))[-config.samples :]
+        if samples is not None:
+            members = [members[number] for number in samples.numbers(len(members))]
+        encoders = {self.networks[number].encoder for number in members}
+        if self.few_launches and len(encoders) == 1:
+            return self._estimate_together(images, members)
+        graphs = self.graphs
+        size = images.shape[-2:]
+        moments = Moments()
+        encoder = None
+        features: Any = None
+        for number in members:
+            network = self.networks[number]
+            if network.encoder is not encoder:
+                encoder = network.encoder
+                features = network.encode(images)
+            decode = partial(self._decode, [number], size)
+            moments.add(*graphs.run((number, size), decode, features))
+        return moments.estimates()
+
+    def _estimate_together(self, images: Tensor, members: Sequence[int]) -> list[Estimate]:
+        graphs = self.graphs
+        size = images.shape[-2:]
+
+        def compute(features: Any) -> Tensor:
+            moments = Moments(in_order=False)
+            for start in range(0, len(members), AT_ONCE):
+                moments.add(*self._decode(members[start : start + AT_ONCE], size, features))
+            return packed(moments.estimates())
+
+        features = self.networks[members[-1]].encode(images)
+        return unpacked(graphs.run((tuple(members), size), compute, features))
+
+    def _decode(
+        self, members: Sequence[int], size: Sequence[int], features: Any
+    ) -> tuple[Tensor, Tensor | None]:
+        """Return the depths and variances of members, (m, B, h, w)."""
+        network = self.networks[members[0]]
+        if len(members) == 1:
+            depth_m, scale_m = network.decode(features, size)
+            samples = NetworkOutput(depth_m[None], None if scale_m is None else scale_m[None])
+        else:
+            samples = self._stacked.decode(members, features, size)
+        variance = network.variance(samples)
+        return samples.depth_m[:, :, 0], None if variance is None else variance[:, :, 0]
+
+    @cached_property
+    def _stacked(self) -> StackedDecoders:
+        return StackedDecoders(self.networks)
+
+
+class Ensemble(Deterministic):
+    """One pass through each of the last `samples` members; a shared encoder runs once."""
+
+    def __init__(self, networks: Sequence[DepthNetwork]) -> None:
+        self.networks = list(networks)
+
+    @classmethod
+    def load(cls, model: ModelFolder, place: Place) -> Ensemble:
+        """Load all of the model's members."""
+        return cls([place(network) for network in model.load_all(model.members)])
+
+    def passes(self, config: PredictorConfig) -> int:
+        """See `Estimator`; at most the number of members."""
+        return min(config.samples, len(self.networks))

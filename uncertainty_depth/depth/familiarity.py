@@ -1,0 +1,203 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The unfamiliarity of a network's frames, and a warning if most are unfamiliar.
+
+It is the Mahalanobis distance of a frame's features to the training's (Lee et al. 2018), for one
+Gaussian instead of one per class, as depth has no classes.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from uncertainty_depth.core.errors import ModelError
+from uncertainty_depth.core.strict import limits_of
+from uncertainty_depth.depth.model_folder.files import read_tensors, write_tensors
+from uncertainty_depth.depth.model_folder.folder import FAMILIARITY
+from uncertainty_depth.depth.networks.depth_network import DepthNetwork
+
+logger = logging.getLogger(__name__)
+
+WARNING_FRAMES = 8
+"""Frames that decide on the warning: the first ones of a run may be of the floor."""
+MEANING = (
+    "1 is what a few in a hundred frames like the training's reach; above it neither depth nor "
+    "sigma has been tried"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Familiarity:
+    """A Gaussian of the training features, and the limits of familiar distances.
+
+    Attributes:
+        mean: (D,) of the training's features.
+        whitening: (D, D), maps what is centred to uncorrelated features of unit variance.
+        threshold: the distance that all but a few in a hundred held-out frames stay below.
+        places: mean unfamiliarity that one in ten held-out places exceeds, and one in a hundred;
+            None if not known.
+    """
+
+    mean: NDArray[np.floating]
+    whitening: NDArray[np.floating]
+    threshold: float
+    places: tuple[float, float] | None = None
+
+    def scores(self, features: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Return the unfamiliarity of frames, (N,), from their features, (N, D).
+
+        It is a ratio: 1 is what a few in a hundred frames like the training's reach.
+        """
+        centred = features.astype(np.float64) - self.mean
+        distances: NDArray[np.float64] = np.linalg.norm(
+            centred @ self.whitening.T.astype(np.float64), axis=1
+        )
+        return distances / self.threshold
+
+
+def write(folder: Path, familiarity: Familiarity) -> Path:
+    """Write it to the model folder, whole or not at all; returns the path of its file.
+
+    The matrix is stored in half precision: 0.5 MB for 480 features.
+    """
+    tensors = {
+        "mean": torch.from_numpy(familiarity.mean),
+        "whitening": torch.from_numpy(familiarity.whitening).half(),
+        "threshold": torch.tensor([familiarity.threshold]),
+    }
+    if familiarity.places:
+        tensors["places"] = torch.tensor(familiarity.places)
+    return write_tensors(folder / FAMILIARITY, tensors)
+
+
+def read(folder: Path) -> Familiarity | None:
+    """Return the folder's familiarity; None for a model that has none.
+
+    Raises:
+        ModelError: the file is damaged.
+    """
+    path = folder / FAMILIARITY
+    if not path.exists():
+        return None
+    tensors = read_tensors(path)
+    try:
+        mean = tensors["mean"].float().numpy()
+        whitening = tensors["whitening"].float().numpy()
+        (threshold,) = tensors["threshold"].tolist()
+    except (KeyError, ValueError) as error:
+        raise ModelError(
+            f"{path} lacks the tensors of a familiarity; expected mean, whitening and threshold"
+        ) from error
+    if whitening.shape != (len(mean), len(mean)) or not threshold > 0:
+        raise ModelError(
+            f"{path} has a mean of {len(mean)} features, a matrix {whitening.shape} and threshold "
+            f"{threshold}; expected a square matrix of as many features and a positive threshold"
+        )
+    places = limits_of(tensors["places"].tolist()) if "places" in tensors else None
+    return Familiarity(mean, whitening, threshold, places)
+
+
+def pooled(features: Any) -> Tensor:
+    """Return (B, D) float32 means and deviations over the pixels, of each channel of the maps.
+
+    The deepest map is left out. It has most of the channels, and training has bent it most to its
+    own frames: with it the shipped model's AUROC for a street falls from .99 to .90.
+
+    Args:
+        features: of an encoder: maps, (B, C, h, w), or the states of a transformer, (B, N, C),
+            perhaps as the first of several values.
+    """
+    maps = features if isinstance(features[0], Tensor) else features[0]
+    moments = []
+    tensors = [values for values in maps if isinstance(values, Tensor)]
+    for values in tensors[:-1] or tensors:
+        pixels = (values.flatten(2) if values.ndim == 4 else values.transpose(1, 2)).float()
+        moments += [pixels.mean(2), pixels.std(2, correction=0)]
+    return torch.cat(moments, dim=1)
+
+
+class Gauge:
+    """Scores the latest frame of a network; each thread gets the score of its own.
+
+    The features are those that the network's encoder computes anyway. A network that runs in
+    another engine computes none here.
+    """
+
+    def __init__(self, familiarity: Familiarity | None, network: DepthNetwork) -> None:
+        """Follow a network; without a familiarity there are no scores."""
+        self._familiarity = familiarity
+        self._encoded = threading.local()
+        self._scores: deque[float] = deque(maxlen=WARNING_FRAMES)
+        self._has_warned = False
+        self._lock = threading.Lock()
+        if familiarity is not None:
+            network.encoder.register_forward_hook(self._keep)
+
+    def describe(self) -> dict[str, list[float]]:
+        """Return what a description of the model says of it; empty without a familiarity."""
+        if self._familiarity is None or self._familiarity.places is None:
+            return {}
+        return {"familiar_places": [round(limit, 4) for limit in self._familiarity.places]}
+
+    def take(self) -> Tensor | None:
+        """Return the features of this thread's latest frames once, (B, D), on their device.
+
+        None if there are none, or no familiarity to score them by.
+        """
+        features = getattr(self._encoded, "features", None)
+        self._encoded.features = None
+        return None if features is None else pooled(features)
+
+    def scores(self, features: NDArray[np.float32] | None, frames: int) -> list[float | None]:
+        """Return the unfamiliarity of each of the latest frames; None if not known.
+
+        Warns once if the median of the last `WARNING_FRAMES` is unfamiliar.
+
+        Args:
+            features: what `take` returned, downloaded.
+            frames: how many.
+        """
+        if features is None or self._familiarity is None:
+            return [None] * frames
+        scores = self._familiarity.scores(features[-frames:]).tolist()
+        with self._lock:
+            self._scores.extend(scores)
+            median = sorted(self._scores)[len(self._scores) // 2]
+            is_due = len(self._scores) == WARNING_FRAMES and median > 1 and not self._has_warned
+            self._has_warned = self._has_warned or is_due
+        if is_due:
+            logger.warning(
+                "the images are unlike those of the training: unfamiliarity %.2f, and %s",
+                median,
+                MEANING,
+            )
+        return [*scores]
+
+    def check(self) -> None:
+        """Check the familiarity against this thread's latest frame, a trial, without a score.
+
+        Raises:
+            ModelError: it is of another network.
+        """
+        features = self.take()
+        if features is None or self._familiarity is None:
+            return
+        dimensions = len(self._familiarity.mean)
+        if features.shape[1] != dimensions:
+            raise ModelError(
+                f"the encoder has {features.shape[1]} features, the model's familiarity "
+                f"{dimensions}; expected that of the same network: compute it again with "
+                "uncertainty_depth.depth.training.familiarity.add_familiarity"
+            )
+
+    def _keep(self, module: Any, inputs: Any, features: Any) -> None:
+        self._encoded.features = features

@@ -1,0 +1,158 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""A pretrained depth model of Hugging Face in the place of a model folder, or written as one."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from uncertainty_depth.core.config import MAX_DEPTH_M, UNTRAINED_METHODS, NetworkConfig
+from uncertainty_depth.core.errors import ConfigError, ModelError
+from uncertainty_depth.core.options import from_mapping
+from uncertainty_depth.depth.model_folder import writing
+from uncertainty_depth.depth.model_folder.folder import ModelFolder
+from uncertainty_depth.depth.networks.architectures import make_network
+from uncertainty_depth.depth.networks.backbone import config_of, make_backbone
+from uncertainty_depth.depth.networks.depth_network import DepthNetwork
+from uncertainty_depth.depth.networks.families import (
+    FAMILIES,
+    MIN_DEPTH_M,
+    is_depth_model,
+    metric_range,
+    own_options,
+)
+from uncertainty_depth.depth.networks.pretrained import PretrainedDepth
+from uncertainty_depth.depth.networks.pretrained_heads import Unaligned
+
+logger = logging.getLogger(__name__)
+
+MEMBER = "pretrained"
+"""The one member of a depth model that was wrapped."""
+RELATIVE_RANGE = (MIN_DEPTH_M, MAX_DEPTH_M)
+"""Of inverse depth without a unit: wide enough that nothing but 0 is cut off."""
+
+
+@dataclass(frozen=True)
+class PretrainedModel(ModelFolder):
+    """What `wrap` would write of a depth model, in memory; its weights are read by `load`."""
+
+    @property
+    def name(self) -> str:
+        """The hub id, or the folder's name."""
+        return self.path.resolve().name if self.path.is_dir() else str(self.path)
+
+    def load(self, member: str) -> DepthNetwork:
+        """See `ModelFolder`; there is one member.
+
+        Raises:
+            ModelError: the weights are missing, pickled or damaged.
+        """
+        network = make_network(self.network, make_backbone(str(self.path)))
+        size = "{} x {}".format(*self.network.input_size)
+        if self.is_relative:
+            assert isinstance(network, PretrainedDepth)
+            network.decoder.units = Unaligned()
+            logger.info(
+                "%s is wrapped in memory: inverse depth without a unit at %s", self.name, size
+            )
+        else:
+            logger.info(
+                "%s is wrapped in memory: depth from %g to %g m at %s, sigma uncalibrated; "
+                "`uncertainty-depth wrap %s --output MODEL` makes a folder to calibrate",
+                self.name,
+                *self.network.depth_range,
+                size,
+                self.path,
+            )
+        return network.eval()
+
+
+def pretrained_model(path: Path, relative: bool) -> PretrainedModel:
+    """Return a depth model of Hugging Face as `wrap` would write it with its defaults.
+
+    Args:
+        path: a hub id, looked up in the local cache first, or a folder of `save_pretrained`.
+        relative: take a model that gives inverse depth up to scale and shift too.
+
+    Raises:
+        ModelError: the model is unknown, not a depth model, or gives no metres.
+    """
+    name = str(path)
+    config = config_of(name)
+    if not is_depth_model(config):
+        raise ModelError(
+            f"{name} is a {config.model_type!r} model; expected a depth model of "
+            f"{', '.join(FAMILIES)}, or train --backbone {name}"
+        )
+    is_relative = metric_range(config) is None
+    if is_relative and not relative:
+        raise ModelError(
+            f"{name} does not give depth in metres; expected a metric depth model, evaluate, "
+            f"which aligns it to the ground truth, or train --backbone {name}"
+        )
+    names = {field.name for field in fields(NetworkConfig)}
+    own = {option: value for option, value in own_options(name).items() if option in names}
+    if is_relative:
+        own["depth_range"] = RELATIVE_RANGE
+    network = from_mapping(NetworkConfig, {**own, "backbone": name, "head": "none"})
+    return PretrainedModel(
+        path=path,
+        network=network,
+        backbone={},
+        method=default_method(network),
+        members=(MEMBER,),
+        shared_encoder=False,
+        training=training_record(),
+        architecture=PretrainedDepth.architecture,
+        is_relative=is_relative,
+    )
+
+
+def default_method(config: NetworkConfig) -> str:
+    """Return the method that predicts by default without training."""
+    return "mc_dropout" if config.dropout else "deterministic"
+
+
+def training_record() -> dict[str, str]:
+    """Return what a report says that the model was trained on."""
+    return {"source": "none: wrapped as it is"}
+
+
+def wrap(output: Path, config: NetworkConfig, method: str = "") -> Path:
+    """Write the depth model that `config.backbone` names to the model folder `output`.
+
+    Args:
+        output: folder to write; it is created.
+        config: of the network.
+        method: default prediction method, from `UNTRAINED_METHODS`; empty means mc_dropout, or
+            deterministic without dropout.
+
+    Raises:
+        ConfigError: an option needs training, or the method needs dropout.
+        ModelError: the model is unknown or does not give metres, or `output` holds a model.
+    """
+    method = method or default_method(config)
+    if config.head != "none":
+        raise ConfigError(f"head is {config.head!r}, which needs training; expected 'none'")
+    if method not in UNTRAINED_METHODS:
+        raise ConfigError(
+            f"method is {method!r}, which needs training; "
+            f"expected one of {', '.join(UNTRAINED_METHODS)}"
+        )
+    if method != "deterministic" and not config.dropout:
+        raise ConfigError(
+            f"method is {method!r}, but dropout is 0; expected a rate above 0, or another method"
+        )
+    model = make_backbone(config.backbone)
+    if metric_range(model.config) is None:
+        raise ModelError(
+            f"backbone {config.backbone!r} does not give depth in metres; "
+            "expected a metric depth model, or `uncertainty-depth train SOURCE --backbone "
+            f"{config.backbone} --output MODEL`, which learns metres"
+        )
+    network = make_network(config, model)
+    writing.create(output, network, training_record())
+    writing.write_member(output, MEMBER, network)
+    writing.set_members(output, [MEMBER], method)
+    return output

@@ -1,0 +1,184 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Write a model folder: create it, add members, update `model.json`, copy it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from uncertainty_depth.core import strict
+from uncertainty_depth.core.errors import ModelError
+from uncertainty_depth.core.options import to_mapping
+from uncertainty_depth.depth.model_folder.files import (
+    read_json,
+    read_tensors,
+    write_json,
+    write_tensors,
+)
+from uncertainty_depth.depth.model_folder.folder import (
+    ENCODER,
+    FAMILIARITY,
+    is_member_name,
+    read,
+    with_prefix,
+)
+from uncertainty_depth.depth.networks.depth_network import DepthNetwork
+
+if TYPE_CHECKING:
+    from uncertainty_depth.sigma.calibration.sigma_map import SigmaMap
+
+
+def create(folder: Path | str, network: DepthNetwork, training: Mapping[str, Any]) -> None:
+    """Start a model folder for networks like `network`: `model.json`, without members yet.
+
+    Args:
+        folder: new or empty.
+        network: any member's.
+        training: the training record, JSON values.
+
+    Raises:
+        ModelError: the folder already holds a model.
+    """
+    folder = Path(folder)
+    if (folder / "model.json").exists():
+        raise ModelError(f"{folder} already holds a model; expected a new or empty folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    content = {
+        "architecture": network.architecture,
+        "network": to_mapping(network.config),
+        "backbone": network.backbone_config,
+        "method": "deterministic",
+        "members": [],
+        "shared_encoder": network.encoder_is_frozen,
+        "training": dict(training),
+    }
+    write_json(folder, content)
+
+
+def write_member(folder: Path | str, name: str, network: DepthNetwork) -> Path:
+    """Write the weights of one member, whole or not at all; returns the path of its file.
+
+    Of a network with a frozen encoder the decoder is written, and the encoder if it is not there
+    yet. An architecture other than the one the folder was created for is added to `model.json`.
+
+    Raises:
+        ModelError: the file name is not valid, or the frozen encoder differs from the folder's.
+    """
+    folder = Path(folder)
+    if not is_member_name(name):
+        raise ModelError(
+            f"member name {name!r} cannot be used; "
+            f"expected letters, digits, '.', '_', '-', and not {ENCODER!r}"
+        )
+    _add_architecture(folder, name, network)
+    state = network.state_dict()
+    if network.encoder_is_frozen:
+        _write_shared_encoder(folder, with_prefix(state, "encoder."))
+        state = with_prefix(state, "decoder.")
+    return write_tensors(folder / f"{name}.safetensors", state)
+
+
+def _add_architecture(folder: Path, name: str, network: DepthNetwork) -> None:
+    content = read_json(folder)
+    architecture = {"network": to_mapping(network.config), "backbone": network.backbone_config}
+    own = strict.plain(architecture)
+    architectures = content.get("architectures", {})
+    recorded = architectures.get(name, {key: content[key] for key in own})
+    if own != recorded:
+        content["architectures"] = {**architectures, name: own}
+        write_json(folder, content)
+
+
+def _write_shared_encoder(folder: Path, state: dict[str, Tensor]) -> None:
+    path = folder / f"{ENCODER}.safetensors"
+    if not path.exists():
+        write_tensors(path, state)
+        return
+    stored = read_tensors(path)
+    is_same = stored.keys() == state.keys() and all(
+        torch.equal(stored[key], value.cpu()) for key, value in state.items()
+    )
+    if not is_same:
+        raise ModelError(
+            f"{path} holds another encoder than the network's; expected snapshots that share it"
+        )
+
+
+def set_members(
+    folder: Path | str,
+    names: Sequence[str],
+    method: str,
+    training: Mapping[str, Any] | None = None,
+) -> None:
+    """Set the model's members and method in `model.json`.
+
+    A calibration of other members, or of the same before they were trained further, is dropped.
+
+    Args:
+        folder: the model folder.
+        names: the members; the last one is used if a single network is needed.
+        method: the method that the members were trained for.
+        training: replaces the training record.
+
+    Raises:
+        ModelError: the folder holds no valid `model.json`.
+    """
+    content = read_json(Path(folder))
+    is_trained_further = training is not None and content["training"] != dict(training)
+    if content["members"] != list(names) or is_trained_further:
+        content.pop("calibration", None)
+    content |= {"members": list(names), "method": method}
+    if training is not None:
+        content["training"] = dict(training)
+    write_json(Path(folder), content)
+
+
+def set_calibration(
+    folder: Path | str, method: str, sigma_map: SigmaMap, record: Mapping[str, Any]
+) -> None:
+    """Set the calibration of a method's sigma in `model.json`.
+
+    Args:
+        folder: the model folder.
+        method: that predicts.
+        sigma_map: from raw to calibrated sigma.
+        record: how it was fitted, JSON values.
+
+    Raises:
+        ModelError: the folder holds no valid `model.json`.
+    """
+    content = read_json(Path(folder))
+    content["calibration"] = {
+        **content.get("calibration", {}),
+        method: {**sigma_map.to_mapping(), **record},
+    }
+    write_json(Path(folder), content)
+
+
+def export_half(folder: Path | str, output: Path | str) -> Path:
+    """Copy a model with its weights stored in float16; returns the path of the copy.
+
+    Half the size; `load` converts the weights back to float32. Biases and BatchNorm stay float32.
+
+    Raises:
+        ModelError: the folder cannot be used, or `output` holds a model.
+    """
+    model = read(folder)
+    output = Path(output)
+    if (output / "model.json").exists():
+        raise ModelError(f"{output} already holds a model; expected a new or empty folder")
+    output.mkdir(parents=True, exist_ok=True)
+    for name in (*model.members, *([ENCODER] if model.shared_encoder else [])):
+        tensors = read_tensors(model.path / f"{name}.safetensors")
+        for key, tensor in tensors.items():
+            tensors[key] = tensor.half() if tensor.ndim > 1 else tensor
+        write_tensors(output / f"{name}.safetensors", tensors)
+    if (model.path / FAMILIARITY).exists():
+        shutil.copyfile(model.path / FAMILIARITY, output / FAMILIARITY)
+    write_json(output, read_json(model.path))
+    return output

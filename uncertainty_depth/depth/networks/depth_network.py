@@ -1,0 +1,176 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The base class of all networks: an encoder, a decoder that holds the dropout, and metres."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from uncertainty_depth.core.config import NetworkConfig
+from uncertainty_depth.core.errors import ConfigError
+from uncertainty_depth.core.options import check
+from uncertainty_depth.depth.networks.decoder import DropoutDecoder, geometric
+from uncertainty_depth.depth.networks.encoder import resize_maps
+from uncertainty_depth.sigma.sparse_depth import parse
+
+RELATIVE_SCALE = (1e-3, 2.0)
+"""Min and max predicted scale of the error, as a fraction of the predicted depth."""
+
+
+class NetworkOutput(NamedTuple):
+    """(B, 1, h, w) float32 maps in metres.
+
+    `scale_m` is a Laplace distribution's b or a Gaussian's s; None without a head.
+    """
+
+    depth_m: Tensor
+    scale_m: Tensor | None
+
+    def mirrored(self) -> NetworkOutput:
+        """Return the maps mirrored left to right: a mirror image's, at the image's pixels."""
+        scale_m = None if self.scale_m is None else self.scale_m.flip(-1)
+        return NetworkOutput(self.depth_m.flip(-1), scale_m)
+
+
+class DepthNetwork(nn.Module, ABC):
+    """Image to depth, and the depth error's scale if there is a head.
+
+    A network's features and trunk fit only its own decoder.
+
+    Attributes:
+        encoder: image to features.
+        decoder: features to raw maps, with the dropout.
+        depth_of: the decoder's first output, (B, 1, h, w), to metres inside the depth range.
+
+    Raises:
+        ConfigError: a value of the config is out of range.
+    """
+
+    architecture: str
+    encoder: nn.Module
+    decoder: DropoutDecoder
+    depth_of: Callable[[Tensor], Tensor]
+
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__()
+        check_network(config)
+        self.config = config
+        self.encoder_is_frozen = False
+
+    @property
+    @abstractmethod
+    def backbone_config(self) -> dict[str, Any]:
+        """The config of the pretrained part, as plain values."""
+
+    @property
+    def foldable(self) -> list[nn.Module]:
+        """Parts in which a BatchNorm registered after a convolution is also computed after it."""
+        return []
+
+    @abstractmethod
+    def start_from_constant(self, depth_m: float, relative_error: float) -> None:
+        """Initialise the new layers to predict this depth and relative error everywhere."""
+
+    def align(self, examples: Callable[[], tuple[Tensor, Tensor]]) -> None:
+        """Fit a pretrained depth's units to metres, before training.
+
+        Args:
+            examples: returns images (B, 3, h, w) and their targets, (B, 1 or more, h, w), whose
+                first channel is the depth in metres, NaN for unknown.
+        """
+
+    def freeze_encoder(self) -> None:
+        """Train the decoder alone.
+
+        The encoder gets no gradient and keeps its BatchNorm statistics, so that snapshots can
+        share one pass of it.
+        """
+        self.encoder_is_frozen = True
+        self.encoder.requires_grad_(False)
+        self.encoder.eval()
+
+    def train(self, mode: bool = True) -> DepthNetwork:
+        """Set the training mode as torch does; a frozen encoder stays in evaluation mode."""
+        super().train(mode)
+        if self.encoder_is_frozen:
+            self.encoder.eval()
+        return self
+
+    def forward(self, image: Tensor) -> NetworkOutput:
+        """Return the maps for (B, 3, h, w) float32 RGB images in [0, 1], at their size.
+
+        A network with sparse input takes (B, 4, h, w): the fourth channel is depth in metres, 0
+        for unknown.
+        """
+        return self.decode(self.encode(image), image.shape[-2:])
+
+    def encode(self, image: Tensor) -> Any:
+        """Return the encoder's features.
+
+        A frozen encoder has a gradient only if the image requires one.
+        """
+        needs_gradient = image.requires_grad or not self.encoder_is_frozen
+        with torch.set_grad_enabled(torch.is_grad_enabled() and needs_gradient):
+            return self.encoder(image)
+
+    def decode(self, features: Any, size: Sequence[int]) -> NetworkOutput:
+        """Return the maps from an encoder's features, at `size` = (height, width)."""
+        return self.to_metres(self.decoder(features), size)
+
+    def trunk(self, image: Tensor) -> Any:
+        """Return what all MC dropout samples share: everything before the first dropout."""
+        return self.decoder.trunk(self.encoder(image))
+
+    def branches(
+        self,
+        trunk: Any,
+        dropouts: Sequence[Callable[..., Tensor]],
+        streams: Any,
+        size: Sequence[int],
+    ) -> NetworkOutput:
+        """Return the maps of M samples, (M, 1, h, w) each, at `size` = (height, width).
+
+        Args:
+            trunk: the image's trunk.
+            dropouts: functions of maps and streams that replace the dropout layers.
+            streams: random number streams, one per sample.
+            size: height and width.
+        """
+        seeded = [partial(dropout, streams=streams) for dropout in dropouts]
+        return self.to_metres(self.decoder.branches(trunk, seeded), size)
+
+    def to_metres(self, raw: Tensor, size: Sequence[int]) -> NetworkOutput:
+        """Return raw maps as positive metres inside the depth range, resized to `size`.
+
+        The scale is a fraction of the depth. No gradient goes through that factor; otherwise a
+        network could lower its loss by moving the depth.
+        """
+        depth = self.depth_of(raw[:, :1].float())
+        if raw.shape[1] == 1:
+            return NetworkOutput(resize_maps(depth, size), None)
+        scale = depth.detach() * geometric(raw[:, 1:].float(), *RELATIVE_SCALE)
+        return NetworkOutput(resize_maps(depth, size), resize_maps(scale, size))
+
+    def variance(self, output: NetworkOutput) -> Tensor | None:
+        """Return the predicted variance, (B, 1, h, w) square metres; None without a head.
+
+        It is 2 b^2 for a Laplace head and s^2 for a Gaussian head.
+        """
+        if output.scale_m is None:
+            return None
+        return output.scale_m.square() * (2.0 if self.config.head == "laplace" else 1.0)
+
+
+def check_network(config: NetworkConfig) -> None:
+    """Raise `ConfigError` if values are out of range or contradict each other."""
+    check(config)
+    parse(config.sparse_input)
+    if not config.depth_range[0] < config.depth_range[1]:
+        raise ConfigError(
+            f"depth_range is {config.depth_range!r}; expected the min depth before the max depth"
+        )

@@ -1,0 +1,97 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The hourglass network of Moukari et al. 2019.
+
+A pretrained encoder, and the up-projection decoder of Laina et al. 2016, with dropout.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from uncertainty_depth.core.config import NetworkConfig
+from uncertainty_depth.depth.networks.backbone import backbone_mapping, make_backbone
+from uncertainty_depth.depth.networks.decoder import (
+    Decoder,
+    geometric,
+    raw_value,
+)
+from uncertainty_depth.depth.networks.depth_network import RELATIVE_SCALE, DepthNetwork
+from uncertainty_depth.depth.networks.encoder import Encoder, TransformersModel
+
+if TYPE_CHECKING:
+    from uncertainty_depth.depth.networks.sparse import ResidualDecoder
+
+START_WEIGHT = 0.1
+DROPOUTS = 3
+"""After all up-projections but the last."""
+
+
+class Hourglass(DepthNetwork):
+    """Any backbone and four up-projections; depth is bounded by the depth range.
+
+    Args:
+        config: of the network.
+        backbone: replaces `config.backbone`; a model folder has its own.
+
+    Raises:
+        ConfigError: a value of the config is out of range.
+        ModelError: the backbone cannot be made.
+    """
+
+    architecture = "hourglass"
+    encoder: Encoder
+    decoder: Decoder | ResidualDecoder
+
+    def __init__(self, config: NetworkConfig, backbone: TransformersModel | None = None) -> None:
+        super().__init__(config)
+        backbone = make_backbone(config.backbone) if backbone is None else backbone
+        self._is_residual = bool(config.sparse_input) and config.sparse_residual
+        if config.sparse_input:
+            from uncertainty_depth.depth.networks.sparse import ResidualDecoder, SparseEncoder
+
+            self.encoder = SparseEncoder(backbone, config.depth_range, config.sparse_residual)
+            decoder = self.make_decoder()
+            self.decoder = ResidualDecoder(decoder) if self._is_residual else decoder
+        else:
+            self.encoder = Encoder(backbone)
+            self.decoder = self.make_decoder()
+        low, high = config.depth_range
+        self.depth_of = partial(geometric, low=low, high=high)
+
+    def make_decoder(self) -> Decoder:
+        """Return the decoder for the encoder, with dropout after three up-projections."""
+        config = self.config
+        return Decoder(
+            list(self.encoder.backbone.channels),
+            config.decoder_width,
+            [nn.Dropout(config.dropout) for _ in range(DROPOUTS)],
+            1 if config.head == "none" else 2,
+            config.last_activation,
+        )
+
+    @property
+    def backbone_config(self) -> dict[str, Any]:
+        """See `DepthNetwork`."""
+        return backbone_mapping(self.encoder.backbone)
+
+    @property
+    def foldable(self) -> list[nn.Module]:
+        """See `DepthNetwork`."""
+        if self.encoder.backbone.config.model_type == "resnet":
+            return [self.decoder, self.encoder]
+        return [self.decoder]
+
+    @torch.no_grad()
+    def start_from_constant(self, depth_m: float, relative_error: float) -> None:
+        """See `DepthNetwork`: this sets the last layer."""
+        raw_depth = raw_value(depth_m, *self.config.depth_range)
+        if self._is_residual:  # it begins with the interpolated depth
+            raw_depth = 0.0
+        raw_scale = raw_value(relative_error, *RELATIVE_SCALE)
+        weight, bias = self.decoder.final.parameters()
+        weight.mul_(START_WEIGHT)
+        bias.copy_(torch.tensor([raw_depth, raw_scale][: len(bias)]))

@@ -1,0 +1,195 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Backbones from transformers classes: a folder's, a hub id's, or a config's.
+
+Importing them takes three seconds: `backbone.py` imports this file only when needed.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from pathlib import Path
+from typing import Any
+
+from transformers import (
+    MODEL_FOR_BACKBONE_MAPPING,
+    MODEL_FOR_DEPTH_ESTIMATION_MAPPING,
+    AutoBackbone,
+    AutoConfig,
+    AutoModelForDepthEstimation,
+    PretrainedConfig,
+)
+
+from uncertainty_depth.core.errors import ModelError
+from uncertainty_depth.depth.networks.encoder import TransformersModel
+from uncertainty_depth.depth.networks.families import (
+    FAMILIES,
+    SETTINGS,
+    is_depth_model,
+    normalisation,
+    read_preprocessing,
+)
+
+logger = logging.getLogger(__name__)
+
+FEATURE_MAPS = 4
+HUB_TIMEOUT_S = 10.0
+MAX_REASON = 200  # characters: transformers lists every model that it knows
+PICKLED = (".bin", ".pt", ".pth")
+
+
+def pretrained_backbone(name: str) -> TransformersModel:
+    """Return a folder's or hub id's backbone or depth model, as `make_backbone` does."""
+    config = pretrained_config(name)
+    if Path(name).is_dir() and _has_no_weights(Path(name)) and not is_depth_model(config):
+        return _from_config(config)
+    return _pretrained(name, config)
+
+
+def pretrained_config(name: str) -> PretrainedConfig:
+    """Return a folder's or hub id's config."""
+    return _read_config(name) if Path(name).is_dir() else _config_from_hub(name)
+
+
+def described_backbone(values: dict[str, Any]) -> TransformersModel:
+    """Return a config's backbone, with random weights.
+
+    Raises:
+        ModelError: transformers knows no such model or refuses a value.
+    """
+    try:
+        return _from_config(AutoConfig.for_model(**values))
+    except ModelError:
+        raise
+    except Exception as error:  # transformers raises whatever the config class's validation raises
+        raise ModelError(
+            f"transformers cannot use the backbone config: {_first_line(error)}"
+        ) from error
+
+
+def _from_config(config: PretrainedConfig) -> TransformersModel:
+    _check_is_backbone(config)
+    if is_depth_model(config):
+        return AutoModelForDepthEstimation.from_config(config)
+    return AutoBackbone.from_config(_with_feature_maps(config))
+
+
+def _check_is_backbone(config: PretrainedConfig) -> None:
+    if type(config) not in MODEL_FOR_BACKBONE_MAPPING and not is_depth_model(config):
+        hybrid = " hybrid" if getattr(config, "is_hybrid", False) else ""
+        raise ModelError(
+            f"a {config.model_type!r}{hybrid} model cannot be the encoder; expected one that "
+            f"transformers' AutoBackbone knows, or a depth model of {', '.join(FAMILIES)}"
+        )
+
+
+def _with_feature_maps(config: PretrainedConfig) -> PretrainedConfig:
+    """Make the config return the feature maps after each quarter of the stages.
+
+    These are a ResNet's four scales, or blocks 3, 6, 9 and 12 of a ViT with 12.
+    """
+    stages = config.stage_names[1:]
+    quarters = range(1, FEATURE_MAPS + 1)
+    numbers = {math.ceil(len(stages) * quarter / FEATURE_MAPS) for quarter in quarters}
+    config.out_features = [stages[number - 1] for number in sorted(numbers)]
+    return config
+
+
+def _has_no_weights(folder: Path) -> bool:
+    if any(folder.glob("*.safetensors")):
+        return False
+    pickled = [path.name for path in folder.iterdir() if path.suffix in PICKLED]
+    if pickled:
+        raise ModelError(
+            f"backbone folder {folder} holds pickled weights ({min(pickled)}), which are never "
+            "read; expected .safetensors"
+        )
+    return True
+
+
+def _config_from_hub(name: str) -> PretrainedConfig:
+    try:
+        return AutoConfig.from_pretrained(name, local_files_only=True, trust_remote_code=False)
+    except Exception:  # not in the local cache
+        _check_reachable(name)
+        return _read_config(name)
+
+
+def _check_reachable(name: str) -> None:
+    """Raise `ModelError` if the hub does not answer one request in time.
+
+    transformers itself retries for half a minute.
+    """
+    from huggingface_hub import HfApi
+
+    try:
+        HfApi().model_info(name, timeout=HUB_TIMEOUT_S)
+    except Exception as error:
+        raise ModelError(
+            f"backbone {name!r} is neither a folder nor in the local cache, and the hub did not "
+            f"give it: {type(error).__name__}, {_first_line(error)}"
+        ) from error
+
+
+def _read_config(name: str) -> PretrainedConfig:
+    try:
+        return AutoConfig.from_pretrained(name, trust_remote_code=False)
+    except Exception as error:
+        raise ModelError(
+            f"backbone {name} has no readable config: {_first_line(error)}"
+        ) from error
+
+
+def _pretrained(name: str, config: PretrainedConfig) -> TransformersModel:
+    """Load config and weights with the config's own class.
+
+    AutoBackbone.from_pretrained asks the hub even for a local folder.
+    """
+    _check_is_backbone(config)
+    if is_depth_model(config):
+        model_class: TransformersModel = MODEL_FOR_DEPTH_ESTIMATION_MAPPING[type(config)]
+    else:
+        model_class = MODEL_FOR_BACKBONE_MAPPING[type(config)]
+        config = _with_feature_maps(config)
+    try:
+        backbone, report = model_class.from_pretrained(
+            name, config=config, use_safetensors=True, output_loading_info=True
+        )
+    except Exception as error:
+        raise ModelError(
+            f"the weights of backbone {name} cannot be read: {_first_line(error)}"
+        ) from error
+    _check_missing(name, config, len(report["missing_keys"]), len(backbone.state_dict()))
+    if is_depth_model(config):
+        settings = read_preprocessing(name)
+        if not settings:
+            logger.warning(
+                "%s has no readable %s: its images are normalised with ImageNet's mean and "
+                "standard deviation",
+                name,
+                SETTINGS,
+            )
+        mean, std = normalisation(settings)
+        backbone.config.image_mean = mean
+        backbone.config.image_std = std
+    return backbone.float()
+
+
+def _check_missing(name: str, config: PretrainedConfig, missing: int, total: int) -> None:
+    """Warn of tensors missing from the weights; raise `ModelError` if most are missing."""
+    if missing > total / 2:
+        raise ModelError(
+            f"the weights of backbone {name} hold {total - missing} of the {total} tensors that "
+            f"a {config.model_type} encoder needs"
+        )
+    if missing:
+        logger.warning(
+            "backbone %s: %d of %d tensors are not in its weights and start as random values",
+            name,
+            missing,
+            total,
+        )
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0][:MAX_REASON]

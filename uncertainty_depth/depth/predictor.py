@@ -1,0 +1,407 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""From a camera image to depth and its standard deviation, at the image's size."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import cv2
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from uncertainty_depth.core.config import UNTRAINED_METHODS, PredictorConfig
+from uncertainty_depth.core.errors import ConfigError, MessageError
+from uncertainty_depth.core.geometry.camera import Camera
+from uncertainty_depth.core.geometry.focal_length import TrainingLens
+from uncertainty_depth.core.geometry.resampling import resample_depth
+from uncertainty_depth.core.options import changed, check, takes_options
+from uncertainty_depth.core.records import DepthPrediction, Frame, SampleRange
+from uncertainty_depth.depth import familiarity
+from uncertainty_depth.depth.estimators import Estimator
+from uncertainty_depth.depth.estimators.estimator import Estimate
+from uncertainty_depth.depth.familiarity import Gauge
+from uncertainty_depth.depth.model_folder.folder import ModelFolder, read
+from uncertainty_depth.depth.networks.encoder import download, image_tensor, resize_image
+from uncertainty_depth.depth.predictor_settings import (
+    SigmaCalibration,
+    calibration_of,
+    choose_method,
+    load,
+)
+from uncertainty_depth.frames.image_files import ImageLike, as_rgb
+from uncertainty_depth.metrics.calibration import distribution_of
+from uncertainty_depth.sigma.calibration import IDENTITY
+from uncertainty_depth.sigma.calibration.fitted_data import DataMonitor
+from uncertainty_depth.sigma.calibration.half_widths import BY_DISTRIBUTION, HalfWidths
+from uncertainty_depth.sigma.sparse_depth import SparseInput, check_sparse_depth, parse, spread
+
+logger = logging.getLogger(__name__)
+
+
+def network_input(
+    frames: Sequence[Frame],
+    factors: Sequence[np.float32],
+    model: ModelFolder,
+    device: torch.device,
+) -> Tensor:
+    """Return images as (B, 3, h, w), or with sparse depth as a fourth channel, 0 for unknown.
+
+    Args:
+        frames: at least one.
+        factors: factor on the network's metres for each image's camera.
+        model: the model whose network takes them.
+        device: of the network.
+
+    Raises:
+        MessageError: an image is of another shape or dtype, a sparse depth is of another size,
+            dtype or unit, or the model takes none.
+    """
+    size = model.network.input_size
+    images = [resize_image(frame.need_image(), size) for frame in frames]
+    pixels = image_tensor(np.stack(images), device)
+    if all(frame.sparse_m is None for frame in frames):
+        return pixels
+    sparse = [
+        _sparse_tensor(frame, model, device) / float(factor)
+        for frame, factor in zip(frames, factors, strict=True)
+    ]
+    return torch.cat([pixels, torch.cat(sparse)], dim=1)
+
+
+def _sparse_tensor(frame: Frame, model: ModelFolder, device: torch.device) -> Tensor:
+    """Return sparse depth at the network's size, (1, 1, h, w), 0 for unknown."""
+    network = model.network
+    width, height = network.input_size
+    if frame.sparse_m is None:
+        return torch.zeros((1, 1, height, width), device=device)
+    if not network.sparse_input:
+        raise MessageError(
+            "sparse_depth_not_taken",
+            f"{model.name} takes the image alone, without sparse depth; expected a model "
+            "trained with --sparse-input",
+        )
+    shape = (frame.need_image().shape[0], frame.need_image().shape[1])
+    check_sparse_depth(frame.sparse_m, shape, network.depth_range)
+    resampled = resample_depth(frame.sparse_m, width, height)
+    return torch.from_numpy(np.nan_to_num(resampled)[None, None]).to(device)
+
+
+class Predictor:
+    """Depth and sigma of images, by the model in a folder.
+
+    `config` may be replaced at any time by one with other `samples`, `seed` or
+    `calibrated`; the change applies from the next `predict` on. Any thread may call `predict`.
+
+    Args:
+        folder: model folder, or the name of a shipped model: indoor or demo.
+        config: method, samples, device and so on.
+        relative: also accept a Hugging Face network that gives inverse depth up to scale and
+            shift; `depth_m` and `sigma_m` are then inverse depth, without a unit.
+        **options: `PredictorConfig` options that override the config's, e.g. `samples=16`.
+
+    Raises:
+        ModelError: the folder cannot be used.
+        ConfigError: an option is unknown or out of range, the model was not trained for the
+            method, there is no CUDA device, or the device cannot compute in the precision.
+
+    Examples:
+        >>> predictor = Predictor("demo", samples=4)
+        >>> image = np.zeros((120, 160, 3), np.uint8)
+        >>> prediction = predictor.predict(image, camera=140.0)  # focal length, pixels
+        >>> prediction.depth_m.shape, prediction.sigma_m.shape
+        ((120, 160), (120, 160))
+    """
+
+    @takes_options(PredictorConfig)
+    def __init__(
+        self,
+        folder: Path | str,
+        config: PredictorConfig = PredictorConfig(),  # noqa: B008  frozen
+        relative: bool = False,
+        **options: Any,
+    ) -> None:
+        config = changed(config, options)
+        check(config)
+        self.model = read(folder, relative)
+        if config.spread_sparse and self.model.network.sparse_input:
+            raise ConfigError(
+                f"spread_sparse is {config.spread_sparse!r}, but {self.model.name} takes sparse "
+                "depth itself; expected spread_sparse empty, or a model for images alone"
+            )
+        self._spread_sparse = parse(config.spread_sparse)
+        self.method = choose_method(config.method, self.model)
+        self._loaded = load(
+            self.model, self.method, config.engine, config.precision, config.device
+        )
+        self._estimator: Estimator = self._loaded.estimator
+        # A graph's memory is that of one frame.
+        self._turn: AbstractContextManager[Any] = (
+            Lock() if self._estimator.few_launches else nullcontext()
+        )
+        self.device = self._loaded.device
+        is_torch = self._loaded.engine == "torch"
+        model_familiarity = familiarity.read(self.model.path) if is_torch else None
+        self._gauge = Gauge(model_familiarity, self._estimator.networks[-1])
+        self._lens = TrainingLens(
+            self.model.network.canonical_focal_length, self.model.training.get("camera")
+        )
+        head = self._estimator.networks[-1].config.head
+        half_widths = BY_DISTRIBUTION[distribution_of(head)]
+        self._uncalibrated = SigmaCalibration(IDENTITY, half_widths, DataMonitor("", None), "")
+        self._calibration = calibration_of(self.model, self.method, self._uncalibrated)
+        self.config = config
+        self._run_trial(config)
+        logger.info("the network runs by %s", self._loaded.description)
+
+    def _calibration_in(self, config: PredictorConfig) -> SigmaCalibration:
+        """Return the calibration that these options select."""
+        return self._calibration if config.calibrated else self._uncalibrated
+
+    def _run_trial(self, config: PredictorConfig) -> None:
+        """Predict a black image, and warn if its sigma lacks what the method promises.
+
+        An operation that the device lacks fails here, before the first frame, and the first frame
+        takes no longer than the next. All samples are computed, so a lack of memory shows here
+        too.
+
+        Raises:
+            ConfigError: the device cannot compute in the precision.
+            ModelError: the familiarity is of another network.
+        """
+        device = self.device
+        precision = self._loaded.precision
+        if config.precision == "fp16" and device.type == "cpu":
+            logger.warning(
+                "fp16 on the CPU is slow where the processor has no such arithmetic; "
+                "expected bf16 or fp32 to be faster"
+            )
+        width, height = self.model.network.input_size
+        black = torch.zeros((1, 3, height, width), device=device)
+        try:
+            sigma_m = self._estimator.estimate(black, 0, config).maps()[1]
+        except (RuntimeError, NotImplementedError) as error:
+            raise ConfigError(
+                f"precision is {precision!r}, which does not work on {device}: "
+                f"{str(error).splitlines()[0]}"
+            ) from error
+        self._gauge.check()
+        is_lone_member = (
+            self.method not in UNTRAINED_METHODS and len(self._estimator.networks) == 1
+        )
+        if not sigma_m.any():
+            logger.warning(
+                "%s predicts zero uncertainty for a black image; if it does for yours too: sigma "
+                "takes dropout and samples > 1, or a variance head",
+                self.method,
+            )
+        elif is_lone_member:
+            logger.warning(
+                "%s has one member: sigma is its variance head's alone, without epistemic "
+                "uncertainty; expected a model with several members",
+                self.method,
+            )
+
+    def predict(
+        self,
+        image: ImageLike,
+        stamp_ns: int = 0,
+        camera: Camera | float | None = None,
+        samples: SampleRange | None = None,
+        sparse_m: NDArray[np.floating] | None = None,
+    ) -> DepthPrediction:
+        """Return depth and sigma of one image, at its size; see `predict_batch`.
+
+        Args:
+            image: (H, W, 3) uint8 RGB; or a PIL image or the path of an image file, which are
+                turned upright as their Exif data say.
+            stamp_ns: time of the image, nanoseconds; part of the noise's seed.
+            camera: the image's, or its focal length in pixels; None if unknown.
+            samples: those to be used, of the `passes`; None uses all.
+            sparse_m: (H, W) known depth for a model with sparse input, or to spread, metres.
+
+        Raises:
+            MessageError: see `predict_batch`.
+            SourceError: the file is missing or not an image.
+            ValueError: the camera is neither a Camera nor a positive focal length.
+        """
+        rgb = as_rgb(image)
+        if camera is not None and not isinstance(camera, Camera):
+            camera = Camera.pinhole(camera, width=rgb.shape[1], height=rgb.shape[0])
+        return self.predict_batch([Frame(stamp_ns, "", camera, rgb, sparse_m)], samples)[0]
+
+    def predict_batch(
+        self,
+        frames: Sequence[Frame],
+        samples: SampleRange | None = None,
+    ) -> list[DepthPrediction]:
+        """Return depth and sigma of several images, each at its own size.
+
+        They go through the network together until noise is drawn. An engine's graph takes one
+        image, so they go through it one by one.
+
+        Args:
+            frames: with images of any cameras, sizes and times, and sparse depth if any. The
+                stamp is part of the noise's seed; the camera scales depth and sigma, see
+                `rescale_depth`, and without one depth is that of a camera like the training's.
+            samples: those to be used, of the `passes`; None uses all.
+
+        Raises:
+            MessageError: an image is of another shape or dtype, a sparse depth is of another size,
+                dtype or unit, or the model takes none. Then none of the images is predicted.
+        """
+        if not frames:
+            return []
+        config = self.config
+        calibration = self._calibration_in(config)
+        factors = [self._lens.factor(frame.camera, config.rescale_depth) for frame in frames]
+        given = frames
+        if self._spread_sparse is not None:
+            given = [replace(frame, sparse_m=None) for frame in frames]
+        pixels = network_input(given, factors, self.model, self.device)
+        stamps_ns = [frame.stamp_ns for frame in frames]
+        estimates: list[Estimate] = []
+        at_once = len(frames) if self._loaded.engine == "torch" else 1
+        with self._turn:
+            for start in range(0, len(frames), at_once):
+                part = slice(start, start + at_once)
+                estimates += self._estimator.estimate_batch(
+                    pixels[part], stamps_ns[part], config, samples
+                )
+            features = self._gauge.take()
+        tensors = [estimate.stacked() for estimate in estimates]
+        maps = download(tensors if features is None else [*tensors, features])
+        scores = self._gauge.scores(None if features is None else maps.pop(), len(frames))
+        predictions = [
+            _at_image(frame, depth_and_sigma, factor, score, calibration)
+            for frame, factor, depth_and_sigma, score in zip(
+                frames, factors, maps, scores, strict=True
+            )
+        ]
+        if self._spread_sparse is None:
+            return predictions
+        return [
+            self._spread(prediction, frame)
+            for prediction, frame in zip(predictions, frames, strict=True)
+        ]
+
+    def _spread(self, prediction: DepthPrediction, frame: Frame) -> DepthPrediction:
+        if frame.sparse_m is None:
+            return prediction
+        height, width = prediction.depth_m.shape
+        check_sparse_depth(frame.sparse_m, (height, width), self.depth_range)
+        return spread(prediction, frame.sparse_m)
+
+    @property
+    def sparse_input(self) -> SparseInput | None:
+        """The kind of sparse depth taken beside the image: by the model, or for spreading."""
+        return parse(self.model.network.sparse_input) or self._spread_sparse
+
+    @property
+    def depth_range(self) -> tuple[float, ...]:
+        """Min and max depth that the model can predict, metres."""
+        return self.model.network.depth_range
+
+    @property
+    def passes(self) -> int:
+        """Number of samples or members that a prediction uses unless limited."""
+        return self._estimator.passes(self.config)
+
+    @property
+    def sigma_name(self) -> str:
+        """Identifier of the published sigma: method and calibration."""
+        return f"{self.method}, calibration {self._calibration_in(self.config).sigma_map.name}"
+
+    @property
+    def half_widths(self) -> HalfWidths:
+        """Half widths of intervals in sigmas: measured by the calibration in use, else the head's.
+
+        Without a head, which determines the distribution, a Gaussian's half widths are used.
+        """
+        return self._calibration_in(self.config).half_widths
+
+    @property
+    def data_monitor(self) -> DataMonitor:
+        """Compares the data with the data that the calibration in use was fitted to."""
+        return self._calibration_in(self.config).monitor
+
+    def describe(self) -> dict[str, Any]:
+        """Return model and options as plain values for a report."""
+        networks = self._estimator.networks
+        weights = set(chain.from_iterable(network.parameters() for network in networks))
+        config = self.config
+        network_config = networks[-1].config
+        calibration = self._calibration_in(config)
+        fitted_to = calibration.monitor.fitted_to
+        guarantee = calibration.guarantee
+        passes = self._estimator.passes(config)
+        return {
+            "model": self.model.name,
+            "method": self.method,
+            "samples": passes,
+            "seed": config.seed,
+            "device": str(self.device),
+            "precision": self._loaded.precision,
+            "engine": self._loaded.engine,
+            "calibration": calibration.sigma_map.name if config.calibrated else "off",
+            **({"fitted_to": fitted_to.to_mapping()} if fitted_to else {}),
+            **calibration.half_widths.to_mapping(),
+            **({"frame_guarantee": guarantee} if guarantee else {}),
+            "parameters": sum(tensor.numel() for tensor in weights),
+            "backbone": network_config.backbone,
+            "head": network_config.head,
+            **(
+                {"sparse_input": network_config.sparse_input}
+                if network_config.sparse_input
+                else {}
+            ),
+            **({"spread_sparse": config.spread_sparse} if self._spread_sparse else {}),
+            "input_size": list(network_config.input_size),
+            "depth_range": list(network_config.depth_range),
+            "canonical_focal_length": network_config.canonical_focal_length,
+            **self._gauge.describe(),
+            "training": self.model.training,
+        }
+
+
+def _at_image(
+    frame: Frame,
+    maps: NDArray[np.float32],
+    factor: np.float32,
+    unfamiliarity: float | None,
+    calibration: SigmaCalibration,
+) -> DepthPrediction:
+    """Return a prediction at the image's size, its sigma calibrated at the network's.
+
+    Sigma, not the variance, is interpolated: errors of neighbouring pixels are fully correlated,
+    and the standard deviation of a weighted sum of such errors is the weighted sum of their
+    standard deviations. Pixels outside the lens's view have neither depth nor sigma.
+
+    Args:
+        frame: with its image and camera.
+        maps: (2, h, w) depth and sigma of the network.
+        factor: factor on both, for the image's camera.
+        unfamiliarity: the image's unfamiliarity; None if unknown.
+        calibration: of sigma.
+    """
+    raw_m = factor * maps[1]
+    calibration.monitor.add_sigma(raw_m)
+    calibrated_m = calibration.sigma_map(raw_m)
+    height, width = frame.need_image().shape[:2]
+    size = (width, height)
+    depth_m = factor * cv2.resize(maps[0], size, interpolation=cv2.INTER_LINEAR)
+    sigma_m = cv2.resize(calibrated_m, size, interpolation=cv2.INTER_LINEAR)
+    unknown = ~(np.isfinite(depth_m) & np.isfinite(sigma_m))
+    if frame.camera is not None and frame.camera.seen is not None:
+        unknown |= ~frame.camera.seen
+    depth_m[unknown] = np.nan
+    sigma_m[unknown] = np.nan
+    return DepthPrediction(depth_m, sigma_m, unfamiliarity)

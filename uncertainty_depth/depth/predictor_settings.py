@@ -1,0 +1,138 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""What a predictor makes of its options: method, estimator and engine, calibration."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+
+from uncertainty_depth.core.config import UNTRAINED_METHODS
+from uncertainty_depth.core.errors import ConfigError, ModelError
+from uncertainty_depth.depth.estimators import ESTIMATORS, Estimator
+from uncertainty_depth.depth.model_folder.folder import ModelFolder
+from uncertainty_depth.depth.networks.deployment import check_precision, choose_device, prepare
+from uncertainty_depth.sigma.calibration import IDENTITY
+from uncertainty_depth.sigma.calibration.fitted_data import DataMonitor, FittedData
+from uncertainty_depth.sigma.calibration.half_widths import HalfWidths, from_record, guarantee_of
+from uncertainty_depth.sigma.calibration.sigma_map import SigmaMap
+
+if TYPE_CHECKING:
+    from uncertainty_depth.contrib.engines.runtimes import Engine
+
+
+class SigmaCalibration(NamedTuple):
+    """A calibration of sigma.
+
+    Attributes:
+        sigma_map: maps raw to calibrated sigma.
+        half_widths: half widths of intervals, in sigmas.
+        monitor: compares the data with the calibration data.
+        guarantee: the guarantee by frame, a sentence; empty without one.
+    """
+
+    sigma_map: SigmaMap
+    half_widths: HalfWidths
+    monitor: DataMonitor
+    guarantee: str
+
+
+def calibration_of(
+    model: ModelFolder, method: str, uncalibrated: SigmaCalibration
+) -> SigmaCalibration:
+    """Return the calibration of a method in a model's folder.
+
+    Args:
+        model: the folder.
+        method: that predicts.
+        uncalibrated: what holds if there is none, or if it says nothing.
+
+    Raises:
+        ModelError: its record is damaged.
+    """
+    try:
+        record = model.calibration.get(method)
+        if record is None:
+            return uncalibrated
+        sigma_map = SigmaMap.from_mapping(record)
+        fitted = record.get("fitted_to")
+        fitted_to = None if fitted is None else FittedData.from_mapping(fitted)
+        monitor = uncalibrated.monitor
+        if sigma_map.name != IDENTITY.name:
+            monitor = DataMonitor(sigma_map.name, fitted_to)
+        half_widths = from_record(record) or uncalibrated.half_widths
+        return SigmaCalibration(sigma_map, half_widths, monitor, guarantee_of(record))
+    except (ModelError, AttributeError, TypeError) as error:
+        raise ModelError(f"{model.path / 'model.json'} cannot be used: {error}") from error
+
+
+def choose_method(requested: str, model: ModelFolder) -> str:
+    """Return the requested method, or the model's own without a request.
+
+    A single network can be run by any model; an ensemble's name says how its members were trained.
+
+    Raises:
+        ConfigError: the model was not trained for the method.
+    """
+    choices = [model.method, *UNTRAINED_METHODS]
+    if model.method in UNTRAINED_METHODS:
+        choices.append("multi_epochs")
+    if requested and requested not in choices:
+        raise ConfigError(
+            f"method is {requested!r}, but {model.path} was trained for {model.method!r}; "
+            f"expected {' or '.join(dict.fromkeys(choices))}"
+        )
+    return requested or model.method
+
+
+class Loaded(NamedTuple):
+    """An estimator that an engine runs.
+
+    Attributes:
+        estimator: of the method.
+        engine: what runs it, as an option names it.
+        precision: in which it computes.
+        device: of the images it takes.
+        compiler: the engine, if it is not torch.
+    """
+
+    estimator: Estimator
+    engine: str
+    precision: str
+    device: torch.device
+    compiler: Engine | None = None
+
+    @property
+    def description(self) -> str:
+        """Readable name of engine, device and precision; complete after the first run."""
+        if self.compiler is not None:
+            return self.compiler.description
+        return f"torch {torch.__version__} on {self.device} in {self.precision}"
+
+
+def load(model: ModelFolder, method: str, engine: str, precision: str, device: str) -> Loaded:
+    """Return the estimator of a method for one engine.
+
+    Args:
+        model: the folder.
+        method: a name of `ESTIMATORS`.
+        engine: torch, openvino or onnxruntime.
+        precision: auto takes the engine's own.
+        device: auto, cpu, cuda or cuda:0, cuda:1, ...
+
+    Raises:
+        ConfigError: the engine is not installed, cannot run the method, or has no such device or
+            precision.
+        ModelError: the model cannot be run with the method.
+    """
+    if engine != "torch":
+        from uncertainty_depth.contrib.engines.loading import load_compiled  # and its libraries
+
+        estimator, compiler = load_compiled(model, method, engine, precision, device)
+        return Loaded(estimator, engine, compiler.precision, torch.device("cpu"), compiler)
+    torch_device = choose_device(device)
+    precision = "fp32" if precision == "auto" else precision
+    check_precision(torch_device, precision)
+    place = partial(prepare, device=torch_device, precision=precision)
+    return Loaded(ESTIMATORS[method].load(model, place), engine, precision, torch_device)

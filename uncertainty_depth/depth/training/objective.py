@@ -1,0 +1,154 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""What a network learns: losses, the targets of students, and the objective of both.
+
+Every loss takes (B, 1, h, w) tensors in metres, with NaN for unknown ground truth. It returns a
+scalar: the mean over the batch's supervised pixels, or 0 if there are none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from uncertainty_depth.core.config import PredictorConfig
+from uncertainty_depth.core.errors import ConfigError
+from uncertainty_depth.depth.model_folder.folder import read
+from uncertainty_depth.depth.networks.deployment import has_bfloat16, prepare
+from uncertainty_depth.depth.networks.depth_network import RELATIVE_SCALE
+
+Loss = Callable[[Tensor, Tensor | None, Tensor], Tensor]
+
+
+def log_l1(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor) -> Tensor:
+    """Return the mean of |ln d - ln g|: a relative error costs the same near and far."""
+    valid, depth, truth = _supervised(ground_truth_m, depth_m)
+    return _mean((depth.log() - truth.log()).abs(), valid)
+
+
+def laplace_nll(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor) -> Tensor:
+    """Return the mean of ln 2b + |d - g| / b: the Laplace negative log-likelihood."""
+    valid, depth, truth, scale = _supervised(ground_truth_m, depth_m, _required(scale_m))
+    return _mean((2 * scale).log() + (depth - truth).abs() / scale, valid)
+
+
+def gaussian_nll(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor) -> Tensor:
+    """Return the mean Gaussian negative log-likelihood of mean d and standard deviation s."""
+    valid, depth, truth, scale = _supervised(ground_truth_m, depth_m, _required(scale_m))
+    return _mean(
+        0.5 * math.log(2 * math.pi) + scale.log() + 0.5 * ((depth - truth) / scale).square(),
+        valid,
+    )
+
+
+def distillation(depth_m: Tensor, scale_m: Tensor | None, targets_m: Tensor) -> Tensor:
+    """Return the mean of |ln d - ln m| + |ln s - ln t| for a teacher's mean m and sigma t.
+
+    m and t are the two channels of the targets.
+
+    The same relative error costs the same everywhere, in depth and in sigma; a sigma below the
+    smallest that a head can give counts as that.
+    """
+    mean = targets_m[:, :1]
+    sigma = targets_m[:, 1:]
+    depth_error = (depth_m.log() - mean.log()).abs()
+    return (
+        depth_error
+        + (_required(scale_m).log() - sigma.maximum(RELATIVE_SCALE[0] * mean).log()).abs()
+    ).mean()
+
+
+LOSSES: dict[str, Loss] = {"none": log_l1, "laplace": laplace_nll, "gaussian": gaussian_nll}
+"""By the network's head: its likelihood, or without a head the error of the logarithm."""
+
+
+def _supervised(ground_truth_m: Tensor, depth_m: Tensor, *maps: Tensor) -> list[Tensor]:
+    """Return the mask of ground truth, and depth, ground truth and maps in float32.
+
+    Outside the mask these are 1, without a gradient. Selecting the pixels instead would make a GPU
+    wait for their number in every step.
+    """
+    valid = torch.isfinite(ground_truth_m)
+    return [
+        valid,
+        *(torch.where(valid, values, 1.0).float() for values in (depth_m, ground_truth_m, *maps)),
+    ]
+
+
+def _mean(values: Tensor, valid: Tensor) -> Tensor:
+    return (values * valid).sum() / valid.sum().clamp(min=1)
+
+
+def _required(scale_m: Tensor | None) -> Tensor:
+    if scale_m is None:
+        raise ConfigError(
+            "the network outputs no scale for the likelihood loss; expected a network with head "
+            "'laplace' or 'gaussian'"
+        )
+    return scale_m
+
+
+Targets = Callable[[Tensor, Tensor], Tensor]
+"""Function of images (B, 3, h, w) and ground truth (B, 1, h, w) that returns the targets.
+
+These are (B, 1 or more, h, w), metres, NaN where unknown.
+"""
+
+
+def ground_truth(images: Tensor, depth_m: Tensor) -> Tensor:
+    """Return the ground truth: the targets of a network that learns from measurements."""
+    return depth_m
+
+
+@dataclass(frozen=True)
+class Objective:
+    """Called with a network, images and ground truth: the mean loss, a scalar.
+
+    Attributes:
+        loss: of the network's maps against the targets.
+        targets: makes the targets.
+    """
+
+    loss: Loss
+    targets: Targets = ground_truth
+
+    def __call__(self, network: nn.Module, images: Tensor, depth_m: Tensor) -> Tensor:
+        """Return the loss, a scalar, for images (B, 3, h, w) in [0, 1] and depth in metres."""
+        targets = self.targets(images, depth_m)
+        with autocast(images.device):
+            output = network(images)
+        return self.loss(output.depth_m, output.scale_m, targets)
+
+
+def autocast(device: torch.device) -> torch.autocast:
+    """Return a context that computes the network in bfloat16 if that is faster.
+
+    bfloat16 needs no loss scaling; losses are computed in float32.
+    """
+    return torch.autocast(device.type, torch.bfloat16, enabled=has_bfloat16(device))
+
+
+def prediction_of(teacher: Path | str, folder: Path, device: torch.device) -> Targets:
+    """Return the targets of another model: its own method and all members, uncalibrated.
+
+    They are mean and total sigma at every pixel, (B, 2, h, w), metres. mc_dropout drops the same
+    units in every image.
+    """
+    from uncertainty_depth.depth.estimators import ESTIMATORS  # which only a distillation needs
+
+    model = read(teacher)
+    place = partial(prepare, device=device, precision="fp32")
+    estimator = ESTIMATORS[model.method].load(model, place)
+    samples = max(len(model.members), PredictorConfig().samples)
+    config = PredictorConfig(samples=samples)
+
+    def targets(images: Tensor, depth_m: Tensor) -> Tensor:
+        estimates = [estimator.estimate(image, 0, config) for image in images.split(1)]
+        return torch.stack([estimate.stacked() for estimate in estimates])
+
+    return targets

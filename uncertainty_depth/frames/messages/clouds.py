@@ -1,0 +1,107 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Point cloud messages as arrays, from rclpy and rosbags alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.core.errors import MessageError
+from uncertainty_depth.frames.messages.decoding import total
+
+_FORMATS = {7: "f4", 8: "f8"}  # sensor_msgs/PointField FLOAT32, FLOAT64
+_SIZES = {7: 4, 8: 8}  # bytes
+
+
+PREDICTED_FIELDS = ({"uncertainty", "confidence_ratio"}, {"clearing_sigmas"})
+"""Of the clouds that the nodes publish: points, and where free space ends."""
+
+
+def is_predicted(message: Any) -> bool:
+    """Return whether a cloud's fields show that this package's nodes made it."""
+    names = {field.name for field in message.fields}
+    return any(names >= fields for fields in PREDICTED_FIELDS)
+
+
+def lidar_points(message: Any) -> NDArray[np.float32]:
+    """Return the `cloud_points` of a LiDAR.
+
+    Raises:
+        MessageError: cloud_of_prediction, or as `cloud_points`.
+    """
+    points = cloud_points(message)
+    if is_predicted(message):
+        raise MessageError(
+            "cloud_of_prediction",
+            "a point cloud has fields that only predicted points have (uncertainty and "
+            "confidence_ratio, or clearing_sigmas): it is no ground truth; expected the cloud of "
+            "a LiDAR",
+        )
+    return points
+
+
+@total("cloud_undecodable", "a point cloud")
+def cloud_points(message: Any) -> NDArray[np.float32]:
+    """Return (N, 3) float32 x y z in metres of the finite points of a `sensor_msgs/PointCloud2`.
+
+    Raises:
+        MessageError: cloud_without_xyz, cloud_wrong_field_type, cloud_wrong_size or
+            cloud_undecodable.
+    """
+    fields = {field.name: field for field in message.fields}
+    if missing := [axis for axis in "xyz" if axis not in fields]:
+        names = ", ".join(fields) or "none"
+        raise MessageError(
+            "cloud_without_xyz",
+            f"a point cloud has no field {missing[0]!r}, only {names}; expected x, y and z",
+        )
+    axes = [fields[axis] for axis in "xyz"]
+    if wrong := [field for field in axes if field.datatype not in _FORMATS]:
+        raise MessageError(
+            "cloud_wrong_field_type",
+            f"a point cloud has field {wrong[0].name!r} of datatype {wrong[0].datatype}; "
+            "expected 7 (FLOAT32) or 8 (FLOAT64)",
+        )
+    _check_size(message, max(field.offset + _SIZES[field.datatype] for field in axes))
+    order = ">" if message.is_bigendian else "<"
+    layout = np.dtype(
+        {
+            "names": ["x", "y", "z"],
+            "formats": [order + _FORMATS[field.datatype] for field in axes],
+            "offsets": [field.offset for field in axes],
+        }
+    )
+    shape = (message.height, message.width)
+    strides = (message.row_step, message.point_step)
+    if 0 in shape:
+        return np.empty((0, 3), np.float32)
+    cloud: NDArray[Any] = np.ndarray(
+        shape, layout, np.frombuffer(message.data, np.uint8), strides=strides
+    )
+    points = np.stack(
+        [cloud[axis].reshape(-1) for axis in "xyz"], axis=1, dtype=np.float32, casting="same_kind"
+    )
+    finite = np.isfinite(points[:, 0]) & np.isfinite(points[:, 1]) & np.isfinite(points[:, 2])
+    return points if finite.all() else points[finite]
+
+
+def _check_size(message: Any, min_step: int) -> None:
+    if message.point_step < min_step:
+        raise MessageError(
+            "cloud_wrong_size",
+            f"a point cloud has point_step {message.point_step}; "
+            f"expected at least {min_step} for x, y, z",
+        )
+    if message.row_step < message.width * message.point_step:
+        expected = f"at least width {message.width} times point_step {message.point_step}"
+        raise MessageError(
+            "cloud_wrong_size",
+            f"a point cloud has row_step {message.row_step}; expected {expected}",
+        )
+    if len(message.data) < message.height * message.row_step:
+        expected = f"height {message.height} times row_step {message.row_step}"
+        raise MessageError(
+            "cloud_wrong_size", f"a point cloud has {len(message.data)} bytes; expected {expected}"
+        )

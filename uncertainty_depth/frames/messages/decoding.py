@@ -1,0 +1,56 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""What all decoders share: the stamp, the largest image, one exception for whatever fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from uncertainty_depth.core.config import MAX_PIXELS
+from uncertainty_depth.core.errors import MessageError
+
+SECOND_NS = 1_000_000_000
+
+
+def stamp_ns(header: Any) -> int:
+    """Return a message's time, nanoseconds, from its `std_msgs/Header`."""
+    return header.stamp.sec * SECOND_NS + header.stamp.nanosec
+
+
+def frame_name(time_ns: int) -> str:
+    """Return a frame's name: its stamp in seconds with all nine digits."""
+    return f"{time_ns // SECOND_NS}.{time_ns % SECOND_NS:09d}"
+
+
+@contextmanager
+def total(reason: str, subject: str) -> Iterator[None]:
+    """Turn a decoder's unexpected exceptions into `MessageError`; its decorator.
+
+    Args:
+        reason: the reason that the message is counted under.
+        subject: the sentence's beginning, e.g. "a point cloud".
+    """
+    try:
+        yield
+    except MessageError:
+        raise
+    except Exception as error:  # NumPy's, OpenCV's, out of memory ...
+        sentence = f"{subject} cannot be decoded: {type(error).__name__}: {error}"
+        raise MessageError(reason, sentence) from error
+
+
+def check_pixels(
+    width: int, height: int, max_pixels: int = MAX_PIXELS, subject: str = "an image"
+) -> None:
+    """Raise `MessageError` image_zero_size or image_too_large, before anything is decoded."""
+    if width <= 0 or height <= 0:
+        raise MessageError(
+            "image_zero_size", f"{subject} is {width}x{height} pixels; expected at least 1x1"
+        )
+    if width * height > max_pixels:
+        raise MessageError(
+            "image_too_large",
+            f"{subject} is {width}x{height} pixels; expected at most {max_pixels}; "
+            "max_pixels sets it for camera images",
+        )

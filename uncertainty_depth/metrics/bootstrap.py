@@ -1,0 +1,288 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""95 % intervals of metrics by a block bootstrap over frames.
+
+Neighbouring frames are similar, so frames are resampled in blocks of consecutive frames
+(Carlstein, "The use of subseries values for estimating the variance of a general statistic",
+1986). A replicate is a weighted sum of blocks: the registry computes metrics from it in the same
+way as from all frames. Blocks as long as a slow change are few, and still similar to each other:
+the replicates' deviation is widened by Student's t and by what a first-order autoregression, with
+or without noise of each frame's own, makes of that. `benchmarks/intervals.py` simulates how often
+the intervals hold.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.core.array_types import Floats
+from uncertainty_depth.metrics.arrays import (
+    MAX_CORRELATION,
+    autocorrelations,
+    neighbour_correlation,
+)
+from uncertainty_depth.metrics.online import OnlineMetrics
+from uncertainty_depth.metrics.registry import ANY, METRICS, Metric
+from uncertainty_depth.metrics.state import BLOCK, EXTREMES, Sums
+
+ENOUGH_BLOCKS = 10
+REPLICATES = 1000
+SEED = 0
+MIN_VIEWS = 20
+"""Below it there is no interval: the correlation of so few views is hardly known."""
+MIN_WINDOW = 8
+DECAY_LAGS = 3
+DECAY_VIEWS = 2 * MIN_VIEWS
+"""Below it noise and a slow change cannot be told apart."""
+MIN_DRAWN = 3
+"""Min number of blocks, however slowly a run changes: fewer have no deviation to speak of."""
+ROUGH_SPREAD = 0.5
+"""Min half width of a rough interval, from fewer than `MIN_VIEWS` views.
+
+As a fraction of the metric, over the square root of the number of blocks.
+"""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A metric with its 95 % confidence interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def text(self, digits: int = 3) -> str:
+        """Return e.g. `0.310 (0.280 to 0.345)`; just the value without an interval."""
+        value = _number(self.value, digits)
+        if math.isnan(self.low):
+            return value
+        return f"{value} ({_number(self.low, digits)} to {_number(self.high, digits)})"
+
+
+def _number(value: float, digits: int) -> str:
+    is_long = math.isfinite(value) and abs(value) >= 10**5
+    return f"{value:.2g}" if is_long else f"{value:.{digits}f}"
+
+
+class Resampled:
+    """Sums over all frames, and over bootstrap replicates drawn from their blocks.
+
+    Attributes:
+        total: sums over all frames, one row.
+        replicates: `REPLICATES` rows.
+        drawn_blocks: number of blocks drawn in a replicate.
+        has_intervals: whether there are enough views and blocks for an interval.
+    """
+
+    def __init__(
+        self,
+        metrics: OnlineMetrics,
+        repeated: float = 0.0,
+        dependence: Dependence | None = None,
+    ) -> None:
+        """Draw the replicates.
+
+        Args:
+            metrics: of at least one frame.
+            repeated: fraction of the frames that repeat earlier ones, which are no new evidence:
+                only as many blocks are drawn as the others make.
+            dependence: of neighbouring state blocks; if None, that of `metrics`. The same one
+                draws the same frames from equal blocks.
+        """
+        table = metrics.blocks.table()
+        number = len(table)
+        self.total = metrics.total()
+        dependence = dependence or dependence_of(metrics)
+        length = dependence.length
+        starts = np.arange(0, max(number - length // 2, 1), length)
+        self.drawn_blocks = max(round((1 - repeated) * len(starts)), 1)
+        self.has_intervals = (1 - repeated) * number >= MIN_VIEWS and self.drawn_blocks > 1
+        self._widening = _widening(self.drawn_blocks, dependence)
+        drawn = {name: _joined(name, table[name], starts) for name in BLOCK.names or ()}
+        random = np.random.default_rng(SEED)
+        weights = random.multinomial(
+            self.drawn_blocks, np.full(len(starts), 1 / len(starts)), REPLICATES
+        )
+        self.replicates = Sums(drawn, weights.astype(np.float64))
+
+    def rows(
+        self, metric: Metric | Callable[[Sums], Floats], candidate: str = "predicted"
+    ) -> Floats:
+        """Return a metric over all frames, and over each replicate: (1 + REPLICATES, ...)."""
+        compute = metric.values if isinstance(metric, Metric) else metric
+        with np.errstate(all="ignore"):
+            return np.concatenate(
+                (compute(self.total.of(candidate)), compute(self.replicates.of(candidate)))
+            )
+
+    def interval(
+        self,
+        rows: Floats,
+        scale: float | None = None,
+        limits: tuple[float, float] | None = None,
+    ) -> Interval:
+        """Return a metric's interval from its values in the sample and the replicates.
+
+        It is symmetric around the value: percentiles of replicates lie too high for a metric that
+        adds up absolute deviations, as AUCE does, and those of few blocks are steps.
+
+        Args:
+            rows: (1 + REPLICATES,) values.
+            scale: size of the metric, in its unit. Without it there is no interval (NaN) of fewer
+                than `MIN_VIEWS` views; with it a rough one, which can refute but not confirm.
+            limits: a `Metric`'s limits, which clip the interval: with few blocks a symmetric
+                interval could promise a coverage above 1. A metric without limits has no interval
+                (NaN) of fewer than `ENOUGH_BLOCKS` blocks: nothing would keep three blocks' from
+                being absurd. None for the difference of two metrics, which is judged as it is.
+        """
+        value = float(rows[0])
+        if not math.isfinite(value):
+            return Interval(value, value, value)
+        is_open = limits == ANY and self.drawn_blocks < ENOUGH_BLOCKS
+        if is_open or (scale is None and not self.has_intervals):
+            return Interval(value, math.nan, math.nan)
+        replicates = rows[1:][np.isfinite(rows[1:])]
+        half_width = self._widening * float(replicates.std()) if replicates.size else 0.0
+        if not self.has_intervals:
+            half_width = max(
+                half_width, ROUGH_SPREAD / math.sqrt(self.drawn_blocks) * (scale or 0.0)
+            )
+        lowest, highest = limits or ANY
+        low = max(value - half_width, lowest)
+        high = min(value + half_width, highest)
+        # A value may exceed its limits by rounding.
+        return Interval(value, min(low, value), max(high, value))
+
+    def intervals(self, without_size: bool = False) -> dict[str, Interval]:
+        """Return the interval of each metric that is a finite number, by dotted name."""
+        by_name = {}
+        for metric in METRICS:
+            if metric.unit == "count" or (without_size and metric.is_size):
+                continue
+            rows = self.rows(metric)
+            columns = rows.T if metric.groups else [rows]
+            for name, column in zip(metric.names(), columns, strict=True):
+                if math.isfinite(column[0]):
+                    by_name[name] = self.interval(column, limits=metric.limits)
+        return by_name
+
+
+def _joined(name: str, parts: NDArray, starts: NDArray[np.intp]) -> NDArray:
+    """Return a part of neighbouring blocks together, as 64 bits."""
+    if name in EXTREMES:
+        return np.maximum.reduceat(parts, starts, axis=0)
+    kind = np.int64 if parts.dtype.kind == "i" else np.float64
+    return np.add.reduceat(parts, starts, axis=0, dtype=kind)
+
+
+class Dependence(NamedTuple):
+    """How neighbouring state blocks depend on each other.
+
+    Attributes:
+        length: how many of them are drawn as one.
+        correlation: of two neighbours.
+        decay: factor from the correlation at one lag to that at the next; more than `correlation`
+            if noise of each block's own lies over a slow change.
+    """
+
+    length: int
+    correlation: float
+    decay: float
+
+
+def dependence_of(*metrics: OnlineMetrics) -> Dependence:
+    """Return the dependence that error, coverage and sigma's size of all `metrics` need.
+
+    Any of them may drift slowly: the longest blocks and the highest correlations count.
+    """
+    found = [_dependence(series) for each in metrics for series in _series(each)]
+    return Dependence(*map(max, zip(*found, strict=True)))
+
+
+def _series(metrics: OnlineMetrics) -> list[Floats]:
+    sums = metrics.each_block()
+    with np.errstate(invalid="ignore"):
+        series = [sums[name] / sums["pixels"] for name in ("error", "log_sigma")]
+        return series + list((sums["covered"][:, :, -5] / sums["pixels"][:, None]).T)
+
+
+def _dependence(values: Floats) -> Dependence:
+    """Return the dependence of a series, a metric by state block.
+
+    A first-order autoregression of correlation r is worth one value in (1 + r) / (1 - r). A series
+    may depend in other ways: its blocks are at least as long as Politis and White ask for
+    ("Automatic block-length selection for the dependent bootstrap", Econometric Reviews 2004):
+    `(3 (G / g)^2 / 2)^(1/3) n^(1/3)`, with the sums G and g of autocorrelations under a flat-top
+    window.
+    """
+    finite = values[np.isfinite(values)]
+    correlation = neighbour_correlation(finite)
+    of_window = (1.5 * _spread_of_window(finite) ** 2) ** (1 / 3)
+    length = max(
+        max(of_window, 1.0) * len(values) ** (1 / 3), (1 + correlation) / (1 - correlation)
+    )
+    longest = max(len(values) // MIN_DRAWN, 1)
+    decay = max(correlation, _decay(finite))
+    return Dependence(min(math.ceil(length - 1e-9), longest), correlation, decay)
+
+
+def _decay(values: Floats) -> float:
+    """Return by what factor the correlations of the first lags fall from one to the next.
+
+    Noise of each value's own lowers them all alike, so it does not change their ratio. Returns 0
+    for few values, and for values that seem independent.
+    """
+    number = len(values)
+    found = autocorrelations(values, DECAY_LAGS)[1:]
+    found += (1 + 3 * found[0]) / number  # the bias, as in `neighbour_correlation`
+    if number < DECAY_VIEWS or found[0] < 1 / math.sqrt(number) or found[:-1].sum() <= 0:
+        return 0.0
+    return min(float(found[1:].sum() / found[:-1].sum()), MAX_CORRELATION)
+
+
+def _spread_of_window(values: Floats) -> float:
+    """Return `sum |k| R(k) / sum R(k)` under a window twice as wide as the correlation length."""
+    number = len(values)
+    if number < MIN_WINDOW:
+        return 0.0
+    rest = max(5, math.ceil(math.sqrt(math.log10(number))))
+    lags = math.ceil(math.sqrt(number)) + rest
+    correlations = autocorrelations(values, lags)
+    small = np.abs(correlations[1:]) < 2 * math.sqrt(math.log10(number) / number)
+    quiet = [place for place in range(lags - rest + 1) if small[place : place + rest].all()]
+    width = 2 * max(quiet[0] if quiet else lags // 2, 1)
+    lag = np.arange(1, min(width, lags) + 1)
+    weighted = np.minimum(2 * (1 - lag / width), 1.0) * correlations[lag]
+    total = 1 + 2 * float(weighted.sum())
+    return 2 * float((lag * weighted).sum()) / total if total > 0 else 0.0
+
+
+def _widening(blocks: int, dependence: Dependence) -> float:
+    """Return the half width of an interval over the replicates' deviation; 0 of a single block.
+
+    It is the quantile of Student's t, times the deviation of the mean over the replicates'
+    deviation, both expected of this dependence.
+    """
+    from scipy.special import stdtrit  # loads slowly, and `train` needs no interval
+
+    if blocks < 2:
+        return 0.0
+    of_mean = _variance_of_mean(blocks * dependence.length, dependence)
+    of_block = _variance_of_mean(dependence.length, dependence)
+    of_replicates = (of_block - of_mean) / blocks
+    return float(stdtrit(blocks - 1, 0.975)) * math.sqrt(of_mean / of_replicates)
+
+
+def _variance_of_mean(number: int, dependence: Dependence) -> float:
+    """Return the variance of the mean of `number` values of variance 1.
+
+    Their correlation at lag k is `correlation * decay ** (k - 1)`.
+    """
+    gap = 1 - dependence.decay
+    lags = 1 / gap - (1 - dependence.decay**number) / (number * gap**2)
+    return (1 + 2 * dependence.correlation * lags) / number

@@ -1,0 +1,236 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""How many sigmas to each side of the depth enclose a fraction of the true depths.
+
+Of all pixels together, and of a guarantee by frame: the pixels of a frame share much of their
+error, so coverage over all pixels promises nothing for one frame. Split conformal prediction over
+frames does (Vovk, Gammerman and Shafer, "Algorithmic Learning in a Random World", 2005): each
+frame that the map was not fitted to has a factor on sigma at which 90 % of its pixels are covered,
+and an order statistic of these factors holds for a new frame. Neighbouring frames are similar; for
+dependent groups of frames the exchangeable unit is the group (Lee, Barber and Willett,
+"Distribution-free inference with hierarchical data", 2023): all blocks have the same weight, which
+each block's frames share.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from uncertainty_depth.core.array_types import Floats
+from uncertainty_depth.core.errors import ModelError
+from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS, HALF_WIDTHS
+from uncertainty_depth.metrics.merci import at_shares, error_ratio
+
+KEY = "half_widths"
+"""In the record of a calibration in `model.json`."""
+MEASURED = "measured on frames that the calibration was not fitted to"
+
+
+@dataclass(frozen=True)
+class HalfWidths:
+    """Half widths of the intervals at the levels 1 to 99 %.
+
+    Attributes:
+        origin: what they follow from, for the model's description.
+        at_levels: (99,) in sigmas, finite, not negative, never falling.
+    """
+
+    origin: str
+    at_levels: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        """Check the numbers; raises `ModelError` unless they are half widths."""
+        values = np.array(self.at_levels)
+        is_valid = values.shape == CONFIDENCE_LEVELS.shape and np.isfinite(values).all()
+        if not is_valid or values[0] < 0 or (np.diff(values) < 0).any():
+            raise ModelError(
+                f"calibration has {KEY} = {list(self.at_levels)}; expected "
+                f"{len(CONFIDENCE_LEVELS)} finite numbers of at least 0, none below the one before"
+            )
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return what the description of a model says: the origin, and values if measured."""
+        values = {KEY: list(self.at_levels)} if self.origin == MEASURED else {}
+        return {"interval": self.origin, **values}
+
+    def at(self, coverage: float) -> float:
+        """Return the half width in sigmas of the interval at `coverage`, 0.01 to 0.99."""
+        return float(np.interp(coverage, CONFIDENCE_LEVELS, self.at_levels))
+
+
+BY_DISTRIBUTION = {
+    name: HalfWidths(f"{name} distribution", tuple(values.tolist()))
+    for name, values in HALF_WIDTHS.items()
+}
+
+
+def measured_half_widths(
+    error: NDArray[np.floating], sigma: NDArray[np.floating]
+) -> NDArray[np.float64]:
+    """Return the smallest half width that covers each level of the pixels, (99,) in sigmas.
+
+    Infinite at levels that no half width covers, because sigma is 0 and the error is not.
+
+    Args:
+        error: (N,) absolute errors, metres, N at least 1.
+        sigma: (N,) standard deviations, metres.
+    """
+    ratios = np.sort(error_ratio(error.astype(np.float64), sigma.astype(np.float64)))
+    return at_shares(ratios, CONFIDENCE_LEVELS)
+
+
+def from_record(record: Mapping[str, Any]) -> HalfWidths | None:
+    """Return the half widths in a calibration's record; None if it has none.
+
+    Raises:
+        ModelError: they are not half widths.
+    """
+    values: Sequence[float] | None = record.get(KEY)
+    if values is None:
+        return None
+    try:
+        return HalfWidths(MEASURED, tuple(map(float, values)))
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"calibration has {KEY} = {values!r}; expected numbers") from error
+
+
+PIXELS = 0.9
+"""Fraction of a frame's pixels to be covered, 1 - beta."""
+FRAMES = 0.9
+"""Probability with which they are, 1 - alpha."""
+BLOCKS_NEEDED = math.ceil(FRAMES / (1 - FRAMES) - 1e-9)
+"""Fewer independent blocks allow no guarantee."""
+
+
+@dataclass(frozen=True)
+class FrameGuarantee:
+    """`depth +- factor sigma` covers `PIXELS` of a new frame's pixels with probability `FRAMES`.
+
+    Attributes:
+        factor: factor on sigma; infinite if there are too few frames for a guarantee.
+        number: number of frames that it rests on.
+        blocks: number of independent blocks among them.
+    """
+
+    factor: float
+    number: int
+    blocks: int
+
+    @property
+    def holds(self) -> bool:
+        """Whether there are enough frames for a guarantee."""
+        return math.isfinite(self.factor)
+
+    def sentence(self) -> str:
+        """Return the guarantee with what it rests on, what it assumes and what voids it."""
+        claim = (
+            f"at least {PIXELS:.0%} of a frame's pixels, in at least {FRAMES:.0%} of new frames"
+        )
+        basis = f"{self.number} frames not used, {self.blocks} independent blocks"
+        if not self.holds:
+            return (
+                f"no guarantee by frame: {basis}; expected at least {BLOCKS_NEEDED} blocks for "
+                f"{FRAMES:.0%} of the frames: longer or more recordings"
+            )
+        return (
+            f"guarantee by frame: depth +- {self.factor:.2f} sigma covers {claim} ({basis}), if "
+            "new frames are exchangeable with these: another place, light or camera voids it"
+        )
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "factor": self.factor if self.holds else None,
+            "pixels": PIXELS,
+            "frames": FRAMES,
+            "number": self.number,
+            "blocks": self.blocks,
+            "sentence": self.sentence(),
+        }
+
+
+def guarantee_of(record: Mapping[str, Any]) -> str:
+    """Return the sentence of the guarantee by frame in a calibration's record; empty without one.
+
+    Raises:
+        ModelError: it is damaged.
+    """
+    values = record.get("frame_guarantee", {"sentence": ""})
+    if not isinstance(values, Mapping) or not isinstance(values.get("sentence"), str):
+        raise ModelError(f"frame_guarantee is {values!r}; expected a sentence")
+    return str(values["sentence"])
+
+
+def frame_factor(error: Floats, sigma: NDArray[np.floating]) -> float:
+    """Return the smallest factor on sigma that covers `PIXELS` of one frame's errors.
+
+    Args:
+        error: (N,) absolute errors, metres, N at least 1.
+        sigma: (N,) standard deviations, metres.
+    """
+    ratios = np.sort(error_ratio(error, np.asarray(sigma, np.float64)))
+    return float(at_shares(ratios, PIXELS))
+
+
+def guarantee(sequences: Sequence[ArrayLike]) -> FrameGuarantee:
+    """Return the guarantee from the factors of frames that the map was not fitted to.
+
+    With blocks of single frames the factor is the order statistic `ceil((n + 1) FRAMES)`.
+
+    Args:
+        sequences: (n,) factors of the frames of each recording, in the order of time, see
+            `frame_factor`.
+    """
+    series = [np.asarray(sequence, np.float64) for sequence in sequences]
+    series = [sequence for sequence in series if len(sequence)]
+    length = correlation_length(series)
+    cut = [block for sequence in series for block in _blocks(sequence, length)]
+    number = sum(len(sequence) for sequence in series)
+    if len(cut) < BLOCKS_NEEDED:
+        return FrameGuarantee(math.inf, number, len(cut))
+    factors = np.concatenate(cut)
+    weights = np.concatenate([np.full(len(block), 1 / len(block)) for block in cut])
+    order = np.argsort(factors, kind="stable")
+    mass = np.cumsum(weights[order]) / (len(cut) + 1)
+    index = int(np.searchsorted(mass, FRAMES - 1e-9))
+    factor = float(factors[order][index]) if index < len(factors) else math.inf
+    return FrameGuarantee(factor, number, len(cut))
+
+
+def _blocks(factors: Floats, length: int) -> list[Floats]:
+    """Cut a series into blocks of at least this length, or into one."""
+    return np.array_split(factors, max(len(factors) // length, 1))
+
+
+def correlation_length(series: Sequence[Floats]) -> int:
+    """Return the number of frames of a block that hardly depends on the next: 1 or more.
+
+    With the integrated autocorrelation t of log factors, `1 + 2 sum r_k`, summed until the first
+    correlation within two standard errors of none (Sokal, "Monte Carlo Methods in Statistical
+    Mechanics", 1997), it is `2 t - 1`: a short series shows less than its correlation. What
+    recordings have in common in all their frames counts as correlation.
+
+    Args:
+        series: (n,) positive factors of each recording, in the order of time.
+    """
+    logs = [np.log(np.clip(factors, 1e-9, 1e9)) for factors in series]
+    longest = max(map(len, logs), default=1)
+    everything = np.concatenate(logs) if logs else np.zeros(1)
+    variance = float(everything.var())
+    if not variance:
+        return longest
+    centred = [values - everything.mean() for values in logs]
+    total = 1.0
+    for lag in range(1, longest):
+        pairs = sum(max(len(values) - lag, 0) for values in centred)
+        products = sum(float(values[lag:] @ values[:-lag]) for values in centred)
+        correlation = products / pairs / variance
+        if correlation < 2 / math.sqrt(pairs):
+            break
+        total += 2 * correlation
+    return min(math.ceil(2 * total - 1 - 1e-9), longest)

@@ -1,0 +1,423 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The whole calibration of sigma: sample, choose, fit, and score on held-out frames.
+
+It is the same for a network's raw sigma and for recorded depth, with or without confidence.
+
+What decides between maps is bounded: a pixel with a gross error moves the difference between two
+maps' CRPS by no more than their sigmas differ, and a coverage by one pixel. The likelihood is
+shown and decides nothing: in a Gaussian's, a few dozen mismatched pixels outweigh all others.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import spearmanr
+
+from uncertainty_depth.core.config import CalibrationConfig
+from uncertainty_depth.core.errors import CalibrationError, SourceError
+from uncertainty_depth.core.interrupt import deferred_interrupt
+from uncertainty_depth.frames.predicted import Predict
+from uncertainty_depth.frames.source import Source
+from uncertainty_depth.metrics import auce, coverage, crps, nll
+from uncertainty_depth.sigma.calibration.fit import NETWORK, RECORDED_RANK, Uncertainty, candidates
+from uncertainty_depth.sigma.calibration.fitted_data import FittedData
+from uncertainty_depth.sigma.calibration.half_widths import (
+    FrameGuarantee,
+    frame_factor,
+    guarantee,
+    measured_half_widths,
+)
+from uncertainty_depth.sigma.calibration.sample import (
+    MAX_PIXELS,
+    Sample,
+    collect,
+    fitted_data,
+    pixels_of,
+)
+from uncertainty_depth.sigma.calibration.sigma_map import SigmaMap
+
+LAWS = ("laplace", "gaussian")
+"""Tried for a camera, the one with heavy tails first."""
+LAW_MARGIN = 0.005
+"""By how much the CRPS of a later law must be smaller, as a fraction, to be taken."""
+REPORT_FRACTION = 0.33
+"""Of a single source: its last frames, held out for the reported scores."""
+BLOCKS = 4
+"""Of a single source: blocks in time, left out in turn to select the map."""
+MIN_SPREAD = 0.05  # standard deviation of calibrated sigma over its mean
+MIN_TURNED = -0.2
+"""Rank correlation with the error below which a confidence seems to be read the wrong way."""
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The selected map, and what it was selected by.
+
+    Attributes:
+        sigma_map: the chosen map, fitted to all parts.
+        distribution: what sigma is the standard deviation of.
+        reference: the name of the map that it must not be worse than.
+        held_out: scores of each map on parts it was not fitted to, the mean over the parts.
+        rejected: why a map was rejected, by its name.
+        law_scores: CRPS of the best map of each distribution that was tried.
+    """
+
+    sigma_map: SigmaMap
+    distribution: str
+    reference: str
+    held_out: dict[str, Scores]
+    rejected: dict[str, str]
+    law_scores: dict[str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """Held-out frames, and a map that was neither fitted nor selected on them.
+
+    Attributes:
+        name: of the frames.
+        sigma_map: the map.
+        frames: number of frames.
+        pixels: number of pixels.
+        before: scores of the reference.
+        after: scores of the map.
+        half_widths: (99,) of the intervals that cover those levels, in mapped sigmas.
+        frame_factors: (frames,) that cover most pixels of each frame, see `frame_factor`.
+    """
+
+    name: str
+    sigma_map: SigmaMap
+    frames: int
+    pixels: int
+    before: Scores
+    after: Scores
+    half_widths: NDArray[np.float64]
+    frame_factors: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class FittedCalibration:
+    """A fitted map, the scores it was selected by, and its scores on held-out frames.
+
+    Trials are never pooled: each has its own map, and sequences covered too much and too little
+    would cancel.
+
+    Attributes:
+        choice: the map, and the held-out scores of every candidate.
+        trials: one for each held-out sequence; of a single source, one for its last frames.
+        fitted: the data that the map was fitted to.
+        kind: of the uncertainty that it is fitted to.
+    """
+
+    choice: Choice
+    trials: tuple[Trial, ...]
+    fitted: FittedData
+    kind: Uncertainty
+
+    @property
+    def distribution(self) -> str:
+        """What sigma is the standard deviation of."""
+        return self.choice.distribution
+
+    def scores(self) -> tuple[Scores, Scores]:
+        """Return the scores of the reference and of the map, the mean over the trials."""
+        before = mean_scores([trial.before for trial in self.trials])
+        return before, mean_scores([trial.after for trial in self.trials])
+
+    def half_widths(self) -> NDArray[np.float64]:
+        """Return the half widths of intervals in mapped sigmas, (99,), the mean over the trials.
+
+        Infinite if sigma is 0 and the error is not.
+        """
+        widths: NDArray[np.float64] = np.mean([trial.half_widths for trial in self.trials], axis=0)
+        return widths
+
+    def guarantee(self) -> FrameGuarantee:
+        """Return the guarantee by frame, from frames that the maps were not fitted to."""
+        return guarantee([trial.frame_factors for trial in self.trials])
+
+    def rejected(self) -> dict[str, str]:
+        """Return why the map is not to be used, by score; empty for a good map."""
+        return rejections(*self.scores(), self.kind.has_unit)
+
+    def notes(self) -> list[str]:
+        """Return warnings about the map: it ignores the confidence, or covers too little."""
+        sigma_map = self.choice.sigma_map
+        _, after = self.scores()
+        notes = []
+        low, high = self.fitted.sigma_range_m
+        if low == high and self.kind.powers:
+            notes.append(
+                f"the confidence is {low:g} in nearly every pixel: it ranks nothing; expected "
+                "another --confidence-topic, or a camera whose confidence is switched on"
+            )
+        if sigma_map.ignores_uncertainty and self.kind.powers:
+            notes.append(
+                f"the map '{sigma_map.name}' ignores the confidence: on frames left out no map "
+                "of it was better than a sigma without it"
+            )
+        if after["miscoverage_95"] > MAX_MISCOVERAGE:
+            notes.append(
+                f"the 95% interval holds {after['coverage_95']:.1%} of the errors of frames not "
+                "used"
+            )
+        if abs(after["coverage_68"] - 0.68) > MAX_MISCOVERAGE_68:
+            notes.append(
+                f"the 68% interval of a {self.distribution} error holds "
+                f"{after['coverage_68']:.1%} of the errors of frames not used: they have another "
+                "distribution"
+            )
+        return notes
+
+
+def check(calibration: FittedCalibration) -> None:
+    """Reject a map that fails on held-out frames.
+
+    Raises:
+        CalibrationError: it is worse than the reference, or its coverage is too far off.
+    """
+    reasons = calibration.rejected()
+    if reasons:
+        raise CalibrationError(
+            f"the map '{calibration.choice.sigma_map.name}' fails on frames not used: "
+            f"{'; '.join(reasons.values())} ({calibration.choice.reference}); nothing is written: "
+            "calibrate on more data like those of the robot, or write it all the same with "
+            "--force"
+        )
+
+
+def calibrate(
+    sources: Sequence[Source],
+    predict: Predict,
+    config: CalibrationConfig,
+    kind: Uncertainty = NETWORK,
+    progress: bool = True,
+) -> FittedCalibration:
+    """Fit a map from an uncertainty to sigma to the sources' ground truth.
+
+    With a single source, the last frames are kept for the report. To choose the map, blocks of
+    time among the other frames are left out in turn; then the map is fitted to all of these. With
+    several sources, each is left out in turn to choose the map, which is then fitted to all. To
+    report on a source, the same is done with only the other sources.
+
+    The first Ctrl-C stops reading after the current frame; the frames read so far are used.
+
+    Args:
+        sources: one or more sequences.
+        predict: returns a frame's depth and uncertainty.
+        config: what is used, and how it is split; an empty distribution tries both laws.
+        kind: of the uncertainty.
+        progress: show bars.
+
+    Raises:
+        SourceError: a source has too few frames or pixels to calibrate on, or its sigma or errors
+            are 0.
+    """
+    samples: list[Sample] = []
+    with deferred_interrupt() as interrupt:
+        for source in sources:
+            try:
+                samples.append(collect(source, predict, config, progress))
+            except SourceError:
+                if not interrupt.requested:
+                    raise
+                if not samples:
+                    raise KeyboardInterrupt from None  # too few frames, because it was cut short
+            if interrupt.requested:
+                logger.warning(
+                    "interrupted: fitting to the frames read so far; Ctrl-C again aborts"
+                )
+                break
+    return calibrate_samples(samples, config, kind)
+
+
+def calibrate_samples(
+    samples: Sequence[Sample], config: CalibrationConfig, kind: Uncertainty = NETWORK
+) -> FittedCalibration:
+    """Choose and fit a map to the pixels of one or more sources, and score it; see `calibrate`."""
+    samples = [sample.thinned(MAX_PIXELS // len(samples)) for sample in samples]
+    laws = (config.distribution,) if config.distribution else LAWS
+    if len(samples) > 1:
+        fitting_samples = samples
+        choice = choose(samples, kind, laws)
+        trials = []
+        for sample in samples:
+            others = [other for other in samples if other is not sample]
+            parts = others if len(others) > 1 else others[0].blocks(BLOCKS)
+            of_others = choose(parts, kind, (choice.distribution,))
+            trials.append(_trial(sample, others, of_others, kind))
+    else:
+        first, last = samples[0].split(REPORT_FRACTION)
+        fitting_samples = [first]
+        choice = choose(first.blocks(BLOCKS), kind, laws)
+        trials = [_trial(last, fitting_samples, choice, kind)]
+    raw = pixels_of(samples)
+    if kind is RECORDED_RANK and np.ptp(raw.uncertainty) > 0:
+        rank = float(spearmanr(raw.uncertainty, raw.error).statistic)
+        if rank < MIN_TURNED:
+            logger.warning(
+                "the confidence ranks the errors better the other way: their rank correlation is "
+                "%.2f; expected another --confidence-type, as rank_down for rank_up",
+                rank,
+            )
+    if kind is NETWORK:
+        sigma_m = choice.sigma_map(raw.uncertainty)
+        spread = float(np.std(sigma_m) / np.mean(sigma_m))
+        if spread < MIN_SPREAD:  # AUSE does not show it: it depends on the order of sigma alone
+            logger.warning(
+                "calibrated sigma varies by only %.1f %%: on these frames raw sigma says next to "
+                "nothing about the error",
+                100 * spread,
+            )
+    return FittedCalibration(choice, tuple(trials), fitted_data(fitting_samples), kind)
+
+
+def choose(parts: Sequence[Sample], kind: Uncertainty, laws: Sequence[str]) -> Choice:
+    """Leave one part out in turn, two parts or more; then fit the best map to all.
+
+    The best is the map with the smallest CRPS of those that are not rejected. Of several
+    distributions the first is taken unless a later one has a smaller CRPS.
+
+    Args:
+        parts: sequences, or blocks of time of one.
+        kind: of the uncertainty.
+        laws: distributions that sigma may be the standard deviation of.
+
+    Raises:
+        SourceError: no map can be fitted.
+    """
+    choices = [_choice(parts, kind, law) for law in laws]
+    crps = {made.distribution: made.held_out[made.sigma_map.name]["crps"] for made in choices}
+    best = choices[0]
+    for made in choices[1:]:
+        if crps[made.distribution] < (1 - LAW_MARGIN) * crps[best.distribution]:
+            best = made
+    return replace(best, law_scores=crps)
+
+
+def _choice(parts: Sequence[Sample], kind: Uncertainty, law: str) -> Choice:
+    folds = []
+    for left_out in parts:
+        others = [part for part in parts if part is not left_out]
+        maps = candidates(pixels_of(others), kind, law)
+        depth, uncertainty, error = pixels_of([left_out])
+        folds.append(
+            {
+                name: scores_of_sigma(error, made(uncertainty, depth), law)
+                for name, made in maps.items()
+            }
+        )
+    held_out = {name: mean_scores([fold[name] for fold in folds]) for name in folds[0]}
+    reference = min(kind.references, key=lambda name: held_out[name]["crps"])
+    rejected = {}
+    for name, scores in held_out.items():
+        reasons = rejections(held_out[reference], scores, kind.has_unit)
+        if reasons:
+            rejected[name] = "; ".join(reasons.values())
+    allowed = [name for name in held_out if name not in rejected] or list(held_out)
+    best = min(allowed, key=lambda name: held_out[name]["crps"])
+    sigma_map = candidates(pixels_of(parts), kind, law)[best]
+    return Choice(sigma_map, law, reference, held_out, rejected, {})
+
+
+def _trial(
+    sample: Sample, fitted_to: Sequence[Sample], choice: Choice, kind: Uncertainty
+) -> Trial:
+    """Score a map and the reference on a sample that the map was not fitted to."""
+    law = choice.distribution
+    reference = candidates(pixels_of(fitted_to), kind, law)[choice.reference]
+    depth, uncertainty, error = pixels_of([sample])
+    before = reference(uncertainty, depth)
+    after = choice.sigma_map(uncertainty, depth)
+    factors = []
+    for frame in sample.frames:
+        depth_m, raw, error_m = pixels_of([Sample("", (frame,))])
+        sigma = choice.sigma_map(raw, depth_m)
+        factors.append(frame_factor(error_m, sigma) if len(error_m) else np.inf)
+    return Trial(
+        sample.name,
+        choice.sigma_map,
+        len(sample.frames),
+        sample.pixels,
+        scores_of_sigma(error, before, law),
+        scores_of_sigma(error, after, law),
+        measured_half_widths(error, after),
+        np.array(factors),
+    )
+
+
+Scores = dict[str, float]
+LABELS = {
+    "crps": "CRPS (m)",
+    "auce": "AUCE",
+    "coverage_68": "coverage at 68%",
+    "coverage_95": "coverage at 95%",
+    "nll": "NLL",
+}
+CRPS_MARGIN = 0.005
+"""By how much CRPS may be above the reference's, as a fraction of it."""
+MAX_MISCOVERAGE = 0.03
+"""By how much coverage at 95 % may be off, mean over the parts."""
+MAX_MISCOVERAGE_68 = 0.15
+"""By how much coverage at 68 % may be off without a word."""
+
+
+def scores_of_sigma(
+    error: NDArray[np.float64], sigma: NDArray[np.floating], distribution: str
+) -> Scores:
+    """Return the scores of (N,) sigmas for (N,) absolute errors, metres.
+
+    Args:
+        error: absolute errors.
+        sigma: standard deviations.
+        distribution: "gaussian" or "laplace", what sigma is the standard deviation of.
+    """
+    levels = np.array([0.68, 0.95])
+    covered = np.asarray(coverage(error, sigma, levels, distribution=distribution))
+    return {
+        "crps": crps(error, sigma, distribution),
+        "nll": nll(error, sigma, distribution=distribution),
+        "auce": auce(error, sigma, distribution=distribution),
+        "coverage_68": float(covered[0]),
+        "coverage_95": float(covered[1]),
+        "miscoverage_95": abs(float(covered[1]) - 0.95),
+    }
+
+
+def mean_scores(score_sets: Sequence[Mapping[str, float]]) -> Scores:
+    """Return the mean of each score; of miscoverage, too, so that opposite signs do not cancel."""
+    means = {}
+    for name in score_sets[0]:
+        means[name] = float(np.mean([score_set[name] for score_set in score_sets]))
+    return means
+
+
+def rejections(
+    reference: Mapping[str, float], scores: Mapping[str, float], replaces: bool
+) -> dict[str, str]:
+    """Return why a map is rejected: the reason by the score's name; empty for a good map.
+
+    Args:
+        reference: scores of what the map must not be worse than.
+        scores: of the map, on the same pixels.
+        replaces: whether the reference is served if the map is not. Then a coverage that is off
+            by more than `MAX_MISCOVERAGE`, but nearer, is still an improvement.
+    """
+    reasons = {}
+    if not scores["crps"] <= reference["crps"] * (1 + CRPS_MARGIN):
+        reasons["crps"] = f"CRPS {scores['crps']:.4g} m, reference {reference['crps']:.4g} m"
+    miscoverage = scores["miscoverage_95"]
+    is_nearer = replaces and miscoverage <= reference["miscoverage_95"]
+    if not (miscoverage <= MAX_MISCOVERAGE or is_nearer):
+        held = f"its 95% interval holds {scores['coverage_95']:.1%}"
+        if not math.isclose(abs(scores["coverage_95"] - 0.95), miscoverage, abs_tol=5e-4):
+            held += f" (parts are off by {100 * miscoverage:.1f} points)"  # both ways
+        reasons["coverage_95"] = f"{held}, reference {reference['coverage_95']:.1%}"
+    return reasons

@@ -1,0 +1,293 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Select what to correct sigma and depth by: the latest estimate, within limits."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.core.node_config import (
+    DepthScaleConfig,
+    OnlineCorrectionConfig,
+    SigmaCorrectionConfig,
+)
+from uncertainty_depth.core.records import DepthPrediction
+from uncertainty_depth.sigma.online.depth_scale import DepthScale
+
+TIMEOUT_S = 10.0
+"""Age of the newest estimate from which on sigma returns to the model's own."""
+MAX_FACTOR = 8.0
+"""Of published sigma on the model's own, before the depth's scale."""
+MAX_RATE = 1.5
+"""Largest factor by which the correction grows within a second."""
+MAX_STEP_S = 1.0
+"""Time between two frames that counts towards the limit of the rate, at most."""
+SHRINKING = 0.2
+"""Rate of shrinking as a fraction of that of growing: a sigma that is too small does the harm."""
+WARNING_S = 10.0
+"""Time at a limit after which that is a warning."""
+
+
+FOLLOWED = "followed"
+"""In the description of a model whose depth follows the estimated scale, as `depth_scale`."""
+MAX_DEPTH_SCALE = 2.0
+"""Largest factor between published depth and the model's own, either way."""
+SCALE_TIMEOUT_S = 2.0
+"""Age of the newest scale from which on depth is the model's own: it changes within frames."""
+
+
+@dataclass(frozen=True)
+class ReceivedEstimate:
+    """What an evaluator sends after a scored frame.
+
+    Attributes:
+        stamp_ns: time of the newest frame it rests on, nanoseconds.
+        sigma: which sigma of the model it corrects, see `Predictor.sigma_name`.
+        correction: factor on the model's own sigma; None before there are enough frames.
+        scale: of the model's own depth; None if the frame says nothing about it.
+    """
+
+    stamp_ns: int
+    sigma: str
+    correction: float | None = None
+    scale: DepthScale | None = None
+
+
+@dataclass(frozen=True)
+class InForce:
+    """What one frame's depth and sigma are corrected by.
+
+    Attributes:
+        correction: factor on the model's own sigma.
+        source: of the correction, "own" or "online".
+        reason: sentence that says why.
+        depth_scale: factor on the model's own depth, and on sigma with it.
+        scale_sigma: of the newest `DepthScale`, followed or not; None without a fresh one.
+        depth_scale_reason: sentence that says why depth has this scale.
+    """
+
+    correction: float = 1.0
+    source: str = "own"
+    reason: str = "use_online_calibration is false"
+    depth_scale: float = 1.0
+    scale_sigma: float | None = None
+    depth_scale_reason: str = "use_depth_scale is false"
+
+    @property
+    def is_at_depth_limit(self) -> bool:
+        """Whether the estimated scale of the depth is beyond what is followed."""
+        return self.depth_scale_reason.startswith(SCALE_BEYOND)
+
+    def applied(self, own: DepthPrediction) -> DepthPrediction:
+        """Return the maps to be published, from the model's own."""
+        sigma_m = own.sigma_m * self._on_sigma
+        depth_m = own.depth_m
+        if self.depth_scale != 1:
+            depth_m = depth_m * np.float32(self.depth_scale)
+        return replace(own, depth_m=depth_m, sigma_m=sigma_m)
+
+    def own_sigma(self, sigma_m: NDArray[np.floating]) -> NDArray[np.floating]:
+        """Return the model's own sigma, metres, from a published one."""
+        return sigma_m / self._on_sigma
+
+    @property
+    def _on_sigma(self) -> np.float32:
+        return np.float32(self.correction * self.depth_scale)
+
+
+BEYOND = "the estimate is beyond "
+SCALE_BEYOND = "the depth's scale is beyond its limit, a factor of "
+AT_ESTIMATE = "at the estimate"
+ONLINE = "online"
+"""Source of a correction that follows an estimate."""
+OFF = InForce()
+
+
+class DepthScales:
+    """What the depth of the frames was multiplied by, for the reader of their scores."""
+
+    def __init__(self) -> None:
+        self._frames = 0
+        self._scaled = 0
+        self._at_limit = 0
+        self._range = (math.inf, 0.0)
+        self._obstacle = ""
+
+    def add(self, in_force: InForce) -> None:
+        """Add what a frame was corrected by."""
+        self._frames += 1
+        factor = in_force.depth_scale
+        if factor != 1:
+            self._scaled += 1
+            self._range = (min(self._range[0], factor), max(self._range[1], factor))
+        self._at_limit += in_force.is_at_depth_limit
+        if in_force.depth_scale_reason not in (OFF.depth_scale_reason, AT_ESTIMATE):
+            self._obstacle = in_force.depth_scale_reason
+
+    def notes(self) -> list[str]:
+        """Return the range of the factors, or why there is none; nothing if none was asked for."""
+        if not self._scaled:
+            if not self._obstacle:
+                return []
+            return [
+                f"use_depth_scale: the depth of none of {self._frames} frames was multiplied: "
+                f"{self._obstacle}"
+            ]
+        low, high = self._range
+        sentence = (
+            f"the depth of {self._scaled} of {self._frames} frames was multiplied by {low:.2f} to "
+            f"{high:.2f}, the scale by the LiDAR of frames before (use_depth_scale)"
+        )
+        if self._at_limit:
+            sentence += f"; {self._at_limit} were at the limit, a factor of {MAX_DEPTH_SCALE:g}"
+        return [sentence]
+
+
+class CorrectionInForce:
+    """Follows the newest estimate, as fast and as far as the options allow.
+
+    The correction of sigma shrinks more slowly than it grows, and by default not below the model's
+    own sigma: depth compared with itself, or with a sensor that shares its errors, seems to have
+    no errors. Without a fresh estimate it returns to no correction, as fast as allowed.
+
+    The scale of the depth moves at once, and without a fresh estimate depth is the model's own at
+    once: what it was seconds ago says little. Any thread may use this object.
+
+    Attributes:
+        config: options; may be replaced at any time.
+        last: the correction of the newest frame.
+        warning: a sentence if sigma's estimate has been beyond a limit for `WARNING_S`, or the
+            depth's scale is; else empty.
+    """
+
+    def __init__(self, config: SigmaCorrectionConfig | None = None) -> None:
+        self.config = config or OnlineCorrectionConfig()
+        self.last = OFF
+        self.warning = ""
+        self._limited_since_ns: int | None = None
+        self._step = 1.0
+        self._of_sigma: ReceivedEstimate | None = None
+        self._of_depth: ReceivedEstimate | None = None
+        self._stamp_ns: int | None = None
+        self._lock = Lock()
+
+    def receive(self, estimate: ReceivedEstimate) -> None:
+        """Store the newest estimate; one without a correction or scale leaves the last of it."""
+        with self._lock:
+            if estimate.correction is not None:
+                self._of_sigma = estimate
+            if estimate.scale is not None:
+                self._of_depth = estimate
+
+    def at(self, stamp_ns: int, sigma: str) -> InForce:
+        """Return the correction of the next frame in time.
+
+        Args:
+            stamp_ns: time of the frame, nanoseconds.
+            sigma: which sigma of the model is corrected.
+        """
+        with self._lock:
+            of_sigma, of_depth = self._of_sigma, self._of_depth
+        config = self.config
+        elapsed_ns = 0 if self._stamp_ns is None else stamp_ns - self._stamp_ns
+        self._step = MAX_RATE ** min(max(elapsed_ns / 1e9, 0.0), MAX_STEP_S)
+        in_force = OFF
+        if config.use_online_calibration:
+            problem = _problem(of_sigma, stamp_ns, sigma, TIMEOUT_S)
+            in_force = self._followed(None if problem else of_sigma, problem, config)
+        problem = _problem(of_depth, stamp_ns, sigma, SCALE_TIMEOUT_S)
+        self.last = _scaled(in_force, None if problem else of_depth, problem, config)
+        self._watch_limits(stamp_ns)
+        self._stamp_ns = stamp_ns
+        return self.last
+
+    def _followed(
+        self,
+        estimate: ReceivedEstimate | None,
+        problem: str,
+        config: SigmaCorrectionConfig,
+    ) -> InForce:
+        target = (estimate.correction if estimate else None) or 1.0
+        within = min(max(target, config.calibration_min_factor), MAX_FACTOR)
+        last = self.last.correction
+        correction = min(max(within, last / self._step**SHRINKING), last * self._step)
+        if problem:
+            back = "" if correction == 1 else "; returning to the model's own"
+            return InForce(correction, "own", problem + back)
+        if within != target:
+            limit = "the largest factor," if target > within else "calibration_min_factor"
+            return InForce(correction, ONLINE, f"{BEYOND}{limit} {within:g}")
+        if correction != within:
+            return InForce(correction, ONLINE, "moving towards the estimate")
+        return InForce(correction, ONLINE, AT_ESTIMATE)
+
+    def _watch_limits(self, stamp_ns: int) -> None:
+        """Set the warning from how long sigma's estimate, and whether depth's, is beyond a limit.
+
+        Sigma moves slowly and may catch up; depth that is wrong by such a factor is wrong now.
+        """
+        if not self.last.reason.startswith(BEYOND):
+            self._limited_since_ns = None
+        elif self._limited_since_ns is None or stamp_ns < self._limited_since_ns:
+            self._limited_since_ns = stamp_ns
+        since_ns = stamp_ns if self._limited_since_ns is None else self._limited_since_ns
+        seconds = (stamp_ns - since_ns) / 1e9
+        sentences = []
+        if seconds >= WARNING_S:
+            sentences.append(
+                f"{self.last.reason} for {seconds:.0f} s; expected a LiDAR that is independent of "
+                "the depth and fits the camera, or `uncertainty-depth calibrate` anew"
+            )
+        if self.last.is_at_depth_limit:
+            sentences.append(
+                f"{self.last.depth_scale_reason}; expected a LiDAR that fits the camera, and a "
+                "model of such places"
+            )
+        self.warning = "; ".join(sentences)
+
+
+def _scaled(
+    in_force: InForce,
+    estimate: ReceivedEstimate | None,
+    problem: str,
+    config: SigmaCorrectionConfig,
+) -> InForce:
+    """Return what is in force with the scale of the depth, if it is followed."""
+    scale = estimate.scale if estimate else None
+    scale_sigma = scale.scale_sigma if scale else None
+    if not (isinstance(config, DepthScaleConfig) and config.use_depth_scale):
+        return replace(in_force, scale_sigma=scale_sigma)
+    if scale is None:
+        return replace(in_force, depth_scale_reason=problem)
+    factor = min(max(scale.factor, 1 / MAX_DEPTH_SCALE), MAX_DEPTH_SCALE)
+    reason = AT_ESTIMATE
+    if factor != scale.factor:
+        reason = f"{SCALE_BEYOND}{MAX_DEPTH_SCALE:g} either way: it is {scale.factor:.2f}"
+    return replace(
+        in_force, depth_scale=factor, scale_sigma=scale_sigma, depth_scale_reason=reason
+    )
+
+
+def _problem(
+    estimate: ReceivedEstimate | None, stamp_ns: int, sigma: str, timeout_s: float
+) -> str:
+    """Return why an estimate is rejected; empty if it is accepted.
+
+    Args:
+        estimate: the newest one.
+        stamp_ns: time of the frame, nanoseconds.
+        sigma: which sigma of the model is corrected.
+        timeout_s: largest age of the estimate, seconds.
+    """
+    if estimate is None:
+        return "no estimate has come; is an evaluator with LiDAR running?"
+    if estimate.sigma != sigma:
+        return f"the estimate is of the sigma of {estimate.sigma}; expected {sigma}"
+    age_s = (stamp_ns - estimate.stamp_ns) / 1e9
+    if abs(age_s) > timeout_s:
+        return f"the newest estimate is {age_s:.1f} s old; the limit is {timeout_s:g} s"
+    return ""

@@ -1,0 +1,274 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The factor on sigma that covers a fraction of the errors, estimated frame by frame.
+
+Two parts, both of the model's own sigma:
+
+window
+    The factor that covers the fraction over the last frames, which all weigh the same, however
+    many pixels they have, since the error of a frame's scale is common to its pixels: the
+    lambda of n-MeRCI (Moukari et al. 2019) over the half width of a Gaussian interval.
+trim
+    Rolling risk control (Feldman et al., "Achieving Risk Control in Online Learning Settings",
+    TMLR 2023) on the logarithm of the factor: after each frame it rises by
+    `gain (fraction not covered - fraction allowed)`. As in adaptive conformal inference (Gibbs
+    and Candes, NeurIPS 2021) the sum of the steps is bounded, so whatever the errors do, the mean
+    coverage of T frames is within C / T of the requested fraction.
+
+A frame's loss is the loss of the factor estimated before it. The factor in force when the frame
+was published does not matter, so there is no loop through the robot that could oscillate.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.core.array_types import Floats
+from uncertainty_depth.core.node_config import OnlineEstimateConfig
+from uncertainty_depth.metrics.arrays import neighbour_correlation
+from uncertainty_depth.metrics.calibration import GAUSSIAN
+from uncertainty_depth.metrics.merci import error_ratio, order_number
+
+GAIN = 0.1
+"""Octaves by which the trim rises after a frame of which nothing is covered."""
+LIMIT = 64.0
+"""Largest factor that is estimated, either way."""
+RECENT_FRAMES = 100
+"""Frames that the coverage now is the mean of."""
+CLOCK_JUMP_NS = 1_000_000_000
+"""A stamp this much older than the newest one starts the estimate anew."""
+
+
+class OnlineEstimate:
+    """Estimates the factor on a model's own sigma from frames with ground truth.
+
+    Attributes:
+        config: options.
+        half_width: of the Gaussian interval of the fraction to be covered, in sigmas.
+        factor: the estimate; None before `calibration_min_frames` frames.
+        stamp_ns: time of the newest frame, nanoseconds; None before the first.
+        trim: octaves.
+    """
+
+    def __init__(self, config: OnlineEstimateConfig | None = None, gain: float = GAIN) -> None:
+        self.config = config or OnlineEstimateConfig()
+        self.half_width = float(GAUSSIAN.half_widths(self.config.coverage))
+        self._gain = gain
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all frames."""
+        self.factor: float | None = None
+        self.stamp_ns: int | None = None
+        self.trim = 0.0
+        self._window = FrameWindow(self.config.calibration_window)
+        self._covered: deque[float] = deque(maxlen=RECENT_FRAMES)
+
+    def add(
+        self, stamp_ns: int, error: NDArray[np.floating], own_sigma: NDArray[np.floating]
+    ) -> float:
+        """Add a frame; return the fraction of its errors not covered by the previous estimate.
+
+        Args:
+            stamp_ns: its time, nanoseconds.
+            error: (N,) absolute errors, metres; N at least 1.
+            own_sigma: (N,) the model's own sigma of these pixels, metres.
+        """
+        if self.stamp_ns is not None and stamp_ns < self.stamp_ns - CLOCK_JUMP_NS:
+            self.reset()
+        error = every_nth(np.asarray(error, dtype=np.float64))
+        sigma = every_nth(np.asarray(own_sigma, dtype=np.float64))
+        before = self.factor or 1.0
+        uncovered = float((error > self.half_width * before * sigma).mean())
+        self._covered.append(1 - uncovered)
+        if self.factor is not None:
+            step = self._gain * (uncovered - (1 - self.config.coverage))
+            is_at_limit = before >= LIMIT if step > 0 else before <= 1 / LIMIT
+            if not is_at_limit:
+                self.trim += step
+        half_width = self.half_width * sigma
+        self._window.add(frame_ratios(stamp_ns, error, half_width, self.config.coverage))
+        self.stamp_ns = stamp_ns
+        if self.factor is not None or self.frames >= self.config.calibration_min_frames:
+            octaves = self._window.quantile(self.config.coverage) + self.trim
+            self.factor = min(max(2.0**octaves, 1 / LIMIT), LIMIT)
+        return uncovered
+
+    @property
+    def frames(self) -> int:
+        """Number of frames that the estimate rests on."""
+        return len(self._window)
+
+    @property
+    def changes(self) -> int:
+        """Number of times that the errors changed and older frames were forgotten."""
+        return self._window.changes
+
+    @property
+    def recent_coverage(self) -> float:
+        """Mean fraction of recent frames' errors covered by the estimate before each frame."""
+        return float(np.mean(self._covered)) if self._covered else math.nan
+
+    @property
+    def relative_error(self) -> float:
+        """Relative standard error of the factor, over frames; NaN for fewer than two."""
+        return float(np.expm1(self._window.standard_error() * math.log(2)))
+
+
+# The window: the last frames' ratios of error to sigma, each frame with the same weight.
+
+MAX_FRAMES = 4000
+MAX_PIXELS = 4096
+"""Pixels of a frame that are looked at, evenly spaced."""
+EDGES: Floats = np.arange(-80, 81) / 10.0
+"""Of the bins of log2(error / half width)."""
+BINS = len(EDGES) - 1
+MIN_RECENT = 5
+"""Frames after a change that can show it, at least."""
+MIN_BEFORE = 20
+"""Frames before a change, at least."""
+CHANGE_THRESHOLD = 5.0
+"""Standard errors between two parts of the window that make a change."""
+
+
+class FrameRatios(NamedTuple):
+    """A frame's distribution of error / half width.
+
+    Attributes:
+        stamp_ns: its time, nanoseconds.
+        shares: (BINS,) fraction of the frame's pixels in each bin of `EDGES`.
+        octaves: log2 of the factor that would cover exactly the requested fraction of this frame.
+    """
+
+    stamp_ns: int
+    shares: Floats
+    octaves: float
+
+
+def every_nth(values: Floats) -> Floats:
+    """Return at most `MAX_PIXELS` of the values, evenly spaced."""
+    step = math.ceil(len(values) / MAX_PIXELS)
+    return values[::step]
+
+
+def frame_ratios(stamp_ns: int, error: Floats, half_width: Floats, coverage: float) -> FrameRatios:
+    """Return the ratios of a frame of at least one pixel.
+
+    Args:
+        stamp_ns: its time, nanoseconds.
+        error: (N,) absolute errors, metres.
+        half_width: (N,) of the interval that should cover `coverage` of them, metres.
+        coverage: fraction to be covered.
+    """
+    with np.errstate(divide="ignore"):
+        octaves = np.log2(error_ratio(error, half_width))
+    clipped = np.clip(octaves, EDGES[0], EDGES[-1])
+    place = order_number(coverage, len(error)) - 1
+    shares = np.histogram(clipped, EDGES)[0] / len(error)
+    return FrameRatios(stamp_ns, shares, float(np.partition(clipped, place)[place]))
+
+
+class FrameWindow:
+    """Sums over the frames of the last `duration_s` seconds, or since the errors last changed.
+
+    The window is cut if its newest frames need another factor than the frames before (adaptive
+    windowing, after Bifet and Gavalda, "Learning from Time-Changing Data with Adaptive Windowing",
+    SDM 2007): while nothing changes, it is long and the estimate is steady.
+
+    Attributes:
+        changes: how often the window was cut.
+    """
+
+    def __init__(self, duration_s: float) -> None:
+        self._duration_ns = round(duration_s * 1e9)
+        self._frames: deque[FrameRatios] = deque()
+        self.changes = 0
+        self._shares: Floats = np.zeros(BINS)
+
+    def __len__(self) -> int:
+        """Return the number of frames."""
+        return len(self._frames)
+
+    def add(self, frame: FrameRatios) -> None:
+        """Add the newest frame, and forget frames that are too old or from before a change."""
+        self._frames.append(frame)
+        self._shares += frame.shares
+        oldest_ns = frame.stamp_ns - self._duration_ns
+        while len(self) > MAX_FRAMES or self._frames[0].stamp_ns < oldest_ns:
+            self._forget_oldest()
+        recent = frames_since_change(self._octaves())
+        if recent < len(self):
+            self.changes += 1
+        while len(self) > recent:
+            self._forget_oldest()
+
+    def quantile(self, coverage: float) -> float:
+        """Return log2 of the factor that covers a fraction of the errors; linear within a bin."""
+        cumulative = np.cumsum(self._shares)
+        below = np.concatenate(([0.0], cumulative))
+        return float(np.interp(coverage * below[-1], below, EDGES))
+
+    def standard_error(self) -> float:
+        """Return the standard error of log2 of the factor, by frames; NaN for fewer than two."""
+        octaves = self._octaves()
+        if len(octaves) < 2:
+            return math.nan
+        residuals = octaves - octaves.mean()
+        return math.sqrt(residuals.var(ddof=1) * inflation(residuals) / len(octaves))
+
+    def _octaves(self) -> Floats:
+        return np.array([frame.octaves for frame in self._frames])
+
+    def _forget_oldest(self) -> None:
+        left = self._shares - self._frames.popleft().shares
+        self._shares = np.maximum(left, 0.0)  # subtraction leaves -1e-17
+
+
+def inflation(residuals: Floats) -> float:
+    """Return by how much correlation in time inflates the variance of a mean."""
+    correlation = neighbour_correlation(residuals)
+    return (1 + correlation) / (1 - correlation)
+
+
+def frames_since_change(octaves: Floats) -> int:
+    """Return how many of the newest frames share the newest's level; all without a change.
+
+    Compare the newest 5, 10, 20, ... frames with the frames before them. If they differ, try every
+    number of frames near the best of these.
+
+    Args:
+        octaves: (N,) log2 of the factor that each frame needs, the oldest first.
+    """
+    max_recent = len(octaves) - MIN_BEFORE
+    distances = {}
+    recent = MIN_RECENT
+    while recent <= max_recent:
+        distances[recent] = standardised_distance(octaves, recent)
+        recent *= 2
+    if not distances or max(distances.values()) < CHANGE_THRESHOLD:
+        return len(octaves)
+    best = max(distances, key=lambda recent: distances[recent])
+    near = range(max(best // 2, 2), min(2 * best, max_recent) + 1)
+    return max(near, key=lambda recent: standardised_distance(octaves, recent))
+
+
+def standardised_distance(octaves: Floats, recent: int) -> float:
+    """Return the distance between the newest frames' mean and the others', in standard errors.
+
+    Args:
+        octaves: (N,) correlated in time.
+        recent: number of the newest.
+    """
+    before = octaves[:-recent]
+    after = octaves[-recent:]
+    change = after.mean() - before.mean()
+    residuals = np.concatenate((before - before.mean(), after - after.mean()))
+    variance = float((residuals**2).sum()) / (len(octaves) - 2) * inflation(residuals)
+    error = math.sqrt(variance * (1 / len(before) + 1 / recent))
+    if not error:
+        return math.inf if change else 0.0
+    return abs(float(change)) / error

@@ -1,0 +1,133 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The loop of the online correction: the evaluator's end, and both ends without ROS."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.core.config import EvaluationConfig
+from uncertainty_depth.core.node_config import OnlineCorrectionConfig, OnlineEstimateConfig
+from uncertainty_depth.core.records import DepthPrediction, Frame
+from uncertainty_depth.frames.predicted import Predict
+from uncertainty_depth.metrics import valid_pixels
+from uncertainty_depth.sigma.online.correction_in_force import (
+    SCALE_TIMEOUT_S,
+    CorrectionInForce,
+    DepthScales,
+    InForce,
+    ReceivedEstimate,
+)
+from uncertainty_depth.sigma.online.depth_scale import ScaleEstimate
+from uncertainty_depth.sigma.online.estimates import CLOCK_JUMP_NS, OnlineEstimate
+
+Pixels: TypeAlias = tuple[NDArray[np.floating], NDArray[np.floating], NDArray[np.floating]]
+"""Depth, sigma and true depth of the scored pixels of a frame, each (N,), metres."""
+DELAY_FRAMES = 2
+"""Frames from one to the first that its estimate corrects: image to depth, to score, to node."""
+
+
+class CorrectionEstimator:
+    """The evaluator's end: estimates what the model's own sigma and depth must be multiplied by.
+
+    Maps arrive as published. What was in force is undone first, so that both estimates are of the
+    model's own. The correction of sigma is in the model's own units too: of errors divided by the
+    scale of the depth.
+
+    Attributes:
+        of_sigma: estimates the correction of sigma.
+    """
+
+    def __init__(self, config: OnlineEstimateConfig | None = None) -> None:
+        self.of_sigma = OnlineEstimate(config)
+        self._of_depth = ScaleEstimate()
+        self._sigma = ""
+
+    def add(
+        self,
+        stamp_ns: int,
+        pixels: Pixels,
+        in_force: InForce,
+        sigma: str,
+    ) -> ReceivedEstimate:
+        """Add a frame; return the estimates.
+
+        Args:
+            stamp_ns: its time, nanoseconds.
+            pixels: with depth and sigma as published; at least one.
+            in_force: what the prediction was corrected by.
+            sigma: which sigma of the model it is; another one starts anew.
+        """
+        newest_ns = self.of_sigma.stamp_ns
+        elapsed_ns = 0 if newest_ns is None else stamp_ns - newest_ns
+        if sigma != self._sigma or elapsed_ns < -CLOCK_JUMP_NS:
+            self.of_sigma.reset()
+            self._of_depth.reset()
+            self._sigma = sigma
+        elif elapsed_ns > SCALE_TIMEOUT_S * 1e9:  # the scale is another one by now
+            self._of_depth.reset()
+        depth_m, sigma_m, truth_m = pixels
+        error_m = np.abs(depth_m - truth_m) / np.float32(in_force.depth_scale)
+        self.of_sigma.add(stamp_ns, error_m, in_force.own_sigma(sigma_m))
+        scale = self._of_depth.add(depth_m, truth_m, in_force.depth_scale)
+        return ReceivedEstimate(stamp_ns, sigma, self.of_sigma.factor, scale)
+
+
+class AsPublished:
+    """A mapping from frames, in the order of time, to what both nodes would have published.
+
+    No frame is corrected by its own ground truth, but by the ground truth of frames before. A
+    frame without ground truth is corrected too, and teaches nothing.
+
+    Attributes:
+        estimator: the evaluator's end.
+        in_force: the depth node's end.
+        scales: what the depth of the frames was multiplied by.
+    """
+
+    def __init__(
+        self,
+        predict: Predict,
+        config: OnlineCorrectionConfig,
+        limits: EvaluationConfig | None = None,
+        delay: int = DELAY_FRAMES,
+    ) -> None:
+        """Start without a frame.
+
+        Args:
+            predict: returns a frame's own prediction.
+            config: of the depth node.
+            limits: which pixels the evaluator scores.
+            delay: number of frames from one to the first that its ground truth corrects, at
+                least 1.
+        """
+        self.estimator = CorrectionEstimator()
+        self.in_force = CorrectionInForce(config)
+        self.scales = DepthScales()
+        self._predict = predict
+        self._limits = limits or EvaluationConfig()
+        self._delay = delay
+        self._waiting: deque[tuple[int, Pixels | None, InForce]] = deque()
+
+    def __call__(self, frame: Frame) -> DepthPrediction:
+        """Return the prediction of the next frame as published."""
+        own = self._predict(frame)
+        if len(self._waiting) >= self._delay:
+            stamp_ns, pixels, was_in_force = self._waiting.popleft()
+            if pixels is not None:
+                self.in_force.receive(self.estimator.add(stamp_ns, pixels, was_in_force, ""))
+        in_force = self.in_force.at(frame.stamp_ns, "")
+        self.scales.add(in_force)
+        published = in_force.applied(own)
+        self._waiting.append((frame.stamp_ns, self._pixels(frame, published), in_force))
+        return published
+
+    def _pixels(self, frame: Frame, published: DepthPrediction) -> Pixels | None:
+        if frame.ground_truth_m is None:
+            return None
+        maps = (published.depth_m, published.sigma_m, frame.ground_truth_m)
+        pixels = valid_pixels(*maps, self._limits.min_depth, self._limits.max_depth)
+        return pixels if len(pixels[0]) else None

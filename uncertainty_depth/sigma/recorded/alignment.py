@@ -1,0 +1,171 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Fit a prediction to the ground truth, up to its median, its scale, or its scale and shift."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.core.array_types import Floats
+from uncertainty_depth.core.errors import MessageError
+
+Mask = NDArray[np.bool_]
+Line = tuple[float, float]
+MIN_POINTS = 30
+"""Pixels with ground truth below which nothing is fitted."""
+MAX_POINTS = 20_000
+"""About as many are used, evenly spaced: the fit of dense depth must not take a second."""
+TRIM = 3.0
+"""Residuals beyond this many robust standard deviations are left out of the least squares."""
+MAD_TO_SIGMA = 1.4826
+MAX_STEPS = 50
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """The line `scale * prediction + shift`, in depth or in inverse depth.
+
+    Attributes:
+        scale: factor on the prediction, positive.
+        shift: added after it.
+        is_inverse: whether prediction and line are inverse depth.
+    """
+
+    scale: float = 1.0
+    shift: float = 0.0
+    is_inverse: bool = False
+
+    @property
+    def depth_scale(self) -> float:
+        """The factor on depth that the scale is."""
+        return 1 / self.scale if self.is_inverse else self.scale
+
+    def depth_and_sigma(
+        self, prediction: NDArray[np.float32], sigma: NDArray[np.float32], max_depth: float
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return aligned depth and its standard deviation, to the first order; metres.
+
+        Args:
+            prediction: (H, W) depth or inverse depth.
+            sigma: (H, W) standard deviation of the prediction.
+            max_depth: depth of what is aligned to no inverse depth, metres.
+        """
+        aligned = self.scale * prediction.astype(np.float64) + self.shift
+        scaled_sigma = self.scale * sigma.astype(np.float64)
+        if self.is_inverse:
+            aligned = 1 / np.maximum(aligned, 1 / max_depth)
+            scaled_sigma = scaled_sigma * aligned**2
+        return aligned.astype(np.float32), scaled_sigma.astype(np.float32)
+
+
+def fit(mode: str, prediction: Floats, ground_truth_m: Floats, is_inverse: bool) -> Alignment:
+    """Fit a prediction to the ground truth.
+
+    `median` is the ratio of the two medians (Zhou et al., CVPR 2017). `scale` and `scale_shift`
+    are least squares that start from the medians, then leave out residuals beyond `TRIM` robust
+    standard deviations until the set stays the same; up to a third of the points may be outliers.
+
+    Args:
+        mode: "median", "scale" or "scale_shift".
+        prediction: (N,) depth or inverse depth, in any unit.
+        ground_truth_m: (N,) metres.
+        is_inverse: whether the prediction is inverse depth; it is then fitted as such.
+
+    Raises:
+        MessageError: "too_few_points_to_align"; "alignment_failed", no positive scale fits.
+    """
+    if len(prediction) < MIN_POINTS:
+        raise MessageError(
+            "too_few_points_to_align",
+            f"{len(prediction)} pixels have a prediction and a ground truth within the depth "
+            f"range; expected at least {MIN_POINTS} to align, or --align-per source",
+        )
+    step = max(len(prediction) // MAX_POINTS, 1)
+    prediction = prediction[::step]
+    target = 1 / ground_truth_m[::step] if is_inverse else ground_truth_m[::step]
+    if mode == "scale_shift":
+        scale, shift = _fit_line(prediction, target)
+    else:
+        median = float(np.median(prediction))
+        scale = float(np.median(target)) / median if median else np.inf
+        shift = 0.0
+        if mode == "scale" and np.isfinite(scale):
+            scale = _fit_scale(prediction, target, scale)
+    if not (np.isfinite(scale) and scale > 0):
+        other = "depth" if is_inverse else "inverse_depth"
+        raise MessageError(
+            "alignment_failed",
+            f"the alignment has the scale {scale:.3g}: the prediction does not rise with the "
+            f"{'inverse ' if is_inverse else ''}depth; expected one that does, --depth-type "
+            f"{other} if it is recorded so, or --align median",
+        )
+    return Alignment(float(scale), float(shift), is_inverse)
+
+
+def _fit_scale(prediction: Floats, target: Floats, scale: float) -> float:
+    def solve(inliers: Mask) -> Line:
+        power = float(prediction[inliers] @ prediction[inliers])
+        return float(prediction[inliers] @ target[inliers]) / power if power else np.nan, 0.0
+
+    return _refined((scale, 0.0), prediction, target, _inliers, solve)[0]
+
+
+def _fit_line(prediction: Floats, target: Floats) -> Line:
+    """Return scale and shift: first least trimmed squares of one half, then all inliers.
+
+    Least trimmed squares by concentration steps: Rousseeuw and Van Driessen, "Computing LTS
+    Regression for Large Data Sets", Data Mining and Knowledge Discovery, 2006.
+    """
+    centre = float(np.median(prediction))
+    spread = float(np.median(np.abs(prediction - centre)))
+    if not spread:
+        return np.nan, np.nan
+    middle = float(np.median(target))
+    rises = np.median((prediction - centre) * (target - middle)) >= 0
+    scale = float(np.median(np.abs(target - middle))) / spread * (1 if rises else -1)
+
+    def solve(inliers: Mask) -> Line:
+        return _least_squares(prediction[inliers], target[inliers])
+
+    line = (scale, middle - scale * centre)
+    line = _refined(line, prediction, target, _smaller_half, solve)
+    return _refined(line, prediction, target, _inliers, solve)
+
+
+def _refined(
+    line: Line,
+    prediction: Floats,
+    target: Floats,
+    select: Callable[[Floats], Mask],
+    solve: Callable[[Mask], Line],
+) -> Line:
+    """Alternate between choosing points by their residuals and solving, until nothing changes."""
+    inliers: Mask | None = None
+    for _ in range(MAX_STEPS):
+        scale, shift = line
+        selection = select(np.abs(target - scale * prediction - shift))
+        if inliers is not None and np.array_equal(selection, inliers):
+            break
+        inliers = selection
+        line = solve(inliers)
+    return line
+
+
+def _least_squares(prediction: Floats, target: Floats) -> tuple[float, float]:
+    centre = prediction.mean()
+    deviation = prediction - centre
+    variance = float(deviation @ deviation)
+    scale = float(deviation @ target) / variance if variance else np.nan
+    return scale, float(target.mean() - scale * centre)
+
+
+def _smaller_half(residual: Floats) -> Mask:
+    half = len(residual) // 2 + 1
+    return residual <= np.partition(residual, half - 1)[half - 1]
+
+
+def _inliers(residual: Floats) -> Mask:
+    return residual <= TRIM * MAD_TO_SIGMA * np.median(residual)

@@ -1,0 +1,258 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Turn recorded depth and confidence into depth and sigma that can be scored; live and offline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.core.array_types import Floats32
+from uncertainty_depth.core.config import MAX_DEPTH_M, SOURCE, DepthLimitsConfig, PredictionConfig
+from uncertainty_depth.core.errors import ConfigError, MessageError, SourceError
+from uncertainty_depth.core.records import DepthPrediction, Frame, Skipped
+from uncertainty_depth.metrics.depth import scorable
+from uncertainty_depth.metrics.state import Sums
+from uncertainty_depth.sigma.calibration.half_widths import BY_DISTRIBUTION, HalfWidths
+from uncertainty_depth.sigma.recorded.alignment import MIN_POINTS, Alignment, fit
+from uncertainty_depth.sigma.recorded.confidence import TYPES, AssumedSigma, doubts, without_size
+from uncertainty_depth.sigma.recorded.saved_map import SavedMap, read_map
+
+NO_LIMITS = DepthLimitsConfig(min_depth=0.0, max_depth=MAX_DEPTH_M)
+MAX_POINTS_PER_FRAME = 2000
+"""Of a frame, evenly spaced, for the alignment of a whole source."""
+Points = NDArray[np.float64]
+
+
+class Interpreter:
+    """Converts recorded values to depth and sigma by their types, and aligns them to ground truth.
+
+    Attributes:
+        config: the options; the confidence type is the map's, if there is one.
+        sigma_map: the map to metres; None without one.
+        without_size: why sigma has no size; empty if it is in metres.
+        alignment: the whole source's alignment; None if each frame has its own.
+    """
+
+    def __init__(self, config: PredictionConfig, limits: DepthLimitsConfig = NO_LIMITS) -> None:
+        """Take the options, and the depth range in which is aligned.
+
+        Raises:
+            ConfigError: the sigma map cannot be read, or is for another type of confidence.
+        """
+        self.sigma_map = read_map(config.sigma_map) if config.sigma_map else None
+        if self.sigma_map is not None:
+            config = _with_map(config, self.sigma_map)
+        self.config = config
+        self._is_inverse = config.depth_type == "inverse_depth"
+        self.alignment: Alignment | None = None
+        if config.align == "none":
+            self.alignment = Alignment(is_inverse=self._is_inverse)
+        self._limits = limits
+        self._type = TYPES[config.confidence_type or "sigma"]
+        self.without_size = "" if self.sigma_map else without_size(self._type.name)
+        self._assumed = None if config.confidence_type else AssumedSigma()
+        self._pixels = 0
+        self._holes = 0
+
+    @property
+    def distribution(self) -> str:
+        """The distribution that sigma is the standard deviation of."""
+        return "gaussian" if self.sigma_map is None else self.sigma_map.distribution
+
+    @property
+    def half_widths(self) -> HalfWidths:
+        """Half widths of intervals: measured with the map, else the distribution's."""
+        saved = self.sigma_map
+        return BY_DISTRIBUTION[self.distribution] if saved is None else saved.half_widths
+
+    @property
+    def sigma_name(self) -> str:
+        """Identifier of the sigma, whose size an evaluator may estimate."""
+        calibration = "none" if self.sigma_map is None else self.sigma_map.sigma_map.name
+        return f"{self.config.confidence_type or 'sigma'}, calibration {calibration}"
+
+    def predict(self, frame: Frame) -> DepthPrediction:
+        """Return depth and sigma, metres, aligned to the ground truth if the options say so.
+
+        Without a unit, sigma is the uncertainty that ranks the pixels.
+
+        Raises:
+            MessageError: the frame has no recorded maps or no ground truth, the confidence cannot
+                be of its type, or the alignment fails.
+        """
+        if frame.recorded is None:
+            raise MessageError("no_recorded_depth", f"frame {frame.name} has no recorded depth")
+        depth = frame.recorded.depth
+        confidence = frame.recorded.confidence
+        self._pixels += depth.size
+        self._holes += int(np.isnan(depth).sum())
+        uncertainty = self._type.read(confidence, depth)
+        if self._assumed is not None:
+            self._assumed.add(depth, confidence)
+        truth_m = frame.need_ground_truth()
+        alignment = self.alignment
+        if alignment is None:
+            alignment = self.fit(*self.points(depth, truth_m))
+        return self._aligned(depth, uncertainty, alignment)
+
+    def metric(self, depth: Floats32, confidence: Floats32) -> DepthPrediction:
+        """Return depth and sigma, metres, when there is no ground truth to align to.
+
+        Both are NaN if either has no value.
+
+        Args:
+            depth: (H, W) depth in metres or inverse depth in 1/m, NaN for no value.
+            confidence: (H, W) as recorded.
+
+        Raises:
+            MessageError: the confidence cannot be of its type.
+        """
+        uncertainty = self._type.read(confidence, depth)
+        made = self._aligned(depth, uncertainty, Alignment(is_inverse=self._is_inverse))
+        is_known = (made.depth_m > 0) & (made.sigma_m >= 0)
+        depth_m, sigma_m = (
+            np.where(is_known, values, np.float32(np.nan))
+            for values in (made.depth_m, made.sigma_m)
+        )
+        return DepthPrediction(depth_m, sigma_m)
+
+    def _aligned(
+        self, depth: Floats32, uncertainty: Floats32, alignment: Alignment
+    ) -> DepthPrediction:
+        depth_m, sigma = alignment.depth_and_sigma(depth, uncertainty, self._limits.max_depth)
+        if not self._type.has_unit:
+            sigma = uncertainty
+        if self.sigma_map is not None:
+            if self.sigma_map.head is not None:
+                sigma = self.sigma_map.head(depth_m)
+            sigma = self.sigma_map.sigma_map(sigma, depth_m).astype(np.float32, copy=False)
+        return DepthPrediction(depth_m, sigma, aligned_by=alignment.depth_scale)
+
+    def points(self, depth: Floats32, ground_truth_m: Floats32) -> tuple[Points, Points]:
+        """Return prediction and ground truth, (N,), in pixels that have both and can be aligned.
+
+        Args:
+            depth: (H, W) depth or inverse depth.
+            ground_truth_m: (H, W) metres.
+        """
+        valid = scorable(ground_truth_m, self._limits.min_depth, self._limits.max_depth)
+        valid &= np.isfinite(depth)
+        return depth[valid].astype(np.float64), ground_truth_m[valid].astype(np.float64)
+
+    def fit(self, prediction: Points, ground_truth_m: Points) -> Alignment:
+        """Return the alignment of points, see `alignment.fit`."""
+        return fit(self.config.align, prediction, ground_truth_m, self._is_inverse)
+
+    def fit_to(self, name: str, frames: Iterable[Frame | Skipped]) -> None:
+        """Align all frames of a source together, if the options ask for that.
+
+        Of each frame at most `MAX_POINTS_PER_FRAME` points count.
+
+        Raises:
+            SourceError: too few points, or no positive scale fits.
+        """
+        if self.config.align_per != SOURCE or self.config.align == "none":
+            return
+        parts: list[Points] = []
+        for record in frames:
+            if isinstance(record, Frame) and record.recorded is not None:
+                truth_m = record.need_ground_truth()
+                points = np.stack(self.points(record.recorded.depth, truth_m))
+                step = max(-(-points.shape[1] // MAX_POINTS_PER_FRAME), 1)
+                parts.append(points[:, ::step])
+        prediction, truth = np.concatenate(parts, axis=1) if parts else np.empty((2, 0))
+        if len(prediction) < MIN_POINTS:
+            raise SourceError(
+                f"{name} cannot be aligned: in all its frames together {len(prediction)} pixels "
+                "have a prediction and a ground truth within the depth range; expected at least "
+                f"{MIN_POINTS}: another --depth-topic, or other --min-depth and --max-depth"
+            )
+        try:
+            self.alignment = self.fit(prediction, truth)
+        except MessageError as error:
+            raise SourceError(f"{name} cannot be aligned: {error}") from error
+
+    def describe(self, name: str) -> dict[str, object]:
+        """Return the predictions as plain values for a report, in the place of a model.
+
+        Args:
+            name: of the predictions: their topics, or their folder.
+        """
+        saved = self.sigma_map
+        fitted: dict[str, object] = {}
+        if saved is not None:
+            fitted = {
+                "calibration": saved.sigma_map.name,
+                "head": saved.distribution,
+                "fitted_to": saved.provenance.get("fitted_to", {}),
+                **({"frame_guarantee": saved.guarantee} if saved.guarantee else {}),
+            }
+        if not self.without_size:
+            fitted |= self.half_widths.to_mapping()
+        return {
+            "model": name,
+            "method": "recorded",
+            **fitted,
+            "confidence_type": self.config.confidence_type or "sigma",
+            **self.describe_alignment(),
+        }
+
+    def describe_alignment(self) -> dict[str, object]:
+        """Return how depth came by its metres, as plain values for a report."""
+        return {
+            "depth_type": self.config.depth_type,
+            "align": self.config.align,
+            "align_per": self.config.align_per,
+        }
+
+    def notes(self, sums: Sums) -> list[str]:
+        """Return sentences on what the scores of all frames, with these sums, rest on."""
+        notes = []
+        space = "inverse depth" if self._is_inverse else "depth"
+        if self.config.align == "none":
+            pass
+        elif self.alignment is not None:
+            notes.append(
+                f"the source is aligned to its ground truth as a whole ({self.config.align}, in "
+                f"{space}: scale {self.alignment.scale:.4g}, shift {self.alignment.shift:.4g})"
+            )
+        else:
+            notes.append(
+                f"each frame is aligned to its ground truth ({self.config.align}, in {space}): "
+                "no robot has such a depth, and errors of scale are not in these scores; "
+                "scale_deviation is what they leave out"
+            )
+        if self._holes:
+            share = self._holes / self._pixels
+            notes.append(
+                f"{share:.1%} of the recorded pixels hold no depth (NaN, 0 or less, or the "
+                "largest number of 16 bits) and are not scored"
+            )
+        return [*notes, *doubts(sums, self._type.name), *self.question()]
+
+    def question(self) -> list[str]:
+        """Return the question whether an assumed sigma is one, if its values look otherwise."""
+        return [] if self._assumed is None else self._assumed.question()
+
+
+def _with_map(config: PredictionConfig, saved: SavedMap) -> PredictionConfig:
+    """Return the options with the confidence that the map takes."""
+    if config.confidence_type not in ("", saved.confidence_type):
+        raise ConfigError(
+            f"confidence_type is {config.confidence_type!r}, but sigma_map {config.sigma_map!r} "
+            f"takes {saved.confidence_type!r}; expected that type, or none"
+        )
+    if config.depth_type != saved.depth_type:
+        raise ConfigError(
+            f"depth_type is {config.depth_type!r}, but sigma_map {config.sigma_map!r} takes "
+            f"{saved.depth_type!r}; expected that type"
+        )
+    if config.align != "none":
+        raise ConfigError(
+            f"align is {config.align!r}, but sigma_map {config.sigma_map!r} gives sigma of the "
+            "depth as it is; expected align none"
+        )
+    return replace(config, confidence_type=saved.confidence_type)

@@ -1,0 +1,202 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Sparse depth as a model's input: which it takes, its check, and its spread along a prediction.
+
+The logarithm of depth is interpolated between the nearest known pixels, near in the image and in
+predicted depth, which keeps a wall's pixels from the chair before it. What is interpolated is the
+known depth less a part of the predicted one: all of it would copy the model's errors of shape,
+none of it would ignore the model (`TREND`).
+
+Sigma is what the neighbours disagree by. Its size comes from the known pixels themselves, each
+predicted from others about as far away as the known ones are from an unknown pixel.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.core.array_types import Floats
+from uncertainty_depth.core.errors import ConfigError, MessageError
+from uncertainty_depth.core.records import DepthPrediction
+
+if TYPE_CHECKING:
+    from scipy.spatial import cKDTree
+
+UNIT_FACTOR = 10.0
+"""Sparse depth whose median is outside the depth range by more than this is in other units."""
+
+
+class SparseInput(NamedTuple):
+    """A parsed option `sparse_input`.
+
+    Attributes:
+        pixels: of known depth that the network takes, for random:N; 0 for lidar.
+    """
+
+    pixels: int
+
+
+def parse(text: str) -> SparseInput | None:
+    """Return the parsed option; None if it is empty, for the image alone.
+
+    Raises:
+        ConfigError: it is neither empty, nor lidar, nor random:N.
+    """
+    if not text:
+        return None
+    if text == "lidar":
+        return SparseInput(0)
+    name, _, number = text.partition(":")
+    if name != "random" or not number.isdecimal() or int(number) < 1:
+        raise ConfigError(
+            f"sparse_input is {text!r}; expected 'lidar', or 'random:N' for N pixels of known "
+            "depth"
+        )
+    return SparseInput(int(number))
+
+
+def check_sparse_depth(
+    sparse_m: NDArray[np.floating], shape: tuple[int, int], depth_range: tuple[float, ...]
+) -> None:
+    """Refuse sparse depth of another size, type or unit than the network takes.
+
+    Args:
+        sparse_m: metres, NaN or 0 for unknown.
+        shape: (H, W) of the image.
+        depth_range: min and max depth of the network, metres.
+
+    Raises:
+        MessageError: sparse_depth_wrong_shape, sparse_depth_wrong_type or
+            sparse_depth_wrong_unit.
+    """
+    if sparse_m.shape != shape:
+        raise MessageError(
+            "sparse_depth_wrong_shape",
+            f"sparse depth has shape {sparse_m.shape}; expected {shape}, the image's",
+        )
+    if not np.issubdtype(sparse_m.dtype, np.floating):
+        raise MessageError(
+            "sparse_depth_wrong_type",
+            f"sparse depth is {sparse_m.dtype}; expected floats in metres, NaN where unknown "
+            "(divide millimetres by 1000)",
+        )
+    values = sparse_m[np.isfinite(sparse_m) & (sparse_m > 0)]
+    if not values.size:
+        return
+    median = float(np.median(values))
+    low, high = depth_range
+    if not low / UNIT_FACTOR <= median <= high * UNIT_FACTOR:
+        raise MessageError(
+            "sparse_depth_wrong_unit",
+            f"sparse depth has a median of {median:g}, and the network's depth range is {low:g} "
+            f"to {high:g} m; expected metres",
+        )
+
+
+NEIGHBOURS = 4
+TREND = 0.3
+"""Part of the predicted relief of log depth that is kept between known pixels."""
+DEPTH_WEIGHT = 0.3
+"""Image widths that a factor e in predicted depth counts as in the distance to a neighbour."""
+OWN_SIGMA = 0.25
+"""Weight of the model's own sigma, grown with distance, beside the neighbours' disagreement."""
+CANDIDATES = 64
+"""Neighbours among which one is looked for that is far enough."""
+MIN_PIXELS = 8
+"""Known pixels below which the prediction stays as it is."""
+MAX_WIDTH = 320
+"""Columns at most for which neighbours are looked up; wider maps are interpolated."""
+LAPLACE_SIGMA = math.sqrt(2.0)
+"""Standard deviation of a Laplace distribution over its mean absolute deviation."""
+
+
+def spread(prediction: DepthPrediction, sparse_m: NDArray[np.floating]) -> DepthPrediction:
+    """Return a prediction that agrees with known depth, and follows it between known pixels.
+
+    Args:
+        prediction: a model's, (H, W).
+        sparse_m: (H, W), metres, NaN or 0 for unknown.
+
+    Returns:
+        Depth and sigma at every pixel of the prediction; the prediction itself if fewer than
+        `MIN_PIXELS` of its pixels are known.
+    """
+    has_value = np.isfinite(prediction.depth_m) & (prediction.depth_m > 0)
+    rows, columns = np.nonzero(np.isfinite(sparse_m) & (sparse_m > 0) & has_value)
+    if len(rows) < MIN_PIXELS:
+        return prediction
+    height, width = prediction.depth_m.shape
+    log_depth = np.log(np.where(has_value, prediction.depth_m, 1.0)).astype(np.float64)
+    sigma = np.where(has_value, prediction.sigma_m, 0.0) / np.exp(log_depth)
+
+    def places(y: NDArray[np.integer], x: NDArray[np.integer]) -> Floats:
+        return np.stack([y / width, x / width, DEPTH_WEIGHT * log_depth[y, x]], axis=-1)
+
+    known = places(rows, columns)
+    rest = np.log(sparse_m[rows, columns].astype(np.float64)) - TREND * log_depth[rows, columns]
+    from scipy.spatial import cKDTree  # loads slowly, and only who spreads needs it
+
+    tree = cKDTree(known)
+    grid = _grid(height, width)
+    distance, index = tree.query(places(*grid.reshape(2, -1)), k=NEIGHBOURS)
+    near, disagreement = _blend(distance, rest[index], width)
+    typical_m = float(np.median(distance[:, 0]))
+    reach = np.sqrt(distance[:, 0] / max(typical_m, 1e-9))
+    own = sigma[grid[0], grid[1]].ravel()
+    relative = np.hypot(disagreement, OWN_SIGMA * own * reach)
+
+    left_out, index = _neighbours_beyond(tree, known, typical_m)
+    blended, scatter = _blend(left_out, rest[index], width)
+    expected = np.hypot(scatter, OWN_SIGMA * sigma[rows, columns])
+    size = LAPLACE_SIGMA * np.abs(blended - rest).mean() / max(float(expected.mean()), 1e-9)
+
+    def at_pixels(values: Floats) -> Floats:
+        coarse = values.reshape(grid.shape[1:])
+        return cv2.resize(coarse, (width, height), interpolation=cv2.INTER_LINEAR)
+
+    depth = np.exp(TREND * log_depth + at_pixels(near))
+    maps = (depth, depth * size * at_pixels(relative))
+    depth_m, sigma_m = (
+        np.where(has_value, one, np.nan).astype(np.float32, copy=False) for one in maps
+    )
+    return replace(prediction, depth_m=depth_m, sigma_m=sigma_m)
+
+
+def _grid(height: int, width: int) -> NDArray[np.int64]:
+    """Return rows and columns of at most `MAX_WIDTH` columns of pixels, (2, h, w)."""
+    coarse_width = min(width, MAX_WIDTH)
+    coarse_height = max(height * coarse_width // width, 1)
+    rows = (np.arange(coarse_height) + 0.5) * height / coarse_height
+    columns = (np.arange(coarse_width) + 0.5) * width / coarse_width
+    return np.stack(np.meshgrid(rows.astype(int), columns.astype(int), indexing="ij"))
+
+
+def _blend(distance: Floats, values: Floats, width: int) -> tuple[Floats, Floats]:
+    """Return mean and standard deviation of neighbours' (N, k) values by inverse square distance.
+
+    A neighbour within half a pixel counts as one at half a pixel.
+    """
+    weight = np.maximum(distance, 0.5 / width) ** -2.0
+    weight /= weight.sum(axis=1, keepdims=True)
+    mean = (weight * values).sum(axis=1)
+    variance = (weight * (values - mean[:, None]) ** 2).sum(axis=1)
+    return mean, np.sqrt(variance)
+
+
+def _neighbours_beyond(
+    tree: cKDTree, known: Floats, radius: float
+) -> tuple[Floats, NDArray[np.integer]]:
+    """Return distances and indices of each known pixel's nearest others beyond a radius, (n, k).
+
+    On a LiDAR's ring the next pixel is far nearer than it is to the pixels between the rings.
+    """
+    distance, index = tree.query(known, k=min(CANDIDATES, len(known)))
+    itself = index == np.arange(len(known))[:, None]
+    usable = ~itself & (distance >= radius)
+    order = np.argsort(~usable, axis=1, kind="stable")[:, :NEIGHBOURS]
+    return np.take_along_axis(distance, order, axis=1), np.take_along_axis(index, order, axis=1)

@@ -1,0 +1,187 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Which known depth is held out from a model's sparse input, and a source that is split so.
+
+A model must not be scored on what it was given. Live, two processes decide that apart from each
+other, the depth node what it gives and the evaluator node what it scores, perhaps from different
+clouds. So the decision is a function of what both know: of pixel and stamp of the image.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.core.config import HeldOutConfig
+from uncertainty_depth.core.errors import ConfigError
+from uncertainty_depth.core.records import Frame, Skipped
+from uncertainty_depth.frames.source import Mapped, Source
+from uncertainty_depth.sigma.sparse_depth import SparseInput
+
+logger = logging.getLogger(__name__)
+
+
+def check_scorable(config: HeldOutConfig) -> None:
+    """Raise `ConfigError` if nothing is held out."""
+    if config.held_out_fraction == 0:
+        raise ConfigError(
+            "held_out_fraction is 0, so the model would be scored on the depth that it is given; "
+            "expected above 0"
+        )
+
+
+def held_out(
+    depth_m: NDArray[np.floating], stamp_ns: int, config: HeldOutConfig
+) -> NDArray[np.bool_]:
+    """Return which pixels of a depth map are held out, (H, W); unknown ones never are.
+
+    Args:
+        depth_m: (H, W), metres, NaN for unknown.
+        stamp_ns: of the image, nanoseconds.
+        config: the fraction.
+    """
+    return _selected(depth_m, pixel_hashes(depth_m, stamp_ns) < config.held_out_fraction)
+
+
+def random_pixels(depth_m: NDArray[np.floating], stamp_ns: int, count: int) -> NDArray[np.bool_]:
+    """Return `count` known pixels, the same in every run, (H, W); all if there are fewer."""
+    hashes = pixel_hashes(depth_m, stamp_ns)
+    if hashes.size <= count:
+        return np.isfinite(depth_m)
+    return _selected(depth_m, hashes <= np.partition(hashes, count - 1)[count - 1])
+
+
+def _selected(depth_m: NDArray[np.floating], selection: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    mask = np.zeros(depth_m.shape, dtype=np.bool_)
+    mask[np.isfinite(depth_m)] = selection
+    return mask
+
+
+def pixel_hashes(depth_m: NDArray[np.floating], stamp_ns: int) -> NDArray[np.float64]:
+    """Return a number in [0, 1) for each known pixel, from its index and the stamp alone, (n,)."""
+    indices = np.flatnonzero(np.isfinite(depth_m)).astype(np.uint64)
+    key = _mixed(np.array([stamp_ns % 2**64], dtype=np.uint64))
+    return unit_hashes(indices ^ key)
+
+
+def unit_hashes(values: NDArray[np.uint64]) -> NDArray[np.float64]:
+    """Return a number in [0, 1) for each value, spread as if by chance."""
+    return (_mixed(values) >> np.uint64(11)).astype(np.float64) / 2**53
+
+
+def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the finaliser of SplitMix64 (Steele et al. 2014) of each value."""
+    mixed = values + np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
+
+
+def for_model(source: Source, sparse_input: SparseInput | None, config: HeldOutConfig) -> Source:
+    """Return the source as a model with this input may see it: with part of its depth, or none.
+
+    Raises:
+        ConfigError: nothing is held out.
+    """
+    if sparse_input is None:
+        if config != HeldOutConfig():
+            logger.warning(
+                "held_out_fraction has no effect: the model takes the image alone, and is scored "
+                "on all known depth"
+            )
+        return source
+    return split(source, sparse_input, config)
+
+
+Choose = Callable[[Frame], NDArray[np.bool_]]
+"""Returns which pixels of a frame's known depth are held out, (H, W)."""
+
+
+def split(
+    source: Source,
+    sparse_input: SparseInput,
+    config: HeldOutConfig,
+    choose: Choose | None = None,
+) -> Source:
+    """Return the source with `sparse_m`, and ground truth only in pixels that were not given.
+
+    Args:
+        source: with dense or sparse ground truth.
+        sparse_input: what the model takes; random:N is drawn, of a LiDAR a fraction is held out.
+        config: the fraction.
+        choose: holds out other pixels of a LiDAR's depth than `held_out` does.
+
+    Raises:
+        ConfigError: nothing is held out.
+    """
+    check_scorable(config)
+    step = _Split(sparse_input, config, choose)
+    return Mapped(source, step, step.notes)
+
+
+class _Split:
+    """Splits the known depth of each frame, and counts."""
+
+    def __init__(
+        self, sparse_input: SparseInput, config: HeldOutConfig, choose: Choose | None
+    ) -> None:
+        self._sparse_input = sparse_input
+        self._config = config
+        self._choose = choose
+        self._frames = 0
+        self._input_pixels = 0
+        self._scored = 0
+
+    def notes(self) -> list[str]:
+        """Return how much depth was given and held out."""
+        if not self._frames:
+            return []
+        pixels = self._input_pixels / self._frames
+        scored = self._scored / self._frames
+        rule = "all that were not drawn"
+        if not self._sparse_input.pixels:
+            rule = f"{100 * self._config.held_out_fraction:g}% of the pixels"
+        return [
+            f"the model was given {pixels:.0f} pixels of known depth per image; it is scored on "
+            f"{scored:.0f} others, {rule}",
+        ]
+
+    def __call__(self, frame: Frame | Skipped) -> Frame | Skipped:
+        if isinstance(frame, Skipped):
+            return frame
+        depth_m = frame.need_ground_truth()
+        if self._sparse_input.pixels:
+            input_mask = random_pixels(depth_m, frame.stamp_ns, self._sparse_input.pixels)
+        elif self._choose is not None:
+            input_mask = np.isfinite(depth_m) & ~self._choose(frame)
+        else:
+            input_mask = np.isfinite(depth_m) & ~held_out(depth_m, frame.stamp_ns, self._config)
+        scored = np.isfinite(depth_m) & ~input_mask
+        if not scored.any():
+            return Skipped(frame.stamp_ns, "no_depth_held_out", _why(frame, int(input_mask.sum())))
+        self._frames += 1
+        self._input_pixels += int(input_mask.sum())
+        self._scored += int(scored.sum())
+        unknown = np.float32(np.nan)
+        return replace(
+            frame,
+            sparse_m=np.where(input_mask, depth_m, unknown),
+            ground_truth_m=np.where(scored, depth_m, unknown),
+        )
+
+
+def _why(frame: Frame, input_pixels: int) -> str:
+    """Return the reason why a frame has no pixel to score."""
+    if not input_pixels:
+        return (
+            f"frame {frame.name} has no known depth, to give to the model or to score; expected "
+            "LiDAR points in view of the camera, or ground truth"
+        )
+    return (
+        f"frame {frame.name} has {input_pixels} pixels of known depth, and the model is given "
+        "them all: none is left to score; expected denser ground truth, or a model that takes "
+        "fewer"
+    )
