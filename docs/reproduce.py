@@ -85,6 +85,7 @@ STARTS = {
 INDOOR_REPORTS = {
     "KITTI street": "street",
     "table-tops": "tabletop",
+    "rendered table-tops, low robots": "near",
     "classroom": "classroom",
     "HoloLens": "hololens",
     "7-Scenes kitchen": "kitchen",

@@ -26,7 +26,8 @@ class SynthesisConfig:
     scenes: str = option(
         "rooms",
         "rooms (and corridors, all with one camera), or a Python module whose function build "
-        "makes other worlds (in a clone experiments.worlds.varied: homes, streets, many cameras)",
+        "makes other worlds (in a clone experiments.worlds.varied: homes, streets, many cameras; "
+        "experiments.worlds.near: table-tops, low robots)",
     )
     test_objects: bool = option(
         False, "add a class of objects that training worlds never contain", expert=True

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -110,3 +112,28 @@ def test_a_model_trained_on_varied_worlds_has_seen_rooms_of_the_same_seed() -> N
     assert open_source(
         "synthetic:scenes=experiments.worlds.varied,worlds=1", SourceConfig()
     ).name.endswith("worlds.varied")
+
+
+@pytest.fixture(scope="module")
+def near() -> list[Frame]:
+    return list(SyntheticSource(replace(CONFIG, scenes="experiments.worlds.near", worlds=16)))
+
+
+def test_near_worlds_are_table_tops_and_what_low_robots_see(near: list[Frame]) -> None:
+    """In a table-top's middle lies the table, within the reach of an arm or a hand."""
+    middles = np.array(
+        [frame.ground_truth_m[frame.camera.height // 2, frame.camera.width // 2] for frame in near]
+    )
+    assert 0.4 < np.mean(middles < 1.65) < 0.9
+    assert middles.min() < 0.6
+    assert middles.max() > 2.5
+    lenses = [relative_focal_length(frame.camera) for frame in near]
+    assert max(lenses) > 1.5 * min(lenses)
+
+
+def test_near_worlds_are_the_same_on_each_call(near: list[Frame]) -> None:
+    config = replace(CONFIG, scenes="experiments.worlds.near", worlds=16)
+    world = World(config, 11)
+    view = world.view(0)
+    np.testing.assert_array_equal(world.photograph(0, view), near[11].image)
+    np.testing.assert_array_equal(view.depth_m, near[11].ground_truth_m)

@@ -23,6 +23,7 @@ from synthetic.render import Lamp, Scene
 from synthetic.rooms import Plan, Room, plan, smooth_loop
 from synthetic.sensors import Look, Rig
 from synthetic.solids import Solid
+from uncertainty_depth.core.geometry.camera import Camera
 
 PROBABILITIES = {"rooms": 0.3, "home": 0.4, "street": 0.3}
 STREAM = 5  # of random numbers; `furnishing` and `source` use those below
@@ -40,11 +41,11 @@ def build(config: SynthesisConfig, number: int, look: Random) -> tuple[Scene, Ri
         scene = furnishing.build(config.seed, number, config.test_objects)
         return scene, Rig.usual(config.width, config.height, look)
     is_street = theme == "street"
-    scene = street(rng) if is_street else _home(rng)
+    scene = street(rng) if is_street else home(rng)
     return scene, _rig(config.width, config.height, rng, is_street)
 
 
-def _home(rng: Random) -> Scene:
+def home(rng: Random) -> Scene:
     """Draw furnished rooms with people, any textures and any light."""
     rooms = _chamber(rng) if rng.random() < 0.6 else plan(rng)
     along_walls = [*ALONG_WALLS, *HOME, *HOME]
@@ -85,15 +86,8 @@ def _repainted(rng: Random, solid: Any, fraction: float) -> Solid:
 
 
 def _rig(width: int, height: int, rng: np.random.Generator, outdoors: bool) -> Rig:
-    """Draw a robot with a lens, an aspect, a camera height and tilt of its own.
-
-    The image is at most `width` by `height` pixels.
-    """
-    aspect = ASPECTS[int(rng.integers(len(ASPECTS)))]
-    width = min(width, round(height * aspect))
-    height = round(width / aspect)
-    focal = np.exp(rng.uniform(*np.log(FOCAL_LENGTHS)))
-    field_of_view = 2 * np.arctan(np.sqrt(aspect) / (2 * focal))
+    """Draw a robot with a lens, an aspect, a camera height and tilt of its own."""
+    camera = lens(width, height, rng)
     if outdoors:
         above_floor = rng.uniform(0.4, 2.0)
         pitch = np.clip(rng.normal(3, 5), -8, 18)
@@ -104,12 +98,21 @@ def _rig(width: int, height: int, rng: np.random.Generator, outdoors: bool) -> R
         pitch = np.clip(rng.normal(8, 13), -20, 45)
         roll = rng.normal(0, 3)
         yaw = rng.uniform(-180, 180)
-    camera_to_base = _mount(above_floor, *np.deg2rad([yaw, pitch, roll]))
-    camera = sensors.make_camera(width, height, float(field_of_view))
-    return Rig(camera, camera_to_base, _look(rng))
+    camera_to_base = mount(above_floor, *np.deg2rad([yaw, pitch, roll]))
+    return Rig(camera, camera_to_base, camera_look(rng))
 
 
-def _mount(above_floor: float, yaw: float, pitch: float, roll: float) -> NDArray[np.float64]:
+def lens(width: int, height: int, rng: Random) -> Camera:
+    """Draw a camera whose image is at most `width` by `height` pixels."""
+    aspect = ASPECTS[int(rng.integers(len(ASPECTS)))]
+    width = min(width, round(height * aspect))
+    height = round(width / aspect)
+    focal = np.exp(rng.uniform(*np.log(FOCAL_LENGTHS)))
+    field_of_view = 2 * np.arctan(np.sqrt(aspect) / (2 * focal))
+    return sensors.make_camera(width, height, float(field_of_view))
+
+
+def mount(above_floor: float, yaw: float, pitch: float, roll: float) -> NDArray[np.float64]:
     """Return the pose of an optical frame on the robot; angles in radians."""
     turned = np.eye(4)
     turned[:2, :2] = [[np.cos(yaw), -np.sin(yaw)], [np.sin(yaw), np.cos(yaw)]]
@@ -125,7 +128,7 @@ def _mount(above_floor: float, yaw: float, pitch: float, roll: float) -> NDArray
     return turned @ tilted @ rolled @ sensors.OPTICAL_TO_CAMERA_LINK
 
 
-def _look(rng: Random) -> Look:
+def camera_look(rng: Random) -> Look:
     """Draw any camera: dark or bright, tinted, soft, noisy, flat or hard."""
     return Look(
         np.exp(rng.uniform(np.log(0.3), np.log(2.2))),
