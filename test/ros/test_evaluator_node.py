@@ -411,17 +411,57 @@ def test_the_first_signal_scores_what_waits_and_writes_the_numbers_first_and_a_s
     assert "evaluator_node: aborted" in node.output
 
 
-def test_ground_truth_images_are_scored_and_a_raw_one_is_rectified_first(graph, running, make):
-    node, driver = running(use_ground_truth_image=True)
+def rmse_of(driver, make, topic, stamp):
+    """Return the error of a prediction against the same values as a raw depth image."""
+    driver.predict(stamp)
+    driver.send(topic, make.image(stamp * MS, maps()[0]))
+    told = driver.metrics.wait_for(
+        lambda message: is_frame(message) and stamp_ns(message.header) == stamp * MS
+    )
+    return metrics_of(told)["depth.rmse"]
 
-    def error_m(stamp):
-        driver.predict(stamp)
-        driver.send("ground_truth/image", make.image(stamp * MS, maps()[0]))
-        return metrics_of(driver.metrics.wait_for(lambda message: is_frame(message) and
-                          stamp_ns(message.header) == stamp * MS))["depth.rmse"]  # fmt: skip
 
-    assert error_m(100) == 0
-    driver.info(topic="ground_truth/camera_info", d=[-0.3, 0.1, 0.0, 0.0, 0.0])
+RAW = {"d": [-0.3, 0.1, 0.0, 0.0, 0.0]}
+OTHER_INFO = "/calibration/camera_info"
+
+
+@pytest.mark.parametrize(
+    ("remaps", "topic"),
+    [
+        ({}, "ground_truth/camera_info"),
+        ({"ground_truth/image": "/tof/image_raw"}, "/tof/camera_info"),
+        (
+            {"ground_truth/image": "/tof/image_raw", "ground_truth/camera_info": OTHER_INFO},
+            OTHER_INFO,
+        ),
+    ],
+)
+def test_a_raw_depth_image_is_rectified_by_the_camera_info_beside_it_or_the_remapped_one(
+    graph, make, remaps, topic
+):
+    """The maps are rectified: of other pixels than the depth image, where there is noise."""
+    arguments = [word for pair in remaps.items() for word in ("-r", "{}:={}".format(*pair))]
+    node = graph.start(EvaluatorNode, arguments, use_ground_truth_image=True, queue_size=50)
+    driver = Driver(graph)
+    driver.info(topic=topic, **RAW)
     received = "received.ground_truth/camera_info"
     graph.until(lambda: node.health.counts().get(received), "the camera info")
-    assert error_m(200) > 0.1, "noise that is looked up elsewhere"
+    image = remaps.get("ground_truth/image", "ground_truth/image")
+    assert rmse_of(driver, make, image, 100) > 0.1
+
+
+def test_depth_images_wait_for_their_published_camera_info_and_need_none_that_nobody_publishes(
+    graph, running, make
+):
+    node, driver = running(use_ground_truth_image=True)
+    assert rmse_of(driver, make, "ground_truth/image", 100) == 0
+    driver.publisher("ground_truth/camera_info")
+    graph.until(lambda: node.count_publishers("ground_truth/camera_info"), "its publisher")
+    driver.predict(200)
+    driver.send("ground_truth/image", make.image(200 * MS, maps()[0]))
+    driver.wait_until_waiting()
+    driver.info(topic="ground_truth/camera_info", **RAW)
+    told = driver.metrics.wait_for(
+        lambda message: is_frame(message) and stamp_ns(message.header) == 200 * MS
+    )
+    assert metrics_of(told)["depth.rmse"] > 0.1

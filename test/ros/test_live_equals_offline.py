@@ -42,6 +42,8 @@ TOPICS = {
     "/camera_info": "depth/camera_info",
     "/points": "lidar/points",
     "/rear": "lidar2/points",
+    "/tof/image_raw": "ground_truth/image",
+    "/tof/camera_info": "ground_truth/camera_info",
 }
 MEANINGS = {
     "sigma": {},
@@ -85,11 +87,18 @@ def offline_and_live(bag, source_config, node_config):
     source = open_source(str(bag), source_config, topics, interpreter.config)
     frames = Predicted(source, interpreter.predict)
     offline = evaluate(frames, progress=False, without_size=interpreter.without_size)
-    poses = ProjectionConfig(lidar_to_camera=source_config.lidar_to_camera)
-    live = LiveScores(node_config, FixedExtrinsics(poses, node_config.lidars))
+    extrinsics = None
+    if not node_config.use_ground_truth_image:
+        poses = ProjectionConfig(lidar_to_camera=source_config.lidar_to_camera)
+        extrinsics = FixedExtrinsics(poses, node_config.lidars)
     heard = [topic for topic in TOPICS if topic != "/rear" or node_config.lidars == 2]
     with Recording(bag).open() as recording:
-        for topic, message in recording.messages(heard):
+        live = LiveScores(
+            node_config,
+            extrinsics,
+            lambda name: any(TOPICS.get(topic) == name for topic in recording.topics),
+        )
+        for topic, message in recording.messages(set(heard) & recording.topics.keys()):
             list(live.add(TOPICS[topic], message))
     list(live.finish())
     assert repr(flatten(live.evaluation.summary())) == repr(flatten(offline.summary()))
@@ -147,3 +156,25 @@ def test_two_lidars_live_equal_offline_in_every_digit(bag_of_two):
     alone, _ = offline_and_live(bag_of_two, front, EvaluatorNodeConfig())
     assert (offline.evaluated, alone.evaluated) == (FRAMES, FRAMES)
     assert alone.summary()["depth"] != offline.summary()["depth"], "the rear one counts"
+
+
+@pytest.mark.parametrize("has_info", [True, False])
+def test_raw_depth_images_of_rectified_maps_live_equal_offline_in_every_digit(tmp_path, has_info):
+    """They are rectified by the camera info beside them, which comes last."""
+    raw = replace(CAMERA, distortion=LENSES["raw"])
+    with BagWriter(tmp_path / "bag") as writer:
+        for index in range(FRAMES):
+            time_ns = START_NS + index * 100 * MS
+            depth_m = np.random.default_rng(index).uniform(2, 8, (HEIGHT, WIDTH))
+            depth_m = depth_m.astype(np.float32)
+            writer.image("/depth", time_ns, "camera", depth_m)
+            writer.image("/sigma", time_ns, "camera", depth_m / 10)
+            writer.image("/tof/image_raw", time_ns, "camera", depth_m)
+            writer.camera_info("/camera_info", time_ns, "camera", CAMERA)
+            if has_info:
+                writer.camera_info("/tof/camera_info", time_ns, "camera", raw)
+    live_config = EvaluatorNodeConfig(use_ground_truth_image=True)
+    offline, live = offline_and_live(tmp_path / "bag", SourceConfig(), live_config)
+    assert offline.evaluated == FRAMES
+    assert (offline.summary()["depth"]["abs_rel"] > 0.05) == has_info
+    assert any("registered to the maps" in note for note in live.notes()) != has_info

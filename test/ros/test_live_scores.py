@@ -25,7 +25,7 @@ from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.verdict import judge
 from uncertainty_depth.ros.live_scores import MAX_LATE, LiveFrame, LiveScores
-from uncertainty_depth.ros.messages import points_message
+from uncertainty_depth.ros.messages import INFO_TOPIC, points_message
 from uncertainty_depth.ros.sigma_messages import PredictionInfo, info_values, read_info
 from uncertainty_depth.sigma.online.correction_in_force import InForce
 
@@ -36,14 +36,14 @@ PLANE = np.column_stack([np.linspace(-1, 1, 200), np.linspace(-1, 1, 200), np.fu
 class Robot:
     """A run, and messages for it: stamps in milliseconds."""
 
-    def __init__(self, make, described=False, info=True, **options):
+    def __init__(self, make, published=(), info=True, **options):
         config = EvaluatorNodeConfig(**options)
         extrinsics = None
         if not config.use_ground_truth_image:
             poses = ProjectionConfig(lidar_to_camera=config.lidars * POSE)
             extrinsics = FixedExtrinsics(poses, config.lidars)
         self.make = make
-        self.run = LiveScores(config, extrinsics, lambda: described)
+        self.run = LiveScores(config, extrinsics, lambda topic: topic in published)
         self.results = []
         if info:
             self.info(0)
@@ -313,6 +313,63 @@ def test_a_raw_ground_truth_image_is_rectified_if_the_maps_are(
     np.testing.assert_array_equal(scored.ground_truth_m, expected)
 
 
+TRUTH_INFO = "ground_truth/camera_info"
+
+
+@pytest.mark.parametrize("late", ["depth/camera_info", TRUTH_INFO])
+def test_a_depth_image_waits_for_the_camera_infos_that_are_published(make, late):
+    """Whichever of the two comes last: without both the image may be raw and the maps not."""
+    depth_m, _ = maps(4)
+    infos = {"depth/camera_info": {}, TRUTH_INFO: {"d": LENS}}
+    robot = Robot(make, published=set(infos), use_ground_truth_image=True, info=False)
+    for topic, fields in infos.items():
+        if topic != late:
+            robot.info(0, topic, **fields)
+    robot.predict(100)
+    assert robot.truth(100, depth_m) == []
+    (scored,) = robot.info(0, late, **infos[late])
+    rectified_m = rectifier_from_info(make.camera_info(0, d=LENS)).depth(depth_m)
+    np.testing.assert_array_equal(scored.ground_truth_m, rectified_m)
+
+
+@pytest.mark.parametrize("missing", ["depth/camera_info", TRUTH_INFO])
+def test_depth_images_whose_published_camera_info_never_comes_are_counted_not_scored(
+    make, missing
+):
+    (came,) = {"depth/camera_info", TRUTH_INFO} - {missing}
+    robot = Robot(
+        make, published={came, missing}, use_ground_truth_image=True, queue_size=3, info=False
+    )
+    robot.info(0, came)
+    for stamp in range(100, 600, 100):
+        robot.predict(stamp)
+        robot.truth(stamp, maps()[0])
+    assert (robot.skipped, len(robot.run.frames)) == ({"no_camera_info": 2}, 3)
+    assert robot.finish() == {"read": 5, "evaluated": 0, "skipped": {"no_camera_info": 5}}
+    assert f"nothing has come on {missing}, which is published" in robot.results[0].message
+
+
+def test_depth_images_without_a_camera_info_are_said_to_be_taken_as_registered(make):
+    robot = Robot(make, use_ground_truth_image=True)
+    robot.predict(100)
+    robot.truth(100, maps()[0])
+    (note,) = [note for note in robot.run.notes() if "registered" in note]
+    assert note.startswith(f"there is no usable camera info on {TRUTH_INFO}: ")
+
+
+def test_a_depth_image_has_the_camera_info_of_its_own_stamp(make):
+    """The lens changes between the maps and their depth image, 20 ms later."""
+    depth_m, _ = maps(4)
+    robot = Robot(make, use_ground_truth_image=True)
+    robot.info(0, TRUTH_INFO)
+    robot.info(110, TRUTH_INFO, d=LENS)
+    robot.info(200, TRUTH_INFO)
+    robot.predict(100)
+    (scored,) = robot.truth(120, depth_m)
+    rectified_m = rectifier_from_info(make.camera_info(0, d=LENS)).depth(depth_m)
+    np.testing.assert_array_equal(scored.ground_truth_m, rectified_m)
+
+
 def test_a_ground_truth_image_of_another_view_is_not_said_to_be_a_lidar_s(make):
     robot = Robot(make, use_ground_truth_image=True)
     elsewhere = make.camera_info(0, d=LENS)
@@ -360,7 +417,7 @@ def test_maps_of_raw_images_are_scored_with_the_distortion_and_noted(make):
         make.points_on_plane(), np.eye(4), camera, EvaluatorNodeConfig()
     )
     np.testing.assert_array_equal(scored.ground_truth_m, expected)
-    assert robot.run.frames.camera_notes == [
+    assert robot.run.frames.cameras.notes == [
         "depth/camera_info is distorted (plumb_bob): images stay as they are, points are "
         "projected with the distortion"
     ]
@@ -375,7 +432,7 @@ def test_a_camera_info_of_another_size_is_scaled_and_noted_and_its_camera_kept(m
     first, second = (scored.camera for scored in robot.results)
     assert first is second
     assert (first.width, first.intrinsics[0, 0]) == (WIDTH, 20.0)
-    (note,) = robot.run.frames.camera_notes
+    (note,) = robot.run.frames.cameras.notes
     assert note.endswith("images are 32x24, their camera info is 64x48: its intrinsics are scaled")
 
 
@@ -390,7 +447,7 @@ def info_of(score):
 @pytest.mark.parametrize("order", ["before", "after"])
 def test_unfamiliarity_is_scored_live_as_it_is_offline(order, make):
     offline = Evaluation()
-    robot = Robot(make, described=True)
+    robot = Robot(make, published={INFO_TOPIC})
     for index, score in enumerate(SCORES, 1):
         stamp = 100 * index
         if order == "before":
@@ -422,7 +479,7 @@ def test_unfamiliarity_is_scored_live_as_it_is_offline(order, make):
 
 
 def test_a_missing_prediction_info_delays_few_frames(make):
-    robot = Robot(make, described=True)
+    robot = Robot(make, published={INFO_TOPIC})
     for index in range(1, MAX_LATE + 3):
         robot.frame(100 * index)
     assert robot.frames()["evaluated"] == 2

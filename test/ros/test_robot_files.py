@@ -219,6 +219,20 @@ def test_transports_are_set_only_where_asked_for(context):
     assert settings(transports="LARGE_DATA") == "LARGE_DATA"
 
 
+def test_the_camera_info_of_the_ground_truth_can_be_named(description):
+    from launch import LaunchContext
+    from uncertainty_depth.ros.launching import EVALUATOR, remappings
+
+    context = LaunchContext()
+    for argument in description("evaluate").get_launch_arguments():
+        argument.execute(context)
+    arguments = context.launch_configurations
+    name = "ground_truth/camera_info"
+    assert (name, name) in remappings(EVALUATOR.topics, arguments), "as if it were not remapped"
+    arguments["ground_truth_camera_info"] = "/tof/camera_info"
+    assert (name, "/tof/camera_info") in remappings(EVALUATOR.topics, arguments)
+
+
 @pytest.mark.parametrize("cameras", ["front rear", "front,rear", " front,  rear "])
 @pytest.mark.parametrize(("one_process", "count"), [("true", 3), ("false", 4)])
 def test_nodes_are_started_once_per_camera_or_once_for_all(context, one_process, count, cameras):

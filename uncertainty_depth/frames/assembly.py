@@ -81,17 +81,25 @@ class Assembly(ABC):
         """Return the topics whose messages are accepted."""
         topics = self._topics
         names = [*self.reference_topics, *topics.ground_truths]
-        return [*names, topics.camera_info] if topics.camera_info else names
+        infos = filter(None, (topics.camera_info, topics.truth_camera_info))
+        return [*names, *dict.fromkeys(infos)]
 
     def add(self, topic: str, message: Any) -> Iterator[Frame | Skipped]:
         """Take a message, and return an iterator over what it decides, in order."""
-        if topic == self._topics.camera_info:
-            self.cameras.add(message)
+        if topic in (self._topics.camera_info, self._topics.truth_camera_info):
+            self._add_camera_info(topic, message)
         elif topic in self._topics.ground_truths:
             self._waiting += self._pairer.add_cloud(topic, stamp_ns(message.header), message)
         else:
             self._waiting += self._add_reference(topic, message)
         return self.decided()
+
+    def _add_camera_info(self, topic: str, message: Any) -> None:
+        """Give a camera info to those that it is of; one may be of images and ground truth."""
+        if topic == self._topics.camera_info:
+            self.cameras.add(message)
+        if topic == self._topics.truth_camera_info and self._ground_truth.cameras is not None:
+            self._ground_truth.cameras.add(message)
 
     def decided(self) -> Iterator[Frame | Skipped]:
         """Yield each image that waits for nothing more, as a frame or the reason for its loss."""
@@ -123,6 +131,7 @@ class Assembly(ABC):
 
     def losses(self) -> Iterator[str]:
         """Yield sentences about what was lost or assumed."""
+        yield from self._ground_truth.notes()
         noun = self._ground_truth.noun
         counts = self._pairer.counts
         if unmatched := counts["clouds_unmatched"]:

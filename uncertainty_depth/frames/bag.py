@@ -33,7 +33,12 @@ from uncertainty_depth.frames.messages.clouds import lidar_points
 from uncertainty_depth.frames.messages.compressed import claimed_size
 from uncertainty_depth.frames.recording import OpenRecording, Recording
 from uncertainty_depth.frames.source import IsWanted
-from uncertainty_depth.frames.topics import NO_PREDICTIONS, TopicChooser, transform_topics
+from uncertainty_depth.frames.topics import (
+    NO_PREDICTIONS,
+    TopicChooser,
+    camera_info_beside,
+    transform_topics,
+)
 from uncertainty_depth.frames.transforms import FixedExtrinsics, TransformTree, TreeExtrinsics
 
 MOVING = 1000
@@ -82,6 +87,7 @@ class BagSource:
         self.rectifier: Rectifier | None = None
         self.lidar_to_camera: NDArray[np.float64] | None = None
         self._camera_info: Any | None = None  # the first message
+        self._truth_camera_info: Any | None = None
         self._camera_frame = ""  # optical frame for images that name none
         self._fixed: FixedExtrinsics | None = None  # the LiDARs' poses, if options give them
         self._transforms = TransformTree()  # the fixed ones
@@ -132,7 +138,8 @@ class BagSource:
         noun = "depth image" if topics.depth_image else "cloud"
         if count := sum(damaged[topic] for topic in topics.ground_truths):
             losses.append(f"{count} {noun} messages cannot be deserialised")
-        for topic in (topics.camera_info, *self._transform_topics):
+        infos = (topics.camera_info, topics.truth_camera_info)
+        for topic in (*dict.fromkeys(infos), *self._transform_topics):
             if count := damaged[topic]:
                 losses.append(f"{count} messages on {topic} cannot be deserialised")
         if unusable:
@@ -151,7 +158,13 @@ class BagSource:
             cameras.add(self._camera_info)
         ground_truth: GroundTruth
         if topics.depth_image:
-            ground_truth = DepthImageGroundTruth(cameras.at)
+            of_depth = None
+            if self._predictions.depth_topic:
+                topic = topics.truth_camera_info or camera_info_beside(topics.depth_image)
+                of_depth = Cameras(topic, RECTIFY)
+                if self._truth_camera_info is not None:
+                    of_depth.add(self._truth_camera_info)
+            ground_truth = DepthImageGroundTruth(cameras, of_depth)
         else:
             extrinsics = self._fixed or TreeExtrinsics(transforms, config.fixed_frame)
             ground_truth = LidarGroundTruth(extrinsics, config)
@@ -184,6 +197,8 @@ class BagSource:
         truths = [truth for truth in map(bag.first, topics.ground_truths) if truth is not None]
         if topics.depth_image:
             self._note_registration(truths)
+            if topics.truth_camera_info:
+                self._truth_camera_info = bag.first(topics.truth_camera_info)
         elif self._config.lidar_to_camera:
             self._fixed = FixedExtrinsics(self._config, len(topics.lidars))
             if len(self._fixed.poses) == 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from uncertainty_depth.core.errors import MessageError
@@ -38,13 +39,20 @@ class Cameras:
 
     Attributes:
         topic: its name in sentences.
+        is_published: returns whether anybody publishes the infos, which then may still come.
         changes: number of times a camera info differed from the previous one.
         first_change_ns: stamp of the first that differed; None if all are equal.
     """
 
-    def __init__(self, topic: str, distorted_images: str = KEEP) -> None:
+    def __init__(
+        self,
+        topic: str,
+        distorted_images: str = KEEP,
+        is_published: Callable[[], bool] = lambda: False,
+    ) -> None:
         """Start without a camera info; `distorted_images` is what to do with raw images."""
         self.topic = topic
+        self.is_published = is_published
         self.changes = 0
         self.first_change_ns: int | None = None
         self._distorted_images = distorted_images
@@ -94,11 +102,17 @@ class Cameras:
                 logger.warning(sentence)
 
     def at(self, time_ns: int) -> Rectifier | None:
-        """Return the rectifier for an image with this stamp; None before the first camera info.
+        """Return the rectifier for an image with this stamp; None if nobody publishes infos.
 
         Raises:
-            MessageError: the camera info is invalid.
+            MessageError: "no_camera_info", one is published but has not come; or it is invalid.
         """
+        if self.is_missing:
+            raise MessageError(
+                "no_camera_info",
+                f"nothing has come on {self.topic}, which is published: whether the image is "
+                "rectified is not known",
+            )
         if not self._calibrations:
             return None
         newest_first = reversed(tuple(self._calibrations))  # another thread may add one
@@ -109,11 +123,18 @@ class Cameras:
             raise in_force.rectifier
         return in_force.rectifier
 
+    @property
+    def is_missing(self) -> bool:
+        """Whether no camera info has come, although they are published."""
+        return not self._calibrations and self.is_published()
+
     def is_awaited(self, time_ns: int) -> bool:
-        """Return whether an image's camera info may still come, if one comes with each image.
+        """Return whether an image's camera info may still come: the first, or that of its stamp.
 
         It does not wait for a driver that publishes a single, latched camera info.
         """
+        if not self._calibrations:
+            return self.is_published()
         repeats = self._newest_ns != self._first_ns
         return repeats and self._newest_ns is not None and self._newest_ns < time_ns
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,9 @@ from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.geometry.camera import Camera, ground_truth_from_cloud
 from uncertainty_depth.core.geometry.rectification import Rectifier
 from uncertainty_depth.core.records import Scan
+from uncertainty_depth.frames.cameras import Cameras
 from uncertainty_depth.frames.messages.clouds import lidar_points
+from uncertainty_depth.frames.messages.decoding import stamp_ns
 from uncertainty_depth.frames.messages.depth_images import ground_truth_from_depth_image
 from uncertainty_depth.frames.transforms import Extrinsics, Viewpoint
 
@@ -25,10 +27,12 @@ class LidarGroundTruth:
     Attributes:
         noun: name of a message in sentences.
         unmatched_reason: the reason that an image without a message is counted under.
+        cameras: the ground truth's own camera infos; None if it has none.
     """
 
     noun = "cloud"
     unmatched_reason = "no_lidar_within_max_time_difference"
+    cameras: Cameras | None = None
 
     def __init__(self, extrinsics: Extrinsics, config: ProjectionConfig) -> None:
         self._extrinsics = extrinsics
@@ -71,20 +75,29 @@ class LidarGroundTruth:
         clouds = [message.header for message in messages if message is not None]
         return any(self._extrinsics.is_awaited(viewpoint, header) for header in clouds)
 
+    def notes(self) -> Iterator[str]:
+        """Return sentences about what was assumed: nothing."""
+        return iter(())
+
 
 class DepthImageGroundTruth:
-    """A depth image that is registered to the camera image, and is rectified with it.
+    """A depth image of the camera, pixel by pixel, once it is rectified as the camera's image is.
+
+    It is rectified with the camera image that it is registered to. Maps are rectified already, or
+    kept raw; their depth image is rectified if they are, by its own camera info.
 
     Attributes:
-        noun, unmatched_reason: see `LidarGroundTruth`.
+        noun, unmatched_reason, cameras: see `LidarGroundTruth`.
     """
 
     noun = "depth image"
     unmatched_reason = "no_ground_truth_image_within_max_time_difference"
 
-    def __init__(self, rectifier_at: Callable[[int], Rectifier | None]) -> None:
-        """Take a function from the camera image's stamp to the depth image's rectifier."""
-        self._rectifier_at = rectifier_at
+    def __init__(self, image_cameras: Cameras, cameras: Cameras | None = None) -> None:
+        """Take the camera infos of what is scored, and for maps those of the depth images."""
+        self.cameras = cameras
+        self._image_cameras = image_cameras
+        self._without_info: dict[str, None] = {}
 
     def read(
         self,
@@ -95,15 +108,44 @@ class DepthImageGroundTruth:
     ) -> tuple[NDArray[np.float32], Scan | None]:
         """Return as `LidarGroundTruth`, from the one depth image; there is no scan."""
         (message,) = messages
+        rectifier = self._rectifier(viewpoint.stamp_ns, stamp_ns(message.header))
         depth_m = ground_truth_from_depth_image(message, shape)
-        rectifier = self._rectifier_at(viewpoint.stamp_ns)
         if rectifier is not None:
             depth_m = rectifier.depth(depth_m)
         return depth_m, None
 
     def is_awaited(self, messages: tuple[Any, ...], viewpoint: Viewpoint) -> bool:
-        """Return False: no transform is needed."""
-        return False
+        """Return whether the depth image's camera info may still come."""
+        (message,) = messages
+        return self.cameras is not None and self.cameras.is_awaited(stamp_ns(message.header))
+
+    def notes(self) -> Iterator[str]:
+        """Yield sentences about what was assumed."""
+        if self.cameras is not None:
+            yield from self.cameras.notes
+        for topic in self._without_info:
+            yield (
+                f"there is no usable camera info on {topic}: the depth images are taken as "
+                "registered to the maps, pixel by pixel; otherwise the scores are wrong"
+            )
+
+    def _rectifier(self, image_ns: int, depth_ns: int) -> Rectifier | None:
+        """Return what rectifies a depth image; None if its pixels are those of the image."""
+        if self.cameras is None:
+            return self._image_cameras.at(image_ns)
+        of_maps = None
+        try:
+            of_maps = self._image_cameras.at(image_ns)
+        except MessageError:  # an unusable one tells as little as none
+            if self._image_cameras.is_missing:
+                raise
+        if of_maps is not None and not of_maps.is_rectified:
+            return None
+        own = self.cameras.at(depth_ns)
+        for cameras, rectifier in ((self._image_cameras, of_maps), (self.cameras, own)):
+            if rectifier is None and cameras.topic:
+                self._without_info[cameras.topic] = None
+        return None if of_maps is None else own
 
 
 GroundTruth = LidarGroundTruth | DepthImageGroundTruth

@@ -39,12 +39,15 @@ class Topics(NamedTuple):
         camera_info: of the same camera; may be empty if a depth image is the ground truth.
         lidars: point clouds; none if a depth image is the ground truth.
         depth_image: empty if the LiDAR is the ground truth.
+        truth_camera_info: of a depth image that is the ground truth of maps; empty if there is
+            none, and for the ground truth of images, which is registered to them.
     """
 
     image: str
     camera_info: str
     lidars: tuple[str, ...]
     depth_image: str = ""
+    truth_camera_info: str = ""
 
     @property
     def lidar(self) -> str:
@@ -108,15 +111,17 @@ class TopicChooser:
         info = config.camera_info_topic
         candidates = self._of(CAMERA_INFO)
         if not info and (candidates or lidars):
-            # in the image's namespace, without its transport's suffix
-            namespace, slash, _ = without_transport(image).rpartition("/")
-            sibling = f"{namespace}{slash}camera_info"
+            sibling = camera_info_beside(image)
             flag = "--camera-info-topic"
             is_there = sibling in candidates
             info = sibling if is_there else self._only(candidates, "camera info", flag)
         if info:
             self._check(info, CAMERA_INFO, "camera_info_topic")
-        return Topics(image, info, lidars, depth_image)
+        of_truth = ""
+        if depth_image and self._predictions.depth_topic:
+            beside = camera_info_beside(depth_image)
+            of_truth = beside if beside in candidates else ""
+        return Topics(image, info, lidars, depth_image, of_truth)
 
     def _image(self) -> str:
         """Return the topic of the depth to score, or else of the camera image."""
@@ -251,6 +256,12 @@ def is_published(name: str, topics: Collection[str]) -> bool:
         if found and any(topic.startswith(namespace + SIGMA) for topic in topics):
             return True
     return False
+
+
+def camera_info_beside(image: str) -> str:
+    """Return the topic of an image's camera info: in its namespace, by convention."""
+    namespace, slash, _ = without_transport(image).rpartition("/")
+    return f"{namespace}{slash}camera_info"
 
 
 def without_transport(name: str) -> str:

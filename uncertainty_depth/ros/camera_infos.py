@@ -39,7 +39,7 @@ class CameraInfos:
         self._node = node
         self._health = health
         self._topic = node.resolve_topic_name(topic)
-        self._cameras = Cameras(self._topic)
+        self._cameras = self._without_info()
         self._changed = threading.Condition()
         self._may_wait_for_first = True
         self._missed = 0
@@ -49,7 +49,7 @@ class CameraInfos:
     def configure(self, distorted_images: str = KEEP) -> None:
         """Take the option; the newest camera info stays, as drivers may send it only once."""
         with self._changed:
-            self._cameras = Cameras(self._topic, distorted_images)
+            self._cameras = self._without_info(distorted_images)
             self._logged = 0
             if self.info is not None:
                 self._cameras.add(self.info)
@@ -62,6 +62,13 @@ class CameraInfos:
             if stamp_ns(message.header) == self._image_ns:
                 self._missed = 0
             self._changed.notify_all()
+
+    def _without_info(self, distorted_images: str = KEEP) -> Cameras:
+        return Cameras(
+            self._topic,
+            distorted_images,
+            lambda: self._node.count_publishers(self._topic) > 0,
+        )
 
     def description(self) -> str:
         """Return the state of the newest camera info, and what is done with images."""
@@ -84,14 +91,7 @@ class CameraInfos:
         with self._changed:
             self._wait_for_first()
             self._wait_for_own(time_ns)
-            rectifier = self._cameras.at(time_ns)
-        if rectifier is None and self._node.count_publishers(self._topic):
-            raise MessageError(
-                "no_camera_info",
-                f"nothing has come on {self._topic}, which is published: whether the image is "
-                "rectified is not known",
-            )
-        return rectifier
+            return self._cameras.at(time_ns)
 
     def log_size(self, height: int, width: int, rectifier: Rectifier) -> None:
         """Log once that images of this size differ from their camera info, and other notes."""
@@ -104,12 +104,13 @@ class CameraInfos:
         """Wait shortly, once: images may be discovered before their camera infos."""
         if self._may_wait_for_first:
             self._changed.wait_for(lambda: self._cameras, DISCOVERY_S)
-            if self._node.count_publishers(self._topic):
-                self._changed.wait_for(lambda: self._cameras, FIRST_INFO_TIMEOUT_S)
+            self._changed.wait_for(lambda: not self._cameras.is_missing, FIRST_INFO_TIMEOUT_S)
             self._may_wait_for_first = False
 
     def _wait_for_own(self, time_ns: int) -> None:
         self._image_ns = time_ns
+        if not self._cameras:
+            return
         if self._missed < MAX_MISSED and not self._changed.wait_for(
             lambda: not self._cameras.is_awaited(time_ns), OWN_INFO_TIMEOUT_S
         ):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -20,9 +21,11 @@ from uncertainty_depth.core.errors import ConfigError, MessageError
 from uncertainty_depth.core.node_config import EvaluatorNodeConfig
 from uncertainty_depth.core.records import Skipped
 from uncertainty_depth.frames.messages.decoding import stamp_ns
+from uncertainty_depth.frames.topics import camera_info_beside
 from uncertainty_depth.frames.transforms import Extrinsics
 from uncertainty_depth.report import report
 from uncertainty_depth.report.requirements import Requirement, requirements_of
+from uncertainty_depth.ros.camera_infos import DISCOVERY_S
 from uncertainty_depth.ros.diagnostics import LATE_AFTER_S, LOG_EVERY_S, DiagnosticsPublisher
 from uncertainty_depth.ros.evaluator_outputs import EvaluatorOutputs, EvaluatorReports, write_last
 from uncertainty_depth.ros.extrinsics import close as close_extrinsics
@@ -34,6 +37,7 @@ from uncertainty_depth.ros.live_scores import (
     DEPTH,
     SIGMA,
     TRUTH_CAMERA_INFO,
+    TRUTH_IMAGE,
     LiveFrame,
     LiveScores,
     ground_truth_topics,
@@ -74,6 +78,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
         self._reports = EvaluatorReports(self, self._outputs)
         self._calibration = LiveCalibration(self, self.config)
         self._scores: LiveScores | None = None
+        self._activated_s = time.monotonic()
         self._extrinsics: Extrinsics | None = None
         self._requirements: tuple[Requirement, ...] = ()
         self._model: dict[str, Any] = {}
@@ -101,7 +106,8 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
         if not config.use_ground_truth_image:
             self._extrinsics = live_extrinsics(self, config, config.lidars)
         self._calibration.start(config)
-        self._start(LiveScores(config, self._extrinsics, self._is_described))
+        self._activated_s = time.monotonic()
+        self._start(LiveScores(config, self._extrinsics, self._is_published))
         self._subscribe(Image, DEPTH)
         self._subscribe(Image, SIGMA)
         self._subscribe(CameraInfo, CAMERA_INFO, once=True)
@@ -113,9 +119,18 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
     def _subscribe(self, message_type: type, topic: str, **options: bool) -> None:
         receive = partial(self._on_message, topic)
         depth = max(QUEUE, self.config.queue_size)
+        name = self._name_of(topic) if topic == TRUTH_CAMERA_INFO else topic
         self._inputs.subscribe(
-            message_type, topic, receive, depth=depth, purpose="scores", **options
+            message_type, name, receive, depth=depth, purpose="scores", **options
         )
+
+    def _name_of(self, topic: str) -> str:
+        """Return a topic's full name: as remapped; the ground truth's info is beside its image."""
+        name: str = self.resolve_topic_name(topic)
+        is_remapped = name != self.resolve_topic_name(topic, only_expand=True)
+        if topic != TRUTH_CAMERA_INFO or is_remapped:
+            return name
+        return camera_info_beside(self.resolve_topic_name(TRUTH_IMAGE))
 
     def _start(self, scores: LiveScores) -> None:
         """Begin with new scores; losses so far belong to an earlier run."""
@@ -210,16 +225,22 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
             if self.context.ok():  # else the node shuts down: the report has the counts
                 self._outputs.publish_frame(result)
                 if not self._scored().evaluation.without_size:
-                    self._calibration.add(result, self._is_described())
+                    self._calibration.add(result, self._is_published(INFO_TOPIC))
 
     def _warn(self, sentence: str) -> None:
         if self.context.ok():
             self.get_logger().warning(sentence, throttle_duration_sec=LOG_EVERY_S)
 
-    def _is_described(self) -> bool:
-        """Return whether a node publishes how predictions are made; False during shutdown."""
-        topic = self.resolve_topic_name(INFO_TOPIC)
-        return bool(self.context.ok() and self.count_publishers(topic))
+    def _is_published(self, topic: str) -> bool:
+        """Return whether a topic has a publisher; False during shutdown.
+
+        A camera info's may be found later than that of its images: at first it is assumed.
+        """
+        if not self.context.ok():
+            return False
+        is_camera_info = topic in (CAMERA_INFO, TRUTH_CAMERA_INFO)
+        is_early = time.monotonic() - self._activated_s < DISCOVERY_S
+        return (is_camera_info and is_early) or self.count_publishers(self._name_of(topic)) > 0
 
     def _scored(self) -> LiveScores:
         """Return the run; raise `ConfigError` if the node is not active."""
@@ -229,6 +250,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
 
     def _on_timer(self) -> None:
         if self._scores is not None:
+            self._publish(self._scores.decided())
             self._reports.summarize(self._scores.evaluation, self._beside(self._scores))
             if warnings := self._scores.check.warnings():
                 self._warn("; ".join(warnings))

@@ -37,7 +37,7 @@ from uncertainty_depth.ros.camera_names import (
     refuse_camera_in,
     topics_of_camera,
 )
-from uncertainty_depth.ros.live_scores import LIDARS, TRUTH_IMAGE
+from uncertainty_depth.ros.live_scores import LIDARS, TRUTH_CAMERA_INFO, TRUTH_IMAGE
 
 PACKAGE = "uncertainty_depth"
 CAMERAS = "cameras"
@@ -110,6 +110,7 @@ EVALUATOR = NodeLaunch(
         "depth_camera_info": "depth/camera_info",
         **{topic.removesuffix("/points"): topic for topic in LIDARS},
         "ground_truth": TRUTH_IMAGE,
+        "ground_truth_camera_info": TRUTH_CAMERA_INFO,
     },
     ("output", "overwrite", "lidars", "use_ground_truth_image", *LIDAR_POSE, "autostart"),
     prefix="evaluator_",

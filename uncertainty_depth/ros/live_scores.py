@@ -7,13 +7,14 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from uncertainty_depth.core.config import HeldOutConfig, PredictionConfig
 from uncertainty_depth.core.errors import MessageError
-from uncertainty_depth.core.geometry.rectification import RECTIFY, Rectifier
+from uncertainty_depth.core.geometry.rectification import RECTIFY
 from uncertainty_depth.core.node_config import MAX_LIDARS, EvaluatorNodeConfig
 from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.frames.cameras import Cameras
@@ -27,6 +28,7 @@ from uncertainty_depth.frames.pairing import Outcome
 from uncertainty_depth.frames.topics import Topics
 from uncertainty_depth.frames.transforms import Extrinsics
 from uncertainty_depth.report.evaluation import Evaluation
+from uncertainty_depth.ros.messages import INFO_TOPIC
 from uncertainty_depth.ros.sigma_messages import PredictionInfo
 from uncertainty_depth.sigma.online.correction_in_force import DepthScales
 from uncertainty_depth.sigma.recorded.interpreter import Interpreter
@@ -75,6 +77,25 @@ class LiveFrame(Frame):
     metrics: Mapping[str, float] = field(default_factory=dict)
 
 
+IsPublished = Callable[[str], bool]
+"""Returns whether a node publishes on a topic, by its name before remaps."""
+
+
+class LiveCameras(NamedTuple):
+    """The camera infos of the maps, and of ground truth images."""
+
+    of_maps: Cameras
+    of_truth: Cameras
+
+
+def live_cameras(is_published: IsPublished) -> LiveCameras:
+    """Return cameras of which no camera info has come."""
+    return LiveCameras(
+        Cameras(CAMERA_INFO, is_published=partial(is_published, CAMERA_INFO)),
+        Cameras(TRUTH_CAMERA_INFO, RECTIFY, partial(is_published, TRUTH_CAMERA_INFO)),
+    )
+
+
 class LiveFrames(MapAssembly):
     """Makes frames from live topics, by their names before remaps."""
 
@@ -82,42 +103,35 @@ class LiveFrames(MapAssembly):
         self,
         config: EvaluatorNodeConfig,
         extrinsics: Extrinsics | None,
-        is_described: Callable[[], bool],
+        is_published: IsPublished,
+        cameras: LiveCameras,
     ) -> None:
         """Start without a message.
 
         Args:
             config: options.
             extrinsics: the LiDARs' poses; None if ground truth comes as images.
-            is_described: returns whether a node publishes how its predictions are made.
+            is_published: whether what a frame waits for may come.
+            cameras: may have camera infos already.
         """
-        self._is_described = is_described
+        self._is_published = is_published
         self._infos: OrderedDict[int, PredictionInfo] = OrderedDict()
-        self._truth_cameras = Cameras(TRUTH_CAMERA_INFO, RECTIFY)
-        truths = ground_truth_topics(config)
         ground_truth: GroundTruth
         if extrinsics is None:
-            topics = Topics(DEPTH, CAMERA_INFO, (), *truths)
-            ground_truth = DepthImageGroundTruth(self._truth_rectifier)
+            topics = Topics(DEPTH, CAMERA_INFO, (), TRUTH_IMAGE, TRUTH_CAMERA_INFO)
+            ground_truth = DepthImageGroundTruth(*cameras)
         else:
-            topics = Topics(DEPTH, CAMERA_INFO, truths)
+            topics = Topics(DEPTH, CAMERA_INFO, ground_truth_topics(config))
             ground_truth = LidarGroundTruth(extrinsics, config)
         super().__init__(
             topics,
-            Cameras(CAMERA_INFO),
+            cameras.of_maps,
             ground_truth,
             config.max_time_difference,
             config.queue_size,
             confidence_topic=SIGMA,
             meaning=Interpreter(meaning_of(config)).config,
         )
-
-    def add(self, topic: str, message: Any) -> Iterator[Frame | Skipped]:
-        """Take a message, and return an iterator over what it decides, in order."""
-        if topic == TRUTH_CAMERA_INFO:
-            self._truth_cameras.add(message)
-            return self.decided()
-        return super().add(topic, message)
 
     def add_info(self, time_ns: int, info: PredictionInfo) -> Iterator[Frame | Skipped]:
         """Take how the prediction of this stamp was made; return as `add`."""
@@ -126,23 +140,21 @@ class LiveFrames(MapAssembly):
             self._infos.popitem(last=False)
         return self.decided()
 
-    def take_cameras_of(self, other: LiveFrames) -> None:
-        """Continue with another run's camera infos."""
-        self.cameras = other.cameras
-        self._truth_cameras = other._truth_cameras
-
     def _is_awaited(self, outcome: Outcome) -> bool:
-        is_info_awaited = outcome.stamp_ns not in self._infos and self._is_described()
-        return not self._has_camera or is_info_awaited or super()._is_awaited(outcome)
+        is_described = outcome.stamp_ns in self._infos or not self._is_published(INFO_TOPIC)
+        return self._lacks_camera or not is_described or super()._is_awaited(outcome)
 
     @property
     def _patience(self) -> int:
-        return MAX_LATE if self._has_camera else self._queue_size
+        return self._queue_size if self._lacks_camera else MAX_LATE
 
     @property
-    def _has_camera(self) -> bool:
-        """Whether the camera of a LiDAR's image is known: none scores before that."""
-        return bool(self.cameras) or not self._topics.lidars
+    def _lacks_camera(self) -> bool:
+        """Whether no frame can be scored before a camera info comes: a LiDAR's needs one."""
+        if self._topics.lidars:
+            return not self.cameras
+        of_truth = self._ground_truth.cameras
+        return self.cameras.is_missing or (of_truth is not None and of_truth.is_missing)
 
     def _frame(
         self, time_ns: int, reference: Any, truth: tuple[Any, ...] | None
@@ -152,24 +164,6 @@ class LiveFrames(MapAssembly):
         if isinstance(frame, Skipped):
             return frame
         return LiveFrame(**vars(frame), header=reference[0].header, info=info)
-
-    def _truth_rectifier(self, time_ns: int) -> Rectifier | None:
-        """Return the rectifier of raw ground truth images for rectified maps.
-
-        Without both camera infos, their pixels are assumed to match the maps' pixels.
-        """
-        try:
-            maps = self.cameras.at(time_ns)
-        except MessageError:
-            return None
-        if maps is None or not maps.is_rectified:
-            return None
-        return self._truth_cameras.at(time_ns)
-
-    @property
-    def camera_notes(self) -> list[str]:
-        """Sentences about the camera infos, for the reader of the scores."""
-        return [*self.cameras.notes, *self._truth_cameras.notes]
 
 
 class LiveScores:
@@ -189,17 +183,19 @@ class LiveScores:
         self,
         config: EvaluatorNodeConfig,
         extrinsics: Extrinsics | None,
-        is_described: Callable[[], bool] = lambda: False,
+        is_published: IsPublished = lambda topic: False,
+        cameras: LiveCameras | None = None,
     ) -> None:
         """Start a run; see `LiveFrames`.
 
         Raises:
             ConfigError: the options do not fit each other.
         """
-        self._arguments = (config, extrinsics, is_described)
+        cameras = cameras or live_cameras(is_published)
+        self._arguments = (config, extrinsics, is_published, cameras)
         self.interpreter = Interpreter(meaning_of(config), config)
         self.evaluation = Evaluation(config, without_size=self.interpreter.without_size)
-        self.frames = LiveFrames(config, extrinsics, is_described)
+        self.frames = LiveFrames(*self._arguments)
         self.check = GeometryCheck()
         self.held_out: HeldOutConfig | None = None
         self.scales = DepthScales()
@@ -207,7 +203,6 @@ class LiveScores:
     def restarted(self) -> LiveScores:
         """Return a new run with the same options and camera infos: latched ones come only once."""
         run = LiveScores(*self._arguments)
-        run.frames.take_cameras_of(self.frames)
         run.held_out = self.held_out
         return run
 
@@ -219,6 +214,10 @@ class LiveScores:
         """Take how the prediction of this stamp was made; return as `add`."""
         return map(self._score, self.frames.add_info(time_ns, info))
 
+    def decided(self) -> Iterator[LiveFrame | Skipped]:
+        """Return an iterator over the frames that wait for nothing more, scored."""
+        return map(self._score, self.frames.decided())
+
     def finish(self) -> Iterator[LiveFrame | Skipped]:
         """Return an iterator over all waiting frames, scored: no more messages come."""
         return map(self._score, self.frames.finish())
@@ -226,7 +225,7 @@ class LiveScores:
     def notes(self) -> list[str]:
         """Return sentences for the reader of the report."""
         return [
-            *self.frames.camera_notes,
+            *self.frames.cameras.notes,
             *self.interpreter.notes(self.evaluation.metrics.total()),
             *self.scales.notes(),
             *self.check.warnings(),
