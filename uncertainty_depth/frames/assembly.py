@@ -16,9 +16,9 @@ from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.records import UNWANTED, Frame, Scan, Skipped, in_view
 from uncertainty_depth.frames.cameras import Cameras
 from uncertainty_depth.frames.ground_truth import GroundTruth
-from uncertainty_depth.frames.messages.compressed import claimed_size
 from uncertainty_depth.frames.messages.decoding import frame_name, stamp_ns
 from uncertainty_depth.frames.messages.images import decode_image
+from uncertainty_depth.frames.messages.transports import claimed_size
 from uncertainty_depth.frames.pairing import NearestClouds, Outcome, surplus
 from uncertainty_depth.frames.source import IsWanted
 from uncertainty_depth.frames.topics import Topics

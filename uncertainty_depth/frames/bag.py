@@ -30,7 +30,7 @@ from uncertainty_depth.frames.ground_truth import (
     LidarGroundTruth,
 )
 from uncertainty_depth.frames.messages.clouds import lidar_points
-from uncertainty_depth.frames.messages.compressed import claimed_size
+from uncertainty_depth.frames.messages.transports import claimed_size
 from uncertainty_depth.frames.recording import OpenRecording, Recording
 from uncertainty_depth.frames.source import IsWanted
 from uncertainty_depth.frames.topics import (

@@ -8,7 +8,7 @@ import struct
 from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, Union, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,7 @@ def as_rgb(image: ImageLike) -> NDArray[np.uint8]:
     if hasattr(image, "convert"):  # PIL's, which need not be installed
         from PIL.ImageOps import exif_transpose
 
-        image = exif_transpose(image).convert("RGB")
+        image = exif_transpose(cast("Image", image)).convert("RGB")
     array: NDArray[Any] = np.asarray(image)
     return array
 

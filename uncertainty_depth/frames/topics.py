@@ -4,23 +4,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from uncertainty_depth.core.config import PredictionTopics, SourceConfig
-from uncertainty_depth.core.errors import SourceError
+from uncertainty_depth.core.errors import MessageError, SourceError
 from uncertainty_depth.core.geometry.transforms import POSE_NUMBERS
 from uncertainty_depth.frames.messages.clouds import is_predicted
-from uncertainty_depth.frames.messages.depth_images import encoding_of, is_depth_encoding
+from uncertainty_depth.frames.messages.transports import encoding_of, is_depth_encoding
 from uncertainty_depth.frames.recording import Topic
 
 IMAGE = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage")
 CAMERA_INFO = ("sensor_msgs/msg/CameraInfo",)
 CLOUD = ("sensor_msgs/msg/PointCloud2",)
 TRANSFORMS = ("tf2_msgs/msg/TFMessage",)
-TRANSPORTS = (
-    "/compressedDepth",
-    "/compressed",
-)  # of depth images the first is the one without loss
+TRANSPORTS = ("/zstd", "/compressedDepth", "/compressed")
+"""Those without loss first."""
 
 OUTPUTS = ("depth/", "uncertainty/", "evaluator_node/")
 """Namespaces of the images that the nodes publish."""
@@ -188,7 +187,9 @@ class TopicChooser:
     def _is_depth(self, image: str) -> bool:
         """Return whether the first image on a topic holds depth; False if none can be read."""
         message = self._first(image)
-        return message is not None and is_depth_encoding(encoding_of(message))
+        with suppress(MessageError):
+            return message is not None and is_depth_encoding(encoding_of(message))
+        return False
 
     def _is_predicted(self, cloud: str) -> bool:
         """Return whether the first cloud on a topic was made from predicted depth."""

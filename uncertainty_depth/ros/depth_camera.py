@@ -12,9 +12,9 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.records import Frame
-from uncertainty_depth.frames.messages.compressed import claimed_size
 from uncertainty_depth.frames.messages.decoding import frame_name, stamp_ns
 from uncertainty_depth.frames.messages.images import decode_image
+from uncertainty_depth.frames.messages.transports import claimed_size
 from uncertainty_depth.ros.camera_infos import UNCALIBRATED, CameraInfos
 from uncertainty_depth.ros.diagnostics import (
     CALLBACK_FAILED,

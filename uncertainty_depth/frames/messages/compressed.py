@@ -26,6 +26,7 @@ MAX_JPEG_SCANS = 16
 whatever its few bytes hold. Encoders write about 10."""
 _JPEG_SCAN = b"\xff\xda"  # SOS; image data never have it, for their 0xff is followed by 0
 _PNG_SIZE = struct.Struct(">8s4x4sII")  # magic, length, IHDR, width, height
+_PNG_GRAY16 = bytes([16, 0])  # bits, colour type; they follow the height
 _PNG_CHUNK = struct.Struct(">I4s")  # length, type; the content and a CRC of both follow
 _PNG_HEAD = frozenset({b"IHDR", b"PLTE", b"tRNS", b"eXIf"})  # what the pixels need but IDAT
 _PNG_PIXEL_BYTES = 9  # at most: four channels of 16 bits, and a filter byte for a row of one pixel
@@ -39,20 +40,17 @@ _JPEG_SKIPPED = frozenset({0xC4, 0xCC, 0xDB, 0xDD, 0xFE, *range(0xE0, 0xF0)})
 marker in what is none, as FF 00, so its header may be another than the one after that."""
 
 
-def claimed_size(message: Any, max_pixels: int = MAX_PIXELS, skip: int = 0) -> tuple[int, int]:
-    """Return an image's width and height by its header, before anything is decoded.
+def compressed_size(message: Any, max_pixels: int, skip: int = 0) -> tuple[int, int]:
+    """Return the width and height of a JPEG or PNG by its header, before anything is decoded.
 
     Args:
-        message: a `sensor_msgs` Image or CompressedImage.
+        message: a `sensor_msgs/CompressedImage`.
         max_pixels: maximum size.
         skip: bytes before a JPEG or PNG.
 
     Raises:
         MessageError: image_undecodable, image_zero_size or image_too_large.
     """
-    if not hasattr(message, "format"):
-        check_pixels(message.width, message.height, max_pixels)
-        return message.width, message.height
     size = image_size(bytes(memoryview(message.data)[skip:]))
     if size is None:
         raise _undecodable(_subject(message), "it does not begin as a JPEG or PNG")
@@ -74,7 +72,7 @@ def decode_compressed(
     Raises:
         MessageError: image_undecodable, image_zero_size or image_too_large.
     """
-    size = claimed_size(message, max_pixels, skip)
+    size = compressed_size(message, max_pixels, skip)
     data = bytes(memoryview(message.data)[skip:])
     return decode_bytes(data, _subject(message), size, flags, max_pixels)
 
@@ -121,6 +119,12 @@ def image_size(data: bytes) -> tuple[int, int] | None:
     if data.startswith(PNG_MAGIC):
         return _png_size(data)
     return _jpeg_size(data) if data.startswith(JPEG_MAGIC) else None
+
+
+def is_gray16_png(data: Any) -> bool:
+    """Return whether data begin as a PNG of one channel of 16 bits."""
+    head = bytes(memoryview(data)[: _PNG_SIZE.size + 2])
+    return head[: len(PNG_MAGIC)] == PNG_MAGIC and head[_PNG_SIZE.size :] == _PNG_GRAY16
 
 
 def _within_header(data: bytes, pixels: int) -> bytes:

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Depth images in metres, from rclpy and rosbags: raw, or from compressed_image_transport.
+"""Depth images in metres, from rclpy and rosbags: raw, or from image_transport's plugins.
 
 compressedDepth is quantised inverse depth in a PNG. The code of v is `q = round(A / v + B)`,
 `A = z (z + 1)` with the quantization z, `B = 1 - A / MAX_VALUE`; 0 is NaN. Source: `codec.cpp` of
@@ -24,6 +24,7 @@ from uncertainty_depth.frames.messages.compressed import decode_compressed
 from uncertainty_depth.frames.messages.decoding import total
 from uncertainty_depth.frames.messages.depth_values import depth_of, sigma_of
 from uncertainty_depth.frames.messages.images import image_rows
+from uncertainty_depth.frames.messages.transports import decode_rvl, encoding_of, unpacked
 
 DEPTH_ENCODINGS: dict[str, tuple[int, int, str]] = {
     "32FC1": (4, 1, "f"),
@@ -48,18 +49,6 @@ MAX_VALUE = 10_000.0
 MAX_CODE = 65535
 PNG_LEVEL = 1
 """Of zlib: fast; higher levels are smaller and slower."""
-
-
-def is_depth_encoding(encoding: str) -> bool:
-    """Return whether this encoding holds depth; mono16 may, but usually comes from a camera."""
-    return encoding in ("16UC1", "32FC1")
-
-
-def encoding_of(message: Any) -> str:
-    """Return an Image's encoding, or the encoding in a CompressedImage's format."""
-    if hasattr(message, "format"):
-        return message.format.partition(";")[0].strip()
-    return message.encoding
 
 
 @total("image_undecodable", "a depth image")
@@ -89,22 +78,33 @@ def decode_values(message: Any) -> NDArray[np.float32]:
     Raises:
         MessageError: as `decode_image` does.
     """
+    message = unpacked(message)
     if hasattr(message, "format"):
-        values = decode_compressed(message, cv2.IMREAD_UNCHANGED)
-        if values.ndim != 2:
-            raise MessageError(
-                "image_undecodable",
-                f"a compressed image holds {values.shape[2]} channels; expected one",
-            )
-        return values.astype(np.float32)
+        return _decompressed(message).astype(np.float32)
     return _raw_values(message, VALUE_ENCODINGS).astype(np.float32)
 
 
 def _stored_depth(message: Any) -> NDArray[Any]:
     """Return the (H, W) numbers of a depth image: metres, or 16-bit millimetres."""
-    if hasattr(message, "format"):
-        return _decompressed(message)
-    return _raw_values(message, DEPTH_ENCODINGS)
+    message = unpacked(message)
+    if not hasattr(message, "format"):
+        return _raw_values(message, DEPTH_ENCODINGS)
+    encoding = encoding_of(message)
+    if encoding not in DEPTH_ENCODINGS:
+        raise MessageError(
+            "image_unknown_encoding",
+            f"a compressed depth image has format {message.format!r}; expected one that begins "
+            f"with {', '.join(DEPTH_ENCODINGS)}, or a PNG of 16 bits",
+        )
+    values = _decompressed(message)
+    expected = np.float32 if encoding == "32FC1" else np.uint16
+    if values.dtype != expected:
+        raise MessageError(
+            "image_undecodable",
+            f"a depth image of format {message.format!r} holds {values.dtype} pixels; expected "
+            f"{np.dtype(expected)}, 32FC1 as compressedDepth",
+        )
+    return values
 
 
 def _raw_values(message: Any, encodings: dict[str, tuple[int, int, str]]) -> NDArray[Any]:
@@ -193,34 +193,24 @@ def encode_compressed_depth(values: NDArray[np.float32], quantization: float) ->
 
 
 def _decompressed(message: Any) -> NDArray[Any]:
-    """Decode a 16UC1 PNG, or compressedDepth's PNG with 16UC1 or quantised inverse depth."""
-    encoding = encoding_of(message)
-    if encoding not in DEPTH_ENCODINGS:
-        raise MessageError(
-            "image_unknown_encoding",
-            f"a compressed depth image has format {message.format!r}; expected one that begins "
-            f"with {', '.join(DEPTH_ENCODINGS)}",
-        )
-    with_header = "compressedDepth" in message.format
-    skip = COMPRESSED_DEPTH_HEADER.size if with_header else 0
-    values = decode_compressed(message, cv2.IMREAD_UNCHANGED, skip)
-    if values.ndim != 2 or values.dtype != np.uint16:
+    """Return the (H, W) numbers of a PNG, or of compressedDepth's PNG or RVL."""
+    is_quantised = "compressedDepth" in message.format
+    skip = COMPRESSED_DEPTH_HEADER.size if is_quantised else 0
+    if is_quantised and message.format.rstrip().endswith("rvl"):
+        codes: NDArray[Any] = decode_rvl(bytes(message.data)[skip:])
+    else:
+        codes = decode_compressed(message, cv2.IMREAD_UNCHANGED, skip)
+    if codes.ndim != 2:
         raise MessageError(
             "image_undecodable",
-            f"a compressed depth image holds {values.dtype} pixels of shape {values.shape}; "
-            "expected uint16 of one channel",
+            f"a compressed image holds {codes.shape[2]} channels; expected one",
         )
-    if encoding != "32FC1":
-        return values
-    if not with_header:
-        raise MessageError(
-            "image_undecodable",
-            f"a depth image 32FC1 has format {message.format!r}; expected compressedDepth",
-        )
+    if not is_quantised or encoding_of(message) != "32FC1":
+        return codes
     _, scale, offset = COMPRESSED_DEPTH_HEADER.unpack_from(bytes(message.data[:skip]))
     with np.errstate(divide="ignore", invalid="ignore"):
-        depth_m = np.float32(scale) / (values.astype(np.float32) - np.float32(offset))
-    return np.where(values == 0, np.float32(np.nan), depth_m)
+        depth_m = np.float32(scale) / (codes.astype(np.float32) - np.float32(offset))
+    return np.where(codes == 0, np.float32(np.nan), depth_m)
 
 
 UNMATCHED_REASONS = ("depth_without_uncertainty", "uncertainty_without_depth")

@@ -24,6 +24,13 @@ from uncertainty_depth.core.config import MAX_PIXELS
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.frames.messages.compressed import decode_compressed
 from uncertainty_depth.frames.messages.decoding import check_pixels, total
+from uncertainty_depth.frames.messages.transports import (
+    encoding_of,
+    is_depth_encoding,
+    is_rgb,
+    mosaic_of,
+    unpacked,
+)
 
 _ORDERS = {
     "rgb": None,
@@ -76,10 +83,9 @@ def decode_image(message: Any, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8
         MessageError: image_zero_size, image_too_large, image_wrong_step, image_short_data,
             image_unknown_encoding or image_undecodable.
     """
+    message = unpacked(message, max_pixels)
     if hasattr(message, "format"):
-        flags = cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION
-        image = decode_compressed(message, flags, max_pixels=max_pixels)
-        return cv2.cvtColor(image, cv2.COLOR_BGR2RGB, dst=image)
+        return _decompressed(message, max_pixels)
     if message.encoding in PLANAR_ENCODINGS:
         return _planar_to_rgb(message, max_pixels)
     rows = image_rows(message, COLOR_ENCODINGS, max_pixels)
@@ -92,12 +98,29 @@ def decode_image(message: Any, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8
         )
     if size == 2:
         values = rows.view(">u2" if message.is_bigendian else "<u2").astype(np.uint16, copy=False)
-        # 65535 becomes 255, rounded to the nearest as cv_bridge does
-        rows = cv2.convertScaleAbs(values, alpha=1 / 257)
+        rows = _eight_bits(values)
     elif code is not None and (name := _bridge_name(message.encoding)) and has_cv_bridge():
         return _by_cv_bridge(message, name, rows)
     pixels = rows if channels == 1 else rows.reshape(message.height, message.width, channels)
     return pixels if code is None else cv2.cvtColor(pixels, code)
+
+
+def _decompressed(message: Any, max_pixels: int) -> NDArray[np.uint8]:
+    """Return the colours of a JPEG or PNG."""
+    if is_depth_encoding(encoding := encoding_of(message)):
+        raise _unknown_encoding(encoding, COLOR_ENCODINGS)
+    if (mosaic := mosaic_of(message)) in _BAYER:
+        values = decode_compressed(message, cv2.IMREAD_UNCHANGED, max_pixels=max_pixels)
+        if values.ndim == 2:
+            return cv2.cvtColor(_eight_bits(values), _BAYER[mosaic])
+    flags = cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION
+    image = decode_compressed(message, flags, max_pixels=max_pixels)
+    return image if is_rgb(message) else cv2.cvtColor(image, cv2.COLOR_BGR2RGB, dst=image)
+
+
+def _eight_bits(values: NDArray[Any]) -> NDArray[np.uint8]:
+    """Return 65535 as 255, rounded to the nearest as cv_bridge does; 8 bits as they are."""
+    return values if values.dtype == np.uint8 else cv2.convertScaleAbs(values, alpha=1 / 257)
 
 
 def _bridge_name(encoding: str) -> str:
@@ -168,11 +191,7 @@ def image_rows(
 ) -> NDArray[np.uint8]:
     """Return (H, bytes per row) without padding; a view if the message has none."""
     if message.encoding not in encodings:
-        raise MessageError(
-            "image_unknown_encoding",
-            f"an image has encoding {message.encoding!r}{_hint(message.encoding, encodings)}; "
-            f"expected one of {', '.join(encodings)}",
-        )
+        raise _unknown_encoding(message.encoding, encodings)
     size, channels, _ = encodings[message.encoding]
     height = message.height
     step = message.step
@@ -194,6 +213,10 @@ def image_rows(
     return np.ascontiguousarray(data[: height * step].reshape(height, step)[:, :row])
 
 
-def _hint(encoding: str, encodings: Collection[str]) -> str:
-    is_depth = encoding in ("16UC1", "32FC1") and "rgb8" in encodings
-    return ", which holds depth and is no camera image" if is_depth else ""
+def _unknown_encoding(encoding: str, encodings: Collection[str]) -> MessageError:
+    is_depth = is_depth_encoding(encoding) and "rgb8" in encodings
+    hint = ", which holds depth and is no camera image" if is_depth else ""
+    return MessageError(
+        "image_unknown_encoding",
+        f"an image has encoding {encoding!r}{hint}; expected one of {', '.join(encodings)}",
+    )

@@ -1,0 +1,264 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""What image_transport's plugins publish is the image that they were given.
+
+The encoders here are naive ones, after ros-perception/image_transport_plugins.
+"""
+
+from __future__ import annotations
+
+import gzip
+import struct
+import zlib
+from types import SimpleNamespace
+
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_allclose, assert_array_equal
+
+from uncertainty_depth.core.config import SourceConfig
+from uncertainty_depth.core.errors import MessageError
+from uncertainty_depth.frames.messages.depth_images import decode_depth
+from uncertainty_depth.frames.messages.images import decode_image
+from uncertainty_depth.frames.recording import Topic
+from uncertainty_depth.frames.topics import TopicChooser
+
+RANDOM = np.random.default_rng(0)
+SMOOTH = cv2.GaussianBlur(RANDOM.integers(0, 256, (24, 32, 3), np.uint8), (0, 0), 2)
+MILLIMETRES = RANDOM.integers(500, 9000, (24, 32)).astype(np.uint16)
+MILLIMETRES[:3] = 0
+
+
+def raw(values: np.ndarray, encoding: str) -> SimpleNamespace:
+    data = np.ascontiguousarray(values).tobytes()
+    height, width = values.shape[:2]
+    return SimpleNamespace(
+        height=height,
+        width=width,
+        encoding=encoding,
+        is_bigendian=0,
+        step=len(data) // height,
+        data=data,
+    )
+
+
+def compressed(text: str, data: bytes) -> SimpleNamespace:
+    return SimpleNamespace(format=text, data=data)
+
+
+def encoded(values: np.ndarray, suffix: str = ".png") -> bytes:
+    return cv2.imencode(suffix, values, [cv2.IMWRITE_JPEG_QUALITY, 98] * (suffix == ".jpg"))[
+        1
+    ].tobytes()
+
+
+def mosaic(pattern: str, dtype: type) -> np.ndarray:
+    """What a sensor behind a Bayer filter sees of `SMOOTH`."""
+    values = np.empty(SMOOTH.shape[:2], dtype)
+    for place, colour in enumerate(pattern):
+        part = np.s_[place // 2 :: 2, place % 2 :: 2]
+        values[part] = SMOOTH[..., "rgb".index(colour)][part]
+    return values if dtype == np.uint8 else values * 257
+
+
+@pytest.mark.parametrize("pattern", ["rggb", "bggr", "gbrg", "grbg"])
+@pytest.mark.parametrize(
+    ("bits", "codec", "suffix", "loss"),
+    [(8, "jpeg", ".jpg", 6), (8, "png", ".png", 0), (16, "png", ".png", 0)],
+)
+def test_a_compressed_mosaic_becomes_colours_as_a_raw_one_does(pattern, bits, codec, suffix, loss):
+    values = mosaic(pattern, np.uint8 if bits == 8 else np.uint16)
+    expected = decode_image(raw(values, f"bayer_{pattern}{bits}")).astype(int)
+    message = compressed(f"bayer_{pattern}{bits}; {codec} compressed ", encoded(values, suffix))
+    assert np.ptp(expected, axis=2).max() > 20
+    assert_allclose(decode_image(message), expected, atol=loss)
+
+
+def test_a_mosaic_that_was_compressed_as_grey_or_as_colours_is_none_any_more():
+    """Newer plugins convert a mosaic first: "compressed mono8"; other drivers to colours."""
+    grey = cv2.cvtColor(SMOOTH, cv2.COLOR_RGB2GRAY)
+    message = compressed("bayer_rggb8; jpeg compressed mono8", encoded(grey))
+    assert_array_equal(decode_image(message), np.repeat(grey[..., None], 3, axis=2))
+    message = compressed("bayer_rggb8; jpeg compressed bgr8", encoded(SMOOTH[..., ::-1]))
+    assert_array_equal(decode_image(message), SMOOTH)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_bgr"),
+    [
+        ("png", True),
+        ("jpeg", True),
+        ("", True),
+        ("rgb8; png compressed bgr8", True),
+        ("bgr8; jpeg compressed bgr8", True),
+        ("rgba8; png compressed bgra8", True),
+        ("yuv422; png compressed bgr8", True),
+        ("mono8; png compressed ", True),
+        ("rgb8; png compressed rgb8", False),  # as the plugin wrote PNG before 2020
+        ("bgr8; png compressed rgb8", False),
+        ("rgb8; png compressed ", False),
+        ("rgb8; png", False),
+    ],
+)
+def test_red_is_where_image_transport_has_it(text, is_bgr):
+    pixels = SMOOTH[..., ::-1] if is_bgr else SMOOTH
+    assert_array_equal(decode_image(compressed(text, encoded(pixels))), SMOOTH)
+
+
+def test_sixteen_bits_of_one_channel_under_png_are_depth_and_no_camera_image():
+    """As cv_bridge writes it, which names the codec alone."""
+    message = compressed("png", encoded(MILLIMETRES))
+    expected = np.where(MILLIMETRES == 0, np.nan, MILLIMETRES / np.float32(1000))
+    assert_allclose(decode_depth(message), expected, rtol=1e-6)
+    with pytest.raises(MessageError, match="holds depth and is no camera image"):
+        decode_image(message)
+    for values in (SMOOTH, SMOOTH[..., 0], SMOOTH.astype(np.uint16)):
+        assert decode_image(compressed("png", encoded(values))).shape == SMOOTH.shape
+        with pytest.raises(MessageError) as error:
+            decode_depth(compressed("png", encoded(values)))
+        assert error.value.reason == "image_unknown_encoding"
+
+
+def rvl(values: np.ndarray) -> bytes:
+    """Wilson's code, number by number."""
+    nibbles: list[int] = []
+
+    def write(number: int) -> None:
+        while True:
+            nibble = number & 7
+            number >>= 3
+            nibbles.append(nibble | (8 if number else 0))
+            if not number:
+                return
+
+    flat = values.reshape(-1).tolist()
+    position = previous = 0
+    while position < len(flat):
+        start = position
+        while position < len(flat) and flat[position] == 0:
+            position += 1
+        write(position - start)
+        start = position
+        while position < len(flat) and flat[position] != 0:
+            position += 1
+        write(position - start)
+        for value in flat[start:position]:
+            difference = value - previous
+            write((difference << 1) ^ (difference >> 31))
+            previous = value
+    nibbles += [0] * (-len(nibbles) % 8)
+    words = [
+        int("".join(f"{nibble:x}" for nibble in nibbles[place : place + 8]), 16)
+        for place in range(0, len(nibbles), 8)
+    ]
+    height, width = values.shape
+    return struct.pack(f"<II{len(words)}I", width, height, *words)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    arrays(
+        np.uint16,
+        st.tuples(st.integers(1, 9), st.integers(1, 9)),
+        elements=st.one_of(st.just(0), st.integers(0, 65535)),
+    )
+)
+def test_rvl_is_read_back_bit_for_bit(values):
+    depth_m = decode_depth(compressed("16UC1; compressedDepth rvl", bytes(12) + rvl(values)))
+    known = (values > 0) & (values < 65535)
+    assert_array_equal(np.isnan(depth_m), ~known)
+    assert_array_equal(depth_m[known], values[known] / np.float32(1000))
+
+
+def test_rvl_of_quantised_inverse_depth_is_read_as_its_png():
+    header = struct.pack("<iff", 0, 100.0, 0.5)
+    by_png = decode_depth(compressed("32FC1; compressedDepth png", header + encoded(MILLIMETRES)))
+    by_rvl = decode_depth(compressed("32FC1; compressedDepth rvl", header + rvl(MILLIMETRES)))
+    assert np.isfinite(by_png).any()
+    assert_array_equal(by_rvl, by_png)
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "image_undecodable"),
+        (struct.pack("<II", 30_000, 30_000), "image_too_large"),
+        (struct.pack("<II", 0, 5), "image_zero_size"),
+        (struct.pack("<II", 5, 5), "image_undecodable"),
+        (struct.pack("<III", 5, 5, 0xFFFFFFFF), "image_undecodable"),  # a number without an end
+        (struct.pack("<III", 5, 5, 0x00000000), "image_undecodable"),  # runs of none
+        (struct.pack("<III", 1, 1, 0x20000000), "image_undecodable"),  # more than there are
+        (rvl(MILLIMETRES)[:-40], "image_undecodable"),
+    ],
+)
+def test_a_damaged_rvl_is_refused(data, reason):
+    with pytest.raises(MessageError) as error:
+        decode_depth(compressed("16UC1; compressedDepth rvl", bytes(12) + data))
+    assert error.value.reason == reason
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    data=st.binary(max_size=80),
+    size=st.tuples(st.integers(0, 12), st.integers(0, 12)),
+    text=st.sampled_from(["16UC1; compressedDepth rvl", "zstd"]),
+)
+def test_any_bytes_are_decoded_or_refused(data, size, text):
+    head = bytes(12) + struct.pack("<II", *size) if "rvl" in text else struct.pack("<II", *size)
+    for decode in (decode_depth, decode_image):
+        try:
+            decode(compressed(text, head + data))
+        except MessageError:
+            continue
+
+
+def zstd(image: SimpleNamespace, pack=gzip.compress) -> SimpleNamespace:
+    """zstd_image_transport's, which is zlib's gzip."""
+    sizes = (image.height, image.width, image.is_bigendian, image.step, len(image.encoding))
+    head = struct.pack("<IIBII", *sizes) + image.encoding.encode()
+    return compressed("zstd", head + pack(image.data))
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zlib.compress])
+def test_zstd_holds_the_raw_image(pack):
+    for encoding, values in (("rgb8", SMOOTH), ("bayer_rggb8", SMOOTH[..., 0])):
+        image = raw(values, encoding)
+        assert_array_equal(decode_image(zstd(image, pack)), decode_image(image))
+    for encoding, values in (("16UC1", MILLIMETRES), ("32FC1", MILLIMETRES / np.float32(1000))):
+        image = raw(values, encoding)
+        assert_array_equal(decode_depth(zstd(image, pack)), decode_depth(image))
+
+
+def test_zstd_is_inflated_no_further_than_its_size():
+    image = raw(SMOOTH, "rgb8")
+    image.data += bytes(10_000_000)
+    assert_array_equal(decode_image(zstd(image)), SMOOTH)
+    image.height = image.width = 30_000
+    with pytest.raises(MessageError) as error:
+        decode_image(zstd(image))
+    assert error.value.reason == "image_too_large"
+
+
+@pytest.mark.parametrize("transport", ["/zstd", "/compressed", ""])
+def test_a_recording_of_any_transport_has_one_camera_and_one_depth_image(transport):
+    """Depth and colour are told apart by what they hold, whatever the transport."""
+    types = {"": "sensor_msgs/msg/Image"}
+    topics = {
+        f"/camera/{name}{transport}": Topic(
+            types.get(transport, "sensor_msgs/msg/CompressedImage"), 3
+        )
+        for name in ("image", "depth")
+    }
+    colour, depth = raw(SMOOTH, "rgb8"), raw(MILLIMETRES, "16UC1")
+    if transport == "/zstd":
+        colour, depth = zstd(colour), zstd(depth)
+    elif transport:
+        colour = compressed("rgb8; jpeg compressed bgr8", encoded(SMOOTH, ".jpg"))
+        depth = compressed("png", encoded(MILLIMETRES))
+    messages = dict(zip(topics, (colour, depth), strict=True))
+    chosen = TopicChooser("bag", topics, SourceConfig(), messages.get).choose()
+    assert chosen.image == f"/camera/image{transport}"
+    assert chosen.depth_image == f"/camera/depth{transport}"
