@@ -133,7 +133,7 @@ IMAGE_FAULTS = {
 }
 CLOUD_FAULTS = {
     "cloud_without_xyz": {"fields": []},
-    "cloud_wrong_size": {"row_step": 5},
+    "cloud_wrong_size": {"point_step": 5},
     "cloud_without_points": {"width": 0, "row_step": 0, "data": np.zeros(0, np.uint8)},
 }
 

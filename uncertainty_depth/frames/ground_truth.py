@@ -61,7 +61,12 @@ class LidarGroundTruth:
         present = {lidar: item for lidar, item in enumerate(messages) if item is not None}
         clouds = [lidar_points(message) for message in present.values()]
         if not any(map(len, clouds)):
-            raise MessageError("cloud_without_points", "the cloud has no finite point")
+            size = sum(message.height * message.width for message in present.values())
+            raise MessageError(
+                "cloud_without_points",
+                f"none of the cloud's {size} points is finite and not (0, 0, 0): is the sensor "
+                "covered?",
+            )
         poses = [
             self._extrinsics.lookup(viewpoint, message.header, lidar)
             for lidar, message in present.items()

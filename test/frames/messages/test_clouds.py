@@ -90,6 +90,32 @@ def test_points_with_a_coordinate_that_is_not_finite_are_left_out():
         assert cloud_points(message(none)).shape == (0, 3)
 
 
+def test_a_beam_without_return_is_no_point_at_the_sensor():
+    points = points_of(7)
+    points[[0, 3, 4]] = 0
+    points[3] = -0.0
+    points[5] = [0, 0, 1e-3]
+    assert_array_equal(cloud_points(message(points)), points[[1, 2, 5, 6]])
+    assert cloud_points(message(np.zeros((8, 3)))).shape == (0, 3)
+
+
+@pytest.mark.parametrize("row_step", [0, 16, 10_000])
+@pytest.mark.parametrize("height", [1, 4])
+def test_a_row_step_that_a_filter_left_behind_does_not_matter_without_padding(row_step, height):
+    points = points_of(24)
+    cloud = message(points, height=height)
+    cloud.row_step = row_step
+    assert_array_equal(cloud_points(cloud), points)
+
+
+def test_a_wrong_row_step_of_padded_rows_is_refused():
+    cloud = message(points_of(24), height=4, row_padding=7)
+    cloud.row_step = 0
+    with pytest.raises(MessageError, match="and row_step 0; expected height 4 times") as error:
+        cloud_points(cloud)
+    assert error.value.reason == "cloud_wrong_size"
+
+
 CONTRADICTIONS = [
     ("cloud_without_xyz", "no field 'z', only ring, x, y", lambda cloud: cloud.fields.pop()),
     ("cloud_without_xyz", "no field 'x', only none", lambda cloud: cloud.fields.clear()),
@@ -97,9 +123,13 @@ CONTRADICTIONS = [
     ("cloud_wrong_size", "point_step 16; expected at least 2147483652", {"offset": 2**31}),
     ("cloud_wrong_size", "point_step 8; expected at least 12", {"point_step": 8}),
     ("cloud_wrong_size", "point_step 0", {"point_step": 0}),
-    ("cloud_wrong_size", "row_step 90; expected at least width 6 times", {"row_step": 90}),
-    ("cloud_wrong_size", "has 96 bytes; expected height 2 times row_step 96", {"height": 2}),
+    (
+        "cloud_wrong_size",
+        "96 bytes and row_step 96; expected height 2 times width 6",
+        {"height": 2},
+    ),
     ("cloud_wrong_size", "has 0 bytes", {"data": b""}),
+    ("cloud_wrong_size", "has 95 bytes", {"data": bytes(95)}),
 ]
 
 

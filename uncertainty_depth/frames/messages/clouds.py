@@ -44,7 +44,9 @@ def lidar_points(message: Any) -> NDArray[np.float32]:
 
 @total("cloud_undecodable", "a point cloud")
 def cloud_points(message: Any) -> NDArray[np.float32]:
-    """Return (N, 3) float32 x y z in metres of the finite points of a `sensor_msgs/PointCloud2`.
+    """Return (N, 3) float32 x y z in metres of the points of a `sensor_msgs/PointCloud2`.
+
+    What is not finite is no point, nor is (0, 0, 0): drivers write it for a beam without return.
 
     Raises:
         MessageError: cloud_without_xyz, cloud_wrong_field_type, cloud_wrong_size or
@@ -64,7 +66,7 @@ def cloud_points(message: Any) -> NDArray[np.float32]:
             f"a point cloud has field {wrong[0].name!r} of datatype {wrong[0].datatype}; "
             "expected 7 (FLOAT32) or 8 (FLOAT64)",
         )
-    _check_size(message, max(field.offset + _SIZES[field.datatype] for field in axes))
+    row_step = _row_step(message, max(field.offset + _SIZES[field.datatype] for field in axes))
     order = ">" if message.is_bigendian else "<"
     layout = np.dtype(
         {
@@ -74,7 +76,7 @@ def cloud_points(message: Any) -> NDArray[np.float32]:
         }
     )
     shape = (message.height, message.width)
-    strides = (message.row_step, message.point_step)
+    strides = (row_step, message.point_step)
     if 0 in shape:
         return np.empty((0, 3), np.float32)
     cloud: NDArray[Any] = np.ndarray(
@@ -83,25 +85,33 @@ def cloud_points(message: Any) -> NDArray[np.float32]:
     points = np.stack(
         [cloud[axis].reshape(-1) for axis in "xyz"], axis=1, dtype=np.float32, casting="same_kind"
     )
-    finite = np.isfinite(points[:, 0]) & np.isfinite(points[:, 1]) & np.isfinite(points[:, 2])
-    return points if finite.all() else points[finite]
+    x, y, z = points.T
+    is_return = np.isfinite(x) & np.isfinite(y) & np.isfinite(z) & ((x != 0) | (y != 0) | (z != 0))
+    return points if is_return.all() else points[is_return]
 
 
-def _check_size(message: Any, min_step: int) -> None:
-    if message.point_step < min_step:
+def _row_step(message: Any, min_point_step: int) -> int:
+    """Return the bytes from one row of points to the next, after their sizes were checked.
+
+    Filters leave row_step 0, or as it was before them. One row, or rows without padding, do not
+    need it.
+    """
+    if message.point_step < min_point_step:
         raise MessageError(
             "cloud_wrong_size",
             f"a point cloud has point_step {message.point_step}; "
-            f"expected at least {min_step} for x, y, z",
+            f"expected at least {min_point_step} for x, y, z",
         )
-    if message.row_step < message.width * message.point_step:
-        expected = f"at least width {message.width} times point_step {message.point_step}"
-        raise MessageError(
-            "cloud_wrong_size",
-            f"a point cloud has row_step {message.row_step}; expected {expected}",
-        )
-    if len(message.data) < message.height * message.row_step:
-        expected = f"height {message.height} times row_step {message.row_step}"
-        raise MessageError(
-            "cloud_wrong_size", f"a point cloud has {len(message.data)} bytes; expected {expected}"
-        )
+    row = message.width * message.point_step
+    size = len(message.data)
+    if message.height == 1 and size >= row:
+        return int(row)
+    if message.row_step >= row and size >= message.height * message.row_step:
+        return int(message.row_step)
+    if size == message.height * row:
+        return int(row)
+    raise MessageError(
+        "cloud_wrong_size",
+        f"a point cloud has {size} bytes and row_step {message.row_step}; expected height "
+        f"{message.height} times width {message.width} times point_step {message.point_step}",
+    )
