@@ -84,7 +84,7 @@ def test_an_engine_gives_the_maps_of_torch(models, references, method, engine, p
     assert difference.mean() < of_sigma
 
 
-@pytest.mark.parametrize("method", ["mc_dropout", "multi_epochs"])
+@pytest.mark.parametrize("method", ["mc_dropout", "multi_epochs", "deterministic"])
 @pytest.mark.parametrize("engine", ["openvino", "onnxruntime"])
 def test_images_of_a_batch_get_the_maps_that_each_gets_alone(models, method, engine):
     """An engine writes the maps of every image to the same memory."""

@@ -97,7 +97,7 @@ class Moments:
             squares = count * spread
         aleatoric = None if variances is None else _mean(variances)
         if before == 0:
-            self._mean = mean
+            self._mean = mean.clone() if count == 1 else mean  # an engine's is overwritten
             self._squares = squares
             self._aleatoric = 0.0 if aleatoric is None else aleatoric
             return
