@@ -8,6 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from uncertainty_depth.core.records import DepthPrediction
+from uncertainty_depth.metrics.registry import SigmaKind
 from uncertainty_depth.report.examples import Example
 from uncertainty_depth.report.frame_plots import BAR_HEIGHT, frame_plot, lidar_overlay, number_axis
 from uncertainty_depth.report.images import encoded, thicken
@@ -27,7 +28,7 @@ def sums(evaluate_moments):
 
 def test_the_figures_show_the_curves_of_the_frames(sums):
     named = [
-        distance_figure(sums, "laplace", has_size=True),
+        distance_figure(sums, "laplace", SigmaKind.METRES),
         reliability_figure(sums, "laplace"),
         sparsification_figure(sums, "rmse"),
     ]

@@ -72,7 +72,7 @@ def test_what_cannot_be_required_is_one_sentence(text, words):
 def test_every_metric_of_a_summary_can_be_required(evaluation):
     summary = evaluation.summary()
     summary["frames"] = {**summary["frames"], "skipped": 0}
-    assert set(metric_names()) == set(flatten(summary)) - {"without_size"}
+    assert set(metric_names()) == set(flatten(summary))
 
 
 def test_outcomes_hold_value_and_interval(evaluation):

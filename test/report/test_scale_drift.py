@@ -10,13 +10,14 @@ import pytest
 
 from test.conftest import frame_lines, scored
 from uncertainty_depth.core.records import DepthPrediction, Frame
+from uncertainty_depth.metrics.registry import SigmaKind
 from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.page import table
 from uncertainty_depth.report.requirements import parse
 
 SCALES = (1.0, 1.1, 0.9, 1.0, 1.3)
-REASON = "the confidence has no unit"
+REASON = "the confidence has no unit: it ranks the pixels"
 
 
 def fill(evaluation, scales=SCALES, aligned=False):
@@ -58,19 +59,20 @@ def test_nothing_seen_has_no_scale_and_a_frame_without_one_is_left_out():
 
 @pytest.mark.usefixtures("plots_without_pixels")
 def test_a_sigma_without_a_unit_has_no_size_anywhere(tmp_path):
-    evaluation = fill(Evaluation(without_size=REASON))
+    evaluation = fill(Evaluation(sigma_kind=SigmaKind.RANK))
     context = report.Context("bag", {"model": "camera"})
     report.write(evaluation, tmp_path / "report", context)
     content = json.loads((tmp_path / "report" / "summary.json").read_text())
     sigma = content["uncertainty"]
-    assert content["without_size"] == REASON
+    assert content["sigma_kind"] == "rank"
     sized = {name for name, value in sigma.items() if value is None}
     assert {"auce", "auce_laplace", "coverage_95", "nll", "crps", "mpiw_95"} <= sized
     assert not sized & {"n_merci", "aurc", "spearman", "merci"}
     assert content["baselines"]["constant"]["auce"] is not None
     lines = {line["name"]: line for line in content["verdict"]["lines"]}
-    assert (lines["size"]["color"], lines["size"]["text"]) == ("grey", REASON)
-    assert lines["order"]["text"] != REASON
+    assert lines["size"]["color"] == "grey"
+    assert lines["size"]["text"].startswith(REASON)
+    assert REASON not in lines["order"]["text"]
     page = (tmp_path / "report" / "report.html").read_text()
     for text in (page, table(report.summarize(evaluation, context), {})):
         assert "no unit" in text
@@ -83,7 +85,7 @@ def test_a_sigma_without_a_unit_has_no_size_anywhere(tmp_path):
 
 
 def test_a_requirement_on_the_size_of_a_sigma_without_a_unit_fails_with_the_reason():
-    evaluation = fill(Evaluation(without_size=REASON))
+    evaluation = fill(Evaluation(sigma_kind=SigmaKind.RANK))
     required = (parse("auce<=0.05"), parse("scale_deviation<=0.2"))
     context = report.Context("bag", {}, requirements=required)
     missed, met = report.summarize(evaluation, context)["requirements"]

@@ -18,7 +18,18 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 from std_msgs.msg import Float64, String
 from std_srvs.srv import SetBool, Trigger
 
-from test.ros.conftest import DEADLINE_S, HEIGHT, MS, POSE, WIDTH, Robot, facts, maps, numbers
+from test.ros.conftest import (
+    DEADLINE_S,
+    HEIGHT,
+    MS,
+    POSE,
+    WIDTH,
+    Robot,
+    facts,
+    header,
+    maps,
+    numbers,
+)
 from uncertainty_depth.core.config import EvaluationConfig, LidarConfig
 from uncertainty_depth.core.errors import ConfigError, SourceError
 from uncertainty_depth.core.geometry.camera import ground_truth_from_cloud
@@ -31,6 +42,7 @@ from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.ros import evaluator_outputs
 from uncertainty_depth.ros.evaluator_node import EvaluatorNode
 from uncertainty_depth.ros.evaluator_outputs import PLOTTED
+from uncertainty_depth.ros.messages import image_message
 
 WRITE_IN_PROCESS = evaluator_outputs.write_in_process  # which other tests replace
 NODE = "/evaluator_node"
@@ -120,6 +132,27 @@ def test_metrics_of_frame_and_run_equal_the_offline_evaluation(graph, start, mak
         assert (stamp_ns(message.header), message.header.frame_id) == (500 * MS, "camera")
     for key, inbox in plotted.items():
         assert inbox.wait(5)[4].data == pytest.approx(of_frame[key], rel=1e-9)
+
+
+def test_a_depth_without_confidence_is_scored_alone(graph, running, tmp_path):
+    output = tmp_path / "report"
+    node, driver = running(confidence_type="none", output=str(output))
+    for number in (1, 2):
+        driver.info(100 * number, "depth/camera_info")
+        depth, _ = maps(number)
+        driver.send("depth/image_rect", image_message(depth, header(100 * number * MS)))
+        driver.scan(100 * number)
+        driver.metrics.wait(lambda _, number=number: len(driver.frames()) >= number)
+    assert not node.count_subscribers("/uncertainty/image_rect")
+    names = metrics_of(driver.frames()[1])
+    assert names["depth.abs_rel"] > 0
+    assert not [name for name in names if name.startswith("uncertainty.")]
+    graph.stop(node)
+    summary = summary_of(output)
+    assert summary["sigma_kind"] == "none"
+    lines = [line["name"] for line in summary["verdict"]["lines"]]
+    assert not {"order", "size"} & set(lines)
+    assert summary["frames"] == {"read": 2, "evaluated": 2, "skipped": {}}
 
 
 def test_images_are_drawn_for_subscribers(running):
@@ -362,6 +395,11 @@ def test_diagnostics_hold_the_verdict_and_the_requirements_of_the_report(
         ({"output": __file__}, SourceError, "is a file"),
         ({"output": str(Path(__file__).parent)}, SourceError, "holds files, and no "),
         ({"require": ["aus<=0.2"]}, ConfigError, "unknown metric 'aus'"),
+        (
+            {"require": ["auce<=0.2"], "confidence_type": "none"},
+            ConfigError,
+            "'auce<=0.2' is required of sigma, but the depth has no confidence",
+        ),
     ],
 )
 def test_what_cannot_work_is_reported_at_the_start(start, parameters, error, sentence):

@@ -30,7 +30,7 @@ from uncertainty_depth.frames.transforms import FixedExtrinsics
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.ros.live_scores import LiveScores
-from uncertainty_depth.sigma.recorded.interpreter import Interpreter
+from uncertainty_depth.sigma.recorded.interpreter import recorded_predictions
 
 START_NS = 1_700_000_000_000_000_000
 CAMERA = Camera(WIDTH, HEIGHT, np.array([[30.0, 0, 15.5], [0, 30.0, 11.5], [0, 0, 1]]))
@@ -49,6 +49,7 @@ MEANINGS = {
     "sigma": {},
     "rank": {"confidence_type": "rank_up", "align": "scale_shift"},
     "inverse": {"confidence_type": "rank_up", "depth_type": "inverse_depth", "align": "scale"},
+    "none": {"confidence_type": "none"},
 }
 
 
@@ -82,16 +83,18 @@ def offline_and_live(bag, source_config, node_config):
         depth_type=node_config.depth_type,
         align=node_config.align,
     )
-    interpreter = Interpreter(meaning, EvaluationConfig())
     topics = PredictionTopics("/depth", "/sigma")
+    interpreter, topics = recorded_predictions([str(bag)], topics, meaning, EvaluationConfig())
     source = open_source(str(bag), source_config, topics, interpreter.config)
     frames = Predicted(source, interpreter.predict)
-    offline = evaluate(frames, progress=False, without_size=interpreter.without_size)
+    offline = evaluate(frames, progress=False, sigma_kind=interpreter.sigma_kind)
     extrinsics = None
     if not node_config.use_ground_truth_image:
         poses = ProjectionConfig(lidar_to_camera=source_config.lidar_to_camera)
         extrinsics = FixedExtrinsics(poses, node_config.lidars)
     heard = [topic for topic in TOPICS if topic != "/rear" or node_config.lidars == 2]
+    if node_config.confidence_type == "none":
+        heard.remove("/sigma")
     with Recording(bag).open() as recording:
         live = LiveScores(
             node_config,
@@ -102,7 +105,7 @@ def offline_and_live(bag, source_config, node_config):
             list(live.add(TOPICS[topic], message))
     list(live.finish())
     assert repr(flatten(live.evaluation.summary())) == repr(flatten(offline.summary()))
-    assert live.evaluation.without_size == offline.without_size
+    assert live.evaluation.sigma_kind is offline.sigma_kind
     notes = live.interpreter.notes(live.evaluation.metrics.total())
     assert notes == interpreter.notes(offline.metrics.total())
     return offline, live

@@ -171,18 +171,17 @@ def _check_model(arguments: argparse.Namespace) -> None:
 
 def _calibrate_recorded(arguments: argparse.Namespace, topics: PredictionTopics) -> None:
     """Fit the sigma of a recorded depth, with or without confidence: the map goes into a file."""
-    from uncertainty_depth.frames.source import has_confidence, open_source
-    from uncertainty_depth.sigma.recorded.confidence import NONE, TYPES
-    from uncertainty_depth.sigma.recorded.interpreter import Interpreter
+    from uncertainty_depth.frames.source import open_source
+    from uncertainty_depth.sigma.recorded.confidence import TYPES
+    from uncertainty_depth.sigma.recorded.interpreter import recorded_predictions
 
     meaning = from_arguments(PredictionConfig, arguments)
     _check_recorded(arguments, meaning)
     config = from_arguments(CalibrationConfig, arguments)
     options = from_arguments(SourceConfig, arguments)
     names = [str(arguments.model), *arguments.source]
-    if not all(has_confidence(name, topics) for name in names):
-        meaning = replace(meaning, confidence_type=NONE)
-    interpreter = Interpreter(meaning, config)
+    interpreter, topics = recorded_predictions(names, topics, meaning, config)
+    meaning = interpreter.config
     kind = TYPES[meaning.confidence_type or "sigma"].uncertainty_kind
     sources = [open_source(name, options, topics, meaning) for name in names]
     try:

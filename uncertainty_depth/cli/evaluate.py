@@ -50,7 +50,7 @@ MAX_NAMED_FAILURES = 3
 def evaluate(arguments: argparse.Namespace) -> None:
     """Score depth and sigma against LiDAR, and write a report that begins with a verdict."""
     from uncertainty_depth.report import report
-    from uncertainty_depth.report.requirements import requirements_of
+    from uncertainty_depth.report.requirements import check_judged, requirements_of
 
     is_fleet = len(arguments.source) > 1 or bool(arguments.ray)  # continues what it began
     jobs = [job_of(arguments, source) for source in arguments.source]
@@ -63,6 +63,7 @@ def evaluate(arguments: argparse.Namespace) -> None:
     requirements = requirements_of(from_arguments(RequirementConfig, arguments))
     for job in jobs:
         job.check(arguments.write_bag)
+        check_judged(requirements, job.sigma_kind)
     if is_fleet:
         _evaluate_each(jobs, arguments, requirements)
     else:
@@ -264,7 +265,7 @@ def compare(arguments: argparse.Namespace) -> None:
 def merge(arguments: argparse.Namespace) -> None:
     """Join reports of one model into one report over all their frames."""
     from uncertainty_depth.report import report
-    from uncertainty_depth.report.requirements import requirements_of
+    from uncertainty_depth.report.requirements import check_judged, requirements_of
     from uncertainty_depth.report.saved_state import merge as merge_reports
     from uncertainty_depth.report.saved_state import read_report
 
@@ -273,6 +274,7 @@ def merge(arguments: argparse.Namespace) -> None:
     if arguments.junit:
         OutputFile(arguments.junit).check(arguments.reports)
     evaluation, context = merge_reports(map(read_report, arguments.reports))
+    check_judged(requirements, evaluation.sigma_kind)
     context = replace(context, command=arguments.command_line, requirements=requirements)
     scores = write_and_print(evaluation, arguments.output, context)
     check_requirements(scores, arguments.junit)
@@ -288,7 +290,7 @@ def view(arguments: argparse.Namespace) -> None:
 
     job = job_of(arguments, arguments.source)
     job.check()
-    evaluation = Evaluation(job.evaluation)
+    evaluation = Evaluation(job.evaluation, job.sigma_kind)
     count = 0
     recording = recording_file(arguments.save) if arguments.save else None
     if recording:

@@ -14,7 +14,7 @@ from uncertainty_depth.core.config import ColorConfig, GatingConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.extras import missing
 from uncertainty_depth.core.output import OutputFile
-from uncertainty_depth.core.records import Frame
+from uncertainty_depth.core.records import DepthPrediction, Frame, sigma_of
 from uncertainty_depth.metrics.calibration import of_law, without_law
 from uncertainty_depth.report.images import thicken
 from uncertainty_depth.sigma.gating import SigmaProducts
@@ -102,11 +102,13 @@ class Recorder:
             self._stream.log(entity, self._rerun.Scalars(float(value)))
 
     def _add_maps(self, frame: Frame) -> None:
-        prediction = frame.need_prediction()
+        prediction = frame.need_depth()
+        sigma_m = sigma_of(prediction)
         max_sigma = self._colors.color_max_sigma
         max_depth = self._colors.color_max_depth
         self._add_map("maps/depth", prediction.depth_m, max_depth, DEPTH_COLORS)
-        self._add_map("maps/sigma", prediction.sigma_m, max_sigma, SIGMA_COLORS)
+        if sigma_m is not None:
+            self._add_map("maps/sigma", sigma_m, max_sigma, SIGMA_COLORS)
         if frame.ground_truth_m is not None:
             error_m = thicken(np.abs(prediction.depth_m - frame.ground_truth_m))
             self._add_map("maps/error", error_m.astype(np.float32), max_sigma, SIGMA_COLORS)
@@ -120,7 +122,9 @@ class Recorder:
         self._stream.log(entity, image)
 
     def _add_points(self, frame: Frame) -> None:
-        prediction = frame.need_prediction()
+        prediction = frame.need_depth()
+        if not isinstance(prediction, DepthPrediction):
+            return
         image = frame.image if frame.is_registered else None
         products = SigmaProducts(
             prediction.depth_m, prediction.sigma_m, GatingConfig(), 1.0, frame.camera, image

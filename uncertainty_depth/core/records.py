@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +26,11 @@ class Scan:
 
 
 @dataclass(frozen=True, eq=False)
-class DepthPrediction:
-    """Depth and its standard deviation at the image's size.
+class DepthMap:
+    """Depth at the image's size; nothing says how certain it is.
 
     Attributes:
         depth_m: (H, W) float32, metres along the optical axis, NaN = no value, never clipped.
-        sigma_m: (H, W) float32, metres, higher = less certain, the same NaN mask as the depth.
         unfamiliarity: of the frame: 1 is what a few in a hundred frames like the training's
             reach; None if it is not known.
         aligned_by: factor that brought the depth to the scale of the ground truth; 1 if the depth
@@ -39,9 +38,24 @@ class DepthPrediction:
     """
 
     depth_m: NDArray[np.float32]
+    unfamiliarity: float | None = field(default=None, kw_only=True)
+    aligned_by: float = field(default=1.0, kw_only=True)
+
+
+@dataclass(frozen=True, eq=False)
+class DepthPrediction(DepthMap):
+    """Depth and its standard deviation.
+
+    Attributes:
+        sigma_m: (H, W) float32, metres, higher = less certain, the same NaN mask as the depth.
+    """
+
     sigma_m: NDArray[np.float32]
-    unfamiliarity: float | None = None
-    aligned_by: float = 1.0
+
+
+def sigma_of(depth: DepthMap) -> NDArray[np.float32] | None:
+    """Return the sigma of a depth; None if it has none."""
+    return depth.sigma_m if isinstance(depth, DepthPrediction) else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,11 +64,11 @@ class RecordedMaps:
 
     Attributes:
         depth: (H, W) float32, depth or inverse depth, NaN if there is no value.
-        confidence: (H, W) float32, of any type.
+        confidence: (H, W) float32, of any type; None for a depth alone.
     """
 
     depth: NDArray[np.float32]
-    confidence: NDArray[np.float32]
+    confidence: NDArray[np.float32] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +86,7 @@ class Frame:
             no pixel of it has ground truth. None if a model may use the image alone.
         ground_truth_m: (H, W) float32, metres along the optical axis, NaN for unknown. Sparse
             for LiDAR.
-        prediction: depth and sigma.
+        prediction: depth, and sigma if there is any.
         pose: (4, 4) float64, camera optical frame to a world that stands still.
         scan: what the ground truth was projected from; None without a LiDAR.
         recorded: maps that an `Interpreter` turns into the prediction.
@@ -86,7 +100,7 @@ class Frame:
     image: NDArray[np.uint8] | None = None
     sparse_m: NDArray[np.floating] | None = None
     ground_truth_m: NDArray[np.float32] | None = None
-    prediction: DepthPrediction | None = None
+    prediction: DepthMap | None = None
     pose: NDArray[np.float64] | None = None
     scan: Scan | None = None
     recorded: RecordedMaps | None = None
@@ -112,8 +126,8 @@ class Frame:
             raise MessageError("no_ground_truth", f"frame {self.name} has no ground truth")
         return self.ground_truth_m
 
-    def need_prediction(self) -> DepthPrediction:
-        """Return the prediction.
+    def need_depth(self) -> DepthMap:
+        """Return the predicted depth.
 
         Raises:
             MessageError: "no_prediction", the frame has none.
@@ -121,6 +135,17 @@ class Frame:
         if self.prediction is None:
             raise MessageError("no_prediction", f"frame {self.name} has no prediction")
         return self.prediction
+
+    def need_prediction(self) -> DepthPrediction:
+        """Return the predicted depth and its sigma.
+
+        Raises:
+            MessageError: "no_prediction", the frame has none; "no_sigma", its depth has none.
+        """
+        depth = self.need_depth()
+        if not isinstance(depth, DepthPrediction):
+            raise MessageError("no_sigma", f"frame {self.name} has a depth without sigma")
+        return depth
 
 
 @dataclass(frozen=True)

@@ -404,4 +404,4 @@ def _at_image(
         unknown |= ~frame.camera.seen
     depth_m[unknown] = np.nan
     sigma_m[unknown] = np.nan
-    return DepthPrediction(depth_m, sigma_m, unfamiliarity)
+    return DepthPrediction(depth_m, sigma_m, unfamiliarity=unfamiliarity)

@@ -194,10 +194,11 @@ class MapAssembly(Assembly):
     def _skipped(self, item: Unmatched) -> Skipped:
         """Return the reason of an image whose partner never came."""
         topics = (self._topics.image, self._confidence_topic)
+        advice = "" if item.side else "; a depth without a confidence has confidence_type none"
         sentence = (
             f"the image on {topics[item.side]} at {frame_name(item.stamp_ns)} s has no partner of "
             f"the same stamp on {topics[1 - item.side]}; expected depth and confidence of one "
-            "camera, whose driver gives both the stamp of the exposure"
+            f"camera, whose driver gives both the stamp of the exposure{advice}"
         )
         return Skipped(item.stamp_ns, UNMATCHED_REASONS[item.side], sentence)
 

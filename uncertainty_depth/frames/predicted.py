@@ -24,10 +24,10 @@ from uncertainty_depth.core.blas import single_threaded_blas
 from uncertainty_depth.core.config import SourceConfig
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.geometry.camera import Camera
-from uncertainty_depth.core.records import DepthPrediction, Frame, Skipped
+from uncertainty_depth.core.records import DepthMap, DepthPrediction, Frame, Skipped
 from uncertainty_depth.frames.source import Source, Wrapped, open_source
 
-Predict = Callable[[Frame], DepthPrediction]
+Predict = Callable[[Frame], DepthMap]
 """Returns the prediction of a frame; a `MessageError` skips the frame."""
 
 

@@ -60,8 +60,8 @@ class RecordedFolder(FileSource):
         self._per_metre = per_metre(notation, options)
         self._depth = _files(folder / DEPTH)
         self._ground_truth = _files(folder / GROUND_TRUTH)
-        has_confidence = (folder / CONFIDENCE).is_dir()
-        self._confidence = _files(folder / CONFIDENCE) if has_confidence else None
+        is_read = meaning.confidence_type != "none" and (folder / CONFIDENCE).is_dir()
+        self._confidence = _files(folder / CONFIDENCE) if is_read else None
         self._names = sorted(self._depth.keys() | (self._confidence or {}).keys())
         unused = len(self._ground_truth.keys() - self._depth.keys())
         self.notes = [f"{unused} files of {GROUND_TRUTH} have no depth"] if unused else []
@@ -93,13 +93,13 @@ class RecordedFolder(FileSource):
             depth = depth_of(read_values(self._depth[name]), is_inverse=True)
         else:
             depth = read_metres(self._depth[name], self._per_metre)
-        confidence = np.ones_like(depth)
+        confidence = None
         if self._confidence is not None:
             if self._meaning.confidence_type in ("", "sigma"):
                 confidence = read_metres(self._confidence[name], self._per_metre, is_sigma=True)
             else:
                 confidence = read_values(self._confidence[name]).astype(np.float32)
-        check_sizes(depth, confidence)
+            check_sizes(depth, confidence)
         truth = read_metres(self._ground_truth[name], self._per_metre)
         shape = (depth.shape[0], depth.shape[1])
         ground_truth_m = as_ground_truth(truth, shape)

@@ -27,7 +27,7 @@ from uncertainty_depth.metrics.arrays import (
     neighbour_correlation,
 )
 from uncertainty_depth.metrics.online import OnlineMetrics
-from uncertainty_depth.metrics.registry import ANY, METRICS, Metric
+from uncertainty_depth.metrics.registry import ANY, METRICS, Metric, SigmaKind
 from uncertainty_depth.metrics.state import BLOCK, EXTREMES, Sums
 
 ENOUGH_BLOCKS = 10
@@ -158,11 +158,11 @@ class Resampled:
         # A value may exceed its limits by rounding.
         return Interval(value, min(low, value), max(high, value))
 
-    def intervals(self, without_size: bool = False) -> dict[str, Interval]:
-        """Return the interval of each metric that is a finite number, by dotted name."""
+    def intervals(self, kind: SigmaKind = SigmaKind.METRES) -> dict[str, Interval]:
+        """Return the interval of each metric that a sigma of this kind has, by dotted name."""
         by_name = {}
         for metric in METRICS:
-            if metric.unit == "count" or (without_size and metric.is_size):
+            if metric.unit == "count" or not metric.is_judged(kind):
                 continue
             rows = self.rows(metric)
             columns = rows.T if metric.groups else [rows]

@@ -63,33 +63,29 @@ def valid_pixels(
     Raises:
         ValueError: the shapes differ, or an argument is not an array of numbers.
     """
-    depths, sigmas, truth = flat_maps(depth, sigma, ground_truth)
+    depths, sigmas, truth = flat_maps(depth=depth, sigma=sigma, ground_truth=ground_truth)
     valid = scorable(truth, min_depth, max_depth) & has_prediction(depths, sigmas)
     return depths[valid], sigmas[valid], truth[valid]
 
 
-def flat_maps(
-    depth: ArrayLike, sigma: ArrayLike, ground_truth: ArrayLike
-) -> tuple[NDArray, NDArray, NDArray]:
-    """Return the three maps flattened, with unchanged types.
+def flat_maps(**maps: ArrayLike) -> list[NDArray]:
+    """Return maps of one shape flattened, with unchanged types.
 
     Raises:
         ValueError: the shapes differ, or an argument is not an array of numbers.
     """
-    maps = {"depth": depth, "sigma": sigma, "ground_truth": ground_truth}
     arrays = {name: checks.numbers_of(name, values) for name, values in maps.items()}
+    shape = arrays["depth"].shape
     for name, values in arrays.items():
-        if values.shape != arrays["depth"].shape:
-            raise ValueError(
-                f"{name} has shape {values.shape}; expected {arrays['depth'].shape}, that of depth"
-            )
-    first, second, third = arrays.values()
-    return first.reshape(-1), second.reshape(-1), third.reshape(-1)
+        if values.shape != shape:
+            raise ValueError(f"{name} has shape {values.shape}; expected {shape}, that of depth")
+    return [values.reshape(-1) for values in arrays.values()]
 
 
-def has_prediction(depth: NDArray, sigma: NDArray) -> NDArray[np.bool_]:
-    """Return the mask of finite depth with a finite, non-negative sigma."""
-    return np.isfinite(depth) & np.isfinite(sigma) & (sigma >= 0)
+def has_prediction(depth: NDArray, sigma: NDArray | None) -> NDArray[np.bool_]:
+    """Return the mask of finite depth with a finite, non-negative sigma, if there is any sigma."""
+    is_finite: NDArray[np.bool_] = np.isfinite(depth)
+    return is_finite if sigma is None else is_finite & np.isfinite(sigma) & (sigma >= 0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -78,35 +78,39 @@ class ScoredPixels:
 
     Attributes:
         truth: (M,) ground truth within the limits of the evaluation, metres.
-        depth, sigma, ground_truth: (N,) float64, metres, for pixels that also have a prediction.
+        depth, sigma, ground_truth: (N,) float64, metres, for pixels that also have a prediction;
+            sigma is None for a depth alone.
         cells: (N,) cell of `BLOCK_GRID` of each of these; None if the maps are flat.
     """
 
     def __init__(
         self,
         depth: ArrayLike,
-        sigma: ArrayLike,
+        sigma: ArrayLike | None,
         ground_truth: ArrayLike,
         min_depth: float,
         max_depth: float,
     ) -> None:
-        """Select the pixels, see `valid_pixels`.
+        """Select the pixels, see `valid_pixels`; sigma is None for a depth alone.
 
         Raises:
             ValueError: the shapes differ, or an argument is not an array of numbers.
         """
-        depths, sigmas, truth = flat_maps(depth, sigma, ground_truth)
+        depths, truth = flat_maps(depth=depth, ground_truth=ground_truth)
         valid = np.flatnonzero(scorable(truth, min_depth, max_depth))
         self.truth = as_floats(truth.take(valid))
         self.depth = as_floats(depths.take(valid))
-        self.sigma = as_floats(sigmas.take(valid))
+        self.sigma: Floats | None = None
+        if sigma is not None:
+            _, sigmas = flat_maps(depth=depth, sigma=sigma)
+            self.sigma = as_floats(sigmas.take(valid))
         self.ground_truth = self.truth
         shape = np.shape(ground_truth)
         self.cells = _cell_map(*shape).take(valid) if len(shape) == 2 else None
         scored = has_prediction(self.depth, self.sigma)
         if not scored.all():
             self.depth = self.depth[scored]
-            self.sigma = self.sigma[scored]
+            self.sigma = None if self.sigma is None else self.sigma[scored]
             self.ground_truth = self.ground_truth[scored]
             self.cells = None if self.cells is None else self.cells[scored]
 
@@ -156,42 +160,37 @@ def frame_block(pixels: ScoredPixels, ratio_exponent: float = -math.inf) -> Bloc
     if not len(pixels):
         return block
     order, error = sorted_order(pixels.error)
-    sigma = pixels.sigma.take(order)
+    sigma = None if pixels.sigma is None else pixels.sigma.take(order)
     truth = pixels.ground_truth.take(order)
     depth = pixels.depth.take(order)
     errors = PixelErrors.of(depth, truth)
+    signed_error = depth - truth
     block["frames"] = 1
     block["pixels"] = len(error)
-    _add_depth(block, errors, depth - truth, truth)
-    ratio = _add_sigma(block, error, sigma, ratio_exponent)
+    _add_depth(block, errors, signed_error, truth)
     _add_rankings(block, errors, sigma)
-    index_of_error = _add_histogram(block, "error", ERROR, error)
-    exponent = float(block["ratio_exponent"])
-    ratio_bins = RATIO.at(int(exponent) if math.isfinite(exponent) else 0)
-    index_of_ratio = _add_histogram(block, "ratio", ratio_bins, ratio)
     _add_depth_as_sigma(block, errors)
-    covered = {
-        of_law("covered", law): (ratio <= width).astype(np.float64)
-        for law, width in NOMINAL_WIDTHS.items()
-    }
-    index = SIGMA.index(sigma)
-    block["by_sigma.pixels"] = np.bincount(index, minlength=SIGMA.number)
-    block["by_sigma.covered"] = [
-        np.bincount(index, is_covered, SIGMA.number) for is_covered in covered.values()
-    ]
-    block["by_sigma.squared_error"] = _binned(index, error * error, SIGMA)
-    block["by_sigma.squared_sigma"] = _binned(index, sigma * sigma, SIGMA)
+    index = _add_histogram(block, "error", ERROR, error)
+    coarse = {"errors": (DISTANCE_ERROR, ERROR.coarse(index, DISTANCE_ERROR))}
+    values = {"signed_error": signed_error, "error": error, "exact": error == 0}
+    covered: dict[str, Floats] = {}
+    if sigma is not None:
+        ratio = _add_sigma(block, error, sigma, ratio_exponent)
+        exponent = float(block["ratio_exponent"])
+        ratio_bins = RATIO.at(int(exponent) if math.isfinite(exponent) else 0)
+        index = _add_histogram(block, "ratio", ratio_bins, ratio)
+        coarse["ratios"] = (DISTANCE_RATIO, RATIO.coarse(index, DISTANCE_RATIO))
+        covered = {
+            of_law("covered", law): (ratio <= width).astype(np.float64)
+            for law, width in NOMINAL_WIDTHS.items()
+        }
+        _add_by_sigma(block, error, sigma, covered)
+        values |= {"sigma": sigma, **covered, "certain_errors": np.isinf(ratio)}
     place = DISTANCE.index(truth)
-    signed_error = depth - truth
-    flags = {"exact": error == 0, "certain_errors": np.isinf(ratio)}
-    values = {"signed_error": signed_error, "error": error, "sigma": sigma, **covered, **flags}
     _add_by(block, "distance", place, values)
-    for name, bins, coarse in (
-        ("errors", DISTANCE_ERROR, ERROR.coarse(index_of_error, DISTANCE_ERROR)),
-        ("ratios", DISTANCE_RATIO, RATIO.coarse(index_of_ratio, DISTANCE_RATIO)),
-    ):
+    for name, (bins, index) in coarse.items():
         table = block[f"distance.{name}"]
-        counts = np.bincount(place * bins.number + coarse, minlength=table.size)
+        counts = np.bincount(place * bins.number + index, minlength=table.size)
         table[...] = counts.reshape(table.shape)
     if pixels.cells is not None:
         cells = pixels.cells.take(order)
@@ -201,6 +200,18 @@ def frame_block(pixels: ScoredPixels, ratio_exponent: float = -math.inf) -> Bloc
     sums = by_kind(block)["sums"]
     np.minimum(sums, LARGEST_SUM, out=sums)
     return block
+
+
+def _add_by_sigma(
+    block: Block, error: Floats, sigma: Floats, covered: Mapping[str, Floats]
+) -> None:
+    index = SIGMA.index(sigma)
+    block["by_sigma.pixels"] = np.bincount(index, minlength=SIGMA.number)
+    block["by_sigma.covered"] = [
+        np.bincount(index, is_covered, SIGMA.number) for is_covered in covered.values()
+    ]
+    block["by_sigma.squared_error"] = _binned(index, error * error, SIGMA)
+    block["by_sigma.squared_sigma"] = _binned(index, sigma * sigma, SIGMA)
 
 
 def _add_depth(block: Block, errors: PixelErrors, signed_error: Floats, truth: Floats) -> None:
@@ -249,6 +260,7 @@ def _add_sigma(block: Block, error: Floats, sigma: Floats, ratio_exponent: float
         block["excess"][row] = excess_sum(error, sigma, NOMINAL_WIDTHS[law])
     finite = ratio if math.isfinite(ascending[-1]) else ratio[np.isfinite(ratio)]
     positive = sigma if sigma.min() > 0 else sigma[sigma > 0]
+    block["sigmas"] = len(sigma)
     block["sigma"] = sigma.sum()
     block["log_sigma"] = log_sum(positive)
     block["no_sigma"] = len(sigma) - len(positive)
@@ -271,7 +283,7 @@ def _add_depth_as_sigma(block: Block, errors: PixelErrors) -> None:
         block[f"by_depth_ratio.{name}"] = _binned(coarse, values, DEPTH_RATIO_SUMS)
 
 
-def _add_rankings(block: Block, errors: PixelErrors, sigma: Floats) -> None:
+def _add_rankings(block: Block, errors: PixelErrors, sigma: Floats | None) -> None:
     error = errors.absolute
     values = [statistic_values(errors, name)[0] for name in POGGI.errors]
     ascending = {
@@ -284,6 +296,8 @@ def _add_rankings(block: Block, errors: PixelErrors, sigma: Floats) -> None:
     block["oracle"] = oracle[:, PLOTTED_FRACTIONS]
     keys = {"predicted": sigma, "proportional_to_depth": errors.positive_depth}
     for row, (candidate, key) in enumerate(keys.items()):
+        if key is None:
+            continue
         ranking = Ranking(key)
         removal = ranking.curves(POGGI, POGGI.errors, values)
         place = CANDIDATES.index(candidate)

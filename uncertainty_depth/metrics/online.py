@@ -22,6 +22,7 @@ from uncertainty_depth.core.interrupt import held_interrupt
 from uncertainty_depth.core.options import changed, from_mapping, takes_options, to_mapping
 from uncertainty_depth.metrics import checks, registry
 from uncertainty_depth.metrics.frame import ScoredPixels, frame_block
+from uncertainty_depth.metrics.registry import SigmaKind
 from uncertainty_depth.metrics.state import (
     BLOCK,
     SIZES,
@@ -72,6 +73,7 @@ class OnlineMetrics:
         checks.depth_limits(config.min_depth, config.max_depth)
         self.config = config
         self.blocks = Blocks()
+        self._has_sigma: bool | None = None
         self._last_log_scale = math.nan
         np.empty(HEAP_RESERVE_BYTES, dtype=np.uint8)  # freed at once: see HEAP_RESERVE_BYTES
 
@@ -85,23 +87,30 @@ class OnlineMetrics:
         """Number of frames with at least one valid pixel so far."""
         return int(self.total()["frames"][0])
 
+    @property
+    def has_sigma(self) -> bool:
+        """Whether depth has a sigma; it is said to have one before the first frame."""
+        return self._has_sigma is not False
+
     def update(
-        self, depth: ArrayLike, sigma: ArrayLike, ground_truth: ArrayLike
+        self, depth: ArrayLike, sigma: ArrayLike | None, ground_truth: ArrayLike
     ) -> dict[str, Any] | None:
         """Score one frame and add it.
 
         Args:
             depth: predicted depth of any shape, metres; NaN for no prediction.
-            sigma: predicted standard deviation, same shape, metres.
+            sigma: predicted standard deviation, same shape, metres, or in any unit if only its
+                order is of interest; None for a depth alone, whose metrics of sigma are NaN.
             ground_truth: same shape, metres, NaN for unknown.
 
         Returns:
-            This frame's metrics, nested like `compute`, with only the rankings for baselines; None
-            if no pixel is valid. Its pixels with ground truth count in `scored_fraction` even
-            then.
+            This frame's metrics, nested like `compute`, with only the rankings for baselines, and
+            without those of sigma for a depth alone; None if no pixel is valid. Its pixels with
+            ground truth count in `scored_fraction` even then.
 
         Raises:
-            ValueError: the shapes differ, or an argument is not an array of numbers.
+            ValueError: the shapes differ, an argument is not an array of numbers, or this frame
+                has a sigma and an earlier one had none, or the reverse.
         """
         limits = self.config.min_depth, self.config.max_depth
         if not len(self.blocks):
@@ -111,7 +120,9 @@ class OnlineMetrics:
         block = self.add(ScoredPixels(depth, sigma, ground_truth, *limits))
         if not block["pixels"]:
             return None
-        return registry.nested(registry.flat_values(self.sums_of(block), of_frame=True))
+        return registry.nested(
+            registry.flat_values(self.sums_of(block), self._sigma_kind, of_frame=True)
+        )
 
     def add(
         self,
@@ -128,7 +139,17 @@ class OnlineMetrics:
             unfamiliarity: the frame's unfamiliarity; None if unknown.
             changes: what `Views.look` returned: if the camera stood still, the frame belongs to
                 the previous frame's block.
+
+        Raises:
+            ValueError: this frame has a sigma and an earlier one had none, or the reverse.
         """
+        has_sigma = pixels.sigma is not None
+        if self._has_sigma not in (None, has_sigma):
+            had = "one" if self._has_sigma else "none"
+            raise ValueError(
+                f"the depth has {'a' if has_sigma else 'no'} sigma; expected {had}, as the frames "
+                "before"
+            )
         block = frame_block(pixels, self.blocks.ratio_exponent)
         if len(pixels):
             scale = aligned_by * pixels.scale  # what the depth lacks as a factor
@@ -148,6 +169,7 @@ class OnlineMetrics:
             if changes is not None:
                 block["distance.still_pixels"], block["distance.squared_change"] = changes
         with held_interrupt():
+            self._has_sigma = has_sigma
             if block["scales"]:
                 self._last_log_scale = float(block["log_scale"])
             if block["known_pixels"]:
@@ -166,6 +188,13 @@ class OnlineMetrics:
             other_value = getattr(other.config, name)
             if value != other_value:
                 raise ValueError(f"other has {name} {other_value}; expected {value}, as here")
+        if None not in (self._has_sigma, other._has_sigma) and self.has_sigma != other.has_sigma:
+            have = "a sigma" if self.has_sigma else "no sigma"
+            raise ValueError(
+                f"other has {'a' if other.has_sigma else 'no'} sigma; expected {have}"
+            )
+        if self._has_sigma is None:
+            self._has_sigma = other._has_sigma
         self.blocks.merge(other.blocks)
         if not math.isnan(other._last_log_scale):
             self._last_log_scale = other._last_log_scale
@@ -184,7 +213,11 @@ class OnlineMetrics:
 
     def compute(self) -> dict[str, Any]:
         """Return the nested mapping of `summary.json` over all frames; NaN without pixels."""
-        return registry.nested(registry.flat_values(self.total()))
+        return registry.nested(registry.flat_values(self.total(), self._sigma_kind))
+
+    @property
+    def _sigma_kind(self) -> SigmaKind:
+        return SigmaKind.METRES if self.has_sigma else SigmaKind.NONE
 
     def header(self) -> dict[str, Any]:
         """Return what is saved beside the arrays."""
@@ -225,6 +258,8 @@ class OnlineMetrics:
         metrics.blocks = Blocks(
             per_block, in_last, (blocks[row, ...].copy() for row in range(len(blocks)))
         )
+        if blocks["pixels"].any():
+            metrics._has_sigma = bool(blocks["sigmas"].any())
         last = header["last_log_scale"]
         metrics._last_log_scale = math.nan if last is None else float(last)
         return metrics

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -61,6 +62,29 @@ ANY = (-math.inf, math.inf)
 Compute = Callable[[Sums], Floats]
 
 
+class SigmaKind(Enum):
+    """What the sigma of a depth is."""
+
+    METRES = "metres"
+    RANK = "rank"
+    """Without a unit: it has an order, and no size."""
+    NONE = "none"
+    """The depth is alone."""
+
+
+NOT_JUDGED = {
+    SigmaKind.RANK: (
+        "the confidence has no unit: it ranks the pixels, and has no AUCE, coverage or NLL until "
+        "`calibrate` has put it in metres (--sigma-map)"
+    ),
+    SigmaKind.NONE: (
+        "the depth has no confidence: there is no sigma to judge until `calibrate` has fitted one "
+        "(--sigma-map)"
+    ),
+}
+"""Why a metric is not judged that is not of this kind of sigma."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Metric:
     """One metric.
@@ -106,6 +130,18 @@ class Metric:
         """Whether the trivial baselines have it too."""
         is_list = bool(self.groups)
         return self.name.startswith("uncertainty.") and self.has_baselines and not is_list
+
+    @property
+    def needs_sigma(self) -> bool:
+        """Whether a depth alone has it not."""
+        of_sigma = self.name.startswith("uncertainty.") or self.name == "by_distance.n_merci"
+        return of_sigma or self.is_size
+
+    def is_judged(self, kind: SigmaKind) -> bool:
+        """Return whether a sigma of this kind has it."""
+        if kind is SigmaKind.NONE:
+            return not self.needs_sigma
+        return kind is SigmaKind.METRES or not self.is_size
 
     def values(self, sums: Sums) -> Floats:
         """Return (R,) or (R, K) values; NaN if the metric is undefined."""
@@ -654,23 +690,25 @@ def baseline_name(baseline: str, metric: Metric) -> str:
 
 
 def flat_values(
-    sums: Sums, without_size: bool = False, of_frame: bool = False
+    sums: Sums, kind: SigmaKind = SigmaKind.METRES, of_frame: bool = False
 ) -> dict[str, float]:
     """Return the first row of every metric by dotted name, NaN for none.
 
     Args:
         sums: of all frames, or of one.
-        without_size: sigma has no unit: its metrics of size are NaN.
+        kind: of the sigma; the metrics that it has not are NaN.
         of_frame: a row of the table of frames: only metrics that are one number, of the trivial
-            baselines only the rankings, which are per image, and the scale and the unfamiliarity.
+            baselines only the rankings, which are per image, and the scale and the unfamiliarity;
+            none of sigma for a depth alone.
     """
     values: dict[str, float] = {}
     for metric in METRICS:
         if of_frame and (metric.groups or metric.over == "frames"):
             continue
         names = metric.names()
-        if without_size and metric.is_size:
-            values |= dict.fromkeys(names, math.nan)
+        if not metric.is_judged(kind):
+            if not (of_frame and kind is SigmaKind.NONE):
+                values |= dict.fromkeys(names, math.nan)
             continue
         row = np.atleast_1d(metric.values(sums)[0]).tolist()
         is_whole = metric.unit == "count" and not of_frame
@@ -686,17 +724,17 @@ def flat_values(
     return values
 
 
-def undefined(sums: Sums, without_size: str = "") -> dict[str, str]:
+def undefined(sums: Sums, kind: SigmaKind = SigmaKind.METRES) -> dict[str, str]:
     """Return why metrics are not numbers, by the dotted name of each value that is none.
 
     Args:
         sums: over scored frames.
-        without_size: why the size of sigma is not judged; empty if it is in metres.
+        kind: of the sigma.
     """
     reasons: dict[str, str] = {}
     for metric in METRICS:
-        if without_size and metric.is_size:
-            reasons |= dict.fromkeys(metric.names(), without_size)
+        if not metric.is_judged(kind):
+            reasons |= dict.fromkeys(metric.names(), NOT_JUDGED[kind])
             continue
         if metric.reason is None:
             continue

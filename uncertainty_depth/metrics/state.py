@@ -76,6 +76,7 @@ _SCALARS = (
     "a2",
     "a3",
     "within_10_percent",
+    "sigmas",  # pixels with a sigma: all of a frame, or none
     "sigma",
     "log_sigma",  # if sigma is positive
     "no_sigma",  # pixels with sigma 0

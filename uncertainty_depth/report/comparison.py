@@ -28,7 +28,13 @@ from uncertainty_depth.core.output import OutputFolder
 from uncertainty_depth.metrics.bootstrap import REPLICATES, Interval, Resampled, dependence_of
 from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS
 from uncertainty_depth.metrics.online import OnlineMetrics
-from uncertainty_depth.metrics.registry import BY_NAME, BY_VALUE, METRICS, covered_shares
+from uncertainty_depth.metrics.registry import (
+    BY_NAME,
+    BY_VALUE,
+    METRICS,
+    SigmaKind,
+    covered_shares,
+)
 from uncertainty_depth.metrics.state import Block
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.frame_plots import number_axis
@@ -214,9 +220,9 @@ def _scored_again(
 
 
 def _rows(reports: Sequence[SavedReport], samples: Sequence[Resampled]) -> Iterator[Row]:
-    without_size = any(report.evaluation.without_size for report in reports)
+    kinds = [report.evaluation.sigma_kind for report in reports]
     for metric in METRICS:
-        if metric.unit == "count" or (metric.is_size and without_size):
+        if metric.unit == "count" or not all(map(metric.is_judged, kinds)):
             continue
         by_report = [sample.rows(metric).reshape(1 + REPLICATES, -1) for sample in samples]
         for place, name in enumerate(metric.names()):
@@ -420,7 +426,8 @@ def figures(comparison: Comparison) -> dict[str, Figure]:
     names = comparison.names
     totals = [report.evaluation.metrics.total() for report in comparison.reports]
     plots: dict[str, Figure] = {}
-    for statistic, label in ERROR_LABELS.items():
+    kinds = {report.evaluation.sigma_kind for report in comparison.reports}
+    for statistic, label in ({} if SigmaKind.NONE in kinds else ERROR_LABELS).items():
         each = [removal_curves(sums, statistic) for sums in totals]
         lines = [(curve.percent, curve.predicted) for curve in each]
         figure = _overlaid("Sparsification (dim: oracle), mean over images", names, lines)
@@ -435,7 +442,7 @@ def figures(comparison: Comparison) -> dict[str, Figure]:
         axes.set(xlabel="most uncertain pixels removed (%)", ylabel=label)
         axes.set(xlim=(0, 100), ylim=(0, None))
         plots[f"sparsification_{statistic}"] = figure
-    if not any(report.evaluation.without_size for report in comparison.reports):
+    if kinds == {SigmaKind.METRES}:
         laws = [law_of(report.summary["model"]) for report in comparison.reports]
         percent = 100 * CONFIDENCE_LEVELS
         lines = [
@@ -452,6 +459,8 @@ def figures(comparison: Comparison) -> dict[str, Figure]:
         plots["reliability"] = figure
     n_merci = "n-MeRCI (0 best, 1 no information)"
     for key, quantity, label in (("mae", "MAE", "MAE (m)"), ("n_merci", "n-MeRCI", n_merci)):
+        if not all(map(BY_NAME[f"by_distance.{key}"].is_judged, kinds)):
+            continue
         lines = [by_distance(sums, key) for sums in totals]
         figure = _overlaid(f"{quantity} by true distance", names, lines)
         figure.axes[0].set(xlabel="true depth (m)", ylabel=label, xscale="log", ylim=(0, None))

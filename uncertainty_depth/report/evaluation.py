@@ -21,7 +21,7 @@ from uncertainty_depth.core.config import EvaluationConfig
 from uncertainty_depth.core.geometry.focal_length import CameraRange
 from uncertainty_depth.core.interrupt import deferred_interrupt
 from uncertainty_depth.core.options import changed, takes_options
-from uncertainty_depth.core.records import DepthPrediction, Frame, Skipped
+from uncertainty_depth.core.records import DepthMap, DepthPrediction, Frame, Skipped, sigma_of
 from uncertainty_depth.frames.image_files import ImageLike, as_rgb
 from uncertainty_depth.frames.predicted import Behind
 from uncertainty_depth.frames.source import Source
@@ -29,6 +29,7 @@ from uncertainty_depth.metrics import checks, registry
 from uncertainty_depth.metrics.bootstrap import Resampled
 from uncertainty_depth.metrics.frame import ScoredPixels
 from uncertainty_depth.metrics.online import OnlineMetrics
+from uncertainty_depth.metrics.registry import SigmaKind
 from uncertainty_depth.metrics.state import Block
 from uncertainty_depth.report.examples import Example, Examples
 from uncertainty_depth.report.frame_table import FrameName, FrameTable, SavedFrames
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from uncertainty_depth.report.verdict import Verdict
 
 STATE_FILE = "state.npz"
-FORMAT = 12
+FORMAT = 13
 """Of the state."""
 Sink = Callable[[Frame], None]
 
@@ -48,7 +49,7 @@ class Evaluation:
 
     Args:
         config: which pixels are scored, and how; None for the defaults.
-        without_size: why the size of sigma is not judged; empty if it is in metres.
+        sigma_kind: what sigma is, if the frames have any.
         saved: frames of an evaluation that is only read; None to add frames.
         **options: of `EvaluationConfig`, in place of the config's, e.g. `max_depth=10`.
 
@@ -64,7 +65,6 @@ class Evaluation:
         True
 
     Attributes:
-        without_size: why the size of sigma is not judged; empty if sigma is in metres.
         first_skips: the first frame's sentence for each reason, in this process.
     """
 
@@ -72,12 +72,12 @@ class Evaluation:
     def __init__(
         self,
         config: EvaluationConfig | None = None,
-        without_size: str = "",
+        sigma_kind: SigmaKind = SigmaKind.METRES,
         saved: SavedFrames | None = None,
         **options: Any,
     ) -> None:
         self.config = changed(config or EvaluationConfig(), options)
-        self.without_size = without_size
+        self._sigma_kind = sigma_kind
         self.metrics = OnlineMetrics(self.config)
         self.skipped: Counter[str] = Counter()
         self.first_skips: dict[str, str] = {}
@@ -88,11 +88,17 @@ class Evaluation:
         self.table: Any = FrameTable() if saved is None else saved
         self.examples = Examples(self.config.example_frames)
 
+    @property
+    def sigma_kind(self) -> SigmaKind:
+        """What sigma is; none if the frames so far have none."""
+        return self._sigma_kind if self.metrics.has_sigma else SigmaKind.NONE
+
     def add(self, frame: Frame) -> dict[str, float] | Skipped:
         """Score one frame.
 
         Args:
-            frame: with a prediction and ground truth; its image is for the report only.
+            frame: with a predicted depth and ground truth, and with a sigma if the frames before
+                have one; its image is for the report only.
 
         Returns:
             The metrics of this frame by dotted name; `Skipped` if no pixel could be scored, and
@@ -100,12 +106,13 @@ class Evaluation:
 
         Raises:
             MessageError: the frame has no prediction or no ground truth.
+            ValueError: it has a sigma, and an earlier one had none, or the reverse.
         """
-        prediction = frame.need_prediction()
+        prediction = frame.need_depth()
         ground_truth_m = frame.need_ground_truth()
         pixels = ScoredPixels(
             prediction.depth_m,
-            prediction.sigma_m,
+            sigma_of(prediction),
             ground_truth_m,
             self.config.min_depth,
             self.config.max_depth,
@@ -134,12 +141,12 @@ class Evaluation:
 
     def _row_of(self, block: Block) -> dict[str, float]:
         sums = self.metrics.sums_of(block)
-        return registry.flat_values(sums, bool(self.without_size), of_frame=True)
+        return registry.flat_values(sums, self.sigma_kind, of_frame=True)
 
     def add_arrays(
         self,
         depth: ArrayLike,
-        sigma: ArrayLike,
+        sigma: ArrayLike | None,
         ground_truth: ArrayLike,
         image: ImageLike | None = None,
         name: str = "",
@@ -148,7 +155,7 @@ class Evaluation:
 
         Args:
             depth: (H, W) metres, NaN for no prediction.
-            sigma: (H, W) standard deviation, metres.
+            sigma: (H, W) standard deviation, metres; None for a depth alone.
             ground_truth: (H, W) metres, NaN or 0 for unknown.
             image: for the report: (H, W, 3) uint8 RGB, a PIL image, or an image file, of the
                 maps' size.
@@ -158,12 +165,17 @@ class Evaluation:
             As `add`.
 
         Raises:
-            ValueError: an argument is not an array of numbers, or the shapes differ.
+            ValueError: an argument is not an array of numbers, the shapes differ, or this frame
+                has a sigma and an earlier one had none, or the reverse.
         """
-        maps = {"depth": depth, "sigma": sigma, "ground_truth": ground_truth}
-        depth_m, sigma_m, truth_m = (
-            checks.numbers_of(word, values).astype(np.float32) for word, values in maps.items()
+        depth_m, truth_m = (
+            checks.numbers_of(word, values).astype(np.float32)
+            for word, values in {"depth": depth, "ground_truth": ground_truth}.items()
         )
+        prediction = DepthMap(depth_m)
+        if sigma is not None:
+            sigma_m = checks.numbers_of("sigma", sigma).astype(np.float32)
+            prediction = DepthPrediction(depth_m, sigma_m)
         checks.warn_of_millimetres(depth_m, truth_m)
         rgb = None if image is None else as_rgb(image)
         if rgb is not None and (rgb.dtype != np.uint8 or rgb.shape != (*depth_m.shape, 3)):
@@ -177,7 +189,7 @@ class Evaluation:
             name=name or f"{number:06d}",
             image=rgb,
             ground_truth_m=truth_m,
-            prediction=DepthPrediction(depth_m, sigma_m),
+            prediction=prediction,
         )
         return self.add(frame)
 
@@ -265,7 +277,7 @@ class Evaluation:
 
     def values(self) -> dict[str, float]:
         """Return the metrics over all frames by dotted name; NaN for what has no value."""
-        return registry.flat_values(self.metrics.total(), bool(self.without_size))
+        return registry.flat_values(self.metrics.total(), self.sigma_kind)
 
     def summary(self) -> dict[str, Any]:
         """Return the metrics over all frames, as in `summary.json`."""
@@ -291,7 +303,7 @@ class Evaluation:
             "evaluated": self.evaluated,
             "skipped": dict(self.skipped),
             "cameras": self.cameras.as_dict(),
-            "without_size": self.without_size,
+            "sigma_kind": self.sigma_kind.value,
             "repeated_frames": self.views.repeated,
             "still_frames": self.views.still,
             "details": details,
@@ -314,7 +326,7 @@ class Evaluation:
             ValueError, TypeError, KeyError, ConfigError: they are damaged.
         """
         metrics = OnlineMetrics.from_arrays(header, arrays)
-        evaluation = cls(metrics.config, str(header["without_size"]), saved)
+        evaluation = cls(metrics.config, SigmaKind(header["sigma_kind"]), saved)
         evaluation.metrics = metrics
         evaluation.evaluated = int(header["evaluated"])
         evaluation.skipped = Counter({str(k): int(v) for k, v in header["skipped"].items()})
@@ -334,7 +346,7 @@ def evaluate(
     config: EvaluationConfig = EvaluationConfig(),  # noqa: B008  frozen
     sinks: Iterable[Sink] = (),
     progress: bool = True,
-    without_size: str = "",
+    sigma_kind: SigmaKind = SigmaKind.METRES,
     **options: Any,
 ) -> Evaluation:
     """Score every frame once, in order, and return the evaluation.
@@ -350,13 +362,13 @@ def evaluate(
         config: which pixels are scored, and how.
         sinks: called with each frame, e.g. to write it to a bag.
         progress: show a progress bar.
-        without_size: why the size of sigma is not judged; empty if it is in metres.
+        sigma_kind: what sigma is.
         **options: of `EvaluationConfig`, in place of the config's, e.g. `max_depth=10`.
 
     Raises:
         SourceError: the source cannot be read.
     """
-    evaluation = Evaluation(config, without_size=without_size, **options)
+    evaluation = Evaluation(config, sigma_kind, **options)
     records = (record for record in frames)  # which can be closed whatever the frames are
     bar = tqdm(records, total=len(frames), unit="frame", desc=frames.name, disable=not progress)
     scoring: Behind[float | None] = Behind()

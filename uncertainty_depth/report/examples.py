@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.core.records import DepthPrediction
+from uncertainty_depth.core.records import DepthMap
 
 MIN_DISTANCE = 1 / 20
 """Of two frames closer in time than this fraction of the run only one is shown."""
@@ -26,7 +26,7 @@ class Example:
     name: str
     image: NDArray[np.uint8] | None
     ground_truth_m: NDArray[np.float32]
-    prediction: DepthPrediction
+    prediction: DepthMap
     metrics: Mapping[str, float]
     is_registered: bool = True
 

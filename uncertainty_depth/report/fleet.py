@@ -21,7 +21,7 @@ from uncertainty_depth.core import atomic, strict
 from uncertainty_depth.core.errors import ConfigError, SourceError
 from uncertainty_depth.core.output import OutputFolder, remove
 from uncertainty_depth.metrics.calibration import of_law
-from uncertainty_depth.metrics.registry import flatten
+from uncertainty_depth.metrics.registry import BY_NAME, SigmaKind, flatten
 from uncertainty_depth.report.model_facts import law_of
 from uncertainty_depth.report.report import KIND, PAGE, SUMMARY_FILE
 from uncertainty_depth.report.saved_state import read_summary
@@ -182,7 +182,12 @@ def rows_of(sources: Sequence[FleetSource], folder: Path) -> list[Row]:
     }
     law = law_of(next(iter(summaries.values()))["model"]) if summaries else "gaussian"
     *others, crps = (of_law(name, law) for name in SIZES)
-    metrics = (*DEPTH_AND_ORDER, *others, crps)
+    kinds = {summary.get("sigma_kind") for summary in summaries.values()}
+    metrics = [
+        name
+        for name in (*DEPTH_AND_ORDER, *others, crps)
+        if kinds != {SigmaKind.NONE.value} or not BY_NAME[name].needs_sigma
+    ]
 
     def row_of(source: FleetSource) -> Row:
         summary = summaries.get(source)
@@ -206,7 +211,7 @@ def rows_of(sources: Sequence[FleetSource], folder: Path) -> list[Row]:
             return 2.0, 0.0
         if not row["frames"]:
             return 1.0, 0.0
-        score = row[crps] if row[crps] is not None else row["depth.abs_rel"]
+        score = row["depth.abs_rel"] if row.get(crps) is None else row[crps]
         return 0.0, math.inf if score is None else score
 
     return sorted(map(row_of, sources), key=badness, reverse=True)

@@ -19,6 +19,7 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 from numpy.typing import NDArray
 from PIL import Image
 
+from uncertainty_depth.core.records import sigma_of
 from uncertainty_depth.report.examples import Example
 from uncertainty_depth.report.images import (
     MISSING_COLOR,
@@ -47,20 +48,22 @@ DENSE_OPACITY = 0.55
 def frame_plot(example: Example, has_size: bool = True) -> Figure:
     """Return six panels; sigma and error share one scale, depth and ground truth another.
 
+    A depth without sigma has four: the image, the two depths and the error.
+
     Args:
         example: of a report.
-        has_size: whether sigma is in metres; else it has a scale of its own, and no ratio.
+        has_size: whether a sigma is in metres; else it has a scale of its own, and no ratio.
     """
     truth = example.ground_truth_m
     depth = example.prediction.depth_m
-    sigma = example.prediction.sigma_m
+    sigma = sigma_of(example.prediction)
     error = np.abs(depth - truth)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = error / sigma
-    max_error = max(_percentile(error, 95), _percentile(sigma, 95) if has_size else 0.0, 1e-3)
+    max_error = max(_percentile(error, 95), 1e-3)
+    if sigma is not None and has_size:
+        max_error = max(max_error, _percentile(sigma, 95))
     height, width = depth.shape
-    columns = 2 if width / height > WIDE else 3
-    rows = 6 // columns
+    columns = 2 if width / height > WIDE or sigma is None else 3
+    rows = (4 if sigma is None else 6) // columns
     aspect = min(max(height / width, 1 / MAX_ASPECT**2), MAX_ASPECT)
     panel_height = PANEL_SHARE * FIGURE_WIDTH / columns * aspect
     figure = Figure(figsize=(FIGURE_WIDTH, rows * (panel_height + 0.4)), layout="compressed")
@@ -80,7 +83,11 @@ def frame_plot(example: Example, has_size: bool = True) -> Figure:
     errors, ratios = Normalize(0, max_error), Normalize(0, MAX_RATIO)
     _draw(axes[1], thicken(truth), "ground truth (m)", FRAME_DEPTH_COLORS, depths)
     _draw(axes[2], depth, "predicted depth (m)", FRAME_DEPTH_COLORS, depths)
-    if has_size:
+    if sigma is None:
+        _draw(axes[3], thicken(error), "error (m)", SIGMA_COLORS, errors)
+    elif has_size:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = error / sigma
         _draw(axes[3], sigma, "sigma (m), scale of the error", SIGMA_COLORS, errors)
         _draw(axes[4], thicken(error), "error (m), scale of sigma", SIGMA_COLORS, errors)
         _draw(axes[5], thicken(ratio), "error / sigma, white at 2", RATIO_COLORS, ratios)

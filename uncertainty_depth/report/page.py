@@ -14,7 +14,15 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from uncertainty_depth.core import strict
 from uncertainty_depth.metrics.calibration import of_law
-from uncertainty_depth.metrics.registry import BY_NAME, METRICS, Metric, baseline_name, flatten
+from uncertainty_depth.metrics.registry import (
+    BY_NAME,
+    METRICS,
+    NOT_JUDGED,
+    Metric,
+    SigmaKind,
+    baseline_name,
+    flatten,
+)
 from uncertainty_depth.report.model_facts import law_of, part_of
 from uncertainty_depth.sigma.calibration import IDENTITY
 
@@ -30,6 +38,7 @@ CURVES = {
     "by_distance": "Error, sigma, coverage and n-MeRCI of the pixels at each true distance.",
 }
 """Plots below the tables, with what each shows."""
+DEPTH_BY_DISTANCE = "Error and bias of the pixels at each true distance."
 CAPTION = {
     "abs_rel": "depth.abs_rel",
     "rmse (m)": "depth.rmse",
@@ -72,6 +81,7 @@ def render(summary: Mapping[str, Any], command: str, images: Images) -> str:
         images: to embed.
     """
     law = law_of(summary["model"])
+    kind = SigmaKind(summary["sigma_kind"])
     scored = summary["frames"]["evaluated"] > 0
     warnings = summary["geometry"].get("warnings", [])
     training = dict(part_of(summary["model"], "training"))
@@ -92,10 +102,12 @@ def render(summary: Mapping[str, Any], command: str, images: Images) -> str:
         scored=scored,
         law=law,
         baselines=BASELINE_LABELS.values(),
-        headline=[compared(summary, name) for name in headline_names(law)] if scored else [],
-        others=[compared(summary, name) for name in other_names(law)] if scored else [],
+        has_sigma=(has_sigma := kind is not SigmaKind.NONE),
+        has_size=kind is SigmaKind.METRES,
+        headline=[compared(summary, name) for name in headline_names(law) if scored and has_sigma],
+        others=[compared(summary, name) for name in other_names(law) if scored and has_sigma],
         by_distance=by_group(summary, "by_distance.", law) if scored else None,
-        by_sigma=by_group(summary, "uncertainty.", law) if scored else None,
+        by_sigma=by_group(summary, "uncertainty.", law) if scored and has_sigma else None,
         depth=[depth_row(summary, name) for name in HEADLINE_DEPTH] if scored else [],
         other_depth=[
             depth_row(summary, f"depth.{name}")
@@ -103,7 +115,7 @@ def render(summary: Mapping[str, Any], command: str, images: Images) -> str:
             if f"depth.{name}" not in HEADLINE_DEPTH
         ],
         scale=scale_text(summary["scale"]),
-        without_size=summary["without_size"],
+        not_judged=NOT_JUDGED.get(kind, ""),
         frames=summary["frames"],
         warnings=warnings,
         notes=[note for note in summary["notes"] if note not in warnings],
@@ -112,7 +124,7 @@ def render(summary: Mapping[str, Any], command: str, images: Images) -> str:
         typical=[_frame(frame) for frame in images.typical],
         plots={name: base64_text(data) for name, data in images.plots.items()},
         curves=[name for name in CURVES if name in images.plots],
-        captions=CURVES,
+        captions=CURVES if has_sigma else {**CURVES, "by_distance": DEPTH_BY_DISTANCE},
         settings=json.dumps(settings, indent=2),
     )
 
@@ -146,7 +158,11 @@ def facts(summary: Mapping[str, Any], command: str) -> list[tuple[str, str]]:
 
 
 def _frame(frame: FrameImage) -> dict[str, str]:
-    numbers = (f"{label} {frame.metrics[key]:.3f}" for label, key in CAPTION.items())
+    numbers = (
+        f"{label} {frame.metrics[key]:.3f}"
+        for label, key in CAPTION.items()
+        if key in frame.metrics
+    )
     caption = f"frame {frame.name}: {', '.join(numbers)}"
     return {"name": frame.name, "data": base64_text(frame.data), "caption": caption}
 
@@ -227,8 +243,11 @@ def table(summary: Mapping[str, Any], model: Mapping[str, Any]) -> str:
     ]
     lines += [f"depth: {'  '.join(errors)}"]
     lines += [scale_text(summary["scale"]), ""]
-    if summary["without_size"]:
-        lines += [summary["without_size"], ""]
+    kind = SigmaKind(summary["sigma_kind"])
+    if kind in NOT_JUDGED:
+        lines += [NOT_JUDGED[kind], ""]
+    if kind is SigmaKind.NONE:
+        return "\n".join(lines[:-1])
     titles = "".join(f"{label:>16}" for label in BASELINE_LABELS.values())
     lines.append(f"{'':26}{'sigma':>10}{'95% interval':>20}{titles}")
     for name in headline_names(law_of(model)):
@@ -268,6 +287,8 @@ def unfamiliarity_text(unfamiliarity: Mapping[str, Any]) -> str:
 def scored_maps(model: Mapping[str, Any]) -> str:
     """Return which sigma was scored, raw or calibrated, and whether depth's scale was followed."""
     name = model.get("calibration")
+    if name is None and model.get("confidence_type") == "none":
+        return "depth alone"
     raw = {None: "sigma", "off": "raw sigma (calibration is off)", IDENTITY.name: IDENTITY.name}
     sigma = raw.get(name, f"calibrated sigma ({name})")
     return sigma if "depth_scale" not in model else f"{sigma}, depth's scale followed from LiDAR"
@@ -299,7 +320,7 @@ def compared(summary: Mapping[str, Any], name: str) -> dict[str, Any]:
         {"text": "" if math.isnan(value) else metric.text(value), "best": value == best}
         for value in values
     ]
-    no_unit = summary["without_size"] and metric.is_size
+    no_unit = not metric.is_judged(SigmaKind(summary["sigma_kind"]))
     cells[0]["text"] = "no unit" if no_unit else metric.text(values[0])
     interval = interval_text(summary, name)
     reason = "" if no_unit else summary["undefined"].get(name, "")
@@ -315,11 +336,15 @@ def by_group(summary: Mapping[str, Any], prefix: str, law: str) -> tuple[list[st
         prefix: of their dotted names.
         law: distribution of the error, whose coverage is shown.
     """
+    kind = SigmaKind(summary["sigma_kind"])
     values = flatten({key: summary[key] for key in ("uncertainty", "by_distance")})
     metrics = [
         metric
         for metric in METRICS
-        if metric.groups and metric.name.startswith(prefix) and metric.law in ("", law)
+        if metric.groups
+        and metric.name.startswith(prefix)
+        and metric.law in ("", law)
+        and (kind is not SigmaKind.NONE or metric.is_judged(kind))
     ]
     rows = []
     for group in metrics[0].groups:

@@ -17,7 +17,12 @@ from numpy.typing import NDArray
 from uncertainty_depth.core.array_types import Floats
 from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS, of_law
 from uncertainty_depth.metrics.online import OnlineMetrics
-from uncertainty_depth.metrics.registry import BY_NAME, COVERAGE_LEVELS, covered_shares
+from uncertainty_depth.metrics.registry import (
+    BY_NAME,
+    COVERAGE_LEVELS,
+    SigmaKind,
+    covered_shares,
+)
 from uncertainty_depth.metrics.sparsification import POGGI
 from uncertainty_depth.metrics.state import (
     BLOCK_GRID,
@@ -78,14 +83,16 @@ def draw(evaluation: Evaluation, law: str) -> Images:
     """
     if not evaluation.evaluated:
         return Images({})
-    has_size = not evaluation.without_size
+    kind = evaluation.sigma_kind
     total = evaluation.metrics.total()
-    named = {
-        f"sparsification_{statistic}": sparsification_figure(total, statistic)
-        for statistic in ERROR_LABELS
-    }
-    named["by_distance"] = distance_figure(total, law, has_size)
-    if has_size:
+    named = {}
+    if kind is not SigmaKind.NONE:
+        named = {
+            f"sparsification_{statistic}": sparsification_figure(total, statistic)
+            for statistic in ERROR_LABELS
+        }
+    named["by_distance"] = distance_figure(total, law, kind)
+    if kind is SigmaKind.METRES:
         named["reliability"] = reliability_figure(total, law)
         named["timeline"] = timeline_plot(evaluation.metrics, law)
         named["positions"] = positions_plot(total, law)
@@ -105,7 +112,7 @@ def draw(evaluation: Evaluation, law: str) -> Images:
             FrameImage(
                 example.name,
                 example.metrics,
-                encoded(frame_plot(example, has_size), FRAME_DPI, "jpeg"),
+                encoded(frame_plot(example, kind is SigmaKind.METRES), FRAME_DPI, "jpeg"),
             )
             for example in examples
         ]
@@ -225,11 +232,13 @@ def reliability_figure(sums: Sums, law: str) -> Figure:
     return figure
 
 
-def distance_figure(sums: Sums, law: str, has_size: bool) -> Figure:
+def distance_figure(sums: Sums, law: str, kind: SigmaKind) -> Figure:
     """Return the plot of error, sigma, bias, coverage and n-MeRCI against the true distance."""
-    figure = Figure(figsize=(SIZE[0], SIZE[1] * 1.5), layout="constrained")
-    heights = (2, 1, 1) if has_size else (2, 1)
-    panels = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
+    has_size = kind is SigmaKind.METRES
+    heights = {SigmaKind.METRES: (2, 1, 1), SigmaKind.RANK: (2, 1), SigmaKind.NONE: (2,)}[kind]
+    figure = Figure(figsize=(SIZE[0], SIZE[1] * (0.5 + sum(heights) / 4)), layout="constrained")
+    options: dict[str, Any] = {"sharex": True, "height_ratios": heights, "squeeze": False}
+    panels = figure.subplots(len(heights), 1, **options)[:, 0]
     middle, _ = by_distance(sums, "pixels")
     style(panels[0], f"By distance, of {MIN_PIXELS} pixels or more")
     lines = {
@@ -251,9 +260,11 @@ def distance_figure(sums: Sums, law: str, has_size: bool) -> Figure:
         panels[1].axhline(95, color="#666666", linewidth=0.8, linestyle=(0, (4, 3)))
         panels[1].set(ylabel=f"coverage of 95%\n({law.title()})", ylim=(None, 102))
     last = panels[-1]
-    last.plot(*by_distance(sums, "n_merci"), color=color, marker=".")
-    last.axhline(1, **{**LINES["constant"], "label": None})
-    last.set(ylabel="n-MeRCI", ylim=(0, None), xlabel="true depth (m)")
+    if kind is not SigmaKind.NONE:
+        last.plot(*by_distance(sums, "n_merci"), color=color, marker=".")
+        last.axhline(1, **{**LINES["constant"], "label": None})
+        last.set(ylabel="n-MeRCI", ylim=(0, None))
+    last.set(xlabel="true depth (m)")
     if np.isfinite(
         by_distance(sums, "mae")[1]
     ).any():  # an axis without data has no logarithmic scale

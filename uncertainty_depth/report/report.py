@@ -180,10 +180,9 @@ def metrics_with_intervals(evaluation: Evaluation, sample: Resampled | None) -> 
         sample: of its metrics; None if no frame was scored.
     """
     metrics = evaluation.summary()
-    by_name = sample.intervals(bool(evaluation.without_size)) if sample else {}
+    kind = evaluation.sigma_kind
+    by_name = sample.intervals(kind) if sample else {}
     metrics["intervals"] = {name: [limits.low, limits.high] for name, limits in by_name.items()}
-    metrics["without_size"] = evaluation.without_size
-    metrics["undefined"] = (
-        registry.undefined(sample.total, evaluation.without_size) if sample else {}
-    )
+    metrics["sigma_kind"] = kind.value
+    metrics["undefined"] = registry.undefined(sample.total, kind) if sample else {}
     return metrics

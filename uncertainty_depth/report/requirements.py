@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import re
 import reprlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
@@ -26,6 +26,8 @@ from uncertainty_depth.metrics.registry import (
     BASELINES,
     BY_VALUE,
     METRICS,
+    NOT_JUDGED,
+    SigmaKind,
     baseline_name,
     flatten,
 )
@@ -129,6 +131,18 @@ def parse(text: str) -> Requirement:
             f"{', '.join(COMPARISONS)}, and a number, such as 'ause.rmse<=0.2'"
         )
     return Requirement(_resolved(match["metric"], text), match["comparison"], limit, text)
+
+
+def check_judged(requirements: Iterable[Requirement], kind: SigmaKind) -> None:
+    """Refuse requirements on what a sigma of this kind has not, before any work.
+
+    Raises:
+        ConfigError: there is one.
+    """
+    for requirement in requirements:
+        metric = BY_VALUE.get(requirement.metric)
+        if metric is not None and not metric.is_judged(kind):
+            raise ConfigError(f"{requirement.text!r} is required of sigma, but {NOT_JUDGED[kind]}")
 
 
 @cache

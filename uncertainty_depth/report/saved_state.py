@@ -193,7 +193,7 @@ def merge(
     for report in reports:
         if merged is None:
             first = report
-            merged = Evaluation(report.evaluation.config, report.evaluation.without_size)
+            merged = Evaluation(report.evaluation.config, report.evaluation.sigma_kind)
         check_same_config(first, report)
         if _model_of(report.context) != _model_of(first.context):
             raise ConfigError(

@@ -6,6 +6,8 @@ order   does sigma rank the errors better than a constant, or than depth itself?
 size    do the intervals of sigma cover as many errors as they claim?
 domain  are these data like those the model was trained on? left out of a recorded depth
 
+A depth without sigma has neither order nor size.
+
 Any red line makes the verdict red. A metric counts as better or worse only if its difference's 95
 % interval, by a block bootstrap over frames, excludes zero.
 """
@@ -21,7 +23,13 @@ from uncertainty_depth.core import strict
 from uncertainty_depth.core.geometry.focal_length import CameraRange
 from uncertainty_depth.frames.source import PERHAPS
 from uncertainty_depth.metrics.bootstrap import ENOUGH_BLOCKS, MIN_VIEWS, Resampled
-from uncertainty_depth.metrics.registry import BASELINES, BY_NAME, SHARE
+from uncertainty_depth.metrics.registry import (
+    BASELINES,
+    BY_NAME,
+    NOT_JUDGED,
+    SHARE,
+    SigmaKind,
+)
 from uncertainty_depth.report import judgement
 from uncertainty_depth.report.judgement import (
     GREEN,
@@ -76,8 +84,8 @@ class Verdict:
     Attributes:
         color: red if any line is, green if all are, else grey.
         text: the headline.
-        lines: depth, order, size, domain, the last not for a recorded depth; empty if no frame was
-            scored.
+        lines: depth, order, size, domain; order and size not for a depth without sigma, domain not
+            for a recorded depth; empty if no frame was scored.
         blocks: number of blocks of frames that the intervals are based on.
         notes: limits of the verdict.
     """
@@ -119,26 +127,26 @@ def judge(
     sample = sample or evaluation.resampled()
     if not BY_NAME["depth.mae"].values(sample.total)[0]:  # no camera and no LiDAR is that exact
         return Verdict(GREY, "every error is 0: the ground truth is the depth that is scored")
-    checks = {
-        "depth": judgement.depth_checks(sample, model),
-        "order": judgement.order_checks(sample, model),
-        "size": judgement.size_checks(sample, model),
-    }
+    kind = evaluation.sigma_kind
+    checks = {"depth": judgement.depth_checks(sample, model)}
+    if kind is not SigmaKind.NONE:
+        checks["order"] = judgement.order_checks(sample, model)
+        checks["size"] = judgement.size_checks(sample, model)
     if not is_recorded(model):
         checks["domain"] = domain_checks(sample, evaluation.cameras, model, trained_on)
     enough = sample.has_intervals and sample.drawn_blocks >= MIN_BLOCKS
     few = "" if enough else "too few frames for a green line"  # whatever its checks are
     size_doubt = "; ".join(calibrated_on) or few
     lines = tuple(
-        Line(name, GREY, evaluation.without_size, ())
-        if name == "size" and evaluation.without_size
+        Line(name, GREY, NOT_JUDGED[kind], ())
+        if name == "size" and kind is SigmaKind.RANK
         else _line(name, line_checks, size_doubt if name == "size" else few)
         for name, line_checks in checks.items()
     )
     color = _worst([line.color for line in lines])
     notes = tuple(_notes(evaluation, sample, model, trained_on))
     decisive = ", ".join(line.name for line in lines if line.color == color)
-    headline = f"{HEADLINES[color]}: {decisive}" if color != GREEN else _level(sample)
+    headline = f"{HEADLINES[color]}: {decisive}" if color != GREEN else _level(sample, kind)
     text = "; ".join(part for part in (headline, _numbers(sample)) if part)
     return Verdict(color, text, lines, sample.drawn_blocks, notes)
 
@@ -180,17 +188,18 @@ def _worst(colors: Sequence[str]) -> str:
     return GREEN if colors and GREY not in colors else GREY
 
 
-def _level(sample: Resampled) -> str:
+def _level(sample: Resampled, kind: SigmaKind) -> str:
     """Return the headline of a green verdict: beating a trivial baseline is not yet trust."""
+    trusted = HEADLINES[GREEN] + (" as a depth without sigma" if kind is SigmaKind.NONE else "")
     values = {name: float(BY_NAME[name].values(sample.total)[0]) for name in USEFUL}
     metric = BY_NAME["uncertainty.ause.a1"]
     best = min(metric.values(sample.total.of(name))[0] for name in BASELINES)
-    orders = metric.values(sample.total)[0] <= USEFUL_ORDER * best
+    orders = kind is SigmaKind.NONE or metric.values(sample.total)[0] <= USEFUL_ORDER * best
     if not orders or any(values[name] < limit for name, limit in USEFUL.items()):
         return "better than trivial, but not yet useful"
     if any(values[name] < limit for name, limit in ACCURATE.items()):
-        return f"{HEADLINES[GREEN]}: useful"
-    return f"{HEADLINES[GREEN]}: accurate to a tenth"
+        return f"{trusted}: useful"
+    return f"{trusted}: accurate to a tenth"
 
 
 def _numbers(sample: Resampled) -> str:
@@ -241,10 +250,12 @@ def _notes(
             "earlier frame (a bag that loops, a copy, a simulation that stands still) and are no "
             "new evidence"
         )
-    if "head" not in model and not evaluation.without_size:
+    if "head" not in model and evaluation.sigma_kind is SigmaKind.METRES:
         notes.append(
             "sigma is judged as a Gaussian's: nothing says how the errors are distributed"
         )
+    if evaluation.sigma_kind is SigmaKind.NONE:
+        notes.append(NOT_JUDGED[SigmaKind.NONE])
     if trained_on is None and not is_recorded(model):
         notes.append("unknown whether the model was trained on these frames")
     return notes + calibration_notes(sample, evaluation.cameras, model)

@@ -201,8 +201,8 @@ def _pattern(pixels: ScoredPixels) -> NDArray[np.float32] | None:
 
 
 def _changes(last: Frame, frame: Frame) -> Floats:
-    before_m = last.need_prediction().depth_m
-    depth_m = frame.need_prediction().depth_m
+    before_m = last.need_depth().depth_m
+    depth_m = frame.need_depth().depth_m
     truth_m = frame.need_ground_truth()
     if before_m.shape != depth_m.shape:
         return np.zeros((2, DISTANCE.number))

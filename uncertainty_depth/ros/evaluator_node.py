@@ -23,8 +23,9 @@ from uncertainty_depth.core.records import Skipped
 from uncertainty_depth.frames.messages.decoding import stamp_ns
 from uncertainty_depth.frames.topics import camera_info_beside
 from uncertainty_depth.frames.transforms import Extrinsics
+from uncertainty_depth.metrics.registry import SigmaKind
 from uncertainty_depth.report import report
-from uncertainty_depth.report.requirements import Requirement, requirements_of
+from uncertainty_depth.report.requirements import Requirement, check_judged, requirements_of
 from uncertainty_depth.ros.camera_infos import DISCOVERY_S
 from uncertainty_depth.ros.diagnostics import LATE_AFTER_S, LOG_EVERY_S, DiagnosticsPublisher
 from uncertainty_depth.ros.evaluator_outputs import EvaluatorOutputs, EvaluatorReports, write_last
@@ -41,6 +42,8 @@ from uncertainty_depth.ros.live_scores import (
     LiveFrame,
     LiveScores,
     ground_truth_topics,
+    has_sigma,
+    meaning_of,
 )
 from uncertainty_depth.ros.messages import INFO_TOPIC
 from uncertainty_depth.ros.node import ACTIVE, ManagedNode, reason_of, take_down
@@ -52,6 +55,7 @@ from uncertainty_depth.ros.sigma_messages import (
     read_info,
     status_values,
 )
+from uncertainty_depth.sigma.recorded.interpreter import Interpreter
 
 PERIOD_S = 1.0
 """Time between two publications of the metrics of all frames."""
@@ -109,7 +113,8 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
         self._activated_s = time.monotonic()
         self._start(LiveScores(config, self._extrinsics, self._is_published))
         self._subscribe(Image, DEPTH)
-        self._subscribe(Image, SIGMA)
+        if has_sigma(config):
+            self._subscribe(Image, SIGMA)
         self._subscribe(CameraInfo, CAMERA_INFO, once=True)
         for topic in ground_truth_topics(config):
             self._subscribe(Image if config.use_ground_truth_image else PointCloud2, topic)
@@ -224,7 +229,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
             self._recent.append(result.metrics)
             if self.context.ok():  # else the node shuts down: the report has the counts
                 self._outputs.publish_frame(result)
-                if not self._scored().evaluation.without_size:
+                if self._scored().evaluation.sigma_kind is SigmaKind.METRES:
                     self._calibration.add(result, self._is_published(INFO_TOPIC))
 
     def _warn(self, sentence: str) -> None:
@@ -294,7 +299,8 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
 
     def awaited(self) -> tuple[str, ...]:
         """Return the counters that should keep growing."""
-        inputs = (DEPTH, SIGMA, *ground_truth_topics(self.config))
+        maps = (DEPTH, SIGMA) if has_sigma(self.config) else (DEPTH,)
+        inputs = (*maps, *ground_truth_topics(self.config))
         names = (*(f"received.{topic}" for topic in inputs), "evaluated")
         return names if self.state == ACTIVE else ()
 
@@ -350,11 +356,12 @@ def check(config: EvaluatorNodeConfig) -> None:
     """Check that the values fit together, and that no earlier report is replaced by accident.
 
     Raises:
-        ConfigError: no depth lies between min_depth and max_depth, a requirement names no metric,
-            or the options of the maps do not fit each other.
+        ConfigError: no depth lies between min_depth and max_depth, a requirement names no metric
+            or one of sigma that the confidence has not, or the options of the maps do not fit each
+            other.
         SourceError: a report cannot be written to `output`, or it holds one already.
     """
-    requirements_of(config)
+    check_judged(requirements_of(config), Interpreter(meaning_of(config)).sigma_kind)
     if config.min_depth >= config.max_depth:
         raise ConfigError(
             f"min_depth is {config.min_depth}; expected less than max_depth, {config.max_depth}"

@@ -21,6 +21,7 @@ from rclpy.publisher import Publisher
 from sensor_msgs.msg import Image
 from std_msgs.msg import Float64, Header
 
+from uncertainty_depth.metrics.registry import SigmaKind
 from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.images import DEPTH_COLORS, SIGMA_COLORS, colorize, thicken
@@ -83,7 +84,7 @@ class EvaluatorOutputs:
             publisher.publish(Float64(data=float(frame.metrics.get(key, math.nan))))
         self._publish_metrics(FRAME, frame.metrics)
         if self._error.get_subscription_count():
-            error_m = thicken(np.abs(frame.need_prediction().depth_m - truth_m))
+            error_m = thicken(np.abs(frame.need_depth().depth_m - truth_m))
             image = colorize(error_m, MAX_ERROR_M, SIGMA_COLORS)
             self._error.publish(image_message(image, frame.header))
         if self._ground_truth.get_subscription_count():
@@ -99,7 +100,8 @@ class EvaluatorOutputs:
     def publish_pooled(self, evaluation: Evaluation) -> None:
         """Publish the metrics of all frames, and the sparsification plot to its subscribers."""
         self._publish_metrics(ALL_FRAMES, evaluation.values())
-        if self._sparsification.get_subscription_count():
+        has_sigma = evaluation.sigma_kind is not SigmaKind.NONE
+        if has_sigma and self._sparsification.get_subscription_count():
             canvas = FigureCanvasAgg(small_sparsification_figure(evaluation.metrics.total()))
             canvas.draw()
             image = np.ascontiguousarray(np.asarray(canvas.buffer_rgba())[..., :3])

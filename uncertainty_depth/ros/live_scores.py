@@ -31,6 +31,7 @@ from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.ros.messages import INFO_TOPIC
 from uncertainty_depth.ros.sigma_messages import PredictionInfo
 from uncertainty_depth.sigma.online.correction_in_force import DepthScales
+from uncertainty_depth.sigma.recorded.confidence import NONE
 from uncertainty_depth.sigma.recorded.interpreter import Interpreter
 from uncertainty_depth.stream.geometry_check import GeometryCheck
 from uncertainty_depth.stream.held_out import held_out
@@ -60,6 +61,11 @@ def meaning_of(config: EvaluatorNodeConfig) -> PredictionConfig:
         depth_type=config.depth_type,
         align=config.align,
     )
+
+
+def has_sigma(config: EvaluatorNodeConfig) -> bool:
+    """Return whether the depth has a sigma or a confidence beside it."""
+    return config.confidence_type != NONE
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,8 +135,8 @@ class LiveFrames(MapAssembly):
             ground_truth,
             config.max_time_difference,
             config.queue_size,
-            confidence_topic=SIGMA,
-            meaning=Interpreter(meaning_of(config)).config,
+            confidence_topic=SIGMA if has_sigma(config) else "",
+            meaning=meaning_of(config),
         )
 
     def add_info(self, time_ns: int, info: PredictionInfo) -> Iterator[Frame | Skipped]:
@@ -194,7 +200,7 @@ class LiveScores:
         cameras = cameras or live_cameras(is_published)
         self._arguments = (config, extrinsics, is_published, cameras)
         self.interpreter = Interpreter(meaning_of(config), config)
-        self.evaluation = Evaluation(config, without_size=self.interpreter.without_size)
+        self.evaluation = Evaluation(config, self.interpreter.sigma_kind)
         self.frames = LiveFrames(*self._arguments)
         self.check = GeometryCheck()
         self.held_out: HeldOutConfig | None = None

@@ -15,6 +15,7 @@ from uncertainty_depth.core.node_config import SigmaNodeConfig
 from uncertainty_depth.frames.messages.decoding import stamp_ns
 from uncertainty_depth.frames.messages.depth_images import UNMATCHED_REASONS, decode_maps
 from uncertainty_depth.frames.pairing import ExactPairs
+from uncertainty_depth.metrics.registry import SigmaKind
 from uncertainty_depth.ros.camera_infos import CameraInfos
 from uncertainty_depth.ros.diagnostics import LOG_EVERY_S, DiagnosticsPublisher, fail
 from uncertainty_depth.ros.inputs import Inputs
@@ -85,7 +86,7 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
             sigma_map=config.sigma_map,
         )
         interpreter = Interpreter(meaning)
-        if interpreter.without_size:
+        if interpreter.sigma_kind is not SigmaKind.METRES:
             raise ConfigError(
                 f"confidence_type is {config.confidence_type!r}, which has no unit; expected "
                 "sigma_map:=map.json, the file that `uncertainty-depth calibrate BAG "

@@ -22,7 +22,7 @@ from uncertainty_depth.core.config import (
 from uncertainty_depth.core.errors import ConfigError, warn
 from uncertainty_depth.core.model_location import check_location, is_hugging_face, model_path
 from uncertainty_depth.core.options import to_mapping
-from uncertainty_depth.core.records import DepthPrediction, Frame, RecordedMaps
+from uncertainty_depth.core.records import DepthMap, Frame, RecordedMaps
 from uncertainty_depth.frames.predicted import (
     Predict,
     Predicted,
@@ -38,6 +38,7 @@ from uncertainty_depth.frames.source import (
     place_of,
     trained_on,
 )
+from uncertainty_depth.metrics.registry import SigmaKind
 from uncertainty_depth.stream.geometry_check import FITS, GeometryCheck
 
 if TYPE_CHECKING:
@@ -97,6 +98,18 @@ class ScoringJob:
         read = (self.model and model_path(self.model), self.meaning.sigma_map)
         return [place_of(self.source), *(Path(path) for path in read if path)]
 
+    @property
+    def sigma_kind(self) -> SigmaKind:
+        """What sigma will be; a `ConfigError` if the options do not say."""
+        from uncertainty_depth.sigma.recorded.interpreter import recorded_predictions
+
+        if not self.is_recorded:
+            return SigmaKind.METRES
+        interpreter, _ = recorded_predictions(
+            [self.source], self.topics, self.meaning, self.evaluation
+        )
+        return interpreter.sigma_kind
+
     def check(self, write_bag: Path | None = None) -> None:
         """Refuse options that do not fit each other, before anything is opened.
 
@@ -151,7 +164,7 @@ class Opened(NamedTuple):
         notes: returns what was lost or assumed, from the sums over all frames.
         trained_on: sentences on frames that the model was trained on; None if that is not known.
         calibrated_on: sentences on frames that sigma was calibrated on.
-        without_size: why the size of sigma is not judged; empty if it is in metres.
+        sigma_kind: what sigma is.
         options: of the source and of recorded predictions.
     """
 
@@ -161,7 +174,7 @@ class Opened(NamedTuple):
     notes: Callable[[Sums], list[str]]
     trained_on: tuple[str, ...] | None
     calibrated_on: tuple[str, ...]
-    without_size: str
+    sigma_kind: SigmaKind
     options: Facts
 
 
@@ -189,7 +202,8 @@ def _open_predicted(job: ScoringJob) -> Opened:
 
     predictor = Predictor(Path(job.model), job.predictor, relative=True)
     source = for_model(source, predictor.sparse_input, job.held_out)
-    predict: Predict = partial(predict_frame, predictor)
+    own = partial(predict_frame, predictor)
+    predict: Predict = own
     facts: Facts = {}
     more_notes: Callable[[Sums], list[str]] | None = None
     if predictor.model.is_relative:  # inverse depth up to scale and shift, aligned to the truth
@@ -210,7 +224,7 @@ def _open_predicted(job: ScoringJob) -> Opened:
             maps = predict_frame(predictor, frame)
             return replace(frame, recorded=RecordedMaps(maps.depth_m, maps.sigma_m))
 
-        def predict_aligned(frame: Frame) -> DepthPrediction:
+        def predict_aligned(frame: Frame) -> DepthMap:
             return interpreter.predict(recorded(frame))
 
         predict = predict_aligned
@@ -228,7 +242,7 @@ def _open_predicted(job: ScoringJob) -> Opened:
         from uncertainty_depth.sigma.online.loop import AsPublished
 
         config = OnlineCorrectionConfig(use_depth_scale=True)
-        predict = followed = AsPublished(predict, config, job.evaluation)
+        predict = followed = AsPublished(own, config, job.evaluation)
         facts = {"depth_scale": FOLLOWED}
 
         def more_notes(sums: Sums) -> list[str]:
@@ -253,24 +267,26 @@ def _open_predicted(job: ScoringJob) -> Opened:
         notes,
         tuple(trained_on(predictor.model.name, predictor.model.training, [frames.name])),
         tuple(calibrated_on(part_of(predictor.describe(), "fitted_to"), [frames.name])),
-        "",
+        SigmaKind.METRES,
         to_mapping(job.sources),
     )
 
 
 def _open_recorded(job: ScoringJob) -> Opened:
-    from uncertainty_depth.sigma.recorded.interpreter import Interpreter
+    from uncertainty_depth.sigma.recorded.interpreter import recorded_predictions
 
-    interpreter = Interpreter(job.meaning, job.evaluation)
+    interpreter, topics = recorded_predictions(
+        [job.source], job.topics, job.meaning, job.evaluation
+    )
     meaning = interpreter.config
-    recorded = open_source(job.source, job.sources, job.topics, meaning)
+    recorded = open_source(job.source, job.sources, topics, meaning)
     spread = EvenlySpread(recorded, job.max_frames)
     source, check = checked(spread)
     interpreter.fit_to(source.name, spread)
     frames = Predicted(source, interpreter.predict)
-    topics = [name for name in (job.topics.depth_topic, job.topics.confidence_topic) if name]
+    names = [name for name in (topics.depth_topic, topics.confidence_topic) if name]
     folder = job.source.removeprefix(RECORDED).partition(",per_metre=")[0]
-    facts = interpreter.describe(" with ".join(topics) or f"{folder}/depth")
+    facts = interpreter.describe(" with ".join(names) or f"{folder}/depth")
     fitted = facts.get("fitted_to")
     return Opened(
         frames,
@@ -279,8 +295,8 @@ def _open_recorded(job: ScoringJob) -> Opened:
         lambda sums: [*interpreter.notes(sums), *frames.notes],
         None,
         tuple(calibrated_on(fitted if isinstance(fitted, Mapping) else {}, [job.source])),
-        interpreter.without_size,
-        {**to_mapping(job.sources), **to_mapping(job.topics), **to_mapping(meaning)},
+        interpreter.sigma_kind,
+        {**to_mapping(job.sources), **to_mapping(topics), **to_mapping(meaning)},
     )
 
 
@@ -303,7 +319,7 @@ def score(
     from uncertainty_depth.report.report import Context
 
     opened = open_frames(job)
-    if write_bag and opened.without_size:
+    if write_bag and opened.sigma_kind is not SigmaKind.METRES:
         raise ConfigError(
             f"write_bag is {str(write_bag)!r}, which is to hold sigma in metres, but "
             f"confidence_type {job.meaning.confidence_type!r} has no unit; expected "
@@ -317,9 +333,7 @@ def score(
             from uncertainty_depth.stream.prediction_bag import prediction_sink
 
             sinks.append(stack.enter_context(prediction_sink(write_bag)))
-        evaluation = evaluate(
-            opened.frames, job.evaluation, sinks, without_size=opened.without_size
-        )
+        evaluation = evaluate(opened.frames, job.evaluation, sinks, sigma_kind=opened.sigma_kind)
     notes = opened.notes(evaluation.metrics.total())
     warn(notes)
     notes += [f"first {reason}: {text}" for reason, text in evaluation.first_skips.items()]

@@ -20,7 +20,7 @@ from uncertainty_depth.frames.messages.bag_writer import BagWriter
 from uncertainty_depth.frames.predicted import Predicted
 from uncertainty_depth.frames.source import checked, open_source
 from uncertainty_depth.report.evaluation import evaluate
-from uncertainty_depth.sigma.recorded.interpreter import Interpreter
+from uncertainty_depth.sigma.recorded.interpreter import recorded_predictions
 
 START_NS = 1_700_000_000_000_000_000
 PERIOD_NS = 100_000_000
@@ -58,13 +58,15 @@ def points_of(truth):
 def run(source, topics=TOPICS, config=None, **meaning):
     """Score recorded predictions; return the evaluation, the source and the interpreter."""
     limits = EvaluationConfig()
-    interpreter = Interpreter(PredictionConfig(**meaning), limits)
+    interpreter, needed = recorded_predictions(
+        [str(source)], PredictionTopics(*topics), PredictionConfig(**meaning), limits
+    )
     options = config or SourceConfig()
-    plain = open_source(str(source), options, PredictionTopics(*topics), interpreter.config)
+    plain = open_source(str(source), options, needed, interpreter.config)
     opened, _ = checked(plain)
     interpreter.fit_to(plain.name, plain)
     frames = Predicted(opened, interpreter.predict)
-    evaluation = evaluate(frames, limits, progress=False, without_size=interpreter.without_size)
+    evaluation = evaluate(frames, limits, progress=False, sigma_kind=interpreter.sigma_kind)
     return evaluation, opened, interpreter
 
 

@@ -10,8 +10,9 @@ from test.sigma.recorded.conftest import scene
 from uncertainty_depth.core.config import CONFIDENCE_TYPES, PredictionConfig
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.records import Frame, RecordedMaps
+from uncertainty_depth.metrics.registry import NOT_JUDGED, SigmaKind
 from uncertainty_depth.report.evaluation import Evaluation
-from uncertainty_depth.sigma.recorded.confidence import TYPES, without_size
+from uncertainty_depth.sigma.recorded.confidence import TYPES
 from uncertainty_depth.sigma.recorded.interpreter import Interpreter
 
 DEPTH = np.full((1, 5), 4.0, np.float32)
@@ -76,9 +77,10 @@ def test_a_confidence_without_a_number_is_refused():
 
 
 def test_types_without_a_unit_say_why_they_have_no_size():
-    sized = {name for name in TYPES if not without_size(name)}
+    sized = {name for name, each in TYPES.items() if each.sigma_kind is SigmaKind.METRES}
     assert sized == {"sigma", "variance", "relative_error", "log_error"}
-    assert "calibrate" in without_size("confidence_0_100")
+    assert TYPES["none"].sigma_kind is SigmaKind.NONE
+    assert "calibrate" in NOT_JUDGED[TYPES["confidence_0_100"].sigma_kind]
 
 
 def scored(confidence_of, confidence_type):
@@ -140,7 +142,7 @@ def test_a_rank_in_any_unit_has_the_same_scores(unit):
     found = []
     for factor in (1.0, unit):
         rank = Interpreter(PredictionConfig(confidence_type="rank_up"))
-        evaluation = Evaluation(without_size=rank.without_size)
+        evaluation = Evaluation(sigma_kind=rank.sigma_kind)
         for index in range(2):
             now = scene(index)
             maps = RecordedMaps(now.depth, now.sigma * np.float32(factor))

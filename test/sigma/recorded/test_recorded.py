@@ -14,6 +14,7 @@ from uncertainty_depth.core.config import (
     SourceConfig,
 )
 from uncertainty_depth.core.errors import SourceError
+from uncertainty_depth.metrics.registry import SigmaKind
 
 FRAMES = 4
 
@@ -54,8 +55,6 @@ CAMERAS = {
 def test_every_camera_is_scored_with_its_topics_and_encodings(camera, write_camera):
     topics, depth, confidence, confidence_type = CAMERAS[camera]
     bag = write_camera(topics, depth, confidence, FRAMES)
-    if not confidence_type:
-        confidence_type = "rank_up"  # depth alone: its confidence is the same everywhere
     evaluation, _, interpreter = run(bag, topics, confidence_type=confidence_type)
     assert evaluation.frames() == {"read": FRAMES, "evaluated": FRAMES, "skipped": {}}
     summary = evaluation.summary()
@@ -63,13 +62,13 @@ def test_every_camera_is_scored_with_its_topics_and_encodings(camera, write_came
     assert summary["scale"]["scale"] == pytest.approx(1, abs=0.01)
     ranks = summary["uncertainty"]["spearman"]
     assert np.isnan(ranks) if not topics[1] else ranks > 0.2
+    kinds = {"": SigmaKind.NONE, "sigma": SigmaKind.METRES}
+    assert evaluation.sigma_kind is kinds.get(confidence_type, SigmaKind.RANK)
     has_size = confidence_type == "sigma"
     assert np.isnan(summary["uncertainty"]["auce"]) == (not has_size)
-    assert bool(evaluation.without_size) == (not has_size)
     if has_size:
         assert summary["uncertainty"]["auce"] < 0.02, "it is the true sigma"
-    notes = interpreter.notes(evaluation.metrics.total())
-    assert bool(notes) == (not topics[1]), "a constant confidence is told"
+    assert not interpreter.notes(evaluation.metrics.total())
 
 
 @pytest.fixture(scope="module")
@@ -248,6 +247,32 @@ def test_the_command_needs_no_model_and_says_what_has_no_unit(bag, tmp_path, cap
     assert "sigma is judged as a Gaussian's: nothing says how" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("plots_without_pixels")
+@pytest.mark.parametrize("options", [[], ["--confidence-topic", TOPICS[1]]])
+def test_a_depth_without_confidence_is_judged_as_a_depth(bag, tmp_path, capsys, options):
+    """No confidence is given, or the one that is given is told not to be read."""
+    kind = ["--confidence-type", "none"] if options else []
+    code, summary = command(bag, tmp_path, "--depth-topic", TOPICS[0], *options, *kind)
+    assert code == 0
+    content = json.loads(summary.read_text())
+    assert content["sigma_kind"] == content["model"]["confidence_type"] == "none"
+    assert content["config"]["confidence_topic"] == ""
+    assert [line["name"] for line in content["verdict"]["lines"]] == ["depth"]
+    printed = capsys.readouterr().out
+    assert "scored: recorded, depth alone" in printed
+    assert "switched on" not in printed
+
+
+def test_a_folder_without_confidence_is_judged_as_a_depth(tmp_path):
+    for name, values in (("depth", "depth"), ("ground_truth", "truth")):
+        (tmp_path / "maps" / name).mkdir(parents=True)
+        for index in range(FRAMES):
+            np.save(tmp_path / "maps" / name / f"{index}.npy", getattr(scene(index), values))
+    evaluation, _, _ = run(f"predictions:{tmp_path / 'maps'}", ("", ""))
+    assert evaluation.evaluated == FRAMES
+    assert evaluation.sigma_kind is SigmaKind.NONE
+
+
 EVALUATE = "evaluate {bag} --output {tmp}/report"
 BOTH = " ".join(["", *NAMES])
 
@@ -274,6 +299,22 @@ BOTH = " ".join(["", *NAMES])
         (
             f"{EVALUATE} {BOTH} --confidence-type rank_up --write-bag {{tmp}}/new",
             "'rank_up' has no unit; expected --sigma-map",
+        ),
+        (
+            f"{EVALUATE} --depth-topic {TOPICS[0]} --confidence-type rank_up",
+            "confidence_type is 'rank_up', but .* is given without a confidence; expected",
+        ),
+        (
+            f"{EVALUATE} --depth-topic {TOPICS[0]} --require auce<=0.05",
+            "'auce<=0.05' is required of sigma, but the depth has no confidence",
+        ),
+        (
+            f"{EVALUATE} --depth-topic {TOPICS[0]} --require by_distance.n_merci.2_3m<=1",
+            "is required of sigma, but the depth has no confidence",
+        ),
+        (
+            f"{EVALUATE} {BOTH} --confidence-type rank_up --require auce<=0.05",
+            "'auce<=0.05' is required of sigma, but the confidence has no unit",
         ),
         ("calibrate {tmp} --depth-topic /a", "expected --output map.json"),
         ("calibrate {tmp} --depth-topic /a --output m.json --align median", "align none"),

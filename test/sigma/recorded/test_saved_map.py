@@ -103,7 +103,7 @@ def test_from_a_bag_to_metres_and_back_by_the_command(
         return json.loads((tmp_path / name / "summary.json").read_text())
 
     summary = summary_of(other, "report")
-    assert summary["without_size"] == ""
+    assert summary["sigma_kind"] == "metres"
     law = "" if content["distribution"] == "gaussian" else "_laplace"
     assert summary["uncertainty"][f"coverage_95{law}"] == pytest.approx(0.95, abs=0.03)
     assert summary["model"]["calibration"] == content["map"]["kind"]

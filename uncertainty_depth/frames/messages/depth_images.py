@@ -219,7 +219,7 @@ UNMATCHED_REASONS = ("depth_without_uncertainty", "uncertainty_without_depth")
 
 def decode_maps(
     depth: Any, confidence: Any | None, config: PredictionConfig
-) -> tuple[Floats32, Floats32]:
+) -> tuple[Floats32, Floats32 | None]:
     """Return depth and confidence, (H, W) each, decoded by their types.
 
     Whole numbers of depth and sigma are millimetres (REP 118); those of other types are not
@@ -227,7 +227,7 @@ def decode_maps(
 
     Args:
         depth: a `sensor_msgs` Image or CompressedImage.
-        confidence: another one; None for depth alone, whose confidence is then 1 everywhere.
+        confidence: another one; None for depth alone.
         config: the types of their values.
 
     Raises:
@@ -236,7 +236,7 @@ def decode_maps(
     is_inverse = config.depth_type == "inverse_depth"
     depth_map = depth_of(decode_values(depth), True) if is_inverse else decode_depth(depth)
     if confidence is None:
-        return depth_map, np.ones_like(depth_map)
+        return depth_map, None
     is_sigma = config.confidence_type in ("", "sigma")
     confidence_map = decode_sigma(confidence) if is_sigma else decode_values(confidence)
     check_sizes(depth_map, confidence_map)

@@ -173,7 +173,7 @@ def _inputs_and_error(frame: Frame, config: CalibrationConfig) -> Floats32:
 
     The features are of the whole image; only a sample of its pixels is kept.
     """
-    depth_m = frame.need_prediction().depth_m
+    depth_m = frame.need_depth().depth_m
     truth_m = frame.need_ground_truth()
     valid = scorable(truth_m, config.min_depth, config.max_depth) & (depth_m > 0)
     error = np.abs(np.log(depth_m[valid] / truth_m[valid]))

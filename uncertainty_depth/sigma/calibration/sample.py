@@ -17,7 +17,7 @@ from uncertainty_depth.core.errors import SourceError
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.geometry.focal_length import camera_ranges
 from uncertainty_depth.core.interrupt import deferred_interrupt
-from uncertainty_depth.core.records import Frame, Skipped
+from uncertainty_depth.core.records import Frame, Skipped, sigma_of
 from uncertainty_depth.frames.predicted import Predict, Predicted
 from uncertainty_depth.frames.source import EvenlySpread, Source
 from uncertainty_depth.metrics import valid_pixels
@@ -155,8 +155,11 @@ def collect(
 
 def _depth_sigma_truth(frame: Frame, config: CalibrationConfig) -> NDArray[np.floating]:
     """Return predicted depth, raw sigma and true depth of the pixels that have all, metres."""
-    prediction = frame.need_prediction()
-    maps = (prediction.depth_m, prediction.sigma_m, frame.need_ground_truth())
+    prediction = frame.need_depth()
+    sigma_m = sigma_of(prediction)
+    if sigma_m is None:  # the maps of a depth alone ignore it
+        sigma_m = np.ones_like(prediction.depth_m)
+    maps = (prediction.depth_m, sigma_m, frame.need_ground_truth())
     return np.stack(valid_pixels(*maps, config.min_depth, config.max_depth))
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
@@ -12,7 +13,6 @@ from numpy.typing import NDArray
 from uncertainty_depth.core.config import EvaluationConfig
 from uncertainty_depth.core.node_config import OnlineCorrectionConfig, OnlineEstimateConfig
 from uncertainty_depth.core.records import DepthPrediction, Frame
-from uncertainty_depth.frames.predicted import Predict
 from uncertainty_depth.metrics import valid_pixels
 from uncertainty_depth.sigma.online.correction_in_force import (
     SCALE_TIMEOUT_S,
@@ -90,7 +90,7 @@ class AsPublished:
 
     def __init__(
         self,
-        predict: Predict,
+        predict: Callable[[Frame], DepthPrediction],
         config: OnlineCorrectionConfig,
         limits: EvaluationConfig | None = None,
         delay: int = DELAY_FRAMES,

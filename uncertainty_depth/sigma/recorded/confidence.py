@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from uncertainty_depth.core.array_types import Floats32
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.metrics.arrays import trapezoid
-from uncertainty_depth.metrics.registry import BY_NAME
+from uncertainty_depth.metrics.registry import BY_NAME, SigmaKind
 from uncertainty_depth.metrics.sparsification import POGGI
 from uncertainty_depth.metrics.state import PLOTTED_FRACTIONS, Sums
 from uncertainty_depth.sigma.calibration.fit import (
@@ -29,7 +29,7 @@ from uncertainty_depth.sigma.calibration.fit import (
 )
 
 NONE = "none"
-"""Type of a depth without a confidence, whose uncertainty is 1 everywhere."""
+"""Type of a depth without a confidence, which a map may give a sigma of the depth."""
 MIN_RANK = 2.0**-12
 """Values of rank_down below this one tie: their reciprocals would leave the metrics' range."""
 
@@ -51,6 +51,13 @@ class ConfidenceType:
     minimum: float
     maximum: float
     uncertainty: Callable[[Floats32, Floats32], NDArray[Any]]
+
+    @property
+    def sigma_kind(self) -> SigmaKind:
+        """What sigma is without a map."""
+        if self.name == NONE:
+            return SigmaKind.NONE
+        return SigmaKind.METRES if self.has_unit else SigmaKind.RANK
 
     @property
     def uncertainty_kind(self) -> Uncertainty:
@@ -128,21 +135,6 @@ log_error is the standard deviation of ln d, which is v d to the first order. Ne
 exp_plus_one confidence c = 1 + exp(x) minimise c |e| - a ln c (Wang et al., "DUSt3R", CVPR 2024,
 eq. 4), whose minimum is at c = a / |e|: 1 / c is in proportion to the expected error.
 """
-
-
-def without_size(confidence_type: str) -> str:
-    """Return why sigma of this type has no size; empty for a type with a unit."""
-    if TYPES[confidence_type].has_unit:
-        return ""
-    if confidence_type == NONE:
-        return (
-            "the depth has no confidence: there is no sigma until `calibrate` has fitted one "
-            "(--sigma-map)"
-        )
-    return (
-        f"the confidence has no unit ({confidence_type}): it ranks the pixels, and has no AUCE, "
-        "coverage or NLL until `calibrate` has put it in metres (--sigma-map)"
-    )
 
 
 MIN_GAIN = 0.2

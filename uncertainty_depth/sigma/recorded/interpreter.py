@@ -3,21 +3,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.core.array_types import Floats32
-from uncertainty_depth.core.config import MAX_DEPTH_M, SOURCE, DepthLimitsConfig, PredictionConfig
+from uncertainty_depth.core.config import (
+    MAX_DEPTH_M,
+    SOURCE,
+    DepthLimitsConfig,
+    PredictionConfig,
+    PredictionTopics,
+)
 from uncertainty_depth.core.errors import ConfigError, MessageError, SourceError
-from uncertainty_depth.core.records import DepthPrediction, Frame, Skipped
+from uncertainty_depth.core.records import DepthMap, DepthPrediction, Frame, Skipped
+from uncertainty_depth.frames.source import has_confidence
 from uncertainty_depth.metrics.depth import scorable
+from uncertainty_depth.metrics.registry import SigmaKind
 from uncertainty_depth.metrics.state import Sums
 from uncertainty_depth.sigma.calibration.half_widths import BY_DISTRIBUTION, HalfWidths
 from uncertainty_depth.sigma.recorded.alignment import MIN_POINTS, Alignment, fit
-from uncertainty_depth.sigma.recorded.confidence import TYPES, AssumedSigma, doubts, without_size
+from uncertainty_depth.sigma.recorded.confidence import NONE, TYPES, AssumedSigma, doubts
 from uncertainty_depth.sigma.recorded.saved_map import SavedMap, read_map
 
 NO_LIMITS = DepthLimitsConfig(min_depth=0.0, max_depth=MAX_DEPTH_M)
@@ -26,13 +34,48 @@ MAX_POINTS_PER_FRAME = 2000
 Points = NDArray[np.float64]
 
 
+def recorded_predictions(
+    notations: Sequence[str],
+    topics: PredictionTopics,
+    config: PredictionConfig,
+    limits: DepthLimitsConfig,
+) -> tuple[Interpreter, PredictionTopics]:
+    """Return what interprets the predictions of sources, and the topics that it needs.
+
+    A depth without a confidence has the type "none", whatever is assumed of others.
+
+    Args:
+        notations: of sources that are read alike.
+        topics: of recorded predictions in bags.
+        config: the options.
+        limits: the depth range in which is aligned.
+
+    Raises:
+        ConfigError: the options say what a confidence holds that is not there, or the sigma map
+            cannot be read or is for another type.
+    """
+    alone = [name for name in notations if not has_confidence(name, topics)]
+    if alone and config.confidence_type not in ("", NONE):
+        raise ConfigError(
+            f"confidence_type is {config.confidence_type!r}, but {alone[0]} is given without a "
+            "confidence; expected --confidence-topic (of predictions:DIR a folder confidence), or "
+            "no confidence_type"
+        )
+    if alone:
+        config = replace(config, confidence_type=NONE)
+    interpreter = Interpreter(config, limits)
+    if interpreter.config.confidence_type == NONE:
+        topics = replace(topics, confidence_topic="")
+    return interpreter, topics
+
+
 class Interpreter:
     """Converts recorded values to depth and sigma by their types, and aligns them to ground truth.
 
     Attributes:
         config: the options; the confidence type is the map's, if there is one.
         sigma_map: the map to metres; None without one.
-        without_size: why sigma has no size; empty if it is in metres.
+        sigma_kind: what sigma is.
         alignment: the whole source's alignment; None if each frame has its own.
     """
 
@@ -52,7 +95,7 @@ class Interpreter:
             self.alignment = Alignment(is_inverse=self._is_inverse)
         self._limits = limits
         self._type = TYPES[config.confidence_type or "sigma"]
-        self.without_size = "" if self.sigma_map else without_size(self._type.name)
+        self.sigma_kind = SigmaKind.METRES if self.sigma_map else self._type.sigma_kind
         self._assumed = None if config.confidence_type else AssumedSigma()
         self._pixels = 0
         self._holes = 0
@@ -74,10 +117,11 @@ class Interpreter:
         calibration = "none" if self.sigma_map is None else self.sigma_map.sigma_map.name
         return f"{self.config.confidence_type or 'sigma'}, calibration {calibration}"
 
-    def predict(self, frame: Frame) -> DepthPrediction:
+    def predict(self, frame: Frame) -> DepthMap:
         """Return depth and sigma, metres, aligned to the ground truth if the options say so.
 
-        Without a unit, sigma is the uncertainty that ranks the pixels.
+        Without a unit, sigma is the uncertainty that ranks the pixels. Without a confidence, and
+        without a map from depth to sigma, there is none.
 
         Raises:
             MessageError: the frame has no recorded maps or no ground truth, the confidence cannot
@@ -89,28 +133,41 @@ class Interpreter:
         confidence = frame.recorded.confidence
         self._pixels += depth.size
         self._holes += int(np.isnan(depth).sum())
-        uncertainty = self._type.read(confidence, depth)
-        if self._assumed is not None:
+        uncertainty = self._uncertainty(depth, confidence)
+        if self._assumed is not None and confidence is not None:
             self._assumed.add(depth, confidence)
         truth_m = frame.need_ground_truth()
         alignment = self.alignment
         if alignment is None:
             alignment = self.fit(*self.points(depth, truth_m))
-        return self._aligned(depth, uncertainty, alignment)
+        made = self._aligned(depth, uncertainty, alignment)
+        if self.sigma_kind is SigmaKind.NONE:
+            return DepthMap(made.depth_m, aligned_by=made.aligned_by)
+        return made
 
-    def metric(self, depth: Floats32, confidence: Floats32) -> DepthPrediction:
+    def _uncertainty(self, depth: Floats32, confidence: Floats32 | None) -> Floats32:
+        """Return the uncertainty that a map takes; 1 everywhere for a depth alone."""
+        if self._type.name == NONE:
+            return np.ones_like(depth)
+        if confidence is None:
+            raise MessageError(
+                "no_confidence", f"a depth has no confidence; expected {self._type.name}"
+            )
+        return self._type.read(confidence, depth)
+
+    def metric(self, depth: Floats32, confidence: Floats32 | None) -> DepthPrediction:
         """Return depth and sigma, metres, when there is no ground truth to align to.
 
         Both are NaN if either has no value.
 
         Args:
             depth: (H, W) depth in metres or inverse depth in 1/m, NaN for no value.
-            confidence: (H, W) as recorded.
+            confidence: (H, W) as recorded; None for a depth alone.
 
         Raises:
             MessageError: the confidence cannot be of its type.
         """
-        uncertainty = self._type.read(confidence, depth)
+        uncertainty = self._uncertainty(depth, confidence)
         made = self._aligned(depth, uncertainty, Alignment(is_inverse=self._is_inverse))
         is_known = (made.depth_m > 0) & (made.sigma_m >= 0)
         depth_m, sigma_m = (
@@ -190,7 +247,7 @@ class Interpreter:
                 "fitted_to": saved.provenance.get("fitted_to", {}),
                 **({"frame_guarantee": saved.guarantee} if saved.guarantee else {}),
             }
-        if not self.without_size:
+        if self.sigma_kind is SigmaKind.METRES:
             fitted |= self.half_widths.to_mapping()
         return {
             "model": name,
@@ -240,6 +297,12 @@ class Interpreter:
 
 def _with_map(config: PredictionConfig, saved: SavedMap) -> PredictionConfig:
     """Return the options with the confidence that the map takes."""
+    if config.confidence_type == NONE != saved.confidence_type:
+        raise ConfigError(
+            f"the depth has no confidence, but sigma_map {config.sigma_map!r} takes "
+            f"{saved.confidence_type!r}; expected the confidence topic that it was fitted to, or "
+            "a map of the depth alone"
+        )
     if config.confidence_type not in ("", saved.confidence_type):
         raise ConfigError(
             f"confidence_type is {config.confidence_type!r}, but sigma_map {config.sigma_map!r} "
