@@ -1,7 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""rosbags' readers, which inflate what a bag holds compressed no further than its size allows.
+"""rosbags' readers, within limits of size, and with patience for what decides no score.
 
-A kilobyte of zstd can stand for gigabytes, and rosbags inflates whatever it reads.
+A kilobyte of zstd can stand for gigabytes, and rosbags inflates whatever it reads. It has tables
+of decompressors, and a parser of QoS, which are replaced here.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from typing import Any
 
 import yaml
 from rosbags import rosbag1, rosbag2
-from rosbags.interfaces import Connection
+from rosbags.interfaces import Connection, Qos
+from rosbags.rosbag2 import storage_mcap, storage_sqlite3
+from rosbags.rosbag2.metadata import parse_qos
 from rosbags.rosbag2.reader import DirectoryReader
 from rosbags.rosbag2.storage_mcap import DECOMPRESSORS, McapReader
 
@@ -38,6 +41,14 @@ FREE_BYTES = 2**25
 MAX_BYTES = 2**30
 """Of what is held in memory at one time, whatever the ratio."""
 COPIED_BYTES = 2**20
+MAX_QOS_CHARACTERS = 2**16
+_NO_TIME = {"sec": 0, "nsec": 0}
+UNKNOWN_QOS: dict[str, Any] = {
+    **dict.fromkeys(("history", "reliability", "durability", "liveliness"), "unknown"),
+    **dict.fromkeys(("deadline", "lifespan", "liveliness_lease_duration"), _NO_TIME),
+    "depth": 0,
+    "avoid_ros_namespace_conventions": False,
+}
 
 
 def most_bytes(packed: int) -> int:
@@ -71,6 +82,28 @@ def inflated(data: bytes, decompressor: Any, size: int | None = None) -> bytes:
 # LZ4 is left as it is: it inflates to at most 255 times its size.
 DECOMPRESSORS["zstd"] = lambda data, size: inflated(data, zstd.ZstdDecompressor(), size)
 rosbag1.reader.decompressors["bz2"] = lambda data: inflated(data, BZ2Decompressor())
+
+
+def parse_known_qos(dcts: Any) -> list[Qos]:
+    """Return QoS profiles of which any policy may be missing; none of what cannot be read.
+
+    rosbags asks for all nine, and refuses bags of writers that name four. No score depends on one.
+
+    Args:
+        dcts: a list of mappings, or its YAML.
+    """
+    try:
+        if isinstance(dcts, str):
+            dcts = yaml.safe_load(dcts) if len(dcts) <= MAX_QOS_CHARACTERS else []
+        completed: Any = [{**UNKNOWN_QOS, **profile} for profile in dcts or []]
+        return parse_qos(completed)
+    except (yaml.YAMLError, TypeError, ValueError, KeyError, AttributeError, RecursionError):
+        return []
+
+
+rosbag2.reader.parse_qos = parse_known_qos
+storage_mcap.parse_qos = parse_known_qos
+storage_sqlite3.parse_qos = parse_known_qos
 
 
 class LimitedMcap(McapReader):

@@ -23,6 +23,10 @@ from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 from uncertainty_depth.core.errors import SourceError
 from uncertainty_depth.frames.limited_readers import METADATA, LimitedRosbag2, check_metadata
 
+UNDAMAGED = re.compile(
+    "version|File magic|empty|inflate|stand for|Serialization format|Storage plugin|ompression"
+)
+"""In sentences about files that are sound, but cannot be read."""
 SUFFIXES = (".mcap", ".db3", ".bag")
 
 
@@ -199,8 +203,12 @@ def _hint(path: Path, error: Exception) -> str:
         return "; was it cut off?"
     if "Bag index" in problem:
         return "; was it cut off? `rosbag reindex` may repair it"
+    if "Profile is not ros2" in problem:
+        return (
+            "; an MCAP of ROS 1 is not read: give the .bag that it was made from, or convert that "
+            "by `rosbags-convert --src recording.bag --dst recording`"
+        )
     files = [path] if path.is_file() else sorted(path.glob("*.mcap"))
-    is_damaged = not re.search("version|File magic|empty|inflate|stand for", problem)
-    if files and files[0].suffix == ".mcap" and is_damaged:
+    if files and files[0].suffix == ".mcap" and not UNDAMAGED.search(problem):
         return f"; `mcap recover {files[0].name} -o repaired.mcap` writes what is left"
     return ""
