@@ -1,0 +1,143 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Depth by motion on images whose depth is known: a textured wall, seen from a moving camera."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+import pytest
+
+from uncertainty_depth.sigma.motion import MotionTracker
+
+F, WIDTH, HEIGHT, WALL_M = 200.0, 160, 120, 2.0
+K = np.array([[F, 0, 79.5], [0, F, 59.5], [0, 0, 1]])
+
+
+def texture():
+    noise = np.random.default_rng(0).integers(0, 255, (700, 900), np.uint8)
+    blurred = cv2.GaussianBlur(noise, (0, 0), 2)
+    return cv2.normalize(blurred, None, 0, 255, cv2.NORM_MINMAX)
+
+
+TEXTURE = texture()
+"""Of the wall Z = WALL_M, 5 mm a pixel, around the world's axis."""
+
+
+def rotation(yaw):
+    return np.array([[np.cos(yaw), 0, np.sin(yaw)], [0, 1, 0], [-np.sin(yaw), 0, np.cos(yaw)]])
+
+
+def pose_at(x=0.0, y=0.0, z=0.0, yaw=0.0):
+    pose = np.eye(4)
+    pose[:3, :3] = rotation(yaw)
+    pose[:3, 3] = x, y, z
+    return pose
+
+
+def image_from(pose):
+    """The wall as the camera sees it, by the homography between the wall and the image."""
+    to_camera = np.linalg.inv(pose)
+    wall_to_image = K @ np.stack(
+        [to_camera[:3, 0], to_camera[:3, 1], to_camera[:3, 2] * WALL_M + to_camera[:3, 3]], axis=1
+    )
+    to_wall = np.array([[0.005, 0, -2.25], [0, 0.005, -1.75], [0, 0, 1]])
+    return cv2.warpPerspective(TEXTURE, wall_to_image @ to_wall, (WIDTH, HEIGHT))
+
+
+def depth_at(measurements, pose):
+    """The wall's depth at the measured pixels."""
+    pixels = np.stack([measurements.columns, measurements.rows, np.ones(len(measurements))])
+    rays = pose[:3, :3] @ np.linalg.inv(K) @ pixels
+    return (WALL_M - pose[2, 3]) / rays[2]
+
+
+def run(poses, told=None, tracker=None, predicted=None):
+    """Send the images of a drive; return the tracker and the last measurements."""
+    tracker = tracker or MotionTracker()
+    for pose, told_pose in zip(poses, told or poses, strict=True):
+        measurements = tracker.measure(image_from(pose), K, told_pose, predicted)
+    return tracker, measurements
+
+
+SIDEWAYS = [pose_at(x=0.03 * index) for index in range(8)]
+TURNING_TOO = [pose_at(0.03 * index, z=0.02 * index, yaw=0.01 * index) for index in range(8)]
+
+
+@pytest.mark.parametrize("drive", [SIDEWAYS, TURNING_TOO])
+def test_a_moving_camera_measures_the_wall(drive):
+    tracker, measurements = run(drive)
+    assert len(measurements) > 50
+    error = np.log(measurements.depth_m / depth_at(measurements, drive[-1]))
+    assert np.median(np.abs(error)) < 0.02
+    assert (
+        np.abs(error) < 3 * np.hypot(measurements.log_sigma, measurements.common_log_sigma)
+    ).mean() > 0.95
+    assert tracker.quality.is_believed
+    assert tracker.quality.failed < 0.1
+    assert tracker.quality.epipolar_px < 0.5
+
+
+@pytest.mark.parametrize("step", [{}, {"yaw": 0.02}], ids=["stands", "turns on the spot"])
+def test_without_parallax_nothing_is_measured(step):
+    drive = [
+        pose_at(**{name: value * index for name, value in step.items()}) for index in range(8)
+    ]
+    tracker, measurements = run(drive)
+    assert len(measurements) == 0
+    assert tracker.rejected == 0, "nothing is wrong with the poses"
+
+
+def test_poses_of_another_motion_are_not_believed():
+    told = [pose_at(y=0.03 * index, x=-0.01 * index) for index in range(8)]
+    tracker, measurements = run(SIDEWAYS, told)
+    assert len(measurements) == 0
+    assert tracker.rejected > 0
+    assert tracker.quality.failed > 0.85
+
+
+def test_noise_falls_with_parallax():
+    _, little = run(SIDEWAYS[:3])
+    _, much = run(SIDEWAYS)
+    assert np.median(much.log_sigma) < np.median(little.log_sigma) / 1.5
+    assert np.median(much.common_log_sigma) < np.median(little.common_log_sigma) / 1.5
+
+
+def test_a_scale_of_the_odometry_is_the_scale_of_the_depth():
+    told = [pose_at(x=0.06 * index) for index in range(8)]
+    _, measurements = run(SIDEWAYS, told)
+    assert np.median(measurements.depth_m) == pytest.approx(2 * WALL_M, rel=0.05)
+
+
+def test_corners_that_were_lost_stay_measurements_where_nothing_hides_them():
+    tracker, before = run(SIDEWAYS)
+    tracker.measure(np.zeros((HEIGHT, WIDTH), np.uint8), K, SIDEWAYS[-1])
+    tracker, after = run([pose_at(x=0.24)], tracker=tracker)
+    assert len(after) == 0, "nothing is tracked, so nothing shows that the poses are right"
+    more = [pose_at(x=0.27 + 0.03 * index) for index in range(1, 5)]
+    tracker, after = run(more, tracker=tracker)
+    drifted = after.log_sigma > np.median(before.log_sigma)
+    error = np.log(after.depth_m / depth_at(after, more[-1]))
+    assert drifted.any()
+    assert np.median(np.abs(error)) < 0.03
+
+
+@pytest.mark.parametrize("pose", [None, np.full((4, 4), np.nan)])
+def test_a_missing_pose_starts_anew(pose):
+    tracker, _ = run(SIDEWAYS)
+    assert len(tracker.measure(image_from(SIDEWAYS[-1]), K, pose)) == 0
+    assert len(tracker.measure(image_from(SIDEWAYS[-1]), K, SIDEWAYS[-1])) == 0
+    _, again = run(SIDEWAYS, tracker=tracker)
+    assert len(again) > 50
+
+
+def test_another_image_size_starts_anew():
+    tracker, _ = run(SIDEWAYS)
+    assert len(tracker.measure(np.zeros((60, 80), np.uint8), K, SIDEWAYS[-1])) == 0
+    _, again = run(SIDEWAYS, tracker=tracker)
+    assert len(again) > 50
+
+
+def test_an_image_without_corners_measures_nothing():
+    tracker = MotionTracker()
+    for pose in SIDEWAYS:
+        assert len(tracker.measure(np.full((HEIGHT, WIDTH), 128, np.uint8), K, pose)) == 0

@@ -1,0 +1,266 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The posterior against a Gaussian process written down densely, and what must not change it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from uncertainty_depth.core.records import DepthPrediction
+from uncertainty_depth.sigma.measurements import Measurements
+from uncertainty_depth.sigma.posterior import FOR_MOTION, FOR_SENSORS, posterior
+
+SHAPE = (30, 40)
+"""One pixel a cell of the grid, so that nothing is interpolated."""
+
+
+def network(seed=0, factor=1.0):
+    rng = np.random.default_rng(seed)
+    depth = (factor * rng.uniform(1, 4, SHAPE)).astype(np.float32)
+    return DepthPrediction(depth, depth * rng.uniform(0.1, 0.3, SHAPE).astype(np.float32))
+
+
+def measured(prediction, count=12, seed=1, common=0.0, factor=1.3):
+    """`count` pixels of a depth that is `factor` times the predicted one, with noise."""
+    rng = np.random.default_rng(seed)
+    at = rng.choice(prediction.depth_m.size, count, replace=False)
+    rows, columns = np.divmod(at, SHAPE[1])
+    noise = np.exp(rng.normal(0, 0.03, count))
+    depth = prediction.depth_m[rows, columns].astype(np.float64) * factor * noise
+    return Measurements(
+        rows, columns, depth, np.full(count, 0.03), common * rng.uniform(0.5, 1, count)
+    )
+
+
+def dense(prediction, measurements, prior, weights, image=None):
+    """Rasmussen and Williams 2006, equations 2.23 and 2.24, pixel by pixel, in loops."""
+    import cv2
+
+    relative = (prediction.sigma_m / prediction.depth_m).astype(np.float64)
+    lab = None
+    if image is not None:
+        lab = cv2.cvtColor(image, cv2.COLOR_RGB2LAB).astype(np.float64) * (100 / 255, 1, 1)
+    pixels = [(row, column) for row in range(SHAPE[0]) for column in range(SHAPE[1])]
+    used = list(zip(measurements.rows.tolist(), measurements.columns.tolist(), strict=True))
+
+    def covariance(one, other):
+        square = ((one[0] - other[0]) ** 2 + (one[1] - other[1]) ** 2) / SHAPE[1] ** 2
+        colour = 0.0 if lab is None else ((lab[one] - lab[other]) ** 2).sum()
+        local = square / prior.local_length**2 + colour / prior.colour_length**2
+        return (
+            prior.common**2
+            + prior.wide**2 * np.exp(-square / (2 * prior.wide_length**2))
+            + prior.local**2 * relative[one] * relative[other] * np.exp(-local / 2)
+        )
+
+    shared = np.array([[covariance(a, b) for b in used] for a in used])
+    own = measurements.log_sigma**2 + np.array([(prior.own * relative[a]) ** 2 for a in used])
+    common = measurements.common_log_sigma
+    total = shared + np.outer(common, common) + np.diag(own / weights)
+    inverse = np.linalg.inv(total)
+    residual = np.log(measurements.depth_m)
+    residual = residual - np.log([float(prediction.depth_m[a]) for a in used])
+    to_used = np.array([[covariance(a, b) for b in used] for a in pixels])
+    mean = to_used @ inverse @ residual
+    prior_variance = np.array([covariance(a, a) for a in pixels])
+    variance = prior_variance - np.einsum("ij,jk,ik->i", to_used, inverse, to_used)
+    variance += (prior.own * relative.ravel()) ** 2
+    depth = prediction.depth_m * np.exp(mean).reshape(SHAPE)
+    return depth, depth * np.sqrt(variance).reshape(SHAPE)
+
+
+@pytest.mark.parametrize("common", [0.0, 0.1])
+@pytest.mark.parametrize("is_coloured", [False, True])
+def test_it_is_the_dense_gaussian_process(common, is_coloured):
+    prediction = network()
+    measurements = measured(prediction, common=common)
+    image = np.random.default_rng(2).integers(0, 255, (*SHAPE, 3), np.uint8)
+    image = image if is_coloured else None
+    result = posterior(prediction, measurements, image)
+    prior = FOR_MOTION if common else FOR_SENSORS
+    depth, sigma = dense(prediction, measurements, prior, result.weights, image)
+    np.testing.assert_allclose(result.prediction.depth_m, depth, rtol=2e-5)
+    np.testing.assert_allclose(result.prediction.sigma_m, sigma, rtol=2e-4)
+
+
+def test_without_measurements_it_is_the_networks_own():
+    prediction = network()
+    result = posterior(prediction, Measurements.none())
+    assert result.prediction is prediction
+    assert np.isnan(result.scale_log_sigma)
+
+
+def test_one_measurement_corrects_the_scale():
+    prediction = network()
+    measurements = measured(prediction, count=1, factor=1.5)
+    result = posterior(prediction, measurements)
+    correction = np.log(result.prediction.depth_m / prediction.depth_m)
+    assert (correction > 0.05).all(), "the whole frame follows, the far less than the near"
+    near = correction[measurements.rows[0], measurements.columns[0]]
+    assert near > 0.3
+    assert near > 0.97 * correction.max(), "nowhere more than about where it was measured"
+
+
+@given(factor=st.floats(1e-3, 1e3), order=st.permutations(range(12)))
+@settings(deadline=None, max_examples=20)
+def test_it_follows_the_unit_and_ignores_the_order(factor, order):
+    prediction = network()
+    measurements = measured(prediction)
+    result = posterior(prediction, measurements)
+    scaled = DepthPrediction(
+        prediction.depth_m * np.float32(factor), prediction.sigma_m * np.float32(factor)
+    )
+    other = Measurements(
+        measurements.rows,
+        measurements.columns,
+        measurements.depth_m * np.float32(factor),
+        measurements.log_sigma,
+        measurements.common_log_sigma,
+    ).taken(np.array(order))
+    again = posterior(scaled, other)
+    for name in ("depth_m", "sigma_m"):
+        np.testing.assert_allclose(
+            getattr(again.prediction, name),
+            factor * getattr(result.prediction, name),
+            rtol=1e-4,
+        )
+
+
+def test_an_outlier_loses_its_weight():
+    prediction = network()
+    clean = measured(prediction, count=60)
+    wrong = clean.depth_m.copy()
+    wrong[0] *= 4
+    spoilt = Measurements(
+        clean.rows, clean.columns, wrong, clean.log_sigma, clean.common_log_sigma
+    )
+    result = posterior(prediction, spoilt)
+    assert result.weights[0] < 0.1
+    assert np.median(result.weights[1:]) > 0.9
+    change = np.log(result.prediction.depth_m / posterior(prediction, clean).prediction.depth_m)
+    assert np.abs(change).mean() < 0.02
+
+
+def test_an_error_that_all_measurements_share_stays_in_the_scale():
+    prediction = network()
+    few, many = (measured(prediction, count) for count in (10, 250))
+
+    def scale(measurements, common):
+        shared = Measurements(
+            measurements.rows,
+            measurements.columns,
+            measurements.depth_m,
+            measurements.log_sigma,
+            np.full(len(measurements), common),
+        )
+        return posterior(prediction, shared, prior=FOR_SENSORS).scale_log_sigma
+
+    assert scale(many, 0.0) < scale(few, 0.0) / 2
+    assert scale(many, 0.1) > 0.07, "as many measurements as one likes cannot tell it"
+
+
+def test_sigma_is_the_scales_and_the_pixels_own():
+    prediction = network()
+    result = posterior(prediction, measured(prediction, common=0.1))
+    relative = result.prediction.sigma_m / result.prediction.depth_m
+    assert (result.relative_sigma <= relative * (1 + 1e-5)).all()
+    assert (result.relative_sigma**2 + (3 * result.scale_log_sigma) ** 2 > relative**2).all()
+
+
+def test_sigma_is_right_if_the_prior_is():
+    """Errors drawn from the prior itself: 95 % of them lie in the 95 % interval."""
+    rng = np.random.default_rng(5)
+    prediction = network()
+    relative = (prediction.sigma_m / prediction.depth_m).astype(np.float64).ravel()
+    rows, columns = np.divmod(np.arange(prediction.depth_m.size), SHAPE[1])
+    square = (rows[:, None] - rows) ** 2 + (columns[:, None] - columns) ** 2
+    square = square / SHAPE[1] ** 2
+    prior = FOR_SENSORS
+    covariance = prior.common**2 + prior.wide**2 * np.exp(-square / (2 * prior.wide_length**2))
+    covariance += (
+        np.outer(relative, relative)
+        * prior.local**2
+        * np.exp(-square / (2 * prior.local_length**2))
+    )
+    factor = np.linalg.cholesky(covariance + 1e-9 * np.eye(len(relative)))
+    inside = []
+    for _ in range(40):
+        error = factor @ rng.standard_normal(len(relative))
+        error += prior.own * relative * rng.standard_normal(len(relative))
+        truth = prediction.depth_m * np.exp(error).reshape(SHAPE)
+        at = rng.choice(truth.size, 20, replace=False)
+        known = np.full(SHAPE, np.nan)
+        known.flat[at] = truth.flat[at]
+        result = posterior(prediction, Measurements.from_map(known)).prediction
+        ratio = np.log(truth / result.depth_m) / (result.sigma_m / result.depth_m)
+        inside.append(np.abs(ratio) < 1.96)
+    assert 0.92 < np.mean(inside) < 0.98
+
+
+def test_pixels_without_a_prediction_stay_without_one():
+    prediction = network()
+    depth = prediction.depth_m.copy()
+    depth[:5] = np.nan
+    holed = DepthPrediction(depth, np.where(np.isnan(depth), np.nan, prediction.sigma_m))
+    known = np.where(np.arange(SHAPE[0])[:, None] % 4 == 0, prediction.depth_m, np.nan)
+    result = posterior(holed, Measurements.from_map(known))
+    np.testing.assert_array_equal(np.isnan(result.prediction.depth_m), np.isnan(depth))
+    np.testing.assert_array_equal(np.isnan(result.prediction.sigma_m), np.isnan(depth))
+    assert (result.used.rows >= 5).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"depth_m": np.array([1.0, -1.0])}, "depth_m has values"),
+        ({"log_sigma": np.array([0.1, np.nan])}, "log_sigma has values"),
+        ({"common_log_sigma": np.array([0.0, -1.0])}, "common_log_sigma has values"),
+        ({"rows": np.array([3, 3]), "columns": np.array([4, 4])}, "measured twice"),
+        ({"columns": np.array([4])}, "columns has 1 values; expected 2"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(change, sentence):
+    fields = {
+        "rows": np.array([1, 2]),
+        "columns": np.array([1, 2]),
+        "depth_m": np.ones(2),
+        "log_sigma": np.ones(2),
+        "common_log_sigma": np.zeros(2),
+    }
+    with pytest.raises(ValueError, match=sentence):
+        Measurements(**(fields | change))
+
+
+def test_a_measurement_outside_the_prediction_is_refused():
+    outside = Measurements.from_map(np.ones((31, 40)))
+    with pytest.raises(ValueError, match="outside the prediction, which is 40x30"):
+        posterior(network(), outside)
+
+
+def test_many_measurements_are_thinned_evenly():
+    known = np.ones((120, 160))
+    some = Measurements.from_map(known).spread_evenly(300, known.shape)
+    assert len(some) == 300
+    counts, _, _ = np.histogram2d(some.rows, some.columns, bins=(6, 8), range=((0, 120), (0, 160)))
+    assert counts.min() >= 4, "every cell has about its six"
+    assert counts.max() <= 9
+
+
+def test_the_most_certain_measurement_of_a_place_is_kept():
+    known = np.ones((120, 160))
+    noise = np.full(known.shape, 0.2)
+    noise[::3, ::3] = 0.01
+    some = Measurements.from_map(known, noise).spread_evenly(200, known.shape)
+    assert (some.log_sigma == 0.01).mean() > 0.95
+
+
+def test_the_neighbours_of_a_measurement_cannot_be_scored():
+    known = np.full((5, 6), np.nan)
+    known[0, 5] = known[3, 2] = 1
+    mask = Measurements.from_map(known).mask((5, 6))
+    expected = np.zeros((5, 6), bool)
+    expected[0:2, 4:6] = True
+    expected[2:5, 1:4] = True
+    np.testing.assert_array_equal(mask, expected)

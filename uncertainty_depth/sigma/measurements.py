@@ -1,0 +1,127 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Measurements: pixels whose depth something other than the network measured, and how well.
+
+A LiDAR, another depth camera, the points of a SLAM and the camera's own motion
+(`uncertainty_depth.sigma.motion`) all become this one record, which
+`uncertainty_depth.sigma.posterior.posterior` joins with the network's prediction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.core.array_types import Floats
+
+SENSOR_LOG_SIGMA = 0.03
+"""Of a depth sensor's pixel: its own noise, and that a pixel's centre is not what it measured."""
+
+
+@dataclass(frozen=True, eq=False)
+class Measurements:
+    """Pixels with a measured depth. Errors are those of the depth's natural logarithm.
+
+    Attributes:
+        rows, columns: (N,) intp, pixels of the prediction, each at most once.
+        depth_m: (N,) float64, metres along the optical axis, positive.
+        log_sigma: (N,) float64, standard deviation of each measurement's own error, positive.
+        common_log_sigma: (N,) float64, standard deviation of the error that all measurements of
+            this frame share, as those have that one wrong pose triangulated: all errors are this
+            vector times one unknown number. 0 if they share none.
+    """
+
+    rows: NDArray[np.intp]
+    columns: NDArray[np.intp]
+    depth_m: Floats
+    log_sigma: Floats
+    common_log_sigma: Floats
+
+    def __post_init__(self) -> None:
+        """Refuse arrays that cannot be measurements.
+
+        Raises:
+            ValueError: lengths differ, a depth or a standard deviation is not positive and
+                finite, or a pixel stands there twice.
+        """
+        count = len(self.rows)
+        for name in ("columns", "depth_m", "log_sigma", "common_log_sigma"):
+            if len(getattr(self, name)) != count:
+                raise ValueError(f"{name} has {len(getattr(self, name))} values; expected {count}")
+        for name in ("depth_m", "log_sigma"):
+            values = getattr(self, name)
+            if not (np.isfinite(values).all() and (values > 0).all()):
+                raise ValueError(f"{name} has values that are not positive and finite")
+        common = self.common_log_sigma
+        if not (np.isfinite(common).all() and (common >= 0).all()):
+            raise ValueError("common_log_sigma has values that are negative or not finite")
+        if len({*zip(self.rows.tolist(), self.columns.tolist(), strict=True)}) != count:
+            raise ValueError("a pixel is measured twice; expected each at most once")
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @classmethod
+    def from_map(
+        cls, depth_m: NDArray[np.floating], log_sigma: float | Floats = SENSOR_LOG_SIGMA
+    ) -> Measurements:
+        """Return the pixels of a map that have a depth.
+
+        Args:
+            depth_m: (H, W), metres; what is not positive and finite is not measured.
+            log_sigma: of every pixel, or an (H, W) map.
+        """
+        rows, columns = np.nonzero(np.isfinite(depth_m) & (depth_m > 0))
+        measured = depth_m[rows, columns].astype(np.float64)
+        own = np.broadcast_to(np.asarray(log_sigma, np.float64), depth_m.shape)[rows, columns]
+        return cls(rows, columns, measured, own, np.zeros(len(rows)))
+
+    @classmethod
+    def none(cls) -> Measurements:
+        """Return no measurement."""
+        empty = np.zeros(0, np.intp)
+        return cls(empty, empty, *(np.zeros(0) for _ in range(3)))
+
+    def taken(self, which: NDArray[np.bool_] | NDArray[np.intp]) -> Measurements:
+        """Return those that a mask or indices choose."""
+        return Measurements(
+            self.rows[which],
+            self.columns[which],
+            self.depth_m[which],
+            self.log_sigma[which],
+            self.common_log_sigma[which],
+        )
+
+    def spread_evenly(self, count: int, shape: tuple[int, int]) -> Measurements:
+        """Return at most `count`, evenly over an image, in each cell the most certain first.
+
+        Args:
+            count: at least 1.
+            shape: (H, W) of the image.
+        """
+        if len(self) <= count:
+            return self
+        height, width = shape
+        cells_down = max(1, round(np.sqrt(count * height / width)))
+        cells_across = max(1, count // cells_down)
+        cell = self.rows * cells_down // height * cells_across
+        cell = cell + self.columns * cells_across // width
+        # A hash in place of the order within a cell, so that ties are not a raster's first row.
+        mixed = (self.rows * 73856093 ^ self.columns * 19349663) & 0xFFFF
+        order = np.lexsort((mixed, self.log_sigma, cell))
+        starts = np.r_[0, np.flatnonzero(np.diff(cell[order])) + 1]
+        lengths = np.diff(np.r_[starts, len(order)])
+        rank = np.empty(len(order), np.intp)
+        rank[order] = np.arange(len(order)) - np.repeat(starts, lengths)
+        return self.taken(np.sort(np.lexsort((mixed, rank))[:count]))
+
+    def mask(self, shape: tuple[int, int], margin: int = 1) -> NDArray[np.bool_]:
+        """Return the pixels at most `margin` from a measurement, (H, W): they cannot be scored."""
+        height, width = shape
+        mask = np.zeros(shape, np.bool_)
+        for down in range(-margin, margin + 1):
+            rows = np.clip(self.rows + down, 0, height - 1)
+            for right in range(-margin, margin + 1):
+                mask[rows, np.clip(self.columns + right, 0, width - 1)] = True
+        return mask

@@ -1,0 +1,407 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Depth from the camera's own motion: corners, tracked over images and triangulated by poses.
+
+Odometry says how the camera moved between two images; a corner seen from both places has a depth
+(Hartley and Zisserman 2003, chapter 12). No depth sensor is needed. A camera that hardly moves
+measures nothing, and poses that disagree with the images are told by the share of corners that
+fail to reproject.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.core.array_types import Floats
+from uncertainty_depth.sigma.measurements import Measurements
+
+MAX_CORNERS = 300
+CELLS = (6, 8)
+"""Rows and columns of cells that new corners are spread over: coverage matters, not number."""
+WINDOW = 40
+"""Earlier images that a corner is triangulated against."""
+MIN_PARALLAX_RAD = np.deg2rad(0.75)
+MAP_POINT_PARALLAX_RAD = np.deg2rad(1.5)
+MAP_POINT_AGE = 60
+"""Images for which a corner that was lost stays a measurement."""
+MAP_POINT_DRIFT = 0.08
+"""Added noise of its log depth, per root of ten images."""
+MAX_TRACKING_ERROR_PX = 0.5
+"""Between a corner and where it returns to if it is tracked back."""
+MAX_REPROJECTION_PX = 1.0
+DEPTH_RANGE_M = (0.2, 12.0)
+MODEL_LOG_SIGMA = 0.10
+"""Noise of a triangulated log depth that does not fall with parallax."""
+MIN_PIXEL_ERROR = 1.5
+MIN_COMMON_ERROR_PX = 0.5
+MAX_FAILED = 0.85
+"""Share of corners that fail above which the poses are not believed."""
+MIN_POINTS = 8
+TRACKING: dict[str, Any] = {
+    "winSize": (21, 21),
+    "maxLevel": 3,
+    "criteria": (cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_COUNT, 20, 0.03),
+}
+
+
+@dataclass(frozen=True)
+class MotionQuality:
+    """How well images and poses agree in one frame.
+
+    Attributes:
+        tracked: corners with enough parallax.
+        failed: share of them that did not reproject, or lie behind a camera or out of range; NaN
+            without any.
+        epipolar_px: their median distance from the epipolar line, before any is rejected; NaN.
+        is_believed: whether the frame's measurements were used.
+    """
+
+    tracked: int
+    failed: float
+    epipolar_px: float
+    is_believed: bool
+
+
+@dataclass(eq=False)
+class _MapPoints:
+    """Triangulated points that outlive their tracks.
+
+    Attributes:
+        world: (N, 3), metres.
+        log_sigma, common: (N,), of the last triangulation.
+        seen: (N,) intp, number of the image of the last triangulation.
+    """
+
+    world: Floats
+    log_sigma: Floats
+    common: Floats
+    seen: NDArray[np.intp]
+
+
+class MotionTracker:
+    """Measures depth by tracking corners over a sequence of rectified images.
+
+    Attributes:
+        quality: of the last image.
+        rejected: number of images whose poses were not believed.
+    """
+
+    def __init__(self) -> None:
+        self.rejected = 0
+        self._start_anew((0, 0))
+
+    def _start_anew(self, shape: tuple[int, ...]) -> None:
+        self.quality = MotionQuality(0, float("nan"), float("nan"), False)
+        self._shape = shape
+        self._previous: NDArray[np.uint8] | None = None
+        self._pixels = np.zeros((0, 2), np.float32)
+        # Pixels of each live corner in the last images, NaN before it was found: (WINDOW, N, 2).
+        self._seen_at = np.full((WINDOW, 0, 2), np.nan)
+        self._poses = np.full((WINDOW, 4, 4), np.nan)
+        self._count = 0
+        self._map = _MapPoints(np.zeros((0, 3)), np.zeros(0), np.zeros(0), np.zeros(0, np.intp))
+        self._map_of = np.zeros(0, np.intp)
+
+    def measure(
+        self,
+        image: NDArray[np.uint8],
+        intrinsics: NDArray[np.float64],
+        pose: NDArray[np.float64] | None,
+        predicted_m: NDArray[np.floating] | None = None,
+    ) -> Measurements:
+        """Track into the next image, and return the depths that motion measures in it.
+
+        Args:
+            image: (H, W, 3) RGB or (H, W) grey, uint8, rectified. Another size than before starts
+                anew.
+            intrinsics: (3, 3), K of this image, pixels.
+            pose: (4, 4), camera optical frame to a world that stands still, at the image's stamp;
+                None or not finite if it is not known, which measures nothing and starts anew.
+            predicted_m: (H, W), metres; points that are no longer tracked are left out where
+                they lie far behind it, since something may hide them.
+
+        Returns:
+            None of them if the camera hardly moved, or the poses are not believed.
+        """
+        grey = image if image.ndim == 2 else cv2.cvtColor(image, cv2.COLOR_RGB2GRAY)
+        if pose is None or not np.isfinite(pose).all():
+            self._start_anew(grey.shape)
+            return Measurements.none()
+        if grey.shape != self._shape:
+            self._start_anew(grey.shape)
+        self._track(grey)
+        slot = self._count % WINDOW
+        self._poses[slot] = pose
+        self._seen_at[slot] = self._pixels
+        live = self._triangulated(slot, intrinsics)
+        self._find_corners(grey, slot)
+        self._previous = grey
+        self._count += 1
+        if not self.quality.is_believed:
+            return Measurements.none()
+        return self._with_map_points(live, intrinsics, pose, predicted_m)
+
+    def _track(self, grey: NDArray[np.uint8]) -> None:
+        """Follow the corners into an image; drop those that do not return when tracked back."""
+        if self._previous is None or not len(self._pixels):
+            return
+        before = self._pixels[:, None]
+        after, found, _ = cv2.calcOpticalFlowPyrLK(self._previous, grey, before, None, **TRACKING)
+        back, returned, _ = cv2.calcOpticalFlowPyrLK(grey, self._previous, after, None, **TRACKING)
+        error = np.linalg.norm((back - before)[:, 0], axis=1)
+        height, width = grey.shape
+        after = after[:, 0]
+        inside = (after >= 0).all(axis=1) & (after <= (width - 1, height - 1)).all(axis=1)
+        kept = inside & (error < MAX_TRACKING_ERROR_PX) & (found & returned)[:, 0].astype(bool)
+        self._pixels = after[kept]
+        self._seen_at = self._seen_at[:, kept]
+        self._map_of = self._map_of[kept]
+
+    def _find_corners(self, grey: NDArray[np.uint8], slot: int) -> None:
+        """Add corners in the cells that have too few."""
+        rows, columns = CELLS
+        height, width = grey.shape
+        wanted = -(-MAX_CORNERS // (rows * columns))
+        cell_of = np.zeros(0, np.intp)
+        if len(self._pixels):
+            x, y = self._pixels.T
+            across = (x * columns / width).astype(np.intp)
+            cell_of = (y * rows / height).astype(np.intp) * columns + across
+        counts = np.bincount(cell_of, minlength=rows * columns)
+        if (counts >= wanted).all():
+            return
+        free = np.full(grey.shape, 255, np.uint8)
+        for x, y in self._pixels:
+            cv2.circle(free, (int(x), int(y)), 8, 0, -1)
+        for cell in np.flatnonzero(counts >= wanted):
+            top, left = divmod(int(cell), columns)
+            down = slice(top * height // rows, (top + 1) * height // rows)
+            free[down, left * width // columns : (left + 1) * width // columns] = 0
+        found = cv2.goodFeaturesToTrack(grey, 2 * MAX_CORNERS, 0.002, 8, mask=free)
+        if found is None:
+            return
+        x, y = found[:, 0].T
+        cell_of = (y * rows / height).astype(np.intp) * columns + (x * columns / width).astype(int)
+        taken = []
+        for index, cell in enumerate(cell_of):  # the best corners come first
+            if counts[cell] < wanted:
+                counts[cell] += 1
+                taken.append(index)
+        new = found[taken, 0]
+        self._pixels = np.concatenate([self._pixels, new])
+        seen_at = np.full((WINDOW, len(new), 2), np.nan)
+        seen_at[slot] = new
+        self._seen_at = np.concatenate([self._seen_at, seen_at], axis=1)
+        self._map_of = np.concatenate([self._map_of, np.full(len(new), -1)])
+
+    def _triangulated(self, slot: int, intrinsics: NDArray[np.float64]) -> Measurements:
+        """Return the live corners' depths, each against the image with the widest parallax."""
+        inverse = np.linalg.inv(intrinsics)
+        focal = float(np.sqrt(intrinsics[0, 0] * intrinsics[1, 1]))
+        count = len(self._pixels)
+        self.quality = MotionQuality(0, float("nan"), float("nan"), False)
+        if not count:
+            return Measurements.none()
+        homogeneous = np.concatenate([self._seen_at, np.ones((WINDOW, count, 1))], axis=2)
+        rays = np.einsum("wij,wnj->wni", self._poses[:, :3, :3] @ inverse, homogeneous)
+        rays /= np.linalg.norm(rays, axis=2, keepdims=True)
+        now = rays[slot]
+        cosine = np.nan_to_num(np.einsum("wni,ni->wn", rays, now), nan=2.0)
+        cosine[slot] = 2.0
+        # The rays are the world's, so the camera's rotation is out of them: what is left of the
+        # angle between two is parallax.
+        best = np.argmin(cosine, axis=0)
+        parallax = np.arccos(np.clip(cosine[best, np.arange(count)], -1, 1))
+        wide = np.flatnonzero(
+            (parallax >= MIN_PARALLAX_RAD) & (cosine[best, np.arange(count)] <= 1)
+        )
+        if not len(wide):
+            return Measurements.none()
+        best, parallax = best[wide], parallax[wide]
+        there = rays[best, wide]
+        centre, other = self._poses[slot, :3, 3], self._poses[best, :3, 3]
+        baseline = other - centre
+        near, far, epipolar = _closest(now[wide], there, baseline)
+        world = centre + near[:, None] * now[wide]
+        middle = (world + other + far[:, None] * there) / 2
+        here = _projected(middle, self._poses[slot], intrinsics)
+        back = np.stack(
+            [
+                _projected(point[None], self._poses[k], intrinsics)[0]
+                for point, k in zip(middle, best, strict=True)
+            ]
+        )
+        error = np.maximum(
+            np.linalg.norm(here[:, :2] - self._pixels[wide], axis=1),
+            np.linalg.norm(back[:, :2] - self._seen_at[best, wide], axis=1),
+        )
+        low, high = DEPTH_RANGE_M
+        depths = np.stack([here[:, 2], back[:, 2]])
+        good = (error < MAX_REPROJECTION_PX) & (depths > low).all(axis=0)
+        good &= (depths < high).all(axis=0) & (near > 0) & (far > 0)
+        failed = 1 - float(good.mean())
+        epipolar_px = float(np.median(epipolar)) * focal
+        believed = failed <= MAX_FAILED and int(good.sum()) >= MIN_POINTS
+        self.quality = MotionQuality(len(wide), failed, epipolar_px, believed)
+        if not believed:
+            self.rejected += len(wide) >= MIN_POINTS
+            return Measurements.none()
+        parallax_px = focal * parallax[good]
+        log_sigma = np.hypot(MODEL_LOG_SIGMA, max(MIN_PIXEL_ERROR, 2 * epipolar_px) / parallax_px)
+        common = 0.5 * max(epipolar_px, MIN_COMMON_ERROR_PX) / parallax_px
+        self._remember(wide[good], middle[good], log_sigma, common, parallax[good])
+        return _measurements(
+            self._pixels[wide[good]], here[good, 2], log_sigma, common, self._shape
+        )
+
+    def _remember(
+        self,
+        corners: NDArray[np.intp],
+        world: Floats,
+        log_sigma: Floats,
+        common: Floats,
+        parallax: Floats,
+    ) -> None:
+        """Keep the points of corners that were seen from far enough apart."""
+        firm = parallax >= MAP_POINT_PARALLAX_RAD
+        corners, world, log_sigma, common = (
+            it[firm] for it in (corners, world, log_sigma, common)
+        )
+        known = self._map_of[corners] >= 0
+        points = self._map
+        at = self._map_of[corners[known]]
+        points.world[at] = world[known]
+        points.log_sigma[at] = log_sigma[known]
+        points.common[at] = common[known]
+        points.seen[at] = self._count
+        new = ~known
+        self._map_of[corners[new]] = len(points.seen) + np.arange(int(new.sum()))
+        self._map = _MapPoints(
+            np.concatenate([points.world, world[new]]),
+            np.concatenate([points.log_sigma, log_sigma[new]]),
+            np.concatenate([points.common, common[new]]),
+            np.concatenate([points.seen, np.full(int(new.sum()), self._count)]),
+        )
+
+    def _forget_old(self) -> None:
+        points = self._map
+        recent = points.seen > self._count - MAP_POINT_AGE
+        if recent.all():
+            return
+        renumbered = np.where(recent, np.cumsum(recent) - 1, -1)
+        known = self._map_of >= 0
+        self._map_of[known] = renumbered[self._map_of[known]]
+        self._map = _MapPoints(
+            points.world[recent],
+            points.log_sigma[recent],
+            points.common[recent],
+            points.seen[recent],
+        )
+
+    def _with_map_points(
+        self,
+        live: Measurements,
+        intrinsics: NDArray[np.float64],
+        pose: NDArray[np.float64],
+        predicted_m: NDArray[np.floating] | None,
+    ) -> Measurements:
+        """Return live measurements, and in cells that have none points seen before."""
+        self._forget_old()
+        points = self._map
+        if not len(points.seen):
+            return live
+        age = self._count - 1 - points.seen
+        pixels = _projected(points.world, pose, intrinsics)
+        height, width = self._shape
+        low, high = DEPTH_RANGE_M
+        visible = (age > 0) & (pixels[:, 2] > low) & (pixels[:, 2] < high)
+        visible &= (pixels[:, :2] >= 0).all(axis=1)
+        visible &= (pixels[:, :2] <= (width - 1, height - 1)).all(axis=1)
+        chosen = np.flatnonzero(visible)
+        if predicted_m is not None and len(chosen):
+            column, row = np.rint(pixels[chosen, :2]).astype(np.intp).T
+            with np.errstate(invalid="ignore"):
+                hidden = pixels[chosen, 2] > 1.5 * predicted_m[row, column]
+            chosen = chosen[~hidden]
+        side = width / 24
+        occupied = {
+            (int(row / side), int(column / side))
+            for row, column in zip(live.rows, live.columns, strict=True)
+        }
+        kept = []
+        for index in chosen[np.argsort(pixels[chosen, 2], kind="stable")]:  # the nearest hides
+            cell = (int(pixels[index, 1] / side), int(pixels[index, 0] / side))
+            if cell not in occupied:
+                occupied.add(cell)
+                kept.append(index)
+        if not kept:
+            return live
+        drift = MAP_POINT_DRIFT * np.sqrt(age[kept] / 10)
+        before = _measurements(
+            pixels[kept, :2],
+            pixels[kept, 2],
+            np.hypot(points.log_sigma[kept], drift),
+            points.common[kept],
+            self._shape,
+        )
+        return _joined(live, before)
+
+
+def _closest(one: Floats, other: Floats, baseline: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return the distances along unit rays, (N, 3), to where they are closest, and their angle to
+    the epipolar plane; the baseline is the other centre less the one.
+    """
+    cosine = (one * other).sum(axis=1)
+    along_one = (one * baseline).sum(axis=1)
+    along_other = (other * baseline).sum(axis=1)
+    sine = np.maximum(1 - cosine**2, 1e-12)
+    near = (along_one - cosine * along_other) / sine
+    far = (cosine * along_one - along_other) / sine
+    normal = np.cross(one, baseline)
+    normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-12)
+    epipolar = np.arcsin(np.clip(np.abs((normal * other).sum(axis=1)), 0, 1))
+    return near, far, epipolar
+
+
+def _projected(
+    world: Floats, pose: NDArray[np.float64], intrinsics: NDArray[np.float64]
+) -> Floats:
+    """Return u, v and depth of world points in a camera, (N, 3)."""
+    local = (world - pose[:3, 3]) @ pose[:3, :3]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        pixels = (local / local[:, 2:]) @ intrinsics.T
+    return np.concatenate([pixels[:, :2], local[:, 2:]], axis=1)
+
+
+def _measurements(
+    pixels: NDArray[np.floating],
+    depth_m: Floats,
+    log_sigma: Floats,
+    common: Floats,
+    shape: tuple[int, ...],
+) -> Measurements:
+    """Return measurements at rounded pixels, the most certain one of each."""
+    columns, rows = np.rint(pixels).astype(np.intp).T
+    order = np.argsort(log_sigma, kind="stable")
+    _, first = np.unique(rows[order] * shape[1] + columns[order], return_index=True)
+    chosen = np.sort(order[first])
+    return Measurements(
+        rows[chosen], columns[chosen], depth_m[chosen], log_sigma[chosen], common[chosen]
+    )
+
+
+def _joined(one: Measurements, other: Measurements) -> Measurements:
+    """Return both; a pixel that both measure is the first's."""
+    taken = set(zip(one.rows.tolist(), one.columns.tolist(), strict=True))
+    pairs = zip(other.rows.tolist(), other.columns.tolist(), strict=True)
+    new = other.taken(np.array([pair not in taken for pair in pairs], np.bool_))
+    return Measurements(
+        *(
+            np.concatenate([getattr(one, name), getattr(new, name)])
+            for name in ("rows", "columns", "depth_m", "log_sigma", "common_log_sigma")
+        )
+    )
