@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from test.conftest import save_maps
-from test.test_output import CONTEXT, content
+from test.core.test_output import CONTEXT, content
 from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation
 

@@ -6,8 +6,11 @@ No fault is a crash, and nothing that was read is lost in silence.
 
 from __future__ import annotations
 
+import shutil
+import sqlite3
 import struct
 from collections import Counter
+from contextlib import closing
 from dataclasses import replace
 
 import cv2
@@ -337,3 +340,30 @@ def test_a_bag_that_begins_again_has_the_lens_of_its_camera_infos(tmp_path):
             writer.camera_info("/camera/camera_info", seconds * 10**9, "camera", zoomed)
     rectifier = cameras.at(2_500_000_000)
     assert rectifier.rectified.intrinsics[0, 0] == 2 * CAMERA.intrinsics[0, 0]
+
+
+@pytest.mark.parametrize("column", ["name", "type"])
+def test_a_topic_whose_name_is_no_text_is_one_sentence(write_bag, capsys, column):
+    """SQLite takes bytes in any column."""
+    path = as_sqlite3(write_bag(frames=2))
+    with closing(sqlite3.connect(path)) as database, database:
+        where = f"SET {column} = X'2Fff' WHERE name = '/camera/image'"
+        assert database.execute(f"UPDATE topics {where}").rowcount == 1
+    assert main(["info", str(path)]) == 1
+    (sentence,) = capsys.readouterr().err.splitlines()
+    assert "expected a text" in sentence
+    assert str(path) in sentence
+
+
+def test_a_time_that_is_no_number_ends_its_file_and_is_said(write_bag, tmp_path):
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    for name in ("0.db3", "1.db3"):
+        as_sqlite3(write_bag(frames=2)).rename(folder / name)
+        shutil.rmtree(tmp_path / "bag")
+        shutil.rmtree(tmp_path / "sqlite")
+    with closing(sqlite3.connect(folder / "1.db3")) as database, database:
+        database.execute("UPDATE messages SET timestamp = X'00' WHERE id > 5")
+    source = BagSource(folder, CONFIG)
+    assert len(list(source)) >= 2
+    assert any("stopped early: a message's time is" in note for note in source.notes)

@@ -98,7 +98,7 @@ class OutputFile(Output):
     def _is_foreign(self) -> bool:
         if not os.path.lexists(self.path):
             return False
-        with self.path.open("rb") as file:
+        with strict.open_file(self.path) as file:
             begin = file.read(MARKED_BYTES)
         return bool(begin) and self.mark.encode() not in begin
 

@@ -7,10 +7,12 @@ archive of a few megabytes can claim gigabytes. JSON is written without NaN.
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
 import re
+import stat
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -77,6 +79,35 @@ def read_json(
     return encodable(value) if _SURROGATE.search(decoded) else value
 
 
+def open_file(path: str | os.PathLike) -> IO[bytes]:
+    """Open a file to read bytes; a pipe or a device is refused, where reading could wait for ever.
+
+    Raises:
+        OSError: it is no file, or cannot be read.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    raise OSError(errno.EINVAL, "not a file, but a folder, a pipe or a device", str(path))
+
+
+def check_file(path: str | os.PathLike) -> None:
+    """Raise `OSError` for a path that `open_file` does not open, before a library opens it."""
+    open_file(path).close()
+
+
+def read_text(path: str | os.PathLike) -> str:
+    """Return the text of a UTF-8 file.
+
+    Raises:
+        OSError: it is no file, or cannot be read.
+        UnicodeDecodeError: it is not UTF-8.
+    """
+    with open_file(path) as file:
+        return file.read().decode()
+
+
 def read_json_file(path: Path, max_bytes: int) -> Any:
     """Return the value in a JSON file, as `read_json`; no more than `max_bytes` is read.
 
@@ -84,7 +115,7 @@ def read_json_file(path: Path, max_bytes: int) -> Any:
         FormatError: as `read_json`.
         OSError: the file cannot be read.
     """
-    with path.open("rb") as file:
+    with open_file(path) as file:
         return read_json(file.read(max_bytes + 1), max_bytes)
 
 
@@ -155,7 +186,7 @@ def read_yaml_file(path: Path, max_bytes: int) -> Any:
             or is no YAML.
         OSError: the file cannot be read.
     """
-    with path.open("rb") as file:
+    with open_file(path) as file:
         content = file.read(max_bytes + 1)
     if len(content) > max_bytes:
         raise FormatError(f"it is longer than {max_bytes} bytes")
@@ -241,7 +272,7 @@ def read_arrays(path: str | os.PathLike, layout: Mapping[str, Expected]) -> dict
             damaged, or an array is not what the layout says.
     """
     arrays = {}
-    with zipfile.ZipFile(path) as archive:
+    with open_file(path) as opened, zipfile.ZipFile(opened) as archive:
         for name, expected in layout.items():
             with archive.open(f"{name}.npy") as file:
                 arrays[name] = _read_array(file, name, expected)

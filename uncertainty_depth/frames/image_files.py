@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Union, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from uncertainty_depth.core import strict
 from uncertainty_depth.core.config import MAX_PIXELS
 from uncertainty_depth.core.errors import MessageError, SourceError
 from uncertainty_depth.frames.messages.decoding import check_pixels
@@ -79,7 +80,8 @@ def read_pixels(
     from uncertainty_depth.frames.messages.compressed import decode_bytes
 
     try:
-        data = path.read_bytes()
+        with strict.open_file(path) as file:
+            data = file.read()
     except OSError as error:
         raise MessageError(
             "image_undecodable", f"{path} cannot be read: {error.strerror}"
@@ -109,6 +111,7 @@ def read_values(path: Path, max_pixels: int = MAX_PIXELS) -> NDArray[Any]:
     """
     if path.suffix.lower() == ".npy":
         try:
+            strict.check_file(path)
             values = np.load(path, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError, EOFError, SyntaxError) as error:  # of a damaged header
             raise MessageError("depth_undecodable", f"{path} cannot be read: {error}") from error

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from uncertainty_depth.core import strict
 from uncertainty_depth.core.config import SourceConfig
 from uncertainty_depth.core.errors import MessageError, SourceError
 from uncertainty_depth.core.geometry.camera import Camera, ground_truth_from_cloud
@@ -167,7 +168,7 @@ def _calibration(
     """Return the numbers beside `key`; `default` if the file lacks them."""
     if not path.exists():
         raise SourceError(f"no such KITTI calibration file: {path}")
-    lines = dict(line.split(":", 1) for line in path.read_text().splitlines() if ":" in line)
+    lines = dict(line.split(":", 1) for line in strict.read_text(path).splitlines() if ":" in line)
     if key not in lines and default is not None:
         return np.array(default, dtype=np.float64)
     try:
@@ -183,7 +184,7 @@ def _stamps(path: Path, names: list[str]) -> list[int]:
     """Return nanoseconds since 1970 of each frame: the line of `timestamps.txt` of its number."""
     if not path.exists():
         raise SourceError(f"no such KITTI timestamps: {path}")
-    lines = path.read_text().splitlines()
+    lines = strict.read_text(path).splitlines()
     try:
         return [_nanoseconds(lines[int(name)]) for name in names]
     except (IndexError, ValueError) as error:

@@ -155,6 +155,8 @@ class LimitedFolder(DirectoryReader):
         with ExitStack() as stack:
             check_metadata(self.path)
             about = yaml.safe_load((self.path / METADATA).read_text())[ABOUT]
+            for file in _files_of(self.path, about):
+                strict.check_file(file)
             if about.get("compression_mode", "").lower() == "file":
                 copy = Path(stack.enter_context(TemporaryDirectory()))
                 _copy_inflated(self.path, about, copy)
@@ -205,9 +207,14 @@ def check_metadata(folder: Any) -> None:
         raise SourceError(f"{path} cannot be read: {error}") from error
 
 
+def _files_of(folder: Any, about: dict[str, Any]) -> list[Any]:
+    names = about.get("relative_file_paths", [])
+    return [folder / PurePath(name).name for name in names]
+
+
 def _copy_inflated(folder: Any, about: dict[str, Any], copy: Path) -> None:
     """Write a rosbag2 of the same messages whose files are not compressed."""
-    files = [folder / PurePath(name).name for name in about["relative_file_paths"]]
+    files = _files_of(folder, about)
     for file in files:
         packed_bytes = file.stat().st_size
         limit = max(MAX_RATIO * packed_bytes, FREE_BYTES)

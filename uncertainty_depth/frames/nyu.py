@@ -14,6 +14,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from uncertainty_depth.core import strict
 from uncertainty_depth.core.config import SourceConfig
 from uncertainty_depth.core.errors import MessageError, SourceError
 from uncertainty_depth.core.geometry.camera import Camera
@@ -146,7 +147,7 @@ def _read_split(folder: Path, split: str) -> list[str]:
     path = folder / f"{split}.txt"
     if not path.exists():
         raise SourceError(f"{folder} has no {split}.txt that lists the {split} images")
-    names = path.read_text().split()
+    names = strict.read_text(path).split()
     if not names or not all(name.isdigit() for name in names):
         raise SourceError(
             f"{path} lists {len(names)} images; expected one number per line, as the images are "

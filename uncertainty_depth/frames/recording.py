@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import heapq
 import re
-from collections.abc import Collection, Iterator, Sequence
+import reprlib
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from itertools import chain
@@ -20,6 +21,7 @@ from rosbags import rosbag1
 from rosbags.interfaces import ConnectionExtRosbag1, QosDurability
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
+from uncertainty_depth.core import strict
 from uncertainty_depth.core.errors import SourceError
 from uncertainty_depth.frames.limited_readers import METADATA, LimitedRosbag2, check_metadata
 
@@ -77,10 +79,13 @@ class Recording:
         """Open the files; raises `SourceError` if that fails."""
         with ExitStack() as stack:
             try:
-                readers = []
+                readers: list[Any] = []
                 for file in self._files:
+                    if not file.is_dir():
+                        strict.check_file(file)
                     reader = rosbag1.Reader if file.suffix == ".bag" else LimitedRosbag2
                     readers.append(stack.enter_context(reader(file)))
+                    _check_names(readers[-1].connections)
             except Exception as error:  # rosbags passes on errors from sqlite3, YAML, struct ...
                 problem = f"{str(error).rstrip('.')}{_hint(self.path, error)}"
                 sentence = f"{self.path} cannot be read as a bag: {problem}"
@@ -175,6 +180,8 @@ class OpenRecording:
         while True:
             try:
                 connection, log_ns, data = next(records)
+                if not isinstance(log_ns, int):
+                    raise SourceError(f"a message's time is {reprlib.repr(log_ns)}")
             except StopIteration:
                 break
             except Exception as error:  # damaged: what was read so far counts
@@ -194,6 +201,16 @@ def _typestore(is_ros1: bool) -> Any:
         get_types_from_msg("geometry_msgs/TransformStamped[] transforms", "tf2_msgs/msg/TFMessage")
     )
     return store
+
+
+def _check_names(connections: Iterable[Any]) -> None:
+    """Raise `SourceError` for a name that is no text: SQLite takes values of any type."""
+    for connection in connections:
+        for name in (connection.topic, connection.msgtype):
+            if not isinstance(name, str):
+                raise SourceError(
+                    f"a topic's name or type is {reprlib.repr(name)}; expected a text"
+                )
 
 
 def _hint(path: Path, error: Exception) -> str:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from uncertainty_depth.core import strict
 from uncertainty_depth.core.config import SourceConfig
 from uncertainty_depth.core.errors import ConfigError, MessageError, SourceError
 from uncertainty_depth.core.geometry.camera import Camera, ground_truth_from_cloud
@@ -82,7 +83,7 @@ class Trajectory:
         self._in_order: list[NDArray[np.float64] | None] = []
         self._by_number: dict[int, NDArray[np.float64]] = {}
         timed: dict[int, NDArray[np.float64]] = {}
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        for number, line in enumerate(strict.read_text(path).splitlines(), 1):
             words = line.partition("#")[0].replace(",", " ").split()
             if not words:
                 continue
@@ -342,7 +343,7 @@ def _files(folder: Path) -> dict[Key, Path]:
 
 def _read_k(path: Path) -> NDArray[np.float64]:
     try:
-        values = [float(word) for word in path.read_text().replace(",", " ").split()]
+        values = [float(word) for word in strict.read_text(path).replace(",", " ").split()]
     except ValueError:
         values = []
     if len(values) != 9 or values[0] <= 0 or values[4] <= 0 or values[6:] != [0, 0, 1]:

@@ -269,6 +269,7 @@ def _notes(
 PAGE = "compare.html"
 TABLE = "compare.json"
 MAX_IMAGES = 3
+MAX_IMAGE_BYTES = 2**24
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Of Okabe and Ito; colour-blind readers can tell them apart."""
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (6, 1.5, 1, 1.5)), (0, (1, 1)))
@@ -400,14 +401,18 @@ def _worst_tables(comparison: Comparison) -> list[dict[str, Any]]:
     for name, report, frames in zip(
         comparison.names, comparison.reports, comparison.worst, strict=True
     ):
-        paths = sorted(report.folder.glob("worst_*.jpg"))[:MAX_IMAGES]
+        paths = [report.folder / f"worst_{index}.jpg" for index in range(MAX_IMAGES)]
         rows = []
         for frame in frames:
             values = [f"{value:.4f}" for value in frame.values]
             rows.append({"frame": frame.frame, "values": values})
-        images = [base64_text(path.read_bytes()) for path in paths]
+        images = [base64_text(path.read_bytes()) for path in paths if _is_picture(path)]
         worst.append({"name": name, "rows": rows, "images": images})
     return worst
+
+
+def _is_picture(path: Path) -> bool:
+    return path.is_file() and path.stat().st_size <= MAX_IMAGE_BYTES
 
 
 def _text(row: Row, interval: Interval, sign: str = "") -> str:

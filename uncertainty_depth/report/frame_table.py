@@ -79,7 +79,7 @@ class SavedFrames:
         for name, size in ((ROWS_FILE, self.rows_size), (SUMS_FILE, self.sums_size)):
             path = self.folder / name
             rest = path.stat().st_size if size is None else size
-            with path.open("rb") as reader, (folder / name).open("wb") as writer:
+            with strict.open_file(path) as reader, (folder / name).open("wb") as writer:
                 while rest:
                     chunk = reader.read(min(rest, CHUNK_BYTES))
                     if not chunk:
@@ -94,7 +94,7 @@ class SavedFrames:
         """
         path = self.folder / SUMS_FILE
         try:
-            with path.open("rb") as file:
+            with strict.open_file(path) as file:
                 end = os.fstat(file.fileno()).st_size if self.sums_size is None else self.sums_size
                 while file.tell() < end:
                     names = strict.read_json(file.readline(MAX_NAME_BYTES), MAX_NAME_BYTES)

@@ -78,6 +78,7 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         ModelError: the file is missing or damaged.
     """
     try:
+        strict.check_file(path)
         return load_file(path)
     except FileNotFoundError as error:
         raise ModelError(f"{path} is missing; model.json names it") from error

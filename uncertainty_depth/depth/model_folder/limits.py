@@ -18,6 +18,7 @@ from safetensors import SafetensorError, safe_open
 from torch import nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
 
+from uncertainty_depth.core import strict
 from uncertainty_depth.core.errors import ModelError
 
 MAX_MEMBERS = 1024
@@ -94,6 +95,7 @@ def not_larger_than(*files: Path) -> Iterator[None]:
 def _count(path: Path) -> tuple[int, int]:
     """Return the numbers of tensors and of values in a file, by its header."""
     try:
+        strict.check_file(path)
         with safe_open(path, "pt") as file:
             shapes = [file.get_slice(name).get_shape() for name in file.keys()]  # noqa: SIM118
     except FileNotFoundError as error:

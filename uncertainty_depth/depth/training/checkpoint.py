@@ -148,6 +148,7 @@ def restore(
 @contextmanager
 def _opened(path: Path) -> Iterator[safe_open]:
     try:
+        strict.check_file(path)
         with safe_open(path, "pt") as file:
             yield file
     except (SafetensorError, FormatError, OSError, KeyError, TypeError, ValueError) as error:
