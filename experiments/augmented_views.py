@@ -65,13 +65,12 @@ class AugmentedViews(Estimator):
         """See `Estimator`; at most the number of views."""
         return min(config.samples, len(VIEWS))
 
-    @torch.inference_mode()
-    def estimate_batch(
+    def compute(
         self,
         images: Tensor,
         stamps_ns: Sequence[int],
         config: PredictorConfig,
-        samples: SampleRange | None = None,
+        samples: SampleRange | None,
     ) -> list[Estimate]:
         """See `Estimator`; nothing is random.
 

@@ -105,13 +105,12 @@ class LearnedError(Estimator):
         error, depth = model.load_all([ERROR, DEPTH])
         return cls(place(error), place(depth))
 
-    @torch.inference_mode()
-    def estimate_batch(
+    def compute(
         self,
         images: Tensor,
         stamps_ns: Sequence[int],
         config: PredictorConfig,
-        samples: SampleRange | None = None,
+        samples: SampleRange | None,
     ) -> list[Estimate]:
         """See `Estimator`; depends on the images alone."""
         error, depth = self.networks

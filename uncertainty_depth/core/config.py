@@ -30,7 +30,7 @@ METHODS = list(TRAINED_METHODS)
 METHOD_ALIASES = {"deep_ensemble": "multi_inits", "snapshot_ensemble": "multi_epochs"}
 """Usual names of methods that the papers of this package call otherwise."""
 DEVICES = ("auto", "cpu", "cuda", "cuda:N")
-PRECISIONS = ("auto", "fp32", "fp16", "bf16")
+PRECISIONS = ("auto", "fp32", "tf32", "fp16", "bf16")
 ENGINES = ("torch", "openvino", "onnxruntime")
 HEADS = ("none", "laplace", "gaussian")
 MAX_SEED = 2**31 - 1
@@ -396,8 +396,8 @@ class RawPredictorConfig:
     )
     precision: str = option(
         "auto",
-        "floating-point format of the network; auto is fp32, with engine openvino bf16 if the "
-        "processor has it",
+        "floating-point format of the network; auto is fp32, on a GPU fp16 or tf32 if the maps "
+        "stay as they are, with engine openvino bf16 if the processor has it",
         choices=PRECISIONS,
         expert=True,
         on_robot=False,

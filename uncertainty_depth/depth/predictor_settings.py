@@ -12,7 +12,13 @@ from uncertainty_depth.core.config import UNTRAINED_METHODS
 from uncertainty_depth.core.errors import ConfigError, ModelError
 from uncertainty_depth.depth.estimators import ESTIMATORS, Estimator
 from uncertainty_depth.depth.model_folder.folder import ModelFolder
-from uncertainty_depth.depth.networks.deployment import check_precision, choose_device, prepare
+from uncertainty_depth.depth.networks.deployment import (
+    check_precision,
+    choose_device,
+    is_fast,
+    prepare,
+)
+from uncertainty_depth.depth.precision import FASTEST_FIRST, choose_precision
 from uncertainty_depth.sigma.calibration import IDENTITY
 from uncertainty_depth.sigma.calibration.fitted_data import DataMonitor, FittedData
 from uncertainty_depth.sigma.calibration.half_widths import HalfWidths, from_record, guarantee_of
@@ -118,7 +124,7 @@ def load(model: ModelFolder, method: str, engine: str, precision: str, device: s
         model: the folder.
         method: a name of `ESTIMATORS`.
         engine: torch, openvino or onnxruntime.
-        precision: auto takes the engine's own.
+        precision: auto takes the engine's own, on a GPU what `choose_precision` finds.
         device: auto, cpu, cuda or cuda:0, cuda:1, ...
 
     Raises:
@@ -132,7 +138,19 @@ def load(model: ModelFolder, method: str, engine: str, precision: str, device: s
         estimator, compiler = load_compiled(model, method, engine, precision, device)
         return Loaded(estimator, engine, compiler.precision, torch.device("cpu"), compiler)
     torch_device = choose_device(device)
-    precision = "fp32" if precision == "auto" else precision
-    check_precision(torch_device, precision)
-    place = partial(prepare, device=torch_device, precision=precision)
-    return Loaded(ESTIMATORS[method].load(model, place), engine, precision, torch_device)
+
+    def load_in(precision: str) -> Estimator:
+        place = partial(prepare, device=torch_device, precision=precision)
+        estimator = ESTIMATORS[method].load(model, place)
+        estimator.tf32 = precision == "tf32"
+        return estimator
+
+    if precision != "auto":
+        check_precision(torch_device, precision)
+        return Loaded(load_in(precision), engine, precision, torch_device)
+    candidates = []
+    if torch_device.type == "cuda":
+        candidates = [name for name in FASTEST_FIRST if is_fast(torch_device, name)]
+    size = model.network.input_size
+    estimator, precision = choose_precision(load_in, candidates, size, torch_device)
+    return Loaded(estimator, engine, precision, torch_device)

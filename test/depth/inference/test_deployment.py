@@ -44,12 +44,6 @@ def test_a_prepared_network_predicts_the_same(network, precision, rtol):
     torch.testing.assert_close(found.scale_m, expected.scale_m, rtol=5 * rtol, atol=0.0)
 
 
-def test_fp32_disables_tf32(network, monkeypatch):
-    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
-    prepare(network, torch.device("cpu"), "fp32")
-    assert torch.backends.cudnn.allow_tf32 is False
-
-
 @pytest.fixture
 def pretend(monkeypatch):
     """Pretend that there are GPUs, of which only the second computes in bfloat16."""

@@ -17,6 +17,7 @@ from uncertainty_depth.core.config import PredictorConfig
 from uncertainty_depth.core.records import SampleRange
 from uncertainty_depth.depth.estimators.cuda_graphs import CudaGraphs
 from uncertainty_depth.depth.model_folder.folder import ModelFolder
+from uncertainty_depth.depth.networks.deployment import cuda_arithmetic
 from uncertainty_depth.depth.networks.depth_network import DepthNetwork
 from uncertainty_depth.depth.networks.encoder import download
 
@@ -138,9 +139,11 @@ class Estimator(ABC):
         networks: the networks in use, the main one last; they may share an encoder.
         few_launches: whether everything is computed in as few operations as possible, as a GPU
             wants it; otherwise in little memory, one after the other.
+        tf32: whether a GPU rounds what it convolves to TensorFloat-32.
     """
 
     networks: list[DepthNetwork]
+    tf32: bool = False
 
     def __init__(self, network: DepthNetwork) -> None:
         self.networks = [network]
@@ -168,7 +171,7 @@ class Estimator(ABC):
         """
         return cls(place(model.load(model.members[-1])))
 
-    @abstractmethod
+    @torch.inference_mode()
     def estimate_batch(
         self,
         images: Tensor,
@@ -189,6 +192,18 @@ class Estimator(ABC):
             config: `samples` and `seed` are used; they may differ from call to call.
             samples: which of the `passes` to use; None uses all. Single-pass methods ignore it.
         """
+        with cuda_arithmetic(images.device, self.tf32):
+            return self.compute(images, stamps_ns, config, samples)
+
+    @abstractmethod
+    def compute(
+        self,
+        images: Tensor,
+        stamps_ns: Sequence[int],
+        config: PredictorConfig,
+        samples: SampleRange | None,
+    ) -> list[Estimate]:
+        """Return what `estimate_batch` does."""
 
     def estimate(
         self,

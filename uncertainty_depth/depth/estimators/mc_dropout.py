@@ -73,13 +73,12 @@ class StochasticPasses(Estimator):
         """Return the views of an image that the samples see; the image itself is the last."""
         return [View(False, numbers)]
 
-    @torch.inference_mode()
-    def estimate_batch(
+    def compute(
         self,
         images: Tensor,
         stamps_ns: Sequence[int],
         config: PredictorConfig,
-        samples: SampleRange | None = None,
+        samples: SampleRange | None,
     ) -> list[Estimate]:
         """See `Estimator`; noise does not depend on `AT_ONCE`, see `StratifiedNoise`."""
         network = self.networks[0]
@@ -139,17 +138,16 @@ class McDropout(StochasticPasses):
         """See `StochasticPasses`."""
         return self._dropouts
 
-    @torch.inference_mode()
-    def estimate_batch(
+    def compute(
         self,
         images: Tensor,
         stamps_ns: Sequence[int],
         config: PredictorConfig,
-        samples: SampleRange | None = None,
+        samples: SampleRange | None,
     ) -> list[Estimate]:
         """See `Estimator`."""
         if not self.few_launches:
-            return super().estimate_batch(images, stamps_ns, config, samples)
+            return super().compute(images, stamps_ns, config, samples)
         views = self.views(numbers_of(config, samples))
         seen = [images.flip(-1) if view.is_mirrored else images for view in views]
         graphs = self.graphs

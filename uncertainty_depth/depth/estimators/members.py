@@ -21,7 +21,6 @@ from collections.abc import Sequence
 from functools import cached_property, partial
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from uncertainty_depth.core.config import PredictorConfig
@@ -43,13 +42,12 @@ from uncertainty_depth.depth.networks.depth_network import DepthNetwork, Network
 class Deterministic(Estimator):
     """The variance of one network's head; 0 without a head."""
 
-    @torch.inference_mode()
-    def estimate_batch(
+    def compute(
         self,
         images: Tensor,
         stamps_ns: Sequence[int],
         config: PredictorConfig,
-        samples: SampleRange | None = None,
+        samples: SampleRange | None,
     ) -> list[Estimate]:
         """See `Estimator`; nothing is random.
 

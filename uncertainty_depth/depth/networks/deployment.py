@@ -8,7 +8,11 @@ its precision.
 from __future__ import annotations
 
 import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import nn
@@ -19,7 +23,15 @@ from uncertainty_depth.depth.networks.depth_network import DepthNetwork
 
 logger = logging.getLogger(__name__)
 
-DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+DTYPES = {
+    "fp32": torch.float32,
+    "tf32": torch.float32,
+    "fp16": torch.float16,
+    "bf16": torch.bfloat16,
+}
+CAPABILITIES = {"fp16": (7, 0), "tf32": (8, 0), "bf16": (8, 0)}
+"""Compute capability from which a GPU multiplies matrices of a precision faster than float32."""
+_arithmetic = threading.RLock()
 
 
 def choose_device(name: str) -> torch.device:
@@ -50,12 +62,22 @@ def choose_device(name: str) -> torch.device:
 
 
 def check_precision(device: torch.device, precision: str) -> None:
-    """Raise `ConfigError` for bf16 on a GPU that does not support it."""
-    if precision == "bf16" and device.type == "cuda" and not has_bfloat16(device):
+    """Raise `ConfigError` if the device does not compute in the precision."""
+    if precision == "tf32" and device.type != "cuda":
         raise ConfigError(
-            f"precision is 'bf16', which {torch.cuda.get_device_name(device)} does not have; "
-            "expected 'fp16' or 'fp32'"
+            f"precision is 'tf32', which is of GPUs alone, but the device is {device}; "
+            "expected 'auto' or 'fp32'"
         )
+    if precision in ("bf16", "tf32") and device.type == "cuda" and not is_fast(device, precision):
+        raise ConfigError(
+            f"precision is {precision!r}, which {torch.cuda.get_device_name(device)} does not "
+            "have; expected 'fp16' or 'fp32'"
+        )
+
+
+def is_fast(device: torch.device, precision: str) -> bool:
+    """Return whether a GPU is faster in fp16, tf32 or bf16 than in fp32."""
+    return torch.cuda.get_device_capability(device) >= CAPABILITIES[precision]
 
 
 def has_bfloat16(device: torch.device) -> bool:
@@ -64,7 +86,7 @@ def has_bfloat16(device: torch.device) -> bool:
     On such a CPU a training step took half the time.
     """
     if device.type == "cuda":
-        return torch.cuda.is_available() and torch.cuda.get_device_capability(device) >= (8, 0)
+        return torch.cuda.is_available() and is_fast(device, "bf16")
     return bool(getattr(torch.cpu, "_is_avx512_bf16_supported", bool)())
 
 
@@ -78,13 +100,48 @@ def prepare(network: DepthNetwork, device: torch.device, precision: str) -> Dept
         device: the device to move it to.
         precision: one of `DTYPES`.
     """
-    # With TF32 a GPU's maps would differ from a CPU's in the third digit.
-    torch.backends.cudnn.allow_tf32 = precision != "fp32"
     network.eval().requires_grad_(False)
     for part in network.foldable:
         fold_batchnorm(part)
     network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # not in stubs
     return network.to(device=device, dtype=DTYPES[precision])
+
+
+@contextmanager
+def cuda_arithmetic(device: torch.device, tf32: bool) -> Iterator[None]:
+    """Choose how a GPU computes in this block: cuDNN's fastest kernels, TF32 or exact float32.
+
+    PyTorch has one switch a process, not one a network. So they are set back at the end, and one
+    thread at a time computes.
+    """
+    if device.type != "cuda":
+        yield
+        return
+    with _arithmetic:
+        switches = _switches(tf32)
+        before = [getattr(owner, name) for owner, name, _ in switches]
+        try:
+            for owner, name, value in switches:
+                setattr(owner, name, value)
+            yield
+        finally:
+            for (owner, name, _), value in zip(switches, before, strict=True):
+                setattr(owner, name, value)
+
+
+def _switches(tf32: bool) -> list[tuple[Any, str, Any]]:
+    """Return PyTorch's switches, as owner, name and value."""
+    cudnn = torch.backends.cudnn
+    matmul = torch.backends.cuda.matmul
+    if hasattr(cudnn, "conv"):  # from PyTorch 2.9 on; the old switches then raise beside these
+        name = "fp32_precision"
+        owners: list[Any] = [cudnn.conv, matmul]
+        value: Any = "tf32" if tf32 else "ieee"
+    else:
+        name = "allow_tf32"
+        owners = [cudnn, matmul]
+        value = tf32
+    return [(cudnn, "benchmark", True), *((owner, name, value) for owner in owners)]
 
 
 def fold_batchnorm(module: nn.Module) -> None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import cv2
@@ -114,6 +114,13 @@ class Encoder(nn.Module):
         self.register_buffer("std", torch.tensor(std).view(1, 3, 1, 1))
         self.backbone: TransformersModel = backbone
         self.patch: int = patch or getattr(backbone.config, "patch_size", None) or 1
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Encoder:
+        """Move to another device like any module; mean and std stay float32 in a cast."""
+        exact = self.mean, self.std
+        super()._apply(fn, recurse)
+        self.mean, self.std = (values.to(self.mean.device) for values in exact)
+        return self
 
     def forward(self, image: Tensor) -> Any:
         """Return the features of (B, 3, h, w) float32 RGB images in [0, 1].
