@@ -105,7 +105,13 @@ def test_only_held_out_depth_is_scored(
     assert 0.4 * known < scored < 0.6 * known
     assert "given" in split.notes[-1]
     cv2.imwrite(str(tmp_path / "photo.png"), source.records[0].image)
-    photo = [str(tmp_path / "photo.png"), "--model", str(model), "--output", str(tmp_path)]
+    photo = [
+        str(tmp_path / "photo.png"),
+        "--model",
+        str(model),
+        "--output",
+        str(tmp_path / "maps"),
+    ]
     assert main(["predict", *photo]) == 0
     assert "depth is from the image alone" in caplog.text
 
