@@ -11,6 +11,7 @@ import pytest
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.records import DepthPrediction, Frame, Skipped
 from uncertainty_depth.report.evaluation import Evaluation
+from uncertainty_depth.report.judgement import Outcome
 from uncertainty_depth.report.verdict import judge, sentences
 from uncertainty_depth.sigma.calibration.half_widths import BY_DISTRIBUTION
 
@@ -52,7 +53,7 @@ ATTACKS = {
     "sigma x 2": (lambda it: (it.depth, 2 * it.sigma), "green green red"),
     "sigma 0": (lambda it: (it.depth, 0 * it.sigma), "green red red"),
     "constant sigma": (lambda it: (it.depth, np.full_like(it.sigma, 0.5)), "green red red"),
-    "sigma of the depth": (lambda it: (it.depth, 0.11 * it.depth), "green red green"),
+    "sigma of the depth": (lambda it: (it.depth, 0.11 * it.depth), "green grey green"),
     "noise on the depth": (lambda it: (it.depth, 0.2 * it.depth * noise(it)), "green red red"),
     "noise alone": (lambda it: (it.depth, 0.4 * noise(it, 1.0)), "green red red"),
     "shuffled sigma": (lambda it: (it.depth, shuffled(it)), "green red red"),
@@ -78,6 +79,56 @@ def test_each_attack_has_its_expected_colors(name, evaluate_moments, model):
     assert found["domain"] == "green"
     worst = "red" if "red" in expected else "grey" if "grey" in expected else "green"
     assert verdict.color == worst
+
+
+def camera(power, seed, noise=0.02, frames=48):
+    """The evaluation of a camera whose sigma is the true one, a power of the depth."""
+    random = np.random.default_rng(seed)
+    evaluation = Evaluation()
+    for index in range(frames):
+        truth = (random.uniform(0.5, 4) + random.uniform(0, 6, (24, 32))).astype(np.float32)
+        sigma = (noise * truth**power).astype(np.float32)
+        depth = (truth + random.normal(0, sigma)).astype(np.float32)
+        known = noise * np.maximum(depth, 0) ** power  # the camera knows its own depth
+        maps = DepthPrediction(depth, known.astype(np.float32))
+        evaluation.add(Frame(index, str(index), ground_truth_m=truth, prediction=maps))
+    return evaluation
+
+
+@pytest.mark.parametrize("power", [0.0, 0.5, 1.0, 2.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_right_sigma_that_is_a_power_of_the_depth_is_not_red(power, seed):
+    """It ranks as the depth does, by construction: no more can be asked of it."""
+    recorded = {"method": "recorded", "head": "gaussian"}
+    verdict = judge(camera(power, seed), recorded, None)
+    assert colors(verdict) == {"depth": "green", "order": "grey", "size": "green"}
+    order = verdict.lines[1]
+    assert "says no more than" in order.text
+    assert order.text.endswith("enough for a camera")
+    assert {check.outcome for check in order.checks} <= {Outcome.EQUAL, Outcome.UNCLEAR}
+    assert verdict.text.startswith("sigma says no more than depth does")
+
+
+@pytest.mark.parametrize(("power", "noise"), [(0.0, 0.15), (0.5, 0.12), (1.0, 0.1)])
+def test_a_right_sigma_is_not_red_for_the_near_pixels_that_are_inaccurate(power, noise):
+    """Errors beyond a factor of 1.25 are near ones here, and sigma is largest far away."""
+    verdict = judge(camera(power, 0, noise), {"method": "recorded", "head": "gaussian"}, None)
+    assert colors(verdict) == {"depth": "green", "order": "grey", "size": "green"}
+
+
+def test_a_sigma_that_ranks_worse_than_depth_is_red():
+    """Half of the right ranks are lost: certainly worse, by more than a margin."""
+    random = np.random.default_rng(0)
+    evaluation = Evaluation()
+    for index in range(48):
+        truth = (random.uniform(0.5, 4) + random.uniform(0, 6, (24, 32))).astype(np.float32)
+        depth = (truth * random.normal(1, 0.05, truth.shape)).astype(np.float32)
+        sigma = (0.05 * depth * np.exp(random.normal(0, 1.0, truth.shape))).astype(np.float32)
+        maps = DepthPrediction(depth, sigma)
+        evaluation.add(Frame(index, str(index), ground_truth_m=truth, prediction=maps))
+    (order,) = [each for each in judge(evaluation, {}, None).lines if each.name == "order"]
+    assert order.color == "red"
+    assert "is worse than sigma proportional to depth" in order.text
 
 
 def test_a_depth_scored_against_itself_has_no_verdict(evaluate_moments, model):

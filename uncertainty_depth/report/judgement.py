@@ -10,6 +10,7 @@ import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from enum import Enum
 from functools import partial
 from typing import Any
 
@@ -77,6 +78,16 @@ BASELINE_NAMES = {
 }
 
 
+class Outcome(str, Enum):
+    """How a metric compares with its reference."""
+
+    BETTER = "better"
+    EQUAL = "equal"
+    """As far as it matters."""
+    WORSE = "worse"
+    UNCLEAR = "unclear"
+
+
 @dataclass(frozen=True)
 class Check:
     """The outcome of judging one metric.
@@ -85,6 +96,7 @@ class Check:
         name: of the metric, and of its reference.
         color: green, red or grey.
         text: the outcome with its numbers.
+        outcome: of the comparison with a reference that it is to beat; None without one.
         value: of the metric; None if it has none.
         interval: 95 % interval of the metric.
         difference: 95 % interval of metric minus reference; None without a reference.
@@ -96,6 +108,15 @@ class Check:
     value: float | None = None
     interval: tuple[float, float] | None = None
     difference: tuple[float, float] | None = None
+    outcome: Outcome | None = None
+
+
+WORDS = {
+    Outcome.BETTER: "beats",
+    Outcome.EQUAL: "is no better than",
+    Outcome.WORSE: "is worse than",
+    Outcome.UNCLEAR: "cannot be told from",
+}
 
 
 def depth_checks(sample: Resampled, model: Mapping[str, Any]) -> list[Check]:
@@ -129,8 +150,13 @@ def depth_checks(sample: Resampled, model: Mapping[str, Any]) -> list[Check]:
 def order_checks(sample: Resampled, model: Mapping[str, Any]) -> list[Check]:
     """Check whether sigma ranks the errors better than the better trivial baseline.
 
+    One that ranks as well is grey: a right sigma that is a function of the depth alone cannot rank
+    better than depth does.
+
     Ranks and the share of inaccurate pixels are judged, since both are bounded. AUSE with abs_rel
     or rmse depends on a few gross errors, which even a good stereo camera's sigma cannot know of.
+    The inaccurate pixels alone make no line red: they may be few, and near ones if the right sigma
+    grows more slowly than the depth.
     """
     checks = scored_checks(sample, model, GREY)
     spearman = BY_NAME["uncertainty.spearman"]
@@ -139,16 +165,19 @@ def order_checks(sample: Resampled, model: Mapping[str, Any]) -> list[Check]:
     against = BASELINE_NAMES["proportional_to_depth" if reference[0] > 0 else "constant"]
     predicted = np.nan_to_num(sample.rows(spearman))
     spread = SPEARMAN_SIZE, SPEARMAN_MARGIN
-    checks.append(
-        _beats(spearman.label, sample, -predicted, -reference, against, spearman.limits, spread)
-    )
+    limits = spearman.limits
+    ranks = _beats(spearman.label, sample, -predicted, -reference, against, limits, spread, GREY)
+    checks.append(ranks)
     inaccurate = BY_NAME["uncertainty.ause.a1"]
     predicted = sample.rows(inaccurate)
     best, against = _better({name: sample.rows(inaccurate, name) for name in BASELINES})
     if predicted[0] or best[0]:  # else all pixels are accurate, or none is: nothing to rank
-        checks.append(
-            _beats(inaccurate.label, sample, predicted, best, against, inaccurate.limits)
-        )
+        limits = inaccurate.limits
+        check = _beats(inaccurate.label, sample, predicted, best, against, limits, equal=GREY)
+        is_doubt = check.color == RED and ranks.color != RED
+        checks.append(replace(check, color=GREY) if is_doubt else check)
+    if is_recorded(model) and any(check.outcome is Outcome.EQUAL for check in checks):
+        checks[-1] = replace(checks[-1], text=f"{checks[-1].text}; enough for a camera")
     worse = []
     for statistic in POGGI.errors:
         metric = BY_NAME[f"uncertainty.ause.{statistic}"]
@@ -211,27 +240,35 @@ def _beats(
     against: str,
     limits: tuple[float, float],
     size_and_margin: tuple[float, float] | None = None,
+    equal: str = RED,
 ) -> Check:
-    """Check that a metric is lower than its reference; red if a relevant gain is excluded.
+    """Check that a metric is lower than its reference; red if it is certainly higher.
 
-    Unless given, the metric's size and the relevant gain follow from the reference.
+    Unless given, the metric's size and the relevant gain follow from the reference. `equal` is the
+    color if a relevant gain is excluded, and a relevant loss too unless that color is red.
     """
     of_reference = abs(float(reference[0]))
     size, margin = size_and_margin or (of_reference, NEGLIGIBLE * of_reference)
     difference = sample.interval(predicted - reference, size)
     if difference.high < 0 and difference.low < -margin:
-        color = GREEN
-        word = "beats"
-    elif difference.low > -margin / 2:
-        color = RED
-        word = "is worse than" if difference.low > 0 else "is no better than"
+        outcome = Outcome.BETTER
+    elif difference.low > 0 and (difference.high > margin or equal == RED):
+        outcome = Outcome.WORSE
+    elif difference.low > -margin / 2 if equal == RED else _is_within(difference, margin):
+        outcome = Outcome.EQUAL
     else:
-        color = GREY
-        word = "cannot be told from"
+        outcome = Outcome.UNCLEAR
+    color = {Outcome.BETTER: GREEN, Outcome.WORSE: RED, Outcome.EQUAL: equal}.get(outcome, GREY)
+    word = WORDS[outcome] if outcome is not Outcome.EQUAL or equal == RED else "says no more than"
     sign = -1 if reference[0] < 0 or predicted[0] < 0 else 1
     interval = sample.interval(sign * predicted, limits=limits)
     text = f"{name} {interval.text()} {word} {against}, {sign * reference[0]:.3f}"
-    return _check(f"{name} against {against}", color, text, interval, difference)
+    check = _check(f"{name} against {against}", color, text, interval, difference)
+    return replace(check, outcome=outcome)
+
+
+def _is_within(difference: Interval, margin: float) -> bool:
+    return -margin <= difference.low and difference.high <= margin
 
 
 def _no_worse(

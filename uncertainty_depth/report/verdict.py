@@ -38,6 +38,7 @@ from uncertainty_depth.report.judgement import (
     RED,
     SCORED_ENOUGH,
     Check,
+    Outcome,
 )
 from uncertainty_depth.report.model_facts import is_recorded, part_of
 from uncertainty_depth.report.page import unfamiliarity_text
@@ -147,6 +148,8 @@ def judge(
     notes = tuple(_notes(evaluation, sample, model, trained_on))
     decisive = ", ".join(line.name for line in lines if line.color == color)
     headline = f"{HEADLINES[color]}: {decisive}" if color != GREEN else _level(sample, kind)
+    if color == GREY and decisive == "order" and _says_no_more(checks["order"]):
+        headline = "sigma says no more than depth does"
     text = "; ".join(part for part in (headline, _numbers(sample)) if part)
     return Verdict(color, text, lines, sample.drawn_blocks, notes)
 
@@ -186,6 +189,11 @@ def _worst(colors: Sequence[str]) -> str:
     if RED in colors:
         return RED
     return GREEN if colors and GREY not in colors else GREY
+
+
+def _says_no_more(order: Sequence[Check]) -> bool:
+    """Return whether it is known that sigma ranks as well as depth does, and no better."""
+    return all(check.outcome is Outcome.EQUAL for check in order if check.color == GREY)
 
 
 def _level(sample: Resampled, kind: SigmaKind) -> str:
