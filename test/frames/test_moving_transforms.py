@@ -23,7 +23,7 @@ from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.frames.messages.bag_writer import BagWriter
 from uncertainty_depth.frames.messages.decoding import SECOND_NS
-from uncertainty_depth.frames.transforms import BUFFER_NS, MovingPose
+from uncertainty_depth.frames.transforms import BUFFER_NS, MovingFrame, Placed
 
 PERIOD_NS = SECOND_NS // 5
 DELAY_NS = SECOND_NS // 20  # from an image to its cloud
@@ -176,28 +176,34 @@ def test_rotations_are_interpolated_on_the_shortest_arc():
     assert_allclose(interpolated(np.eye(4), same, 0.5), np.eye(4), atol=1e-12)
 
 
+def in_base(time_ns: int) -> Placed:
+    return Placed("base", base_pose(time_ns, TURN_RAD_PER_S))
+
+
 def test_poses_older_than_the_buffer_are_forgotten():
-    pose = MovingPose("base", "mast")
+    mast = MovingFrame("mast")
     for index in range(2000):
-        pose.add(index * SECOND_NS // 10, base_pose(0, TURN_RAD_PER_S))
-    assert len(pose) <= BUFFER_NS // (SECOND_NS // 10) + 1
+        mast.add(index * SECOND_NS // 10, in_base(0))
+    assert len(mast) <= BUFFER_NS // (SECOND_NS // 10) + 1
     with pytest.raises(SourceError, match=r"'mast' in 'base' from 189\.9"):
-        pose.at(0)
+        mast.at(0)
 
 
 def test_the_buffer_is_emptied_where_time_jumps_back():
-    pose = MovingPose("base", "mast")
-    pose.add(8 * SECOND_NS, base_pose(8 * SECOND_NS, TURN_RAD_PER_S))
-    pose.add(0, base_pose(0, TURN_RAD_PER_S))
-    pose.add(SECOND_NS, base_pose(SECOND_NS, TURN_RAD_PER_S))
+    mast = MovingFrame("mast")
+    mast.add(8 * SECOND_NS, in_base(8 * SECOND_NS))
+    mast.add(0, in_base(0))
+    mast.add(SECOND_NS, in_base(SECOND_NS))
     with pytest.raises(SourceError, match=r"from 0\.0+ s to 1\.0+ s"):
-        pose.at(4 * SECOND_NS)
+        mast.at(4 * SECOND_NS)
 
 
 def test_poses_that_come_out_of_order_are_sorted_and_a_repeated_stamp_replaced():
-    pose = MovingPose("base", "mast")
+    mast = MovingFrame("mast")
     for time_ns in (0, SECOND_NS, SECOND_NS // 2):
-        pose.add(time_ns, base_pose(time_ns, TURN_RAD_PER_S))
-    pose.add(SECOND_NS // 2, base_pose(SECOND_NS // 2, TURN_RAD_PER_S))
-    assert len(pose) == 3
-    assert_allclose(pose.at(SECOND_NS // 4), base_pose(SECOND_NS // 4, TURN_RAD_PER_S), atol=1e-12)
+        mast.add(time_ns, in_base(time_ns))
+    mast.add(SECOND_NS // 2, in_base(SECOND_NS // 2))
+    assert len(mast) == 3
+    parent, pose = mast.at(SECOND_NS // 4)
+    assert parent == "base"
+    assert_allclose(pose, base_pose(SECOND_NS // 4, TURN_RAD_PER_S), atol=1e-12)

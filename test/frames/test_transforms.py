@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from test.frames.conftest import transform_message
+from uncertainty_depth.core.errors import SourceError
 from uncertainty_depth.core.geometry.transforms import parameters_from, transform_from
+from uncertainty_depth.frames.messages.decoding import SECOND_NS
 from uncertainty_depth.frames.transforms import TransformTree
 
 
@@ -26,25 +28,57 @@ def test_any_two_frames_of_a_random_tree_are_related_as_their_poses_say(seed, fr
     rng = np.random.default_rng(seed)
     to_world = [random_pose(rng) for _ in range(frames)]
     tree = TransformTree()
-    for child in range(1, frames):
-        parent = int(rng.integers(child))
-        pair = (parent, child) if rng.random() < 0.5 else (child, parent)
-        tree.add(
-            f"f{pair[0]}", f"f{pair[1]}", np.linalg.inv(to_world[pair[0]]) @ to_world[pair[1]]
-        )
+    names = rng.permutation(frames)  # so that any of them may be the root
+    for place in range(1, frames):
+        parent, child = names[int(rng.integers(place))], names[place]
+        tree.add(f"f{parent}", f"f{child}", np.linalg.inv(to_world[parent]) @ to_world[child])
     target, source = rng.integers(frames, size=2)
     expected = np.linalg.inv(to_world[target]) @ to_world[source]
     assert_allclose(tree.lookup(f"f{target}", f"/f{source}"), expected, atol=1e-9)
 
 
-def test_a_frame_with_two_parents_is_reached_from_either():
-    shift = transform_from(1, 0, 0, 0, 0, 0, 1)
+SHIFT = transform_from(1, 0, 0, 0, 0, 0, 1)
+
+
+def test_a_frame_is_where_it_was_last_said_to_be_as_in_tf2():
     tree = TransformTree()
-    tree.add("mast", "lidar", shift)
-    tree.add("calibration", "lidar", shift)
-    tree.add("calibration", "camera", shift)
-    assert_allclose(tree.lookup("camera", "lidar"), np.eye(4), atol=1e-12)
-    assert_allclose(tree.lookup("mast", "camera"), shift, atol=1e-12)
+    tree.add("base", "camera", np.eye(4))
+    tree.add("base", "lidar", transform_from(9, 9, 9, 0, 0, 0, 1))
+    tree.add("base", "mast", SHIFT)
+    assert tree.notes() == []
+    tree.add("mast", "/lidar", SHIFT)
+    assert_allclose(tree.lookup("camera", "lidar"), SHIFT @ SHIFT)
+    (note,) = tree.notes()
+    assert "'lidar' in 'base' and in 'mast': the last one said counts" in note
+    tree.add("calibration", "lidar", SHIFT)
+    assert not tree.is_connected("camera", "lidar")
+    with pytest.raises(SourceError, match="no transform connects"):
+        tree.lookup("camera", "lidar")
+
+
+def test_a_moving_frame_changes_its_parent_at_the_time_that_is_said():
+    """Between two parents it stays where it was in the first; tf2 does the same."""
+    tree = TransformTree()
+    tree.add("room", "table", transform_from(0, 5, 0, 0, 0, 0, 1))
+    tree.add("room", "gripper", transform_from(0, 0, 5, 0, 0, 0, 1))
+    for seconds, parent, x in ((0, "gripper", 0), (1, "gripper", 1), (2, "table", 7)):
+        pose = transform_from(x, 0, 0, 0, 0, 0, 1)
+        tree.add_moving(seconds * SECOND_NS, parent, "cup", pose)
+    places = {0.5: (0.5, 0, 5), 1: (1, 0, 5), 1.5: (1, 0, 5), 2: (7, 5, 0)}
+    for seconds, place in places.items():
+        found = tree.lookup("room", "cup", int(seconds * SECOND_NS))
+        assert_allclose(found[:3, 3], place, atol=1e-12)
+    assert_allclose(tree.lookup("room", "cup")[:3, 3], (7, 5, 0))
+    assert len(tree.notes()) == 1
+
+
+def test_a_loop_of_parents_is_one_sentence():
+    tree = TransformTree()
+    for parent, child in (("a", "b"), ("b", "c"), ("c", "a")):
+        tree.add(parent, child, SHIFT)
+    assert_allclose(tree.lookup("a", "b"), SHIFT)
+    with pytest.raises(SourceError, match="tf places 'a', 'c', 'b' in a loop"):
+        tree.lookup("a", "elsewhere")
 
 
 def stamped(parent, child, parameters):

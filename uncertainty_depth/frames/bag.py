@@ -134,7 +134,8 @@ class BagSource:
                 sentence = f"an image message on {topics.image} lies in a damaged part of the bag"
                 for _ in range(len(self) - images):
                     yield Skipped(None, "image_message_lost", sentence)
-        losses = [*frames.losses()]
+        moved = [note for note in transforms.notes() if note not in self._transforms.notes()]
+        losses = [*frames.losses(), *moved]
         noun = "depth image" if topics.depth_image else "cloud"
         if count := sum(damaged[topic] for topic in topics.ground_truths):
             losses.append(f"{count} {noun} messages cannot be deserialised")
@@ -204,7 +205,8 @@ class BagSource:
             if len(self._fixed.poses) == 1:
                 self.lidar_to_camera = self._fixed.poses[0]
         else:
-            self._moving_topics = transform_topics(bag.topics, "tf")
+            sensors = (topics.image, *topics.lidars)
+            self._moving_topics = transform_topics(bag.topics, sensors, "tf")
             self._read_fixed_transforms(bag)
             if image is None:
                 return
@@ -262,7 +264,7 @@ class BagSource:
                 )
 
     def _read_fixed_transforms(self, bag: OpenRecording) -> None:
-        topics = transform_topics(bag.topics)
+        topics = transform_topics(bag.topics, (self.topics.image, *self.topics.lidars))
         count = sum(bag.topics[topic].count for topic in topics)
         # Stop reading at the last one: they come first in most bags.
         for topic, message in islice(bag.messages(topics), count):
@@ -271,6 +273,8 @@ class BagSource:
                 continue
             for sentence in self._transforms.add_message(message):
                 self.recording.note(f"{topic}: {sentence}")
+        for sentence in self._transforms.notes():
+            self.recording.note(sentence)
 
     def _find_extrinsics(
         self, bag: OpenRecording, cloud: Any

@@ -196,10 +196,9 @@ class OpenRecording:
 def _typestore(is_ros1: bool) -> Any:
     if not is_ros1:
         return get_typestore(Stores.LATEST)
-    store = get_typestore(Stores.ROS1_NOETIC)  # which lacks this one
-    store.register(
-        get_types_from_msg("geometry_msgs/TransformStamped[] transforms", "tf2_msgs/msg/TFMessage")
-    )
+    store = get_typestore(Stores.ROS1_NOETIC)  # which lacks these
+    for name in ("tf2_msgs/msg/TFMessage", "tf/msg/tfMessage"):
+        store.register(get_types_from_msg("geometry_msgs/TransformStamped[] transforms", name))
     return store
 
 

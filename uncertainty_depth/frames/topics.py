@@ -17,7 +17,8 @@ from uncertainty_depth.frames.recording import Topic
 IMAGE = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage")
 CAMERA_INFO = ("sensor_msgs/msg/CameraInfo",)
 CLOUD = ("sensor_msgs/msg/PointCloud2",)
-TRANSFORMS = ("tf2_msgs/msg/TFMessage",)
+TRANSFORMS = ("tf2_msgs/msg/TFMessage", "tf/msg/tfMessage")
+"""The second is tf's own, in bags of the first years of ROS."""
 TRANSPORTS = ("/zstd", "/compressedDepth", "/compressed")
 """Those without loss first."""
 
@@ -228,13 +229,30 @@ class TopicChooser:
             )
 
 
-def transform_topics(topics: Mapping[str, Topic], name: str = "tf_static") -> list[str]:
-    """Return the topics of fixed, or with `name` tf of moving transforms, in any namespace."""
-    return sorted(
+def transform_topics(
+    topics: Mapping[str, Topic], sensors: Collection[str], name: str = "tf_static"
+) -> list[str]:
+    """Return the topics of fixed, or with `name` tf of moving transforms.
+
+    Robots in namespaces have tf of their own, with the same names of frames: only those count
+    whose namespace has one of the sensors, unless none has.
+
+    Args:
+        topics: the bag's topics.
+        sensors: topics of camera and LiDARs.
+        name: tf_static or tf.
+    """
+    found = sorted(
         topic
         for topic, about in topics.items()
         if about.message_type in TRANSFORMS and about.count and topic.rpartition("/")[2] == name
     )
+    own = [
+        topic
+        for topic in found
+        if any(sensor.startswith(topic.removesuffix(name)) for sensor in sensors)
+    ]
+    return own or found
 
 
 def published_predictions(topics: Collection[str]) -> PredictionTopics:

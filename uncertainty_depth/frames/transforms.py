@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import deque
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -24,17 +23,28 @@ JUMP_NS = SECOND_NS  # a larger step back is a time jump: the bag loops
 LOOKAHEAD_NS = 2 * SECOND_NS  # once transforms are this much later, none is expected for a stamp
 
 
-class MovingPose:
-    """The poses of one frame in another over the last 10 s, interpolated between their stamps."""
+class Placed(NamedTuple):
+    """Where a frame is.
 
-    def __init__(self, parent: str, child: str) -> None:
-        self._parent = parent
-        self._child = child
+    Attributes:
+        parent: the frame that it is placed in.
+        pose: (4, 4) float64, takes its coordinates to the parent's.
+    """
+
+    parent: str
+    pose: NDArray[np.float64]
+
+
+class MovingFrame:
+    """Where one frame was over the last 10 s, interpolated between the stamps, as in tf2."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
         self._stamps_ns: list[int] = []
-        self._poses: list[NDArray[np.float64]] = []
+        self._places: list[Placed] = []
 
     def __len__(self) -> int:
-        """Return the number of poses in the buffer."""
+        """Return the number of places in the buffer."""
         return len(self._stamps_ns)
 
     @property
@@ -42,79 +52,82 @@ class MovingPose:
         """The latest stamp, nanoseconds."""
         return self._stamps_ns[-1]
 
-    def add(self, time_ns: int, pose: NDArray[np.float64]) -> None:
-        """Add a (4, 4) pose, and forget those that are 10 s older, or from before a time jump."""
+    def add(self, time_ns: int, place: Placed) -> None:
+        """Add a place, and forget those that are 10 s older, or from before a time jump."""
         if self._stamps_ns and time_ns < self.newest_ns - JUMP_NS:
             self._stamps_ns.clear()
-            self._poses.clear()
+            self._places.clear()
         index = bisect_left(self._stamps_ns, time_ns)
         is_repeated = index < len(self) and self._stamps_ns[index] == time_ns
         if is_repeated:
-            self._poses[index] = pose
+            self._places[index] = place
             return
         self._stamps_ns.insert(index, time_ns)
-        self._poses.insert(index, pose)
+        self._places.insert(index, place)
         expired = bisect_left(self._stamps_ns, self.newest_ns - BUFFER_NS)
         del self._stamps_ns[:expired]
-        del self._poses[:expired]
+        del self._places[:expired]
 
-    def at(self, time_ns: int | None) -> NDArray[np.float64]:
-        """Return the (4, 4) pose at a time, or the newest for None.
+    def at(self, time_ns: int | None) -> Placed:
+        """Return the place at a time, or the newest for None.
+
+        Between two parents the frame stays where it was said to be in the first.
 
         Raises:
             SourceError: the time lies outside the buffer.
         """
         if time_ns is None:
-            return self._poses[-1]
+            return self._places[-1]
         after = bisect_left(self._stamps_ns, time_ns)
         if after < len(self) and self._stamps_ns[after] == time_ns:
-            return self._poses[after]
+            return self._places[after]
         if after in (0, len(self)):
             first = frame_name(self._stamps_ns[0])
             last = frame_name(self.newest_ns)
             raise SourceError(
-                f"/tf has {self._child!r} in {self._parent!r} from {first} s to {last} s"
+                f"/tf has {self._name!r} in {self._places[-1].parent!r} from {first} s to {last} s"
             )
+        earlier = self._places[after - 1]
+        later = self._places[after]
+        if earlier.parent != later.parent:
+            return earlier
         before_ns = self._stamps_ns[after - 1]
         fraction = (time_ns - before_ns) / (self._stamps_ns[after] - before_ns)
-        return interpolated(self._poses[after - 1], self._poses[after], fraction)
-
-
-class _Edge(NamedTuple):
-    """A pose, or the inverse of one; a matrix holds at all times."""
-
-    pose: NDArray[np.float64] | MovingPose
-    is_inverse: bool
-
-    def at(self, time_ns: int | None) -> NDArray[np.float64]:
-        pose = self.pose.at(time_ns) if isinstance(self.pose, MovingPose) else self.pose
-        return np.linalg.inv(pose).astype(np.float64) if self.is_inverse else pose
+        return Placed(earlier.parent, interpolated(earlier.pose, later.pose, fraction))
 
 
 class TransformTree:
-    """Frames and the transforms between them.
+    """Frames and where they are: each in one parent, the last one that was said, as in tf2.
 
     Any two connected frames can be looked up, in either direction.
     """
 
     def __init__(self) -> None:
-        self._neighbours: dict[str, dict[str, _Edge]] = {}
-        self._latest_ns: int | None = None  # of all moving poses
+        self._places: dict[str, Placed | MovingFrame] = {}
+        self._parents: dict[str, dict[str, None]] = {}  # of each frame, all that were said
+        self._latest_ns: int | None = None  # of all moving frames
 
     @property
     def frames(self) -> list[str]:
         """The names of all frames, sorted, without leading slashes."""
-        return sorted(self._neighbours)
+        names = set(self._parents)
+        for parents in self._parents.values():
+            names.update(parents)
+        return sorted(names)
 
     def copy(self) -> TransformTree:
         """Return a tree with the same fixed transforms; `self` must have no moving ones."""
         tree = TransformTree()
-        tree._neighbours = {frame: dict(edges) for frame, edges in self._neighbours.items()}
+        tree._places = dict(self._places)
+        tree._parents = {child: dict(parents) for child, parents in self._parents.items()}
         return tree
 
     def add(self, parent: str, child: str, child_to_parent: NDArray[np.float64]) -> None:
         """Add or replace one fixed transform, (4, 4): the pose of `child` in `parent`."""
-        self._connect(parent.lstrip("/"), child.lstrip("/"), child_to_parent)
+        parent = parent.lstrip("/")
+        child = child.lstrip("/")
+        self._parents.setdefault(child, {})[parent] = None
+        self._places[child] = Placed(parent, child_to_parent)
 
     def add_moving(
         self, time_ns: int, parent: str, child: str, child_to_parent: NDArray[np.float64]
@@ -122,15 +135,20 @@ class TransformTree:
         """Add the (4, 4) pose of `child` in `parent` at a time; a fixed transform stays."""
         parent = parent.lstrip("/")
         child = child.lstrip("/")
-        edge = self._neighbours.get(parent, {}).get(child)
-        if edge is None:
-            edge = self._connect(parent, child, MovingPose(parent, child))
-        if isinstance(edge.pose, MovingPose):
-            pose = child_to_parent
-            if edge.is_inverse:
-                pose = np.linalg.inv(child_to_parent).astype(np.float64)
-            edge.pose.add(time_ns, pose)
+        frame = self._places.setdefault(child, MovingFrame(child))
+        if isinstance(frame, MovingFrame):
+            self._parents.setdefault(child, {})[parent] = None
+            frame.add(time_ns, Placed(parent, child_to_parent))
             self._latest_ns = time_ns
+
+    def notes(self) -> list[str]:
+        """Return a sentence on each frame that was placed in several others."""
+        return [
+            f"tf places {child!r} in {' and in '.join(map(repr, parents))}: the last one said "
+            "counts, as in tf2"
+            for child, parents in self._parents.items()
+            if len(parents) > 1
+        ]
 
     def add_message(self, message: Any, is_moving: bool = False) -> list[str]:
         """Add the transforms of a `tf2_msgs/TFMessage`; return a sentence on each unusable one."""
@@ -165,23 +183,22 @@ class TransformTree:
             SourceError: no chain connects the two (the error names the known frames), or the time
                 lies outside the buffer of a moving one.
         """
-        chain = self._chain(target.lstrip("/"), source.lstrip("/"))
-        if chain is None:
+        from_target = self._way_up(target, time_ns)
+        from_source = self._way_up(source, time_ns)
+        common = _first_common(from_target, from_source)
+        if common is None:
+            if error := from_target.error or from_source.error:
+                when = "" if time_ns is None else f" at {frame_name(time_ns)} s"
+                raise SourceError(
+                    f"no transform from {source!r} to {target!r}{when}: {error}"
+                ) from error
             names = ", ".join(self.frames) or "none"
             raise SourceError(
                 f"no transform connects the LiDAR frame {source!r} with the camera frame "
                 f"{target!r}; /tf_static knows {names}; record it or give lidar_to_camera"
             )
-        transform = np.eye(4)
-        try:
-            for edge in chain:
-                transform = transform @ edge.at(time_ns)
-        except SourceError as error:
-            when = frame_name(time_ns or 0)
-            raise SourceError(
-                f"no transform from {source!r} to {target!r} at {when} s: {error}"
-            ) from error
-        return transform
+        to_common = from_target.poses[common]
+        return np.linalg.inv(to_common).astype(np.float64) @ from_source.poses[common]
 
     def lookup_through(
         self, fixed_frame: str, target: str, target_ns: int, source: str, source_ns: int
@@ -206,7 +223,8 @@ class TransformTree:
 
     def is_connected(self, target: str, source: str) -> bool:
         """Return whether a chain of transforms connects two frames."""
-        return self._chain(target.lstrip("/"), source.lstrip("/")) is not None
+        ways = self._way_up(target, None), self._way_up(source, None)
+        return _first_common(*ways) is not None
 
     def is_awaited(self, target: str, source: str, time_ns: int) -> bool:
         """Return whether moving poses at or after a time may still come for this chain."""
@@ -214,29 +232,53 @@ class TransformTree:
             delay_ns = time_ns - self._latest_ns
             if not -LOOKAHEAD_NS <= delay_ns <= BUFFER_NS:
                 return False
-        chain = self._chain(target.lstrip("/"), source.lstrip("/"))
-        if chain is None:
+        ways = self._way_up(target, None), self._way_up(source, None)
+        common = _first_common(*ways)
+        if common is None:
             return True
-        poses = [edge.pose for edge in chain]
-        return any(isinstance(pose, MovingPose) and pose.newest_ns < time_ns for pose in poses)
+        frames: list[str] = []
+        for way in ways:
+            names = list(way.poses)
+            frames += names[: names.index(common)]
+        places = [self._places[frame] for frame in frames]
+        return any(
+            isinstance(place, MovingFrame) and place.newest_ns < time_ns for place in places
+        )
 
-    def _connect(self, parent: str, child: str, pose: NDArray[np.float64] | MovingPose) -> _Edge:
-        edge = _Edge(pose, is_inverse=False)
-        self._neighbours.setdefault(parent, {})[child] = edge
-        self._neighbours.setdefault(child, {})[parent] = _Edge(pose, is_inverse=True)
-        return edge
+    def _way_up(self, frame: str, time_ns: int | None) -> _WayUp:
+        """Return the frame and those that it lies in, up to the root or the first obstacle."""
+        name = frame.lstrip("/")
+        poses = {name: np.eye(4)}
+        error = None
+        while name in self._places:
+            place = self._places[name]
+            try:
+                parent, pose = place.at(time_ns) if isinstance(place, MovingFrame) else place
+            except SourceError as outside:
+                error = outside
+                break
+            if parent in poses:
+                error = SourceError(f"tf places {', '.join(map(repr, poses))} in a loop")
+                break
+            poses[parent] = pose @ poses[name]
+            name = parent
+        return _WayUp(poses, error)
 
-    def _chain(self, target: str, source: str) -> list[_Edge] | None:
-        """Return the edges of the shortest chain; None if nothing connects the two."""
-        chains: dict[str, list[_Edge]] = {target: []}
-        waiting = deque([target])
-        while waiting and source not in chains:
-            frame = waiting.popleft()
-            for neighbour, edge in self._neighbours.get(frame, {}).items():
-                if neighbour not in chains:
-                    chains[neighbour] = [*chains[frame], edge]
-                    waiting.append(neighbour)
-        return chains.get(source)
+
+class _WayUp(NamedTuple):
+    """The frames that a frame lies in.
+
+    Attributes:
+        poses: (4, 4) transforms from the frame to each of them, in order; first the frame itself.
+        error: why the way ends before the root.
+    """
+
+    poses: dict[str, NDArray[np.float64]]
+    error: SourceError | None
+
+
+def _first_common(first: _WayUp, second: _WayUp) -> str | None:
+    return next((name for name in first.poses if name in second.poses), None)
 
 
 class Viewpoint(NamedTuple):
