@@ -8,7 +8,6 @@ report's files back. They write nothing permanent.
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.extras import missing
 from uncertainty_depth.core.interrupt import Interrupt
 from uncertainty_depth.core.output import OutputFolder
+from uncertainty_depth.core.scratch import ScratchFolder
 from uncertainty_depth.report.fleet import FleetSource
 from uncertainty_depth.report.report import KIND, SUMMARY_FILE
 from uncertainty_depth.stream.workers import Work, score
@@ -102,7 +102,7 @@ def _score_remotely(work: Work, folder: str) -> tuple[str, dict[str, bytes]]:
     """Return why scoring failed, empty if it did not, and the files of the report."""
     if Path(folder).is_dir():  # relative paths are then the same as the driver's
         os.chdir(folder)
-    with tempfile.TemporaryDirectory() as parent:
+    with ScratchFolder() as parent:
         report = Path(parent) / "report"
         failure = score(work, report)
         if failure:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import csv
 import json
 import os
-import tempfile
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -20,6 +19,7 @@ from typing import Any
 
 from uncertainty_depth.core import strict
 from uncertainty_depth.core.errors import SourceError
+from uncertainty_depth.core.scratch import ScratchFolder
 from uncertainty_depth.metrics.state import PACKED_BYTES, Block, packed, unpacked
 
 ROWS_FILE = "frames.csv"
@@ -127,7 +127,7 @@ class FrameTable:
         Raises:
             OSError: a file cannot be written.
         """
-        self._folder = tempfile.TemporaryDirectory(prefix="frames_")
+        self._folder = ScratchFolder()
         folder = Path(self._folder.name)
         self._rows = (folder / ROWS_FILE).open("w", newline="", encoding="utf-8")
         self._sums = (folder / SUMS_FILE).open("wb")
