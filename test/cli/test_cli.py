@@ -64,6 +64,37 @@ def test_an_error_is_one_sentence_and_exit_code_1_and_leaves_nothing(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("path", ["a" * 10_000, "/".join(["a" * 200] * 50)])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "info {}",
+        "evaluate {} --model demo -o {tmp}/out",
+        "evaluate no_bag --model demo -o {}",
+        "evaluate no_bag --model {} -o {tmp}/out",
+        "compare {} {} -o {tmp}/out",
+        "predict {} --model demo -o {tmp}/out",
+        "train no_bag -o {}",
+        "convert kitti:{} {tmp}/out",
+        "calibrate demo {} --dry-run",
+        "play {}",
+        "info no_bag --max-frames {}",
+        "info no_bag {}",
+    ],
+)
+def test_a_very_long_word_is_not_repeated_whole(words, path, tmp_path, capsys):
+    try:
+        code = main(words.format(path, path, tmp=tmp_path).split())
+    except SystemExit as end:
+        code = end.code
+    assert code in (1, 2)
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert path[:50] in last
+    assert path[-50:] in last
+    assert len(last) < 1000
+    assert not list(tmp_path.iterdir())
+
+
 def test_an_interrupted_training_says_how_to_go_on(monkeypatch, capsys):
     def interrupted(arguments):
         raise KeyboardInterrupt

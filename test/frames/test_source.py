@@ -122,3 +122,13 @@ def test_a_source_that_sigma_was_calibrated_on_is_recognised_by_its_name():
     assert len(calibrated_on(fitted_to, ["nyu:/nyu", "/b/run"])) == 2
     assert calibrated_on(fitted_to, ["nyu:/nyu:test", "/b/other"]) == []
     assert calibrated_on({}, ["/a/run"]) == []
+
+
+@pytest.mark.parametrize("end", ["bag", "b\0g", "b" * 300])
+def test_a_model_may_have_been_trained_on_any_place(tmp_path, end):
+    (tmp_path / "loop").symlink_to("loop")
+    place = f"{tmp_path}/loop/{end}"
+    assert len(trained_on("my_model", {"source": place}, [place])) == 1
+    assert trained_on("my_model", {"source": place}, ["other"]) == []
+    (sentence,) = calibrated_on({"sources": [place]}, [f"elsewhere/{end}"])
+    assert "if they are one" in sentence

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from uncertainty_depth import __version__
 from uncertainty_depth.core.config import (
@@ -29,6 +29,7 @@ from uncertainty_depth.core.config import (
     SourceConfig,
     TrainingConfig,
 )
+from uncertainty_depth.core.errors import shortened
 from uncertainty_depth.core.options import add_arguments, flag_of
 
 SOURCE = (
@@ -342,11 +343,19 @@ SIGNATURES: dict[str, Signature] = {
 }
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors repeat no argument of any length."""
+
+    def error(self, message: str) -> NoReturn:
+        """End with the usage and the message."""
+        super().error(shortened(message))
+
+
 def build_parser(
     commands: Mapping[str, Callable[[argparse.Namespace], None]],
-) -> argparse.ArgumentParser:
+) -> Parser:
     """Return the parser; the help of each command is the docstring of its function."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         "uncertainty-depth",
         description="Monocular depth with its standard deviation (sigma), and scores of both.",
         epilog="Begin with `uncertainty-depth info my_bag`, then `uncertainty-depth evaluate "

@@ -22,7 +22,7 @@ from uncertainty_depth.cli.evaluate import compare, evaluate, merge, view
 from uncertainty_depth.cli.predict import predict
 from uncertainty_depth.cli.train import train, wrap
 from uncertainty_depth.core.blas import wait_passively
-from uncertainty_depth.core.errors import UncertaintyDepthError
+from uncertainty_depth.core.errors import UncertaintyDepthError, shortened
 from uncertainty_depth.core.extras import missing_in
 
 Command = Callable[[argparse.Namespace], None]
@@ -85,7 +85,7 @@ def exit_code_of(program: str, run: Callable[[], object], hint: str = "") -> int
         print(f"{program}: {sentence}", file=sys.stderr)
         return 1
     except OSError as error:  # a folder that is a file, a full disk, a path without permission
-        place = printable(str(error.filename or "reading or writing"))
+        place = printable(shortened(str(error.filename or "reading or writing")))
         print(f"{program}: {place}: {error.strerror or error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -115,8 +115,8 @@ class PrintableFormatter(logging.Formatter):
     """Formats log records so that a terminal shows all of their characters."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the record's text, see `printable`."""
-        return printable(super().format(record))
+        """Return the record's text, see `printable`; paths may be of any length."""
+        return printable(shortened(super().format(record)))
 
 
 class _Printable:

@@ -2,9 +2,21 @@
 """What a user is told: exceptions of one clear sentence, which only `cli` prints; warnings."""
 
 import logging
+import re
 from collections.abc import Iterable
 
 logger = logging.getLogger(__name__)
+LONGEST_WORD = 1000
+_LONG_WORD = re.compile(rf"\S{{{LONGEST_WORD + 1},}}")
+KEPT = 100
+
+
+def shortened(text: str) -> str:
+    """Return the text with what is left of words too long to read: their first and last part."""
+    return _LONG_WORD.sub(
+        lambda word: f"{word[0][:KEPT]}[... {len(word[0]) - 2 * KEPT} more ...]{word[0][-KEPT:]}",
+        text,
+    )
 
 
 class UncertaintyDepthError(Exception):
@@ -15,6 +27,9 @@ class UncertaintyDepthError(Exception):
     """
 
     exit_code = 1
+
+    def __str__(self) -> str:
+        return shortened(super().__str__())
 
 
 class ConfigError(UncertaintyDepthError):

@@ -191,10 +191,19 @@ def _overlap(source: str, used: str) -> str:
     other_place, other_parts = _frames_of(used)
     if not parts & other_parts:
         return ""
-    if place.resolve() == other_place.resolve():
+    real, other_real = map(_real, (place, other_place))
+    if real == other_real:
         return f"frames of {source}: "
     hint = f"a source of the same name as {source}: {PERHAPS}, "
-    return hint if place.resolve().name == other_place.resolve().name else ""
+    return hint if real.name == other_real.name else ""
+
+
+def _real(place: Path) -> Path:
+    """Return the path without links, as far as it can be followed: a model may name any place."""
+    try:
+        return place.resolve()
+    except (OSError, RuntimeError, ValueError):  # too long, a loop of links, no path at all
+        return place
 
 
 def place_of(notation: str) -> Path:
