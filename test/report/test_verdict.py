@@ -131,6 +131,28 @@ def test_a_sigma_that_ranks_worse_than_depth_is_red():
     assert "is worse than sigma proportional to depth" in order.text
 
 
+@pytest.mark.parametrize(
+    ("near", "far", "words"),
+    [
+        (0.3, 9.0, "0.10 m below 0.5 m (the nearest), 0.10 m from 0.75 to 1.5 m, "),
+        (0.6, 9.0, "0.10 m from 0.5 to 0.75 m (the nearest), 0.10 m from 0.75 to 1.5 m, "),
+        (1.2, 9.0, "0.10 m from 1 to 1.5 m (the nearest), 0.10 m from 2 to 4 m"),
+        (7.0, 14.0, "0.10 m from 6 to 8 m (the nearest), 0.10 m from 8 to 12 m; "),
+        (9.0, 11.0, "0.10 m from 8 to 12 m (the nearest); "),
+        (130.0, 150.0, "0.10 m beyond 128 m (the nearest); "),
+    ],
+)
+def test_the_headline_names_the_intervals_of_its_errors_the_nearest_first(near, far, words):
+    """The next obstacle is what a robot's user reads of; few pixels are no interval."""
+    random = np.random.default_rng(0)
+    evaluation = Evaluation(max_depth=200)
+    for _ in range(30):
+        truth = random.uniform(near, far, (24, 32))
+        truth[0, :2] = 0.51  # 60 pixels of all frames
+        evaluation.add_arrays(truth + 0.1, 0.1 * truth, truth)
+    assert f"mean error {words}" in evaluation.verdict().text
+
+
 def test_a_depth_scored_against_itself_has_no_verdict(evaluate_moments, model):
     verdict = judge(evaluate_moments(lambda it: (it.truth, it.sigma), frames=96), model, [])
     assert verdict.color == "grey"
@@ -404,7 +426,10 @@ def test_green_says_how_good_the_depth_is(factor, words, evaluate_moments, model
     assert verdict.color == "green"
     assert words in verdict.text
     assert ("can be trusted" in verdict.text) == ("not yet" not in words)
+    number = "[0-9.]+ m"
     assert re.search(
-        r"mean error [0-9.]+ m at 1 m, [0-9.]+ m at 3 m, [0-9.]+ m at 10 m", verdict.text
+        f"mean error {number} from 0.5 to 0.75 m .the nearest., {number} from 0.75 to 1.5 m, "
+        f"{number} from 2 to 4 m, {number} from 8 to 12 m; ",
+        verdict.text,
     )
     assert re.search(r"[0-9]+% of the pixels are known to 10%", verdict.text)

@@ -19,6 +19,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from uncertainty_depth.core import strict
 from uncertainty_depth.core.geometry.focal_length import CameraRange
 from uncertainty_depth.frames.source import PERHAPS
@@ -30,6 +32,7 @@ from uncertainty_depth.metrics.registry import (
     SHARE,
     SigmaKind,
 )
+from uncertainty_depth.metrics.state import DISTANCE, Sums
 from uncertainty_depth.report import judgement
 from uncertainty_depth.report.judgement import (
     GREEN,
@@ -41,7 +44,7 @@ from uncertainty_depth.report.judgement import (
     Outcome,
 )
 from uncertainty_depth.report.model_facts import is_recorded, part_of
-from uncertainty_depth.report.page import unfamiliarity_text
+from uncertainty_depth.report.page import MIN_PIXELS, unfamiliarity_text
 from uncertainty_depth.sigma.calibration.fitted_data import advice
 
 if TYPE_CHECKING:
@@ -57,8 +60,8 @@ ACCURATE = {"depth.a1": 0.95, "depth.within_10_percent": 0.8}
 distance is what a planner's margins are made of."""
 USEFUL_ORDER = 0.85
 """Useful is a sigma whose AUSE of 1 - a1 is at most this fraction of the better baseline's."""
-DISTANCES = {"1 m": "1_1.5m", "3 m": "3_4m", "10 m": "8_12m"}
-"""Where the headline gives the error, by the interval of `by_distance`."""
+DISTANCES_M = ((0.75, 1.5), (2.0, 4.0), (8.0, 12.0))
+"""Where the headline gives the error beside the nearest interval: about 1, 3 and 10 m."""
 
 
 @dataclass(frozen=True)
@@ -212,18 +215,37 @@ def _level(sample: Resampled, kind: SigmaKind) -> str:
 
 def _numbers(sample: Resampled) -> str:
     """Return what a robot's user can judge: the error near and far, and how much is known."""
-    metric = BY_NAME["by_distance.mae"]
-    errors = dict(zip(metric.groups, metric.values(sample.total)[0].tolist(), strict=True))
+    errors = _errors_by_distance(sample.total)
     known = float(BY_NAME["depth.within_10_percent"].values(sample.total)[0])
-    parts = [
-        f"{errors[group]:.2f} m at {distance}"
-        for distance, group in DISTANCES.items()
-        if math.isfinite(errors[group])
-    ]
-    near = f"mean error {', '.join(parts)}; " if parts else ""
+    near = f"mean error {', '.join(errors)}; " if errors else ""
     filled = float(BY_NAME["scored_fraction"].values(sample.total)[0])
     holes = f"; {filled:.1%} of the ground truth has a depth" if filled < SCORED_ENOUGH else ""
     return f"{near}{known:.0%} of the pixels are known to 10%{holes}"
+
+
+def _errors_by_distance(sums: Sums) -> list[str]:
+    """Return the mean error of the nearest pixels, the next obstacle's, and farther away.
+
+    Each is of an interval of ground truth that has `MIN_PIXELS` in each of its parts.
+    """
+    edges = DISTANCE.edges
+    pixels = sums["distance.pixels"][0]
+    (occupied,) = np.nonzero(pixels >= MIN_PIXELS)
+    if not len(occupied):
+        return []
+    places = [slice(occupied[0], occupied[0] + 1)]
+    for low, high in DISTANCES_M:
+        place = slice(*np.searchsorted(edges, (low, high)).tolist())
+        if (pixels[place] >= MIN_PIXELS).all() and place != places[0]:
+            places.append(place)
+    found = []
+    for place in places:
+        error = sums["distance.error"][0, place].sum() / pixels[place].sum()
+        low, high = edges[place.start], edges[place.stop]
+        span = f"from {low:g} to {high:g} m" if math.isfinite(high) else f"beyond {low:g} m"
+        found.append(f"{error:.2f} m {span if low else f'below {high:g} m'}")
+    found[0] += " (the nearest)"
+    return found
 
 
 def _notes(
