@@ -32,7 +32,7 @@ Predict = Callable[[Frame], DepthMap]
 
 
 class DepthPredictor(Protocol):
-    """Protocol of a predictor of depth and sigma, such as `inference.predictor.Predictor`."""
+    """Protocol of a predictor of depth and sigma, such as `depth.predictor.Predictor`."""
 
     def predict(
         self, image: NDArray[np.uint8], stamp_ns: int, camera: Camera | None = None

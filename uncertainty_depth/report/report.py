@@ -56,7 +56,7 @@ class Context:
         geometry: see `GeometryCheck.summary`; empty if not checked.
         command: the command line that made the report.
         requirements: limits that the metrics must keep.
-        sources: of an evaluation of several, the row of each, see `fleet.folder.rows_of`.
+        sources: of an evaluation of several, the row of each, see `fleet.rows_of`.
     """
 
     source: str

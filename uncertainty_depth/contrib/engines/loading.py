@@ -113,7 +113,7 @@ CPU = torch.device("cpu")
 def load_compiled(
     model: ModelFolder, method: str, engine: str, precision: str, device: str
 ) -> tuple[Estimator, Engine]:
-    """Return the compiled estimator of a method and its engine; see `inference.settings.load`."""
+    """Return the compiled estimator of a method and its engine; see `predictor_settings.load`."""
     compiler = make_engine(engine, precision, device)
     encoders: dict[int, Compiled] = {}
 
