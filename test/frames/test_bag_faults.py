@@ -6,6 +6,7 @@ No fault is a crash, and nothing that was read is lost in silence.
 
 from __future__ import annotations
 
+import re
 import shutil
 import sqlite3
 import struct
@@ -128,6 +129,18 @@ def test_a_camera_that_is_not_calibrated_is_one_sentence(tmp_path):
         BagSource(tmp_path / "bag", CONFIG)
 
 
+def test_an_empty_first_camera_info_costs_its_frame_and_not_the_bag(tmp_path):
+    blank = Camera(CAMERA.width, CAMERA.height, np.zeros((3, 3)))
+    with recording(tmp_path / "bag") as writer:
+        for index in range(4):
+            write_frame(writer, index, leave_out="" if index else "info")
+            if not index:
+                writer.camera_info("/camera/camera_info", START_NS, "camera", blank)
+    source = BagSource(tmp_path / "bag", CONFIG)
+    assert source.rectifier.is_rectified
+    assert reasons(source) == {"camera_info_zero": 1, "frame": 3}
+
+
 IMAGE_FAULTS = {
     "image_zero_size": {"height": 0, "width": 0, "step": 0},
     "image_wrong_step": {"step": 17},
@@ -150,6 +163,25 @@ class Faulty(BagWriter):
         for name, value in self.faults.get((topic, stamp_ns), {}).items():
             setattr(message, name, value)
         super().message(topic, stamp_ns, message, latched)
+
+
+def test_a_rectified_image_that_the_lens_hardly_fills_is_said(tmp_path):
+    """P is of half the resolution, as a simulator's: three quarters of the image are black."""
+    p = np.insert(np.diag([0.5, 0.5, 1]) @ CAMERA.intrinsics, 3, 0, axis=1).ravel()
+
+    class OfHalf(Faulty):
+        faults = {  # noqa: RUF012
+            ("/camera/camera_info", START_NS + index * PERIOD_NS): {"p": p} for index in range(2)
+        }
+
+    with recording(tmp_path / "bag", OfHalf) as writer:
+        for index in range(2):
+            write_frame(writer, index)
+    notes = BagSource(tmp_path / "bag", CONFIG).notes
+    assert any("has a P of 0.5 times K" in note for note in notes)
+    (filled,) = (note for note in notes if "the lens fills" in note)
+    share = int(re.search(r"fills (\d+)%", filled)[1])
+    assert 23 <= share <= 27
 
 
 def test_each_faulty_image_and_cloud_is_counted_under_its_reason_and_the_rest_is_scored(tmp_path):

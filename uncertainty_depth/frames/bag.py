@@ -30,6 +30,7 @@ from uncertainty_depth.frames.ground_truth import (
     LidarGroundTruth,
 )
 from uncertainty_depth.frames.messages.clouds import lidar_points
+from uncertainty_depth.frames.messages.decoding import stamp_ns
 from uncertainty_depth.frames.messages.transports import claimed_size
 from uncertainty_depth.frames.recording import OpenRecording, Recording
 from uncertainty_depth.frames.source import IsWanted
@@ -43,6 +44,8 @@ from uncertainty_depth.frames.transforms import FixedExtrinsics, TransformTree, 
 
 MOVING = 1000
 """First messages of /tf that are searched for a connection."""
+FIRST_INFOS = 100
+"""First camera infos of which one must be usable."""
 
 
 class BagSource:
@@ -227,17 +230,24 @@ class BagSource:
             self.recording.note(f"{self.name} has no camera info: its images are not rectified")
             self._camera_frame = image_frame
             return image
-        info = bag.first(topics.camera_info)
-        if info is None:
-            raise SourceError(f"{self.name} has no readable message on {topics.camera_info}")
         cameras = self._cameras()
-        cameras.add(info)
-        try:
-            self.rectifier = cameras.at(0)
-        except MessageError as error:
-            raise SourceError(f"{topics.camera_info} in {self.name}: {error}") from error
-        self._camera_info = info
-        self._camera_frame = image_frame or info.header.frame_id
+        problem: MessageError | None = None
+        for _, info in islice(bag.messages([topics.camera_info]), FIRST_INFOS):
+            if info is None:
+                continue
+            self._camera_info = self._camera_info or info
+            cameras.add(info)
+            try:
+                self.rectifier = cameras.at(stamp_ns(info.header))
+            except MessageError as error:  # a driver's first one may be empty
+                problem = problem or error
+                continue
+            self._camera_frame = image_frame or info.header.frame_id
+            break
+        if self._camera_info is None:
+            raise SourceError(f"{self.name} has no readable message on {topics.camera_info}")
+        if self.rectifier is None and problem is not None:
+            raise SourceError(f"{topics.camera_info} in {self.name}: {problem}") from problem
         if image is not None and self.rectifier is not None:
             with suppress(MessageError):  # the frame is skipped with this reason in its turn
                 width, height = claimed_size(image, self._config.max_pixels)

@@ -12,7 +12,7 @@ from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.geometry.rectification import KEEP, Rectifier
 from uncertainty_depth.frames.messages.camera_info import (
     description_key,
-    is_fisheye_without_distortion,
+    oddities,
     rectifier_from_info,
 )
 from uncertainty_depth.frames.messages.decoding import stamp_ns
@@ -20,6 +20,8 @@ from uncertainty_depth.frames.messages.decoding import stamp_ns
 MAX_CHANGES = 64
 """Calibrations kept: images wait for ground truth for seconds, zoom lenses change slowly."""
 MAX_NOTES = 20
+MIN_SEEN = 0.5
+"""Share of a rectified image; below it, it is said."""
 logger = logging.getLogger(__name__)
 
 
@@ -60,6 +62,7 @@ class Cameras:
         self._first_ns: int | None = None
         self._newest_ns: int | None = None
         self._notes: dict[str, None] = {}
+        self._looked_at: tuple[Rectifier, int, int] | None = None
 
     def __bool__(self) -> bool:
         """Return whether a camera info has come, usable or not."""
@@ -92,12 +95,8 @@ class Cameras:
             return
         if not rectifier.is_rectified:
             self._note(f"{self.topic} is {rectifier.describe()}")
-        if is_fisheye_without_distortion(message):
-            sentence = (
-                f"{self.topic} has distortion model equidistant with D = 0: its images are taken "
-                "for those of a pinhole; expected the four coefficients of the lens, or plumb_bob "
-                "if the images are rectified"
-            )
+        for oddity in oddities(message):
+            sentence = f"{self.topic} {oddity}"
             if self._note(sentence):
                 logger.warning(sentence)
 
@@ -139,20 +138,31 @@ class Cameras:
         return repeats and self._newest_ns is not None and self._newest_ns < time_ns
 
     def note_size(self, topic: str, shape: tuple[int, ...], rectifier: Rectifier) -> None:
-        """Note that images of shape (H, W) on `topic` differ in size from their camera info."""
+        """Note what is odd about images of shape (H, W) on `topic` with this camera info.
+
+        That is another size, or that the lens fills little of the rectified image.
+        """
         height, width = shape[:2]
-        raw = rectifier.raw
-        if (width, height) == (raw.width, raw.height):
+        if self._looked_at == (rectifier, height, width):
             return
+        self._looked_at = (rectifier, height, width)
+        raw = rectifier.raw
         try:
-            raw.for_image(width, height)
-            sentence = (
-                f"images are {width}x{height}, their camera info is {raw.width}x{raw.height}: its "
-                "intrinsics are scaled"
-            )
+            if (width, height) != (raw.width, raw.height):
+                raw.for_image(width, height)
+                self._note(
+                    f"{topic}: images are {width}x{height}, their camera info is "
+                    f"{raw.width}x{raw.height}: its intrinsics are scaled"
+                )
+            seen = rectifier.camera(width, height).seen if rectifier.rectifies else None
         except MessageError as error:
-            sentence = str(error)
-        self._note(f"{topic}: {sentence}")
+            self._note(f"{topic}: {error}")
+            return
+        if seen is not None and seen.mean() < MIN_SEEN:
+            self._note(
+                f"{topic}: the lens fills {seen.mean():.0%} of the rectified image, whose other "
+                "pixels have no depth: is P of another resolution?"
+            )
 
     def _note(self, sentence: str) -> bool:
         """Return whether the sentence is new, and there is room for it."""

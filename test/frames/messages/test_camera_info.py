@@ -17,6 +17,7 @@ from uncertainty_depth.core.geometry.camera import image_coordinates
 from uncertainty_depth.frames.messages.camera_info import (
     camera_from_info,
     fields_from_camera,
+    oddities,
     rectifier_from_info,
 )
 
@@ -122,6 +123,78 @@ def test_a_camera_survives_its_way_through_a_message(model):
             assert_array_equal(again.frame_to_camera, camera.frame_to_camera)
             points = np.random.default_rng(0).normal([0, 0, 3], 0.5, (50, 3))
             assert_array_equal(again.pixels(points), camera.pixels(points))
+
+
+def test_the_third_number_of_ps_last_column_moves_nothing_and_is_said():
+    """An Astra's driver writes .889 there; image_geometry ignores it."""
+    clean = [700.0, 0, 320, -35, 0, 700, 240, 0, 0, 0, 1, 0]
+    odd = [*clean[:11], 0.88855]
+    k = [700.0, 0, 320, 0, 700, 240, 0, 0, 1]
+    camera, expected = (camera_from_info(whole(k, p)) for p in (odd, clean))
+    assert_array_equal(camera.frame_to_camera, expected.frame_to_camera)
+    assert oddities(whole(k, clean)) == []
+    (sentence,) = oddities(whole(k, odd))
+    assert "0.88855 in P[2,3], which is ignored" in sentence
+
+
+@pytest.mark.parametrize("offset", [(-35_000.0, 0), (0, -35_000.0)])
+def test_an_offset_in_millimetres_is_refused(offset):
+    """A baseline of 50 mm; in metres it would be 50 m."""
+    p = [700.0, 0, 320, offset[0], 0, 700, 240, offset[1], 0, 0, 1, 0]
+    with pytest.raises(MessageError, match=r"50 m beside its frame; .* not millimetres") as error:
+        rectifier_from_info(whole([700.0, 0, 320, 0, 700, 240, 0, 0, 1], p))
+    assert error.value.reason == "camera_info_wrong_offset"
+
+
+IDENTITY = [1.0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0]
+
+
+def test_identity_is_no_calibration():
+    rectifier = rectifier_from_info(whole(p=IDENTITY))
+    assert rectifier.is_rectified
+    assert_array_equal(rectifier.rectified.intrinsics, np.reshape(K, (3, 3)))
+    assert oddities(whole(p=IDENTITY)) == ["has the identity as P: it is taken from K"]
+    of_p = rectifier_from_info(whole(k=np.eye(3).ravel()))
+    assert_array_equal(of_p.raw.intrinsics, np.reshape(P, (3, 4))[:, :3])
+    with pytest.raises(MessageError, match="is the camera calibrated"):
+        rectifier_from_info(whole(k=np.eye(3).ravel(), p=IDENTITY))
+
+
+@pytest.mark.parametrize(("scale", "is_said"), [(2, True), (0.5, True), (1.1, False), (1, False)])
+def test_a_p_of_another_resolution_than_k_is_said(scale, is_said):
+    k = np.array([500.0, 0, 320, 0, 500, 240, 0, 0, 1])
+    p = np.insert(np.reshape(k, (3, 3)) * [[scale], [scale], [1]], 3, 0, axis=1).ravel()
+    sentences = oddities(whole(k, p))
+    assert len(sentences) == is_said
+    assert all(f"a P of {scale:.2g} times K" in sentence for sentence in sentences)
+
+
+@pytest.mark.parametrize(
+    ("model", "count", "name"),
+    [
+        ("equidistant", 4, "equidistant"),
+        ("equidistant", 4, "fisheye"),
+        ("rational_polynomial", 8, "rational_polynomial"),
+        ("plumb_bob", 5, "plumb_bob"),
+    ],
+)
+@pytest.mark.parametrize("zeros", [0, 1, 2, 6])
+def test_zeros_beyond_the_coefficients_that_a_model_has_are_none(model, count, name, zeros):
+    """A T265 has five numbers, OpenCV's tilted model and DepthAI fourteen."""
+    d = [*MODELS[model], *[0.0] * zeros]
+    distortion = rectifier_from_info(whole(d=d, distortion_model=name)).raw.distortion
+    assert distortion.model == model
+    assert_array_equal(distortion.coefficients[:count], MODELS[model])
+    expected = rectifier_from_info(whole(d=MODELS[model], distortion_model=model)).raw.distortion
+    rays = np.random.default_rng(0).normal(0, 0.3, (20, 2))
+    assert_array_equal(distortion.distorted(rays), expected.distorted(rays))
+
+
+def test_a_tilted_sensor_is_refused():
+    d = [*MODELS["rational_polynomial"], 0, 0, 0, 0, 0.01, 0]
+    with pytest.raises(MessageError, match=r"with 14 coefficients; expected .* no tilt") as error:
+        rectifier_from_info(whole(d=d, distortion_model="rational_polynomial"))
+    assert error.value.reason == "camera_info_unknown_distortion"
 
 
 REFUSED = [

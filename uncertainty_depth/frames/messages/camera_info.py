@@ -23,6 +23,12 @@ from uncertainty_depth.frames.messages.decoding import total
 MATRICES = {"k": (3, 3), "r": (3, 3), "p": (3, 4)}
 POSE_DIGITS = 12  # a message changes a pose's last bits, which must have no effect
 
+MAX_OFFSET_M = 5.0
+"""Of a camera from its frame: no stereo pair is wider."""
+MAX_ZOOM = 1.5
+"""Between raw and rectified image, beyond which it is said."""
+MODEL_ALIASES = {"fisheye": EQUIDISTANT}
+"""OpenCV's name."""
 MAX_COEFFICIENT = 1e6  # beyond any lens; keeps polynomials finite
 UNDECODABLE = ("camera_info_undecodable", "a camera info")
 
@@ -44,17 +50,19 @@ class CameraInfoFields(NamedTuple):
 def rectifier_from_info(message: Any, distorted_images: str = RECTIFY) -> Rectifier:
     """Return the raw and the rectified image's camera, with what to do with raw images.
 
-    All-zero fields count as not given: K is taken from P, P from K, and R is no rotation.
+    Zeros and identity count as not given: K is taken from P, P from K, and R is no rotation.
 
     Raises:
         MessageError: camera_info_zero if neither K nor P has a focal length, camera_info_zero_size
             if width or height is zero, camera_info_not_finite, camera_info_no_rotation for R,
-            camera_info_unknown_distortion, or camera_info_undecodable for anything else.
+            camera_info_unknown_distortion, camera_info_wrong_offset, or camera_info_undecodable
+            for anything else.
     """
     matrix = _matrix(message, "k")
     projection = _matrix(message, "p")
-    intrinsics = _intrinsics(matrix if matrix[0, 0] != 0 else projection[:, :3])
-    if projection[0, 0] == 0:
+    given = filter(_is_given, (matrix, projection[:, :3]))
+    intrinsics = _intrinsics(next(given, np.zeros((3, 3))))
+    if not _is_given(projection):
         projection = np.insert(intrinsics, 3, 0, axis=1)
     rectified_intrinsics = _intrinsics(projection[:, :3])
     if message.width == 0 or message.height == 0:
@@ -63,7 +71,7 @@ def rectifier_from_info(message: Any, distorted_images: str = RECTIFY) -> Rectif
             f"a camera info has size {message.width}x{message.height}; expected the image's",
         )
     beside = np.eye(4)
-    beside[:3, 3] = np.linalg.solve(rectified_intrinsics, projection[:, 3])
+    beside[:2, 3] = _offset(rectified_intrinsics, projection)
     turned = np.eye(4)
     turned[:3, :3] = _rotation(message).T
     size = (message.width, message.height)
@@ -136,6 +144,50 @@ def _matrix(message: Any, name: str) -> NDArray[np.float64]:
     return values.reshape(MATRICES[name])
 
 
+def _is_given(matrix: NDArray[np.float64]) -> bool:
+    return matrix[0, 0] != 0 and not np.array_equal(matrix[:, :3], np.eye(3))
+
+
+def _offset(
+    intrinsics: NDArray[np.float64], projection: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return x and y, metres, from Tx and Ty of P; image_geometry ignores P[2,3] too."""
+    offset_m = np.linalg.solve(intrinsics[:2, :2], projection[:2, 3]).astype(np.float64)
+    if np.isfinite(offset_m).all() and np.abs(offset_m).max() > MAX_OFFSET_M:
+        raise MessageError(
+            "camera_info_wrong_offset",
+            f"a camera info has {projection[:2, 3].tolist()} in P's last column, which puts the "
+            f"camera {np.hypot(*offset_m):.3g} m beside its frame; expected at most "
+            f"{MAX_OFFSET_M:g} m: focal length times metres, not millimetres",
+        )
+    return offset_m
+
+
+def oddities(message: Any) -> list[str]:
+    """Return sentences, to follow the topic, on what is odd in a valid camera info."""
+    sentences = []
+    matrix = _matrix(message, "k")
+    projection = _matrix(message, "p")
+    if projection[2, 3] != 0:
+        sentences.append(f"has {projection[2, 3]:g} in P[2,3], which is ignored: expected 0")
+    if projection[0, 0] != 0 and not _is_given(projection):
+        sentences.append("has the identity as P: it is taken from K")
+    scale = projection[0, 0] / matrix[0, 0] if _is_given(matrix) and _is_given(projection) else 1.0
+    resized = np.allclose(projection[:2, :3], scale * matrix[:2], atol=0.1 * projection[0, 0])
+    if resized and not 1 / MAX_ZOOM < scale < MAX_ZOOM:
+        sentences.append(
+            f"has a P of {scale:.2g} times K: rectified images show what P says; if it is of "
+            "another resolution than K, mend it"
+        )
+    if _model(message) == EQUIDISTANT and not _field(message, "d").any():
+        sentences.append(
+            "has distortion model equidistant with D = 0: its images are taken for those of a "
+            "pinhole; expected the four coefficients of the lens, or plumb_bob if the images are "
+            "rectified"
+        )
+    return sentences
+
+
 def _intrinsics(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     focal_lengths = matrix[:2, :2]
     if not (matrix[0, 0] > 0 and matrix[1, 1] > 0 and np.linalg.det(focal_lengths) > 0):
@@ -144,15 +196,6 @@ def _intrinsics(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
             "a camera info has no focal length in P or K; is the camera calibrated?",
         )
     return np.vstack([matrix[:2], [0.0, 0.0, 1.0]])
-
-
-def is_fisheye_without_distortion(message: Any) -> bool:
-    """Return whether a valid camera info names a fisheye but gives it no distortion.
-
-    D = 0 means that nothing needs rectification, but no fisheye lens is a pinhole: the driver
-    probably left D out.
-    """
-    return message.distortion_model == EQUIDISTANT and not _field(message, "d").any()
 
 
 def _rotation(message: Any) -> NDArray[np.float64]:
@@ -169,22 +212,33 @@ def _rotation(message: Any) -> NDArray[np.float64]:
     return left @ right
 
 
+def _model(message: Any) -> str:
+    return MODEL_ALIASES.get(message.distortion_model, message.distortion_model)
+
+
 def _distortion(message: Any) -> Distortion | None:
+    """Return the lens; zeros beyond the coefficients that its model has are none."""
     coefficients = _field(message, "d")
     if not coefficients.any():
         return None
-    model = message.distortion_model
-    if len(coefficients) not in COEFFICIENT_COUNTS.get(model, ()):
+    model = _model(message)
+    counts = [
+        count
+        for count in COEFFICIENT_COUNTS.get(model, ())
+        if count <= len(coefficients) and not coefficients[count:].any()
+    ]
+    if not counts:
         raise MessageError(
             "camera_info_unknown_distortion",
-            f"a camera info has distortion model {model!r} with {len(coefficients)} coefficients; "
-            "expected plumb_bob with 5, rational_polynomial with 8, or equidistant with 4",
+            f"a camera info has distortion model {message.distortion_model!r} with "
+            f"{len(coefficients)} coefficients; expected plumb_bob with 5, rational_polynomial "
+            "with 8, or 12 with a thin prism and no tilt, or equidistant with 4",
         )
     if not (np.abs(coefficients) < MAX_COEFFICIENT).all():
         raise MessageError(
             "camera_info_not_finite", f"a camera info has D {coefficients.tolist()}"
         )
-    return Distortion(model, coefficients)
+    return Distortion(model, coefficients[: max(counts)])
 
 
 def _of_image(camera: Camera, message: Any) -> Camera:
