@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import random
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -263,6 +264,45 @@ def test_each_image_has_the_camera_info_of_its_time_whatever_comes_first(make):
     assert len(robot.info(300)) == 1
     (note,) = [note for note in robot.run.notes() if "camera_info changes" in note]
     assert "changes 2 times, first at 0.200000000 s" in note
+
+
+@pytest.mark.parametrize("topic", ["depth", "uncertainty", "lidar/points", "depth/camera_info"])
+def test_one_topic_alone_however_much_comes_fills_no_memory(make, topic):
+    """200 messages of 15 kB, of which the queue holds 30, and 64 camera infos that differ."""
+    robot = Robot(make, info=False)
+    points = np.ones((1280, 3))
+    tracemalloc.start()
+    try:
+        for stamp in range(200):
+            if topic == "lidar/points":
+                robot.scan(stamp * 100, points)
+            elif topic == "depth/camera_info":
+                robot.info(stamp * 100, d=list(range(stamp, stamp + 4 * 480)))
+            else:
+                robot.map(topic, stamp * 100, size=(64, 60))
+            robot.results.clear()
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < 1.5e6
+
+
+def test_an_unusable_camera_info_keeps_no_message_alive(make):
+    """The frames that it skips, of 60 kB each, are gone with their reason."""
+    robot = Robot(make, info=False)
+    robot.info(0, k=np.zeros(9), p=np.zeros(12))
+    tracemalloc.start()
+    try:
+        for stamp in range(1, 100):
+            robot.map("depth", stamp * 100, size=(128, 120))
+            robot.map("uncertainty", stamp * 100, size=(128, 120))
+            robot.scan(stamp * 100)
+            robot.results.clear()
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert robot.skipped == {"camera_info_zero": 99}
+    assert held < 3e6
 
 
 def test_a_bag_that_loops_keeps_the_scores_and_goes_on(make):

@@ -25,12 +25,19 @@ MIN_SEEN = 0.5
 logger = logging.getLogger(__name__)
 
 
+class _Problem(NamedTuple):
+    """Why a camera info cannot be used. An exception would keep what was at work when raised."""
+
+    reason: str
+    sentence: str
+
+
 class _InForce(NamedTuple):
     """A calibration that holds from its first message's stamp on."""
 
     since_ns: int
     key: tuple[Any, ...] | None
-    rectifier: Rectifier | MessageError
+    rectifier: Rectifier | _Problem
 
 
 class Cameras:
@@ -82,11 +89,11 @@ class Cameras:
                 return
             earlier = (item.rectifier for item in self._calibrations if item.key == key)
             known = next((one for one in earlier if isinstance(one, Rectifier)), None)  # a loop
-            rectifier: Rectifier | MessageError = known or rectifier_from_info(
+            rectifier: Rectifier | _Problem = known or rectifier_from_info(
                 message, self._distorted_images
             )
         except MessageError as error:
-            rectifier = error
+            rectifier = _Problem(error.reason, str(error))
         if self._calibrations and key != self._calibrations[-1].key:
             self.changes += 1
             self.first_change_ns = self.first_change_ns or stamp
@@ -118,8 +125,8 @@ class Cameras:
         in_force = next(
             (item for item in newest_first if item.since_ns <= time_ns), self._calibrations[0]
         )
-        if isinstance(in_force.rectifier, MessageError):
-            raise in_force.rectifier
+        if isinstance(in_force.rectifier, _Problem):
+            raise MessageError(*in_force.rectifier)
         return in_force.rectifier
 
     @property
