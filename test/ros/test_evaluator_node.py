@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
 import signal
 import threading
@@ -38,13 +39,14 @@ from uncertainty_depth.frames.messages.camera_info import camera_from_info
 from uncertainty_depth.frames.messages.decoding import stamp_ns
 from uncertainty_depth.frames.messages.images import decode_image
 from uncertainty_depth.metrics.registry import flatten
+from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation
-from uncertainty_depth.ros import evaluator_outputs
+from uncertainty_depth.ros import evaluator_outputs, report_saver
 from uncertainty_depth.ros.evaluator_node import EvaluatorNode
 from uncertainty_depth.ros.evaluator_outputs import PLOTTED
 from uncertainty_depth.ros.messages import image_message
 
-WRITE_IN_PROCESS = evaluator_outputs.write_in_process  # which other tests replace
+START_PROCESS = report_saver.START_PROCESS  # which other tests replace
 NODE = "/evaluator_node"
 METRICS = f"{NODE}/metrics"
 
@@ -171,7 +173,7 @@ def test_images_are_drawn_for_subscribers(running):
 def test_save_acknowledges_then_writes_in_a_process_of_its_own(
     graph, running, make, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(evaluator_outputs, "write_in_process", WRITE_IN_PROCESS)
+    monkeypatch.setattr(report_saver, "START_PROCESS", START_PROCESS)
     output = tmp_path / "report"
     _, driver = running(output=str(output))
     log = driver.heard("/rosout")
@@ -202,14 +204,15 @@ def test_a_slow_report_loses_no_frame_and_reset_starts_anew(graph, running, tmp_
     output = tmp_path / "report"
     drawing, go_on = threading.Event(), threading.Event()
     seen = []
+    write = report.write
 
-    def draw_slowly(evaluation, folder, context):
+    def write_slowly(evaluation, *arguments, **options):
         drawing.set()
         assert go_on.wait(DEADLINE_S)
         seen.append(evaluation.frames())
-        return folder / "report.html"
+        return write(evaluation, *arguments, **options)
 
-    monkeypatch.setattr(evaluator_outputs, "write_in_process", draw_slowly)
+    monkeypatch.setattr(report, "write", write_slowly)
     node, driver = running(output=str(output), queue_size=10)
     driver.drive(0, 1)
     assert graph.call(Trigger, f"{NODE}/save").success
@@ -225,8 +228,63 @@ def test_a_slow_report_loses_no_frame_and_reset_starts_anew(graph, running, tmp_
     assert facts(told)["waiting"] == "0"
     driver.drive(49, 1)
     graph.stop(node)
-    assert seen == [{"read": 1, "evaluated": 1, "skipped": {}}]
+    assert seen[0] == {"read": 1, "evaluated": 1, "skipped": {}}
     assert summary_of(output)["frames"] == {"read": 1, "evaluated": 1, "skipped": {}}
+
+
+def test_of_saves_that_wait_the_newest_alone_is_written(graph, running, tmp_path, monkeypatch):
+    output = tmp_path / "report"
+    _, driver = running(output=str(output))
+    log = driver.heard("/rosout")
+    drawing, go_on = threading.Event(), threading.Event()
+    written = []
+
+    def write_slowly(evaluation, folder, *_, **options):
+        drawing.set()
+        assert go_on.wait(DEADLINE_S)
+        written.append(evaluation.evaluated)
+        return folder / "report.html"
+
+    monkeypatch.setattr(report, "write", write_slowly)
+    driver.drive(0, 1)
+    assert graph.call(Trigger, f"{NODE}/save").success
+    assert drawing.wait(DEADLINE_S)
+    for number in range(1, 5):
+        driver.drive(number, 1)
+        assert graph.call(Trigger, f"{NODE}/save").success
+    go_on.set()
+    log.wait(lambda lines: [line.msg.startswith("report: ") for line in lines].count(True) == 2)
+    assert written == [1, 5]
+
+
+def test_a_save_that_waits_when_the_run_ends_never_replaces_its_report(
+    graph, running, tmp_path, monkeypatch
+):
+    output = tmp_path / "report"
+    node, driver = running(output=str(output))
+    drawing, go_on = threading.Event(), threading.Event()
+    write = report.write
+
+    def write_slowly(evaluation, *arguments, **options):
+        if evaluation.evaluated == 1:
+            drawing.set()
+            assert go_on.wait(DEADLINE_S)
+            raise SourceError("killed")
+        return write(evaluation, *arguments, **options)
+
+    monkeypatch.setattr(report, "write", write_slowly)
+    driver.drive(0, 1)
+    assert graph.call(Trigger, f"{NODE}/save").success
+    assert drawing.wait(DEADLINE_S)
+    driver.drive(1, 1)
+    assert graph.call(Trigger, f"{NODE}/save").success, "it waits"
+    driver.drive(2, 1)
+    assert graph.call(SetBool, f"{NODE}/enable", SetBool.Request(data=False)).success
+    written = (output / "summary.json").stat().st_mtime_ns
+    go_on.set()
+    graph.stop(node)
+    assert summary_of(output)["frames"]["evaluated"] == 3
+    assert (output / "summary.json").stat().st_mtime_ns == written
 
 
 def test_a_save_that_fails_is_answered_or_logged(graph, start, robot, tmp_path, monkeypatch):
@@ -238,12 +296,15 @@ def test_a_save_that_fails_is_answered_or_logged(graph, start, robot, tmp_path, 
     assert (answer.success, "is a file" in answer.message) == (False, True)
     folder.unlink()
 
-    def fail(*_):
-        raise SourceError("no space left on the device")
+    with monkeypatch.context() as full:
 
-    monkeypatch.setattr(evaluator_outputs, "write_in_process", fail)
-    assert graph.call(Trigger, f"{NODE}/save").success
-    log.wait_for(lambda line: line.msg == "the report is not written: no space left on the device")
+        def fail(*_):
+            raise SourceError("no space left on the device")
+
+        full.setattr(report, "write", fail)
+        assert graph.call(Trigger, f"{NODE}/save").success
+        sentence = "the report is not written: no space left on the device"
+        log.wait_for(lambda line: line.msg == sentence)
 
 
 def test_a_run_lasts_from_activation_to_deactivation_which_writes_its_report(
@@ -408,17 +469,18 @@ def test_what_cannot_work_is_reported_at_the_start(start, parameters, error, sen
 
 
 SLOW_PLOTS = """
-import sys, threading
+import os, sys, threading
 from uncertainty_depth.report import report
 from uncertainty_depth.ros import main
 
 def draw(*_):
-    print("drawing", flush=True)
+    print("drawing in", os.getpid(), flush=True)
     while True:
         threading.Event().wait(0.1)
 
 report.draw = draw
-sys.exit(main.evaluator_node())
+if __name__ == "__main__":  # a report that is saved has a process of its own
+    sys.exit(main.evaluator_node())
 """
 """Plots that never end. Like real ones they return to the interpreter, which runs the handlers of
 signals there: the system may give the second of two signals to a thread that wakes nobody."""
@@ -427,12 +489,18 @@ signals there: the system may give the second of two signals to a thread that wa
 def test_the_first_signal_scores_what_waits_and_writes_the_numbers_first_and_a_second_aborts(
     start_python, graph, tmp_path
 ):
+    """Saves that are drawn or wait meanwhile are given up, and their process ends."""
     output = tmp_path / "report"
     parameters = (f"lidar_to_camera:={list(POSE)}", f"output:={output}")
     options = [word for parameter in parameters for word in ("-p", parameter)]
-    node = start_python("-c", SLOW_PLOTS, "--ros-args", *options)
+    (tmp_path / "node.py").write_text(SLOW_PLOTS)
+    node = start_python(str(tmp_path / "node.py"), "--ros-args", *options)
     driver = Driver(graph)
     driver.drive(0, 2)
+    for _ in range(10):
+        assert graph.call(Trigger, f"{NODE}/save").success
+    node.wait_for_output("drawing in")
+    (saving,) = map(int, re.findall(r"drawing in (\d+)", node.output))
     driver.publisher("depth/prediction_info")  # but never a word of a frame
     driver.predict(300)
     driver.scan(300)
@@ -440,7 +508,9 @@ def test_the_first_signal_scores_what_waits_and_writes_the_numbers_first_and_a_s
         lambda values: (values.get("waiting"), values.get("received.lidar/points")) == ("1", "3")
     )
     node.send(signal.SIGINT)
-    node.wait_for_output("drawing")
+    node.wait_for_output(f"drawing in {node.pid}")
+    with pytest.raises(ProcessLookupError):
+        os.kill(saving, 0)
     assert summary_of(output)["frames"]["evaluated"] == 3
     with (output / "frames.csv").open(newline="") as file:
         assert len(list(csv.DictReader(file))) == 3

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 from types import SimpleNamespace
 
@@ -93,6 +94,17 @@ def test_losses_that_events_and_gaps_both_tell_of_are_counted_once():
     losses.on_message({"publication_sequence_number": 1, "publisher_gid": "b"})
     losses.on_message({})  # of a middleware without numbers
     assert losses.total == 2 + 3
+
+
+def test_publishers_that_come_and_go_take_no_memory_and_hide_no_loss():
+    losses = LossCounter()
+    sizes = []
+    for index in range(6000):
+        for gid, number in ((f"{index:06}", 1), ("steady", 2 * index + 1)):
+            losses.on_message({"publication_sequence_number": number, "publisher_gid": gid})
+        sizes.append(len(pickle.dumps(losses)))
+    assert losses.total == 5999
+    assert sizes[-1] < 1.1 * sizes[2000]
 
 
 class InGraph(FakeNode):

@@ -48,6 +48,7 @@ from uncertainty_depth.ros.live_scores import (
 from uncertainty_depth.ros.messages import INFO_TOPIC
 from uncertainty_depth.ros.node import ACTIVE, ManagedNode, reason_of, take_down
 from uncertainty_depth.ros.qos import LATCHED_QOS, OUTPUT_QOS
+from uncertainty_depth.ros.report_saver import ReportSaver
 from uncertainty_depth.ros.sigma_messages import (
     PREDICTION,
     held_out_rule,
@@ -80,6 +81,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
         super().__init__("evaluator_node", EvaluatorNodeConfig, **options)
         self._outputs = EvaluatorOutputs(self)
         self._reports = EvaluatorReports(self, self._outputs)
+        self._saver = ReportSaver(self)
         self._calibration = LiveCalibration(self, self.config)
         self._scores: LiveScores | None = None
         self._activated_s = time.monotonic()
@@ -164,6 +166,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
         scores = self._scores
         if scores is None:
             return "no run was started"
+        self._saver.cancel()
         results = scores.finish()
         while True:
             try:
@@ -273,7 +276,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
         if not output:
             raise ConfigError("the parameter output is empty; expected a folder for the report")
         report.check_output(Path(output), overwrite=True)
-        self._reports.save(scores.evaluation, Path(output), self._beside(scores))
+        self._saver.save(scores.evaluation, Path(output), self._beside(scores))
         return f"the report of {scores.evaluation.evaluated} frames is being written to {output}"
 
     def _beside(self, scores: LiveScores) -> report.Context:

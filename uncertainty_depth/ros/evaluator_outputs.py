@@ -1,15 +1,13 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""What the evaluator node gives: scores, verdicts, images for subscribers, and reports."""
+"""What the evaluator node gives: scores, verdicts, images for subscribers, and the last report."""
 
 from __future__ import annotations
 
 import logging
 import math
-import multiprocessing
-import signal
 import time
 from collections.abc import Mapping
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from copy import deepcopy
 from pathlib import Path
 
@@ -48,7 +46,6 @@ MAX_ERROR_M = 2.0
 """Upper ends of the colour scales."""
 JUDGE_EVERY_S = 5.0
 """Judging takes 0.1 s, whatever the number of frames."""
-STOP_SIGNALS = {signal.SIGINT, signal.SIGTERM}
 logger = logging.getLogger(__name__)
 
 
@@ -114,24 +111,6 @@ class EvaluatorOutputs:
             self._arrays.publish(status_message(self._last_header, name, group, values))
 
 
-def write_in_process(evaluation: Evaluation, folder: Path, context: Context) -> Path:
-    """Write a report in a separate process, which Ctrl-C does not stop.
-
-    Plotting holds the interpreter lock for seconds: in a thread it would slow down scoring.
-
-    Raises:
-        SourceError: the report cannot be written.
-    """
-    spawn = multiprocessing.get_context("spawn")  # a fork would share the middleware's locks
-    with ProcessPoolExecutor(1, spawn) as pool:
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)  # the child inherits it
-        try:
-            future = pool.submit(report.write, evaluation, folder, context)
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        return future.result()
-
-
 def write_last(evaluation: Evaluation, folder: Path, context: Context) -> Path:
     """Write the report of a finished run in this process: numbers first, then the plots.
 
@@ -150,7 +129,7 @@ def write_last(evaluation: Evaluation, folder: Path, context: Context) -> Path:
 
 
 class EvaluatorReports:
-    """Works on copies of the evaluation, on threads beside the one that scores.
+    """Judges copies of the evaluation, on a thread beside the one that scores.
 
     Attributes:
         verdict: the verdict's lines, and PASS or FAIL for each requirement.
@@ -169,7 +148,6 @@ class EvaluatorReports:
         self._node = node
         self._outputs = outputs
         self._summaries = ThreadPoolExecutor(1, "summary")
-        self._files = ThreadPoolExecutor(1, "report")
         self._summary: Future | None = None
         self._judged: tuple[int, int] | None = None
         self._judged_s = time.monotonic()
@@ -218,20 +196,6 @@ class EvaluatorReports:
             **{f"requirement.{result.requirement}": result.text for result in results},
         }
 
-    def save(self, evaluation: Evaluation, folder: Path, context: Context) -> None:
-        """Write a copy's report, and return at once; the log says when it is written."""
-        future = self._files.submit(write_in_process, deepcopy(evaluation), folder, context)
-        future.add_done_callback(self._log)
-
-    def _log(self, future: Future) -> None:
-        if not self._node.context.ok():
-            return
-        if (error := future.exception()) is not None:
-            self._node.get_logger().error(f"the report is not written: {error}")
-        else:
-            self._node.get_logger().info(f"report: {future.result()}")
-
     def close(self) -> None:
-        """Finish what is being written: an older report could replace a later one."""
-        self._files.shutdown()
-        self._summaries.shutdown()
+        """Finish what is at work."""
+        self._summaries.shutdown(cancel_futures=True)

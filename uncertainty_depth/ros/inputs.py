@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from uncertainty_depth.ros.node import GuardedNode
 
 QUEUE = 10
+MAX_PUBLISHERS = 1000
+"""Whose last numbers are kept: a driver that starts again is another publisher."""
 UNNUMBERED = (None, 0, 2**64 - 1)
 """Values of a middleware without sequence numbers."""
 CHECK_EVERY_S = 1.0
@@ -46,7 +49,7 @@ class LossCounter:
     """
 
     def __init__(self) -> None:
-        self._last_numbers: dict[str, int] = {}
+        self._last_numbers: OrderedDict[str, int] = OrderedDict()
         self._before_first = 0
         self._reported = 0
         self._missing = 0
@@ -69,8 +72,10 @@ class LossCounter:
         if number in UNNUMBERED:
             return
         publisher = str(info.get("publisher_gid"))
-        previous = self._last_numbers.get(publisher, number - 1)
+        previous = self._last_numbers.pop(publisher, number - 1)
         self._last_numbers[publisher] = number
+        if len(self._last_numbers) > MAX_PUBLISHERS:
+            self._last_numbers.popitem(last=False)
         self._missing += max(0, number - previous - 1)
 
 
