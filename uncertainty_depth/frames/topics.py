@@ -22,6 +22,12 @@ TRANSFORMS = ("tf2_msgs/msg/TFMessage", "tf/msg/tfMessage")
 TRANSPORTS = ("/zstd", "/compressedDepth", "/compressed")
 """Those without loss first."""
 
+PACKED = (
+    "point_cloud_interfaces/msg/CompressedPointCloud2",
+    "ffmpeg_image_transport_msgs/msg/FFMPEGPacket",
+    "theora_image_transport/msg/Packet",
+)
+"""Images and clouds of transports that are not read here."""
 OUTPUTS = ("depth/", "uncertainty/", "evaluator_node/")
 """Namespaces of the images that the nodes publish."""
 DEPTH = "depth/image_rect"
@@ -207,7 +213,8 @@ class TopicChooser:
     def _only(self, candidates: list[str], role: str, flag: str) -> str:
         if not candidates:
             raise SourceError(
-                f"{self._bag} has no messages on any {role} topic; it has {_listed(self._topics)}"
+                f"{self._bag} has no messages on any {role} topic; it has "
+                f"{_listed(self._topics)}{_hint(self._topics)}"
             )
         if len(candidates) > 1:
             raise SourceError(
@@ -299,6 +306,17 @@ def _raw_first(names: list[str]) -> list[str]:
             if name == image + suffix:
                 by_image.setdefault(image, name)
     return sorted(by_image.values())
+
+
+def _hint(topics: Mapping[str, Topic]) -> str:
+    """Return what to do with messages of transports that are not read."""
+    packed = [name for name, topic in topics.items() if topic.message_type in PACKED]
+    if not packed:
+        return ""
+    return (
+        f"; {', '.join(sorted(packed))} can be read once they are raw, or images JPEG or PNG: "
+        "`republish` of image_transport and point_cloud_transport makes them so"
+    )
 
 
 def _listed(topics: Mapping[str, Topic]) -> str:

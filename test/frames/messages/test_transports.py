@@ -20,7 +20,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 
 from uncertainty_depth.core.config import SourceConfig
-from uncertainty_depth.core.errors import MessageError
+from uncertainty_depth.core.errors import MessageError, SourceError
 from uncertainty_depth.frames.messages.depth_images import decode_depth
 from uncertainty_depth.frames.messages.images import decode_image
 from uncertainty_depth.frames.recording import Topic
@@ -262,3 +262,13 @@ def test_a_recording_of_any_transport_has_one_camera_and_one_depth_image(transpo
     chosen = TopicChooser("bag", topics, SourceConfig(), messages.get).choose()
     assert chosen.image == f"/camera/image{transport}"
     assert chosen.depth_image == f"/camera/depth{transport}"
+
+
+def test_clouds_of_a_transport_that_is_not_read_are_explained():
+    topics = {
+        "/camera/image": Topic("sensor_msgs/msg/Image", 3),
+        "/lidar/zstd": Topic("point_cloud_interfaces/msg/CompressedPointCloud2", 3),
+    }
+    chooser = TopicChooser("bag", topics, SourceConfig(), lambda _: raw(SMOOTH, "rgb8"))
+    with pytest.raises(SourceError, match="/lidar/zstd can be read once they are raw"):
+        chooser.choose()
