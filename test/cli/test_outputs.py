@@ -63,6 +63,7 @@ def run(command, tmp_path):
         "report": "report",
         "photo": "photo.jpg",
         "new": "new",
+        "out": "out",
     }
     places = {name: tmp_path / place for name, place in names.items()}
 
@@ -180,6 +181,31 @@ def test_what_we_wrote_is_replaced_and_said(run, tmp_path, caplog):
             assert done.returncode in (0, 3), done.stderr
             said = [text for text in caplog.messages if str(output) in text and "repl" in text]
             assert bool(said) == bool(message)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "evaluate predictions:{maps} -o {new} --write-bag",
+        "evaluate predictions:{maps} -o {new}/../new --junit",
+        "evaluate predictions:{maps} -o {out} --write-bag {new} --junit",
+        "merge {report} -o {new} --junit",
+    ],
+)
+def test_two_outputs_are_never_the_same(run, tmp_path, words):
+    before = content(tmp_path)
+    done = run(words, tmp_path / "new")
+    assert done.returncode == 1
+    assert "two outputs are " in done.stderr
+    assert content(tmp_path) == before
+
+
+def test_a_junit_file_is_no_file_of_the_report(run, tmp_path):
+    before = content(tmp_path)
+    done = run("evaluate predictions:{maps} -o {new} --junit", tmp_path / "new" / "summary.json")
+    assert done.returncode == 1
+    assert "two outputs are " in done.stderr
+    assert content(tmp_path) == before
 
 
 def test_a_report_of_an_earlier_version_is_refused_and_stays(command, tmp_path):

@@ -6,12 +6,17 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from uncertainty_depth.core.errors import SourceError
-from uncertainty_depth.core.output import OutputFolder
+from uncertainty_depth.core.output import OutputFolder, remove
 from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation
 
@@ -93,13 +98,73 @@ def test_whatever_ends_the_writing_leaves_what_was_there(tmp_path, end):
 
 
 @pytest.mark.parametrize(
-    "made", ["../photos", "..", ".", "", "/etc", "sub/c.png", 3, ["a.png"]], ids=repr
+    "made",
+    ["../photos", "..", "%2E%2E", ".", "", "/etc", "%2fetc", "sub/c.png", 3, ["a.png"], None],
+    ids=repr,
 )
 def test_a_forged_marker_reaches_nothing_outside_its_folder(photos, made):
     (photos / ".uncertainty_depth.json").write_text(
         json.dumps({"format": 1, "kind": "test", "made": [made]})
     )
     before = content(photos.parent)
-    with pytest.raises(SourceError, match="lists no names"):
+    with pytest.raises(SourceError, match="that cannot be read"):
         OutputFolder(photos, "test").check()
     assert content(photos.parent) == before
+
+
+NAMES = st.text(
+    st.characters(exclude_characters="/\0", exclude_categories=["Cs"]) | st.just("\udce9"),
+    min_size=1,
+    max_size=60,
+).filter(lambda name: name not in (".", ".."))
+
+
+@given(names=st.sets(NAMES, max_size=5))
+@example({"caf\udce9_plot.png", "%41", "A", "%", "100 %.png", "\N{SNOWMAN}"})
+def test_names_of_any_encoding_are_ours_again(names):
+    with tempfile.TemporaryDirectory() as parent:
+        output = OutputFolder(Path(parent) / "out", "test")
+        output.claim(names)
+        assert set(output.made()) == names
+        for name in names:
+            (output.path / name).touch()
+        output.check(names=sorted(names))
+        remove(output.path)
+        assert os.listdir(parent) == []
+
+
+def test_hidden_files_of_others_stay_in_a_folder_that_is_otherwise_empty(tmp_path):
+    (tmp_path / ".gitkeep").write_text("mine")
+    output = OutputFolder(tmp_path, "test")
+    output.check()
+    for _ in range(2):
+        with output.replacing("index") as staging:
+            (staging / "index").write_text("new")
+    assert set(os.listdir(tmp_path)) == {".gitkeep", ".uncertainty_depth.json", "index"}
+    assert (tmp_path / ".gitkeep").read_text() == "mine"
+
+
+def test_two_runs_write_to_a_folder_one_after_the_other(tmp_path):
+    """What the first has begun is neither removed nor mixed with the second's."""
+    output = OutputFolder(tmp_path / "out", "test")
+    first_is_in = threading.Event()
+    second_begins = threading.Event()
+
+    def first():
+        with output.replacing("index") as staging:
+            first_is_in.set()
+            assert second_begins.wait(10)
+            for name in ("index", "of the first"):
+                (staging / name).write_text("first")
+
+    def second():
+        assert first_is_in.wait(10)
+        second_begins.set()
+        with output.replacing("index") as staging:
+            (staging / "index").write_text("second")
+
+    with ThreadPoolExecutor(2) as pool:
+        for future in (pool.submit(first), pool.submit(second)):
+            future.result(20)
+    assert (output.path / "index").read_text() == "second"
+    assert set(os.listdir(output.path)) == {".uncertainty_depth.json", "index"}

@@ -353,3 +353,14 @@ def test_a_bag_of_predictions_is_described(tmp_path, has_image, capsys):
         (read,) = BagSource(tmp_path / "bag", CONFIG)
         assert_array_equal(read.image, frame.image)
         assert_array_equal(read.ground_truth_m, depth)
+
+
+def test_a_writer_that_fails_removes_its_files_and_no_other(tmp_path):
+    def fail():
+        with BagWriter(tmp_path / "bag"):
+            (tmp_path / "bag" / "notes").write_text("mine")
+            raise RuntimeError("full")
+
+    with pytest.raises(RuntimeError, match="full"):
+        fail()
+    assert [path.name for path in (tmp_path / "bag").iterdir()] == ["notes"]

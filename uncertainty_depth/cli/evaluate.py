@@ -33,7 +33,7 @@ from uncertainty_depth.core.config import (
 from uncertainty_depth.core.errors import ConfigError, RequirementError, SourceError, warn
 from uncertainty_depth.core.interrupt import deferred_interrupt
 from uncertainty_depth.core.options import from_arguments
-from uncertainty_depth.core.output import NewFolder, OutputFile
+from uncertainty_depth.core.output import NewFolder, OutputFile, check_apart
 
 if TYPE_CHECKING:
     from uncertainty_depth.report.evaluation import Evaluation
@@ -56,6 +56,7 @@ def evaluate(arguments: argparse.Namespace) -> None:
     jobs = [job_of(arguments, source) for source in arguments.source]
     inputs = [*chain.from_iterable(job.inputs() for job in jobs)]
     report.check_output(arguments.output, arguments.overwrite or is_fleet, inputs)
+    check_apart([*report.files_of(arguments.output), arguments.junit, arguments.write_bag])
     if arguments.junit:
         OutputFile(arguments.junit).check(inputs)
     if arguments.write_bag:
@@ -271,6 +272,7 @@ def merge(arguments: argparse.Namespace) -> None:
 
     requirements = requirements_of(from_arguments(RequirementConfig, arguments))
     report.check_output(arguments.output, arguments.overwrite, arguments.reports)
+    check_apart([*report.files_of(arguments.output), arguments.junit])
     if arguments.junit:
         OutputFile(arguments.junit).check(arguments.reports)
     evaluation, context = merge_reports(map(read_report, arguments.reports))

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote, unquote
 
 from uncertainty_depth.core import atomic, strict
 from uncertainty_depth.core.atomic import UNFINISHED
@@ -25,7 +26,19 @@ MARKER = ".uncertainty_depth.json"
 """In each output folder: the kind of the folder, and the names that were made in it."""
 FORMAT = 1
 MAX_MARKER_BYTES = 2**24
+DAMAGED = (strict.FormatError, AttributeError, KeyError, TypeError, ValueError)
+"""What reading a marker raises, of any content."""
+SAFE = "".join(map(chr, range(0x20, 0x7F))).replace("%", "")
+"""Characters of names that stand in a marker as they are; others, of any encoding, as %C3."""
 logger = logging.getLogger(__name__)
+
+
+def check_apart(paths: Iterable[Path | None]) -> None:
+    """Raise `SourceError` if two outputs of a command are the same path; None is none."""
+    given = [path for path in paths if path is not None]
+    for path in given:
+        if [os.path.abspath(other) for other in given].count(os.path.abspath(path)) > 1:
+            raise SourceError(f"two outputs are {path}; expected different paths")
 
 
 @dataclass(frozen=True)
@@ -154,7 +167,7 @@ class EmptyFolder(NewFolder):
     def _check_what_is_there(self, names: Sequence[str]) -> None:
         if not self.path.is_dir():
             super()._check_what_is_there(names)
-        elif any(not path.name.startswith(".") for path in self.path.iterdir()):
+        elif _holds_files(self.path):
             raise self._refusal(f"is not empty; expected a new folder, or {self.instead}")
 
 
@@ -176,7 +189,7 @@ class OutputFolder(Output):
             raise self._refusal("is a file; expected a folder, or a new path")
         if not self.path.exists():
             return
-        if any(self.path.iterdir()) and not os.path.lexists(self.path / MARKER):
+        if _holds_files(self.path) and not os.path.lexists(self.path / MARKER):
             raise self._refusal(
                 f"holds files, and no {MARKER} to say which of them a run wrote (earlier versions "
                 "wrote none); expected an empty folder, or a new path"
@@ -190,11 +203,10 @@ class OutputFolder(Output):
             SourceError: the marker is damaged, or of another kind of folder.
         """
         try:
-            content = strict.read_json_file(self.path / MARKER, MAX_MARKER_BYTES)
-            number, kind, made = (content[key] for key in ("format", "kind", "made"))
+            number, kind, names = _read_marker(self.path)
         except FileNotFoundError:
             return ()
-        except (OSError, strict.FormatError, TypeError, KeyError, IndexError) as error:
+        except (OSError, *DAMAGED) as error:
             raise self._refusal(
                 f"has a {MARKER} that cannot be read ({error}); expected another folder"
             ) from error
@@ -203,9 +215,7 @@ class OutputFolder(Output):
                 f"is a folder of kind {kind!r}, format {number!r}; expected kind {self.kind!r}, "
                 f"format {FORMAT}, or another folder"
             )
-        if not isinstance(made, list) or not all(map(_is_plain, made)):
-            raise self._refusal(f"has a {MARKER} that lists no names; expected another folder")
-        return tuple(made)
+        return names
 
     def claim(self, names: Iterable[str]) -> None:
         """List names in the marker: they are from now on ours to write and to replace.
@@ -302,7 +312,8 @@ class OutputFolder(Output):
                 )
 
     def _mark(self, names: Iterable[str]) -> None:
-        content = {"format": FORMAT, "kind": self.kind, "made": sorted({*names})}
+        made = sorted({quote(name, SAFE, errors="surrogateescape") for name in names})
+        content = {"format": FORMAT, "kind": self.kind, "made": made}
         strict.write_json(self.path / MARKER, content)
 
     @contextmanager
@@ -331,24 +342,29 @@ def remove(path: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
         return
     try:
-        made = strict.read_json_file(path / MARKER, MAX_MARKER_BYTES)["made"]
-    except (OSError, strict.FormatError, TypeError, KeyError):
+        _, _, names = _read_marker(path)
+    except (OSError, *DAMAGED):
         return  # without a marker nothing in it is ours
-    for name in filter(_is_plain, made):
+    for name in names:
         remove(path / name)
     (path / MARKER).unlink()
     with suppress(OSError):  # others have files in it
         path.rmdir()
 
 
-def _is_plain(name: object) -> bool:
-    """Whether a name leads to a place in the folder and nowhere else."""
-    return (
-        isinstance(name, str)
-        and name not in ("", ".", "..", MARKER)
-        and "/" not in name
-        and "\0" not in name
-    )
+def _read_marker(folder: Path) -> tuple[object, object, tuple[str, ...]]:
+    """Return format, kind and names of the marker in a folder; raises `OSError` and `DAMAGED`."""
+    content = strict.read_json_file(folder / MARKER, MAX_MARKER_BYTES)
+    names = tuple(unquote(name, errors="surrogateescape") for name in content["made"])
+    for name in names:
+        if name in ("", ".", "..", MARKER) or "/" in name or "\0" in name:
+            raise ValueError(f"it lists {name!r}, which is no name of a file")
+    return content["format"], content["kind"], names
+
+
+def _holds_files(folder: Path) -> bool:
+    """Whether there is anything in a folder but hidden files, which stay."""
+    return any(not path.name.startswith(".") for path in folder.iterdir())
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

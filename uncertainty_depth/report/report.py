@@ -71,6 +71,11 @@ class Context:
     calibrated_on: tuple[str, ...] = ()
 
 
+def files_of(folder: Path) -> list[Path]:
+    """Return the paths of the files that every report has, and the folder's."""
+    return [folder, *(folder / name for name in (*NUMBERS, PAGE))]
+
+
 def check_output(folder: Path, overwrite: bool, inputs: Iterable[Path] = ()) -> None:
     """Raise `SourceError` unless a report can be written to `folder`; call it before the work.
 

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import shutil
 import struct
 import sys
 import zlib
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import TracebackType
@@ -113,7 +113,10 @@ class BagWriter:
                 _add_checksums(file)
         else:
             self._writer.abort()
-            shutil.rmtree(self.path, ignore_errors=True)
+            for name in (f"{self.path.name}.mcap", "metadata.yaml"):
+                (self.path / name).unlink(missing_ok=True)
+            with suppress(OSError):  # others have put files into it
+                self.path.rmdir()
 
     def image(self, topic: str, stamp_ns: int, frame_id: str, image: NDArray[Any]) -> None:
         """Write an image.
