@@ -14,8 +14,8 @@ import numpy as np
 from uncertainty_depth.core.config import GatingConfig, PredictorConfig, SourceConfig
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.depth.predictor import Predictor
-from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.sigma.gating import confident_pixels, lower_bound, upper_bound
+from uncertainty_depth.stream.opening import open_source
 
 SIGMAS = (0.0, 1.0, 2.0, 3.0)
 

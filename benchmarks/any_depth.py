@@ -19,9 +19,10 @@ from docs.stereo_confidence import stereo
 from uncertainty_depth.core.config import CalibrationConfig, PredictorConfig, SourceConfig
 from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.depth.predictor import Predictor
-from uncertainty_depth.frames.source import EvenlySpread, Part, open_source
+from uncertainty_depth.frames.protocol import SliceSource, Subsampled
 from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.sigma.calibration.depth_head import learn
+from uncertainty_depth.stream.opening import open_source
 
 FRAMES = 50
 LEARNED_FROM = 0.6
@@ -60,8 +61,10 @@ def network(model: str) -> Predict:
 def row(name: str, frames: list[Frame], predict: Predict) -> None:
     """Learn a head, and print the AUSE of all sigmas on the rest of the frames."""
     predicted = Predicted(name, frames, predict)
-    rest = Part(predicted, LEARNED_FROM, 1)
-    head = learn([Part(predicted, 0, LEARNED_FROM)], Frame.need_prediction, CalibrationConfig())
+    rest = SliceSource(predicted, LEARNED_FROM, 1)
+    head = learn(
+        [SliceSource(predicted, 0, LEARNED_FROM)], Frame.need_prediction, CalibrationConfig()
+    )
     scores = {"own": OnlineMetrics(), "learned": OnlineMetrics()}
     for frame in rest:
         assert isinstance(frame, Frame)
@@ -85,7 +88,7 @@ def main(notations: list[str]) -> None:
     print("| depth | frames | AUSE abs_rel | AUSE rmse (m) | AUSE 1 - a1 |")
     print("| --- | --- | --- | --- | --- |")
     for notation in notations:
-        source = EvenlySpread(open_source(notation, SourceConfig()), FRAMES)
+        source = Subsampled(open_source(notation, SourceConfig()), FRAMES)
         frames = [frame for frame in source if isinstance(frame, Frame)]
         label = notation.partition(",")[0].rsplit("/", 1)[-1]
         for model in MODELS:

@@ -36,13 +36,14 @@ from uncertainty_depth.depth.model_folder.folder import read
 from uncertainty_depth.depth.model_folder.writing import set_calibration
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.depth.training.run import train
-from uncertainty_depth.frames.predicted import predict_frame, predicted
-from uncertainty_depth.frames.source import Source, open_source
+from uncertainty_depth.frames.predicted import predict_frame
+from uncertainty_depth.frames.protocol import Source
 from uncertainty_depth.metrics.calibration import distribution_of
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.sigma.calibration.report import record
 from uncertainty_depth.sigma.calibration.run import calibrate
+from uncertainty_depth.stream.opening import open_source, predicted
 
 STREET_RANGE_M = (0.5, 80.0)
 UNSEEN = "synthetic:worlds=16,frames=3,rate=0.5,seed=20000,test_objects=true,dense=true"

@@ -36,8 +36,8 @@ from uncertainty_depth.core.records import Frame
 from uncertainty_depth.depth.familiarity import pooled
 from uncertainty_depth.depth.networks.encoder import image_tensor, resize_image
 from uncertainty_depth.depth.predictor import Predictor
-from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.sigma.online.depth_scale import frame_log_scale
+from uncertainty_depth.stream.opening import open_source
 
 BLOCKS = 10
 STRENGTHS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)

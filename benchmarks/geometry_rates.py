@@ -33,8 +33,9 @@ from uncertainty_depth.core.geometry.transforms import (
     transform_from,
 )
 from uncertainty_depth.core.records import Frame, Scan
-from uncertainty_depth.frames.source import Source, open_source
+from uncertainty_depth.frames.protocol import Source
 from uncertainty_depth.stream.geometry_check import CANNOT_TELL, DOES_NOT_FIT, FITS, GeometryCheck
+from uncertainty_depth.stream.opening import open_source
 
 FRAMES = 8  # of a recording, by default
 RECORDINGS = 8  # of a set, at most, by default

@@ -21,7 +21,7 @@ from uncertainty_depth.core.config import PredictorConfig, SourceConfig
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.frames.image_files import read_pixels
-from uncertainty_depth.frames.source import open_source
+from uncertainty_depth.stream.opening import open_source
 
 MOST = 240
 RUN = 6

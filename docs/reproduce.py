@@ -38,10 +38,10 @@ from uncertainty_depth.core import atomic
 from uncertainty_depth.core.config import PredictorConfig, SourceConfig
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.depth.predictor import Predictor
-from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.sigma.calibration.fit import SHAPES, SIZES
+from uncertainty_depth.stream.opening import open_source
 
 DOCS = Path(__file__).resolve().parent
 DEMO = DOCS.parent / "uncertainty_depth" / "models" / "demo"

@@ -40,7 +40,7 @@ from uncertainty_depth.core import strict
 from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.depth.model_folder.folder import read
 from uncertainty_depth.frames.predicted import predict_frame
-from uncertainty_depth.frames.source import Source
+from uncertainty_depth.frames.protocol import Source
 
 FORMAT = 1
 """Of the stored scores."""

@@ -21,11 +21,12 @@ from experiments.data_folders import KITTI, NYU, first_frames, spread_frames
 from uncertainty_depth.core.config import HeldOutConfig, SourceConfig
 from uncertainty_depth.core.geometry.camera import project
 from uncertainty_depth.core.records import Frame
-from uncertainty_depth.frames.source import Source, open_source
+from uncertainty_depth.frames.protocol import Source
 from uncertainty_depth.metrics import depth_errors
 from uncertainty_depth.metrics.depth import scorable
 from uncertainty_depth.sigma.sparse_depth import SparseInput
 from uncertainty_depth.stream.held_out import split, unit_hashes
+from uncertainty_depth.stream.opening import open_source
 
 NYU_CROP = 214 * 281 / (240 * 320)
 """Fraction of an NYU image with known depth: the usual evaluation crop."""

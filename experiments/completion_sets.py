@@ -19,7 +19,7 @@ from tqdm import tqdm
 from uncertainty_depth.core.records import Frame, SampleRange
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.frames.predicted import predict_frame
-from uncertainty_depth.frames.source import Source
+from uncertainty_depth.frames.protocol import Source
 from uncertainty_depth.metrics import coverage, sparsification
 from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS, area_of_miscoverage
 from uncertainty_depth.metrics.depth import scorable

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from uncertainty_depth.core.config import SourceConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.records import Frame, Skipped
-from uncertainty_depth.frames.source import Mapped, Source
-from uncertainty_depth.frames.source import open_source as open_clean
+from uncertainty_depth.frames.protocol import MapSource, Source
+from uncertainty_depth.stream.opening import open_source as open_clean
 
 Floats = NDArray[np.float32]
 CORRUPTIONS = (
@@ -341,4 +341,4 @@ def corrupted(source: Source, corruptions: Sequence[Corruption]) -> Source:
         return replace(record, image=image)
 
     how = f"the images are corrupted by {notation(corruptions)}"
-    return Mapped(source, step, lambda: [how])
+    return MapSource(source, step, lambda: [how])

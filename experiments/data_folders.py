@@ -11,7 +11,7 @@ from pathlib import Path
 
 from uncertainty_depth.core.errors import SourceError
 from uncertainty_depth.core.records import Frame, Skipped
-from uncertainty_depth.frames.source import Source
+from uncertainty_depth.frames.protocol import Source
 
 VARIABLE = "UNCERTAINTY_DEPTH_DATA"
 

@@ -28,9 +28,9 @@ from uncertainty_depth.core.model_location import MODELS
 from uncertainty_depth.core.node_config import OnlineCorrectionConfig
 from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.depth.predictor import Predictor
-from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.sigma.online.depth_scale import frame_log_scale
 from uncertainty_depth.sigma.online.loop import AsPublished
+from uncertainty_depth.stream.opening import open_source
 
 Floats = NDArray[np.float64]
 MODEL = "indoor"

@@ -37,7 +37,7 @@ from experiments.nyu_scores import (
 )
 from uncertainty_depth.core import atomic, strict
 from uncertainty_depth.core.records import Frame
-from uncertainty_depth.frames.source import Source
+from uncertainty_depth.frames.protocol import Source
 
 PUBLISHED = (
     "In the paper Multi Epochs is best (n-MeRCI 0.11) and Learned Error worst (0.65), "

@@ -21,7 +21,8 @@ from uncertainty_depth.core.config import (
 )
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.depth.training.run import train
-from uncertainty_depth.frames.source import Source, open_source
+from uncertainty_depth.frames.protocol import Source
+from uncertainty_depth.stream.opening import open_source
 
 
 @dataclass(frozen=True)

@@ -23,14 +23,14 @@ from uncertainty_depth.core.options import to_mapping
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.depth.model_folder.folder import read
 from uncertainty_depth.depth.predictor import Predictor
-from uncertainty_depth.frames.predicted import predicted
-from uncertainty_depth.frames.source import Source
+from uncertainty_depth.frames.protocol import Source
 from uncertainty_depth.metrics import valid_pixels
 from uncertainty_depth.metrics.registry import ALPHA, BY_NAME, max_error_at, n_merci_at
 from uncertainty_depth.metrics.sparsification import POGGI
 from uncertainty_depth.metrics.state import CANDIDATES, Sums
 from uncertainty_depth.report.evaluation import Evaluation, evaluate
 from uncertainty_depth.report.plots import removal_curves
+from uncertainty_depth.stream.opening import predicted
 
 ALPHAS = np.arange(1, 21) / 20
 """Of n-MeRCI's curve."""

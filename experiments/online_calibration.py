@@ -38,9 +38,9 @@ from uncertainty_depth.core.options import to_mapping
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.frames.messages.bag_writer import BagWriter
-from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.metrics import valid_pixels
 from uncertainty_depth.sigma.online.loop import AsPublished
+from uncertainty_depth.stream.opening import open_source
 
 WORLDS = 24
 QUICK_WORLDS = 8

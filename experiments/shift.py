@@ -27,9 +27,10 @@ from uncertainty_depth.core.config import PredictorConfig, SourceConfig
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.depth.model_folder.folder import read
 from uncertainty_depth.depth.predictor import Predictor
-from uncertainty_depth.frames.source import Source, open_source
+from uncertainty_depth.frames.protocol import Source
 from uncertainty_depth.metrics import coverage, sparsification, valid_pixels
 from uncertainty_depth.metrics.calibration import distribution_of
+from uncertainty_depth.stream.opening import open_source
 
 MIN_DEPTH_M = 0.1
 MAX_DEPTH_M = 80.0

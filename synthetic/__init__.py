@@ -2,7 +2,7 @@
 """Rendered worlds: rooms, a ray tracer, a robot with camera and LiDAR, and the demo.
 
 In a clone `synthetic:worlds=4,seed=1` is a source of every command, see
-`uncertainty_depth.frames.source`. A robot installs none of this.
+`uncertainty_depth.stream.opening`. A robot installs none of this.
 """
 
 from __future__ import annotations

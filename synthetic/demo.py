@@ -13,14 +13,14 @@ from uncertainty_depth.core.config import EvaluationConfig, PredictorConfig, Sou
 from uncertainty_depth.core.model_location import SHIPPED_MODEL
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.frames.bag import BagSource
-from uncertainty_depth.frames.predicted import predicted
-from uncertainty_depth.frames.source import trained_on
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.report.saved_state import read_summary
 from uncertainty_depth.report.verdict import sentences
 from uncertainty_depth.ros.requirements import require_ros
+from uncertainty_depth.stream.opening import predicted
+from uncertainty_depth.stream.overlap import trained_on
 
 WORLD = SynthesisConfig(
     worlds=4, frames=15, seed=20_000, test_objects=True, rate=2.0

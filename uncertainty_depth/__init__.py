@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from uncertainty_depth.core.geometry.camera import Camera
     from uncertainty_depth.core.records import DepthPrediction, Frame
     from uncertainty_depth.depth.predictor import Predictor
-    from uncertainty_depth.frames.predicted import predicted
     from uncertainty_depth.metrics.online import OnlineMetrics
     from uncertainty_depth.report.evaluation import Evaluation, evaluate
+    from uncertainty_depth.stream.opening import predicted
 
 __version__ = "0.1.0"
 __all__ = [
@@ -43,7 +43,7 @@ MODULES = {
     "OnlineMetrics": "uncertainty_depth.metrics.online",
     "Predictor": "uncertainty_depth.depth.predictor",
     "evaluate": "uncertainty_depth.report.evaluation",
-    "predicted": "uncertainty_depth.frames.predicted",
+    "predicted": "uncertainty_depth.stream.opening",
 }
 
 

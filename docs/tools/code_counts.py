@@ -169,10 +169,9 @@ def print_frame_path() -> None:
     from uncertainty_depth.cli.main import main as command
     from uncertainty_depth.core.config import SourceConfig
     from uncertainty_depth.core.records import DepthPrediction
-    from uncertainty_depth.frames.predicted import predicted
-    from uncertainty_depth.frames.source import open_source
     from uncertainty_depth.report.evaluation import evaluate
     from uncertainty_depth.report.report import Context, summarize
+    from uncertainty_depth.stream.opening import open_source, predicted
 
     class Constant:
         """Predicts 3 m and a sigma of 1 m everywhere."""

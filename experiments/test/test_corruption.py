@@ -11,7 +11,7 @@ from experiments.corruption import CORRUPTIONS, SEVERITIES, Corruption, corrupte
 from uncertainty_depth.core.config import SourceConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.records import Frame, Skipped
-from uncertainty_depth.frames.source import open_source
+from uncertainty_depth.stream.opening import open_source
 
 STAMP = 1_700_000_000_123_456_789
 BY_CHANCE = ("night", "rain", "motion_blur", "noise")

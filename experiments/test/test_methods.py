@@ -17,7 +17,7 @@ from uncertainty_depth.depth.model_folder.folder import read
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.depth.training.plan import make_plan, settle
 from uncertainty_depth.depth.training.run import train
-from uncertainty_depth.frames.source import open_source
+from uncertainty_depth.stream.opening import open_source
 
 NETWORK = NetworkConfig(
     backbone="tiny", decoder_width=16, head="none", input_size=(32, 32), depth_range=(0.5, 10.0)

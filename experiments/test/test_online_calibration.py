@@ -9,7 +9,7 @@ import pytest
 from experiments import online_calibration as experiment
 from synthetic.config import SynthesisConfig
 from uncertainty_depth.core.config import SourceConfig
-from uncertainty_depth.frames.source import open_source
+from uncertainty_depth.stream.opening import open_source
 
 
 def row(coverage: float, own_coverage: float) -> dict[str, float]:

@@ -15,7 +15,7 @@ from uncertainty_depth.core.config import SourceConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.frames.bag import BagSource
-from uncertainty_depth.frames.source import open_source
+from uncertainty_depth.stream.opening import open_source
 
 CONFIG = SynthesisConfig(worlds=2, frames=3, seed=4, width=80, height=60, rings=16)
 PINNED = SynthesisConfig(width=96, height=64, rings=4, test_objects=True)

@@ -15,10 +15,10 @@ from uncertainty_depth.cli.arguments import SIGNATURES, build_parser
 from uncertainty_depth.cli.main import COMMANDS, PrintableFormatter, main
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.depth.training import run as training_run
-from uncertainty_depth.frames import source as frames_source
 from uncertainty_depth.frames.messages.bag_writer import BagWriter
-from uncertainty_depth.frames.source import NAME_SEPARATOR
+from uncertainty_depth.frames.protocol import NAME_SEPARATOR
 from uncertainty_depth.sigma.calibration import run as calibration_run
+from uncertainty_depth.stream import opening
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -143,13 +143,13 @@ def test_resume_alone_goes_on_with_what_the_training_was_started_with(
     }
     (tmp_path / "model.json").write_text(json.dumps(begun))
     opened = []
-    open_source = frames_source.open_source
+    open_source = opening.open_source
 
     def noting(notation, options, *others):
         opened.append((notation, options.image_topic, options.max_time_difference))
         return open_source(notation, options, *others)
 
-    monkeypatch.setattr(frames_source, "open_source", noting)
+    monkeypatch.setattr(opening, "open_source", noting)
     again = ["train", "--output", str(tmp_path), "--resume"]
     assert main(again) == 0
     assert main([*again, "--epochs", "5", "--image-topic", "/right"]) == 0

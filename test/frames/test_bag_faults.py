@@ -38,7 +38,7 @@ from uncertainty_depth.core.records import Skipped
 from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.frames.cameras import Cameras
 from uncertainty_depth.frames.messages.bag_writer import BagWriter
-from uncertainty_depth.frames.source import open_source
+from uncertainty_depth.stream.opening import open_source
 
 CONFIG = SourceConfig()
 

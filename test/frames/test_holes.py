@@ -16,7 +16,7 @@ from uncertainty_depth.frames.messages.depth_images import (
     decode_maps,
     ground_truth_from_depth_image,
 )
-from uncertainty_depth.frames.source import open_source
+from uncertainty_depth.stream.opening import open_source
 
 METRES = np.tile(np.linspace(1, 4, 16, dtype=np.float32), (12, 1))
 HOLES = {"i": (0, -1, 65535), "u": (0, 65535), "f": (0.0, -1.0, 65535.0, np.nan, -np.inf)}

@@ -19,7 +19,7 @@ from numpy.testing import assert_allclose
 from uncertainty_depth.core.config import SourceConfig
 from uncertainty_depth.frames.image_files import as_rgb
 from uncertainty_depth.frames.messages.images import decode_image
-from uncertainty_depth.frames.source import open_source
+from uncertainty_depth.stream.opening import open_source
 
 STORED = np.zeros((16, 24, 3), np.uint8)
 STORED[:8, :8] = [240, 20, 20]

@@ -9,7 +9,8 @@ import numpy as np
 from test.conftest import save_maps
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.core.config import SourceConfig
-from uncertainty_depth.frames.source import NAME_SEPARATOR, JoinedSource, open_source
+from uncertainty_depth.frames.protocol import NAME_SEPARATOR, JoinedSource
+from uncertainty_depth.stream.opening import open_source
 
 SMALL = "width=64,height=48"
 NAMES = [f"synthetic:worlds=1,frames={n},seed={n},{SMALL}" for n in (2, 3)]

@@ -14,7 +14,7 @@ from uncertainty_depth.core.errors import MessageError, SourceError
 from uncertainty_depth.core.geometry.camera import image_coordinates
 from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.frames.kitti import KittiSource, write_bag
-from uncertainty_depth.frames.source import open_source
+from uncertainty_depth.stream.opening import open_source
 
 CONFIG = SourceConfig()
 ROTATION = cv2.Rodrigues(np.array([0.01, -0.02, 0.005]))[0]

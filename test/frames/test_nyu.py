@@ -10,7 +10,7 @@ from test.frames.conftest import replace_file
 from uncertainty_depth.core.config import SourceConfig
 from uncertainty_depth.core.errors import SourceError
 from uncertainty_depth.core.records import Frame
-from uncertainty_depth.frames.source import open_source
+from uncertainty_depth.stream.opening import open_source
 
 CONFIG = SourceConfig()
 

@@ -15,7 +15,7 @@ from uncertainty_depth.core.errors import SourceError
 from uncertainty_depth.core.geometry.camera import project
 from uncertainty_depth.core.geometry.transforms import parameters_from, transform_from
 from uncertainty_depth.core.records import Frame, Skipped
-from uncertainty_depth.frames.source import open_source
+from uncertainty_depth.stream.opening import open_source
 
 CONFIG = SourceConfig()
 K = np.array([[30.0, 0, 19.5], [0, 31, 14.5], [0, 0, 1]])

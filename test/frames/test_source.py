@@ -10,7 +10,8 @@ import pytest
 from test.frames.conftest import ENORMOUS
 from uncertainty_depth.core.config import SourceConfig
 from uncertainty_depth.core.errors import ConfigError, SourceError
-from uncertainty_depth.frames.source import calibrated_on, open_source, trained_on
+from uncertainty_depth.stream.opening import open_source
+from uncertainty_depth.stream.overlap import calibrated_on, trained_on
 
 CONFIG = SourceConfig()
 
@@ -108,15 +109,24 @@ MOVED = "a source of the same name"
     ],
 )
 def test_a_source_that_the_model_was_trained_on_is_recognised_by_its_name(source, trained, found):
-    sentences = trained_on("my_model", {"source": trained}, [source])
-    assert len(sentences) == (found is not None)
-    assert all(f"my_model was trained on {found}" in one and source in one for one in sentences)
+    overlaps = trained_on("my_model", {"source": trained}, [source])
+    assert len(overlaps) == (found is not None)
+    for overlap in overlaps:
+        assert str(overlap).startswith(f"my_model was trained on {found}")
+        assert source in str(overlap)
+        assert overlap.certain == (found == "frames of")
+
+
+def test_a_certain_overlap_is_not_hidden_by_a_hint():
+    training = {"source": "/old/run", "started_from": {"sources": ["/a/run"]}}
+    (overlap,) = trained_on("my_model", training, ["/a/run"])
+    assert overlap.certain
 
 
 def test_a_source_that_sigma_was_calibrated_on_is_recognised_by_its_name():
     fitted_to = {"sources": ["/a/run", "nyu:/nyu:train"]}
-    (sentence,) = calibrated_on(fitted_to, ["/a/run"])
-    assert sentence == (
+    (overlap,) = calibrated_on(fitted_to, ["/a/run"])
+    assert str(overlap) == (
         "sigma was calibrated on frames of /a/run: its size fits better there than on new frames"
     )
     assert len(calibrated_on(fitted_to, ["nyu:/nyu", "/b/run"])) == 2
@@ -130,5 +140,6 @@ def test_a_model_may_have_been_trained_on_any_place(tmp_path, end):
     place = f"{tmp_path}/loop/{end}"
     assert len(trained_on("my_model", {"source": place}, [place])) == 1
     assert trained_on("my_model", {"source": place}, ["other"]) == []
-    (sentence,) = calibrated_on({"sources": [place]}, [f"elsewhere/{end}"])
-    assert "if they are one" in sentence
+    (overlap,) = calibrated_on({"sources": [place]}, [f"elsewhere/{end}"])
+    assert not overlap.certain
+    assert "if they are one" in str(overlap)

@@ -21,12 +21,12 @@ from uncertainty_depth import OnlineMetrics
 from uncertainty_depth.core.config import EvaluationConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.records import Frame, Skipped
-from uncertainty_depth.frames.predicted import predicted
 from uncertainty_depth.metrics.state import MAX_BLOCKS
 from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation, evaluate
 from uncertainty_depth.report.examples import Examples
 from uncertainty_depth.report.verdict import judge
+from uncertainty_depth.stream.opening import predicted
 
 
 def frame(index, shape=(24, 32), known=True):

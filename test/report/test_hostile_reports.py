@@ -140,6 +140,11 @@ FAULTS = [
     (STATE, header_with(cameras={"aspect": "wide"}), "not a complete state"),
     (STATE, header_with(details=5), "has details = 5; expected a dict"),
     (STATE, header_with(details={"options": {}, "trained_on": 1}), "details.trained_on = 1"),
+    (
+        STATE,
+        header_with(details={"options": {}, "trained_on": [{"source": "a", "certain": 1}]}),
+        "details.trained_on.certain = 1; expected a bool",
+    ),
     (STATE, state_with(**{"header.npy": npy(np.frombuffer(b"[" * 9999, np.uint8))}), "32 levels"),
     (
         STATE,

@@ -11,13 +11,9 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from test.conftest import ListSource, frame_lines
 from test.report.conftest import NoisyPredictor
 from uncertainty_depth.core.records import Frame, Skipped
-from uncertainty_depth.frames.predicted import (
-    AHEAD,
-    predict_frame,
-    predicted,
-    read_ahead,
-)
+from uncertainty_depth.frames.predicted import AHEAD, predict_frame, read_ahead
 from uncertainty_depth.report.evaluation import Evaluation, evaluate
+from uncertainty_depth.stream.opening import predicted
 
 WAIT_S = 30
 

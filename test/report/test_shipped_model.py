@@ -12,10 +12,11 @@ from uncertainty_depth.core.config import EvaluationConfig, PredictorConfig, Sou
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.depth.predictor import Predictor
-from uncertainty_depth.frames.predicted import predicted
-from uncertainty_depth.frames.source import EvenlySpread, open_source, trained_on
+from uncertainty_depth.frames.protocol import Subsampled
 from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.report.verdict import judge
+from uncertainty_depth.stream.opening import open_source, predicted
+from uncertainty_depth.stream.overlap import trained_on
 
 MODEL = Path(uncertainty_depth.__file__).parent / "models" / "demo"
 DRIVE = Path("kitti_raw") / "2011_09_26" / "2011_09_26_drive_0000_sync"
@@ -86,7 +87,7 @@ def test_street_is_red_in_depth_size_and_domain(predictor):
 )
 def test_a_kitti_drive_is_red_in_depth_size_and_domain(predictor):
     drive = Path(os.environ["UNCERTAINTY_DEPTH_DATA"]) / DRIVE
-    source = EvenlySpread(open_source(f"kitti:{drive}", SourceConfig()), 6)
+    source = Subsampled(open_source(f"kitti:{drive}", SourceConfig()), 6)
     found = colors(verdict_on(source, predictor))
     assert found["depth"] == found["size"] == found["domain"] == "red"
 
@@ -100,7 +101,7 @@ def test_a_street_is_unfamiliar_to_the_model_for_rooms_and_other_rooms_of_its_ca
     data = Path(os.environ["UNCERTAINTY_DEPTH_DATA"])
 
     def share_above_one(notation, frames):
-        source = EvenlySpread(open_source(notation, SourceConfig()), frames)
+        source = Subsampled(open_source(notation, SourceConfig()), frames)
         scores = [predictor.predict(frame.image).unfamiliarity for frame in source]
         return np.mean([score > 1 for score in scores])
 

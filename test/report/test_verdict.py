@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from uncertainty_depth.core.geometry.camera import Camera
-from uncertainty_depth.core.records import DepthPrediction, Frame, Skipped
+from uncertainty_depth.core.records import DepthPrediction, Frame, Overlap, Skipped, Use
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.judgement import Outcome
 from uncertainty_depth.report.verdict import judge, sentences
@@ -188,8 +188,8 @@ def test_few_frames_are_never_green_and_clear_failures_are_red(
         ({"depth_range": None}, [], "grey", "depth range of the model is not known"),
         ({"training": {}}, [], "grey", "of the training is not known"),
         ({}, None, "green", ""),
-        ({}, ["model was trained on frames of x: its errors are smaller"], "red", "frames of x"),
-        ({}, ["model was trained on y: if they are one, its"], "grey", "if they are one"),
+        ({}, [Overlap("x", Use.TRAINING, True, "m")], "red", "m was trained on frames of x"),
+        ({}, [Overlap("y", Use.TRAINING, False, "m")], "grey", "if they are one"),
     ],
 )
 def test_domain_depends_on_model_and_source(
@@ -253,15 +253,15 @@ def test_data_unlike_those_of_the_calibration_are_noted(good_moments, model, cha
 
 
 def test_sigma_that_was_calibrated_on_these_frames_has_no_green_size(good_moments, model):
-    sentence = "sigma was calibrated on frames of drive"
-    verdict = judge(good_moments(96), model, [], None, [sentence])
+    overlap = Overlap("drive", Use.CALIBRATION, True, "sigma")
+    verdict = judge(good_moments(96), model, [], None, [overlap])
     assert colors(verdict) == {
         "depth": "green",
         "order": "green",
         "size": "grey",
         "domain": "green",
     }
-    assert sentence in sentences(verdict.as_dict())[3]
+    assert str(overlap) in sentences(verdict.as_dict())[3]
 
 
 def test_depth_must_beat_the_median_depth_of_the_training(moments_of, model):

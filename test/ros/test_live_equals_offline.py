@@ -25,12 +25,12 @@ from uncertainty_depth.core.node_config import EvaluatorNodeConfig
 from uncertainty_depth.frames.messages.bag_writer import BagWriter
 from uncertainty_depth.frames.predicted import Predicted
 from uncertainty_depth.frames.recording import Recording
-from uncertainty_depth.frames.source import open_source
 from uncertainty_depth.frames.transforms import FixedExtrinsics
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.ros.live_scores import LiveScores
 from uncertainty_depth.sigma.recorded.interpreter import recorded_predictions
+from uncertainty_depth.stream.opening import open_source
 
 START_NS = 1_700_000_000_000_000_000
 CAMERA = Camera(WIDTH, HEIGHT, np.array([[30.0, 0, 15.5], [0, 30.0, 11.5], [0, 0, 1]]))

@@ -19,7 +19,7 @@ from uncertainty_depth.core.options import from_arguments
 from uncertainty_depth.core.output import MARK, NewFolder, OutputFile
 
 if TYPE_CHECKING:
-    from uncertainty_depth.frames.source import Source
+    from uncertainty_depth.frames.protocol import Source
     from uncertainty_depth.ros.bag_publisher import Played
 
 TEARDOWN_S = 10.0
@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 def convert(arguments: argparse.Namespace) -> None:
     """Write a KITTI raw drive, or another source that can, as a rosbag2 (MCAP)."""
-    from uncertainty_depth.frames.source import module_and_rest, place_of
+    from uncertainty_depth.stream.opening import module_and_rest, place_of
 
     NewFolder(arguments.bag).check([place_of(arguments.source)])
     module, rest = module_and_rest(arguments.source)
@@ -49,8 +49,8 @@ def info(arguments: argparse.Namespace) -> None:
     from uncertainty_depth.core.geometry.transforms import option_from
     from uncertainty_depth.frames.bag import BagSource
     from uncertainty_depth.frames.recording import Recording
-    from uncertainty_depth.frames.source import open_source, place_of
     from uncertainty_depth.frames.topics import published_predictions
+    from uncertainty_depth.stream.opening import open_source, place_of
 
     model = model_path(arguments.source)
     if (model / "model.json").is_file() or is_hugging_face(model):
@@ -110,11 +110,11 @@ def _check_geometry(source: Source, plot: OutputFile, no_plot: str) -> None:
         no_plot: why it cannot be written; empty if it can.
     """
     from uncertainty_depth.core.records import Frame
-    from uncertainty_depth.frames.source import checked
     from uncertainty_depth.report.frame_plots import lidar_overlay
     from uncertainty_depth.report.images import encoded_pixels
+    from uncertainty_depth.stream.opening import with_geometry_check
 
-    seen, check = checked(source)
+    seen, check = with_geometry_check(source)
     frame = None
     for record in islice(seen, INFO_FRAMES):
         if frame is None and isinstance(record, Frame):

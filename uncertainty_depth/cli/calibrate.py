@@ -32,7 +32,7 @@ from uncertainty_depth.core.records import DepthPrediction, Frame
 
 if TYPE_CHECKING:
     from uncertainty_depth.frames.predicted import Predict
-    from uncertainty_depth.frames.source import Source
+    from uncertainty_depth.frames.protocol import Source
     from uncertainty_depth.sigma.calibration.depth_head import DepthHead
     from uncertainty_depth.sigma.calibration.fit import Uncertainty
     from uncertainty_depth.sigma.calibration.run import FittedCalibration
@@ -44,7 +44,7 @@ LEARNED_FROM = 0.6
 
 def calibrate(arguments: argparse.Namespace) -> None:
     """Give sigma the right size on your data; kept only if frames left out agree."""
-    from uncertainty_depth.frames.source import has_recorded
+    from uncertainty_depth.frames.notation import has_recorded
 
     topics = from_arguments(PredictionTopics, arguments)
     if has_recorded(str(arguments.model), topics):
@@ -99,16 +99,19 @@ def _fitted(
 def _calibrate_model(arguments: argparse.Namespace) -> None:
     """Fit a model's sigma: the map goes into the model folder."""
     from uncertainty_depth.frames.predicted import predict_frame
-    from uncertainty_depth.frames.source import checked, open_source, trained_on
     from uncertainty_depth.metrics.calibration import distribution_of
     from uncertainty_depth.sigma.calibration.fit import NETWORK
     from uncertainty_depth.sigma.calibration.report import record
     from uncertainty_depth.sigma.calibration.sigma_map import IDENTITY
     from uncertainty_depth.stream.held_out import for_model
+    from uncertainty_depth.stream.opening import open_source, with_geometry_check
+    from uncertainty_depth.stream.overlap import trained_on
 
     _check_model(arguments)
     options = from_arguments(SourceConfig, arguments)
-    sources = [checked(open_source(notation, options))[0] for notation in arguments.source]
+    sources = [
+        with_geometry_check(open_source(notation, options))[0] for notation in arguments.source
+    ]
     check_location(model_path(arguments.model))
 
     # Imported here, after the paths are checked: torch takes seconds to import.
@@ -120,7 +123,7 @@ def _calibrate_model(arguments: argparse.Namespace) -> None:
     held_out = from_arguments(HeldOutConfig, arguments)
     sources = [for_model(source, predictor.sparse_input, held_out) for source in sources]
     names = [source.name for source in sources]
-    warn(trained_on(predictor.model.name, predictor.model.training, names))
+    warn(map(str, trained_on(predictor.model.name, predictor.model.training, names)))
     config = from_arguments(CalibrationConfig, arguments)
     law = config.distribution or distribution_of(predictor.model.network.head)
     config = replace(config, distribution=law)
@@ -171,9 +174,9 @@ def _check_model(arguments: argparse.Namespace) -> None:
 
 def _calibrate_recorded(arguments: argparse.Namespace, topics: PredictionTopics) -> None:
     """Fit the sigma of a recorded depth, with or without confidence: the map goes into a file."""
-    from uncertainty_depth.frames.source import open_source
     from uncertainty_depth.sigma.recorded.confidence import TYPES
     from uncertainty_depth.sigma.recorded.interpreter import recorded_predictions
+    from uncertainty_depth.stream.opening import open_source
 
     meaning = from_arguments(PredictionConfig, arguments)
     _check_recorded(arguments, meaning)
@@ -199,11 +202,12 @@ def learn_sigma(arguments: argparse.Namespace) -> None:
 
     The first part of each source teaches the head, the rest decides what it is worth.
     """
-    from uncertainty_depth.frames.source import Part, open_source
+    from uncertainty_depth.frames.protocol import SliceSource
     from uncertainty_depth.sigma.calibration.depth_head import learn
     from uncertainty_depth.sigma.calibration.fit import LEARNED
     from uncertainty_depth.sigma.recorded.confidence import NONE
     from uncertainty_depth.sigma.recorded.interpreter import Interpreter
+    from uncertainty_depth.stream.opening import open_source
 
     _check_file(arguments)
     topics = PredictionTopics(arguments.depth_topic)
@@ -212,14 +216,14 @@ def learn_sigma(arguments: argparse.Namespace) -> None:
     sources = [open_source(name, options, topics, meaning) for name in arguments.source]
     config = CalibrationConfig()
     interpreter = Interpreter(meaning, config)
-    first = [Part(source, 0, LEARNED_FROM) for source in sources]
+    first = [SliceSource(source, 0, LEARNED_FROM) for source in sources]
     head = learn(first, interpreter.predict, config)
 
     def predict(frame: Frame) -> DepthPrediction:
         depth_m = interpreter.predict(frame).depth_m
         return DepthPrediction(depth_m, head(depth_m))
 
-    rest = [Part(source, LEARNED_FROM, 1) for source in sources]
+    rest = [SliceSource(source, LEARNED_FROM, 1) for source in sources]
     kept = _fitted(rest, predict, config, LEARNED)
     if kept is not None:
         _write_map(arguments, topics, meaning, *kept, head=head)
@@ -242,7 +246,7 @@ def _check_recorded(arguments: argparse.Namespace, meaning: PredictionConfig) ->
 
 
 def _check_file(arguments: argparse.Namespace) -> None:
-    from uncertainty_depth.frames.source import place_of
+    from uncertainty_depth.stream.opening import place_of
 
     if arguments.output:
         first = [str(arguments.model)] if "model" in arguments else []

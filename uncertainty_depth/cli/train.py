@@ -22,7 +22,7 @@ from uncertainty_depth.core.output import EmptyFolder
 
 if TYPE_CHECKING:
     from uncertainty_depth.depth.training.record import OriginalRun
-    from uncertainty_depth.frames.source import Source
+    from uncertainty_depth.frames.protocol import Source
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +30,8 @@ logger = logging.getLogger(__name__)
 def train(arguments: argparse.Namespace) -> None:
     """Train or fine-tune (--from) a model on sources; --resume continues a training."""
     from uncertainty_depth.depth.training.record import check_output, read_begun
-    from uncertainty_depth.frames.source import has_recorded, place_of
+    from uncertainty_depth.frames.notation import has_recorded
+    from uncertainty_depth.stream.opening import place_of
 
     topics = PredictionTopics(arguments.depth_topic)
     if any(has_recorded(name, topics) for name in arguments.source):
@@ -66,7 +67,8 @@ def _open_source(
     notations: list[str], options: SourceConfig, before: OriginalRun | None
 ) -> Source:
     """Return the sources as one; with --resume and no source, the original run's sources."""
-    from uncertainty_depth.frames.source import NAME_SEPARATOR, open_sources
+    from uncertainty_depth.frames.protocol import NAME_SEPARATOR
+    from uncertainty_depth.stream.opening import open_sources
 
     notations = notations or (before.source.split(NAME_SEPARATOR) if before else [])
     if not notations:

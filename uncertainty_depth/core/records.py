@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -196,3 +198,48 @@ class SampleRange:
     def numbers(self, passes: int) -> list[int]:
         """Return the numbers of the samples, of as many as there are `passes`."""
         return [number % passes for number in range(self.first, self.first + self.count)]
+
+
+class Use(Enum):
+    """What frames served before they are scored."""
+
+    TRAINING = "training"
+    CALIBRATION = "calibration"
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """A scored source whose frames a model was trained on, or its sigma was calibrated on.
+
+    Attributes:
+        source: its name.
+        use: what its frames served.
+        certain: whether it is the same place; if not, only the last parts of the paths agree: the
+            folder may have moved, or be another.
+        model: name of what was trained or calibrated.
+    """
+
+    source: str
+    use: Use
+    certain: bool
+    model: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all but the use as plain values."""
+        return {"source": self.source, "certain": self.certain, "model": self.model}
+
+    def __str__(self) -> str:
+        """Return the sentence for a report."""
+        verb, effect = _OVERLAP_WORDS[self.use]
+        if self.certain:
+            return f"{self.model} {verb} frames of {self.source}: {effect}"
+        return (
+            f"{self.model} {verb} a source of the same name as {self.source}: if they are one, "
+            f"{effect}"
+        )
+
+
+_OVERLAP_WORDS = {
+    Use.TRAINING: ("was trained on", "its errors are smaller there than on new frames"),
+    Use.CALIBRATION: ("was calibrated on", "its size fits better there than on new frames"),
+}

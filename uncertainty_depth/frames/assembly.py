@@ -20,7 +20,7 @@ from uncertainty_depth.frames.messages.decoding import frame_name, stamp_ns
 from uncertainty_depth.frames.messages.images import decode_image
 from uncertainty_depth.frames.messages.transports import claimed_size
 from uncertainty_depth.frames.pairing import NearestClouds, Outcome, surplus
-from uncertainty_depth.frames.source import IsWanted
+from uncertainty_depth.frames.protocol import IsWanted
 from uncertainty_depth.frames.topics import Topics
 from uncertainty_depth.frames.transforms import Viewpoint
 

@@ -24,7 +24,7 @@ from uncertainty_depth.core.records import Frame, Scan, Skipped, in_view
 from uncertainty_depth.frames.image_files import read_pixels
 from uncertainty_depth.frames.messages.bag_writer import BagWriter
 from uncertainty_depth.frames.messages.decoding import SECOND_NS
-from uncertainty_depth.frames.source import FileSource
+from uncertainty_depth.frames.protocol import FileSource
 
 
 def open_source(rest: str, config: SourceConfig) -> KittiSource:

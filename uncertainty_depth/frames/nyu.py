@@ -20,7 +20,7 @@ from uncertainty_depth.core.errors import MessageError, SourceError
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.frames.image_files import read_metres, read_pixels
-from uncertainty_depth.frames.source import FileSource
+from uncertainty_depth.frames.protocol import FileSource
 
 PARTS = {
     "": ("fit", "calibrate", "test"),

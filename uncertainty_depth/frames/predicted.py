@@ -12,8 +12,6 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
-from functools import partial
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -21,11 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.core.blas import single_threaded_blas
-from uncertainty_depth.core.config import SourceConfig
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.records import DepthMap, DepthPrediction, Frame, Skipped
-from uncertainty_depth.frames.source import Source, Wrapped, open_source
+from uncertainty_depth.frames.protocol import Source, SourceWrapper
 
 Predict = Callable[[Frame], DepthMap]
 """Returns the prediction of a frame; a `MessageError` skips the frame."""
@@ -56,18 +53,7 @@ def predict_frame(predictor: DepthPredictor, frame: Frame) -> DepthPrediction:
     return prediction
 
 
-def predicted(source: Source | str | Path, predictor: DepthPredictor) -> Predicted:
-    """Return the frames of a source, or of its notation, with the predictions of a model.
-
-    Raises:
-        SourceError: the source cannot be opened.
-    """
-    if isinstance(source, (str, Path)):
-        source = open_source(str(source), SourceConfig())
-    return Predicted(source, partial(predict_frame, predictor))
-
-
-class Predicted(Wrapped):
+class Predicted(SourceWrapper):
     """The frames of a source with their predictions.
 
     The next frames are read, by a thread of their own, while one is predicted.

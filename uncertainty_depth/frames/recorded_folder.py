@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from uncertainty_depth.core.config import PredictionConfig
+from uncertainty_depth.core.config import PredictionConfig, PredictionTopics
 from uncertainty_depth.core.errors import MessageError, SourceError
 from uncertainty_depth.core.records import Frame, RecordedMaps
 from uncertainty_depth.frames.image_files import read_metres, read_pixels, read_values
@@ -19,7 +19,8 @@ from uncertainty_depth.frames.messages.depth_images import (
     check_sizes,
 )
 from uncertainty_depth.frames.messages.depth_values import depth_of
-from uncertainty_depth.frames.source import FileSource, folder_and_options, per_metre
+from uncertainty_depth.frames.notation import RECORDED, folder_and_options, per_metre
+from uncertainty_depth.frames.protocol import FileSource
 
 DEPTH = "depth"
 CONFIDENCE = "confidence"
@@ -31,6 +32,13 @@ LAYOUT = (
     "expected the folders depth, ground_truth and, unless the depth is scored alone, confidence, "
     f"with files of equal names ({', '.join(MAP_SUFFIXES)})"
 )
+
+
+def has_confidence(notation: str, topics: PredictionTopics) -> bool:
+    """Return whether a source of recorded predictions has confidence beside the depth."""
+    if not notation.startswith(RECORDED):
+        return bool(topics.confidence_topic)
+    return (folder_and_options(notation, ("per_metre",))[0] / CONFIDENCE).is_dir()
 
 
 class RecordedFolder(FileSource):

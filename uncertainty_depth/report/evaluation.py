@@ -24,7 +24,7 @@ from uncertainty_depth.core.options import changed, takes_options
 from uncertainty_depth.core.records import DepthMap, DepthPrediction, Frame, Skipped, sigma_of
 from uncertainty_depth.frames.image_files import ImageLike, as_rgb
 from uncertainty_depth.frames.predicted import Behind
-from uncertainty_depth.frames.source import Source
+from uncertainty_depth.frames.protocol import Source
 from uncertainty_depth.metrics import checks, registry
 from uncertainty_depth.metrics.bootstrap import Resampled
 from uncertainty_depth.metrics.frame import ScoredPixels
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from uncertainty_depth.report.verdict import Verdict
 
 STATE_FILE = "state.npz"
-FORMAT = 13
+FORMAT = 14
 """Of the state."""
 Sink = Callable[[Frame], None]
 
@@ -358,7 +358,7 @@ def evaluate(
     up to that frame, with `interrupted` set. A second one raises `KeyboardInterrupt`.
 
     Args:
-        frames: with predictions and ground truth, see `frames.predicted`.
+        frames: with predictions and ground truth, see `stream.opening.predicted`.
         config: which pixels are scored, and how.
         sinks: called with each frame, e.g. to write it to a bag.
         progress: show a progress bar.

@@ -20,6 +20,7 @@ from uncertainty_depth.core import strict
 from uncertainty_depth.core.errors import SourceError
 from uncertainty_depth.core.options import to_mapping
 from uncertainty_depth.core.output import OutputFolder
+from uncertainty_depth.core.records import Overlap
 from uncertainty_depth.metrics import registry
 from uncertainty_depth.metrics.bootstrap import Resampled
 from uncertainty_depth.report.model_facts import law_of
@@ -50,9 +51,9 @@ class Context:
         model: description of the predictor.
         notes: sentences about losses and limits.
         options: how the source was read, in addition to the config of the evaluation.
-        trained_on: a sentence for each scored source that the model was trained on; None if the
-            source is unknown, as in a live run.
-        calibrated_on: a sentence for each scored source that sigma was calibrated on.
+        trained_on: the scored sources that the model was trained on; None if the source is
+            unknown, as in a live run.
+        calibrated_on: the scored sources that sigma was calibrated on.
         geometry: see `GeometryCheck.summary`; empty if not checked.
         command: the command line that made the report.
         requirements: limits that the metrics must keep.
@@ -63,12 +64,12 @@ class Context:
     model: Mapping[str, Any]
     notes: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
-    trained_on: tuple[str, ...] | None = None
+    trained_on: tuple[Overlap, ...] | None = None
     geometry: Mapping[str, Any] = field(default_factory=dict)
     command: str = ""
     requirements: tuple[Requirement, ...] = ()
     sources: tuple[Mapping[str, Any], ...] = ()
-    calibrated_on: tuple[str, ...] = ()
+    calibrated_on: tuple[Overlap, ...] = ()
 
 
 def files_of(folder: Path) -> list[Path]:
@@ -118,10 +119,11 @@ def write(
         with OutputFolder(folder, KIND).replacing(SUMMARY_FILE, keep) as staging:
             content = summary or summarize(evaluation, context)
             strict.write_json(staging / SUMMARY_FILE, content)
+            trained_on = context.trained_on
             details = {
                 "options": dict(context.options),
-                "trained_on": context.trained_on,
-                "calibrated_on": context.calibrated_on,
+                "trained_on": None if trained_on is None else [it.as_dict() for it in trained_on],
+                "calibrated_on": [it.as_dict() for it in context.calibrated_on],
             }
             evaluation.save(staging, details)
             drawings = draw(evaluation, law_of(context.model)) if images else Images({})

@@ -17,6 +17,7 @@ from uncertainty_depth.core import strict
 from uncertainty_depth.core.config import EvaluationConfig
 from uncertainty_depth.core.errors import ConfigError, SourceError
 from uncertainty_depth.core.options import flag_of
+from uncertainty_depth.core.records import Overlap, Use
 from uncertainty_depth.core.strict import Expected
 from uncertainty_depth.metrics.state import BLOCK_CELLS, MAX_BLOCKS, SIZES
 from uncertainty_depth.report.evaluation import FORMAT, STATE_FILE, Evaluation
@@ -44,6 +45,7 @@ SUMMARY_LAYOUT: dict[str, Any] = {
     },
 }
 """What is read of a summary; it holds more."""
+OVERLAP_LAYOUT = {"source": str, "certain": bool, "model": str}
 LAYOUT = {
     **{
         f"blocks/{name}": Expected(kind, (size,), MAX_BLOCKS)
@@ -101,19 +103,25 @@ def read_report(folder: Path) -> SavedReport:
         ) from error
     check_layout(path, "details", details, {"options": dict})
     for name in ("trained_on", "calibrated_on"):
-        if (names := details.get(name)) is not None:
-            check_layout(path, f"details.{name}", names, [str])
+        if (entries := details.get(name)) is not None:
+            check_layout(path, f"details.{name}", entries, [OVERLAP_LAYOUT])
     trained_on = details.get("trained_on")
     context = Context(
         summary["source"],
         summary["model"],
         tuple(summary["notes"]),
         details["options"],
-        None if trained_on is None else tuple(trained_on),
+        None if trained_on is None else _overlaps(Use.TRAINING, trained_on),
         summary["geometry"],
-        calibrated_on=tuple(details.get("calibrated_on") or ()),
+        calibrated_on=_overlaps(Use.CALIBRATION, details.get("calibrated_on") or ()),
     )
     return SavedReport(folder, summary, evaluation, context)
+
+
+def _overlaps(use: Use, entries: Iterable[Mapping[str, Any]]) -> tuple[Overlap, ...]:
+    return tuple(
+        Overlap(entry["source"], use, entry["certain"], entry["model"]) for entry in entries
+    )
 
 
 def read_summary(folder: Path) -> dict[str, Any]:

@@ -23,7 +23,7 @@ import numpy as np
 
 from uncertainty_depth.core import strict
 from uncertainty_depth.core.geometry.focal_length import CameraRange
-from uncertainty_depth.frames.source import PERHAPS
+from uncertainty_depth.core.records import Overlap
 from uncertainty_depth.metrics.bootstrap import ENOUGH_BLOCKS, MIN_VIEWS, Resampled
 from uncertainty_depth.metrics.registry import (
     BASELINES,
@@ -112,19 +112,19 @@ class Verdict:
 def judge(
     evaluation: Evaluation,
     model: Mapping[str, Any],
-    trained_on: Sequence[str] | None,
+    trained_on: Sequence[Overlap] | None,
     sample: Resampled | None = None,
-    calibrated_on: Sequence[str] = (),
+    calibrated_on: Sequence[Overlap] = (),
 ) -> Verdict:
     """Return the verdict on all frames scored so far.
 
     Args:
         evaluation: of the frames.
         model: description of the predictor; empty if unknown.
-        trained_on: a sentence for each scored source that the model was trained on; None if the
-            source is unknown, as in a live run.
+        trained_on: the scored sources that the model was trained on; None if the source is
+            unknown, as in a live run.
         sample: of its metrics, if the caller has them.
-        calibrated_on: a sentence for each scored source that sigma was calibrated on.
+        calibrated_on: the scored sources that sigma was calibrated on.
     """
     if not evaluation.evaluated:
         return Verdict(GREY, nothing_scored(evaluation))
@@ -140,7 +140,7 @@ def judge(
         checks["domain"] = domain_checks(sample, evaluation.cameras, model, trained_on)
     enough = sample.has_intervals and sample.drawn_blocks >= MIN_BLOCKS
     few = "" if enough else "too few frames for a green line"  # whatever its checks are
-    size_doubt = "; ".join(calibrated_on) or few
+    size_doubt = "; ".join(map(str, calibrated_on)) or few
     lines = tuple(
         Line(name, GREY, NOT_JUDGED[kind], ())
         if name == "size" and kind is SigmaKind.RANK
@@ -252,7 +252,7 @@ def _notes(
     evaluation: Evaluation,
     sample: Resampled,
     model: Mapping[str, Any],
-    trained_on: Sequence[str] | None,
+    trained_on: Sequence[Overlap] | None,
 ) -> list[str]:
     blocks = sample.drawn_blocks
     views = evaluation.evaluated - evaluation.views.still - evaluation.views.repeated
@@ -306,7 +306,7 @@ def domain_checks(
     sample: Resampled,
     cameras: CameraRange,
     model: Mapping[str, Any],
-    trained_on: Sequence[str] | None,
+    trained_on: Sequence[Overlap] | None,
 ) -> list[Check]:
     """Return all domain checks, grey if model or data lack the information."""
     training_camera = part_of(part_of(model, "training"), "camera")
@@ -463,10 +463,10 @@ def _span(limits: Sequence[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _trained_on_check(trained_on: Sequence[str]) -> Check:
+def _trained_on_check(trained_on: Sequence[Overlap]) -> Check:
     name = "frames of the training"
     if not trained_on:
         text = "no source with these names was trained on"
         return Check(name, GREEN, text)
-    certain = [sentence for sentence in trained_on if PERHAPS not in sentence]
-    return Check(name, RED if certain else GREY, "; ".join(trained_on))
+    color = RED if any(overlap.certain for overlap in trained_on) else GREY
+    return Check(name, color, "; ".join(map(str, trained_on)))

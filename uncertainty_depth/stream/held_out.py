@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from uncertainty_depth.core.config import HeldOutConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.records import Frame, Skipped
-from uncertainty_depth.frames.source import Mapped, Source
+from uncertainty_depth.frames.protocol import MapSource, Source
 from uncertainty_depth.sigma.sparse_depth import SparseInput
 
 logger = logging.getLogger(__name__)
@@ -119,7 +119,7 @@ def split(
     """
     check_scorable(config)
     step = _Split(sparse_input, config, choose)
-    return Mapped(source, step, step.notes)
+    return MapSource(source, step, step.notes)
 
 
 class _Split:

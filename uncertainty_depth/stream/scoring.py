@@ -22,24 +22,14 @@ from uncertainty_depth.core.config import (
 from uncertainty_depth.core.errors import ConfigError, warn
 from uncertainty_depth.core.model_location import check_location, is_hugging_face, model_path
 from uncertainty_depth.core.options import to_mapping
-from uncertainty_depth.core.records import DepthMap, Frame, RecordedMaps
-from uncertainty_depth.frames.predicted import (
-    Predict,
-    Predicted,
-    predict_frame,
-)
-from uncertainty_depth.frames.source import (
-    RECORDED,
-    EvenlySpread,
-    calibrated_on,
-    checked,
-    has_recorded,
-    open_source,
-    place_of,
-    trained_on,
-)
+from uncertainty_depth.core.records import DepthMap, Frame, Overlap, RecordedMaps
+from uncertainty_depth.frames.notation import RECORDED, has_recorded
+from uncertainty_depth.frames.predicted import Predict, Predicted, predict_frame
+from uncertainty_depth.frames.protocol import Subsampled
 from uncertainty_depth.metrics.registry import SigmaKind
 from uncertainty_depth.stream.geometry_check import FITS, GeometryCheck
+from uncertainty_depth.stream.opening import open_source, place_of, with_geometry_check
+from uncertainty_depth.stream.overlap import calibrated_on, trained_on
 
 if TYPE_CHECKING:
     from uncertainty_depth.metrics.state import Sums
@@ -162,8 +152,8 @@ class Opened(NamedTuple):
         check: has seen their geometry, after an iteration.
         describe: returns what predicts, for `summary.json`.
         notes: returns what was lost or assumed, from the sums over all frames.
-        trained_on: sentences on frames that the model was trained on; None if that is not known.
-        calibrated_on: sentences on frames that sigma was calibrated on.
+        trained_on: sources that the model was trained on; None if that is not known.
+        calibrated_on: sources that sigma was calibrated on.
         sigma_kind: what sigma is.
         options: of the source and of recorded predictions.
     """
@@ -172,8 +162,8 @@ class Opened(NamedTuple):
     check: GeometryCheck
     describe: Callable[[], Facts]
     notes: Callable[[Sums], list[str]]
-    trained_on: tuple[str, ...] | None
-    calibrated_on: tuple[str, ...]
+    trained_on: tuple[Overlap, ...] | None
+    calibrated_on: tuple[Overlap, ...]
     sigma_kind: SigmaKind
     options: Facts
 
@@ -193,8 +183,8 @@ def _open_predicted(job: ScoringJob) -> Opened:
     from uncertainty_depth.report.model_facts import part_of
     from uncertainty_depth.stream.held_out import for_model
 
-    spread = EvenlySpread(open_source(job.source, job.sources), job.max_frames)
-    source, check = checked(spread)
+    spread = Subsampled(open_source(job.source, job.sources), job.max_frames)
+    source, check = with_geometry_check(spread)
     check_location(model_path(job.model))
 
     # Imported after the paths are checked: torch takes seconds to import.
@@ -280,8 +270,8 @@ def _open_recorded(job: ScoringJob) -> Opened:
     )
     meaning = interpreter.config
     recorded = open_source(job.source, job.sources, topics, meaning)
-    spread = EvenlySpread(recorded, job.max_frames)
-    source, check = checked(spread)
+    spread = Subsampled(recorded, job.max_frames)
+    source, check = with_geometry_check(spread)
     interpreter.fit_to(source.name, spread)
     frames = Predicted(source, interpreter.predict)
     names = [name for name in (topics.depth_topic, topics.confidence_topic) if name]
@@ -325,7 +315,7 @@ def score(
             f"confidence_type {job.meaning.confidence_type!r} has no unit; expected "
             "--sigma-map map.json of `uncertainty-depth calibrate`, or no --write-bag"
         )
-    known = [*(opened.trained_on or ()), *opened.calibrated_on]
+    known = [*map(str, opened.trained_on or ()), *map(str, opened.calibrated_on)]
     warn(known)
     with ExitStack() as stack:
         sinks: list[Sink] = []

@@ -14,7 +14,7 @@ from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.depth.model_folder.folder import ModelFolder, read
 from uncertainty_depth.depth.training.plan import defaults_of
 from uncertainty_depth.depth.training.run import train
-from uncertainty_depth.frames.source import trained_on
+from uncertainty_depth.stream.overlap import trained_on
 
 WORLD = "synthetic:worlds=1,frames=4,width=64,height=48,dense=true"
 QUICK = ["--epochs", "1", "--device", "cpu"]
@@ -66,8 +66,8 @@ def test_the_record_says_what_the_training_started_from(small, make, tmp_path):
     }
     again = read(fine_tune(small, result.path, tmp_path / "again"))
     assert again.training["started_from"]["sources"] == ["another", "list"]
-    sentences = trained_on("again", again.training, ["list"])
-    assert sentences, "frames that an earlier training has seen are no new frames"
+    overlaps = trained_on("again", again.training, ["list"])
+    assert overlaps, "frames that an earlier training has seen are no new frames"
 
 
 def test_a_frozen_encoder_stays_shared_and_can_be_freed(small, make, tmp_path):

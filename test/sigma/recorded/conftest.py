@@ -18,9 +18,9 @@ from uncertainty_depth.core.config import (
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.frames.messages.bag_writer import BagWriter
 from uncertainty_depth.frames.predicted import Predicted
-from uncertainty_depth.frames.source import checked, open_source
 from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.sigma.recorded.interpreter import recorded_predictions
+from uncertainty_depth.stream.opening import open_source, with_geometry_check
 
 START_NS = 1_700_000_000_000_000_000
 PERIOD_NS = 100_000_000
@@ -63,7 +63,7 @@ def run(source, topics=TOPICS, config=None, **meaning):
     )
     options = config or SourceConfig()
     plain = open_source(str(source), options, needed, interpreter.config)
-    opened, _ = checked(plain)
+    opened, _ = with_geometry_check(plain)
     interpreter.fit_to(plain.name, plain)
     frames = Predicted(opened, interpreter.predict)
     evaluation = evaluate(frames, limits, progress=False, sigma_kind=interpreter.sigma_kind)

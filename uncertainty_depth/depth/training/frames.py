@@ -24,7 +24,7 @@ from uncertainty_depth.core.geometry.focal_length import depth_factor
 from uncertainty_depth.core.geometry.resampling import resample_depth
 from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.depth.networks.encoder import image_tensor, resize_image, upload
-from uncertainty_depth.frames.source import EvenlySpread, Source
+from uncertainty_depth.frames.protocol import Source, Subsampled
 from uncertainty_depth.sigma.sparse_depth import SparseInput
 
 logger = logging.getLogger(__name__)
@@ -112,7 +112,7 @@ def read_frames(
     """
     frames = TrainingFrames(canonical=canonical)
     width, height = size
-    selected = EvenlySpread(source, max_frames)
+    selected = Subsampled(source, max_frames)
     for record in tqdm(selected, f"reading {source.name}", len(selected), unit="frame"):
         if isinstance(record, Skipped):
             frames.skipped[record.reason] += 1

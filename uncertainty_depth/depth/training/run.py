@@ -26,7 +26,7 @@ from uncertainty_depth.depth.training.member_run import (
 )
 from uncertainty_depth.depth.training.plan import make_plan, provenance, settle
 from uncertainty_depth.depth.training.record import OriginalRun
-from uncertainty_depth.frames.source import Source
+from uncertainty_depth.frames.protocol import Source
 from uncertainty_depth.sigma.sparse_depth import parse
 
 logger = logging.getLogger(__name__)

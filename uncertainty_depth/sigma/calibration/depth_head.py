@@ -22,7 +22,7 @@ from uncertainty_depth.core.errors import ModelError
 from uncertainty_depth.core.interrupt import deferred_interrupt
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.frames.predicted import Predict
-from uncertainty_depth.frames.source import Source
+from uncertainty_depth.frames.protocol import Source
 from uncertainty_depth.metrics.depth import scorable
 from uncertainty_depth.sigma.calibration.sample import MAX_PIXELS, collect
 

@@ -23,7 +23,7 @@ from uncertainty_depth.core.config import CalibrationConfig
 from uncertainty_depth.core.errors import CalibrationError, SourceError
 from uncertainty_depth.core.interrupt import deferred_interrupt
 from uncertainty_depth.frames.predicted import Predict
-from uncertainty_depth.frames.source import Source
+from uncertainty_depth.frames.protocol import Source
 from uncertainty_depth.metrics import auce, coverage, crps, nll
 from uncertainty_depth.sigma.calibration.fit import NETWORK, RECORDED_RANK, Uncertainty, candidates
 from uncertainty_depth.sigma.calibration.fitted_data import FittedData

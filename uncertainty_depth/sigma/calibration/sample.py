@@ -19,7 +19,7 @@ from uncertainty_depth.core.geometry.focal_length import camera_ranges
 from uncertainty_depth.core.interrupt import deferred_interrupt
 from uncertainty_depth.core.records import Frame, Skipped, sigma_of
 from uncertainty_depth.frames.predicted import Predict, Predicted
-from uncertainty_depth.frames.source import EvenlySpread, Source
+from uncertainty_depth.frames.protocol import Source, Subsampled
 from uncertainty_depth.metrics import valid_pixels
 from uncertainty_depth.sigma.calibration.fit import Pixels
 from uncertainty_depth.sigma.calibration.fitted_data import RANGE, FittedData
@@ -126,7 +126,7 @@ def collect(
     pixels: list[NDArray[np.float32]] = []
     cameras: list[Camera | None] = []
     skipped: list[str] = []
-    frames = Predicted(EvenlySpread(source, config.max_frames), predict)
+    frames = Predicted(Subsampled(source, config.max_frames), predict)
     records = (record for record in frames)  # which can be closed
     bar = tqdm(records, total=len(frames), unit="frame", desc=source.name, disable=not progress)
     with deferred_interrupt() as interrupt, closing(records):

@@ -19,7 +19,7 @@ from uncertainty_depth.core.config import (
 )
 from uncertainty_depth.core.errors import ConfigError, MessageError, SourceError
 from uncertainty_depth.core.records import DepthMap, DepthPrediction, Frame, Skipped
-from uncertainty_depth.frames.source import has_confidence
+from uncertainty_depth.frames.recorded_folder import has_confidence
 from uncertainty_depth.metrics.depth import scorable
 from uncertainty_depth.metrics.registry import SigmaKind
 from uncertainty_depth.metrics.state import Sums

@@ -1,0 +1,226 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""What a source of frames is, and sources made of others."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, islice
+from typing import Protocol, runtime_checkable
+
+from uncertainty_depth.core.errors import MessageError
+from uncertainty_depth.core.records import UNWANTED, Frame, Skipped
+
+NAME_SEPARATOR = " + "
+"""Between the names of sources that were read as one."""
+
+IsWanted = Callable[[int], bool]
+"""Tells whether the image of this number is wanted."""
+
+
+class Source(Protocol):
+    """Frames in order.
+
+    Iterating starts from the first frame each time, decodes lazily and holds few frames at once.
+
+    Attributes:
+        name: the source's notation.
+    """
+
+    name: str
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences about what was lost or assumed, complete after an iteration."""
+
+    def __len__(self) -> int:
+        """Return the expected number of camera images, exact if the source knows it."""
+
+    def __iter__(self) -> Iterator[Frame | Skipped]:
+        """Yield each camera image exactly once, as a frame or the reason for its loss."""
+
+
+@runtime_checkable
+class SelectiveSource(Source, Protocol):
+    """A source that need not read the frames that are left out."""
+
+    def read(self, is_wanted: IsWanted) -> Iterator[Frame | Skipped]:
+        """Yield as iteration does, with unread `UNWANTED` for images that are not wanted.
+
+        Args:
+            is_wanted: asked in order, for images that are known to have ground truth if the source
+                can tell.
+        """
+
+
+class FileSource(ABC):
+    """Frames in files of their own, any of which is read by its number alone. A `Source`."""
+
+    name: str
+    notes: list[str]
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Return the number of images."""
+
+    @abstractmethod
+    def _stamp_ns(self, index: int) -> int:
+        """Return the time of an image, nanoseconds; nothing is read."""
+
+    @abstractmethod
+    def _frame(self, index: int) -> Frame | Skipped:
+        """Return the record of an image; no other file is read.
+
+        Raises:
+            MessageError: a file cannot be used.
+        """
+
+    def __iter__(self) -> Iterator[Frame | Skipped]:
+        """Yield each image once, in order."""
+        return map(self.__getitem__, range(len(self)))
+
+    def read(self, is_wanted: IsWanted) -> Iterator[Frame | Skipped]:
+        """Yield each image once, in order, with `UNWANTED` for those that are not wanted."""
+        return (self[index] if is_wanted(index) else UNWANTED for index in range(len(self)))
+
+    def __getitem__(self, index: int) -> Frame | Skipped:
+        """Return the record of an image, or why its files cannot be used."""
+        try:
+            return self._frame(index)
+        except MessageError as error:
+            return Skipped(self._stamp_ns(index), error.reason, str(error))
+
+
+class SourceWrapper(ABC):
+    """Frames made of another source's. A `Source` of the same name, notes and length."""
+
+    def __init__(self, source: Source) -> None:
+        self.name = source.name
+        self._source = source
+
+    @property
+    def notes(self) -> list[str]:
+        """The source's notes."""
+        return list(self._source.notes)
+
+    def __len__(self) -> int:
+        return len(self._source)
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[Frame | Skipped]:
+        """Yield the records."""
+
+
+class MapSource(SourceWrapper):
+    """The records of a source, each through a function."""
+
+    def __init__(
+        self,
+        source: Source,
+        step: Callable[[Frame | Skipped], Frame | Skipped],
+        notes: Callable[[], list[str]],
+    ) -> None:
+        """Take a source, what is done with each record, and sentences that follow its notes."""
+        super().__init__(source)
+        self._step = step
+        self._notes = notes
+
+    @property
+    def notes(self) -> list[str]:
+        """The source's notes and those of what is done with its records."""
+        return [*super().notes, *self._notes()]
+
+    def __iter__(self) -> Iterator[Frame | Skipped]:
+        return map(self._step, self._source)
+
+
+class JoinedSource:
+    """Frames of several sources, in the sources' order.
+
+    Attributes:
+        name: the names of the sources, joined by `NAME_SEPARATOR`.
+        sources: each of them.
+    """
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self.sources = sources
+        self.name = NAME_SEPARATOR.join(source.name for source in sources)
+
+    @property
+    def notes(self) -> list[str]:
+        """The notes of every source, after its name."""
+        notes: list[str] = []
+        for source in self.sources:
+            notes += [f"{source.name}: {note}" for note in source.notes]
+        return notes
+
+    def __len__(self) -> int:
+        return sum(len(source) for source in self.sources)
+
+    def __iter__(self) -> Iterator[Frame | Skipped]:
+        return chain.from_iterable(self.sources)
+
+
+class SliceSource(SourceWrapper):
+    """The frames of a source between two fractions of its length."""
+
+    def __init__(self, source: Source, start: float, end: float) -> None:
+        super().__init__(source)
+        self._start = round(start * len(source))
+        self._end = round(end * len(source))
+
+    def __len__(self) -> int:
+        return self._end - self._start
+
+    def __iter__(self) -> Iterator[Frame | Skipped]:
+        return islice(self._source, self._start, self._end)
+
+
+class Subsampled(SourceWrapper):
+    """At most a given number of a source's frames, evenly spread.
+
+    An unusable frame is replaced with the next usable one. Files and bags are not decoded for
+    frames that are left out.
+    """
+
+    def __init__(self, source: Source, max_frames: int) -> None:
+        super().__init__(source)
+        count = len(source)
+        used = count if max_frames == 0 else min(max_frames, count)
+        self._places = [index * count // used for index in range(used)]
+        self._used: int | None = None
+
+    @property
+    def notes(self) -> list[str]:
+        """The source's notes, and how many of its frames are used."""
+        count = len(self._source)
+        if len(self._places) == count:
+            return super().notes
+        used = len(self._places) if self._used is None else self._used
+        return [*super().notes, f"{used} of {count} frames are used, evenly spread"]
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __iter__(self) -> Iterator[Frame | Skipped]:
+        source = self._source
+        if len(self._places) == len(source):
+            yield from source
+            return
+        self._used = 0
+        if isinstance(source, SelectiveSource):
+            records = source.read(self._is_due)
+        else:
+            records = iter(source)
+        for index, record in enumerate(records):
+            if record is UNWANTED:
+                continue
+            if isinstance(record, Skipped):
+                yield record
+            elif self._is_due(index):
+                self._used += 1
+                yield record
+
+    def _is_due(self, index: int) -> bool:
+        used = self._used or 0
+        return used < len(self._places) and index >= self._places[used]
