@@ -344,6 +344,26 @@ def test_a_run_lasts_from_activation_to_deactivation_which_writes_its_report(
     graph.stop(start(output=str(second), overwrite=True))
 
 
+def test_a_run_whose_report_cannot_be_written_goes_on_and_says_why(graph, running, tmp_path):
+    """As on a full disk: the node stays active, scores what comes, and can be ended later."""
+    output = tmp_path / "report"
+    node, driver = running(output=str(output))
+    driver.drive(0, 1)
+    output.write_text("somebody else's")
+
+    def end():
+        answer = graph.call(SetBool, f"{NODE}/enable", SetBool.Request(data=False))
+        return answer.success, answer.message
+
+    success, reason = end()
+    assert (success, "cannot be written" in reason, node.state) == (False, True, "active")
+    driver.told(lambda values: "the run was not ended: " in values["message"])
+    driver.drive(1, 2)
+    output.unlink()
+    assert end() == (True, "inactive")
+    assert summary_of(output)["frames"] == {"read": 3, "evaluated": 3, "skipped": {}}
+
+
 def test_every_frame_of_the_diagnostics_is_scored_skipped_dropped_or_waits(graph, running, make):
     node, driver = running(queue_size=4)
     driver.predict(100)

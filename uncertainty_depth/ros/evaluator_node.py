@@ -113,7 +113,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
             self._extrinsics = live_extrinsics(self, config, config.lidars)
         self._calibration.start(config)
         self._activated_s = time.monotonic()
-        self._start(LiveScores(config, self._extrinsics, self._is_published))
+        scores = LiveScores(config, self._extrinsics, self._is_published)
         self._subscribe(Image, DEPTH)
         if has_sigma(config):
             self._subscribe(Image, SIGMA)
@@ -122,6 +122,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
             self._subscribe(Image if config.use_ground_truth_image else PointCloud2, topic)
         if config.use_ground_truth_image:  # its camera info may be missing
             self._subscribe(CameraInfo, TRUTH_CAMERA_INFO, optional=True)
+        self._start(scores)  # last: an activation that fails has no run to report
 
     def _subscribe(self, message_type: type, topic: str, **options: bool) -> None:
         receive = partial(self._on_message, topic)
@@ -147,14 +148,14 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
         self._take_held_out()
 
     def _deactivate(self) -> None:
-        """Unsubscribe, score waiting frames, and write the report.
+        """Score waiting frames, write the report, and unsubscribe.
 
         Raises:
-            SourceError: the report cannot be written; the scores are kept for another try.
+            SourceError: the report cannot be written. The run goes on, and can be ended later.
         """
-        self._inputs.close()
         if self._scores is not None:  # else the activation failed
             self.get_logger().info(self._finish())
+        self._inputs.close()
         close_extrinsics(self._extrinsics)
         self._extrinsics = None
 
@@ -340,6 +341,8 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
                 f"{self.config.max_time_difference} s: the clocks are apart (chrony, PTP), or "
                 "messages are lost"
             )
+        if self.failure is not None:
+            warnings.insert(0, f"the run was not ended: {reason_of(self.failure)}")
         return (*self._inputs.problems, *warnings, *self._reports.failures)
 
     def close(self) -> str:
