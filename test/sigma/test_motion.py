@@ -51,11 +51,11 @@ def depth_at(measurements, pose):
     return (WALL_M - pose[2, 3]) / rays[2]
 
 
-def run(poses, told=None, tracker=None, predicted=None):
+def run(poses, told=None, tracker=None):
     """Send the images of a drive; return the tracker and the last measurements."""
     tracker = tracker or MotionTracker()
     for pose, told_pose in zip(poses, told or poses, strict=True):
-        measurements = tracker.measure(image_from(pose), K, told_pose, predicted)
+        measurements = tracker.measure(image_from(pose), K, told_pose)
     return tracker, measurements
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from uncertainty_depth.core.measurements import Measurements
 from uncertainty_depth.core.records import DepthPrediction
-from uncertainty_depth.sigma.measurements import Measurements
 from uncertainty_depth.sigma.posterior import FOR_MOTION, FOR_SENSORS, posterior
 
 SHAPE = (30, 40)

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from uncertainty_depth.core.records import DepthPrediction
-from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.sigma.sparse_depth import spread
 
 
@@ -65,14 +64,3 @@ def test_pixels_without_a_value_keep_none() -> None:
     result = spread(prediction, known(truth, 100))
     assert (np.isnan(result.depth_m) == np.isnan(prediction.depth_m)).all()
     assert (np.isnan(result.sigma_m) == np.isnan(prediction.sigma_m)).all()
-
-
-def test_a_predictor_spreads_what_it_is_given() -> None:
-    predictor = Predictor("demo", samples=1, spread_sparse="lidar")
-    assert predictor.sparse_input is not None
-    image = np.random.default_rng(0).integers(0, 255, (120, 160, 3), dtype=np.uint8)
-    sparse = known(np.full((120, 160), 7.0), 50)
-    assert abs(predictor.predict(image, sparse_m=sparse).depth_m - 7).mean() < 1
-    alone = Predictor("demo", samples=1).predict(image)
-    np.testing.assert_array_equal(predictor.predict(image).depth_m, alone.depth_m)
-    assert predictor.describe()["spread_sparse"] == "lidar"

@@ -45,9 +45,9 @@ def predict(arguments: argparse.Namespace) -> None:
     from uncertainty_depth.frames.image_files import read_rgb
 
     predictor = Predictor(arguments.model, from_arguments(PredictorConfig, arguments))
-    if predictor.sparse_input is not None:
+    if predictor.sparse_input is not None or predictor.measurements.motion:
         logger.warning(
-            "%s takes sparse depth beside the image, and image files bring none: depth is from "
+            "%s takes measured depth beside the image, and image files bring none: depth is from "
             "the image alone",
             predictor.model.name,
         )

@@ -418,10 +418,11 @@ class PredictorConfig(RawPredictorConfig):
         "apply the calibration of sigma in the model folder, if there is one",
         on_robot=False,
     )
-    spread_sparse: str = option(
+    measurements: str = option(
         "",
-        "give a model for images alone known depth too, spread along the predicted depth: lidar, "
-        "or random:N for N pixels",
+        "correct the depth of a model for images alone by what else is measured: lidar, random:N "
+        "for N pixels of the ground truth, motion (tracked corners and the camera's poses); "
+        "several after commas",
     )
     rescale_depth: str = option(
         "canonical",

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.geometry.camera import Camera
+from uncertainty_depth.core.measurements import Measurements
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +51,12 @@ class DepthPrediction(DepthMap):
 
     Attributes:
         sigma_m: (H, W) float32, metres, higher = less certain, the same NaN mask as the depth.
+        scale_log_sigma: standard deviation of the logarithm of the frame's scale, an error that
+            all pixels share, if measurements tell it; else None.
     """
 
     sigma_m: NDArray[np.float32]
+    scale_log_sigma: float | None = field(default=None, kw_only=True)
 
 
 def sigma_of(depth: DepthMap) -> NDArray[np.float32] | None:
@@ -94,6 +98,8 @@ class Frame:
         recorded: maps that an `Interpreter` turns into the prediction.
         is_registered: a pixel of the image and of the maps looks in the same direction; if not,
             the image is only for people, and of any size.
+        measurements: depths of single pixels that something beside the network measured; none of
+            these pixels has ground truth. None if nothing measures.
     """
 
     stamp_ns: int
@@ -107,6 +113,7 @@ class Frame:
     scan: Scan | None = None
     recorded: RecordedMaps | None = None
     is_registered: bool = True
+    measurements: Measurements | None = None
 
     def need_image(self) -> NDArray[np.uint8]:
         """Return the image.

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import uncertainty_depth.depth.networks  # noqa: F401  before torch: it names what is missing
+
+# isort: split
 import logging
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -23,6 +26,7 @@ from uncertainty_depth.core.errors import ConfigError, MessageError
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.geometry.focal_length import TrainingLens
 from uncertainty_depth.core.geometry.resampling import resample_depth
+from uncertainty_depth.core.measurements import Measurements
 from uncertainty_depth.core.options import changed, check, takes_options
 from uncertainty_depth.core.records import DepthPrediction, Frame, SampleRange
 from uncertainty_depth.depth import familiarity
@@ -42,7 +46,13 @@ from uncertainty_depth.metrics.calibration import distribution_of
 from uncertainty_depth.sigma.calibration import IDENTITY
 from uncertainty_depth.sigma.calibration.fitted_data import DataMonitor
 from uncertainty_depth.sigma.calibration.half_widths import BY_DISTRIBUTION, HalfWidths
-from uncertainty_depth.sigma.sparse_depth import SparseInput, check_sparse_depth, parse, spread
+from uncertainty_depth.sigma.sparse_depth import (
+    SparseInput,
+    check_sparse_depth,
+    parse,
+    parse_measurements,
+    spread,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -132,12 +142,13 @@ class Predictor:
         config = changed(config, options)
         check(config)
         self.model = read(folder, relative)
-        if config.spread_sparse and self.model.network.sparse_input:
+        self.measurements = parse_measurements(config.measurements)
+        if config.measurements and (self.model.network.sparse_input or self.model.is_relative):
+            what = "gives no metres" if self.model.is_relative else "takes sparse depth itself"
             raise ConfigError(
-                f"spread_sparse is {config.spread_sparse!r}, but {self.model.name} takes sparse "
-                "depth itself; expected spread_sparse empty, or a model for images alone"
+                f"measurements is {config.measurements!r}, but {self.model.name} {what}; expected "
+                "it empty, or a model that gives metres for images alone"
             )
-        self._spread_sparse = parse(config.spread_sparse)
         self.method = choose_method(config.method, self.model)
         self._loaded = load(
             self.model, self.method, config.engine, config.precision, config.device
@@ -226,7 +237,7 @@ class Predictor:
             stamp_ns: time of the image, nanoseconds; part of the noise's seed.
             camera: the image's, or its focal length in pixels; None if unknown.
             samples: those to be used, of the `passes`; None uses all.
-            sparse_m: (H, W) known depth for a model with sparse input, or to spread, metres.
+            sparse_m: (H, W) known depth for a model with sparse input, or as measurements, metres.
 
         Raises:
             MessageError: see `predict_batch`.
@@ -264,7 +275,7 @@ class Predictor:
         calibration = self._calibration_in(config)
         factors = [self._lens.factor(frame.camera, config.rescale_depth) for frame in frames]
         given = frames
-        if self._spread_sparse is not None:
+        if self.config.measurements:
             given = [replace(frame, sparse_m=None) for frame in frames]
         pixels = network_input(given, factors, self.model, self.device)
         stamps_ns = [frame.stamp_ns for frame in frames]
@@ -286,24 +297,34 @@ class Predictor:
                 frames, factors, maps, scores, strict=True
             )
         ]
-        if self._spread_sparse is None:
+        if not config.measurements:
             return predictions
         return [
-            self._spread(prediction, frame)
+            self._measured(prediction, frame)
             for prediction, frame in zip(predictions, frames, strict=True)
         ]
 
-    def _spread(self, prediction: DepthPrediction, frame: Frame) -> DepthPrediction:
-        if frame.sparse_m is None:
-            return prediction
-        height, width = prediction.depth_m.shape
-        check_sparse_depth(frame.sparse_m, (height, width), self.depth_range)
-        return spread(prediction, frame.sparse_m)
+    def _measured(self, prediction: DepthPrediction, frame: Frame) -> DepthPrediction:
+        """Correct a prediction by what was measured in its frame."""
+        from uncertainty_depth.sigma.posterior import (  # SciPy loads slowly
+            MAX_MEASUREMENTS,
+            posterior,
+        )
+
+        measurements = frame.measurements or Measurements.none()
+        if frame.sparse_m is not None:
+            height, width = prediction.depth_m.shape
+            check_sparse_depth(frame.sparse_m, (height, width), self.depth_range)
+            known = Measurements.from_map(frame.sparse_m)
+            if len(known) > MAX_MEASUREMENTS:  # so dense that plain interpolation has less error
+                return spread(prediction, frame.sparse_m)
+            measurements = known.joined(measurements)
+        return posterior(prediction, measurements, frame.need_image()).prediction
 
     @property
     def sparse_input(self) -> SparseInput | None:
-        """The kind of sparse depth taken beside the image: by the model, or for spreading."""
-        return parse(self.model.network.sparse_input) or self._spread_sparse
+        """The kind of sparse depth taken beside the image: by the model, or as measurements."""
+        return parse(self.model.network.sparse_input) or self.measurements.sparse
 
     @property
     def depth_range(self) -> tuple[float, ...]:
@@ -363,7 +384,7 @@ class Predictor:
                 if network_config.sparse_input
                 else {}
             ),
-            **({"spread_sparse": config.spread_sparse} if self._spread_sparse else {}),
+            **({"measurements": config.measurements} if config.measurements else {}),
             "input_size": list(network_config.input_size),
             "depth_range": list(network_config.depth_range),
             "canonical_focal_length": network_config.canonical_focal_length,

@@ -42,14 +42,12 @@ class DepthPredictor(Protocol):
 
 
 def predict_frame(predictor: DepthPredictor, frame: Frame) -> DepthPrediction:
-    """Return the prediction of a frame, from its sparse depth too if it has any."""
+    """Return the prediction of a frame, from known depth and measurements too if it has any."""
     image = frame.need_image()
-    if frame.sparse_m is None:
+    if frame.sparse_m is None and frame.measurements is None:
         return predictor.predict(image, frame.stamp_ns, frame.camera)
-    completing: Any = predictor  # of a model with sparse input, which alone has such frames
-    prediction: DepthPrediction = completing.predict(
-        image, frame.stamp_ns, frame.camera, sparse_m=frame.sparse_m
-    )
+    measured: Any = predictor  # a `Predictor`, which alone has such frames
+    prediction: DepthPrediction = measured.predict_batch([frame])[0]
     return prediction
 
 

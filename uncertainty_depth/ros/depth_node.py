@@ -26,6 +26,7 @@ from uncertainty_depth.ros.node import (
 from uncertainty_depth.ros.predictions import Origin
 from uncertainty_depth.ros.worker import Worker
 from uncertainty_depth.sigma.online.correction_in_force import FOLLOWED
+from uncertainty_depth.sigma.sparse_depth import parse_measurements
 
 if TYPE_CHECKING:
     from uncertainty_depth.depth.predictor import Predictor
@@ -96,6 +97,11 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
             raise ConfigError(
                 "the parameter model is empty; expected a model folder, "
                 "e.g. --ros-args -p model:=/path/to/model"
+            )
+        if parse_measurements(config.measurements).motion:
+            raise ConfigError(
+                f"measurements is {config.measurements!r}, but the node reads no odometry yet; "
+                "expected lidar, or `uncertainty-depth evaluate` for motion"
             )
         try:
             predictor = load_predictor(config)

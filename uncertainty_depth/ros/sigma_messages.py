@@ -199,12 +199,13 @@ def model_description(text: str) -> dict[str, Any]:
 
 
 def held_out_rule(description: dict[str, Any]) -> HeldOutConfig | None:
-    """Return which depth a model with sparse input holds out; None for image-only models.
+    """Return which known depth is held out; None if the model was given none.
 
     Raises:
         MessageError: "model_description", the entries have other types or values.
     """
-    if not description.get("sparse_input"):
+    is_corrected = "lidar" in str(description.get("measurements", ""))
+    if not (description.get("sparse_input") or is_corrected):
         return None
     fraction = description.get("held_out_fraction", 0.0)
     try:

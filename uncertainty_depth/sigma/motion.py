@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.core.array_types import Floats
-from uncertainty_depth.sigma.measurements import Measurements
+from uncertainty_depth.core.measurements import Measurements
 
 MAX_CORNERS = 300
 CELLS = (6, 8)
@@ -92,26 +92,26 @@ class MotionTracker:
 
     def __init__(self) -> None:
         self.rejected = 0
-        self._start_anew((0, 0))
+        self.start_anew()
 
-    def _start_anew(self, shape: tuple[int, ...]) -> None:
+    def start_anew(self, shape: tuple[int, ...] = (0, 0)) -> None:
+        """Forget all images and points, as after a gap in the sequence."""
         self.quality = MotionQuality(0, float("nan"), float("nan"), False)
         self._shape = shape
         self._previous: NDArray[np.uint8] | None = None
-        self._pixels = np.zeros((0, 2), np.float32)
+        self._pixels: NDArray[np.float32] = np.zeros((0, 2), np.float32)
         # Pixels of each live corner in the last images, NaN before it was found: (WINDOW, N, 2).
-        self._seen_at = np.full((WINDOW, 0, 2), np.nan)
+        self._seen_at: Floats = np.full((WINDOW, 0, 2), np.nan)
         self._poses = np.full((WINDOW, 4, 4), np.nan)
         self._count = 0
         self._map = _MapPoints(np.zeros((0, 3)), np.zeros(0), np.zeros(0), np.zeros(0, np.intp))
-        self._map_of = np.zeros(0, np.intp)
+        self._map_of: NDArray[np.intp] = np.zeros(0, np.intp)
 
     def measure(
         self,
         image: NDArray[np.uint8],
         intrinsics: NDArray[np.float64],
         pose: NDArray[np.float64] | None,
-        predicted_m: NDArray[np.floating] | None = None,
     ) -> Measurements:
         """Track into the next image, and return the depths that motion measures in it.
 
@@ -121,18 +121,16 @@ class MotionTracker:
             intrinsics: (3, 3), K of this image, pixels.
             pose: (4, 4), camera optical frame to a world that stands still, at the image's stamp;
                 None or not finite if it is not known, which measures nothing and starts anew.
-            predicted_m: (H, W), metres; points that are no longer tracked are left out where
-                they lie far behind it, since something may hide them.
 
         Returns:
             None of them if the camera hardly moved, or the poses are not believed.
         """
         grey = image if image.ndim == 2 else cv2.cvtColor(image, cv2.COLOR_RGB2GRAY)
         if pose is None or not np.isfinite(pose).all():
-            self._start_anew(grey.shape)
+            self.start_anew(grey.shape)
             return Measurements.none()
         if grey.shape != self._shape:
-            self._start_anew(grey.shape)
+            self.start_anew(grey.shape)
         self._track(grey)
         slot = self._count % WINDOW
         self._poses[slot] = pose
@@ -143,7 +141,7 @@ class MotionTracker:
         self._count += 1
         if not self.quality.is_believed:
             return Measurements.none()
-        return self._with_map_points(live, intrinsics, pose, predicted_m)
+        return self._with_map_points(live, intrinsics, pose)
 
     def _track(self, grey: NDArray[np.uint8]) -> None:
         """Follow the corners into an image; drop those that do not return when tracked back."""
@@ -307,7 +305,6 @@ class MotionTracker:
         live: Measurements,
         intrinsics: NDArray[np.float64],
         pose: NDArray[np.float64],
-        predicted_m: NDArray[np.floating] | None,
     ) -> Measurements:
         """Return live measurements, and in cells that have none points seen before."""
         self._forget_old()
@@ -322,11 +319,6 @@ class MotionTracker:
         visible &= (pixels[:, :2] >= 0).all(axis=1)
         visible &= (pixels[:, :2] <= (width - 1, height - 1)).all(axis=1)
         chosen = np.flatnonzero(visible)
-        if predicted_m is not None and len(chosen):
-            column, row = np.rint(pixels[chosen, :2]).astype(np.intp).T
-            with np.errstate(invalid="ignore"):
-                hidden = pixels[chosen, 2] > 1.5 * predicted_m[row, column]
-            chosen = chosen[~hidden]
         side = width / 24
         occupied = {
             (int(row / side), int(column / side))
@@ -348,7 +340,7 @@ class MotionTracker:
             points.common[kept],
             self._shape,
         )
-        return _joined(live, before)
+        return live.joined(before)
 
 
 def _closest(one: Floats, other: Floats, baseline: Floats) -> tuple[Floats, Floats, Floats]:
@@ -391,17 +383,4 @@ def _measurements(
     chosen = np.sort(order[first])
     return Measurements(
         rows[chosen], columns[chosen], depth_m[chosen], log_sigma[chosen], common[chosen]
-    )
-
-
-def _joined(one: Measurements, other: Measurements) -> Measurements:
-    """Return both; a pixel that both measure is the first's."""
-    taken = set(zip(one.rows.tolist(), one.columns.tolist(), strict=True))
-    pairs = zip(other.rows.tolist(), other.columns.tolist(), strict=True)
-    new = other.taken(np.array([pair not in taken for pair in pairs], np.bool_))
-    return Measurements(
-        *(
-            np.concatenate([getattr(one, name), getattr(new, name)])
-            for name in ("rows", "columns", "depth_m", "log_sigma", "common_log_sigma")
-        )
     )

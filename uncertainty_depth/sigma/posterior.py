@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from uncertainty_depth.core.array_types import Floats
+from uncertainty_depth.core.measurements import Measurements
 from uncertainty_depth.core.records import DepthPrediction
-from uncertainty_depth.sigma.measurements import Measurements
 
 MAX_MEASUREMENTS = 300
 """A solve's time grows with the cube; more of them are spread too densely to add anything."""
@@ -59,7 +59,7 @@ class Prior:
 
 
 FOR_SENSORS = Prior(0.20, 0.30, 0.25, 0.49, 0.07, 25.0, 0.10)
-"""Fitted to random pixels of NYU's training images."""
+"""For pixels measured anywhere in the image."""
 FOR_MOTION = Prior(0.20, 0.30, 0.25, 1.0, 0.12, 25.0, 0.5)
 """For corners: what is beside a corner is seldom at its depth, so they tell less than they seem
 to, and a prior that is fitted to random pixels would be too sure between them."""
@@ -192,7 +192,12 @@ def posterior(
     corrected = depth * np.exp(_enlarged(mean, depth.shape))
     sigma = corrected * np.sqrt(_enlarged(variance, depth.shape) + own_variance)
     return Posterior(
-        replace(prediction, depth_m=corrected, sigma_m=sigma),
+        replace(
+            prediction,
+            depth_m=corrected,
+            sigma_m=sigma,
+            scale_log_sigma=float(np.sqrt(scale_variance)),
+        ),
         float(np.sqrt(scale_variance)),
         np.sqrt(_enlarged(given_scale, depth.shape) + own_variance),
         weights,
@@ -255,6 +260,6 @@ def _lab_units(lab: NDArray[np.uint8]) -> Floats:
     return lab.astype(np.float64) * (100 / 255, 1.0, 1.0)
 
 
-def _enlarged(values: Floats, shape: tuple[int, int]) -> NDArray[np.float32]:
+def _enlarged(values: Floats, shape: tuple[int, ...]) -> NDArray[np.float32]:
     grid = values.reshape(GRID).astype(np.float32)
     return cv2.resize(grid, (shape[1], shape[0]), interpolation=cv2.INTER_LINEAR)

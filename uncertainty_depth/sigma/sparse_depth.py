@@ -60,6 +60,42 @@ def parse(text: str) -> SparseInput | None:
     return SparseInput(int(number))
 
 
+class MeasurementSources(NamedTuple):
+    """The parsed option `measurements`.
+
+    Attributes:
+        sparse: of known depth; None for none.
+        motion: whether the camera's own motion measures.
+    """
+
+    sparse: SparseInput | None
+    motion: bool
+
+
+MOTION = "motion"
+
+
+def parse_measurements(text: str) -> MeasurementSources:
+    """Return what corrects the depth of a model for images alone.
+
+    Raises:
+        ConfigError: a name is not known, or two are of known depth.
+    """
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    sparse = [name for name in names if name != MOTION]
+    if len(sparse) > 1 or len(names) - len(sparse) > 1:
+        raise ConfigError(
+            f"measurements is {text!r}; expected each source once, and lidar or random:N, not both"
+        )
+    try:
+        return MeasurementSources(parse(sparse[0]) if sparse else None, MOTION in names)
+    except ConfigError as error:
+        raise ConfigError(
+            f"measurements is {text!r}; expected lidar, random:N for N pixels of the ground "
+            "truth, motion, or motion with one of the others, after a comma"
+        ) from error
+
+
 def check_sparse_depth(
     sparse_m: NDArray[np.floating], shape: tuple[int, int], depth_range: tuple[float, ...]
 ) -> None:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.core.config import HeldOutConfig
 from uncertainty_depth.core.errors import ConfigError
+from uncertainty_depth.core.measurements import Measurements
 from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.frames.protocol import MapSource, Source
 from uncertainty_depth.sigma.sparse_depth import SparseInput
@@ -80,8 +81,16 @@ def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return mixed ^ (mixed >> np.uint64(31))
 
 
-def for_model(source: Source, sparse_input: SparseInput | None, config: HeldOutConfig) -> Source:
+def for_model(
+    source: Source, sparse_input: SparseInput | None, config: HeldOutConfig, margin: int = 0
+) -> Source:
     """Return the source as a model with this input may see it: with part of its depth, or none.
+
+    Args:
+        source: with dense or sparse ground truth.
+        sparse_input: what the model takes; None for the image alone.
+        config: the fraction that is held out.
+        margin: pixels around a given one that are not scored either.
 
     Raises:
         ConfigError: nothing is held out.
@@ -93,7 +102,7 @@ def for_model(source: Source, sparse_input: SparseInput | None, config: HeldOutC
                 "on all known depth"
             )
         return source
-    return split(source, sparse_input, config)
+    return split(source, sparse_input, config, margin=margin)
 
 
 Choose = Callable[[Frame], NDArray[np.bool_]]
@@ -105,6 +114,7 @@ def split(
     sparse_input: SparseInput,
     config: HeldOutConfig,
     choose: Choose | None = None,
+    margin: int = 0,
 ) -> Source:
     """Return the source with `sparse_m`, and ground truth only in pixels that were not given.
 
@@ -113,12 +123,13 @@ def split(
         sparse_input: what the model takes; random:N is drawn, of a LiDAR a fraction is held out.
         config: the fraction.
         choose: holds out other pixels of a LiDAR's depth than `held_out` does.
+        margin: pixels around a given one that are not scored either.
 
     Raises:
         ConfigError: nothing is held out.
     """
     check_scorable(config)
-    step = _Split(sparse_input, config, choose)
+    step = _Split(sparse_input, config, choose, margin)
     return MapSource(source, step, step.notes)
 
 
@@ -126,8 +137,13 @@ class _Split:
     """Splits the known depth of each frame, and counts."""
 
     def __init__(
-        self, sparse_input: SparseInput, config: HeldOutConfig, choose: Choose | None
+        self,
+        sparse_input: SparseInput,
+        config: HeldOutConfig,
+        choose: Choose | None,
+        margin: int,
     ) -> None:
+        self._margin = margin
         self._sparse_input = sparse_input
         self._config = config
         self._choose = choose
@@ -159,7 +175,12 @@ class _Split:
             input_mask = np.isfinite(depth_m) & ~self._choose(frame)
         else:
             input_mask = np.isfinite(depth_m) & ~held_out(depth_m, frame.stamp_ns, self._config)
-        scored = np.isfinite(depth_m) & ~input_mask
+        near = input_mask
+        if self._margin:
+            near = Measurements.from_map(np.where(input_mask, depth_m, np.nan)).mask(
+                depth_m.shape, self._margin
+            )
+        scored = np.isfinite(depth_m) & ~near
         if not scored.any():
             return Skipped(frame.stamp_ns, "no_depth_held_out", _why(frame, int(input_mask.sum())))
         self._frames += 1

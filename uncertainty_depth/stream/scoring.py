@@ -182,6 +182,7 @@ def open_frames(job: ScoringJob) -> Opened:
 def _open_predicted(job: ScoringJob) -> Opened:
     from uncertainty_depth.report.model_facts import part_of
     from uncertainty_depth.stream.held_out import for_model
+    from uncertainty_depth.stream.motion import UNSCORED_MARGIN, with_motion
 
     spread = Subsampled(open_source(job.source, job.sources), job.max_frames)
     source, check = with_geometry_check(spread)
@@ -191,7 +192,16 @@ def _open_predicted(job: ScoringJob) -> Opened:
     from uncertainty_depth.depth.predictor import Predictor
 
     predictor = Predictor(Path(job.model), job.predictor, relative=True)
-    source = for_model(source, predictor.sparse_input, job.held_out)
+    measurements = predictor.measurements
+    if measurements.motion:
+        if job.max_frames:
+            raise ConfigError(
+                f"max_frames is {job.max_frames}, but motion is tracked from image to image; "
+                "expected no --max-frames, or other --measurements"
+            )
+        source = with_motion(source)
+    margin = UNSCORED_MARGIN if measurements.sparse else 0
+    source = for_model(source, predictor.sparse_input, job.held_out, margin)
     own = partial(predict_frame, predictor)
     predict: Predict = own
     facts: Facts = {}

@@ -43,7 +43,7 @@ def make_network(config: NetworkConfig, backbone: TransformersModel | None = Non
             raise ConfigError(
                 f"sparse_input is {config.sparse_input!r}, but a {backbone.config.model_type!r} "
                 "depth model takes the image alone; expected a ResNet as the backbone, or "
-                "--spread-sparse, which serves any model"
+                "--measurements, which serve any model"
             )
         from uncertainty_depth.depth.networks.pretrained import (
             PretrainedDepth,

@@ -93,7 +93,7 @@ class Measurements:
             self.common_log_sigma[which],
         )
 
-    def spread_evenly(self, count: int, shape: tuple[int, int]) -> Measurements:
+    def spread_evenly(self, count: int, shape: tuple[int, ...]) -> Measurements:
         """Return at most `count`, evenly over an image, in each cell the most certain first.
 
         Args:
@@ -116,7 +116,20 @@ class Measurements:
         rank[order] = np.arange(len(order)) - np.repeat(starts, lengths)
         return self.taken(np.sort(np.lexsort((mixed, rank))[:count]))
 
-    def mask(self, shape: tuple[int, int], margin: int = 1) -> NDArray[np.bool_]:
+    def joined(self, other: Measurements) -> Measurements:
+        """Return both; a pixel that both measure is this one's."""
+        taken = {*zip(self.rows.tolist(), self.columns.tolist(), strict=True)}
+        pairs = zip(other.rows.tolist(), other.columns.tolist(), strict=True)
+        new = other.taken(np.array([pair not in taken for pair in pairs], np.bool_))
+        return Measurements(
+            np.concatenate([self.rows, new.rows]),
+            np.concatenate([self.columns, new.columns]),
+            np.concatenate([self.depth_m, new.depth_m]),
+            np.concatenate([self.log_sigma, new.log_sigma]),
+            np.concatenate([self.common_log_sigma, new.common_log_sigma]),
+        )
+
+    def mask(self, shape: tuple[int, ...], margin: int = 1) -> NDArray[np.bool_]:
         """Return the pixels at most `margin` from a measurement, (H, W): they cannot be scored."""
         height, width = shape
         mask = np.zeros(shape, np.bool_)

@@ -1,0 +1,141 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The option `measurements`: what a predictor and an evaluation do with what is measured."""
+
+from __future__ import annotations
+
+import json
+
+import cv2
+import numpy as np
+import pytest
+
+from uncertainty_depth.cli.main import main
+from uncertainty_depth.core.errors import ConfigError, MessageError
+from uncertainty_depth.core.measurements import Measurements
+from uncertainty_depth.core.records import Frame
+from uncertainty_depth.depth.predictor import Predictor
+from uncertainty_depth.sigma.sparse_depth import spread
+
+F, WIDTH, HEIGHT, WALL_M = 160.0, 160, 120, 2.0
+
+
+def image(seed=0):
+    return np.random.default_rng(seed).integers(0, 255, (HEIGHT, WIDTH, 3), np.uint8)
+
+
+def sparse(depth_m, count=50):
+    known = np.full((HEIGHT, WIDTH), np.nan, np.float32)
+    at = np.random.default_rng(1).choice(known.size, count, replace=False)
+    known.flat[at] = depth_m
+    return known
+
+
+def test_known_depth_corrects_the_depth_between_it():
+    predictor = Predictor("demo", samples=1, measurements="lidar")
+    assert predictor.sparse_input is not None
+    alone = Predictor("demo", samples=1).predict(image())
+    corrected = predictor.predict(image(), sparse_m=sparse(7.0))
+    assert np.abs(corrected.depth_m - 7).mean() < 0.3 * np.abs(alone.depth_m - 7).mean()
+    assert corrected.scale_log_sigma < 0.2
+    without = predictor.predict(image())
+    np.testing.assert_array_equal(without.depth_m, alone.depth_m)
+    np.testing.assert_array_equal(without.sigma_m, alone.sigma_m)
+    assert without.scale_log_sigma is None
+    assert predictor.describe()["measurements"] == "lidar"
+
+
+def test_measurements_of_a_frame_correct_it():
+    predictor = Predictor("demo", samples=1, measurements="motion")
+    measured = Measurements.from_map(sparse(7.0))
+    (corrected,) = predictor.predict_batch([Frame(0, "", None, image(), measurements=measured)])
+    known = Predictor("demo", samples=1, measurements="lidar").predict(
+        image(), sparse_m=sparse(7.0)
+    )
+    np.testing.assert_array_equal(corrected.depth_m, known.depth_m)
+    np.testing.assert_array_equal(corrected.sigma_m, known.sigma_m)
+
+
+def test_depth_that_is_known_densely_is_interpolated():
+    predictor = Predictor("demo", samples=1, measurements="lidar")
+    known = sparse(7.0, 400)
+    result = predictor.predict(image(), sparse_m=known)
+    expected = spread(Predictor("demo", samples=1).predict(image()), known)
+    np.testing.assert_array_equal(result.depth_m, expected.depth_m)
+
+
+def test_known_depth_in_another_unit_is_refused():
+    predictor = Predictor("demo", samples=1, measurements="lidar")
+    with pytest.raises(MessageError, match="expected metres"):
+        predictor.predict(image(), sparse_m=sparse(7000.0))
+
+
+@pytest.mark.parametrize(
+    "text", ["radar", "lidar,random:5", "motion,motion", "random:0", "random:", "lidar,lidar"]
+)
+def test_unknown_measurements_are_refused(text):
+    with pytest.raises(ConfigError, match="measurements is '"):
+        Predictor("demo", measurements=text)
+
+
+@pytest.fixture(scope="module")
+def drive(tmp_path_factory):
+    """An RGB-D folder of a textured wall, 2 m away, past which the camera moves sideways."""
+    folder = tmp_path_factory.mktemp("drive")
+    noise = np.random.default_rng(0).integers(0, 255, (HEIGHT, 400, 3), np.uint8)
+    wall = cv2.normalize(cv2.GaussianBlur(noise, (0, 0), 2), None, 0, 255, cv2.NORM_MINMAX)
+    poses = []
+    for name in ("rgb", "depth"):
+        (folder / name).mkdir()
+    for index in range(12):
+        left = 4 * index  # pixels: 5 cm at 2 m
+        cv2.imwrite(str(folder / "rgb" / f"{index:03d}.png"), wall[:, left : left + WIDTH])
+        depth = np.full((HEIGHT, WIDTH), round(1000 * WALL_M), np.uint16)
+        cv2.imwrite(str(folder / "depth" / f"{index:03d}.png"), depth)
+        pose = np.eye(4)
+        pose[0, 3] = left * WALL_M / F
+        poses.append(" ".join([str(index), *(f"{value:.6f}" for value in pose.ravel())]))
+    (folder / "poses.txt").write_text("\n".join(poses) + "\n")
+    np.savetxt(folder / "K.txt", [[F, 0, 79.5], [0, F, 59.5], [0, 0, 1]])
+    return folder
+
+
+def summary_of(source, folder, *options):
+    command = ["evaluate", f"rgbd:{source}", "--model", "demo", "--samples", "1", "-o"]
+    assert main([*command, str(folder), *options]) == 0
+    return json.loads((folder / "summary.json").read_text())
+
+
+def test_motion_makes_the_depth_of_a_drive_better(drive, tmp_path, plots_without_pixels):
+    alone = summary_of(drive, tmp_path / "alone")
+    moved = summary_of(drive, tmp_path / "moved", "--measurements", "motion")
+    assert moved["depth"]["abs_rel"] < 0.4 * alone["depth"]["abs_rel"]
+    assert moved["model"]["measurements"] == "motion"
+    (note,) = (note for note in moved["notes"] if note.startswith("motion measured"))
+    assert "none in 1 of 12 images: in 1 the camera had hardly moved" in note
+    assert moved["pixels"] < alone["pixels"], "a measured pixel is not scored"
+
+
+def test_without_poses_the_depth_is_the_networks_own(drive, tmp_path, plots_without_pixels):
+    still = tmp_path / "still"
+    still.mkdir()
+    for name in ("rgb", "depth", "K.txt"):
+        (still / name).symlink_to(drive / name)
+    alone = summary_of(still, tmp_path / "alone")
+    moved = summary_of(still, tmp_path / "moved", "--measurements", "motion")
+    assert moved["depth"] == alone["depth"]
+    assert moved["uncertainty"] == alone["uncertainty"]
+    assert any("12 have no pose or no rectified camera" in note for note in moved["notes"])
+
+
+def test_random_pixels_and_their_neighbours_are_not_scored(drive, tmp_path, plots_without_pixels):
+    alone = summary_of(drive, tmp_path / "alone")
+    some = summary_of(drive, tmp_path / "some", "--measurements", "random:20")
+    assert some["depth"]["abs_rel"] < 0.3 * alone["depth"]["abs_rel"]
+    left_out = (alone["pixels"] - some["pixels"]) / 12
+    assert 20 * 6 < left_out <= 20 * 9
+
+
+def test_motion_needs_every_image(drive, tmp_path, capsys):
+    command = ["evaluate", f"rgbd:{drive}", "--model", "demo", "-o", str(tmp_path / "out")]
+    assert main([*command, "--measurements", "motion", "--max-frames", "4"]) == 1
+    assert "expected no --max-frames" in capsys.readouterr().err
