@@ -81,7 +81,7 @@ def _open_source(
 def _default_options(arguments: argparse.Namespace, before: OriginalRun | None) -> dict[str, Any]:
     """Return defaults of the options: of the resumed run, the model to fine-tune, or the usual."""
     from uncertainty_depth.depth.model_folder.folder import read
-    from uncertainty_depth.depth.networks.families import own_options
+    from uncertainty_depth.depth.networks.backbone import own_options
     from uncertainty_depth.depth.training.plan import defaults_of
 
     recorded = before.options if before else {}
@@ -103,7 +103,7 @@ def _default_options(arguments: argparse.Namespace, before: OriginalRun | None) 
 def wrap(arguments: argparse.Namespace) -> None:
     """Write a pretrained metric depth model to a model folder, untrained."""
     from uncertainty_depth.depth.model_folder.pretrained import wrap as wrap_model
-    from uncertainty_depth.depth.networks.families import own_options
+    from uncertainty_depth.depth.networks.backbone import own_options
 
     backbone = from_arguments(NetworkConfig, arguments).backbone
     EmptyFolder(arguments.output).check([Path(backbone)])

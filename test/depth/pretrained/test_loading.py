@@ -16,13 +16,8 @@ from uncertainty_depth.cli.main import main
 from uncertainty_depth.core.config import NetworkConfig
 from uncertainty_depth.core.errors import ConfigError, ModelError
 from uncertainty_depth.depth.networks.architectures import make_network
-from uncertainty_depth.depth.networks.backbone import make_backbone
-from uncertainty_depth.depth.networks.families import (
-    input_size,
-    normalisation,
-    own_options,
-    read_preprocessing,
-)
+from uncertainty_depth.depth.networks.backbone import make_backbone, own_options
+from uncertainty_depth.depth.networks.families import input_size, normalisation, read_preprocessing
 
 
 @pytest.mark.parametrize(

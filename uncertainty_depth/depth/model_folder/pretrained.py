@@ -13,14 +13,13 @@ from uncertainty_depth.core.options import from_mapping
 from uncertainty_depth.depth.model_folder import writing
 from uncertainty_depth.depth.model_folder.folder import ModelFolder
 from uncertainty_depth.depth.networks.architectures import make_network
-from uncertainty_depth.depth.networks.backbone import config_of, make_backbone
+from uncertainty_depth.depth.networks.backbone import config_of, make_backbone, own_options
 from uncertainty_depth.depth.networks.depth_network import DepthNetwork
 from uncertainty_depth.depth.networks.families import (
     FAMILIES,
     MIN_DEPTH_M,
     is_depth_model,
     metric_range,
-    own_options,
 )
 from uncertainty_depth.depth.networks.pretrained import PretrainedDepth
 from uncertainty_depth.depth.networks.pretrained_heads import Unaligned

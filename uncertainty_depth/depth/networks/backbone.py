@@ -8,12 +8,24 @@ imported only for them.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from uncertainty_depth.core.errors import ModelError
 from uncertainty_depth.depth.networks.encoder import TransformersModel
+from uncertainty_depth.depth.networks.families import (
+    image_size,
+    input_size,
+    is_depth_model,
+    metric_range,
+    options_of_architecture,
+    patch_size,
+    read_preprocessing,
+)
+from uncertainty_depth.depth.networks.inverted_residuals import (
+    InvertedResiduals,
+    InvertedResidualsConfig,
+)
 from uncertainty_depth.depth.networks.resnet import ResNet, ResNetConfig, read_config
 
 NOT_ARCHITECTURE = {
@@ -23,17 +35,6 @@ NOT_ARCHITECTURE = {
     "dtype",
     "torch_dtype",
 }
-
-
-@dataclass(frozen=True)
-class InvertedResidualsConfig:
-    """An encoder of `inverted_residuals`, by its name there; published weights fit it."""
-
-    model_type: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the values as JSON has them."""
-        return asdict(self)
 
 
 NARROW = (64, 128, 256, 512)
@@ -98,6 +99,29 @@ def config_of(name: str) -> Any:
     return transformers_backbone.pretrained_config(name)
 
 
+def own_options(backbone: str) -> dict[str, Any]:
+    """Return the option defaults that follow from a depth model.
+
+    The encoder is frozen; input size and depth range are the model's training values.
+
+    Returns:
+        Option names with plain values; empty for a backbone that is not a depth model.
+
+    Raises:
+        ModelError: the backbone is unknown.
+    """
+    config = config_of(backbone)
+    if not is_depth_model(config):
+        return {}
+    options = options_of_architecture(config.to_dict())
+    preprocessing = read_preprocessing(backbone)
+    options["input_size"] = input_size(preprocessing, image_size(config), patch_size(config))
+    depth_range = metric_range(config)
+    if depth_range is not None:
+        options["depth_range"] = depth_range
+    return options
+
+
 def backbone_from_mapping(values: dict[str, Any]) -> TransformersModel:
     """Return the backbone that `backbone_mapping` described, with random weights.
 
@@ -107,8 +131,6 @@ def backbone_from_mapping(values: dict[str, Any]) -> TransformersModel:
     """
     for config in INVERTED_RESIDUALS.values():
         if values.get("model_type") == config.model_type:
-            from uncertainty_depth.depth.networks.inverted_residuals import InvertedResiduals
-
             return InvertedResiduals(config)
     resnet = read_config(values)
     if resnet is None:

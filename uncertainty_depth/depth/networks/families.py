@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uncertainty_depth.core import strict
-from uncertainty_depth.depth.networks.backbone import config_of
 from uncertainty_depth.depth.networks.encoder import (
     IMAGENET_MEAN,
     IMAGENET_STD,
@@ -156,29 +155,6 @@ def input_size(settings: Mapping[str, Any], image_size: int, patch: int) -> tupl
 
 LEARNING_RATE = 1e-4
 """A tenth of the hourglass's: the head has been trained already."""
-
-
-def own_options(backbone: str) -> dict[str, Any]:
-    """Return the option defaults that follow from a depth model.
-
-    The encoder is frozen; input size and depth range are the model's training values.
-
-    Returns:
-        Option names with plain values; empty for a backbone that is not a depth model.
-
-    Raises:
-        ModelError: the backbone is unknown.
-    """
-    config = config_of(backbone)
-    if not is_depth_model(config):
-        return {}
-    options = options_of_architecture(config.to_dict())
-    preprocessing = read_preprocessing(backbone)
-    options["input_size"] = input_size(preprocessing, image_size(config), patch_size(config))
-    depth_range = metric_range(config)
-    if depth_range is not None:
-        options["depth_range"] = depth_range
-    return options
 
 
 def options_of_architecture(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,13 +8,13 @@ published for TensorFlow give the same maps.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from uncertainty_depth.depth.networks.backbone import InvertedResidualsConfig
 from uncertainty_depth.depth.networks.resnet import Maps
 
 STEM_CHANNELS = 32
@@ -120,6 +120,17 @@ class InvertedResidual(nn.Module):
         """Return the (B, outputs, h / stride, w / stride) maps."""
         maps = self.project(self.depthwise(self.expand(x)))
         return x + maps if self.is_residual else maps
+
+
+@dataclass(frozen=True)
+class InvertedResidualsConfig:
+    """An encoder by its name in `LAYOUTS`; published weights fit it."""
+
+    model_type: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the values as JSON has them."""
+        return asdict(self)
 
 
 class InvertedResiduals(nn.Module):
