@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.geometry.camera import Camera
+from uncertainty_depth.core.node_config import DepthNodeConfig
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.frames.messages.decoding import frame_name, stamp_ns
 from uncertainty_depth.frames.messages.images import decode_image
@@ -26,12 +28,9 @@ from uncertainty_depth.ros.extrinsics import close as close_extrinsics
 from uncertainty_depth.ros.inputs import Inputs, WatchedInput
 from uncertainty_depth.ros.lidar_input import LidarInput
 from uncertainty_depth.ros.messages import check_age
-from uncertainty_depth.ros.node import ACTIVE, sub_node
+from uncertainty_depth.ros.node import ACTIVE, ManagedNode, sub_node
 from uncertainty_depth.ros.predictions import Predictions
 from uncertainty_depth.ros.worker import Worker
-
-if TYPE_CHECKING:
-    from uncertainty_depth.ros.depth_node import DepthNode
 
 ImageMessage: TypeAlias = Image | CompressedImage
 
@@ -56,11 +55,18 @@ class DepthCamera:
         standing: see `ManagedNode.standing`.
     """
 
-    def __init__(self, node: DepthNode, name: str, index: int) -> None:
+    def __init__(
+        self,
+        node: ManagedNode[DepthNodeConfig],
+        name: str,
+        index: int,
+        model_facts: Callable[[], dict[str, object]],
+    ) -> None:
         self.name = name
         self.health = Health() if name else node.health
         self._index = index
         self._node = node
+        self._model_facts = model_facts
         self._scope = sub_node(node, name)
         self.info = CameraInfos(self._scope, self.health, "camera_info")
         self.predictions = Predictions(self._scope, self.health)
@@ -170,4 +176,4 @@ class DepthCamera:
         failed = self._node.health.counts().get(CALLBACK_FAILED)
         if failed is not None:
             facts[CALLBACK_FAILED] = failed
-        return facts | self._node.facts() | self.predictions.facts()
+        return facts | self._model_facts() | self.predictions.facts()

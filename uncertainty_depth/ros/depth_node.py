@@ -82,7 +82,9 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         )
         with destroyed_on_failure(self):
             names = enumerate(check_names(self.config.cameras) or [""])
-            self.cameras = tuple(DepthCamera(self, name, index) for index, name in names)
+            self.cameras = tuple(
+                DepthCamera(self, name, index, self.facts) for index, name in names
+            )
         self.autostart()
 
     def _configure(self) -> None:
