@@ -15,7 +15,8 @@ from uncertainty_depth.core.config import NetworkConfig, PredictorConfig, Traini
 from uncertainty_depth.core.errors import ModelError
 from uncertainty_depth.core.records import SampleRange
 from uncertainty_depth.depth.estimators.estimator import Estimate, Estimator, Place
-from uncertainty_depth.depth.model_folder.folder import ModelFolder, read
+from uncertainty_depth.depth.model_folder.folder import read
+from uncertainty_depth.depth.model_folder.model import ModelFolder
 from uncertainty_depth.depth.networks.depth_network import DepthNetwork
 from uncertainty_depth.depth.training.frames import TrainingFrames
 from uncertainty_depth.depth.training.objective import Objective

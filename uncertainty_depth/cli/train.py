@@ -102,7 +102,7 @@ def _default_options(arguments: argparse.Namespace, before: OriginalRun | None) 
 
 def wrap(arguments: argparse.Namespace) -> None:
     """Write a pretrained metric depth model to a model folder, untrained."""
-    from uncertainty_depth.depth.model_folder.pretrained import wrap as wrap_model
+    from uncertainty_depth.depth.model_folder.wrapping import wrap as wrap_model
     from uncertainty_depth.depth.networks.backbone import own_options
 
     backbone = from_arguments(NetworkConfig, arguments).backbone

@@ -14,7 +14,8 @@ from typing import Any
 from uncertainty_depth.core.errors import ModelError
 from uncertainty_depth.core.model_location import HUB_FILES
 from uncertainty_depth.core.options import to_mapping
-from uncertainty_depth.depth.model_folder.folder import ModelFolder, read
+from uncertainty_depth.depth.model_folder.folder import read
+from uncertainty_depth.depth.model_folder.model import ModelFolder
 from uncertainty_depth.report.saved_state import read_summary
 
 METRICS = ("mae", "abs_rel", "rmse", "a1")

@@ -33,7 +33,8 @@ from uncertainty_depth.depth import familiarity
 from uncertainty_depth.depth.estimators import Estimator
 from uncertainty_depth.depth.estimators.estimator import Estimate
 from uncertainty_depth.depth.familiarity import Gauge
-from uncertainty_depth.depth.model_folder.folder import ModelFolder, read
+from uncertainty_depth.depth.model_folder.folder import read
+from uncertainty_depth.depth.model_folder.model import ModelFolder
 from uncertainty_depth.depth.networks.encoder import download, image_tensor, resize_image
 from uncertainty_depth.depth.predictor_settings import (
     SigmaCalibration,

@@ -11,7 +11,7 @@ import torch
 from uncertainty_depth.core.config import UNTRAINED_METHODS
 from uncertainty_depth.core.errors import ConfigError, ModelError
 from uncertainty_depth.depth.estimators import ESTIMATORS, Estimator
-from uncertainty_depth.depth.model_folder.folder import ModelFolder
+from uncertainty_depth.depth.model_folder.model import ModelFolder
 from uncertainty_depth.depth.networks.deployment import (
     check_precision,
     choose_device,

@@ -14,7 +14,7 @@ from uncertainty_depth.core.config import (
     PredictorConfig,
 )
 from uncertainty_depth.core.errors import ConfigError, ModelError
-from uncertainty_depth.depth.model_folder.pretrained import wrap
+from uncertainty_depth.depth.model_folder.wrapping import wrap
 from uncertainty_depth.depth.predictor import Predictor
 
 PLAIN = NetworkConfig(input_size=(64, 64), depth_range=(1e-3, 1e4), head="none")

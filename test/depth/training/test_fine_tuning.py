@@ -11,7 +11,8 @@ import torch
 
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.core.errors import ConfigError
-from uncertainty_depth.depth.model_folder.folder import ModelFolder, read
+from uncertainty_depth.depth.model_folder.folder import read
+from uncertainty_depth.depth.model_folder.model import ModelFolder
 from uncertainty_depth.depth.training.plan import defaults_of
 from uncertainty_depth.depth.training.run import train
 from uncertainty_depth.stream.overlap import trained_on

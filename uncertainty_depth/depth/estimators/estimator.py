@@ -16,7 +16,7 @@ from torch import Tensor
 from uncertainty_depth.core.config import PredictorConfig
 from uncertainty_depth.core.records import SampleRange
 from uncertainty_depth.depth.estimators.cuda_graphs import CudaGraphs
-from uncertainty_depth.depth.model_folder.folder import ModelFolder
+from uncertainty_depth.depth.model_folder.model import ModelFolder
 from uncertainty_depth.depth.networks.deployment import cuda_arithmetic
 from uncertainty_depth.depth.networks.depth_network import DepthNetwork
 from uncertainty_depth.depth.networks.encoder import download

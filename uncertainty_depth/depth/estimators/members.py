@@ -35,7 +35,7 @@ from uncertainty_depth.depth.estimators.estimator import (
     unpacked,
 )
 from uncertainty_depth.depth.estimators.stacked import StackedDecoders
-from uncertainty_depth.depth.model_folder.folder import ModelFolder
+from uncertainty_depth.depth.model_folder.model import ModelFolder
 from uncertainty_depth.depth.networks.depth_network import DepthNetwork, NetworkOutput
 
 

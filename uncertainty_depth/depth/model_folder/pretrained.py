@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""A pretrained depth model of Hugging Face in the place of a model folder, or written as one."""
+"""A pretrained depth model of Hugging Face in the place of a model folder."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ import logging
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from uncertainty_depth.core.config import MAX_DEPTH_M, UNTRAINED_METHODS, NetworkConfig
-from uncertainty_depth.core.errors import ConfigError, ModelError
+from uncertainty_depth.core.config import MAX_DEPTH_M, NetworkConfig
+from uncertainty_depth.core.errors import ModelError
 from uncertainty_depth.core.options import from_mapping
-from uncertainty_depth.depth.model_folder import writing
-from uncertainty_depth.depth.model_folder.folder import ModelFolder
+from uncertainty_depth.depth.model_folder.model import ModelFolder
 from uncertainty_depth.depth.networks.architectures import make_network
 from uncertainty_depth.depth.networks.backbone import config_of, make_backbone, own_options
 from uncertainty_depth.depth.networks.depth_network import DepthNetwork
@@ -116,42 +115,3 @@ def default_method(config: NetworkConfig) -> str:
 def training_record() -> dict[str, str]:
     """Return what a report says that the model was trained on."""
     return {"source": "none: wrapped as it is"}
-
-
-def wrap(output: Path, config: NetworkConfig, method: str = "") -> Path:
-    """Write the depth model that `config.backbone` names to the model folder `output`.
-
-    Args:
-        output: folder to write; it is created.
-        config: of the network.
-        method: default prediction method, from `UNTRAINED_METHODS`; empty means mc_dropout, or
-            deterministic without dropout.
-
-    Raises:
-        ConfigError: an option needs training, or the method needs dropout.
-        ModelError: the model is unknown or does not give metres, or `output` holds a model.
-    """
-    method = method or default_method(config)
-    if config.head != "none":
-        raise ConfigError(f"head is {config.head!r}, which needs training; expected 'none'")
-    if method not in UNTRAINED_METHODS:
-        raise ConfigError(
-            f"method is {method!r}, which needs training; "
-            f"expected one of {', '.join(UNTRAINED_METHODS)}"
-        )
-    if method != "deterministic" and not config.dropout:
-        raise ConfigError(
-            f"method is {method!r}, but dropout is 0; expected a rate above 0, or another method"
-        )
-    model = make_backbone(config.backbone)
-    if metric_range(model.config) is None:
-        raise ModelError(
-            f"backbone {config.backbone!r} does not give depth in metres; "
-            "expected a metric depth model, or `uncertainty-depth train SOURCE --backbone "
-            f"{config.backbone} --output MODEL`, which learns metres"
-        )
-    network = make_network(config, model)
-    writing.create(output, network, training_record())
-    writing.write_member(output, MEMBER, network)
-    writing.set_members(output, [MEMBER], method)
-    return output

@@ -20,11 +20,11 @@ from uncertainty_depth.depth.model_folder.files import (
     write_json,
     write_tensors,
 )
-from uncertainty_depth.depth.model_folder.folder import (
+from uncertainty_depth.depth.model_folder.folder import read
+from uncertainty_depth.depth.model_folder.model import (
     ENCODER,
     FAMILIARITY,
     is_member_name,
-    read,
     with_prefix,
 )
 from uncertainty_depth.depth.networks.depth_network import DepthNetwork

@@ -17,7 +17,8 @@ import torch
 from uncertainty_depth.core.config import NetworkConfig, TrainingConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.options import to_mapping
-from uncertainty_depth.depth.model_folder.folder import ModelFolder, read
+from uncertainty_depth.depth.model_folder.folder import read
+from uncertainty_depth.depth.model_folder.model import ModelFolder
 from uncertainty_depth.depth.networks.architectures import PRETRAINED
 from uncertainty_depth.depth.networks.families import options_of_architecture
 from uncertainty_depth.depth.training import schedule
