@@ -6,7 +6,7 @@ Okabe and Ito's colours are used, which colour-blind readers can distinguish; da
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -34,9 +34,7 @@ from uncertainty_depth.metrics.state import (
 from uncertainty_depth.report.frame_plots import frame_plot, lidar_overlay, number_axis
 from uncertainty_depth.report.images import MISSING_COLOR, SIGMA_COLORS, encoded, encoded_pixels
 from uncertainty_depth.report.page import MIN_PIXELS, FrameImage, Images
-
-if TYPE_CHECKING:
-    from uncertainty_depth.report.evaluation import Evaluation
+from uncertainty_depth.report.scores import Scores
 
 LINES: dict[str, dict[str, Any]] = {
     "predicted": {"color": "#0072B2", "linewidth": 2.0, "label": "predicted sigma", "zorder": 4},
@@ -74,7 +72,7 @@ LEVEL_COLORS = ("#56B4E9", "#0072B2")
 COVERAGE_COLORS = "RdBu"
 
 
-def draw(evaluation: Evaluation, law: str) -> Images:
+def draw(evaluation: Scores, law: str) -> Images:
     """Return the images of a report; none if no frame was scored.
 
     Args:

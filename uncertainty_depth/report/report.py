@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from uncertainty_depth import __version__
 from uncertainty_depth.core import strict
@@ -27,10 +27,8 @@ from uncertainty_depth.report.model_facts import law_of
 from uncertainty_depth.report.page import Images, render
 from uncertainty_depth.report.plots import draw
 from uncertainty_depth.report.requirements import Requirement, outcome
+from uncertainty_depth.report.scores import Scores
 from uncertainty_depth.report.verdict import judge
-
-if TYPE_CHECKING:
-    from uncertainty_depth.report.evaluation import Evaluation
 
 SUMMARY_FILE = "summary.json"
 NUMBERS = ("frames.csv", "frames.sums", "state.npz", SUMMARY_FILE)
@@ -93,7 +91,7 @@ def check_output(folder: Path, overwrite: bool, inputs: Iterable[Path] = ()) -> 
 
 
 def write(
-    evaluation: Evaluation,
+    evaluation: Scores,
     folder: Path,
     context: Context,
     images: bool = True,
@@ -143,13 +141,13 @@ def write(
     return folder / PAGE
 
 
-def page(evaluation: Evaluation, context: Context) -> str:
+def page(evaluation: Scores, context: Context) -> str:
     """Return `report.html` without writing anything; see `write`."""
     drawings = draw(evaluation, law_of(context.model))
     return render(summarize(evaluation, context), context.command, drawings)
 
 
-def summarize(evaluation: Evaluation, context: Context) -> dict[str, Any]:
+def summarize(evaluation: Scores, context: Context) -> dict[str, Any]:
     """Return the content of `summary.json`: the metrics, and how to reproduce them."""
     sample = evaluation.resampled() if evaluation.evaluated else None
     verdict = judge(evaluation, context.model, context.trained_on, sample, context.calibrated_on)
@@ -179,7 +177,7 @@ def summarize(evaluation: Evaluation, context: Context) -> dict[str, Any]:
     }
 
 
-def metrics_with_intervals(evaluation: Evaluation, sample: Resampled | None) -> dict[str, Any]:
+def metrics_with_intervals(evaluation: Scores, sample: Resampled | None) -> dict[str, Any]:
     """Return the metrics over all frames and their 95 % intervals, which requirements limit.
 
     Args:

@@ -20,11 +20,12 @@ from uncertainty_depth.core.options import flag_of
 from uncertainty_depth.core.records import Overlap, Use
 from uncertainty_depth.core.strict import Expected
 from uncertainty_depth.metrics.state import BLOCK_CELLS, MAX_BLOCKS, SIZES
-from uncertainty_depth.report.evaluation import FORMAT, STATE_FILE, Evaluation
+from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.frame_table import SavedFrames
 from uncertainty_depth.report.judgement import GREEN, GREY, RED
 from uncertainty_depth.report.model_facts import is_recorded
 from uncertainty_depth.report.report import SUMMARY_FILE, Context
+from uncertainty_depth.report.scores import FORMAT, STATE_FILE
 from uncertainty_depth.report.views import MAX_FRAMES, MAX_PATTERNS
 
 logger = logging.getLogger(__name__)

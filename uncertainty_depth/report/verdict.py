@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -45,10 +45,8 @@ from uncertainty_depth.report.judgement import (
 )
 from uncertainty_depth.report.model_facts import is_recorded, part_of
 from uncertainty_depth.report.page import MIN_PIXELS, unfamiliarity_text
+from uncertainty_depth.report.scores import Scores
 from uncertainty_depth.sigma.calibration.fitted_data import advice
-
-if TYPE_CHECKING:
-    from uncertainty_depth.report.evaluation import Evaluation
 
 MANY_STILL = 0.5
 """With a greater fraction of frames that show what the frame before shows it is said."""
@@ -110,7 +108,7 @@ class Verdict:
 
 
 def judge(
-    evaluation: Evaluation,
+    evaluation: Scores,
     model: Mapping[str, Any],
     trained_on: Sequence[Overlap] | None,
     sample: Resampled | None = None,
@@ -170,7 +168,7 @@ def facts(verdict: Verdict) -> dict[str, str]:
     return {"verdict": f"{verdict.color}: {verdict.text}", **lines}
 
 
-def nothing_scored(evaluation: Evaluation) -> str:
+def nothing_scored(evaluation: Scores) -> str:
     """Return the reason why no frame was scored."""
     reasons = ", ".join(f"{count} {reason}" for reason, count in evaluation.skipped.items())
     return f"no frame could be scored: {reasons or 'none was read'}"
@@ -249,7 +247,7 @@ def _errors_by_distance(sums: Sums) -> list[str]:
 
 
 def _notes(
-    evaluation: Evaluation,
+    evaluation: Scores,
     sample: Resampled,
     model: Mapping[str, Any],
     trained_on: Sequence[Overlap] | None,

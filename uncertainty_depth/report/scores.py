@@ -1,0 +1,285 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""The scores of frames: what is added frame by frame, and saved to be merged and compared."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from uncertainty_depth.core import strict
+from uncertainty_depth.core.config import EvaluationConfig
+from uncertainty_depth.core.geometry.focal_length import CameraRange
+from uncertainty_depth.core.options import changed, takes_options
+from uncertainty_depth.core.records import DepthMap, DepthPrediction, Frame, Skipped, sigma_of
+from uncertainty_depth.frames.image_files import ImageLike, as_rgb
+from uncertainty_depth.metrics import checks, registry
+from uncertainty_depth.metrics.bootstrap import Resampled
+from uncertainty_depth.metrics.frame import ScoredPixels
+from uncertainty_depth.metrics.online import OnlineMetrics
+from uncertainty_depth.metrics.registry import SigmaKind
+from uncertainty_depth.metrics.state import Block
+from uncertainty_depth.report.examples import Example, Examples
+from uncertainty_depth.report.frame_table import FrameName, FrameTable, SavedFrames
+from uncertainty_depth.report.views import Views
+
+ScoresT = TypeVar("ScoresT", bound="Scores")
+STATE_FILE = "state.npz"
+FORMAT = 14
+"""Of the state."""
+
+
+class Scores:
+    """Metrics of all frames so far, and the number of frames skipped, by reason.
+
+    Args:
+        config: which pixels are scored, and how; None for the defaults.
+        sigma_kind: what sigma is, if the frames have any.
+        saved: frames of an evaluation that is only read; None to add frames.
+        **options: of `EvaluationConfig`, in place of the config's, e.g. `max_depth=10`.
+
+    Attributes:
+        first_skips: the first frame's sentence for each reason, in this process.
+    """
+
+    @takes_options(EvaluationConfig)
+    def __init__(
+        self,
+        config: EvaluationConfig | None = None,
+        sigma_kind: SigmaKind = SigmaKind.METRES,
+        saved: SavedFrames | None = None,
+        **options: Any,
+    ) -> None:
+        self.config = changed(config or EvaluationConfig(), options)
+        self._sigma_kind = sigma_kind
+        self.metrics = OnlineMetrics(self.config)
+        self.skipped: Counter[str] = Counter()
+        self.first_skips: dict[str, str] = {}
+        self.evaluated = 0
+        self.interrupted = False
+        self.cameras = CameraRange()
+        self.views = Views()
+        self.table: Any = FrameTable() if saved is None else saved
+        self.examples = Examples(self.config.example_frames)
+
+    @property
+    def sigma_kind(self) -> SigmaKind:
+        """What sigma is; none if the frames so far have none."""
+        return self._sigma_kind if self.metrics.has_sigma else SigmaKind.NONE
+
+    def add(self, frame: Frame) -> dict[str, float] | Skipped:
+        """Score one frame.
+
+        Args:
+            frame: with a predicted depth and ground truth, and with a sigma if the frames before
+                have one; its image is for the report only.
+
+        Returns:
+            The metrics of this frame by dotted name; `Skipped` if no pixel could be scored, and
+            the frame is counted as such.
+
+        Raises:
+            MessageError: the frame has no prediction or no ground truth.
+            ValueError: it has a sigma, and an earlier one had none, or the reverse.
+        """
+        prediction = frame.need_depth()
+        ground_truth_m = frame.need_ground_truth()
+        pixels = ScoredPixels(
+            prediction.depth_m,
+            sigma_of(prediction),
+            ground_truth_m,
+            self.config.min_depth,
+            self.config.max_depth,
+        )
+        changes = self.views.look(frame, pixels) if len(pixels) else None
+        block = self.metrics.add(pixels, prediction.aligned_by, prediction.unfamiliarity, changes)
+        if not len(pixels):
+            text = (
+                f"{frame.name}: no pixel has a prediction and a ground truth within the depth "
+                "range"
+            )
+            return self.skip(Skipped(frame.stamp_ns, "no_valid_pixel", text))
+        self.evaluated += 1
+        self.cameras.add(frame.camera, prediction.depth_m.shape)
+        row = self._row_of(block)
+        self.views.add(row)
+        name = FrameName(frame.name, frame.stamp_ns, continues=changes is not None)
+        self.table.add(name, row, block)
+        self.examples.offer(
+            row["depth.abs_rel"],
+            lambda: Example(
+                frame.name, frame.image, ground_truth_m, prediction, row, frame.is_registered
+            ),
+        )
+        return row
+
+    def _row_of(self, block: Block) -> dict[str, float]:
+        sums = self.metrics.sums_of(block)
+        return registry.flat_values(sums, self.sigma_kind, of_frame=True)
+
+    def add_arrays(
+        self,
+        depth: ArrayLike,
+        sigma: ArrayLike | None,
+        ground_truth: ArrayLike,
+        image: ImageLike | None = None,
+        name: str = "",
+    ) -> dict[str, float] | Skipped:
+        """Score one frame of arrays or tensors.
+
+        Args:
+            depth: (H, W) metres, NaN for no prediction.
+            sigma: (H, W) standard deviation, metres; None for a depth alone.
+            ground_truth: (H, W) metres, NaN or 0 for unknown.
+            image: for the report: (H, W, 3) uint8 RGB, a PIL image, or an image file, of the
+                maps' size.
+            name: the frame's name in the report; if empty, its number.
+
+        Returns:
+            As `add`.
+
+        Raises:
+            ValueError: an argument is not an array of numbers, the shapes differ, or this frame
+                has a sigma and an earlier one had none, or the reverse.
+        """
+        depth_m, truth_m = (
+            checks.numbers_of(word, values).astype(np.float32)
+            for word, values in {"depth": depth, "ground_truth": ground_truth}.items()
+        )
+        prediction = DepthMap(depth_m)
+        if sigma is not None:
+            sigma_m = checks.numbers_of("sigma", sigma).astype(np.float32)
+            prediction = DepthPrediction(depth_m, sigma_m)
+        checks.warn_of_millimetres(depth_m, truth_m)
+        rgb = None if image is None else as_rgb(image)
+        if rgb is not None and (rgb.dtype != np.uint8 or rgb.shape != (*depth_m.shape, 3)):
+            raise ValueError(
+                f"image is {rgb.dtype} of shape {rgb.shape}; expected uint8 RGB of the maps' "
+                f"size, {(*depth_m.shape, 3)}"
+            )
+        number = self.evaluated + self.skipped.total()
+        frame = Frame(
+            stamp_ns=number,
+            name=name or f"{number:06d}",
+            image=rgb,
+            ground_truth_m=truth_m,
+            prediction=prediction,
+        )
+        return self.add(frame)
+
+    @property
+    def repeated(self) -> float:
+        """Fraction of the frames that repeat earlier ones, frames of a still camera left out."""
+        return self.views.repeated / max(self.evaluated - self.views.still, 1)
+
+    def resampled(self) -> Resampled:
+        """Return the bootstrap replicates of all frames, at least one, for intervals."""
+        return Resampled(self.metrics, self.repeated)
+
+    def merge(self, other: Scores, source: str, with_frames: bool = True) -> None:
+        """Append another evaluation's frames to this one's.
+
+        Args:
+            other: scored with the same options; not changed. Its example frames are not added.
+            source: name of its source, in the table of frames.
+            with_frames: copy its rows of frames too.
+
+        Raises:
+            ValueError: it was scored with other options.
+        """
+        self.metrics.merge(other.metrics)
+        self.cameras.merge(other.cameras)
+        self.views.merge(other.views)
+        self.skipped += other.skipped
+        self.evaluated += other.evaluated
+        self.first_skips = {**other.first_skips, **self.first_skips}
+        self.interrupted = self.interrupted or other.interrupted
+        for name, block in other.table.saved() if with_frames else ():
+            own_name = replace(name, source=name.source or source)
+            self.table.add(own_name, self._row_of(block), block)
+
+    def skip(self, record: Skipped) -> Skipped:
+        """Count a frame that could not be scored, and return it."""
+        self.skipped[record.reason] += 1
+        self.first_skips.setdefault(record.reason, record.message)
+        return record
+
+    def frames(self) -> dict[str, Any]:
+        """Return `{read, evaluated, skipped: {reason: count}}`; read = evaluated + skipped."""
+        return {
+            "read": self.evaluated + self.skipped.total(),
+            "evaluated": self.evaluated,
+            "skipped": dict(self.skipped),
+        }
+
+    def values(self) -> dict[str, float]:
+        """Return the metrics over all frames by dotted name; NaN for what has no value."""
+        return registry.flat_values(self.metrics.total(), self.sigma_kind)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the metrics over all frames, as in `summary.json`."""
+        return {"frames": self.frames(), **registry.nested(self.values())}
+
+    def save(self, folder: Path, details: Mapping[str, Any]) -> None:
+        """Write the state and the frames, for `saved_state.read_report`.
+
+        The state is one `.npz` of plain numbers; example frames are not saved. Call it on a copy
+        if frames are being added.
+
+        Args:
+            folder: of the report.
+            details: any JSON.
+
+        Raises:
+            OSError: a file cannot be written.
+        """
+        self.table.saved().write(folder)
+        header = {
+            "format": FORMAT,
+            **self.metrics.header(),
+            "evaluated": self.evaluated,
+            "skipped": dict(self.skipped),
+            "cameras": self.cameras.as_dict(),
+            "sigma_kind": self.sigma_kind.value,
+            "repeated_frames": self.views.repeated,
+            "still_frames": self.views.still,
+            "details": details,
+        }
+        arrays = {**self.metrics.arrays(), **self.views.arrays()}
+        strict.write_arrays(folder / STATE_FILE, header, arrays)
+
+    @classmethod
+    def restored(
+        cls: type[ScoresT],
+        header: Mapping[str, Any],
+        arrays: Mapping[str, NDArray],
+        saved: SavedFrames,
+    ) -> ScoresT:
+        """Return the evaluation that `save` wrote; it is only read.
+
+        Args:
+            header: as written.
+            arrays: as written.
+            saved: its frames.
+
+        Raises:
+            ValueError, TypeError, KeyError, ConfigError: they are damaged.
+        """
+        metrics = OnlineMetrics.from_arrays(header, arrays)
+        evaluation = cls(metrics.config, SigmaKind(header["sigma_kind"]), saved)
+        evaluation.metrics = metrics
+        evaluation.evaluated = int(header["evaluated"])
+        evaluation.skipped = Counter({str(k): int(v) for k, v in header["skipped"].items()})
+        evaluation.cameras = CameraRange.from_dict(header["cameras"])
+        evaluation.views = Views(
+            int(header["still_frames"]),
+            int(header["repeated_frames"]),
+            arrays["frame_keys"].tolist(),
+            arrays["frame_patterns"],
+        )
+        return evaluation
