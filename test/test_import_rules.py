@@ -7,6 +7,8 @@ import ast
 import re
 import subprocess
 import sys
+from collections.abc import Collection, Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -39,6 +41,8 @@ ROSDEP_KEYS = {
     "transformers": "python3-transformers-pip",
     "yaml": "python3-yaml",
 }
+ROOMS = ("core", "metrics", "frames", "sigma", "depth", "report", "stream", "ros", "cli")
+"""Each imports only from those before it."""
 OPTIONAL = {"jax", "numpyro", "onnxruntime", "openvino", "ray", "rerun", "uncertainty_toolbox"}
 """Extras of setup.py."""
 
@@ -73,6 +77,69 @@ def test_every_import_is_declared():
     assert len(foreign) > 15
     undeclared = {name for name in foreign if ROSDEP_KEYS.get(name, name) not in declared}
     assert undeclared == set()
+
+
+def modules() -> dict[str, Path]:
+    """Return the file of every module of the package, by dotted name."""
+    paths = {path.relative_to(ROOT).with_suffix(""): path for path in PACKAGE.rglob("*.py")}
+    return {".".join(name.parts).removesuffix(".__init__"): path for name, path in paths.items()}
+
+
+def imports_of_ours(path: Path, known: Collection[str]) -> Iterator[tuple[str, bool]]:
+    """Yield each module of the package that a file imports, and whether it loads it at once.
+
+    An import in a function, or for types alone, does not.
+    """
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    later = {
+        id(node)
+        for block in ast.walk(tree)
+        if isinstance(block, ast.FunctionDef | ast.AsyncFunctionDef)
+        or (isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING")
+        for node in ast.walk(block)
+    }
+    for node in ast.walk(tree):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path}:{node.lineno} is relative"
+            whole = [f"{node.module}.{alias.name}" for alias in node.names]
+            names = [name if name in known else str(node.module) for name in whole]
+        for name in names:
+            if name in known:
+                yield name, id(node) not in later
+
+
+def room_of(module: str) -> str:
+    """Return the part after the package's name; empty for the package itself."""
+    return module.partition(".")[2].partition(".")[0]
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    """Imports for types alone, or inside functions, count: they only hide a circle."""
+    known = modules()
+    imported = {
+        name: {other for other, _ in imports_of_ours(path, known)} - {name}
+        for name, path in known.items()
+    }
+    assert sum(map(len, imported.values())) > 500
+    tuple(TopologicalSorter(imported).static_order())  # a CycleError names the circle
+
+
+def test_a_room_imports_only_from_the_rooms_below_it():
+    known = modules()
+    assert {room_of(name) for name in known} == {*ROOMS, "contrib", "__main__", ""}
+    for name, path in known.items():
+        room = room_of(name)
+        if room not in ROOMS:
+            continue
+        below = ROOMS[: ROOMS.index(room) + 1]
+        for other, is_loaded_at_once in imports_of_ours(path, known):
+            if room_of(other) == "contrib":
+                assert not is_loaded_at_once, f"{name} needs {other}"
+            else:
+                assert room_of(other) in below, f"{name} imports {other}"
 
 
 METRICS_AND_REPORT = """

@@ -14,6 +14,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from uncertainty_depth.core.extras import missing_in
+from uncertainty_depth.core.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from uncertainty_depth.core.geometry.camera import Camera
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from uncertainty_depth.report.evaluation import Evaluation, evaluate
     from uncertainty_depth.stream.opening import predicted
 
-__version__ = "0.1.0"
 __all__ = [
     "Camera",
     "DepthPrediction",

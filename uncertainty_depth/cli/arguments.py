@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-from uncertainty_depth import __version__
 from uncertainty_depth.core.config import (
     UNTRAINED_METHODS,
     CalibrationConfig,
@@ -31,6 +30,7 @@ from uncertainty_depth.core.config import (
 )
 from uncertainty_depth.core.errors import shortened
 from uncertainty_depth.core.options import add_arguments, flag_of
+from uncertainty_depth.core.version import __version__
 
 SOURCE = (
     "a bag (rosbag2 folder, .mcap, .db3, ROS 1 .bag), nyu:DIR[:train|:test|:fit|:calibrate], "

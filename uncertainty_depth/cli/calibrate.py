@@ -14,7 +14,6 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from uncertainty_depth import __version__
 from uncertainty_depth.core.config import (
     CalibrationConfig,
     HeldOutConfig,
@@ -29,6 +28,7 @@ from uncertainty_depth.core.model_location import check_location, is_hugging_fac
 from uncertainty_depth.core.options import from_arguments, to_mapping
 from uncertainty_depth.core.output import OutputFile
 from uncertainty_depth.core.records import DepthPrediction, Frame
+from uncertainty_depth.core.version import __version__
 
 if TYPE_CHECKING:
     from uncertainty_depth.frames.predicted import Predict

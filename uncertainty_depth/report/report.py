@@ -15,12 +15,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from uncertainty_depth import __version__
 from uncertainty_depth.core import strict
 from uncertainty_depth.core.errors import SourceError
 from uncertainty_depth.core.options import to_mapping
 from uncertainty_depth.core.output import OutputFolder
 from uncertainty_depth.core.records import Overlap
+from uncertainty_depth.core.version import __version__
 from uncertainty_depth.metrics import registry
 from uncertainty_depth.metrics.bootstrap import Resampled
 from uncertainty_depth.report.model_facts import law_of
