@@ -61,6 +61,33 @@ def test_a_signal_ends_a_node_that_still_loads_its_model(start_python, tiny_mode
     assert "Traceback" not in node.output
 
 
+LOST_GPU = """
+import sys
+from uncertainty_depth.core.device_errors import DeviceLostError
+from uncertainty_depth.depth.predictor import Predictor
+from uncertainty_depth.ros import main
+
+def lose(predictor, frames, samples=None):
+    raise DeviceLostError("cuda is lost until the process starts anew: a bad access")
+
+Predictor.predict_batch = lose
+sys.exit(main.depth_node())
+"""
+
+
+def test_a_gpu_that_is_lost_ends_the_node_for_launch_to_start_it_anew(
+    start_python, robot, tiny_model
+):
+    options = ("-p", f"model:={tiny_model}", "-p", "max_frame_age:=0.0")
+    node = start_python("-c", LOST_GPU, "--ros-args", *options)
+    robot.image(1)
+    assert node.end() == 1
+    sentence = "cuda is lost until the process starts anew: a bad access"
+    assert f"depth_node: {sentence}" in node.output
+    assert "1 dropped.failed" in node.output
+    assert "Traceback" not in node.output
+
+
 STUCK = """
 import threading
 from uncertainty_depth.ros.main import exit_if_stuck

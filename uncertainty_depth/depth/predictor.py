@@ -10,6 +10,7 @@ import logging
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from threading import Lock
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from uncertainty_depth.core.config import UNTRAINED_METHODS, PredictorConfig
+from uncertainty_depth.core.device_errors import at_load, at_run_time, explained
 from uncertainty_depth.core.errors import ConfigError, MessageError
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.geometry.focal_length import TrainingLens
@@ -186,25 +188,20 @@ class Predictor:
         too.
 
         Raises:
-            ConfigError: the device cannot compute in the precision.
+            ConfigError: the device cannot compute in the precision, or has too little memory.
+            DeviceLostError: the GPU is lost.
             ModelError: the familiarity is of another network.
         """
         device = self.device
-        precision = self._loaded.precision
         if config.precision == "fp16" and device.type == "cpu":
             logger.warning(
                 "fp16 on the CPU is slow where the processor has no such arithmetic; "
                 "expected bf16 or fp32 to be faster"
             )
         width, height = self.model.network.input_size
-        black = torch.zeros((1, 3, height, width), device=device)
-        try:
+        with explained(device, partial(at_load, self._loaded.precision)):
+            black = torch.zeros((1, 3, height, width), device=device)
             sigma_m = self._estimator.estimate(black, 0, config).maps()[1]
-        except (RuntimeError, NotImplementedError) as error:
-            raise ConfigError(
-                f"precision is {precision!r}, which does not work on {device}: "
-                f"{str(error).splitlines()[0]}"
-            ) from error
         self._gauge.check()
         is_lone_member = (
             self.method not in UNTRAINED_METHODS and len(self._estimator.networks) == 1
@@ -268,10 +265,18 @@ class Predictor:
 
         Raises:
             MessageError: an image is of another shape or dtype, a sparse depth is of another size,
-                dtype or unit, or the model takes none. Then none of the images is predicted.
+                dtype or unit, or the model takes none, or memory ran out. Then none of the images
+                is predicted.
+            DeviceLostError: the GPU is lost.
         """
         if not frames:
             return []
+        with explained(self.device, at_run_time):
+            return self._predict_batch(frames, samples)
+
+    def _predict_batch(
+        self, frames: Sequence[Frame], samples: SampleRange | None
+    ) -> list[DepthPrediction]:
         config = self.config
         calibration = self._calibration_in(config)
         factors = [self._lens.factor(frame.camera, config.rescale_depth) for frame in frames]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 
 from uncertainty_depth.core.config import UNTRAINED_METHODS
+from uncertainty_depth.core.device_errors import at_load, explained
 from uncertainty_depth.core.errors import ConfigError, ModelError
 from uncertainty_depth.depth.estimators import ESTIMATORS, Estimator
 from uncertainty_depth.depth.model_folder.model import ModelFolder
@@ -145,12 +146,15 @@ def load(model: ModelFolder, method: str, engine: str, precision: str, device: s
         estimator.tf32 = precision == "tf32"
         return estimator
 
+    size = model.network.input_size
+    candidates: list[str] = []
     if precision != "auto":
         check_precision(torch_device, precision)
-        return Loaded(load_in(precision), engine, precision, torch_device)
-    candidates = []
-    if torch_device.type == "cuda":
+    elif torch_device.type == "cuda":
         candidates = [name for name in FASTEST_FIRST if is_fast(torch_device, name)]
-    size = model.network.input_size
-    estimator, precision = choose_precision(load_in, candidates, size, torch_device)
+    with explained(torch_device, partial(at_load, precision)):
+        if precision != "auto":
+            estimator = load_in(precision)
+        else:
+            estimator, precision = choose_precision(load_in, candidates, size, torch_device)
     return Loaded(estimator, engine, precision, torch_device)

@@ -11,11 +11,16 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from uncertainty_depth.core.config import PredictorConfig
+from uncertainty_depth.core.device_errors import (
+    DeviceLostError,
+    device_memory_bytes,
+    free_memory,
+)
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.model_location import check_location, model_path
 from uncertainty_depth.core.node_config import DepthNodeConfig
 from uncertainty_depth.core.options import parameters_of
-from uncertainty_depth.ros.batches import Batches, device_memory_mib, free_memory
+from uncertainty_depth.ros.batches import Batches
 from uncertainty_depth.ros.camera_names import check_names
 from uncertainty_depth.ros.depth_camera import Arrival, DepthCamera
 from uncertainty_depth.ros.node import (
@@ -24,6 +29,7 @@ from uncertainty_depth.ros.node import (
     take_down,
 )
 from uncertainty_depth.ros.predictions import Origin
+from uncertainty_depth.ros.process_resources import MIB
 from uncertainty_depth.ros.worker import Worker
 from uncertainty_depth.sigma.online.correction_in_force import FOLLOWED
 from uncertainty_depth.sigma.sparse_depth import parse_measurements
@@ -174,7 +180,13 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         predictor = batches.predictor
         samples = batches.choose(config.frame_budget_ms, len(batch))
         origin = Origin(predictor.sigma_name, predictor.half_widths, samples, predictor.passes)
-        results = batches.predict([frame for _, _, frame in batch], samples)
+        try:
+            results = batches.predict([frame for _, _, frame in batch], samples)
+        except DeviceLostError as error:
+            for camera, message, _ in batch:
+                camera.health.leave(message, "dropped.failed")
+            self.end_with(error)
+            return
         views = []
         for (camera, message, frame), result in zip(batch, results, strict=True):
             if isinstance(result, Exception):
@@ -218,7 +230,7 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         return {
             "device": predictor.device,
             "frame_budget_ms": f"{self.config.frame_budget_ms:g}",
-            "device_memory_mib": device_memory_mib(),
+            "device_memory_mib": device_memory_bytes() // MIB,
             **{name: description[name] for name in DESCRIBED if name in description},
         }
 

@@ -70,6 +70,7 @@ def run(command: NodeCommand, args: Sequence[str] | None) -> int:
         pass
     except UncertaintyDepthError as error:
         print(f"{command.name}: {error}", file=sys.stderr)
+        exit_if_stuck(1)
         return 1
     exit_if_stuck(0)
     return 0
@@ -104,6 +105,8 @@ def spin(command: NodeCommand, arguments: Sequence[str]) -> None:
         if node is not None:
             close(node, signals)
         take_down(rclpy.try_shutdown)
+    if node is not None and node.fatal_error is not None:
+        raise node.fatal_error
 
 
 def close(node: Any, signals: Signals) -> None:

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any, Generic, TypeVar, cast
 
+import rclpy
 from diagnostic_msgs.msg import DiagnosticStatus
 from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.context import Context
@@ -46,13 +47,22 @@ class GuardedNode(Node):
 
     Attributes:
         health: counts events in the node, including "callback_failed".
+        fatal_error: what ended the node, if not a signal.
     """
+
+    fatal_error: UncertaintyDepthError | None = None
 
     def __init__(self, name: str, **options: Any) -> None:
         self.health = Health()
         super().__init__(name, automatically_declare_parameters_from_overrides=True, **options)
         for service in self.services:  # of the lifecycle: not made by `create_service`
             service.callback = self.guarded(service.callback)
+
+    def end_with(self, error: UncertaintyDepthError) -> None:
+        """End the process with an error, so that launch can start it anew; from any thread."""
+        self.fatal_error = error
+        self.get_logger().fatal(str(error))
+        rclpy.try_shutdown(context=self.context)
 
     def guarded(self, callback: Callable[..., Any]) -> Callable[..., Any]:
         """Return a callback that raises no exception; on failure it returns its last argument."""

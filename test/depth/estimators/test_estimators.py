@@ -162,3 +162,44 @@ def test_deterministic_is_the_network_alone():
         assert torch.equal(estimate.epistemic, torch.zeros_like(depth[0, 0]))
         expected = torch.zeros_like(depth[0, 0]) if scale is None else factor * scale[0, 0] ** 2
         torch.testing.assert_close(estimate.epistemic + estimate.aleatoric, expected)
+
+
+class Small:
+    """Memory for batches of a size: a hook for a layer that all samples pass."""
+
+    def __init__(self, largest):
+        self.largest = largest
+        self.batches = []
+
+    def __call__(self, layer, inputs):
+        self.batches.append(len(inputs[0]))
+        if self.batches[-1] > self.largest:
+            raise RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB")
+
+
+def test_memory_that_runs_out_halves_the_samples_at_once_and_keeps_the_maps(caplog):
+    config = replace(CONFIG, samples=11)
+    expected = McDropout(network()).estimate(IMAGE, STAMP, config)
+    made = network()
+    memory = Small(3)
+    made.decoder.ups[2].register_forward_pre_hook(memory)
+    estimator = McDropout(made)
+    for _ in range(2):
+        found = estimator.estimate(IMAGE, STAMP, config)
+        for one, other in zip(found, expected, strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-9)
+    assert memory.batches == [8, 4, *[2, 2, 2, 2, 2, 1] * 2]
+    assert [record.getMessage() for record in caplog.records] == [
+        f"memory ran out for {before} samples at once; from now on {after} are computed at once, "
+        "which takes longer"
+        for before, after in ((8, 4), (4, 2))
+    ]
+
+
+def test_memory_too_small_for_one_sample_is_an_error():
+    made = network()
+    memory = Small(0)
+    made.decoder.ups[2].register_forward_pre_hook(memory)
+    with pytest.raises(RuntimeError, match="out of memory"):
+        McDropout(made).estimate(IMAGE, STAMP, CONFIG)
+    assert memory.batches == [5, 2, 1]

@@ -176,6 +176,28 @@ def test_a_graph_is_for_any_samples_of_a_number(tapes):
     assert tapes() == 2  # the encoder's, and three samples'
 
 
+def test_memory_that_runs_out_halves_the_members_decoded_together(tapes, caplog):
+    ensemble = in_few_launches(Ensemble(snapshots(6)))
+    expected = [ensemble.estimate(images(n, 1), n, PredictorConfig()) for n in range(4)]
+    assert tapes() == 2
+    decoded = []
+
+    def refuse(members):
+        decoded.append(len(members))
+        if len(members) > 3:
+            raise RuntimeError("cuDNN error: CUDNN_STATUS_ALLOC_FAILED")
+
+    stacked = ensemble._stacked
+    together = stacked.decode
+    stacked.decode = lambda members, *rest: (refuse(members), together(members, *rest))[1]
+    ensemble.graphs.forget()
+    found = [ensemble.estimate(images(n, 1), n, PredictorConfig()) for n in range(4)]
+    assert decoded[:3] == [6, 3, 3]
+    assert max(decoded[1:]) == 3
+    assert_alike(found, expected)
+    assert "memory ran out for 6 samples at once" in caplog.text
+
+
 def test_a_network_that_cannot_be_recorded_runs_as_it_is_and_says_so_once(monkeypatch, caplog):
     def refuse(*arguments, **options):
         raise RuntimeError("operation not permitted when stream is capturing\nmore")

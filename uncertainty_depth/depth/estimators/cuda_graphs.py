@@ -16,6 +16,8 @@ import torch
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
+from uncertainty_depth.core.device_errors import first_line, is_out_of_memory
+
 logger = logging.getLogger(__name__)
 
 CALLS_BEFORE = 2
@@ -82,6 +84,12 @@ class CudaGraphs:
         recorded.graph.replay()
         return recorded.outputs
 
+    def forget(self) -> None:
+        """Give back the graphs and their memory."""
+        self._recorded.clear()
+        self._own.clear()
+        self._pool = None
+
     def _is_own(self, tensor: Tensor) -> bool:
         return tensor.data_ptr() in self._own
 
@@ -99,12 +107,14 @@ class CudaGraphs:
                 ):
                     outputs = function(*inputs)
         except RuntimeError as error:
+            if is_out_of_memory(error):
+                raise
             if not self._has_warned:
                 self._has_warned = True
                 logger.warning(
                     "the network cannot be recorded as a CUDA graph, so every frame takes longer, "
                     "with the same result: %s",
-                    str(error).splitlines()[0],
+                    first_line(error),
                 )
             return None
         self._pool = graph.pool()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from uncertainty_depth.core.config import PredictorConfig
+from uncertainty_depth.core.device_errors import free_memory, is_out_of_memory
 from uncertainty_depth.core.records import SampleRange
 from uncertainty_depth.depth.estimators.cuda_graphs import CudaGraphs
 from uncertainty_depth.depth.model_folder.model import ModelFolder
@@ -21,8 +23,7 @@ from uncertainty_depth.depth.networks.deployment import cuda_arithmetic
 from uncertainty_depth.depth.networks.depth_network import DepthNetwork
 from uncertainty_depth.depth.networks.encoder import download
 
-AT_ONCE = 8
-"""Samples computed in one batch: more take more memory, and change nothing."""
+logger = logging.getLogger(__name__)
 
 
 class Estimate(NamedTuple):
@@ -139,10 +140,13 @@ class Estimator(ABC):
         networks: the networks in use, the main one last; they may share an encoder.
         few_launches: whether everything is computed in as few operations as possible, as a GPU
             wants it; otherwise in little memory, one after the other.
+        at_once: samples computed in one batch: more take more memory, and change nothing. Halved
+            when memory runs out.
         tf32: whether a GPU rounds what it convolves to TensorFloat-32.
     """
 
     networks: list[DepthNetwork]
+    at_once: int = 8
     tf32: bool = False
 
     def __init__(self, network: DepthNetwork) -> None:
@@ -185,6 +189,8 @@ class Estimator(ABC):
         Batched convolutions add in another order, so maps differ from a single frame's in the last
         digits of float32.
 
+        If memory runs out, half as many samples are computed at once, from then on.
+
         Args:
             images: (B, 3, h, w) float32 RGB in [0, 1], on the networks' device.
             stamps_ns: frame times, nanoseconds; with `config.seed` they determine every random
@@ -192,8 +198,30 @@ class Estimator(ABC):
             config: `samples` and `seed` are used; they may differ from call to call.
             samples: which of the `passes` to use; None uses all. Single-pass methods ignore it.
         """
-        with cuda_arithmetic(images.device, self.tf32):
-            return self.compute(images, stamps_ns, config, samples)
+        while True:
+            try:
+                with cuda_arithmetic(images.device, self.tf32):
+                    return self.compute(images, stamps_ns, config, samples)
+            except Exception as error:
+                together = self.computed_together(config)
+                if together == 1 or not is_out_of_memory(error):
+                    raise
+            self._halve(together)
+
+    def computed_together(self, config: PredictorConfig) -> int:
+        """Return the number of samples that take memory at the same time."""
+        return min(self.at_once, self.passes(config))
+
+    def _halve(self, together: int) -> None:
+        """Compute half as many samples together from now on, in memory that is free."""
+        self.at_once = together // 2
+        self.graphs.forget()
+        free_memory()
+        logger.warning(
+            "memory ran out for %d samples at once; from now on %d are computed at once, which "
+            "takes longer",
+            together, self.at_once,
+        )  # fmt: skip
 
     @abstractmethod
     def compute(

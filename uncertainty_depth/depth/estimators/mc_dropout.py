@@ -23,7 +23,6 @@ from uncertainty_depth.core.config import PredictorConfig
 from uncertainty_depth.core.errors import ModelError
 from uncertainty_depth.core.records import SampleRange
 from uncertainty_depth.depth.estimators.estimator import (
-    AT_ONCE,
     Estimate,
     Estimator,
     Moments,
@@ -80,7 +79,7 @@ class StochasticPasses(Estimator):
         config: PredictorConfig,
         samples: SampleRange | None,
     ) -> list[Estimate]:
-        """See `Estimator`; noise does not depend on `AT_ONCE`, see `StratifiedNoise`."""
+        """See `Estimator`; noise does not depend on `at_once`, see `StratifiedNoise`."""
         network = self.networks[0]
         noise = [self.noise(config, stamp_ns, images.device) for stamp_ns in stamps_ns]
         moments = [Moments() for _ in stamps_ns]
@@ -103,8 +102,8 @@ class StochasticPasses(Estimator):
         """Add the samples of one view of one frame, from its trunk."""
         network = self.networks[0]
         dropouts = self.dropouts(config)
-        for start in range(0, len(view.numbers), AT_ONCE):
-            streams = noise.of(view.numbers[start : start + AT_ONCE])
+        for start in range(0, len(view.numbers), self.at_once):
+            streams = noise.of(view.numbers[start : start + self.at_once])
             output = network.branches(trunk, dropouts, streams, images.shape[-2:])
             if view.is_mirrored:
                 output = output.mirrored()
@@ -179,7 +178,7 @@ class McDropout(StochasticPasses):
             return packed([of_frame.estimates()[0] for of_frame in moments])
 
         kind = tuple((view.is_mirrored, len(view.numbers)) for view in views)
-        name = (kind, config.samples, AT_ONCE, tuple(images.shape))
+        name = (kind, config.samples, self.at_once, tuple(images.shape))
         return unpacked(graphs.run(name, compute, features, noise))
 
     def _draws_of(self, features: Any, images: Tensor) -> list[Draw]:

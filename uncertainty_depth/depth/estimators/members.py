@@ -26,7 +26,6 @@ from torch import Tensor
 from uncertainty_depth.core.config import PredictorConfig
 from uncertainty_depth.core.records import SampleRange
 from uncertainty_depth.depth.estimators.estimator import (
-    AT_ONCE,
     Estimate,
     Estimator,
     Moments,
@@ -74,18 +73,23 @@ class Deterministic(Estimator):
             moments.add(*graphs.run((number, size), decode, features))
         return moments.estimates()
 
+    def computed_together(self, config: PredictorConfig) -> int:
+        """See `Estimator`."""
+        return super().computed_together(config) if self.few_launches else 1
+
     def _estimate_together(self, images: Tensor, members: Sequence[int]) -> list[Estimate]:
         graphs = self.graphs
+        at_once = self.at_once
         size = images.shape[-2:]
 
         def compute(features: Any) -> Tensor:
             moments = Moments(in_order=False)
-            for start in range(0, len(members), AT_ONCE):
-                moments.add(*self._decode(members[start : start + AT_ONCE], size, features))
+            for start in range(0, len(members), at_once):
+                moments.add(*self._decode(members[start : start + at_once], size, features))
             return packed(moments.estimates())
 
         features = self.networks[members[-1]].encode(images)
-        return unpacked(graphs.run((tuple(members), size), compute, features))
+        return unpacked(graphs.run((tuple(members), at_once, size), compute, features))
 
     def _decode(
         self, members: Sequence[int], size: Sequence[int], features: Any
