@@ -17,6 +17,7 @@ from uncertainty_depth.report.evaluation import Evaluation
 MAPS = "predictions:{maps}"
 FOLDERS = {
     "evaluate": f"evaluate {MAPS} --overwrite -o",
+    "evaluate rendered": "evaluate synthetic:worlds=1,frames=2 --model demo -o",
     "evaluate several": f"evaluate {MAPS} {MAPS}/ --overwrite -o",
     "merge": "merge {report} --overwrite -o",
     "compare": "compare {report} {report} -o",
@@ -84,7 +85,9 @@ def test_a_folder_of_other_files_is_refused_before_the_work(run, tmp_path, photo
 
 
 @pytest.mark.parametrize("output", ["", ".", "..", "../photos/sub/.."])
-@pytest.mark.parametrize("name", ["evaluate", "evaluate several", "compare", "predict"])
+@pytest.mark.parametrize(
+    "name", ["evaluate", "evaluate rendered", "evaluate several", "compare", "predict"]
+)
 def test_the_current_folder_and_those_that_hold_it_are_refused(
     run, tmp_path, photos, monkeypatch, name, output
 ):

@@ -66,6 +66,11 @@ class Output(ABC):
         try:
             if self.path.is_symlink():
                 raise self._refusal("is a link; expected the path that it leads to, or a new one")
+            here = Path.cwd()
+            if _identity(self.path) in map(_identity, (here, *here.parents)):
+                raise self._refusal(
+                    f"is the current folder or holds it ({here}); expected another path"
+                )
             if _identity(self.path) in read:
                 raise self._refusal("is an input; expected another path")
             for name in names:
@@ -73,11 +78,6 @@ class Output(ABC):
                     raise self._refusal(f"holds the input {name}; expected another path")
             if os.path.lexists(self.path) and not (self.path.is_file() or self.path.is_dir()):
                 raise self._refusal("is a device, a pipe or a socket; expected another path")
-            here = Path.cwd()
-            if _identity(self.path) in map(_identity, (here, *here.parents)):
-                raise self._refusal(
-                    f"is the current folder or holds it ({here}); expected another path"
-                )
             self._check_what_is_there(names)
             _probe(self.path.absolute())
         except OSError as error:
