@@ -14,7 +14,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from uncertainty_depth.core.extras import missing_in
-from uncertainty_depth.core.version import __version__ as __version__
+from uncertainty_depth.core.version import __version__ as __version__  # noqa: F401
 
 if TYPE_CHECKING:
     from uncertainty_depth.core.geometry.camera import Camera

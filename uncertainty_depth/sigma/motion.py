@@ -344,9 +344,7 @@ class MotionTracker:
 
 
 def _closest(one: Floats, other: Floats, baseline: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return the distances along unit rays, (N, 3), to where they are closest, and their angle to
-    the epipolar plane; the baseline is the other centre less the one.
-    """
+    """Return the distances along unit rays to where they are closest, and the epipolar angle."""
     cosine = (one * other).sum(axis=1)
     along_one = (one * baseline).sum(axis=1)
     along_other = (other * baseline).sum(axis=1)
