@@ -13,8 +13,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from uncertainty_depth.core import version
 from uncertainty_depth.core.extras import missing_in
-from uncertainty_depth.core.version import __version__ as __version__  # noqa: F401
 
 if TYPE_CHECKING:
     from uncertainty_depth.core.geometry.camera import Camera
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from uncertainty_depth.report.evaluation import Evaluation, evaluate
     from uncertainty_depth.stream.opening import predicted
 
+__version__ = version.__version__
 __all__ = [
     "Camera",
     "DepthPrediction",
