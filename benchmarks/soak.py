@@ -61,7 +61,7 @@ def run(minutes: float, model: Path, output: Path) -> Iterator[str]:
     bag = output / "bag"
     if not (bag / "metadata.yaml").exists():
         synthesize(bag, WORLD, progress=False)
-    commands = node_commands(BagSource(bag, SourceConfig()), model, output)
+    commands = node_commands(BagSource(bag, SourceConfig()), model, output / "report")
     player = [sys.executable, "-m", "uncertainty_depth.cli.main", "play", str(bag)]
     commands["player"] = [*player, "--clock", "--loop"]
     with ExitStack() as stack:

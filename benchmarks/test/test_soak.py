@@ -35,4 +35,4 @@ def test_seconds_of_soak_on_the_real_graph(tmp_path, monkeypatch):
     rows = list(csv.DictReader((tmp_path / "resources.csv").open()))
     assert {row["process"] for row in rows} == {"depth_node", "evaluator_node", "player"}
     assert len(rows) == 9
-    assert (tmp_path / "report.html").exists()
+    assert (tmp_path / "report" / "report.html").exists()

@@ -43,7 +43,7 @@ WRONG = [np.full((HEIGHT, WIDTH), value, np.float32) for value in (4 + ERROR_M, 
 
 class OverconfidentPredictor(FakePredictor):
     def predict_batch(self, observations, samples=None):
-        return [DepthPrediction(*WRONG, UNFAMILIARITY) for _ in observations]
+        return [DepthPrediction(*WRONG, unfamiliarity=UNFAMILIARITY) for _ in observations]
 
 
 @pytest.fixture
@@ -175,7 +175,7 @@ def test_depth_follows_the_scale_as_a_recorded_run_scores_it_and_warns_at_its_li
     camera = Camera(graph)
     counts, received = node.health.counts, f"received.{ESTIMATES}"
     logs = camera.heard("/rosout")
-    own = DepthPrediction(*WRONG, UNFAMILIARITY)
+    own = DepthPrediction(*WRONG, unfamiliarity=UNFAMILIARITY)
     recorded = AsPublished(lambda frame: own, node.config, delay=1)
     for count, plane_m in enumerate((4.0, 3.0, 5.0, 20.0, 4.0), start=1):
         second = 99 + count

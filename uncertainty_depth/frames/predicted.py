@@ -46,8 +46,12 @@ def predict_frame(predictor: DepthPredictor, frame: Frame) -> DepthPrediction:
     image = frame.need_image()
     if frame.sparse_m is None and frame.measurements is None:
         return predictor.predict(image, frame.stamp_ns, frame.camera)
-    measured: Any = predictor  # a `Predictor`, which alone has such frames
-    prediction: DepthPrediction = measured.predict_batch([frame])[0]
+    measured: Any = predictor  # one that takes depth beside the image, which alone has such frames
+    prediction: DepthPrediction
+    if frame.measurements is None:
+        prediction = measured.predict(image, frame.stamp_ns, frame.camera, sparse_m=frame.sparse_m)
+    else:
+        prediction = measured.predict_batch([frame])[0]
     return prediction
 
 
