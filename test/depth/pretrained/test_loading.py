@@ -159,5 +159,7 @@ def test_a_hub_that_cannot_be_reached_is_one_sentence(command, tmp_path, monkeyp
 
 def test_a_depth_model_takes_the_image_alone(saved):
     config = NetworkConfig(backbone=str(saved("glpn")), sparse_input="lidar")
-    with pytest.raises(ConfigError, match=r"'glpn' depth model takes the image alone.*--measurements"):
+    with pytest.raises(
+        ConfigError, match=r"'glpn' depth model takes the image alone.*--measurements"
+    ):
         make_network(config)
