@@ -3,6 +3,10 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
+import cv2
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -34,41 +38,54 @@ def measured(prediction, count=12, seed=1, common=0.0, factor=1.3):
     )
 
 
-def dense(prediction, measurements, prior, weights, image=None):
-    """Rasmussen and Williams 2006, equations 2.23 and 2.24, pixel by pixel, in loops."""
-    import cv2
-
+def covariance_of(prediction, prior, image=None):
+    """The prior covariance of two pixels (row, column), written down one by one."""
     relative = (prediction.sigma_m / prediction.depth_m).astype(np.float64)
-    lab = None
+    log_depth = np.log(prediction.depth_m.astype(np.float64))
+    lab = np.zeros((*SHAPE, 3))
     if image is not None:
         lab = cv2.cvtColor(image, cv2.COLOR_RGB2LAB).astype(np.float64) * (100 / 255, 1, 1)
-    pixels = [(row, column) for row in range(SHAPE[0]) for column in range(SHAPE[1])]
-    used = list(zip(measurements.rows.tolist(), measurements.columns.tolist(), strict=True))
+
+    def matern(one, other, part):
+        place = math.hypot(one[0] - other[0], one[1] - other[1]) / SHAPE[1] / part.length
+        depth = (log_depth[one] - log_depth[other]) / part.depth_length
+        colour = np.linalg.norm(lab[one] - lab[other]) / part.colour_length
+        distance = math.sqrt(3) * math.hypot(place, depth, colour)
+        return part.variance * (1 + distance) * math.exp(-distance)
 
     def covariance(one, other):
-        square = ((one[0] - other[0]) ** 2 + (one[1] - other[1]) ** 2) / SHAPE[1] ** 2
-        colour = 0.0 if lab is None else ((lab[one] - lab[other]) ** 2).sum()
-        local = square / prior.local_length**2 + colour / prior.colour_length**2
-        return (
-            prior.common**2
-            + prior.wide**2 * np.exp(-square / (2 * prior.wide_length**2))
-            + prior.local**2 * relative[one] * relative[other] * np.exp(-local / 2)
-        )
+        shared = prior.common + matern(one, other, prior.wide)
+        local = matern(one, other, prior.local) + prior.own * (one == other)
+        return shared * relative.mean() ** 2 + local * relative[one] * relative[other]
 
-    shared = np.array([[covariance(a, b) for b in used] for a in used])
-    own = measurements.log_sigma**2 + np.array([(prior.own * relative[a]) ** 2 for a in used])
+    return covariance
+
+
+PIXELS = [(row, column) for row in range(SHAPE[0]) for column in range(SHAPE[1])]
+
+
+def dense(prediction, measurements, prior, result, image=None):
+    """Rasmussen and Williams 2006, equations 2.23 and 2.24, pixel by pixel, in loops.
+
+    Of pixels that were not measured, since the own part of a measured one is what it is.
+    """
+    covariance = covariance_of(prediction, prior, image)
+    used = list(zip(measurements.rows.tolist(), measurements.columns.tolist(), strict=True))
+    others = [pixel for pixel in PIXELS if pixel not in used]
+    variance = result.sigma_factor**2
+    shared = variance * np.array([[covariance(a, b) for b in used] for a in used])
     common = measurements.common_log_sigma
-    total = shared + np.outer(common, common) + np.diag(own / weights)
-    inverse = np.linalg.inv(total)
+    noise = np.diag(measurements.log_sigma**2 / result.weights)
+    inverse = np.linalg.inv(shared + np.outer(common, common) + noise)
     residual = np.log(measurements.depth_m)
     residual = residual - np.log([float(prediction.depth_m[a]) for a in used])
-    to_used = np.array([[covariance(a, b) for b in used] for a in pixels])
+    to_used = variance * np.array([[covariance(a, b) for b in used] for a in others])
     mean = to_used @ inverse @ residual
-    prior_variance = np.array([covariance(a, a) for a in pixels])
-    variance = prior_variance - np.einsum("ij,jk,ik->i", to_used, inverse, to_used)
-    variance += (prior.own * relative.ravel()) ** 2
-    depth = prediction.depth_m * np.exp(mean).reshape(SHAPE)
-    return depth, depth * np.sqrt(variance).reshape(SHAPE)
+    left = variance * np.array([covariance(a, a) for a in others])
+    left -= np.einsum("ij,jk,ik->i", to_used, inverse, to_used)
+    at = tuple(np.array(others).T)
+    depth = prediction.depth_m[at] * np.exp(mean)
+    return at, depth, depth * np.sqrt(left)
 
 
 @pytest.mark.parametrize("common", [0.0, 0.1])
@@ -80,9 +97,9 @@ def test_it_is_the_dense_gaussian_process(common, is_coloured):
     image = image if is_coloured else None
     result = posterior(prediction, measurements, image)
     prior = FOR_MOTION if common else FOR_SENSORS
-    depth, sigma = dense(prediction, measurements, prior, result.weights, image)
-    np.testing.assert_allclose(result.prediction.depth_m, depth, rtol=2e-5)
-    np.testing.assert_allclose(result.prediction.sigma_m, sigma, rtol=2e-4)
+    at, depth, sigma = dense(prediction, measurements, prior, result, image)
+    np.testing.assert_allclose(result.prediction.depth_m[at], depth, rtol=1e-4)
+    np.testing.assert_allclose(result.prediction.sigma_m[at], sigma, rtol=1e-3)
 
 
 def test_without_measurements_it_is_the_networks_own():
@@ -155,7 +172,8 @@ def test_an_error_that_all_measurements_share_stays_in_the_scale():
             measurements.log_sigma,
             np.full(len(measurements), common),
         )
-        return posterior(prediction, shared, prior=FOR_SENSORS).scale_log_sigma
+        prior = replace(FOR_SENSORS, freedom=math.inf)
+        return posterior(prediction, shared, prior=prior).scale_log_sigma
 
     assert scale(many, 0.0) < scale(few, 0.0) / 2
     assert scale(many, 0.1) > 0.07, "as many measurements as one likes cannot tell it"
@@ -169,34 +187,32 @@ def test_sigma_is_the_scales_and_the_pixels_own():
     assert (result.relative_sigma**2 + (3 * result.scale_log_sigma) ** 2 > relative**2).all()
 
 
-def test_sigma_is_right_if_the_prior_is():
-    """Errors drawn from the prior itself: 95 % of them lie in the 95 % interval."""
+@pytest.mark.parametrize("truly", [0.5, 1.0, 3.0])
+def test_sigma_is_right_even_if_the_network_is_better_or_worse_than_it_says(truly):
+    """Errors drawn from the prior, but `truly` times as large: 95 % lie in the 95 % interval."""
     rng = np.random.default_rng(5)
     prediction = network()
-    relative = (prediction.sigma_m / prediction.depth_m).astype(np.float64).ravel()
-    rows, columns = np.divmod(np.arange(prediction.depth_m.size), SHAPE[1])
-    square = (rows[:, None] - rows) ** 2 + (columns[:, None] - columns) ** 2
-    square = square / SHAPE[1] ** 2
-    prior = FOR_SENSORS
-    covariance = prior.common**2 + prior.wide**2 * np.exp(-square / (2 * prior.wide_length**2))
-    covariance += (
-        np.outer(relative, relative)
-        * prior.local**2
-        * np.exp(-square / (2 * prior.local_length**2))
-    )
-    factor = np.linalg.cholesky(covariance + 1e-9 * np.eye(len(relative)))
-    inside = []
-    for _ in range(40):
-        error = factor @ rng.standard_normal(len(relative))
-        error += prior.own * relative * rng.standard_normal(len(relative))
-        truth = prediction.depth_m * np.exp(error).reshape(SHAPE)
-        at = rng.choice(truth.size, 20, replace=False)
+    covariance = covariance_of(prediction, FOR_SENSORS)
+    some = [PIXELS[index] for index in rng.choice(len(PIXELS), 300, replace=False)]
+    full = np.array([[covariance(a, b) for b in some] for a in some])
+    factor = truly * np.linalg.cholesky(full + 1e-9 * np.eye(len(some)))
+    rows, columns = np.array(some).T
+    ratios = []
+    factors = []
+    for _ in range(30):
+        error = factor @ rng.standard_normal(len(some))
+        truth = prediction.depth_m[rows, columns] * np.exp(error)
         known = np.full(SHAPE, np.nan)
-        known.flat[at] = truth.flat[at]
-        result = posterior(prediction, Measurements.from_map(known)).prediction
-        ratio = np.log(truth / result.depth_m) / (result.sigma_m / result.depth_m)
-        inside.append(np.abs(ratio) < 1.96)
-    assert 0.92 < np.mean(inside) < 0.98
+        known[rows[:60], columns[:60]] = truth[:60]
+        result = posterior(prediction, Measurements.from_map(known, 0.001))
+        at = rows[60:], columns[60:]
+        relative = (result.prediction.sigma_m / result.prediction.depth_m)[at]
+        ratios.append(np.log(truth[60:] / result.prediction.depth_m[at]) / relative)
+        factors.append(result.sigma_factor)
+    assert 0.92 < np.mean(np.abs(ratios) < 1.96) < 0.98
+    prior = FOR_SENSORS.freedom
+    expected = math.sqrt((prior + 60 * truly**2) / (prior + 60))
+    assert np.mean(factors) == pytest.approx(expected, rel=0.1)
 
 
 def test_pixels_without_a_prediction_stay_without_one():
