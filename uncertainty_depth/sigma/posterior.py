@@ -74,8 +74,9 @@ class Prior:
             network's mean relative sigma.
         wide, local: the parts that neighbours share.
         own: variance of each pixel that no neighbour tells, over the square of its relative sigma.
-        freedom: degrees of freedom of a frame's variance: how many independent measurements it
-            takes to believe them as much as the network. Infinite takes the network at its word.
+        freedom: how many independent measurements it takes to believe them as much as the network
+            about a frame's variance: the process's degrees of freedom less two. Infinite takes the
+            network at its word.
     """
 
     common: float
@@ -86,15 +87,15 @@ class Prior:
 
 
 FOR_SENSORS = Prior(
-    common=0.25,
-    wide=Part(1.14, length=0.61, depth_length=0.89, colour_length=math.inf),
-    local=Part(0.57, length=0.154, depth_length=0.209, colour_length=31.9),
+    common=0.28,
+    wide=Part(1.03, length=0.51, depth_length=0.87, colour_length=math.inf),
+    local=Part(0.53, length=0.173, depth_length=0.209, colour_length=30.1),
     own=0.0,
-    freedom=3.2,
+    freedom=2.7,
 )
 """Of the model `indoor`: most likely for random pixels of those 40 training images of NYU Depth v2
-that its training held out. The variances add up to two: frames differ in how far the network is
-off, and the mean over frames is twice a typical frame's."""
+that its training held out (`benchmarks/error_prior.py`). The variances add up to nearly two:
+frames differ in how far the network is off, and their mean is larger than a typical frame's."""
 FOR_MOTION = replace(FOR_SENSORS, own=0.25, freedom=math.inf)
 """For corners: what is beside a corner is seldom at its depth, and what the network errs by cannot
 be told from their noise. `own` was chosen on the two drives of `docs/your_network.md`."""
