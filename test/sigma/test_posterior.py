@@ -224,7 +224,21 @@ def test_pixels_without_a_prediction_stay_without_one():
     result = posterior(holed, Measurements.from_map(known))
     np.testing.assert_array_equal(np.isnan(result.prediction.depth_m), np.isnan(depth))
     np.testing.assert_array_equal(np.isnan(result.prediction.sigma_m), np.isnan(depth))
+    np.testing.assert_array_equal(np.isnan(result.relative_sigma), np.isnan(depth))
     assert (result.used.rows >= 5).all()
+
+
+def test_an_infinite_sigma_spoils_its_own_pixels_alone():
+    prediction = network()
+    sigma = prediction.sigma_m.copy()
+    sigma[:5] = np.inf
+    spoilt = DepthPrediction(prediction.depth_m, sigma)
+    known = np.where(np.arange(SHAPE[0])[:, None] % 4 == 0, prediction.depth_m, np.nan)
+    result = posterior(spoilt, Measurements.from_map(known))
+    assert (result.used.rows >= 5).all()
+    assert np.isfinite(result.prediction.depth_m).all()
+    assert np.isfinite(result.prediction.sigma_m[5:]).all()
+    assert np.isinf(result.prediction.sigma_m[:5]).all()
 
 
 @pytest.mark.parametrize(

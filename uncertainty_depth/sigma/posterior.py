@@ -139,7 +139,7 @@ def posterior(
     Args:
         prediction: the network's.
         measurements: in pixels of the prediction; those on a pixel without a predicted depth or
-            with a sigma of 0 tell nothing and are ignored.
+            with a sigma of 0 or infinity tell nothing and are ignored.
         image: (H, W, 3) uint8, RGB, for the reach across edges of colour; None for without.
         prior: how the network errs; None for `FOR_MOTION` if the measurements share an error, as
             triangulated ones do, else `FOR_SENSORS`.
@@ -158,7 +158,8 @@ def posterior(
         raise ValueError(f"image has shape {image.shape}; expected {(*depth.shape, 3)}")
     with np.errstate(invalid="ignore", divide="ignore"):
         relative = prediction.sigma_m / depth
-        usable = (relative > 0)[measurements.rows, measurements.columns]
+        has_value = (relative > 0) & (relative < np.inf)
+        usable = has_value[measurements.rows, measurements.columns]
     used = measurements.taken(usable).spread_evenly(MAX_MEASUREMENTS, depth.shape)
     if not len(used):
         return Posterior(prediction, float("nan"), relative, 1.0, np.zeros(0), used)
@@ -184,7 +185,8 @@ def posterior(
     with_scale -= explained[:, few].mean(axis=1) @ explained
     scale_variance = max(float(with_scale[few].mean()), 1e-12)
     given_scale = variance - with_scale**2 / scale_variance
-    own = np.float32(solved.variance * prior.own) * relative**2
+    own = np.float32(solved.variance * prior.own) * np.where(has_value, relative, 0) ** 2
+    own = np.where(has_value, own, relative)  # NaN, 0 and infinity stay what they are
     corrected = depth * np.exp(_enlarged(mean, depth.shape))
     sigma = corrected * np.sqrt(np.maximum(_enlarged(variance, depth.shape), 0) + own)
     scale_log_sigma = float(np.sqrt(scale_variance))
@@ -231,7 +233,7 @@ class _Field:
     ) -> None:
         self._prior = prior
         self._shape = depth.shape
-        self._has_value = relative > 0
+        self._has_value = (relative > 0) & (relative < np.inf)
         self._relative = np.where(self._has_value, relative, 0)
         log_depth = np.log(depth, where=self._has_value, out=np.zeros_like(depth))
         # Distances are of differences, and in float32 those of small numbers are more precise.
