@@ -111,7 +111,7 @@ def test_motion_makes_the_depth_of_a_drive_better(drive, tmp_path, plots_without
     assert moved["depth"]["abs_rel"] < 0.4 * alone["depth"]["abs_rel"]
     assert moved["model"]["measurements"] == "motion"
     (note,) = (note for note in moved["notes"] if note.startswith("motion measured"))
-    assert "none in 1 of 12 images: in 1 the camera had hardly moved" in note
+    assert "none in 1 of 12 images: in 1 too few corners had parallax" in note
     assert moved["pixels"] < alone["pixels"], "a measured pixel is not scored"
 
 

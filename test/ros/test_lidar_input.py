@@ -20,6 +20,7 @@ from uncertainty_depth.frames.transforms import FixedExtrinsics
 from uncertainty_depth.ros.live_scores import LiveScores
 from uncertainty_depth.ros.sigma_messages import held_out_rule
 from uncertainty_depth.sigma.sparse_depth import SparseInput
+from uncertainty_depth.stream.held_out import HeldOutRule
 
 BEHIND = (0.0, 0.0, -9.0, 0.0, 0.0, 0.0, 1.0)
 
@@ -80,7 +81,7 @@ def test_what_is_held_out_is_not_given_and_the_evaluator_is_told(graph, start, r
     description = json.loads(robot.heard("depth/model").wait()[0].data)
     live = LiveScores(EvaluatorNodeConfig(), FixedExtrinsics(ProjectionConfig(POSE)))
     live.held_out = held_out_rule(description)
-    assert live.held_out == HeldOutConfig(0.5)
+    assert live.held_out == HeldOutRule(HeldOutConfig(0.5), 0)
     given = node.predict(1100, make.cloud(make.points_on_plane(), 1100 * MS)) == 4
     messages = frame_messages(1100 * MS, make.points_on_plane())
     ((frame,),) = filter(None, [list(live.add(*item)) for item in messages.items()])
@@ -113,8 +114,14 @@ def test_a_lidar_that_cannot_be_used_leaves_the_image_alone_for_a_counted_reason
 
 def test_the_description_says_what_is_held_out():
     assert held_out_rule({"method": "mc_dropout"}) is None
-    assert held_out_rule({"sparse_input": "lidar"}) == HeldOutConfig(0.0)
+    assert held_out_rule({"sparse_input": "lidar"}) == HeldOutRule(HeldOutConfig(0.0), 0)
+    assert held_out_rule({"measurements": "motion"}) is None
     both = {"sparse_input": "lidar", "held_out_fraction": 0.2}
-    assert held_out_rule(both) == HeldOutConfig(0.2)
+    assert held_out_rule(both) == HeldOutRule(HeldOutConfig(0.2), 0)
+    for measurements in ("lidar", "random:5", "motion,lidar"):
+        measured = {"measurements": measurements, "held_out_fraction": 0.2}
+        assert held_out_rule(measured) == HeldOutRule(HeldOutConfig(0.2), 1)
+    with pytest.raises(MessageError, match="measurements is 'moon'"):
+        held_out_rule({"measurements": "moon"})
     with pytest.raises(MessageError, match="held_out_fraction is 'moon'"):
         held_out_rule({"sparse_input": "lidar", "held_out_fraction": "moon"})

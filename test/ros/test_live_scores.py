@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
-from test.conftest import frame_lines
+from test.conftest import ListSource, frame_lines
 from test.ros.conftest import HEIGHT, MS, POSE, WIDTH, maps
 from uncertainty_depth.core.config import HeldOutConfig, ProjectionConfig
 from uncertainty_depth.core.geometry.camera import ground_truth_from_cloud
@@ -29,6 +29,8 @@ from uncertainty_depth.ros.live_scores import MAX_LATE, LiveFrame, LiveScores
 from uncertainty_depth.ros.messages import INFO_TOPIC, points_message
 from uncertainty_depth.ros.sigma_messages import PredictionInfo, info_values, read_info
 from uncertainty_depth.sigma.online.correction_in_force import InForce
+from uncertainty_depth.sigma.sparse_depth import SparseInput
+from uncertainty_depth.stream.held_out import MEASURED_MARGIN, HeldOutRule, split
 
 LENS = [-0.28, 0.07, 0.0, 0.0, 0.0]
 PLANE = np.column_stack([np.linspace(-1, 1, 200), np.linspace(-1, 1, 200), np.full(200, 4.0)])
@@ -533,7 +535,7 @@ def test_a_missing_prediction_info_delays_few_frames(make):
 )
 def test_what_a_model_was_given_is_not_scored(make, fraction, reason):
     robot = Robot(make)
-    robot.run.held_out = HeldOutConfig(fraction)
+    robot.run.held_out = HeldOutRule(HeldOutConfig(fraction), 0)
     (result,) = robot.frame(100)
     if reason:
         assert (result.reason, robot.skipped) == (reason, {reason: 1})
@@ -541,3 +543,16 @@ def test_what_a_model_was_given_is_not_scored(make, fraction, reason):
     (full,) = Robot(make).frame(100)
     known = np.isfinite(result.ground_truth_m).sum()
     assert 0.3 < known / np.isfinite(full.ground_truth_m).sum() < 0.7
+
+
+def test_beside_a_measurement_nothing_is_scored_and_offline_scores_the_same_pixels(make):
+    (full,) = Robot(make).frame(100)
+    robot = Robot(make)
+    robot.run.held_out = HeldOutRule(HeldOutConfig(0.9), MEASURED_MARGIN)
+    (live,) = robot.frame(100)
+    (offline,) = split(
+        ListSource([full]), SparseInput(0), HeldOutConfig(0.9), margin=MEASURED_MARGIN
+    )
+    np.testing.assert_array_equal(live.ground_truth_m, offline.ground_truth_m)
+    scored = np.isfinite(live.ground_truth_m)
+    assert 0 < scored.sum() < 0.9 * np.isfinite(full.ground_truth_m).sum()

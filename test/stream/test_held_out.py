@@ -14,6 +14,7 @@ from uncertainty_depth.stream.held_out import (
     held_out,
     pixel_hashes,
     random_pixels,
+    scored_pixels,
     split,
 )
 
@@ -149,3 +150,25 @@ def test_a_model_of_the_image_alone_is_scored_on_everything_and_says_so(caplog):
     assert for_model(source, None, HeldOutConfig(held_out_fraction=0.25)) is source
     (message,) = caplog.messages
     assert message.startswith("held_out_fraction has no effect")
+
+
+@pytest.mark.parametrize("margin", [0, 1, 2])
+def test_what_is_beside_a_given_pixel_is_not_scored(margin):
+    depth_m = sparse_map()
+    given = np.random.default_rng(2).random(depth_m.shape) < 0.02
+    expected = np.isfinite(depth_m)
+    for row, column in zip(*np.nonzero(given), strict=True):
+        for near_row in range(row - margin, row + margin + 1):
+            for near_column in range(column - margin, column + margin + 1):
+                if 0 <= near_row < 120 and 0 <= near_column < 160:
+                    expected[near_row, near_column] = False
+    np.testing.assert_array_equal(scored_pixels(depth_m, given, margin), expected)
+
+
+def test_dense_depth_has_nothing_left_to_score_beside_measurements():
+    dense = frame(sparse_map(1.0))
+    source = for_model(ListSource([dense]), SparseInput(0), HeldOutConfig(0.05), margin=1)
+    (skipped,) = source
+    assert skipped.reason == "no_depth_held_out"
+    assert "every other known pixel is beside one of them" in skipped.message
+    assert "expected random:N" in skipped.message

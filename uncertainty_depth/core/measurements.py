@@ -129,12 +129,8 @@ class Measurements:
             np.concatenate([self.common_log_sigma, new.common_log_sigma]),
         )
 
-    def mask(self, shape: tuple[int, ...], margin: int = 1) -> NDArray[np.bool_]:
-        """Return the pixels at most `margin` from a measurement, (H, W): they cannot be scored."""
-        height, width = shape
+    def mask(self, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+        """Return which pixels of an image are measured, (H, W)."""
         mask = np.zeros(shape, np.bool_)
-        for down in range(-margin, margin + 1):
-            rows = np.clip(self.rows + down, 0, height - 1)
-            for right in range(-margin, margin + 1):
-                mask[rows, np.clip(self.columns + right, 0, width - 1)] = True
+        mask[self.rows, self.columns] = True
         return mask

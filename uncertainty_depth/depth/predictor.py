@@ -209,8 +209,9 @@ class Predictor:
         if not sigma_m.any():
             logger.warning(
                 "%s predicts zero uncertainty for a black image; if it does for yours too: sigma "
-                "takes dropout and samples > 1, or a variance head",
+                "takes dropout and samples > 1, or a variance head%s",
                 self.method,
+                "; where it is zero, measurements correct nothing" if config.measurements else "",
             )
         elif is_lone_member:
             logger.warning(

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from uncertainty_depth.core.config import HeldOutConfig, PredictionConfig
+from uncertainty_depth.core.config import PredictionConfig
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.geometry.rectification import RECTIFY
 from uncertainty_depth.core.node_config import MAX_LIDARS, EvaluatorNodeConfig
@@ -34,7 +34,7 @@ from uncertainty_depth.sigma.online.correction_in_force import DepthScales
 from uncertainty_depth.sigma.recorded.confidence import NONE
 from uncertainty_depth.sigma.recorded.interpreter import Interpreter
 from uncertainty_depth.stream.geometry_check import GeometryCheck
-from uncertainty_depth.stream.held_out import held_out
+from uncertainty_depth.stream.held_out import HeldOutRule, held_out, scored_pixels
 
 DEPTH = "depth/image_rect"
 SIGMA = "uncertainty/image_rect"
@@ -203,7 +203,7 @@ class LiveScores:
         self.evaluation = Evaluation(config, self.interpreter.sigma_kind)
         self.frames = LiveFrames(*self._arguments)
         self.check = GeometryCheck()
-        self.held_out: HeldOutConfig | None = None
+        self.held_out: HeldOutRule | None = None
         self.scales = DepthScales()
 
     def restarted(self) -> LiveScores:
@@ -267,13 +267,14 @@ class LiveScores:
         rule = self.held_out
         if rule is None:
             return depth_m
-        if rule.held_out_fraction == 0:
+        if rule.config.held_out_fraction == 0:
             raise MessageError(
                 "would_score_its_input",
                 "the model was given all of the LiDAR, and would be scored on its input; start "
                 "depth_node with held_out_fraction above 0",
             )
-        mask = held_out(depth_m, frame.stamp_ns, rule)
+        given = np.isfinite(depth_m) & ~held_out(depth_m, frame.stamp_ns, rule.config)
+        mask = scored_pixels(depth_m, given, rule.margin)
         if not mask.any():
             raise MessageError(
                 "no_depth_held_out",

@@ -23,6 +23,8 @@ from uncertainty_depth.sigma.online.correction_in_force import (
 )
 from uncertainty_depth.sigma.online.depth_scale import DepthScale
 from uncertainty_depth.sigma.online.estimates import OnlineEstimate
+from uncertainty_depth.sigma.sparse_depth import parse_measurements
+from uncertainty_depth.stream.held_out import MEASURED_MARGIN, HeldOutRule
 
 MAX_CHARACTERS = 10_000
 MAX_DESCRIPTION_CHARACTERS = 100_000
@@ -198,18 +200,20 @@ def model_description(text: str) -> dict[str, Any]:
     return content
 
 
-def held_out_rule(description: dict[str, Any]) -> HeldOutConfig | None:
+def held_out_rule(description: dict[str, Any]) -> HeldOutRule | None:
     """Return which known depth is held out; None if the model was given none.
 
     Raises:
         MessageError: "model_description", the entries have other types or values.
     """
-    is_corrected = "lidar" in str(description.get("measurements", ""))
-    if not (description.get("sparse_input") or is_corrected):
-        return None
     fraction = description.get("held_out_fraction", 0.0)
     try:
-        return from_mapping(HeldOutConfig, {"held_out_fraction": fraction})
+        measurements = parse_measurements(str(description.get("measurements", "")))
+        is_measured = measurements.sparse is not None
+        if not (description.get("sparse_input") or is_measured):
+            return None
+        config = from_mapping(HeldOutConfig, {"held_out_fraction": fraction})
+        return HeldOutRule(config, MEASURED_MARGIN if is_measured else 0)
     except ConfigError as error:
         raise MessageError("model_description", f"depth/model says {error}") from error
 

@@ -227,12 +227,7 @@ class MotionTracker:
         world = centre + near[:, None] * now[wide]
         middle = (world + other + far[:, None] * there) / 2
         here = _projected(middle, self._poses[slot], intrinsics)
-        back = np.stack(
-            [
-                _projected(point[None], self._poses[k], intrinsics)[0]
-                for point, k in zip(middle, best, strict=True)
-            ]
-        )
+        back = _projected(middle, self._poses[best], intrinsics)
         error = np.maximum(
             np.linalg.norm(here[:, :2] - self._pixels[wide], axis=1),
             np.linalg.norm(back[:, :2] - self._seen_at[best, wide], axis=1),
@@ -360,8 +355,8 @@ def _closest(one: Floats, other: Floats, baseline: Floats) -> tuple[Floats, Floa
 def _projected(
     world: Floats, pose: NDArray[np.float64], intrinsics: NDArray[np.float64]
 ) -> Floats:
-    """Return u, v and depth of world points in a camera, (N, 3)."""
-    local = (world - pose[:3, 3]) @ pose[:3, :3]
+    """Return u, v and depth of world points, (N, 3), in one camera or in a camera each."""
+    local = np.einsum("...ji,...j->...i", pose[..., :3, :3], world - pose[..., :3, 3])
     with np.errstate(divide="ignore", invalid="ignore"):
         pixels = (local / local[:, 2:]) @ intrinsics.T
     return np.concatenate([pixels[:, :2], local[:, 2:]], axis=1)

@@ -106,9 +106,8 @@ class Posterior:
     """A prediction after measurements.
 
     Attributes:
-        prediction: depth and sigma; of a frame without measurements the network's own.
-        scale_log_sigma: standard deviation of the logarithm of the frame's scale, the mean log
-            correction over the image. NaN if nothing was measured: the network tells none.
+        prediction: depth, sigma and `scale_log_sigma`, which is of the mean log correction over
+            the image; of a frame without measurements the network's own.
         relative_sigma: (H, W) float32, sigma / depth of a pixel if the frame's scale were known.
         sigma_factor: by which the network errs more in this frame than its prior says, as far as
             the measurements tell; 1 if nothing was measured.
@@ -118,7 +117,6 @@ class Posterior:
     """
 
     prediction: DepthPrediction
-    scale_log_sigma: float
     relative_sigma: NDArray[np.float32]
     sigma_factor: float
     weights: Floats
@@ -162,7 +160,7 @@ def posterior(
         usable = has_value[measurements.rows, measurements.columns]
     used = measurements.taken(usable).spread_evenly(MAX_MEASUREMENTS, depth.shape)
     if not len(used):
-        return Posterior(prediction, float("nan"), relative, 1.0, np.zeros(0), used)
+        return Posterior(prediction, relative, 1.0, np.zeros(0), used)
     if prior is None:
         prior = FOR_MOTION if used.common_log_sigma.any() else FOR_SENSORS
     field = _Field(prior, depth, relative, image)
@@ -192,7 +190,6 @@ def posterior(
     scale_log_sigma = float(np.sqrt(scale_variance))
     return Posterior(
         replace(prediction, depth_m=corrected, sigma_m=sigma, scale_log_sigma=scale_log_sigma),
-        scale_log_sigma,
         np.sqrt(np.maximum(_enlarged(given_scale, depth.shape), 0) + own),
         float(np.sqrt(solved.variance)),
         solved.noise_weights,

@@ -11,13 +11,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.core.config import HeldOutConfig
 from uncertainty_depth.core.errors import ConfigError
-from uncertainty_depth.core.measurements import Measurements
 from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.frames.protocol import MapSource, Source
 from uncertainty_depth.sigma.sparse_depth import SparseInput
@@ -45,6 +46,35 @@ def held_out(
         config: the fraction.
     """
     return _selected(depth_m, pixel_hashes(depth_m, stamp_ns) < config.held_out_fraction)
+
+
+class HeldOutRule(NamedTuple):
+    """What a node says of the known depth that it gives to its model.
+
+    Attributes:
+        config: the fraction that it holds out.
+        margin: see `scored_pixels`.
+    """
+
+    config: HeldOutConfig
+    margin: int
+
+
+MEASURED_MARGIN = 1
+"""Pixels around a measurement that are not scored: they are as easy as the measured one."""
+
+
+def with_neighbours(mask: NDArray[np.bool_], margin: int) -> NDArray[np.bool_]:
+    """Return the pixels at most `margin` from one of the mask's, in rows and columns, (H, W)."""
+    window = np.ones((2 * margin + 1, 2 * margin + 1), np.uint8)
+    return cv2.dilate(mask.astype(np.uint8), window).astype(np.bool_)
+
+
+def scored_pixels(
+    depth_m: NDArray[np.floating], given: NDArray[np.bool_], margin: int
+) -> NDArray[np.bool_]:
+    """Return the known pixels that are more than `margin` from every given one, (H, W)."""
+    return np.isfinite(depth_m) & ~with_neighbours(given, margin)
 
 
 def random_pixels(depth_m: NDArray[np.floating], stamp_ns: int, count: int) -> NDArray[np.bool_]:
@@ -175,14 +205,11 @@ class _Split:
             input_mask = np.isfinite(depth_m) & ~self._choose(frame)
         else:
             input_mask = np.isfinite(depth_m) & ~held_out(depth_m, frame.stamp_ns, self._config)
-        near = input_mask
-        if self._margin:
-            near = Measurements.from_map(np.where(input_mask, depth_m, np.nan)).mask(
-                depth_m.shape, self._margin
-            )
-        scored = np.isfinite(depth_m) & ~near
+        scored = scored_pixels(depth_m, input_mask, self._margin)
+        known = np.isfinite(depth_m)
         if not scored.any():
-            return Skipped(frame.stamp_ns, "no_depth_held_out", _why(frame, int(input_mask.sum())))
+            sentence = _why(frame, int(input_mask.sum()), bool(input_mask[known].all()))
+            return Skipped(frame.stamp_ns, "no_depth_held_out", sentence)
         self._frames += 1
         self._input_pixels += int(input_mask.sum())
         self._scored += int(scored.sum())
@@ -194,12 +221,18 @@ class _Split:
         )
 
 
-def _why(frame: Frame, input_pixels: int) -> str:
+def _why(frame: Frame, input_pixels: int, are_all_given: bool) -> str:
     """Return the reason why a frame has no pixel to score."""
     if not input_pixels:
         return (
             f"frame {frame.name} has no known depth, to give to the model or to score; expected "
             "LiDAR points in view of the camera, or ground truth"
+        )
+    if not are_all_given:
+        return (
+            f"frame {frame.name}: {input_pixels} pixels of known depth are given, and every other "
+            "known pixel is beside one of them: none is left to score; expected random:N of depth "
+            "as dense as this"
         )
     return (
         f"frame {frame.name} has {input_pixels} pixels of known depth, and the model is given "

@@ -12,9 +12,7 @@ from uncertainty_depth.core.measurements import Measurements
 from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.frames.protocol import MapSource, Source
 from uncertainty_depth.sigma.motion import MotionTracker
-
-UNSCORED_MARGIN = 1
-"""Pixels around a measured one that are not scored either: they would flatter."""
+from uncertainty_depth.stream.held_out import MEASURED_MARGIN, scored_pixels
 
 
 def with_motion(source: Source) -> Source:
@@ -52,7 +50,7 @@ class _Motion:
             reasons.append(f"in {self._tracker.rejected} the poses do not fit the images")
         moved = self._empty - self._without_pose - self._tracker.rejected
         if moved > 0:
-            reasons.append(f"in {moved} the camera had hardly moved")
+            reasons.append(f"in {moved} too few corners had parallax")
         return [f"{sentence}: {', '.join(reasons)}" if reasons else sentence]
 
     def __call__(self, frame: Frame | Skipped) -> Frame | Skipped:
@@ -82,5 +80,5 @@ def _unmeasured(
     """Return the ground truth of pixels that nothing measured."""
     if truth_m is None or not len(measurements):
         return truth_m
-    mask = measurements.mask(truth_m.shape, UNSCORED_MARGIN)
-    return np.where(mask, np.float32(np.nan), truth_m)
+    scored = scored_pixels(truth_m, measurements.mask(truth_m.shape), MEASURED_MARGIN)
+    return np.where(scored, truth_m, np.float32(np.nan))

@@ -32,6 +32,8 @@ from uncertainty_depth.stream.opening import open_source, place_of, with_geometr
 from uncertainty_depth.stream.overlap import calibrated_on, trained_on
 
 if TYPE_CHECKING:
+    from uncertainty_depth.depth.predictor import Predictor
+    from uncertainty_depth.frames.protocol import Source
     from uncertainty_depth.metrics.state import Sums
     from uncertainty_depth.report.evaluation import Evaluation
     from uncertainty_depth.report.report import Context
@@ -181,8 +183,6 @@ def open_frames(job: ScoringJob) -> Opened:
 
 def _open_predicted(job: ScoringJob) -> Opened:
     from uncertainty_depth.report.model_facts import part_of
-    from uncertainty_depth.stream.held_out import for_model
-    from uncertainty_depth.stream.motion import UNSCORED_MARGIN, with_motion
 
     spread = Subsampled(open_source(job.source, job.sources), job.max_frames)
     source, check = with_geometry_check(spread)
@@ -192,16 +192,7 @@ def _open_predicted(job: ScoringJob) -> Opened:
     from uncertainty_depth.depth.predictor import Predictor
 
     predictor = Predictor(Path(job.model), job.predictor, relative=True)
-    measurements = predictor.measurements
-    if measurements.motion:
-        if job.max_frames:
-            raise ConfigError(
-                f"max_frames is {job.max_frames}, but motion is tracked from image to image; "
-                "expected no --max-frames, or other --measurements"
-            )
-        source = with_motion(source)
-    margin = UNSCORED_MARGIN if measurements.sparse else 0
-    source = for_model(source, predictor.sparse_input, job.held_out, margin)
+    source = _with_known_depth(source, predictor, job)
     own = partial(predict_frame, predictor)
     predict: Predict = own
     facts: Facts = {}
@@ -270,6 +261,23 @@ def _open_predicted(job: ScoringJob) -> Opened:
         SigmaKind.METRES,
         to_mapping(job.sources),
     )
+
+
+def _with_known_depth(source: Source, predictor: Predictor, job: ScoringJob) -> Source:
+    """Return the source with what is measured beside the image, and no ground truth there."""
+    from uncertainty_depth.stream.held_out import MEASURED_MARGIN, for_model
+    from uncertainty_depth.stream.motion import with_motion
+
+    measurements = predictor.measurements
+    if measurements.motion:
+        if job.max_frames:
+            raise ConfigError(
+                f"max_frames is {job.max_frames}, but motion is tracked from image to image; "
+                "expected no --max-frames, or other --measurements"
+            )
+        source = with_motion(source)
+    margin = MEASURED_MARGIN if measurements.sparse else 0
+    return for_model(source, predictor.sparse_input, job.held_out, margin)
 
 
 def _open_recorded(job: ScoringJob) -> Opened:
