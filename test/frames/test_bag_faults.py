@@ -261,6 +261,65 @@ def test_hostile_messages_among_sound_ones_are_counted(tmp_path):
     assert any("the transform from 'odd' to 'camera' is left out" in note for note in source.notes)
 
 
+class Restamped(BagWriter):
+    """Stamps each message of some topics by a function of the time that it is recorded at."""
+
+    stamps: dict = {}  # noqa: RUF012
+
+    def message(self, topic, stamp_ns, message, latched=False):
+        if topic in self.stamps:
+            time = message.header.stamp
+            time.sec, time.nanosec = self.stamps[topic](stamp_ns)
+        super().message(topic, stamp_ns, message, latched)
+
+
+def unset(_):
+    return 0, 0
+
+
+def beyond_a_second(stamp_ns):
+    """The same time, as a driver writes it that never carries over."""
+    return stamp_ns // 10**9 - 1, stamp_ns % 10**9 + 10**9
+
+
+def restamped(folder, stamps, frames=4):
+    with recording(folder / "bag", Restamped) as writer:
+        writer.stamps = stamps
+        for index in range(frames):
+            write_frame(writer, index)
+    return folder / "bag"
+
+
+@pytest.mark.parametrize("stamps", [unset, beyond_a_second, lambda ns: (-1, ns % 10**9)])
+def test_images_whose_stamps_are_no_times_are_skipped_for_that_reason(stamps, tmp_path):
+    topics = ("/camera/image", "/camera/camera_info", "/lidar/points")
+    bag = restamped(tmp_path, dict.fromkeys(topics, stamps))
+    records = list(BagSource(bag, CONFIG))
+    assert reasons(records) == {"unusable_stamp": 4}
+    assert "/camera/image has the stamp" in records[0].message
+
+
+def test_an_image_without_a_stamp_costs_no_other(tmp_path):
+    odd_ns = START_NS + PERIOD_NS
+    stamps = {
+        "/camera/image": lambda ns: (0, 0) if ns == odd_ns else divmod(ns, 10**9),
+    }
+    assert reasons(BagSource(restamped(tmp_path, stamps), CONFIG)) == {
+        "frame": 3,
+        "unusable_stamp": 1,
+    }
+
+
+@pytest.mark.parametrize("stamps", [unset, beyond_a_second])
+def test_clouds_whose_stamps_are_no_times_are_paired_with_no_image_and_said(stamps, tmp_path):
+    source = BagSource(restamped(tmp_path, {"/lidar/points": stamps}), CONFIG)
+    records = list(source)
+    assert reasons(records) == {"no_lidar_within_max_time_difference": 4}
+    assert "/lidar/points has the stamp" in records[0].message
+    (note,) = (note for note in source.notes if "has the stamp" in note)
+    assert "4 messages cannot be paired; the first: a message on /lidar/points" in note
+
+
 def test_whatever_a_frame_raises_is_a_counted_skip(write_bag, monkeypatch):
     def fail(self, x, y):
         raise ZeroDivisionError("nobody foresaw this")

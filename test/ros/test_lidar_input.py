@@ -104,6 +104,7 @@ def test_a_lidar_that_cannot_be_used_leaves_the_image_alone_for_a_counted_reason
         (1000, 1200, points, "cloud_too_old"),
         (1000, 1000, points * [1, 1, -1], "no_lidar_point_in_view"),
         (1000, 1000, points[:0], "cloud_without_points"),
+        (0, 0, points, "unusable_stamp"),
     ):
         before = node.counts().get(f"image_alone.{reason}", 0)
         depth = node.predict(stamp, make.cloud(cloud, cloud_stamp * MS))

@@ -173,6 +173,12 @@ def scanned(points=None, stamp=100, **options):
     return act
 
 
+def unstamped(robot):
+    robot.map("depth", 0)
+    robot.map("uncertainty", 0)
+    robot.scan(0)
+
+
 def with_info(**fields):
     def act(robot):
         robot.info(50, **fields)
@@ -192,6 +198,8 @@ FAULTS = [
     ("no_lidar_point_in_view", scanned(-PLANE)),
     ("no_valid_pixel", scanned(50 * PLANE)),
     ("no_lidar_within_max_time_difference", scanned(stamp=151)),
+    ("unusable_stamp", unstamped),
+    ("no_lidar_within_max_time_difference", scanned(stamp=0)),
     ("camera_info_zero", with_info(k=np.zeros(9), p=np.zeros(12))),
     ("camera_info_wrong_aspect", with_info(width=2 * WIDTH)),
     ("depth_without_uncertainty", lambda robot: robot.map("depth", 100)),

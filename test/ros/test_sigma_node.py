@@ -147,6 +147,16 @@ def test_the_counters_in_the_diagnostics_add_up(graph, camera, map_path):
     assert counts["received"] == counts["processed"] + dropped + counts["waiting"]
 
 
+def test_images_without_stamps_are_no_pair(graph, camera, map_path):
+    graph.start(SigmaNode, sigma_map=map_path)
+    sigmas = camera.heard("uncertainty/image_rect")
+    camera.drive(0)
+    counts = numbers(camera.told(lambda values: "refused.confidence/image" in values))
+    assert counts["dropped.unusable_stamp"] == counts["received"] == 1
+    camera.drive(100)
+    assert [message.header.stamp.nanosec for message in sigmas.wait()] == [100 * MS]
+
+
 def test_another_map_is_taken_at_the_next_activation(graph, robot, map_path, tmp_path):
     node = graph.start(SigmaNode, sigma_map=map_path)
     models = robot.heard("depth/model")

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -16,7 +16,7 @@ from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.records import UNWANTED, Frame, Scan, Skipped, in_view
 from uncertainty_depth.frames.cameras import Cameras
 from uncertainty_depth.frames.ground_truth import GroundTruth
-from uncertainty_depth.frames.messages.decoding import frame_name, stamp_ns
+from uncertainty_depth.frames.messages.decoding import check_stamp, frame_name, stamp_ns
 from uncertainty_depth.frames.messages.images import decode_image
 from uncertainty_depth.frames.messages.transports import claimed_size
 from uncertainty_depth.frames.pairing import NearestClouds, Outcome, surplus
@@ -69,6 +69,8 @@ class Assembly(ABC):
         self.reference_topics: tuple[str, ...] = (topics.image,)
         self.is_wanted: IsWanted | None = None
         self._decided = 0
+        self._unstamped: Counter[str] = Counter()
+        self._first_unstamped = ""
         self._topics = topics
         self._ground_truth = ground_truth
         self._max_time_difference_s = max_time_difference_s
@@ -88,11 +90,26 @@ class Assembly(ABC):
         """Take a message, and return an iterator over what it decides, in order."""
         if topic in (self._topics.camera_info, self._topics.truth_camera_info):
             self._add_camera_info(topic, message)
-        elif topic in self._topics.ground_truths:
+            return self.decided()
+        try:
+            check_stamp(message.header, f"a message on {topic}")
+        except MessageError as error:
+            self._add_unstamped(topic, error)
+            return self.decided()
+        if topic in self._topics.ground_truths:
             self._waiting += self._pairer.add_cloud(topic, stamp_ns(message.header), message)
         else:
             self._waiting += self._add_reference(topic, message)
         return self.decided()
+
+    def _add_unstamped(self, topic: str, error: MessageError) -> None:
+        """Skip an image that nothing can be paired with, and count any other message."""
+        if topic == self._topics.image:
+            self.images += 1
+            self._waiting.append(Skipped(None, error.reason, str(error)))
+        else:
+            self._unstamped[topic] += 1
+            self._first_unstamped = self._first_unstamped or str(error)
 
     def _add_camera_info(self, topic: str, message: Any) -> None:
         """Give a camera info to those that it is of; one may be of images and ground truth."""
@@ -124,10 +141,10 @@ class Assembly(ABC):
 
     @property
     def counts(self) -> dict[str, int]:
-        """Counts of the pairing, see `NearestClouds`."""
+        """Counts of the pairing, see `NearestClouds`, and `unstamped` messages beside images."""
         incomplete = self._pairer.incomplete
         without = {f"scored_without_{topic}": count for topic, count in incomplete.items()}
-        return {**self._pairer.counts, **without}
+        return {**self._pairer.counts, "unstamped": self._unstamped.total(), **without}
 
     def losses(self) -> Iterator[str]:
         """Yield sentences about what was lost or assumed."""
@@ -141,6 +158,8 @@ class Assembly(ABC):
                 f"time jumped back {jumps} times (images and {noun}s counted each): "
                 "pairing restarted"
             )
+        if unstamped := self._unstamped.total():
+            yield f"{unstamped} messages cannot be paired; the first: {self._first_unstamped}"
         for topic, images in self._pairer.incomplete.items():
             yield f"{images} images are scored without a {noun} of {topic}: none is near in time"
         if (first_ns := self.cameras.first_change_ns) is not None:
@@ -201,6 +220,8 @@ class Assembly(ABC):
         if truth is None:
             apart_s = self.clocks_apart_s
             nearest = "" if apart_s is None else f"; the nearest is {apart_s:+.3f} s away"
+            if self._first_unstamped:
+                nearest += f"; {self._first_unstamped}"
             raise MessageError(
                 self._ground_truth.unmatched_reason,
                 f"no {self._ground_truth.noun} within {self._max_time_difference_s} s{nearest}",

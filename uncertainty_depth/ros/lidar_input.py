@@ -14,7 +14,7 @@ from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.geometry.transforms import POSE_NUMBERS
 from uncertainty_depth.core.node_config import DepthNodeConfig
 from uncertainty_depth.frames.ground_truth import LidarGroundTruth
-from uncertainty_depth.frames.messages.decoding import SECOND_NS, stamp_ns
+from uncertainty_depth.frames.messages.decoding import SECOND_NS, check_stamp, stamp_ns
 from uncertainty_depth.frames.transforms import Extrinsics, Viewpoint
 from uncertainty_depth.ros.diagnostics import LOG_EVERY_S, Health
 from uncertainty_depth.ros.extrinsics import live_extrinsics
@@ -108,6 +108,8 @@ class LidarInput:
         cloud = self._cloud
         if cloud is None:
             raise MessageError("no_cloud", f"no cloud received on {self.watched.name}")
+        check_stamp(header, "an image")
+        check_stamp(cloud.header, f"the newest cloud on {self.watched.name}")
         age_s = abs(stamp_ns(header) - stamp_ns(cloud.header)) / SECOND_NS
         if age_s > MAX_CLOUD_AGE_S:
             raise MessageError(

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from sensor_msgs.msg import CameraInfo, Image
 
 from uncertainty_depth.core.config import PredictionConfig
-from uncertainty_depth.core.errors import ConfigError
+from uncertainty_depth.core.errors import ConfigError, MessageError
 from uncertainty_depth.core.node_config import SigmaNodeConfig
-from uncertainty_depth.frames.messages.decoding import stamp_ns
+from uncertainty_depth.frames.messages.decoding import check_stamp, stamp_ns
 from uncertainty_depth.frames.messages.depth_images import UNMATCHED_REASONS, decode_maps
 from uncertainty_depth.frames.pairing import ExactPairs
 from uncertainty_depth.metrics.registry import SigmaKind
@@ -127,6 +127,11 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
         pair: tuple[Image, Image | None] | None = (message, None)
         partner: Image | None = None
         if self._has_confidence():
+            try:
+                check_stamp(message.header, f"an image on {(DEPTH, CONFIDENCE)[side]}")
+            except MessageError as error:
+                self._drop_unstamped(side, message, error)
+                return
             pair, unmatched = self._pairs.add(side, stamp_ns(message.header), message)
             for item in unmatched:
                 reason = UNMATCHED_REASONS[item.side]
@@ -140,6 +145,17 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
             self.health.enter(message)
         if pair is not None:
             self._worker.put(Pair(*pair, partner or message))
+
+    def _drop_unstamped(self, side: int, message: Image, error: MessageError) -> None:
+        """Drop an image that no other can be paired with; it is a frame if it is a depth."""
+        if side == 0:
+            self.health.enter(message)
+            fail(self, self.health, message, error)
+        else:
+            self.health.count(f"refused.{CONFIDENCE}")
+            self.get_logger().warning(
+                f"refused ({error.reason}): {error}", throttle_duration_sec=LOG_EVERY_S
+            )
 
     def _process(self, pair: Pair) -> None:
         start_s = time.perf_counter()

@@ -18,6 +18,26 @@ def stamp_ns(header: Any) -> int:
     return header.stamp.sec * SECOND_NS + header.stamp.nanosec
 
 
+def check_stamp(header: Any, subject: str) -> None:
+    """Raise `MessageError` unusable_stamp unless messages can be paired by a header's stamp.
+
+    Drivers that know no time leave it 0, which any two messages share.
+
+    Args:
+        header: a `std_msgs/Header`.
+        subject: the sentence's beginning, e.g. "an image on /camera/image".
+    """
+    seconds = header.stamp.sec
+    nanoseconds = header.stamp.nanosec
+    is_time = seconds >= 0 and 0 <= nanoseconds < SECOND_NS and (seconds or nanoseconds)
+    if not is_time:
+        raise MessageError(
+            "unusable_stamp",
+            f"{subject} has the stamp {seconds} s and {nanoseconds} ns; expected the time of its "
+            f"measurement, above 0 s, with less than {SECOND_NS} ns: messages are paired by it",
+        )
+
+
 def frame_name(time_ns: int) -> str:
     """Return a frame's name: its stamp in seconds with all nine digits."""
     return f"{time_ns // SECOND_NS}.{time_ns % SECOND_NS:09d}"
