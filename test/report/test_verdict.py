@@ -168,6 +168,19 @@ def test_a_camera_is_green_without_a_training_and_with_honest_holes(evaluate_mom
     assert "trained" not in " ".join(verdict.notes)
 
 
+@pytest.mark.parametrize("holes", [0.0, 0.2])
+def test_arrays_of_no_model_are_judged_as_a_camera_is(moments_of, holes):
+    evaluation = Evaluation()
+    for moment in moments_of(96):
+        depth = np.where(moment.random.random(moment.truth.shape) < holes, np.nan, moment.depth)
+        evaluation.add_arrays(depth, moment.sigma, moment.truth)
+    verdict = evaluation.verdict(law="laplace")
+    assert colors(verdict) == {"depth": "green", "order": "green", "size": "green"}
+    assert verdict == judge(evaluation, {"method": "recorded", "head": "laplace"}, None)
+    assert "trained" not in " ".join(verdict.notes)
+    assert judge(evaluation, {}, None).lines[0].color == "green", "live, nobody describes a model"
+
+
 @pytest.mark.parametrize("frames", [1, 9])
 def test_few_frames_are_never_green_and_clear_failures_are_red(
     frames, good_moments, evaluate_moments, model

@@ -445,6 +445,7 @@ def test_diagnostics_hold_the_verdict_and_the_requirements_of_the_report(
     monkeypatch.setattr(evaluator_outputs, "JUDGE_EVERY_S", 0.1)
     require = ["scored_fraction>=0.1", "frames.evaluated>=4"]
     node, driver = running(require=require, output=str(tmp_path / "report"))
+    driver.send("depth/model", String(data="no JSON"))
     driver.drive(0, 3)
     message = driver.told(
         lambda values: "frames.evaluated 3" in values.get(f"requirement.{require[1]}", "")
@@ -456,6 +457,7 @@ def test_diagnostics_hold_the_verdict_and_the_requirements_of_the_report(
     assert told["verdict"] == f"{verdict['color']}: {verdict['text']}"
     for line in verdict["lines"]:
         assert told[f"verdict.{line['name']}"] == f"{line['color']}: {line['text']}"
+    assert verdict["lines"][-1]["name"] == "domain", "a network's, though its description is torn"
     outcomes = summary["requirements"]
     assert [outcome["requirement"] for outcome in outcomes] == require
     assert [outcome["passed"] for outcome in outcomes] == [True, False]

@@ -44,6 +44,8 @@ class Evaluation(Scores):
     def verdict(self, law: str = "gaussian") -> Verdict:
         """Return the verdict on all frames so far; as text it is what a terminal shows.
 
+        Nothing is known of a training: they are judged as a camera's or as recorded depth is.
+
         Args:
             law: the error's distribution, "gaussian" or "laplace", which gives sigma's intervals.
         """

@@ -24,8 +24,12 @@ def law_of(model: Mapping[str, Any]) -> str:
 
 
 def is_recorded(model: Mapping[str, Any]) -> bool:
-    """Return whether the depth is a camera's or was recorded: nothing is known of a training."""
-    return model.get("method") == "recorded"
+    """Return whether the depth is a camera's or was recorded: nobody describes a model.
+
+    Arrays are such a depth, and what a live topic brings without a description.
+    """
+    is_described = "method" in model or "training" in model
+    return not is_described or model.get("method") == "recorded"
 
 
 def half_widths_of(model: Mapping[str, Any]) -> NDArray[np.float64] | None:

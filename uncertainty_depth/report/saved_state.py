@@ -238,7 +238,7 @@ def _model_of(context: Context) -> dict[str, Any]:
     """Return the description of a model; recorded predictions are called by their folder."""
     model = dict(context.model)
     if is_recorded(model):
-        model.pop("model")
+        model.pop("model", None)
     return model
 
 

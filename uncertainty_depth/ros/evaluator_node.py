@@ -214,7 +214,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
             self._model = model_description(message.data)
             held_out_rule(self._model)
         except MessageError as error:
-            self._model = {}
+            self._model = {"method": "unknown"}  # a network's all the same
             self._warn(f"{error}: the report will not name the model")
         self._take_held_out()
 
