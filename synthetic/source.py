@@ -17,7 +17,7 @@ from synthetic import furnishing, sensors
 from synthetic.config import SynthesisConfig
 from synthetic.render import Renderer, Scene
 from synthetic.solids import Solid
-from uncertainty_depth.core.config import LidarConfig
+from uncertainty_depth.core.config import ODOMETRY_FRAME, LidarConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.geometry.camera import Camera, ground_truth_from_cloud
 from uncertainty_depth.core.options import to_mapping
@@ -36,9 +36,10 @@ CLOUD_TOPIC = "/lidar/points"
 DEPTH_TOPIC = "/camera/depth"
 CAMERA_FRAME = "camera"
 LIDAR_FRAME = "lidar"
+BASE_FRAME = "base_link"
 STATIC_TRANSFORMS = [
-    ("base_link", LIDAR_FRAME, sensors.LIDAR_TO_BASE),
-    ("base_link", "camera_link", sensors.CAMERA_LINK_TO_BASE),
+    (BASE_FRAME, LIDAR_FRAME, sensors.LIDAR_TO_BASE),
+    (BASE_FRAME, "camera_link", sensors.CAMERA_LINK_TO_BASE),
     ("camera_link", CAMERA_FRAME, sensors.OPTICAL_TO_CAMERA_LINK),
 ]
 ROOMS = "rooms"
@@ -79,7 +80,11 @@ class World:
 
     def camera_to_world(self, frame: int) -> NDArray[np.float64]:
         """Return the exact pose of the camera's optical frame at the image's stamp, (4, 4)."""
-        return self._pose(frame, 0) @ self._rig.camera_to_base
+        return self.base_to_world(frame) @ self._rig.camera_to_base
+
+    def base_to_world(self, frame: int) -> NDArray[np.float64]:
+        """Return the exact pose of the robot at the image's stamp, (4, 4)."""
+        return self._pose(frame, 0)
 
     def view(self, frame: int) -> sensors.CameraView:
         """Render what the camera sees in this frame, before noise."""
@@ -192,7 +197,10 @@ class SyntheticSource:
             image = moment.world.photograph(moment.frame, view)
             stamp_ns = moment.world.stamp_ns(moment.frame)
             camera = moment.world.camera
-            yield Frame(stamp_ns, moment.name, camera, image, ground_truth_m=truth, scan=scan)
+            pose = moment.world.camera_to_world(moment.frame)
+            yield Frame(
+                stamp_ns, moment.name, camera, image, ground_truth_m=truth, scan=scan, pose=pose
+            )
 
 
 def _notation(config: SynthesisConfig) -> str:
@@ -213,7 +221,8 @@ def _notation(config: SynthesisConfig) -> str:
 def synthesize(out_bag: Path | str, config: SynthesisConfig, progress: bool = True) -> None:
     """Render synthetic worlds into a rosbag2 (MCAP).
 
-    The bag has images, camera info, clouds, and the transforms between the sensors. With
+    The bag has images, camera info, clouds, the transforms between the sensors, and exact odometry
+    at each image: every world begins anew at another place. With
     `config.dense` it also has the exact depth of each pixel, a 32FC1 image that
     `ground_truth_topic` takes instead of the LiDAR.
 
@@ -242,6 +251,7 @@ def synthesize(out_bag: Path | str, config: SynthesisConfig, progress: bool = Tr
 def _write(bag: BagWriter, moment: Moment, camera: sensors.Camera, dense: bool) -> None:
     stamp_ns = moment.world.stamp_ns(moment.frame)
     view = moment.world.view(moment.frame)
+    bag.transform(stamp_ns, ODOMETRY_FRAME, BASE_FRAME, moment.world.base_to_world(moment.frame))
     bag.image(IMAGE_TOPIC, stamp_ns, CAMERA_FRAME, moment.world.photograph(moment.frame, view))
     bag.camera_info(INFO_TOPIC, stamp_ns, CAMERA_FRAME, camera)
     if dense:

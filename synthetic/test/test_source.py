@@ -8,13 +8,15 @@ import hashlib
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from synthetic.config import SynthesisConfig
 from synthetic.source import PAUSE_NS, SyntheticSource, World, synthesize
-from uncertainty_depth.core.config import SourceConfig
+from uncertainty_depth.core.config import ODOMETRY_FRAME, SourceConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.frames.bag import BagSource
+from uncertainty_depth.stream.motion import with_motion
 from uncertainty_depth.stream.opening import open_source
 
 CONFIG = SynthesisConfig(worlds=2, frames=3, seed=4, width=80, height=60, rings=16)
@@ -141,3 +143,19 @@ def test_two_camera_frames_and_a_lidar_turn_have_the_recorded_bytes() -> None:
 def test_worlds_of_an_unknown_module_are_refused_before_the_first_frame(scenes):
     with pytest.raises(ConfigError, match=f"scenes is {scenes!r}.*expected rooms"):
         open_source(f"synthetic:scenes={scenes}", SourceConfig())
+
+
+def test_the_bags_odometry_measures_what_the_exact_poses_do(tmp_path):
+    """Two worlds: the second begins at another place, as after a gap in a recording."""
+    config = with_(frames=6, rate=5.0, width=160, height=120)
+    synthesize(tmp_path / "bag", config, progress=False)
+    bag = BagSource(tmp_path / "bag", SourceConfig(odometry_frame=ODOMETRY_FRAME))
+    rendered = [frame.measurements for frame in with_motion(SyntheticSource(config))]
+    recorded = [frame.measurements for frame in with_motion(bag)]
+    counts = list(map(len, rendered))
+    assert counts[0] == counts[6] == 0, "each world is tracked anew"
+    assert sum(counts) > 200
+    for of_source, of_bag in zip(rendered, recorded, strict=True):
+        assert_array_equal(of_bag.rows, of_source.rows)
+        assert_array_equal(of_bag.columns, of_source.columns)
+        assert_allclose(of_bag.depth_m, of_source.depth_m, rtol=1e-6)

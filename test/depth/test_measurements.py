@@ -135,7 +135,17 @@ def test_random_pixels_and_their_neighbours_are_not_scored(drive, tmp_path, plot
     assert 20 * 6 < left_out <= 20 * 9
 
 
-def test_motion_needs_every_image(drive, tmp_path, capsys):
+def test_an_odometry_frame_alone_is_refused(drive, tmp_path, capsys):
     command = ["evaluate", f"rgbd:{drive}", "--model", "demo", "-o", str(tmp_path / "out")]
-    assert main([*command, "--measurements", "motion", "--max-frames", "4"]) == 1
-    assert "expected no --max-frames" in capsys.readouterr().err
+    assert main([*command, "--odometry-frame", "odom"]) == 1
+    assert "expected --measurements motion" in capsys.readouterr().err
+
+
+def test_motion_is_tracked_through_the_frames_that_are_not_scored(
+    drive, tmp_path, plots_without_pixels
+):
+    options = "--measurements", "motion", "--max-frames", "3"
+    some = summary_of(drive, tmp_path / "some", *options)
+    assert some["frames"]["evaluated"] == 3
+    (note,) = (note for note in some["notes"] if note.startswith("motion measured"))
+    assert "none in 1 of 12 images" in note

@@ -138,6 +138,49 @@ def test_a_pose_without_frames_cannot_be_moved(driving_bag):
         BagSource(driving_bag(EVERY_130_MS), config)
 
 
+BY_ODOMETRY = SourceConfig(odometry_frame="odom")
+
+
+def test_odometry_gives_each_image_the_pose_of_its_stamp(driving_bag):
+    frames = list(BagSource(driving_bag(EVERY_130_MS, TURN_RAD_PER_S), BY_ODOMETRY))
+    assert len(frames) == FRAMES
+    for index, frame in enumerate(frames):
+        expected = base_pose(index * PERIOD_NS, TURN_RAD_PER_S) @ CAMERA_IN_BASE
+        assert_allclose(frame.pose, expected, atol=1e-9)
+
+
+def test_an_image_outside_the_odometry_has_no_pose_and_is_counted(driving_bag):
+    source = BagSource(driving_bag([100_000_000, 620_000_000]), BY_ODOMETRY)
+    assert [frame.pose is None for frame in source] == [True, False, False, False]
+    assert any("1 images have no pose in 'odom'; the first: " in note for note in source.notes)
+
+
+def test_an_image_without_a_cloud_keeps_its_place_in_the_drive(driving_bag):
+    config = SourceConfig(odometry_frame="odom", max_time_difference=0.01)
+    records = list(BagSource(driving_bag(EVERY_130_MS), config))
+    assert [type(record) for record in records] == [Skipped] * FRAMES
+    for index, record in enumerate(records):
+        assert record.frame.image is not None
+        assert_allclose(record.frame.pose, base_pose(index * PERIOD_NS, 0) @ CAMERA_IN_BASE)
+
+
+def test_odometry_that_nothing_connects_is_refused_before_the_first_frame(driving_bag):
+    bag = driving_bag(EVERY_130_MS)
+    sentence = "odometry_frame is 'map', which /tf does not connect with the camera frame 'camera'"
+    with pytest.raises(SourceError, match=sentence):
+        BagSource(bag, SourceConfig(odometry_frame="map"))
+
+
+def test_a_bag_without_tf_cannot_give_odometry(write_bag):
+    with pytest.raises(SourceError, match="odometry_frame is 'odom', which no /tf connects with"):
+        BagSource(write_bag(), BY_ODOMETRY)
+
+
+def test_a_camera_that_tf_static_fixes_to_the_odometry_is_said(driving_bag):
+    source = BagSource(driving_bag(EVERY_130_MS), SourceConfig(odometry_frame="base"))
+    assert any("there is no motion to measure by" in note for note in source.notes)
+
+
 def test_the_pose_of_a_lidar_that_is_not_on_the_robot_is_interpolated_at_its_clouds_stamp(
     driving_bag,
 ):

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import cv2
 import numpy as np
 import pytest
@@ -51,11 +53,19 @@ def depth_at(measurements, pose):
     return (WALL_M - pose[2, 3]) / rays[2]
 
 
+STAMPS_NS = count(0, 50_000_000)
+
+
+def measure(tracker, image, pose, stamp_ns=None):
+    """Send one more image, a moment after the one before."""
+    return tracker.measure(image, K, pose, next(STAMPS_NS) if stamp_ns is None else stamp_ns)
+
+
 def run(poses, told=None, tracker=None):
     """Send the images of a drive; return the tracker and the last measurements."""
     tracker = tracker or MotionTracker()
     for pose, told_pose in zip(poses, told or poses, strict=True):
-        measurements = tracker.measure(image_from(pose), K, told_pose)
+        measurements = measure(tracker, image_from(pose), told_pose)
     return tracker, measurements
 
 
@@ -110,7 +120,7 @@ def test_a_scale_of_the_odometry_is_the_scale_of_the_depth():
 
 def test_corners_that_were_lost_stay_measurements_where_nothing_hides_them():
     tracker, before = run(SIDEWAYS)
-    tracker.measure(np.zeros((HEIGHT, WIDTH), np.uint8), K, SIDEWAYS[-1])
+    measure(tracker, np.zeros((HEIGHT, WIDTH), np.uint8), SIDEWAYS[-1])
     tracker, after = run([pose_at(x=0.24)], tracker=tracker)
     assert len(after) == 0, "nothing is tracked, so nothing shows that the poses are right"
     more = [pose_at(x=0.27 + 0.03 * index) for index in range(1, 5)]
@@ -124,15 +134,24 @@ def test_corners_that_were_lost_stay_measurements_where_nothing_hides_them():
 @pytest.mark.parametrize("pose", [None, np.full((4, 4), np.nan)])
 def test_a_missing_pose_starts_anew(pose):
     tracker, _ = run(SIDEWAYS)
-    assert len(tracker.measure(image_from(SIDEWAYS[-1]), K, pose)) == 0
-    assert len(tracker.measure(image_from(SIDEWAYS[-1]), K, SIDEWAYS[-1])) == 0
+    assert len(measure(tracker, image_from(SIDEWAYS[-1]), pose)) == 0
+    assert len(measure(tracker, image_from(SIDEWAYS[-1]), SIDEWAYS[-1])) == 0
     _, again = run(SIDEWAYS, tracker=tracker)
     assert len(again) > 50
 
 
+@pytest.mark.parametrize("gap_s", [-1.0, 1.5])
+def test_a_gap_or_a_step_back_in_time_starts_anew(gap_s):
+    """As at the next world of a bag, or the start of its loop: the pose is in another place."""
+    tracker, measurements = run(SIDEWAYS)
+    assert len(measurements) > 50
+    later_ns = next(STAMPS_NS) + int(gap_s * 1e9)
+    assert len(measure(tracker, image_from(pose_at(x=0.24)), pose_at(x=0.24), later_ns)) == 0
+
+
 def test_another_image_size_starts_anew():
     tracker, _ = run(SIDEWAYS)
-    assert len(tracker.measure(np.zeros((60, 80), np.uint8), K, SIDEWAYS[-1])) == 0
+    assert len(measure(tracker, np.zeros((60, 80), np.uint8), SIDEWAYS[-1])) == 0
     _, again = run(SIDEWAYS, tracker=tracker)
     assert len(again) > 50
 
@@ -140,4 +159,4 @@ def test_another_image_size_starts_anew():
 def test_an_image_without_corners_measures_nothing():
     tracker = MotionTracker()
     for pose in SIDEWAYS:
-        assert len(tracker.measure(np.full((HEIGHT, WIDTH), 128, np.uint8), K, pose)) == 0
+        assert len(measure(tracker, np.full((HEIGHT, WIDTH), 128, np.uint8), pose)) == 0

@@ -100,8 +100,23 @@ class CameraConfig:
     )
 
 
+ODOMETRY_FRAME = "odom"
+"""Name of the frame that odometry is in by REP 105."""
+
+
 @dataclass(frozen=True)
-class SourceConfig(LidarConfig, CameraConfig):
+class OdometryConfig:
+    """Where the camera's motion is read."""
+
+    odometry_frame: str = option(
+        "",
+        "frame of tf that stands still, for measurements by motion, which take the camera's pose "
+        f"in it; empty: {ODOMETRY_FRAME}",
+    )
+
+
+@dataclass(frozen=True)
+class SourceConfig(LidarConfig, CameraConfig, OdometryConfig):
     """What to read from a bag; topics need a name only if several would fit."""
 
     image_topic: str = option(

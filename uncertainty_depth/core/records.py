@@ -168,7 +168,7 @@ class Skipped:
         reason: short key that losses are counted under, e.g.
             "no_lidar_within_max_time_difference".
         message: the sentence that explains it.
-        frame: the frame itself, if it only lacks ground truth in view.
+        frame: the frame itself, if it only lacks ground truth.
     """
 
     stamp_ns: int | None

@@ -6,6 +6,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from uncertainty_depth.frames.messages.transports import claimed_size
 from uncertainty_depth.frames.pairing import NearestClouds, Outcome, surplus
 from uncertainty_depth.frames.protocol import IsWanted
 from uncertainty_depth.frames.topics import Topics
-from uncertainty_depth.frames.transforms import Viewpoint
+from uncertainty_depth.frames.transforms import Odometry, Viewpoint
 
 QUEUE_SIZE = 64
 """Images, and messages of ground truth, held while they wait for each other."""
@@ -52,6 +53,7 @@ class Assembly(ABC):
         max_time_difference_s: float,
         queue_size: int = QUEUE_SIZE,
         camera_frame: str = "",
+        odometry: Odometry | None = None,
     ) -> None:
         """Start without a message.
 
@@ -62,6 +64,7 @@ class Assembly(ABC):
             max_time_difference_s: between image and ground truth.
             queue_size: maximum number of waiting images, and of waiting ground truth messages.
             camera_frame: optical frame for images that name none.
+            odometry: gives each image the camera's pose; None for images without.
         """
         self.cameras = cameras
         self.images = 0
@@ -76,6 +79,7 @@ class Assembly(ABC):
         self._max_time_difference_s = max_time_difference_s
         self._queue_size = queue_size
         self._camera_frame = camera_frame
+        self._odometry = odometry
         self._pairer = NearestClouds(topics.ground_truths, max_time_difference_s, queue_size)
         self._waiting: deque[Outcome | Skipped] = deque()
 
@@ -122,9 +126,7 @@ class Assembly(ABC):
         """Yield each image that waits for nothing more, as a frame or the reason for its loss."""
         while self._waiting:
             first = self._waiting[0]
-            is_awaited = (
-                isinstance(first, Outcome) and first.cloud is not None and self._is_awaited(first)
-            )
+            is_awaited = isinstance(first, Outcome) and self._is_awaited(first)
             if is_awaited and not surplus(self._waiting, self._patience):
                 break
             yield self._frame_or_reason(self._waiting.popleft())
@@ -149,6 +151,8 @@ class Assembly(ABC):
     def losses(self) -> Iterator[str]:
         """Yield sentences about what was lost or assumed."""
         yield from self._ground_truth.notes()
+        if self._odometry is not None:
+            yield from self._odometry.notes()
         noun = self._ground_truth.noun
         counts = self._pairer.counts
         if unmatched := counts["clouds_unmatched"]:
@@ -179,9 +183,12 @@ class Assembly(ABC):
         """Return the frame of a reference and its messages of ground truth."""
 
     def _is_awaited(self, outcome: Outcome) -> bool:
-        """Return whether what an image with ground truth still needs may come."""
-        assert outcome.cloud is not None
+        """Return whether what an image still needs may come; without ground truth only a pose."""
         viewpoint = self._viewpoint(outcome.reference)
+        if self._odometry is not None and self._odometry.is_awaited(viewpoint):
+            return True
+        if outcome.cloud is None:
+            return False
         return self.cameras.is_awaited(outcome.stamp_ns) or self._ground_truth.is_awaited(
             outcome.cloud, viewpoint
         )
@@ -257,9 +264,19 @@ class ImageAssembly(Assembly):
         pixels = decode_image(message, self._max_pixels)
         if rectifier is not None:
             pixels, camera = rectifier.image(pixels)
-        ground_truth_m, scan = self._read_ground_truth(truth, reference, camera, pixels.shape)
         name = frame_name(time_ns)
-        frame = Frame(time_ns, name, camera, pixels, ground_truth_m=ground_truth_m, scan=scan)
+        pose = None
+        if self._odometry is not None:
+            pose = self._odometry.pose(self._viewpoint(reference))
+        frame = Frame(time_ns, name, camera, pixels, pose=pose)
+        try:
+            ground_truth_m, scan = self._read_ground_truth(truth, reference, camera, pixels.shape)
+        except MessageError as error:
+            if self._odometry is None:
+                raise
+            # It is not scored, but the camera's motion is tracked through it.
+            return Skipped(time_ns, error.reason, f"the image at {name} s: {error}", frame)
+        frame = replace(frame, ground_truth_m=ground_truth_m, scan=scan)
         if scan is None:
             return frame
         return in_view(frame, f"the image at {name} s: no LiDAR point falls into the image")

@@ -40,7 +40,12 @@ from uncertainty_depth.frames.topics import (
     camera_info_beside,
     transform_topics,
 )
-from uncertainty_depth.frames.transforms import FixedExtrinsics, TransformTree, TreeExtrinsics
+from uncertainty_depth.frames.transforms import (
+    FixedExtrinsics,
+    Odometry,
+    TransformTree,
+    TreeExtrinsics,
+)
 
 MOVING = 1000
 """First messages of /tf that are searched for a connection."""
@@ -175,7 +180,13 @@ class BagSource:
         parts = (topics, cameras, ground_truth, config.max_time_difference)
         camera_frame = self._camera_frame
         if not self._predictions.depth_topic:
-            return ImageAssembly(*parts, camera_frame=camera_frame, max_pixels=config.max_pixels)
+            frame = config.odometry_frame
+            return ImageAssembly(
+                *parts,
+                camera_frame=camera_frame,
+                odometry=Odometry(transforms, frame) if frame else None,
+                max_pixels=config.max_pixels,
+            )
         from uncertainty_depth.frames.map_assembly import MapAssembly  # of recorded depth alone
 
         return MapAssembly(
@@ -208,8 +219,6 @@ class BagSource:
             if len(self._fixed.poses) == 1:
                 self.lidar_to_camera = self._fixed.poses[0]
         else:
-            sensors = (topics.image, *topics.lidars)
-            self._moving_topics = transform_topics(bag.topics, sensors, "tf")
             self._read_fixed_transforms(bag)
             if image is None:
                 return
@@ -220,6 +229,8 @@ class BagSource:
                 if len(truths) == 1:
                     self.lidar_to_camera = pose
             self._transform_topics = sorted(moving)
+        if self._config.odometry_frame and not self._predictions.depth_topic:
+            self._find_odometry(bag)
 
     def _read_camera(self, bag: OpenRecording) -> Any | None:
         """Read the first camera info, and return the first image; note if they do not agree."""
@@ -274,7 +285,9 @@ class BagSource:
                 )
 
     def _read_fixed_transforms(self, bag: OpenRecording) -> None:
-        topics = transform_topics(bag.topics, (self.topics.image, *self.topics.lidars))
+        sensors = (self.topics.image, *self.topics.lidars)
+        self._moving_topics = transform_topics(bag.topics, sensors, "tf")
+        topics = transform_topics(bag.topics, sensors)
         count = sum(bag.topics[topic].count for topic in topics)
         # Stop reading at the last one: they come first in most bags.
         for topic, message in islice(bag.messages(topics), count):
@@ -324,6 +337,28 @@ class BagSource:
             )
         return None, self._moving_topics
 
+    def _find_odometry(self, bag: OpenRecording) -> None:
+        """Read moving transforms too; raise `SourceError` if they do not place the camera."""
+        if not self._moving_topics and not self._transforms.frames:
+            self._read_fixed_transforms(bag)
+        frame = self._config.odometry_frame
+        camera = self._camera_frame
+        if self._transforms.is_connected(frame, camera):
+            self.recording.note(
+                f"odometry_frame {frame!r} is fixed to the camera frame {camera!r} by /tf_static: "
+                "there is no motion to measure by; expected a frame that the camera moves in"
+            )
+            return
+        if self._moving_until(bag, lambda tree: tree.is_connected(frame, camera)) is None:
+            topics = " and ".join(self._moving_topics)
+            raise SourceError(
+                f"{self.recording.path}: odometry_frame is {frame!r}, which "
+                + (f"{topics} does not connect" if topics else "no /tf connects")
+                + f" with the camera frame {camera!r}; expected a frame that odometry says the "
+                "camera's pose in, as odom or map"
+            )
+        self._transform_topics = self._moving_topics
+
     def _check_fixed_frame(self, bag: OpenRecording, lidar_frame: str) -> None:
         """Note how motion is compensated; raise `SourceError` if the frame is not connected."""
         fixed_frame = self._config.fixed_frame
@@ -358,6 +393,8 @@ class BagSource:
     ) -> TransformTree | None:
         """Return the transforms that the first messages of /tf complete; None if incomplete."""
         tree = self._transforms.copy()
+        if not self._moving_topics:
+            return None
         for _, message in islice(bag.messages(self._moving_topics), MOVING):
             if message is None:
                 continue

@@ -378,6 +378,38 @@ class TreeExtrinsics:
         )
 
 
+class Odometry:
+    """Where the camera is in a frame that stands still, at an image's stamp."""
+
+    def __init__(self, transforms: TransformTree, frame: str) -> None:
+        """Take the tree, and the frame: odom or map."""
+        self._transforms = transforms
+        self._frame = frame
+        self._missing = 0
+        self._first: str | None = None
+
+    def pose(self, camera: Viewpoint) -> NDArray[np.float64] | None:
+        """Return the (4, 4) pose, camera optical frame to the frame; None if tf has none."""
+        try:
+            return self._transforms.lookup(self._frame, camera.frame, camera.stamp_ns)
+        except SourceError as error:
+            self._missing += 1
+            self._first = self._first or str(error)
+            return None
+
+    def is_awaited(self, camera: Viewpoint) -> bool:
+        """Return whether the pose may still come."""
+        return self._transforms.is_awaited(self._frame, camera.frame, camera.stamp_ns)
+
+    def notes(self) -> list[str]:
+        """Return how many images had no pose."""
+        if not self._missing:
+            return []
+        return [
+            f"{self._missing} images have no pose in {self._frame!r}; the first: {self._first}"
+        ]
+
+
 def missing_reason(fixed_frame: str) -> str:
     """Return the reason that a frame without a transform is counted under."""
     return "no_ego_motion" if fixed_frame else "no_extrinsics"

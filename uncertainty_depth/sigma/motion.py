@@ -41,6 +41,8 @@ MIN_COMMON_ERROR_PX = 0.5
 MAX_FAILED = 0.85
 """Share of corners that fail above which the poses are not believed."""
 MIN_POINTS = 8
+MAX_GAP_NS = 1_000_000_000
+"""Between two images of one sequence: odometry drifts over a longer gap, and little is tracked."""
 TRACKING: dict[str, Any] = {
     "winSize": (21, 21),
     "maxLevel": 3,
@@ -92,6 +94,7 @@ class MotionTracker:
 
     def __init__(self) -> None:
         self.rejected = 0
+        self._stamp_ns = 0
         self.start_anew()
 
     def start_anew(self, shape: tuple[int, ...] = (0, 0)) -> None:
@@ -112,6 +115,7 @@ class MotionTracker:
         image: NDArray[np.uint8],
         intrinsics: NDArray[np.float64],
         pose: NDArray[np.float64] | None,
+        stamp_ns: int,
     ) -> Measurements:
         """Track into the next image, and return the depths that motion measures in it.
 
@@ -121,6 +125,7 @@ class MotionTracker:
             intrinsics: (3, 3), K of this image, pixels.
             pose: (4, 4), camera optical frame to a world that stands still, at the image's stamp;
                 None or not finite if it is not known, which measures nothing and starts anew.
+            stamp_ns: of the image, nanoseconds. A step back or a gap starts anew.
 
         Returns:
             None of them if the camera hardly moved, or the poses are not believed.
@@ -129,8 +134,10 @@ class MotionTracker:
         if pose is None or not np.isfinite(pose).all():
             self.start_anew(grey.shape)
             return Measurements.none()
-        if grey.shape != self._shape:
+        is_next = 0 < stamp_ns - self._stamp_ns <= MAX_GAP_NS
+        if grey.shape != self._shape or not is_next:
             self.start_anew(grey.shape)
+        self._stamp_ns = stamp_ns
         self._track(grey)
         slot = self._count % WINDOW
         self._poses[slot] = pose

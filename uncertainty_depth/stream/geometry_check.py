@@ -136,7 +136,7 @@ class GeometryCheck:
     def see(self, record: Frame | Skipped) -> Frame | Skipped:
         """Check a frame with ground truth, even if none of it is in view; return the record."""
         frame = record.frame if isinstance(record, Skipped) else record
-        if frame is not None:
+        if frame is not None and frame.ground_truth_m is not None:
             image = frame.image if frame.is_registered else None
             self.update(image, frame.need_ground_truth(), frame.camera, frame.scan)
         return record

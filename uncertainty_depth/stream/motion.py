@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""A source whose frames carry what the camera's own motion measures."""
+"""What a camera's own motion measures in its frames, and a source whose frames carry it."""
 
 from __future__ import annotations
 
@@ -16,62 +16,72 @@ from uncertainty_depth.stream.held_out import MEASURED_MARGIN, scored_pixels
 
 
 def with_motion(source: Source) -> Source:
-    """Return the source with `measurements` by motion, and no ground truth where they are.
+    """Return the source with `measurements` by motion, and no ground truth where they are."""
+    motion = Motion()
 
-    A frame without a pose, an image or a rectified camera measures nothing, and tracking starts
-    anew.
+    def step(record: Frame | Skipped) -> Frame | Skipped:
+        frame = record.frame if isinstance(record, Skipped) else record
+        measured = None if frame is None else motion.measure(frame)
+        if isinstance(record, Skipped) or measured is None:
+            return record
+        truth_m = _unmeasured(record.ground_truth_m, measured)
+        return replace(record, measurements=measured, ground_truth_m=truth_m)
+
+    return MapSource(source, step, motion.notes)
+
+
+class Motion:
+    """Measures the depth of a camera's frames by its motion, live and from any source.
+
+    Attributes:
+        tracker: has the quality of the last frame.
+        frames: how many were seen.
+        without_pose: how many of them have no pose, image or rectified camera.
     """
-    step = _Motion()
-    return MapSource(source, step, step.notes)
-
-
-class _Motion:
-    """Tracks from frame to frame, and counts."""
 
     def __init__(self) -> None:
-        self._tracker = MotionTracker()
-        self._frames = 0
-        self._without_pose = 0
+        self.frames = 0
+        self.without_pose = 0
+        self.tracker = MotionTracker()
         self._empty = 0
         self._points = 0
 
+    def measure(self, frame: Frame) -> Measurements | None:
+        """Return what motion measures in the next frame.
+
+        None if it has no pose, image or rectified camera: then tracking starts anew.
+        """
+        self.frames += 1
+        is_rectified = frame.camera is not None and frame.camera.distortion is None
+        if frame.image is None or frame.camera is None or frame.pose is None or not is_rectified:
+            self.without_pose += 1
+            self._empty += 1
+            self.tracker.start_anew()
+            return None
+        pose = frame.pose @ np.linalg.inv(frame.camera.frame_to_camera)
+        measured = self.tracker.measure(frame.image, frame.camera.intrinsics, pose, frame.stamp_ns)
+        self._points += len(measured)
+        self._empty += not len(measured)
+        return measured
+
     def notes(self) -> list[str]:
         """Return how much motion measured."""
-        if not self._frames:
+        if not self.frames:
             return []
         sentence = (
-            f"motion measured {self._points / self._frames:.0f} pixels per image, which are not "
-            f"scored, and none in {self._empty} of {self._frames} images"
+            f"motion measured {self._points / self.frames:.0f} pixels per image, which are not "
+            f"scored, and none in {self._empty} of {self.frames} images"
         )
         reasons = []
-        if self._without_pose:
-            reasons.append(f"{self._without_pose} have no pose or no rectified camera")
-        if self._tracker.rejected:
-            reasons.append(f"in {self._tracker.rejected} the poses do not fit the images")
-        moved = self._empty - self._without_pose - self._tracker.rejected
+        if self.without_pose:
+            reasons.append(f"{self.without_pose} have no pose or no rectified camera")
+        rejected = self.tracker.rejected
+        if rejected:
+            reasons.append(f"in {rejected} the poses do not fit the images")
+        moved = self._empty - self.without_pose - rejected
         if moved > 0:
             reasons.append(f"in {moved} too few corners had parallax")
         return [f"{sentence}: {', '.join(reasons)}" if reasons else sentence]
-
-    def __call__(self, frame: Frame | Skipped) -> Frame | Skipped:
-        if isinstance(frame, Skipped):
-            return frame
-        self._frames += 1
-        is_rectified = frame.camera is not None and frame.camera.distortion is None
-        if frame.image is None or frame.camera is None or frame.pose is None or not is_rectified:
-            self._without_pose += 1
-            self._empty += 1
-            self._tracker.start_anew()
-            return frame
-        pose = frame.pose @ np.linalg.inv(frame.camera.frame_to_camera)
-        measured = self._tracker.measure(frame.image, frame.camera.intrinsics, pose)
-        self._points += len(measured)
-        self._empty += not len(measured)
-        return replace(
-            frame,
-            measurements=measured,
-            ground_truth_m=_unmeasured(frame.ground_truth_m, measured),
-        )
 
 
 def _unmeasured(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from uncertainty_depth.core.config import (
+    ODOMETRY_FRAME,
     DepthScaleConfig,
     EvaluationConfig,
     HeldOutConfig,
@@ -27,6 +28,7 @@ from uncertainty_depth.frames.notation import RECORDED, has_recorded
 from uncertainty_depth.frames.predicted import Predict, Predicted, predict_frame
 from uncertainty_depth.frames.protocol import Subsampled
 from uncertainty_depth.metrics.registry import SigmaKind
+from uncertainty_depth.sigma.sparse_depth import parse_measurements
 from uncertainty_depth.stream.geometry_check import FITS, GeometryCheck
 from uncertainty_depth.stream.opening import open_source, place_of, with_geometry_check
 from uncertainty_depth.stream.overlap import calibrated_on, trained_on
@@ -184,8 +186,8 @@ def open_frames(job: ScoringJob) -> Opened:
 def _open_predicted(job: ScoringJob) -> Opened:
     from uncertainty_depth.report.model_facts import part_of
 
-    spread = Subsampled(open_source(job.source, job.sources), job.max_frames)
-    source, check = with_geometry_check(spread)
+    opened = _opened(job)
+    source, check = with_geometry_check(Subsampled(opened, job.max_frames))
     check_location(model_path(job.model))
 
     # Imported after the paths are checked: torch takes seconds to import.
@@ -263,20 +265,27 @@ def _open_predicted(job: ScoringJob) -> Opened:
     )
 
 
+def _opened(job: ScoringJob) -> Source:
+    """Return the source, with the camera's poses and what its motion measures if it is to."""
+    from uncertainty_depth.stream.motion import with_motion
+
+    frame = job.sources.odometry_frame
+    if parse_measurements(job.predictor.measurements).motion:
+        sources = replace(job.sources, odometry_frame=frame or ODOMETRY_FRAME)
+        return with_motion(open_source(job.source, sources))
+    if frame:
+        raise ConfigError(
+            f"odometry_frame is {frame!r}, but measurements is {job.predictor.measurements!r}; "
+            "expected --measurements motion, which takes the camera's poses, or no odometry_frame"
+        )
+    return open_source(job.source, job.sources)
+
+
 def _with_known_depth(source: Source, predictor: Predictor, job: ScoringJob) -> Source:
     """Return the source with what is measured beside the image, and no ground truth there."""
     from uncertainty_depth.stream.held_out import MEASURED_MARGIN, for_model
-    from uncertainty_depth.stream.motion import with_motion
 
-    measurements = predictor.measurements
-    if measurements.motion:
-        if job.max_frames:
-            raise ConfigError(
-                f"max_frames is {job.max_frames}, but motion is tracked from image to image; "
-                "expected no --max-frames, or other --measurements"
-            )
-        source = with_motion(source)
-    margin = MEASURED_MARGIN if measurements.sparse else 0
+    margin = MEASURED_MARGIN if predictor.measurements.sparse else 0
     return for_model(source, predictor.sparse_input, job.held_out, margin)
 
 

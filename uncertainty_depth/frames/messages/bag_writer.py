@@ -81,6 +81,23 @@ def _header(stamp_ns: int, frame_id: str) -> Any:
     )
 
 
+_Transform = tuple[str, str, NDArray[np.float64]]
+
+
+def _transforms_message(stamp_ns: int, transforms: Iterable[_Transform]) -> Any:
+    stamped = []
+    for parent, child, pose in transforms:
+        x, y, z, *quaternion = parameters_from(pose)
+        transform = _new(
+            "geometry_msgs/msg/Transform",
+            _new("geometry_msgs/msg/Vector3", x, y, z),
+            _new("geometry_msgs/msg/Quaternion", *quaternion),
+        )
+        header = _header(stamp_ns, parent)
+        stamped.append(_new("geometry_msgs/msg/TransformStamped", header, child, transform))
+    return _new("tf2_msgs/msg/TFMessage", stamped)
+
+
 class BagWriter:
     """Context manager that writes a new rosbag2 folder: one MCAP file with zstd chunks.
 
@@ -94,7 +111,7 @@ class BagWriter:
         self._writer = Writer(self.path, version=VERSION, storage_plugin=StoragePlugin.MCAP)
         self._writer.set_compression(CompressionMode.STORAGE, CompressionFormat.ZSTD)
         self._topics: dict[str, Connection] = {}
-        self._static_transforms: list[Any] = []
+        self._static_transforms: list[_Transform] = []
 
     def __enter__(self) -> BagWriter:
         self._writer.open()
@@ -172,13 +189,11 @@ class BagWriter:
         self, transforms: Iterable[tuple[str, str, NDArray[np.float64]]]
     ) -> None:
         """Write (parent, child, (4, 4) pose of child) to /tf_static, before the next message."""
-        for parent, child, pose in transforms:
-            x, y, z, *quaternion = parameters_from(pose)
-            turn = _new("geometry_msgs/msg/Quaternion", *quaternion)
-            transform = _new(
-                "geometry_msgs/msg/Transform", _new("geometry_msgs/msg/Vector3", x, y, z), turn
-            )
-            self._static_transforms.append((parent, child, transform))
+        self._static_transforms += transforms
+
+    def transform(self, stamp_ns: int, parent: str, child: str, pose: NDArray[np.float64]) -> None:
+        """Write the (4, 4) pose of a child in its parent at a time to /tf."""
+        self.message("/tf", stamp_ns, _transforms_message(stamp_ns, [(parent, child, pose)]))
 
     def message(self, topic: str, stamp_ns: int, message: Any, latched: bool = False) -> None:
         """Write a message from rosbags' type store unchanged, recorded at `stamp_ns`.
@@ -207,12 +222,8 @@ class BagWriter:
         waiting = self._static_transforms
         self._static_transforms = []
         if waiting:
-            stamped = [
-                _new("geometry_msgs/msg/TransformStamped", _header(stamp_ns, parent), child, pose)
-                for parent, child, pose in waiting
-            ]
-            transforms_message = _new("tf2_msgs/msg/TFMessage", stamped)
-            self.message("/tf_static", stamp_ns, transforms_message, latched=True)
+            message = _transforms_message(stamp_ns, waiting)
+            self.message("/tf_static", stamp_ns, message, latched=True)
 
 
 def _add_checksums(path: Path) -> None:
