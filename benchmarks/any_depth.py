@@ -62,9 +62,7 @@ def row(name: str, frames: list[Frame], predict: Predict) -> None:
     """Learn a head, and print the AUSE of all sigmas on the rest of the frames."""
     predicted = Predicted(name, frames, predict)
     rest = SliceSource(predicted, LEARNED_FROM, 1)
-    head = learn(
-        [SliceSource(predicted, 0, LEARNED_FROM)], Frame.need_prediction, CalibrationConfig()
-    )
+    head = learn([SliceSource(predicted, 0, LEARNED_FROM)], CalibrationConfig())
     scores = {"own": OnlineMetrics(), "learned": OnlineMetrics()}
     for frame in rest:
         assert isinstance(frame, Frame)

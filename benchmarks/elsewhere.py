@@ -16,7 +16,6 @@ import shutil
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -36,7 +35,6 @@ from uncertainty_depth.depth.model_folder.folder import read
 from uncertainty_depth.depth.model_folder.writing import set_calibration
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.depth.training.run import train
-from uncertainty_depth.frames.predicted import predict_frame
 from uncertainty_depth.frames.protocol import Source
 from uncertainty_depth.metrics.calibration import distribution_of
 from uncertainty_depth.metrics.registry import flatten
@@ -149,7 +147,7 @@ def calibrate_on(folder: Path, source: Source) -> None:
     """Write the map that `calibrate --force` would, and say what it does to the frames kept."""
     predictor = Predictor(folder, PredictorConfig(calibrated=False, device="cpu"))
     config = CalibrationConfig(distribution=distribution_of(predictor.model.network.head))
-    calibration = calibrate([source], partial(predict_frame, predictor), config)
+    calibration = calibrate([predicted(source, predictor)], config)
     before, after = calibration.scores()
     print(f"{source.name}: {calibration.choice.sigma_map.name}, {before} -> {after}", flush=True)
     print(f"rejected: {calibration.rejected() or 'no'}", flush=True)

@@ -18,7 +18,6 @@ from uncertainty_depth.depth.training import run as training_run
 from uncertainty_depth.frames.messages.bag_writer import BagWriter
 from uncertainty_depth.frames.protocol import NAME_SEPARATOR
 from uncertainty_depth.sigma.calibration import run as calibration_run
-from uncertainty_depth.stream import opening
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -125,38 +124,31 @@ def test_a_shipped_model_has_a_name_unless_a_model_lies_there(
 def trainings(monkeypatch):
     """What the command hands to a training, instead of running it."""
     calls = []
-    monkeypatch.setattr(training_run, "train", lambda *given, **options: calls.append(given))
+    monkeypatch.setattr(
+        training_run, "train", lambda *given, **options: calls.append((*given, options))
+    )
     return calls
 
 
-def test_resume_alone_goes_on_with_what_the_training_was_started_with(
-    trainings, monkeypatch, tmp_path
-):
+def test_resume_alone_goes_on_with_what_the_training_was_started_with(trainings, tmp_path):
     options = {"method": "mc_dropout", "epochs": 3, "patience": 7}
     begun = {
         "network": {"backbone": "tiny", "input_size": [64, 48]},
         "training": {
-            "source": "synthetic:worlds=1,frames=2",
+            "source": "synthetic:worlds=1,frames=2,seed=0",
             "source_options": {"image_topic": "/left/image", "max_time_difference": 0.2},
             "options": options,
         },
     }
     (tmp_path / "model.json").write_text(json.dumps(begun))
-    opened = []
-    open_source = opening.open_source
-
-    def noting(notation, options, *others):
-        opened.append((notation, options.image_topic, options.max_time_difference))
-        return open_source(notation, options, *others)
-
-    monkeypatch.setattr(opening, "open_source", noting)
     again = ["train", "--output", str(tmp_path), "--resume"]
     assert main(again) == 0
     assert main([*again, "--epochs", "5", "--image-topic", "/right"]) == 0
-    assert opened == [
-        (begun["training"]["source"], topic, 0.2) for topic in ("/left/image", "/right")
-    ]
-    (_, _, network, training), (*_, changed) = trainings
+    for (source, *_, given), topic in zip(trainings, ("/left/image", "/right"), strict=True):
+        read = given["source_options"]
+        assert source.name == "synthetic:worlds=1,frames=2,seed=0"
+        assert (read.image_topic, read.max_time_difference) == (topic, 0.2)
+    (_, _, network, training, _), (*_, changed, _) = trainings
     assert (network.backbone, network.input_size) == ("tiny", (64, 48))
     assert {name: getattr(training, name) for name in options} == options
     assert (changed.epochs, changed.patience) == (5, 7)
@@ -168,10 +160,10 @@ WORLDS = ["synthetic:worlds=1,frames=2,seed=1", "synthetic:worlds=1,frames=3,see
 
 def test_train_reads_several_sources_as_one(trainings, tmp_path):
     assert main(["train", *WORLDS, "--output", str(tmp_path / "model")]) == 0
-    ((source, *_),) = trainings
-    assert len(source) == 5
-    assert [part.name for part in source.sources] == source.name.split(NAME_SEPARATOR)
-    assert [len(part) for part in source.sources] == [2, 3]
+    ((stream, *_),) = trainings
+    assert len(stream) == 5
+    assert [part.name for part in stream.parts] == stream.name.split(NAME_SEPARATOR)
+    assert [len(part) for part in stream.parts] == [2, 3]
 
 
 def test_calibrate_leaves_several_sources_apart(monkeypatch, capsys):

@@ -13,7 +13,7 @@ from uncertainty_depth.core.config import SourceConfig
 from uncertainty_depth.core.geometry.transforms import transform_from
 from uncertainty_depth.frames.kitti import KittiSource
 from uncertainty_depth.frames.nyu import NyuSource
-from uncertainty_depth.stream.opening import with_geometry_check
+from uncertainty_depth.stream.geometry_check import GeometryCheck
 
 FRAMES = 4
 
@@ -39,7 +39,8 @@ def recalibrated(drive: Path, folder: Path, pose: np.ndarray) -> KittiSource:
 
 def first_frames(source):
     """The source and its check, which has seen its first frames."""
-    source, check = with_geometry_check(source)
+    check = GeometryCheck()
+    source = check.seeing(source)
     for _ in itertools.islice(source, FRAMES):
         pass
     return source, check

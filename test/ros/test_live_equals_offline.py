@@ -12,7 +12,6 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from test.ros.conftest import HEIGHT, MS, POSE, WIDTH
 from uncertainty_depth.core.config import (
-    EvaluationConfig,
     PredictionConfig,
     PredictionTopics,
     ProjectionConfig,
@@ -23,14 +22,13 @@ from uncertainty_depth.core.geometry.lens import Distortion
 from uncertainty_depth.core.geometry.transforms import parameters_from, transform_from
 from uncertainty_depth.core.node_config import EvaluatorNodeConfig
 from uncertainty_depth.frames.messages.bag_writer import BagWriter
-from uncertainty_depth.frames.predicted import Predicted
 from uncertainty_depth.frames.recording import Recording
 from uncertainty_depth.frames.transforms import FixedExtrinsics
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.ros.live_scores import LiveScores
-from uncertainty_depth.sigma.recorded.interpreter import recorded_predictions
-from uncertainty_depth.stream.opening import open_source
+from uncertainty_depth.stream.job import Job
+from uncertainty_depth.stream.stream import Stream
 
 START_NS = 1_700_000_000_000_000_000
 CAMERA = Camera(WIDTH, HEIGHT, np.array([[30.0, 0, 15.5], [0, 30.0, 11.5], [0, 0, 1]]))
@@ -84,10 +82,10 @@ def offline_and_live(bag, source_config, node_config):
         align=node_config.align,
     )
     topics = PredictionTopics("/depth", "/sigma")
-    interpreter, topics = recorded_predictions([str(bag)], topics, meaning, EvaluationConfig())
-    source = open_source(str(bag), source_config, topics, interpreter.config)
-    frames = Predicted(source, interpreter.predict)
-    offline = evaluate(frames, progress=False, sigma_kind=interpreter.sigma_kind)
+    job = Job(sources=(str(bag),), reading=source_config, topics=topics, meaning=meaning)
+    stream = Stream.open(job)
+    recorded = stream.predicting
+    offline = evaluate(stream, progress=False, sigma_kind=recorded.sigma_kind)
     extrinsics = None
     if not node_config.use_ground_truth_image:
         poses = ProjectionConfig(lidar_to_camera=source_config.lidar_to_camera)
@@ -106,8 +104,9 @@ def offline_and_live(bag, source_config, node_config):
     list(live.finish())
     assert repr(flatten(live.evaluation.summary())) == repr(flatten(offline.summary()))
     assert live.evaluation.sigma_kind is offline.sigma_kind
-    notes = live.interpreter.notes(live.evaluation.metrics.total())
-    assert notes == interpreter.notes(offline.metrics.total())
+    assert live.interpreter.notes() == recorded.notes()
+    doubts = live.interpreter.doubts(live.evaluation.metrics.total())
+    assert doubts == recorded.doubts(offline.metrics.total())
     return offline, live
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 from uncertainty_depth.core.config import (
     UNTRAINED_METHODS,
     CalibrationConfig,
+    CalibrationFramesConfig,
     ColorConfig,
     DepthScaleConfig,
     EvaluationConfig,
@@ -273,6 +274,7 @@ SIGNATURES: dict[str, Signature] = {
         ),
         (
             CalibrationConfig,
+            CalibrationFramesConfig,
             RawPredictorConfig,
             PredictionTopics,
             PredictionConfig,

@@ -7,6 +7,7 @@ import argparse
 import faulthandler
 import logging
 import re
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,8 +20,8 @@ from uncertainty_depth.core.options import from_arguments
 from uncertainty_depth.core.output import MARK, NewFolder, OutputFile
 
 if TYPE_CHECKING:
-    from uncertainty_depth.frames.protocol import Source
     from uncertainty_depth.ros.bag_publisher import Played
+    from uncertainty_depth.stream.stream import Stream
 
 TEARDOWN_S = 10.0
 INFO_FRAMES = 50
@@ -50,7 +51,9 @@ def info(arguments: argparse.Namespace) -> None:
     from uncertainty_depth.frames.bag import BagSource
     from uncertainty_depth.frames.recording import Recording
     from uncertainty_depth.frames.topics import published_predictions
-    from uncertainty_depth.stream.opening import open_source, place_of
+    from uncertainty_depth.stream.job import Job
+    from uncertainty_depth.stream.opening import place_of
+    from uncertainty_depth.stream.stream import Stream
 
     model = model_path(arguments.source)
     if (model / "model.json").is_file() or is_hugging_face(model):
@@ -77,17 +80,18 @@ def info(arguments: argparse.Namespace) -> None:
             for topic_name, topic in sorted(recording.topics.items()):
                 print(f"{topic.count:8} {topic_name}  {topic.message_type}")
             predictions = published_predictions(recording.topics)
-    config = from_arguments(SourceConfig, arguments)
+    job = Job(sources=(arguments.source,), reading=from_arguments(SourceConfig, arguments))
     try:
-        source = open_source(arguments.source, config)
+        stream = Stream.open(job)
     except SourceError:
         if not predictions.depth_topic:
             raise
-        source = open_source(arguments.source, config, predictions)
+        stream = Stream.open(replace(job, topics=predictions))
         print(
             f"recorded predictions: --depth-topic {predictions.depth_topic} "
             f"--confidence-topic {predictions.confidence_topic}"
         )
+    (source,) = stream.sources
     print(f"{source.name}: {len(source)} images")
     if isinstance(source, BagSource):
         topics = source.topics
@@ -98,25 +102,25 @@ def info(arguments: argparse.Namespace) -> None:
             numbers = option_from(source.lidar_to_camera)
             print(f"for a command: --lidar-to-camera {numbers}")
             print(f"for a node:    lidar_to_camera:=[{numbers.replace(' ', ', ')}]")
-    _check_geometry(source, plot, no_plot)
+    _check_geometry(stream, plot, no_plot)
 
 
-def _check_geometry(source: Source, plot: OutputFile, no_plot: str) -> None:
+def _check_geometry(stream: Stream, plot: OutputFile, no_plot: str) -> None:
     """Plot the depth on the image, and print the geometry check of the first frames.
 
     Args:
-        source: of the frames.
+        stream: of one source.
         plot: its file.
         no_plot: why it cannot be written; empty if it can.
     """
     from uncertainty_depth.core.records import Frame
     from uncertainty_depth.report.frame_plots import lidar_overlay
     from uncertainty_depth.report.images import encoded_pixels
-    from uncertainty_depth.stream.opening import with_geometry_check
 
-    seen, check = with_geometry_check(source)
+    (source,) = stream.sources
+    (check,) = stream.checks
     frame = None
-    for record in islice(seen, INFO_FRAMES):
+    for record in islice(stream, INFO_FRAMES):
         if frame is None and isinstance(record, Frame):
             frame = record
     print(f"geometry of the first frames: {check.description()}")

@@ -10,32 +10,30 @@ import argparse
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING
 
+from uncertainty_depth.cli.jobs import job_of
 from uncertainty_depth.core.config import (
     CalibrationConfig,
-    HeldOutConfig,
+    CalibrationFramesConfig,
     PredictionConfig,
     PredictionTopics,
-    PredictorConfig,
     SourceConfig,
 )
 from uncertainty_depth.core.errors import ConfigError, warn
 from uncertainty_depth.core.interrupt import deferred_interrupt
-from uncertainty_depth.core.model_location import check_location, is_hugging_face, model_path
+from uncertainty_depth.core.model_location import is_hugging_face, model_path
 from uncertainty_depth.core.options import from_arguments, to_mapping
 from uncertainty_depth.core.output import OutputFile
-from uncertainty_depth.core.records import DepthPrediction, Frame
+from uncertainty_depth.core.records import DepthPrediction, Frame, Skipped
 from uncertainty_depth.core.version import __version__
 
 if TYPE_CHECKING:
-    from uncertainty_depth.frames.predicted import Predict
     from uncertainty_depth.frames.protocol import Source
     from uncertainty_depth.sigma.calibration.depth_head import DepthHead
     from uncertainty_depth.sigma.calibration.fit import Uncertainty
     from uncertainty_depth.sigma.calibration.run import FittedCalibration
+    from uncertainty_depth.stream.stream import Stream
 
 logger = logging.getLogger(__name__)
 LEARNED_FROM = 0.6
@@ -46,16 +44,19 @@ def calibrate(arguments: argparse.Namespace) -> None:
     """Give sigma the right size on your data; kept only if frames left out agree."""
     from uncertainty_depth.frames.notation import has_recorded
 
-    topics = from_arguments(PredictionTopics, arguments)
-    if has_recorded(str(arguments.model), topics):
-        _calibrate_recorded(arguments, topics)
+    if has_recorded(str(arguments.model), from_arguments(PredictionTopics, arguments)):
+        _calibrate_recorded(arguments)
     else:
         _calibrate_model(arguments)
 
 
+def _max_frames(arguments: argparse.Namespace) -> int:
+    return from_arguments(CalibrationFramesConfig, arguments).max_frames
+
+
 def _fitted(
-    sources: Sequence[Source],
-    predict: Predict,
+    stream: Stream,
+    parts: Sequence[Source],
     config: CalibrationConfig,
     kind: Uncertainty,
     is_dry: bool = False,
@@ -64,8 +65,8 @@ def _fitted(
     """Fit a map, print what it is worth, and return it with its notes; None if it is not kept.
 
     Args:
-        sources: frames with ground truth.
-        predict: gives depth and the uncertainty to be mapped.
+        stream: what the frames are of.
+        parts: frames with predictions and ground truth, of each source.
         config: what is used, and how it is split.
         kind: of the uncertainty.
         is_dry: whether no map is kept.
@@ -80,9 +81,11 @@ def _fitted(
     from uncertainty_depth.sigma.calibration.run import check
 
     with deferred_interrupt() as interrupt:
-        calibration = fit(sources, predict, config, kind)
-        losses = [*chain.from_iterable(source.notes for source in sources)]
-        warn(losses)
+        try:
+            calibration = fit(parts, config, kind)
+        finally:
+            losses = stream.notes
+            warn(losses)
         print(table(calibration))
         notes = calibration.notes()
         warn(notes)
@@ -98,43 +101,30 @@ def _fitted(
 
 def _calibrate_model(arguments: argparse.Namespace) -> None:
     """Fit a model's sigma: the map goes into the model folder."""
-    from uncertainty_depth.frames.predicted import predict_frame
-    from uncertainty_depth.metrics.calibration import distribution_of
+    from uncertainty_depth.report.model_facts import law_of
     from uncertainty_depth.sigma.calibration.fit import NETWORK
     from uncertainty_depth.sigma.calibration.report import record
     from uncertainty_depth.sigma.calibration.sigma_map import IDENTITY
-    from uncertainty_depth.stream.held_out import for_model
-    from uncertainty_depth.stream.opening import open_source, with_geometry_check
-    from uncertainty_depth.stream.overlap import trained_on
+    from uncertainty_depth.stream.stream import Stream
 
     _check_model(arguments)
-    options = from_arguments(SourceConfig, arguments)
-    sources = [
-        with_geometry_check(open_source(notation, options))[0] for notation in arguments.source
-    ]
-    check_location(model_path(arguments.model))
-
-    # Imported here, after the paths are checked: torch takes seconds to import.
-    from uncertainty_depth.depth.model_folder.writing import set_calibration
-    from uncertainty_depth.depth.predictor import Predictor
-
-    raw = replace(from_arguments(PredictorConfig, arguments), calibrated=False)
-    predictor = Predictor(arguments.model, raw)
-    held_out = from_arguments(HeldOutConfig, arguments)
-    sources = [for_model(source, predictor.sparse_input, held_out) for source in sources]
-    names = [source.name for source in sources]
-    warn(map(str, trained_on(predictor.model.name, predictor.model.training, names)))
+    job = job_of(arguments, arguments.source)
+    raw = replace(job.predictor, calibrated=False)
+    job = replace(job, predictor=raw, may_align=False, max_frames=_max_frames(arguments))
+    stream = Stream.open(job)
+    warn(map(str, stream.overlaps))
+    facts = stream.predicting.describe()
     config = from_arguments(CalibrationConfig, arguments)
-    law = config.distribution or distribution_of(predictor.model.network.head)
-    config = replace(config, distribution=law)
-    predict = partial(predict_frame, predictor)
-    kept = _fitted(sources, predict, config, NETWORK, arguments.dry_run, arguments.force)
+    config = replace(config, distribution=config.distribution or law_of(facts))
+    kept = _fitted(stream, stream.parts, config, NETWORK, arguments.dry_run, arguments.force)
     if kept is None:
         return
+    from uncertainty_depth.depth.model_folder.writing import set_calibration
+
     calibration, _ = kept
     sigma_map = calibration.choice.sigma_map
-    method, model = predictor.method, arguments.model
-    set_calibration(model, method, sigma_map, record(calibration, predictor.passes))
+    method, model = facts["method"], arguments.model
+    set_calibration(model, method, sigma_map, record(calibration, facts["samples"]))
     if sigma_map == IDENTITY:
         print(f"sigma of {method} stays raw; its scores are kept in {model}")
     else:
@@ -172,29 +162,20 @@ def _check_model(arguments: argparse.Namespace) -> None:
         )
 
 
-def _calibrate_recorded(arguments: argparse.Namespace, topics: PredictionTopics) -> None:
+def _calibrate_recorded(arguments: argparse.Namespace) -> None:
     """Fit the sigma of a recorded depth, with or without confidence: the map goes into a file."""
     from uncertainty_depth.sigma.recorded.confidence import TYPES
-    from uncertainty_depth.sigma.recorded.interpreter import recorded_predictions
-    from uncertainty_depth.stream.opening import open_source
+    from uncertainty_depth.stream.stream import Stream
 
-    meaning = from_arguments(PredictionConfig, arguments)
-    _check_recorded(arguments, meaning)
+    sources = [str(arguments.model), *arguments.source]
+    job = replace(job_of(arguments, sources), model="", max_frames=_max_frames(arguments))
+    _check_recorded(arguments, job.meaning)
+    stream = Stream.open(job)
+    kind = TYPES[stream.predicting.describe()["confidence_type"]].uncertainty_kind
     config = from_arguments(CalibrationConfig, arguments)
-    options = from_arguments(SourceConfig, arguments)
-    names = [str(arguments.model), *arguments.source]
-    interpreter, topics = recorded_predictions(names, topics, meaning, config)
-    meaning = interpreter.config
-    kind = TYPES[meaning.confidence_type or "sigma"].uncertainty_kind
-    sources = [open_source(name, options, topics, meaning) for name in names]
-    try:
-        kept = _fitted(
-            sources, interpreter.predict, config, kind, arguments.dry_run, arguments.force
-        )
-    finally:
-        warn(interpreter.question())
+    kept = _fitted(stream, stream.parts, config, kind, arguments.dry_run, arguments.force)
     if kept is not None:
-        _write_map(arguments, topics, meaning, *kept)
+        _write_map(arguments, stream, *kept)
 
 
 def learn_sigma(arguments: argparse.Namespace) -> None:
@@ -202,31 +183,35 @@ def learn_sigma(arguments: argparse.Namespace) -> None:
 
     The first part of each source teaches the head, the rest decides what it is worth.
     """
-    from uncertainty_depth.frames.protocol import SliceSource
+    from uncertainty_depth.frames.protocol import MapSource, SliceSource
     from uncertainty_depth.sigma.calibration.depth_head import learn
     from uncertainty_depth.sigma.calibration.fit import LEARNED
     from uncertainty_depth.sigma.recorded.confidence import NONE
-    from uncertainty_depth.sigma.recorded.interpreter import Interpreter
-    from uncertainty_depth.stream.opening import open_source
+    from uncertainty_depth.stream.job import Job
+    from uncertainty_depth.stream.stream import Stream
 
     _check_file(arguments)
-    topics = PredictionTopics(arguments.depth_topic)
-    meaning = PredictionConfig(confidence_type=NONE)
-    options = from_arguments(SourceConfig, arguments)
-    sources = [open_source(name, options, topics, meaning) for name in arguments.source]
+    job = Job(
+        sources=tuple(arguments.source),
+        max_frames=CalibrationFramesConfig().max_frames,
+        reading=from_arguments(SourceConfig, arguments),
+        topics=PredictionTopics(arguments.depth_topic),
+        meaning=PredictionConfig(confidence_type=NONE),
+    )
+    stream = Stream.open(job)
     config = CalibrationConfig()
-    interpreter = Interpreter(meaning, config)
-    first = [SliceSource(source, 0, LEARNED_FROM) for source in sources]
-    head = learn(first, interpreter.predict, config)
+    head = learn([SliceSource(part, 0, LEARNED_FROM) for part in stream.parts], config)
 
-    def predict(frame: Frame) -> DepthPrediction:
-        depth_m = interpreter.predict(frame).depth_m
-        return DepthPrediction(depth_m, head(depth_m))
+    def with_sigma(record: Frame | Skipped) -> Frame | Skipped:
+        if isinstance(record, Skipped):
+            return record
+        depth_m = record.need_depth().depth_m
+        return replace(record, prediction=DepthPrediction(depth_m, head(depth_m)))
 
-    rest = [SliceSource(source, LEARNED_FROM, 1) for source in sources]
-    kept = _fitted(rest, predict, config, LEARNED)
+    rest = [SliceSource(part, LEARNED_FROM, 1) for part in stream.parts]
+    kept = _fitted(stream, [MapSource(part, with_sigma) for part in rest], config, LEARNED)
     if kept is not None:
-        _write_map(arguments, topics, meaning, *kept, head=head)
+        _write_map(arguments, stream, *kept, head=head)
 
 
 def _check_recorded(arguments: argparse.Namespace, meaning: PredictionConfig) -> None:
@@ -255,8 +240,7 @@ def _check_file(arguments: argparse.Namespace) -> None:
 
 def _write_map(
     arguments: argparse.Namespace,
-    topics: PredictionTopics,
-    meaning: PredictionConfig,
+    stream: Stream,
     calibration: FittedCalibration,
     notes: list[str],
     head: DepthHead | None = None,
@@ -265,13 +249,15 @@ def _write_map(
     from uncertainty_depth.sigma.recorded.saved_map import SavedMap
 
     sigma_map = calibration.choice.sigma_map
+    facts = stream.predicting.describe()
+    options = stream.predicting.options()
     saved = SavedMap(
         sigma_map,
-        meaning.confidence_type or "sigma",
-        meaning.depth_type,
+        facts["confidence_type"],
+        facts["depth_type"],
         calibration.distribution,
         {
-            **to_mapping(topics),
+            **{name: options[name] for name in to_mapping(PredictionTopics())},
             **report.record(calibration),
             "notes": notes,
             "command": arguments.command_line,

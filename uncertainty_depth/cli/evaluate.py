@@ -19,17 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
-from uncertainty_depth.core.config import (
-    ColorConfig,
-    DepthScaleConfig,
-    EvaluationConfig,
-    HeldOutConfig,
-    PredictionConfig,
-    PredictionTopics,
-    PredictorConfig,
-    RequirementConfig,
-    SourceConfig,
-)
+from uncertainty_depth.cli.jobs import job_of
+from uncertainty_depth.core.config import ColorConfig, RequirementConfig
 from uncertainty_depth.core.errors import ConfigError, RequirementError, SourceError, warn
 from uncertainty_depth.core.interrupt import deferred_interrupt
 from uncertainty_depth.core.options import from_arguments
@@ -40,7 +31,7 @@ if TYPE_CHECKING:
     from uncertainty_depth.report.fleet import FleetSource
     from uncertainty_depth.report.report import Context
     from uncertainty_depth.report.requirements import Requirement
-    from uncertainty_depth.stream.scoring import ScoringJob
+    from uncertainty_depth.stream.job import Job
 
 logger = logging.getLogger(__name__)
 MAX_MERGED_FRAMES = 200_000
@@ -53,7 +44,7 @@ def evaluate(arguments: argparse.Namespace) -> None:
     from uncertainty_depth.report.requirements import check_judged, requirements_of
 
     is_fleet = len(arguments.source) > 1 or bool(arguments.ray)  # continues what it began
-    jobs = [job_of(arguments, source) for source in arguments.source]
+    jobs = [job_of(arguments, [source]) for source in arguments.source]
     inputs = [*chain.from_iterable(job.inputs() for job in jobs)]
     report.check_output(arguments.output, arguments.overwrite or is_fleet, inputs)
     check_apart([*report.files_of(arguments.output), arguments.junit, arguments.write_bag])
@@ -71,26 +62,8 @@ def evaluate(arguments: argparse.Namespace) -> None:
         _evaluate_one(jobs[0], arguments, requirements)
 
 
-def job_of(arguments: argparse.Namespace, source: str) -> ScoringJob:
-    """Return the job of one source."""
-    from uncertainty_depth.stream.scoring import ScoringJob
-
-    return ScoringJob(
-        source,
-        str(arguments.model or ""),
-        getattr(arguments, "max_frames", 0),
-        from_arguments(SourceConfig, arguments),
-        from_arguments(EvaluationConfig, arguments),
-        from_arguments(PredictorConfig, arguments),
-        from_arguments(HeldOutConfig, arguments),
-        from_arguments(PredictionTopics, arguments),
-        from_arguments(PredictionConfig, arguments),
-        from_arguments(DepthScaleConfig, arguments),
-    )
-
-
 def _evaluate_one(
-    job: ScoringJob, arguments: argparse.Namespace, requirements: tuple[Requirement, ...]
+    job: Job, arguments: argparse.Namespace, requirements: tuple[Requirement, ...]
 ) -> None:
     from uncertainty_depth.report.page import scored_maps
     from uncertainty_depth.stream.scoring import score
@@ -107,7 +80,7 @@ def _evaluate_one(
         why = "it has none"
         for reason, _ in evaluation.skipped.most_common(1):
             why = evaluation.first_skips[reason]
-        raise SourceError(f"no frame of {job.source} could be scored: {why}")
+        raise SourceError(f"no frame of {context.source} could be scored: {why}")
 
 
 def write_and_print(
@@ -151,7 +124,7 @@ def check_requirements(summary: Mapping[str, Any], junit_path: Path | None) -> N
 
 
 def _evaluate_each(
-    jobs: Sequence[ScoringJob],
+    jobs: Sequence[Job],
     arguments: argparse.Namespace,
     requirements: tuple[Requirement, ...],
 ) -> None:
@@ -172,7 +145,7 @@ def _evaluate_each(
     if arguments.write_bag:
         raise ConfigError("write_bag takes one source; expected one, or no --write-bag")
     sources = open_fleet(
-        arguments.output, [job.source for job in jobs], jobs[0].options(), arguments.overwrite
+        arguments.output, arguments.source, jobs[0].options(), arguments.overwrite
     )
     work = {
         source: (score_and_write, job, arguments.command_line)
@@ -288,9 +261,9 @@ def view(arguments: argparse.Namespace) -> None:
     from uncertainty_depth.core.records import Skipped
     from uncertainty_depth.report.evaluation import Evaluation
     from uncertainty_depth.report.model_facts import law_of
-    from uncertainty_depth.stream.scoring import open_frames
+    from uncertainty_depth.stream.stream import Stream
 
-    job = job_of(arguments, arguments.source)
+    job = job_of(arguments, [arguments.source])
     job.check()
     evaluation = Evaluation(job.evaluation, job.sigma_kind)
     count = 0
@@ -302,9 +275,9 @@ def view(arguments: argparse.Namespace) -> None:
         closing(Recorder(from_arguments(ColorConfig, arguments), path)) as recorder,
         deferred_interrupt() as interrupt,
     ):
-        opened = open_frames(job)
-        law = law_of(opened.describe())
-        for record in opened.frames:
+        stream = Stream.open(job)
+        law = law_of(stream.predicting.describe())
+        for record in stream:
             if isinstance(record, Skipped):
                 evaluation.skip(record)
             else:

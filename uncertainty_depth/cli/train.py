@@ -22,7 +22,6 @@ from uncertainty_depth.core.output import EmptyFolder
 
 if TYPE_CHECKING:
     from uncertainty_depth.depth.training.record import OriginalRun
-    from uncertainty_depth.frames.protocol import Source
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +30,9 @@ def train(arguments: argparse.Namespace) -> None:
     """Train or fine-tune (--from) a model on sources; --resume continues a training."""
     from uncertainty_depth.depth.training.record import check_output, read_begun
     from uncertainty_depth.frames.notation import has_recorded
+    from uncertainty_depth.stream.job import Job
     from uncertainty_depth.stream.opening import place_of
+    from uncertainty_depth.stream.stream import Stream
 
     topics = PredictionTopics(arguments.depth_topic)
     if any(has_recorded(name, topics) for name in arguments.source):
@@ -41,7 +42,8 @@ def train(arguments: argparse.Namespace) -> None:
     before = read_begun(arguments.output) if arguments.resume else None
     recorded = before.source_options if before else None
     source_options = from_arguments(SourceConfig, arguments, recorded)
-    source = _open_source(arguments.source, source_options, before)
+    sources = _sources(arguments.source, before)
+    stream = Stream.open(Job(sources=sources, reading=source_options))
 
     # Imported here, after the paths are checked: torch takes seconds to import.
     from uncertainty_depth.depth.training.plan import without_effect
@@ -53,7 +55,7 @@ def train(arguments: argparse.Namespace) -> None:
     if warning := without_effect(training, vars(arguments)):
         logger.warning(warning)
     model = train_model(
-        source,
+        stream,
         arguments.output,
         network,
         training,
@@ -63,19 +65,16 @@ def train(arguments: argparse.Namespace) -> None:
     print(f"model written to {model}")
 
 
-def _open_source(
-    notations: list[str], options: SourceConfig, before: OriginalRun | None
-) -> Source:
-    """Return the sources as one; with --resume and no source, the original run's sources."""
+def _sources(notations: list[str], before: OriginalRun | None) -> tuple[str, ...]:
+    """Return the sources; with --resume and no source, the original run's."""
     from uncertainty_depth.frames.protocol import NAME_SEPARATOR
-    from uncertainty_depth.stream.opening import open_sources
 
     notations = notations or (before.source.split(NAME_SEPARATOR) if before else [])
     if not notations:
         raise ConfigError(
             "SOURCE is missing; only --resume takes it from the training that it continues"
         )
-    return open_sources(notations, options)
+    return tuple(notations)
 
 
 def _default_options(arguments: argparse.Namespace, before: OriginalRun | None) -> dict[str, Any]:

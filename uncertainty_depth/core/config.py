@@ -184,17 +184,23 @@ class RequirementConfig:
 class CalibrationConfig(DepthLimitsConfig):
     """How the calibration of sigma is fitted."""
 
-    max_frames: int = option(
-        2000,
-        "maximum number of frames used per source, evenly spaced; 0 uses all",
-        minimum=0,
-        maximum=MAX_COUNT,
-    )
     distribution: str = option(
         "",
         "distribution of the error; empty: the model's variance head, or a Gaussian",
         choices=("", "gaussian", "laplace"),
         expert=True,
+    )
+
+
+@dataclass(frozen=True)
+class CalibrationFramesConfig:
+    """Which frames sigma is calibrated on."""
+
+    max_frames: int = option(
+        2000,
+        "maximum number of frames used per source, evenly spaced; 0 uses all",
+        minimum=0,
+        maximum=MAX_COUNT,
     )
 
 

@@ -118,7 +118,7 @@ class MapSource(SourceWrapper):
         self,
         source: Source,
         step: Callable[[Frame | Skipped], Frame | Skipped],
-        notes: Callable[[], list[str]],
+        notes: Callable[[], list[str]] = list,
     ) -> None:
         """Take a source, what is done with each record, and sentences that follow its notes."""
         super().__init__(source)

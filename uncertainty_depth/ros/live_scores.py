@@ -232,7 +232,8 @@ class LiveScores:
         """Return sentences for the reader of the report."""
         return [
             *self.frames.cameras.notes,
-            *self.interpreter.notes(self.evaluation.metrics.total()),
+            *self.interpreter.notes(),
+            *self.interpreter.doubts(self.evaluation.metrics.total()),
             *self.scales.notes(),
             *self.check.warnings(),
             *self.frames.losses(),

@@ -28,6 +28,7 @@ from uncertainty_depth.core.geometry.camera import (
 )
 from uncertainty_depth.core.geometry.transforms import candidate_poses
 from uncertainty_depth.core.records import Frame, Scan, Skipped
+from uncertainty_depth.frames.protocol import MapSource, Source
 
 FRAMES = 8  # frames checked, then as many at twice the distance, and so on
 MEDIAN_DEPTH = (0.05, 500.0)  # metres; a median outside is in another unit
@@ -132,6 +133,10 @@ class GeometryCheck:
         self._medians_m: list[float] = []
         self._fractions_in_view: dict[str, list[float]] = {}
         self._edges: dict[str, EdgeFit] = {CONFIGURED_POSE: EdgeFit()}
+
+    def seeing(self, source: Source) -> Source:
+        """Return the source, whose frames it checks, with its warnings among the notes."""
+        return MapSource(source, self.see, self.warnings)
 
     def see(self, record: Frame | Skipped) -> Frame | Skipped:
         """Check a frame with ground truth, even if none of it is in view; return the record."""

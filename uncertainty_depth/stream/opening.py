@@ -1,9 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Open a source by its notation, with its geometry checked or with a model's predictions."""
+"""What a notation names: its reader, its place, and a model's predictions of its frames."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -13,8 +12,7 @@ from uncertainty_depth.core.config import PredictionConfig, PredictionTopics, So
 from uncertainty_depth.core.errors import ConfigError, SourceError
 from uncertainty_depth.frames.notation import RECORDED, folder_of
 from uncertainty_depth.frames.predicted import DepthPredictor, Predicted, predict_frame
-from uncertainty_depth.frames.protocol import JoinedSource, MapSource, Source
-from uncertainty_depth.stream.geometry_check import GeometryCheck
+from uncertainty_depth.frames.protocol import Source
 
 MODULES = {name: f"uncertainty_depth.frames.{name}" for name in ("kitti", "nyu", "rgbd")}
 """Modules of sources by prefix; any other prefix is itself the name of a Python module.
@@ -77,18 +75,6 @@ def open_source(
     from uncertainty_depth.frames.bag import BagSource
 
     return BagSource(Path(notation), config, topics, meaning)
-
-
-def open_sources(notations: Sequence[str], options: SourceConfig) -> Source:
-    """Return the sources as one, with each one's geometry checked."""
-    sources = [with_geometry_check(open_source(notation, options))[0] for notation in notations]
-    return sources[0] if len(sources) == 1 else JoinedSource(sources)
-
-
-def with_geometry_check(source: Source) -> tuple[Source, GeometryCheck]:
-    """Return the source with the warnings of a geometry check, and the check of its frames."""
-    check = GeometryCheck()
-    return MapSource(source, check.see, check.warnings), check
 
 
 def predicted(source: Source | str | Path, predictor: DepthPredictor) -> Predicted:

@@ -14,6 +14,8 @@ from test.conftest import ListSource
 from uncertainty_depth.core.config import CalibrationConfig
 from uncertainty_depth.core.errors import CalibrationError, MessageError, SourceError
 from uncertainty_depth.core.records import DepthPrediction, Frame, Skipped
+from uncertainty_depth.frames.predicted import Predicted
+from uncertainty_depth.frames.protocol import Subsampled
 from uncertainty_depth.metrics import coverage
 from uncertainty_depth.sigma.calibration import IDENTITY, report
 from uncertainty_depth.sigma.calibration.fit import NO_CONFIDENCE, RECORDED_RANK, RECORDED_SIGMA
@@ -74,8 +76,8 @@ def test_a_few_mismatched_pixels_do_not_decide_the_map_of_a_stereo_camera(mismat
         depth[is_wrong] = random.uniform(0.4, 25, is_wrong.sum())
         return DepthPrediction(depth, 1 - confidence)
 
-    config = CalibrationConfig(max_frames=48)
-    seen = collect(NyuSource(Path(data) / "nyuv2", "train"), camera, config, False)
+    rooms = Subsampled(NyuSource(Path(data) / "nyuv2", "train"), 48)
+    seen = collect(Predicted(rooms, camera), CalibrationConfig(), False)
     train = Sample("train", seen.frames[::2])
     made = calibrate_samples([train], CalibrationConfig(), RECORDED_RANK)
     check(made)
@@ -160,7 +162,7 @@ def test_a_part_is_scored_by_maps_that_did_not_see_it(draw):
 def test_the_report_of_one_source_is_on_its_last_frames_alone():
     """The last third is miscalibrated otherwise: the map must know nothing of it."""
     source = ListSource([*drawn(20).records, *drawn(10, start=20, factor=0.5).records])
-    made = calibrate([source], predict, GAUSSIAN, progress=False)
+    made = calibrate([Predicted(source, predict)], GAUSSIAN, progress=False)
     np.testing.assert_allclose(made.choice.sigma_map(np.array([0.2])), 0.6, rtol=0.05)
     assert [trial.frames for trial in made.trials] == [10]
     before, after = made.scores()
@@ -182,17 +184,17 @@ def test_errors_of_another_distribution_are_named(draw):
 
 def test_what_fails_on_frames_not_used_is_refused_with_its_reasons():
     records = [*drawn(20, factor=0.3).records, *drawn(10, start=20, factor=0.8).records]
-    worse = calibrate([ListSource(records)], predict, GAUSSIAN, progress=False)
+    worse = calibrate([Predicted(ListSource(records), predict)], GAUSSIAN, progress=False)
     with pytest.raises(CalibrationError, match=r"95% interval holds .*raw sigma.*--force"):
         check(worse)
     lines = report.table(worse).splitlines()
     assert [line for line in lines if line.startswith("CRPS (m)") and line.endswith("worse")]
-    check(calibrate([drawn(30)], predict, GAUSSIAN, progress=False))
+    check(calibrate([Predicted(drawn(30), predict)], GAUSSIAN, progress=False))
 
 
 def test_each_of_several_sources_is_reported_on_by_the_map_of_the_others():
     sources = [drawn(10, 0), drawn(10, 100), drawn(10, 200, factor=0.3)]
-    made = calibrate(sources, predict, GAUSSIAN, progress=False)
+    made = calibrate([Predicted(source, predict) for source in sources], GAUSSIAN, progress=False)
     assert [trial.name for trial in made.trials] == ["list 0", "list 100", "list 200"]
     np.testing.assert_allclose(made.trials[2].sigma_map(np.array([0.2])), 0.6, rtol=0.05)
     assert made.fitted.frames == 30
@@ -201,7 +203,7 @@ def test_each_of_several_sources_is_reported_on_by_the_map_of_the_others():
 
 def test_every_score_gets_better_for_several_sources():
     sources = [drawn(24, 100 * index) for index in range(3)]
-    made = calibrate(sources, predict, GAUSSIAN, progress=False)
+    made = calibrate([Predicted(source, predict) for source in sources], GAUSSIAN, progress=False)
     before, after = made.scores()
     assert before["auce"] > 0.2
     assert after["auce"] < 0.02
@@ -211,12 +213,12 @@ def test_every_score_gets_better_for_several_sources():
     assert kept["after"]["auce"] < kept["before"]["auce"]
 
 
-def test_a_sample_is_bounded_repeatable_and_spread_over_the_source():
+def test_a_sample_is_repeatable():
     skipped = Skipped(50, "bad_image", "frame 50 is torn")
     source = ListSource([*drawn(30).records, skipped, frame(31, known=0.0)])
-    config = CalibrationConfig(max_frames=11)
-    one, again = (collect(source, predict, config, False) for _ in range(2))
-    assert len(one.frames) == 11
+    predicted = Predicted(source, predict)
+    one, again = (collect(predicted, CalibrationConfig(), False) for _ in range(2))
+    assert len(one.frames) == 30
     for mine, same in zip(one.frames, again.frames, strict=True):
         np.testing.assert_array_equal(mine, same)
 
@@ -252,9 +254,10 @@ TOO_LITTLE = "expected at least 8 frames and 1000 pixels"
 )
 def test_what_nothing_can_be_calibrated_on_is_one_sentence(source, predictor, sentence):
     with pytest.raises(SourceError, match=sentence):
-        calibrate([source], predictor, GAUSSIAN, progress=False)
+        calibrate([Predicted(source, predictor)], GAUSSIAN, progress=False)
 
 
 def test_a_constant_sigma_gets_the_right_size():
-    before, after = calibrate([drawn(20)], constant(0.25), GAUSSIAN, progress=False).scores()
+    made = calibrate([Predicted(drawn(20), constant(0.25))], GAUSSIAN, progress=False)
+    before, after = made.scores()
     assert after["auce"] < 0.1 < before["auce"]

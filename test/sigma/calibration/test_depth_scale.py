@@ -26,7 +26,8 @@ from uncertainty_depth.sigma.online.depth_scale import (
     frame_log_scale,
 )
 from uncertainty_depth.sigma.online.loop import AsPublished, CorrectionEstimator
-from uncertainty_depth.stream.scoring import ScoringJob, score
+from uncertainty_depth.stream.job import Job
+from uncertainty_depth.stream.scoring import score
 
 ON = OnlineCorrectionConfig(use_depth_scale=True)
 SECOND_NS = 1_000_000_000
@@ -243,7 +244,7 @@ def test_a_report_says_if_nothing_shows_that_the_ground_truth_fits_the_image(wor
     """Two frames are too few for the check of the geometry, which confirms three of these."""
     source = f"synthetic:worlds={worlds},frames=1,seed=7,width=320,height=240,rings=64"
     scale = DepthScaleConfig(use_depth_scale=True)
-    _, context = score(ScoringJob(source, "indoor", scale=scale))
+    _, context = score(Job(sources=(source,), model="indoor", scale=scale))
     noted = [note for note in context.notes if "nothing shows that it fits the image" in note]
     assert len(noted) == is_noted
 
@@ -254,6 +255,6 @@ def test_evaluate_scores_the_depth_that_follows_the_scale():
     scales = []
     for follows in (False, True):
         scale = DepthScaleConfig(use_depth_scale=follows)
-        evaluation, _ = score(ScoringJob(source, "demo", predictor=once, scale=scale))
+        evaluation, _ = score(Job(sources=(source,), model="demo", predictor=once, scale=scale))
         scales.append(abs(math.log(evaluation.summary()["scale"]["scale"])))
     assert scales[1] < 0.7 * scales[0]

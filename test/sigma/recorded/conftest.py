@@ -9,18 +9,12 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from uncertainty_depth.core.config import (
-    EvaluationConfig,
-    PredictionConfig,
-    PredictionTopics,
-    SourceConfig,
-)
+from uncertainty_depth.core.config import PredictionConfig, PredictionTopics, SourceConfig
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.frames.messages.bag_writer import BagWriter
-from uncertainty_depth.frames.predicted import Predicted
 from uncertainty_depth.report.evaluation import evaluate
-from uncertainty_depth.sigma.recorded.interpreter import recorded_predictions
-from uncertainty_depth.stream.opening import open_source, with_geometry_check
+from uncertainty_depth.stream.job import Job
+from uncertainty_depth.stream.stream import Stream
 
 START_NS = 1_700_000_000_000_000_000
 PERIOD_NS = 100_000_000
@@ -56,18 +50,16 @@ def points_of(truth):
 
 
 def run(source, topics=TOPICS, config=None, **meaning):
-    """Score recorded predictions; return the evaluation, the source and the interpreter."""
-    limits = EvaluationConfig()
-    interpreter, needed = recorded_predictions(
-        [str(source)], PredictionTopics(*topics), PredictionConfig(**meaning), limits
+    """Score recorded predictions; return the evaluation and the stream."""
+    job = Job(
+        sources=(str(source),),
+        reading=config or SourceConfig(),
+        topics=PredictionTopics(*topics),
+        meaning=PredictionConfig(**meaning),
     )
-    options = config or SourceConfig()
-    plain = open_source(str(source), options, needed, interpreter.config)
-    opened, _ = with_geometry_check(plain)
-    interpreter.fit_to(plain.name, plain)
-    frames = Predicted(opened, interpreter.predict)
-    evaluation = evaluate(frames, limits, progress=False, sigma_kind=interpreter.sigma_kind)
-    return evaluation, opened, interpreter
+    stream = Stream.open(job)
+    kind = stream.predicting.sigma_kind
+    return evaluate(stream, job.evaluation, progress=False, sigma_kind=kind), stream
 
 
 class ShownCamera(NamedTuple):

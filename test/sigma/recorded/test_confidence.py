@@ -96,7 +96,7 @@ def scored(confidence_of, confidence_type):
 
 def notes(confidence_of, confidence_type):
     interpreter, evaluation = scored(confidence_of, confidence_type)
-    return " ".join(interpreter.notes(evaluation.metrics.total()))
+    return " ".join([*interpreter.doubts(evaluation.metrics.total()), *interpreter.notes()])
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ CAMERAS = {
 def test_every_camera_is_scored_with_its_topics_and_encodings(camera, write_camera):
     topics, depth, confidence, confidence_type = CAMERAS[camera]
     bag = write_camera(topics, depth, confidence, FRAMES)
-    evaluation, _, interpreter = run(bag, topics, confidence_type=confidence_type)
+    evaluation, stream = run(bag, topics, confidence_type=confidence_type)
     assert evaluation.frames() == {"read": FRAMES, "evaluated": FRAMES, "skipped": {}}
     summary = evaluation.summary()
     assert 0.01 < summary["depth"]["abs_rel"] < 0.1
@@ -68,7 +68,8 @@ def test_every_camera_is_scored_with_its_topics_and_encodings(camera, write_came
     assert np.isnan(summary["uncertainty"]["auce"]) == (not has_size)
     if has_size:
         assert summary["uncertainty"]["auce"] < 0.02, "it is the true sigma"
-    assert not interpreter.notes(evaluation.metrics.total())
+    assert not stream.predicting.notes()
+    assert not stream.predicting.doubts(evaluation.metrics.total())
 
 
 @pytest.fixture(scope="module")
@@ -79,10 +80,10 @@ def bag(write_shared):
 def test_a_depth_image_can_be_the_ground_truth(write_camera):
     bag = write_camera(TOPICS, truth_image=True)
     config = SourceConfig(ground_truth_topic="/truth/image")
-    evaluation, _, _ = run(bag, config=config)
+    evaluation, _ = run(bag, config=config)
     assert evaluation.evaluated == FRAMES
     assert evaluation.metrics.pixels == FRAMES * 48 * 64
-    alone, _, _ = run(bag)  # it is the only depth image that is neither depth nor confidence
+    alone, _ = run(bag)  # it is the only depth image that is neither depth nor confidence
     assert alone.summary()["depth"] == evaluation.summary()["depth"]
 
 
@@ -93,7 +94,7 @@ def test_a_prediction_is_never_its_own_ground_truth(bag, tmp_path):
     written = tmp_path / "written"
     options = [*NAMES, "--confidence-type", "sigma", "--write-bag", str(written)]
     assert command(bag, tmp_path, *options)[0] == 0
-    again, _, _ = run(written, topics, confidence_type="sigma")
+    again, _ = run(written, topics, confidence_type="sigma")
     assert again.summary()["depth"] == pytest.approx(truth)
     with pytest.raises(SourceError, match="holds points of predicted depth"):
         run(written, topics, SourceConfig(lidar_topic="/points"), confidence_type="sigma")
@@ -101,7 +102,7 @@ def test_a_prediction_is_never_its_own_ground_truth(bag, tmp_path):
 
 def test_stamps_that_differ_are_counted_on_both_sides(write_camera):
     bag = write_camera(TOPICS, confidence_delay_ns=1_000_000)
-    evaluation, _, _ = run(bag)
+    evaluation, _ = run(bag)
     assert evaluation.frames() == {
         "read": 2 * FRAMES,
         "evaluated": 0,
@@ -114,16 +115,16 @@ def test_stamps_that_differ_are_counted_on_both_sides(write_camera):
 
 def test_sizes_that_differ_are_counted(write_camera):
     bag = write_camera(TOPICS, confidence=lambda s: s.sigma[::2, ::2])
-    evaluation, _, _ = run(bag)
+    evaluation, _ = run(bag)
     assert evaluation.frames()["skipped"] == {"uncertainty_wrong_size": FRAMES}
     assert "(32, 24) pixels" in evaluation.first_skips["uncertainty_wrong_size"]
 
 
 def test_sparse_ground_truth_is_not_aligned_to(write_camera):
     bag = write_camera(TOPICS, depth=lambda s: np.where(np.arange(64) < 1, s.depth, np.nan))
-    evaluation, _, _ = run(bag, align="scale")
+    evaluation, _ = run(bag, align="scale")
     assert evaluation.frames()["skipped"] == {"too_few_points_to_align": FRAMES}
-    whole, _, _ = run(bag, align="scale", align_per="source")
+    whole, _ = run(bag, align="scale", align_per="source")
     assert whole.evaluated == FRAMES, "all frames together have enough"
 
 
@@ -140,19 +141,19 @@ def test_each_frame_is_brought_to_scale_and_the_drift_is_told(write_camera):
     bag = write_camera(
         TOPICS, scaled(SCALES, lambda s: s.depth), scaled(SCALES, lambda s: s.sigma)
     )
-    evaluation, _, interpreter = run(bag, align="scale")
+    evaluation, stream = run(bag, align="scale")
     summary = evaluation.summary()
     assert summary["depth"]["abs_rel"] < 0.1
     assert summary["uncertainty"]["auce"] < 0.03, "sigma is scaled along"
     logs = np.log(SCALES)
     assert summary["scale"]["scale_deviation"] == pytest.approx(logs.std(), rel=0.05)
-    (note,) = interpreter.notes(evaluation.metrics.total())
+    (note,) = stream.predicting.notes()
     assert "each frame is aligned" in note
-    whole, _, fitted = run(bag, align="scale", align_per="source")
+    whole, fitted = run(bag, align="scale", align_per="source")
     assert whole.summary()["scale"]["scale_deviation"] == pytest.approx(logs.std(), rel=0.05)
     assert whole.summary()["depth"]["abs_rel"] > 0.1
-    assert "as a whole" in fitted.notes(whole.metrics.total())[0]
-    raw, _, _ = run(bag)
+    assert "as a whole" in fitted.predicting.notes()[0]
+    raw, _ = run(bag)
     assert raw.summary()["scale"]["scale"] == pytest.approx(2, rel=0.1)
 
 
@@ -163,10 +164,10 @@ def test_a_relative_inverse_depth_is_brought_to_metres(write_camera):
         confidence=lambda s: s.texture,
     )
     meaning = {"depth_type": "inverse_depth", "confidence_type": "confidence_0_1"}
-    evaluation, _, _ = run(bag, align="scale_shift", **meaning)
+    evaluation, _ = run(bag, align="scale_shift", **meaning)
     assert evaluation.evaluated == FRAMES
     assert evaluation.summary()["depth"]["abs_rel"] < 0.1
-    failed, _, _ = run(bag, align="scale_shift", confidence_type="confidence_0_1")
+    failed, _ = run(bag, align="scale_shift", confidence_type="confidence_0_1")
     assert failed.frames()["skipped"] == {"alignment_failed": FRAMES}
 
 
@@ -189,7 +190,7 @@ def write_folder(folder, suffix, frames=3, leave_out=()):
 @pytest.mark.parametrize("suffix", [".png", ".tiff", ".npy"])
 def test_folders_of_every_format_give_the_same_scores(suffix, tmp_path):
     notation = write_folder(tmp_path, suffix)
-    evaluation, _, _ = run(notation, ("", ""))
+    evaluation, _ = run(notation, ("", ""))
     assert evaluation.frames() == {"read": 3, "evaluated": 3, "skipped": {}}
     summary = evaluation.summary()
     assert summary["uncertainty"]["auce"] < 0.02
@@ -205,7 +206,7 @@ def test_tiff_of_doubles_is_read_as_that_of_floats(tmp_path):
     for path in tmp_path.rglob("*.tiff"):
         values = cv2.imread(str(path), cv2.IMREAD_UNCHANGED)
         cv2.imwrite(str(path), values.astype(np.float64))
-    evaluation, _, _ = run(notation, ("", ""))
+    evaluation, _ = run(notation, ("", ""))
     assert evaluation.frames() == {"read": 3, "evaluated": 3, "skipped": {}}
 
 
@@ -213,14 +214,14 @@ def test_png_of_another_unit_and_files_that_lack_a_partner(tmp_path):
     leave_out = {("confidence", 0), ("ground_truth", 1), ("depth", 2)}
     notation = write_folder(tmp_path, ".png", 4, leave_out)
     (tmp_path / "depth" / "003.png").write_bytes(b"no image")
-    evaluation, source, _ = run(f"{notation},per_metre=1000", ("", ""))
+    evaluation, stream = run(f"{notation},per_metre=1000", ("", ""))
     assert evaluation.frames()["skipped"] == {
         "depth_without_uncertainty": 1,
         "no_ground_truth": 1,
         "uncertainty_without_depth": 1,
         "image_undecodable": 1,
     }
-    assert len(source) == 4
+    assert len(stream) == 4
 
 
 def command(bag, tmp_path, *options):
@@ -268,7 +269,7 @@ def test_a_folder_without_confidence_is_judged_as_a_depth(tmp_path):
         (tmp_path / "maps" / name).mkdir(parents=True)
         for index in range(FRAMES):
             np.save(tmp_path / "maps" / name / f"{index}.npy", getattr(scene(index), values))
-    evaluation, _, _ = run(f"predictions:{tmp_path / 'maps'}", ("", ""))
+    evaluation, _ = run(f"predictions:{tmp_path / 'maps'}", ("", ""))
     assert evaluation.evaluated == FRAMES
     assert evaluation.sigma_kind is SigmaKind.NONE
 

@@ -26,7 +26,7 @@ LATE_NS = 20_000_000
 def run_with(bag, image_topic, topics=TOPICS, ground_truth_topic=""):
     """Score a bag with the images of a topic; return the evaluation and the source."""
     options = SourceConfig(image_topic=image_topic, ground_truth_topic=ground_truth_topic)
-    return run(bag, topics, options)[:2]
+    return run(bag, topics, options)
 
 
 def examples(evaluation):

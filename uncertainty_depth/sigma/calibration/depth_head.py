@@ -21,7 +21,6 @@ from uncertainty_depth.core.config import CalibrationConfig
 from uncertainty_depth.core.errors import ModelError
 from uncertainty_depth.core.interrupt import deferred_interrupt
 from uncertainty_depth.core.records import Frame
-from uncertainty_depth.frames.predicted import Predict
 from uncertainty_depth.frames.protocol import Source
 from uncertainty_depth.metrics.depth import scorable
 from uncertainty_depth.sigma.calibration.sample import MAX_PIXELS, collect
@@ -139,16 +138,15 @@ def _means(values: Floats32, size: int) -> Floats32:
     return np.asarray(cv2.blur(values, (size, size), borderType=cv2.BORDER_REFLECT), np.float32)
 
 
-def learn(sources: Sequence[Source], predict: Predict, config: CalibrationConfig) -> DepthHead:
+def learn(sources: Sequence[Source], config: CalibrationConfig) -> DepthHead:
     """Learn a head from the ground truth of the sources' frames.
 
     Minimises the negative log-likelihood of a Laplace error of the log depth, whose gradient grows
     with the error and not with its square: a few mismatched pixels do not decide.
 
     Args:
-        sources: of frames.
-        predict: returns a frame's depth; a `MessageError` skips the frame.
-        config: the depth range and the number of frames that are used.
+        sources: of frames with a depth.
+        config: the depth range in which pixels are used.
 
     Raises:
         SourceError: too few frames have both a depth and ground truth, see `collect`.
@@ -158,7 +156,7 @@ def learn(sources: Sequence[Source], predict: Predict, config: CalibrationConfig
     with deferred_interrupt() as interrupt:
         for source in sources:
             try:
-                samples.append(collect(source, predict, config, values_of=_inputs_and_error))
+                samples.append(collect(source, config, values_of=_inputs_and_error))
             finally:
                 if interrupt.requested:
                     raise KeyboardInterrupt

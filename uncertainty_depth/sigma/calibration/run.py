@@ -22,7 +22,6 @@ from scipy.stats import spearmanr
 from uncertainty_depth.core.config import CalibrationConfig
 from uncertainty_depth.core.errors import CalibrationError, SourceError
 from uncertainty_depth.core.interrupt import deferred_interrupt
-from uncertainty_depth.frames.predicted import Predict
 from uncertainty_depth.frames.protocol import Source
 from uncertainty_depth.metrics import auce, coverage, crps, nll
 from uncertainty_depth.sigma.calibration.fit import NETWORK, RECORDED_RANK, Uncertainty, candidates
@@ -195,7 +194,6 @@ def check(calibration: FittedCalibration) -> None:
 
 def calibrate(
     sources: Sequence[Source],
-    predict: Predict,
     config: CalibrationConfig,
     kind: Uncertainty = NETWORK,
     progress: bool = True,
@@ -210,8 +208,7 @@ def calibrate(
     The first Ctrl-C stops reading after the current frame; the frames read so far are used.
 
     Args:
-        sources: one or more sequences.
-        predict: returns a frame's depth and uncertainty.
+        sources: one or more sequences of frames with predictions, whose sigma is the uncertainty.
         config: what is used, and how it is split; an empty distribution tries both laws.
         kind: of the uncertainty.
         progress: show bars.
@@ -224,7 +221,7 @@ def calibrate(
     with deferred_interrupt() as interrupt:
         for source in sources:
             try:
-                samples.append(collect(source, predict, config, progress))
+                samples.append(collect(source, config, progress))
             except SourceError:
                 if not interrupt.requested:
                     raise

@@ -18,8 +18,7 @@ from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.geometry.focal_length import camera_ranges
 from uncertainty_depth.core.interrupt import deferred_interrupt
 from uncertainty_depth.core.records import Frame, Skipped, sigma_of
-from uncertainty_depth.frames.predicted import Predict, Predicted
-from uncertainty_depth.frames.protocol import Source, Subsampled
+from uncertainty_depth.frames.protocol import Source
 from uncertainty_depth.metrics import valid_pixels
 from uncertainty_depth.sigma.calibration.fit import Pixels
 from uncertainty_depth.sigma.calibration.fitted_data import RANGE, FittedData
@@ -101,20 +100,18 @@ def pixels_of(samples: Iterable[Sample]) -> Pixels:
 
 def collect(
     source: Source,
-    predict: Predict,
     config: CalibrationConfig,
     progress: bool = True,
     values_of: Callable[[Frame, CalibrationConfig], NDArray] | None = None,
 ) -> Sample:
     """Keep some of the pixels of a source's frames that have a prediction and a ground truth.
 
-    Memory is bounded by `max_frames` of `config` and `PIXELS_PER_FRAME`. The first Ctrl-C ends it
+    Of each frame at most `PIXELS_PER_FRAME`. The first Ctrl-C ends it
     after the current frame; the sample holds the frames so far.
 
     Args:
-        source: of frames.
-        predict: returns a frame's prediction; a `MessageError` skips the frame.
-        config: what is used.
+        source: of frames with predictions.
+        config: the depth range in which pixels are used.
         progress: show a bar.
         values_of: returns what is kept of each pixel, (K, N); None for depth, sigma and truth.
 
@@ -126,9 +123,8 @@ def collect(
     pixels: list[NDArray[np.float32]] = []
     cameras: list[Camera | None] = []
     skipped: list[str] = []
-    frames = Predicted(Subsampled(source, config.max_frames), predict)
-    records = (record for record in frames)  # which can be closed
-    bar = tqdm(records, total=len(frames), unit="frame", desc=source.name, disable=not progress)
+    records = (record for record in source)  # which can be closed
+    bar = tqdm(records, total=len(source), unit="frame", desc=source.name, disable=not progress)
     with deferred_interrupt() as interrupt, closing(records):
         for record in bar:
             if isinstance(record, Skipped):

@@ -265,8 +265,8 @@ class Interpreter:
             "align_per": self.config.align_per,
         }
 
-    def notes(self, sums: Sums) -> list[str]:
-        """Return sentences on what the scores of all frames, with these sums, rest on."""
+    def notes(self) -> list[str]:
+        """Return sentences on what the depth and sigma of all frames rest on."""
         notes = []
         space = "inverse depth" if self._is_inverse else "depth"
         if self.config.align == "none":
@@ -288,11 +288,11 @@ class Interpreter:
                 f"{share:.1%} of the recorded pixels hold no depth (NaN, 0 or less, or the "
                 "largest number of 16 bits) and are not scored"
             )
-        return [*notes, *doubts(sums, self._type.name), *self.question()]
+        return [*notes, *(self._assumed.question() if self._assumed else [])]
 
-    def question(self) -> list[str]:
-        """Return the question whether an assumed sigma is one, if its values look otherwise."""
-        return [] if self._assumed is None else self._assumed.question()
+    def doubts(self, sums: Sums) -> list[str]:
+        """Return what seems wrong with the confidence, from the sums of all frames."""
+        return doubts(sums, self._type.name)
 
 
 def _with_map(config: PredictionConfig, saved: SavedMap) -> PredictionConfig:

@@ -1,0 +1,56 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""A job opened: the same checks, notes and frames, whatever is done with them."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+import pytest
+
+from synthetic.config import SynthesisConfig
+from synthetic.source import SyntheticSource
+from test.conftest import save_maps
+from uncertainty_depth.cli.main import main
+from uncertainty_depth.core.config import PredictionConfig
+from uncertainty_depth.stream.job import Job
+from uncertainty_depth.stream.stream import Stream
+
+FRAMES = 24
+WORLDS = 3
+
+
+@pytest.fixture(scope="module")
+def mirrored(tmp_path_factory):
+    """Recorded depth that fits its ground truth, beside images mirrored left to right."""
+    folder = tmp_path_factory.mktemp("mirrored")
+    config = SynthesisConfig(worlds=WORLDS, frames=1, seed=7, width=320, height=240, rings=64)
+    worlds = list(SyntheticSource(config))
+    random = np.random.default_rng(0)
+    (folder / "image").mkdir()
+    for index in range(FRAMES):
+        world = worlds[index % WORLDS]
+        truth = world.ground_truth_m
+        depth = truth * random.lognormal(0, 0.05, truth.shape)
+        save_maps(folder, f"{index:02}", depth=depth.astype(np.float32), ground_truth=truth)
+        cv2.imwrite(str(folder / "image" / f"{index:02}.png"), world.image[:, ::-1, ::-1])
+    return f"predictions:{folder}"
+
+
+@pytest.mark.parametrize("command", ["evaluate", "calibrate", "train"])
+def test_every_command_says_that_the_geometry_of_recorded_depth_is_wrong(
+    mirrored, command, tmp_path, caplog
+):
+    output = tmp_path / ("report" if command == "evaluate" else "map.json")
+    assert main([command, mirrored, "--output", str(output)]) == 0
+    assert "the image mirrored left to right fits clearly better" in caplog.text
+
+
+def test_a_job_bounds_the_frames_of_each_source_and_joins_them_in_order(mirrored):
+    meaning = PredictionConfig(confidence_type="none")
+    stream = Stream.open(Job(sources=(mirrored, mirrored), meaning=meaning, max_frames=3))
+    names = ["00", "08", "16"]
+    for part in stream.parts:
+        assert [frame.name for frame in part] == names
+    assert [frame.name for frame in stream] == [*names, *names]
+    assert all(frame.prediction is not None for frame in stream)
+    assert sum(f"3 of {FRAMES} frames are used" in note for note in stream.notes) == 2

@@ -1,0 +1,138 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""What a command reads, what predicts it and what counts: one frozen record of plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+from uncertainty_depth.core.config import (
+    DepthScaleConfig,
+    EvaluationConfig,
+    HeldOutConfig,
+    PredictionConfig,
+    PredictionTopics,
+    PredictorConfig,
+    SourceConfig,
+)
+from uncertainty_depth.core.errors import ConfigError
+from uncertainty_depth.core.model_location import is_hugging_face, model_path
+from uncertainty_depth.core.options import to_mapping
+from uncertainty_depth.frames.notation import has_recorded
+from uncertainty_depth.metrics.registry import SigmaKind
+from uncertainty_depth.sigma.sparse_depth import parse_measurements
+from uncertainty_depth.stream.opening import place_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What `Stream.open` opens. It travels to other processes and machines.
+
+    Attributes:
+        sources: notations of the sources, which are read and predicted alike.
+        model: folder or name of a model; empty for recorded predictions, or for none.
+        may_align: take a model that gives no metres, and align its depth to the ground truth.
+        max_frames: how many frames of each source are read at most, evenly spread; 0 for all.
+        reading: how the sources are read.
+        evaluation: what is scored; its depth range is that of alignments too.
+        predictor: how the model predicts.
+        held_out: the known depth that a model with sparse input is scored on.
+        topics: of recorded predictions.
+        meaning: of recorded predictions.
+        scale: whether depth follows the scale of the frames before.
+    """
+
+    sources: tuple[str, ...]
+    model: str = ""
+    may_align: bool = True
+    max_frames: int = 0
+    reading: SourceConfig = field(default_factory=SourceConfig)
+    evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
+    predictor: PredictorConfig = field(default_factory=PredictorConfig)
+    held_out: HeldOutConfig = field(default_factory=HeldOutConfig)
+    topics: PredictionTopics = field(default_factory=PredictionTopics)
+    meaning: PredictionConfig = field(default_factory=PredictionConfig)
+    scale: DepthScaleConfig = field(default_factory=DepthScaleConfig)
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether a source brings its predictions."""
+        return any(has_recorded(source, self.topics) for source in self.sources)
+
+    @property
+    def needs_motion(self) -> bool:
+        """Whether the camera's motion measures depth beside the model."""
+        return bool(self.model) and parse_measurements(self.predictor.measurements).motion
+
+    def options(self) -> dict[str, Any]:
+        """Return all values that decide scores but the sources, by name, for JSON."""
+        values: dict[str, Any] = {"model": self.model, "max_frames": self.max_frames}
+        for item in fields(self):
+            part = getattr(self, item.name)
+            values |= to_mapping(part) if is_dataclass(part) else {}
+        return values
+
+    def inputs(self) -> list[Path]:
+        """Return the files and folders that are read: none of them may be written to."""
+        read = (self.model and model_path(self.model), self.meaning.sigma_map)
+        return [*map(place_of, self.sources), *(Path(path) for path in read if path)]
+
+    @property
+    def sigma_kind(self) -> SigmaKind:
+        """What sigma will be; a `ConfigError` if the options do not say."""
+        from uncertainty_depth.sigma.recorded.interpreter import recorded_predictions
+
+        if not self.is_recorded:
+            return SigmaKind.METRES
+        interpreter, _ = recorded_predictions(
+            self.sources, self.topics, self.meaning, self.evaluation
+        )
+        return interpreter.sigma_kind
+
+    def check(self, write_bag: Path | None = None) -> None:
+        """Refuse options that do not fit each other, before anything is opened.
+
+        Args:
+            write_bag: path of the bag to write; None for none.
+
+        Raises:
+            ConfigError: they do not, or nothing predicts.
+        """
+        if not self.is_recorded:
+            self._check_model()
+            return
+        names = ", ".join(self.sources)
+        if self.model:
+            raise ConfigError(
+                f"model is {self.model!r}, but {names} has its own predictions; expected "
+                "--model, or a depth topic or predictions:DIR, not both"
+            )
+        if self.scale.use_depth_scale:
+            raise ConfigError(
+                f"use_depth_scale is true, but {names} has its own predictions, whose depth "
+                "no node corrects; expected --model, or false"
+            )
+        if write_bag and not self.topics.confidence_topic:
+            raise ConfigError(
+                f"write_bag is {str(write_bag)!r}, which is to hold depth and sigma at the times "
+                f"of a bag, but {names} is scored without a confidence topic; expected a "
+                "bag with --depth-topic and --confidence-topic, or no --write-bag"
+            )
+
+    def _check_model(self) -> None:
+        if not self.model:
+            raise ConfigError(
+                "--model is missing; expected --model (indoor, demo: shipped ones), or "
+                "--depth-topic and --confidence-topic of what is recorded in the bag"
+            )
+        defaults = to_mapping(PredictionConfig())
+        for name, value in to_mapping(self.meaning).items():
+            is_of_relative_networks = name in ("align", "align_per")
+            if is_of_relative_networks and is_hugging_face(Path(self.model)):
+                continue
+            if value != defaults[name]:
+                raise ConfigError(
+                    f"{name} is {value!r}, an option of recorded predictions, but --model is "
+                    f"{self.model}; expected --depth-topic instead of --model, or no {name}"
+                )
