@@ -16,10 +16,12 @@ from uncertainty_depth.frames.messages.depth_images import (
     decode_maps,
     ground_truth_from_depth_image,
 )
+from uncertainty_depth.metrics.online import OnlineMetrics
+from uncertainty_depth.sigma.recorded.interpreter import Interpreter
 from uncertainty_depth.stream.opening import open_source
 
 METRES = np.tile(np.linspace(1, 4, 16, dtype=np.float32), (12, 1))
-HOLES = {"i": (0, -1, 65535), "u": (0, 65535), "f": (0.0, -1.0, 65535.0, np.nan, -np.inf)}
+HOLES = {"i": (0, -1, 65535), "u": (0, 65535), "f": (0.0, -1.0, 65535.0, 65.535, np.nan, -np.inf)}
 """By kind of number: what drivers and data sets write where they know no depth."""
 
 
@@ -37,13 +39,16 @@ def with_holes(dtype: str, per_metre: float = 1000) -> np.ndarray:
 
 def is_hole(values: np.ndarray) -> np.ndarray:
     """The naive rule, number by number."""
-    known = [[number > 0 and number != 65535 for number in row] for row in values.tolist()]
+    known = [
+        [number > 0 and number != 65535 and abs(number - 65.535) > 1e-5 for number in row]
+        for row in values.tolist()
+    ]
     return ~np.array(known)
 
 
 def check(depth_m: np.ndarray, values: np.ndarray, atol: float = 1e-6) -> None:
     expected = is_hole(values)
-    assert 3 <= expected.sum() <= 6
+    assert 3 <= expected.sum() <= 7
     assert_array_equal(np.isnan(depth_m), expected)
     assert_allclose(depth_m[~expected], METRES[~expected], atol=6e-4 + atol)
 
@@ -145,7 +150,7 @@ def test_inverse_depth_of_0_or_below_is_none_and_its_largest_number_is_the_neare
 ):
     """MiDaS and its kin stretch inverse depth over 16 bits: 65535 is what is nearest."""
     inverse = (1 / METRES).astype(np.float32)
-    inverse[0, :4] = 0, -1, np.nan, 65535
+    inverse[0, :5] = 0, -1, np.nan, np.inf, 65535
     stretched = np.rint(65535 / METRES).astype(np.uint16)
     stretched[0, :2] = 0, 65535
     for name, values in (("floats", inverse), ("stretched", stretched)):
@@ -154,8 +159,8 @@ def test_inverse_depth_of_0_or_below_is_none_and_its_largest_number_is_the_neare
         notation = folder_of(tmp_path / name, suffix, **maps)
         meaning = PredictionConfig(depth_type="inverse_depth")
         (frame,) = open_source(notation, SourceConfig(), meaning=meaning)
-        assert_array_equal(np.isnan(frame.recorded.depth), ~(values > 0))
-        known = values > 0
+        known = (values > 0) & np.isfinite(values)
+        assert_array_equal(np.isnan(frame.recorded.depth), ~known)
         assert_array_equal(frame.recorded.depth[known], values[known].astype(np.float32))
 
 
@@ -167,6 +172,25 @@ def test_a_sigma_of_0_is_a_claim_and_a_rank_of_0_a_rank():
         meaning = PredictionConfig(confidence_type=name)
         _, confidence = decode_maps(image("32FC1", values), image("32FC1", sigma), meaning)
         assert_array_equal(confidence, sigma)
+
+
+def test_a_sigma_of_the_largest_number_of_16_bits_is_none():
+    sigma = np.full_like(METRES, 0.1)
+    sigma[0, :2] = 65535, 65.535
+    meaning = PredictionConfig(confidence_type="sigma")
+    _, confidence = decode_maps(image("32FC1", METRES), image("32FC1", sigma), meaning)
+    assert_array_equal(np.isnan(confidence), sigma > 1)
+
+
+def test_how_much_of_the_depth_is_none_or_infinite_is_a_note(tmp_path):
+    values = METRES.copy()
+    values[0, :4] = 0, np.nan, np.inf, 65.535
+    notation = folder_of(tmp_path, ".npy", depth=values, ground_truth=METRES)
+    (frame,) = open_source(notation, SourceConfig())
+    interpreter = Interpreter(PredictionConfig(confidence_type="none"))
+    interpreter.predict(frame)
+    (note,) = interpreter.notes(OnlineMetrics().total())
+    assert note.startswith(f"{4 / METRES.size:.1%} of the recorded pixels hold no depth")
 
 
 @pytest.mark.parametrize("suffix", [".png", ".tiff", ".npy"])

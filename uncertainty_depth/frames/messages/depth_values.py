@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-SATURATED = 65535
-"""Of 16 bits: a sensor that saw nothing, or too far."""
+SATURATED = np.array([65535, 65.535], np.float32)
+"""Of 16 bits, as millimetres and in metres: a sensor that saw nothing, or too far."""
 
 
 def holes(values: NDArray[Any], is_inverse: bool = False) -> NDArray[np.bool_]:
     """Return which pixels of a depth map hold no depth: the one answer of every reader.
 
-    They are NaN, 0 or below, whatever the type: drivers and data sets write 0 or -1. 65535, and
-    the largest number of a type of whole numbers, are a sensor's end, not in inverse depth, which
-    networks stretch over all of 16 bits. Infinity is no hole: it is beyond the range (REP 117).
+    They are NaN, 0 or below, whatever the type: drivers and data sets write 0 or -1. `SATURATED`,
+    and the largest number of a type of whole numbers, are a sensor's end, not in inverse depth,
+    which networks stretch over all of 16 bits. Infinity is no hole: it is beyond the range
+    (REP 117); of inverse depth it is one, for nothing is at the camera.
 
     Args:
         values: (H, W) as they are stored.
@@ -25,10 +26,14 @@ def holes(values: NDArray[Any], is_inverse: bool = False) -> NDArray[np.bool_]:
     """
     none = ~(values > 0)
     if is_inverse:
-        return none
+        return none | np.isinf(values)
+    return none | _is_saturated(values)
+
+
+def _is_saturated(values: NDArray[Any]) -> NDArray[np.bool_]:
     if values.dtype.kind in "iu":
-        none |= values == np.iinfo(values.dtype).max
-    return none | (values.astype(np.float32) == SATURATED)
+        return (values == np.iinfo(values.dtype).max) | (values == SATURATED[0])
+    return np.isin(values.astype(np.float32), SATURATED)
 
 
 def depth_of(
@@ -50,8 +55,8 @@ def depth_of(
 def sigma_of(values: NDArray[Any], per_metre: float = 1000) -> NDArray[np.float32]:
     """Return a map of sigma as it is stored in metres.
 
-    Whole numbers have holes and units as depth has; of others 0 is a claim.
+    Whole numbers have holes and units as depth has; of others 0 is a claim, `SATURATED` is none.
     """
     if values.dtype.kind in "iu":
         return depth_of(values, per_metre=per_metre)
-    return values.astype(np.float32)
+    return np.where(_is_saturated(values), np.float32(np.nan), values.astype(np.float32))

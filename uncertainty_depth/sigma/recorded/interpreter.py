@@ -132,7 +132,7 @@ class Interpreter:
         depth = frame.recorded.depth
         confidence = frame.recorded.confidence
         self._pixels += depth.size
-        self._holes += int(np.isnan(depth).sum())
+        self._holes += depth.size - int(np.isfinite(depth).sum())
         uncertainty = self._uncertainty(depth, confidence)
         if self._assumed is not None and confidence is not None:
             self._assumed.add(depth, confidence)
@@ -285,8 +285,8 @@ class Interpreter:
         if self._holes:
             share = self._holes / self._pixels
             notes.append(
-                f"{share:.1%} of the recorded pixels hold no depth (NaN, 0 or less, or the "
-                "largest number of 16 bits) and are not scored"
+                f"{share:.1%} of the recorded pixels hold no depth (NaN, infinity, 0 or less, "
+                "or the largest number of 16 bits) and are not scored"
             )
         return [*notes, *(self._assumed.question() if self._assumed else [])]
 
