@@ -16,7 +16,10 @@ from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.frames.messages.clouds import cloud_points, lidar_points
 
 DATATYPES = {"f4": 7, "f8": 8}
-PREDICTED = [SimpleNamespace(name=name) for name in ("uncertainty", "confidence_ratio")]
+PREDICTED = [
+    SimpleNamespace(name=name, offset=0, datatype=7, count=1)
+    for name in ("uncertainty", "confidence_ratio")
+]
 
 
 def message(
@@ -111,21 +114,56 @@ def test_a_row_step_that_a_filter_left_behind_does_not_matter_without_padding(ro
 def test_a_wrong_row_step_of_padded_rows_is_refused():
     cloud = message(points_of(24), height=4, row_padding=7)
     cloud.row_step = 0
-    with pytest.raises(MessageError, match="and row_step 0; expected height 4 times") as error:
+    with pytest.raises(
+        MessageError, match="row_step 0 and point_step 16; expected height 4 times"
+    ) as error:
         cloud_points(cloud)
     assert error.value.reason == "cloud_wrong_size"
 
 
+@pytest.mark.parametrize("height", [1, 4])
+def test_a_point_step_that_is_not_that_of_the_data_is_refused(height):
+    """A filter that drops fields leaves point_step behind, or the data."""
+    for claimed in (12, 20, 32):
+        cloud = message(points_of(24), height=height)
+        cloud.point_step = claimed
+        with pytest.raises(MessageError, match=f"point_step {claimed}") as error:
+            cloud_points(cloud)
+        assert error.value.reason == "cloud_wrong_size"
+
+
+def test_room_behind_the_points_is_no_contradiction():
+    cloud = message(points_of(24))
+    cloud.width, cloud.row_step = 20, 20 * 16
+    assert_array_equal(cloud_points(cloud), points_of(24)[:20])
+
+
 CONTRADICTIONS = [
+    (
+        "cloud_without_xyz",
+        "fields ring, x, y, z, x; expected each name once",
+        lambda cloud: cloud.fields.append(cloud.fields[1]),
+    ),
+    (
+        "cloud_wrong_size",
+        "point_step 16; expected point_step at least 20 for 'intensity'",
+        lambda cloud: cloud.fields.append(
+            SimpleNamespace(name="intensity", offset=16, datatype=7, count=1)
+        ),
+    ),
     ("cloud_without_xyz", "no field 'z', only ring, x, y", lambda cloud: cloud.fields.pop()),
     ("cloud_without_xyz", "no field 'x', only none", lambda cloud: cloud.fields.clear()),
     ("cloud_wrong_field_type", "'x' of datatype 4; expected 7", {"datatype": 4}),
-    ("cloud_wrong_size", "point_step 16; expected at least 2147483652", {"offset": 2**31}),
-    ("cloud_wrong_size", "point_step 8; expected at least 12", {"point_step": 8}),
+    (
+        "cloud_wrong_size",
+        "point_step 16; expected point_step at least 2147483652",
+        {"offset": 2**31},
+    ),
+    ("cloud_wrong_size", "point_step 8; expected point_step at least 12", {"point_step": 8}),
     ("cloud_wrong_size", "point_step 0", {"point_step": 0}),
     (
         "cloud_wrong_size",
-        "96 bytes and row_step 96; expected height 2 times width 6",
+        "96 bytes, row_step 96 and point_step 16; expected height 2 times width 6",
         {"height": 2},
     ),
     ("cloud_wrong_size", "has 0 bytes", {"data": b""}),

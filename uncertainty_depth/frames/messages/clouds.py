@@ -12,8 +12,7 @@ from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.frames.messages.decoding import total
 
 _FORMATS = {7: "f4", 8: "f8"}  # sensor_msgs/PointField FLOAT32, FLOAT64
-_SIZES = {7: 4, 8: 8}  # bytes
-
+_SIZES = {1: 1, 2: 1, 3: 2, 4: 2, 5: 4, 6: 4, 7: 4, 8: 8}  # bytes of INT8 to FLOAT64
 
 PREDICTED_FIELDS = ({"uncertainty", "confidence_ratio"}, {"clearing_sigmas"})
 """Of the clouds that the nodes publish: points, and where free space ends."""
@@ -59,6 +58,11 @@ def cloud_points(message: Any) -> NDArray[np.float32]:
             "cloud_without_xyz",
             f"a point cloud has no field {missing[0]!r}, only {names}; expected x, y and z",
         )
+    if len(fields) < len(message.fields):
+        names = ", ".join(field.name for field in message.fields)
+        raise MessageError(
+            "cloud_without_xyz", f"a point cloud has the fields {names}; expected each name once"
+        )
     axes = [fields[axis] for axis in "xyz"]
     if wrong := [field for field in axes if field.datatype not in _FORMATS]:
         raise MessageError(
@@ -66,7 +70,7 @@ def cloud_points(message: Any) -> NDArray[np.float32]:
             f"a point cloud has field {wrong[0].name!r} of datatype {wrong[0].datatype}; "
             "expected 7 (FLOAT32) or 8 (FLOAT64)",
         )
-    row_step = _row_step(message, max(field.offset + _SIZES[field.datatype] for field in axes))
+    row_step = _row_step(message)
     order = ">" if message.is_bigendian else "<"
     layout = np.dtype(
         {
@@ -90,28 +94,36 @@ def cloud_points(message: Any) -> NDArray[np.float32]:
     return points if is_return.all() else points[is_return]
 
 
-def _row_step(message: Any, min_point_step: int) -> int:
+def _row_step(message: Any) -> int:
     """Return the bytes from one row of points to the next, after their sizes were checked.
 
-    Filters leave row_step 0, or as it was before them. One row, or rows without padding, do not
-    need it.
+    Filters leave row_step 0, or as it was before them. Rows without padding do not need it.
     """
-    if message.point_step < min_point_step:
-        raise MessageError(
-            "cloud_wrong_size",
-            f"a point cloud has point_step {message.point_step}; "
-            f"expected at least {min_point_step} for x, y, z",
-        )
-    row = message.width * message.point_step
     size = len(message.data)
-    if message.height == 1 and size >= row:
+    point_step = message.point_step
+    row = message.width * point_step
+    sizes = (
+        f"a point cloud has {size} bytes, row_step {message.row_step} and point_step {point_step}"
+    )
+    for field in message.fields:
+        end = field.offset + _SIZES.get(field.datatype, 1) * max(1, field.count)
+        if point_step < end:
+            raise MessageError(
+                "cloud_wrong_size",
+                f"{sizes}; expected point_step at least {end} for {field.name!r}",
+            )
+    claimed = message.height * row
+    if size == claimed or (size > claimed and message.row_step == row):
         return int(row)
-    if message.row_step >= row and size >= message.height * message.row_step:
+    is_padded = message.height > 1 and message.row_step > row
+    # Rows that are a whole number of bytes a point rather have another point_step.
+    if (
+        is_padded
+        and size == message.height * message.row_step
+        and message.row_step % message.width
+    ):
         return int(message.row_step)
-    if size == message.height * row:
-        return int(row)
     raise MessageError(
         "cloud_wrong_size",
-        f"a point cloud has {size} bytes and row_step {message.row_step}; expected height "
-        f"{message.height} times width {message.width} times point_step {message.point_step}",
+        f"{sizes}; expected height {message.height} times width {message.width} times point_step",
     )
