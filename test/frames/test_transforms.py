@@ -90,6 +90,41 @@ def message_of(*transforms):
     return SimpleNamespace(transforms=transforms)
 
 
+@pytest.mark.parametrize(
+    ("parent", "child"), [("lidar", "lidar"), ("/lidar", "lidar"), ("", "lidar"), ("lidar", "")]
+)
+def test_a_transform_that_does_not_name_two_frames_is_left_out_as_in_tf2(parent, child):
+    tree = TransformTree()
+    sound = stamped("base", "lidar", (1, 0, 0, 0, 0, 0, 1))
+    odd = stamped(parent, child, (2, 0, 0, 0, 0, 0, 1))
+    (sentence,) = tree.add_message(message_of(sound, odd))
+    assert sentence.endswith("expected the names of two frames")
+    assert_allclose(tree.lookup("base", "lidar"), SHIFT)
+    assert tree.frames == ["base", "lidar"]
+
+
+def test_a_fixed_frame_that_is_said_to_be_elsewhere_is_noted():
+    tree = TransformTree()
+    for x in (1, 1 + 1e-9):  # rounding
+        tree.add_message(message_of(stamped("base", "lidar", (x, 0, 0, 0, 0, 0, 1))))
+    assert tree.notes() == []
+    tree.add_message(message_of(stamped("base", "lidar", (2, 0, 0, 0, 0, 0, 1))))
+    (note,) = tree.copy().notes()
+    assert note == (
+        "tf gives 'lidar' several fixed poses in 'base': the last one said counts for all frames"
+    )
+
+
+@pytest.mark.parametrize("is_moving", [False, True])
+@pytest.mark.parametrize(("length", "is_said"), [(2, True), (0.5, True), (1.005, False)])
+def test_a_quaternion_of_another_length_is_scaled_and_said(length, is_said, is_moving):
+    tree = TransformTree()
+    turn = np.array([0.5, -0.5, 0.5, 0.5])
+    tree.add_message(message_of(stamped("base", "lidar", (1, 2, 3, *length * turn))), is_moving)
+    assert_allclose(tree.lookup("base", "lidar"), transform_from(1, 2, 3, *turn), atol=1e-12)
+    assert ["of length" in note for note in tree.notes()] == [True] * is_said
+
+
 def test_messages_are_poses_of_the_child_in_the_parent_and_later_ones_replace_earlier():
     pose = random_pose(np.random.default_rng(3))
     tree = TransformTree()

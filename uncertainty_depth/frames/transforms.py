@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from typing import Any, NamedTuple, Protocol
 
@@ -20,6 +21,8 @@ from uncertainty_depth.frames.messages.decoding import SECOND_NS, frame_name, st
 
 BUFFER_NS = 10 * SECOND_NS  # as tf2's buffer
 JUMP_NS = SECOND_NS  # a larger step back is a time jump: the bag loops
+UNIT_TOLERANCE = 0.01  # of a quaternion's length, as tf2's
+SAME_POSE = 1e-6  # metres, and entries of a rotation: rounding of what is said again
 LOOKAHEAD_NS = 2 * SECOND_NS  # once transforms are this much later, none is expected for a stamp
 
 
@@ -105,6 +108,7 @@ class TransformTree:
     def __init__(self) -> None:
         self._places: dict[str, Placed | MovingFrame] = {}
         self._parents: dict[str, dict[str, None]] = {}  # of each frame, all that were said
+        self._odd: dict[str, None] = {}  # sentences
         self._latest_ns: int | None = None  # of all moving frames
 
     @property
@@ -120,6 +124,7 @@ class TransformTree:
         tree = TransformTree()
         tree._places = dict(self._places)
         tree._parents = {child: dict(parents) for child, parents in self._parents.items()}
+        tree._odd = dict(self._odd)
         return tree
 
     def add(self, parent: str, child: str, child_to_parent: NDArray[np.float64]) -> None:
@@ -127,7 +132,20 @@ class TransformTree:
         parent = parent.lstrip("/")
         child = child.lstrip("/")
         self._parents.setdefault(child, {})[parent] = None
+        earlier = self._places.get(child)
+        if (
+            isinstance(earlier, Placed)
+            and earlier.parent == parent
+            and not np.allclose(earlier.pose, child_to_parent, rtol=0, atol=SAME_POSE)
+        ):
+            self._note(
+                f"tf gives {child!r} several fixed poses in {parent!r}: the last one said counts "
+                "for all frames"
+            )
         self._places[child] = Placed(parent, child_to_parent)
+
+    def _note(self, sentence: str) -> None:
+        self._odd[sentence] = None
 
     def add_moving(
         self, time_ns: int, parent: str, child: str, child_to_parent: NDArray[np.float64]
@@ -142,13 +160,14 @@ class TransformTree:
             self._latest_ns = time_ns
 
     def notes(self) -> list[str]:
-        """Return a sentence on each frame that was placed in several others."""
-        return [
+        """Return a sentence on each frame that was placed in several others, or oddly."""
+        moved = [
             f"tf places {child!r} in {' and in '.join(map(repr, parents))}: the last one said "
             "counts, as in tf2"
             for child, parents in self._parents.items()
             if len(parents) > 1
         ]
+        return [*self._odd, *moved]
 
     def add_message(self, message: Any, is_moving: bool = False) -> list[str]:
         """Add the transforms of a `tf2_msgs/TFMessage`; return a sentence on each unusable one."""
@@ -158,6 +177,13 @@ class TransformTree:
             turn = stamped.transform.rotation
             parent = stamped.header.frame_id
             child = stamped.child_frame_id
+            names = {parent.lstrip("/"), child.lstrip("/")}
+            if len(names) < 2 or "" in names:
+                rejections.append(
+                    f"the transform from {child!r} to {parent!r} is left out, as tf2 does: "
+                    "expected the names of two frames"
+                )
+                continue
             try:
                 pose = transform_from(shift.x, shift.y, shift.z, turn.x, turn.y, turn.z, turn.w)
             except ConfigError as error:
@@ -165,6 +191,12 @@ class TransformTree:
                     f"the transform from {child!r} to {parent!r} is left out: {error}"
                 )
                 continue
+            length = math.hypot(turn.x, turn.y, turn.z, turn.w)
+            if abs(length - 1) > UNIT_TOLERANCE:
+                self._note(
+                    f"tf turns {child!r} in {parent!r} by a quaternion of length {length:.3g}, "
+                    "which is scaled to 1; tf2, and so a running node, ignores it"
+                )
             if is_moving:
                 self.add_moving(stamp_ns(stamped.header), parent, child, pose)
             else:
