@@ -160,6 +160,16 @@ def test_identity_is_no_calibration():
         rectifier_from_info(whole(k=np.eye(3).ravel(), p=IDENTITY))
 
 
+@pytest.mark.parametrize(
+    ("across", "down", "is_said"), [(0, 0, True), (320, 480, True), (-3, 240, True), (1, 1, False)]
+)
+def test_a_principal_point_outside_the_image_is_said(across, down, is_said):
+    """A matrix by columns has (0, 0)."""
+    message = whole([500.0, 0, across, 0, 500, down, 0, 0, 1], np.zeros(12))
+    message.width, message.height = 640, 480
+    assert ["principal point at" in one for one in oddities(message)] == [True] * is_said
+
+
 @pytest.mark.parametrize(("scale", "is_said"), [(2, True), (0.5, True), (1.1, False), (1, False)])
 def test_a_p_of_another_resolution_than_k_is_said(scale, is_said):
     k = np.array([500.0, 0, 320, 0, 500, 240, 0, 0, 1])
@@ -176,6 +186,10 @@ def test_a_p_of_another_resolution_than_k_is_said(scale, is_said):
         ("equidistant", 4, "fisheye"),
         ("rational_polynomial", 8, "rational_polynomial"),
         ("plumb_bob", 5, "plumb_bob"),
+        ("plumb_bob", 5, "Plumb Bob"),
+        ("plumb_bob", 5, "RADTAN"),
+        ("rational_polynomial", 8, "rational-polynomial"),
+        ("equidistant", 4, "Kannala Brandt4"),
     ],
 )
 @pytest.mark.parametrize("zeros", [0, 1, 2, 6])

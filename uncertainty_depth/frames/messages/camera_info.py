@@ -27,8 +27,13 @@ MAX_OFFSET_M = 5.0
 """Of a camera from its frame: no stereo pair is wider."""
 MAX_ZOOM = 1.5
 """Between raw and rectified image, beyond which it is said."""
-MODEL_ALIASES = {"fisheye": EQUIDISTANT}
-"""OpenCV's name."""
+MODEL_ALIASES = {
+    "fisheye": EQUIDISTANT,
+    "kannala_brandt": EQUIDISTANT,
+    "kannala_brandt4": EQUIDISTANT,
+    "radtan": "plumb_bob",
+}
+"""Names of OpenCV, librealsense and Kalibr."""
 MAX_COEFFICIENT = 1e6  # beyond any lens; keeps polynomials finite
 UNDECODABLE = ("camera_info_undecodable", "a camera info")
 
@@ -170,6 +175,13 @@ def oddities(message: Any) -> list[str]:
     projection = _matrix(message, "p")
     if projection[2, 3] != 0:
         sentences.append(f"has {projection[2, 3]:g} in P[2,3], which is ignored: expected 0")
+    if message.width and message.height and _is_given(matrix):
+        centre = matrix[:2, 2]
+        if not ((centre > 0) & (centre < (message.width, message.height))).all():
+            sentences.append(
+                f"has its principal point at {centre.tolist()} of {message.width}x"
+                f"{message.height} pixels: expected it inside, K[2] across and K[5] down"
+            )
     if projection[0, 0] != 0 and not _is_given(projection):
         sentences.append("has the identity as P: it is taken from K")
     scale = projection[0, 0] / matrix[0, 0] if _is_given(matrix) and _is_given(projection) else 1.0
@@ -213,7 +225,8 @@ def _rotation(message: Any) -> NDArray[np.float64]:
 
 
 def _model(message: Any) -> str:
-    return MODEL_ALIASES.get(message.distortion_model, message.distortion_model)
+    name = message.distortion_model.strip().lower().replace(" ", "_").replace("-", "_")
+    return MODEL_ALIASES.get(name, name)
 
 
 def _distortion(message: Any) -> Distortion | None:
