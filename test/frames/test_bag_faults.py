@@ -17,6 +17,7 @@ from dataclasses import replace
 import cv2
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from rosbags.convert.converter import convert
 
 from test.frames.conftest import (
@@ -24,6 +25,7 @@ from test.frames.conftest import (
     PERIOD_NS,
     START_NS,
     TYPES,
+    image_at,
     message_header,
     points_at,
     recording,
@@ -318,6 +320,31 @@ def test_clouds_whose_stamps_are_no_times_are_paired_with_no_image_and_said(stam
     assert "/lidar/points has the stamp" in records[0].message
     (note,) = (note for note in source.notes if "has the stamp" in note)
     assert "4 messages cannot be paired; the first: a message on /lidar/points" in note
+
+
+def whole_seconds(stamp_ns):
+    return stamp_ns // 10**9, 0
+
+
+def first_frame(records):
+    return next(record for record in records if not isinstance(record, Skipped))
+
+
+def test_images_that_share_a_stamp_are_not_scored_against_one_cloud(tmp_path):
+    """At 10 Hz with stamps of whole seconds; so does a topic that two nodes publish."""
+    stamps = dict.fromkeys(("/camera/image", "/lidar/points"), whole_seconds)
+    records = list(BagSource(restamped(tmp_path, stamps), CONFIG))
+    assert reasons(records) == {"frame": 1, "repeated_stamp": 3}
+    assert_array_equal(first_frame(records).image, image_at(0))
+
+
+def test_clouds_that_share_a_stamp_are_said_and_the_first_of_them_counts(tmp_path):
+    source = BagSource(restamped(tmp_path, {"/lidar/points": whole_seconds}), CONFIG)
+    records = list(source)
+    assert reasons(records) == {"frame": 1, "no_lidar_within_max_time_difference": 3}
+    points = points_at(0)[:, :3].astype(np.float32)
+    assert_array_equal(first_frame(records).scan.points, points)
+    assert any("3 messages cannot be paired; the first: " in note for note in source.notes)
 
 
 def test_whatever_a_frame_raises_is_a_counted_skip(write_bag, monkeypatch):

@@ -179,6 +179,10 @@ def unstamped(robot):
     robot.scan(0)
 
 
+def repeated(robot):
+    robot.map("depth", 300)  # another comes with the sound frame
+
+
 def with_info(**fields):
     def act(robot):
         robot.info(50, **fields)
@@ -199,6 +203,7 @@ FAULTS = [
     ("no_valid_pixel", scanned(50 * PLANE)),
     ("no_lidar_within_max_time_difference", scanned(stamp=151)),
     ("unusable_stamp", unstamped),
+    ("repeated_stamp", repeated),
     ("no_lidar_within_max_time_difference", scanned(stamp=0)),
     ("camera_info_zero", with_info(k=np.zeros(9), p=np.zeros(12))),
     ("camera_info_wrong_aspect", with_info(width=2 * WIDTH)),

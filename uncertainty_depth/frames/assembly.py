@@ -74,6 +74,7 @@ class Assembly(ABC):
         self._decided = 0
         self._unstamped: Counter[str] = Counter()
         self._first_unstamped = ""
+        self._last_ns: dict[str, int] = {}  # by topic
         self._topics = topics
         self._ground_truth = ground_truth
         self._max_time_difference_s = max_time_difference_s
@@ -96,7 +97,7 @@ class Assembly(ABC):
             self._add_camera_info(topic, message)
             return self.decided()
         try:
-            check_stamp(message.header, f"a message on {topic}")
+            self._check_stamp(topic, message.header)
         except MessageError as error:
             self._add_unstamped(topic, error)
             return self.decided()
@@ -105,6 +106,19 @@ class Assembly(ABC):
         else:
             self._waiting += self._add_reference(topic, message)
         return self.decided()
+
+    def _check_stamp(self, topic: str, header: Any) -> None:
+        """Raise `MessageError` unusable_stamp or repeated_stamp if nothing can be paired by it."""
+        subject = f"a message on {topic}"
+        check_stamp(header, subject)
+        time_ns = stamp_ns(header)
+        if self._last_ns.get(topic) == time_ns:
+            raise MessageError(
+                "repeated_stamp",
+                f"{subject} has the stamp {frame_name(time_ns)} s of the message before it; "
+                "expected the time of its own measurement: messages are paired by it",
+            )
+        self._last_ns[topic] = time_ns
 
     def _add_unstamped(self, topic: str, error: MessageError) -> None:
         """Skip an image that nothing can be paired with, and count any other message."""
