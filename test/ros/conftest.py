@@ -548,6 +548,10 @@ class Robot:
         points = points_on_plane() if points is None else points
         self.send("lidar/points", cloud(points, stamp * MS, **options))
 
+    def informed(self):
+        """Wait until the depth node has a camera info."""
+        self.told(lambda values: not values.get("camera_info", "missing").startswith("missing"))
+
     def told(self, predicate):
         """The first diagnostics for whose values, and their text, `predicate` holds."""
         return self.heard("/diagnostics").wait_for(
@@ -570,7 +574,7 @@ def red(value=4, width=WIDTH, height=HEIGHT):
 class FakePredictor:
     """Depth = red channel in metres, or the LiDAR's; sigma a tenth; waits while `gate` is closed.
 
-    It fails at a red of 66, alone or with others.
+    It fails at a red of 66, and its memory runs out at one of 67.
 
     Attributes:
         newest: the one that a node loaded last.
@@ -595,7 +599,6 @@ class FakePredictor:
         self.half_widths = BY_DISTRIBUTION["gaussian"]
         self.method = config.method or self.model.method
         self.config = config
-        self.batches = []
         FakePredictor.loads += 1
         FakePredictor.newest = self
         self.gate = threading.Event()
@@ -607,13 +610,15 @@ class FakePredictor:
         return self.config.samples
 
     def predict_batch(self, observations, samples=None):
+        from uncertainty_depth.core.errors import MessageError
         from uncertainty_depth.core.records import DepthPrediction
 
         self.begun.release()
         assert self.gate.wait(DEADLINE_S)
-        self.batches.append([one.stamp_ns for one in observations])
         if any(one.image[0, 0, 0] == 66 for one in observations):
             raise RuntimeError("the network fails")
+        if any(one.image[0, 0, 0] == 67 for one in observations):
+            raise MessageError("out_of_memory", "the memory of cuda is too small for a frame")
         predictions = []
         for one in observations:
             depth_m = one.image[..., 0].astype(np.float32)

@@ -43,7 +43,7 @@ def start(start_depth, robot):
         node = start_depth(predictor=CompletingPredictor, **parameters)
         depths = robot.heard("depth/image_rect")
         robot.info()
-        robot.graph.until(lambda: node.cameras[0].info.info is not None, "camera info in the node")
+        robot.informed()
         counts = node.health.counts
 
         def predict(stamp, cloud=None):

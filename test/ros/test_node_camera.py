@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
-from test.ros.conftest import DEADLINE_S, POSE, FakeNode, FakePredictor
+from test.ros.conftest import DEADLINE_S, POSE, FakePredictor
 from uncertainty_depth.core.config import PredictorConfig, SourceConfig
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.geometry.camera import Camera
@@ -20,9 +20,9 @@ from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.frames.messages.bag_writer import BagWriter
 from uncertainty_depth.frames.messages.camera_info import camera_from_info, rectifier_from_info
 from uncertainty_depth.frames.messages.depth_images import decode_depth
-from uncertainty_depth.ros import camera_infos
-from uncertainty_depth.ros.camera_infos import CameraInfos
+from uncertainty_depth.ros import live_camera
 from uncertainty_depth.ros.diagnostics import Health
+from uncertainty_depth.ros.live_camera import LiveCamera
 
 WIDTH, HEIGHT = 64, 48
 
@@ -44,7 +44,7 @@ class RedIsDepth(FakePredictor):
 @pytest.fixture(autouse=True)
 def patient(monkeypatch):
     for name in ("FIRST_INFO_TIMEOUT_S", "OWN_INFO_TIMEOUT_S"):
-        monkeypatch.setattr(camera_infos, name, DEADLINE_S)
+        monkeypatch.setattr(live_camera, name, DEADLINE_S)
 
 
 @pytest.fixture
@@ -59,10 +59,10 @@ def health():
 
 @pytest.fixture
 def infos(health):
-    """Of a camera whose camera info is published."""
-    infos = CameraInfos(FakeNode(), health, "camera_info")
-    infos.configure("rectify")
-    return infos
+    """A camera whose camera info is published."""
+    camera = LiveCamera("/camera_info", lambda: True, health, print)
+    camera.configure("rectify")
+    return camera
 
 
 @pytest.fixture
@@ -132,13 +132,13 @@ def test_images_may_be_kept_raw(graph, start, robot, image, raw_info):
 def test_an_image_whose_camera_info_has_not_come_is_refused_not_called_rectified(
     infos, raw_info, monkeypatch
 ):
-    monkeypatch.setattr(camera_infos, "FIRST_INFO_TIMEOUT_S", 0.01)
-    monkeypatch.setattr(camera_infos, "DISCOVERY_S", 0.01)
+    monkeypatch.setattr(live_camera, "FIRST_INFO_TIMEOUT_S", 0.01)
+    monkeypatch.setattr(live_camera, "DISCOVERY_S", 0.01)
     with pytest.raises(MessageError) as error:
-        infos.at(1)
+        infos.rectifier(1)
     assert error.value.reason == "no_camera_info"
     infos.add(raw_info)
-    assert infos.at(2).rectifies
+    assert infos.rectifier(2).rectifies
 
 
 ZOOM = {100: 40.0, 200: 40.0, 300: 60.0, 400: 60.0, 500: 50.0}
@@ -169,7 +169,7 @@ def test_a_zoom_lens_has_the_same_camera_live_and_offline_whatever_comes_first(
             message = make.camera_info(stamp, WIDTH, HEIGHT, focal=focal)
             if first == "camera info":
                 infos.add(message)
-            rectifier = images.submit(infos.at, stamp)  # as on the worker's thread
+            rectifier = images.submit(infos.rectifier, stamp)  # as on the worker's thread
             if first == "image":
                 infos.add(message)
             camera = rectifier.result(DEADLINE_S).camera(WIDTH, HEIGHT)
@@ -184,13 +184,13 @@ def test_images_stop_waiting_for_camera_infos_that_do_not_come_with_them_until_t
     def at(stamp, has_info=False):
         if has_info:
             infos.add(make.camera_info(stamp))
-        assert infos.at(stamp) is not None
+        assert infos.rectifier(stamp) is not None
         return health.counts().get("without_own_camera_info", 0)
 
     assert at(1, has_info=True) == 0
     assert at(2) == 0, "the only camera info yet: it is sent once, and holds"
     assert at(3, has_info=True) == 0
-    monkeypatch.setattr(camera_infos, "OWN_INFO_TIMEOUT_S", 0.01)
+    monkeypatch.setattr(live_camera, "OWN_INFO_TIMEOUT_S", 0.01)
     assert [at(stamp) for stamp in range(4, 9)] == [1, 2, 3, 3, 3]
     assert at(9, has_info=True) == 3
     assert at(10) == 4

@@ -213,7 +213,7 @@ def test_a_budget_limits_the_samples_and_each_prediction_tells_how_many(graph, s
     assert told.status[0].level == DiagnosticStatus.WARN
     values = facts(told)
     assert (values["frame_budget_ms"], values["samples_used"][:1]) == ("0.001", "2")
-    assert 1 <= int(values["over_budget"]) <= 8  # the batches of two
+    assert 1 <= int(values["over_budget"]) <= 8  # the frames of two samples
 
 
 @pytest.mark.parametrize(("confidence_type", "frames"), [("sigma", 1), ("rank_up", 0)])

@@ -16,7 +16,6 @@ import pytest
 import yaml
 
 from test.ros.conftest import NODE_COMMAND
-from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.node_config import (
     DepthNodeConfig,
     EvaluatorNodeConfig,
@@ -234,24 +233,13 @@ def test_the_camera_info_of_the_ground_truth_can_be_named(description):
 
 
 @pytest.mark.parametrize("cameras", ["front rear", "front,rear", " front,  rear "])
-@pytest.mark.parametrize(("one_process", "count"), [("true", 3), ("false", 4)])
-def test_nodes_are_started_once_per_camera_or_once_for_all(context, one_process, count, cameras):
-    from uncertainty_depth.ros.launching import DEPTH, EVALUATOR, remappings, start
+def test_nodes_are_started_once_per_camera(context, cameras):
+    from uncertainty_depth.ros.launching import DEPTH, EVALUATOR, start
 
-    launch_context, _ = context(
-        "robot", cameras=cameras, one_process=one_process, image="/{camera}/image_raw"
-    )
-    assert len(start(launch_context, [DEPTH, EVALUATOR])) == count
-    arguments = launch_context.launch_configurations
-    pairs = remappings(DEPTH.topics, arguments, ["front", "rear"])
-    assert ("rear/image", "/rear/image_raw") in pairs
-    assert ("front/image/compressed", "/front/image_raw/compressed") in pairs
-    arguments["cameras"] = ""
-    if one_process == "true":
-        with pytest.raises(ConfigError, match="one_process is true, but cameras is empty"):
-            start(launch_context, [DEPTH])
-    else:
-        assert len(start(launch_context, [DEPTH, EVALUATOR])) == 2
+    launch_context, _ = context("robot", cameras=cameras, image="/{camera}/image_raw")
+    assert len(start(launch_context, [DEPTH, EVALUATOR])) == 4
+    launch_context.launch_configurations["cameras"] = ""
+    assert len(start(launch_context, [DEPTH, EVALUATOR])) == 2
 
 
 @pytest.mark.parametrize(
@@ -274,13 +262,11 @@ def test_launch_files_give_no_parameter_the_node_lacks(context, monkeypatch, lau
     params_file = str(ROOT / "config" / f"{name}.yaml")
     context_of_file.launch_configurations[node.argument("params_file")] = params_file
     context_of_file.launch_configurations["use_sim_time"] = "false"
-    cameras = ["front"] if launch_file == "depth" else []
-    started = launching.start_node(node, "", context_of_file.launch_configurations, cameras)
+    started = launching.start_node(node, "", context_of_file.launch_configurations)
     file, parameters = evaluate_parameters(
         context_of_file, normalize_parameters(started.parameters)
     )
-    expected = {*node.parameters, "use_sim_time", *(["cameras"] if cameras else [])}
-    assert parameters.keys() == expected
+    assert parameters.keys() == {*node.parameters, "use_sim_time"}
     assert str(file) == params_file or Path(file).is_file()
     parameters.pop("use_sim_time")
     check_parameters(config_type, parameters)
@@ -347,16 +333,17 @@ def test_launch_ends_with_a_node_and_tells_its_failure(launch, code, expected):
         assert "depth_node-1 ended with exit code 3" in process.output
 
 
-def test_one_process_serves_all_cameras_with_the_lidar_that_they_share(launch, tiny_model):
+def test_each_camera_has_a_node_and_all_may_share_a_lidar(launch, tiny_model):
     """The documented example."""
     process = launch(
         "depth",
-        *(f"model:={tiny_model}", "cameras:=front rear", "one_process:=true"),
+        *(f"model:={tiny_model}", "cameras:=front rear"),
         *("image:=/{camera}/image_raw", "camera_info:=/{camera}/camera_info"),
         "lidar:=/lidar/points",
         depth_node=f"exec {sys.executable} -c '{NODE_COMMAND.format('depth_node')}' \"$@\"",
     )
-    process.wait_for_output("mc_dropout on")
+    for name in ("front.depth_node", "rear.depth_node"):
+        process.wait_for_output(f"[{name}]: mc_dropout on")
     assert process.end(signal.SIGINT) == 0, process.output
     assert "process has died" not in process.output
 
@@ -368,12 +355,11 @@ def test_nothing_is_started_where_rviz_is_asked_for_and_missing(launch):
     assert "started" not in process.output
 
 
-@pytest.mark.parametrize("one_process", ["true", "false"])
-def test_each_of_several_cameras_has_an_rviz_of_its_own_topics(launch, one_process):
+def test_each_of_several_cameras_has_an_rviz_of_its_own_topics(launch):
     """One for all would show topics that no node has, or refuse the name `/{camera}/image_raw`."""
     process = launch(
         "depth",
-        *("rviz:=true", "cameras:=front rear", f"one_process:={one_process}"),
+        *("rviz:=true", "cameras:=front rear"),
         *("image:=/{camera}/image_raw", "frame:={camera}_optical"),
         depth_node="sleep 2",
         rviz_on_camera='echo "shown: $@"',

@@ -21,12 +21,12 @@ class Slow:
         self.dropped = []
         self.worker = Worker(self._process, self._dropped)
 
-    def _process(self, *items):
+    def _process(self, item):
         self.begun.release()
         assert self.go.acquire(timeout=DEADLINE_S)
-        if "bad" in items:
+        if item == "bad":
             raise ValueError("bad item")
-        self.done.append(sorted(items))
+        self.done.append(item)
 
     def _dropped(self, item, reason):
         self.dropped.append((item, reason))
@@ -50,23 +50,11 @@ def test_keeps_the_newest_and_counts_the_rest(slow):
     slow.begin(0)
     for item in range(1, 5):
         slow.worker.put(item)
+    assert not slow.worker.wait(0.01), "one is in hand, one waits"
     slow.go.release(2)
     assert slow.worker.wait(DEADLINE_S)
-    assert slow.done == [[0], [4]]
+    assert slow.done == [0, 4]
     assert slow.dropped == [(1, "queue_full"), (2, "queue_full"), (3, "queue_full")]
-
-
-def test_every_source_has_its_newest_item_processed_with_those_of_the_others(slow):
-    slow.begin(0)
-    for item, source in ((1, 0), (2, 1), (3, 1)):
-        slow.worker.put(item, source)
-    assert not slow.worker.wait(0.01), "items are waiting"
-    slow.go.release()
-    assert slow.begun.acquire(timeout=DEADLINE_S)
-    assert not slow.worker.wait(0.01), "items are in hand"
-    slow.go.release()
-    assert slow.worker.wait(DEADLINE_S)
-    assert slow.done == [[0], [1, 3]]
 
 
 def test_failing_item_is_counted_and_the_next_one_works(slow):
@@ -74,7 +62,7 @@ def test_failing_item_is_counted_and_the_next_one_works(slow):
     for item in (0, "bad", 2):
         slow.worker.put(item)
         assert slow.worker.wait(DEADLINE_S)
-    assert slow.done == [[0], [2]]
+    assert slow.done == [0, 2]
     assert slow.dropped == [("bad", "failed")]
 
 
@@ -89,6 +77,6 @@ def test_stop_finishes_the_item_in_hand_and_drops_the_rest(slow):
     slow.begin(0)
     slow.worker.put(1)
     slow.worker.stop()
-    assert slow.done == [[0]]
+    assert slow.done == [0]
     slow.worker.put(2)
     assert slow.dropped == [(1, "shutdown"), (2, "shutdown")]

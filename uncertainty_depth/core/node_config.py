@@ -99,11 +99,6 @@ class DepthNodeConfig(
         "",
         "model folder, indoor or demo (shipped), or a metric depth model of Hugging Face",
     )
-    cameras: tuple[str, ...] = option(
-        (),
-        "names of cameras, e.g. [front, rear]: predict their waiting images in one batch, with "
-        "the topics of each in a namespace of its name; empty: one camera",
-    )
     max_frame_age: float = option(
         0.5,
         "drop and count frames older than this when their turn comes, seconds; 0 disables",
@@ -112,8 +107,8 @@ class DepthNodeConfig(
     )
     frame_budget_ms: float = option(
         0.0,
-        "time budget of a frame, or of a batch of several cameras, milliseconds: as many samples "
-        "or members as fit are used, at least 2; 0 uses all",
+        "time budget of a frame, milliseconds: as many samples or members as fit are used, at "
+        "least 2; 0 uses all",
         minimum=0.0,
         maximum=60_000.0,
         live=True,

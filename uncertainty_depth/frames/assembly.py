@@ -15,11 +15,9 @@ from numpy.typing import NDArray
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.records import UNWANTED, Frame, Scan, Skipped, in_view
-from uncertainty_depth.frames.cameras import Cameras
+from uncertainty_depth.frames.cameras import Cameras, rectified_image
 from uncertainty_depth.frames.ground_truth import GroundTruth
 from uncertainty_depth.frames.messages.decoding import check_stamp, frame_name, stamp_ns
-from uncertainty_depth.frames.messages.images import decode_image
-from uncertainty_depth.frames.messages.transports import claimed_size
 from uncertainty_depth.frames.pairing import NearestClouds, Outcome, surplus
 from uncertainty_depth.frames.protocol import IsWanted
 from uncertainty_depth.frames.topics import Topics
@@ -271,13 +269,7 @@ class ImageAssembly(Assembly):
         self, time_ns: int, reference: Any, truth: tuple[Any, ...] | None
     ) -> Frame | Skipped:
         (message,) = reference
-        camera = None
-        rectifier = self.cameras.at(time_ns)
-        if rectifier is not None:  # another size than the camera's is not worth decoding
-            rectifier.camera(*claimed_size(message, self._max_pixels))
-        pixels = decode_image(message, self._max_pixels)
-        if rectifier is not None:
-            pixels, camera = rectifier.image(pixels)
+        pixels, camera = rectified_image(message, self.cameras.at(time_ns), self._max_pixels)
         name = frame_name(time_ns)
         pose = None
         if self._odometry is not None:

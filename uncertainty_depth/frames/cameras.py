@@ -8,7 +8,11 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from uncertainty_depth.core.errors import MessageError
+from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.geometry.rectification import KEEP, Rectifier
 from uncertainty_depth.frames.messages.camera_info import (
     description_key,
@@ -16,6 +20,8 @@ from uncertainty_depth.frames.messages.camera_info import (
     rectifier_from_info,
 )
 from uncertainty_depth.frames.messages.decoding import stamp_ns
+from uncertainty_depth.frames.messages.images import decode_image
+from uncertainty_depth.frames.messages.transports import claimed_size
 
 MAX_CHANGES = 64
 """Calibrations kept: images wait for ground truth for seconds, zoom lenses change slowly."""
@@ -182,3 +188,23 @@ class Cameras:
     def notes(self) -> list[str]:
         """Sentences for the scores' reader, each once."""
         return list(self._notes)
+
+
+def rectified_image(
+    message: Any, rectifier: Rectifier | None, max_pixels: int
+) -> tuple[NDArray[np.uint8], Camera | None]:
+    """Return an image decoded and rectified, (H, W, 3) uint8 RGB, and its camera.
+
+    Args:
+        message: the image.
+        rectifier: of its camera; None returns the image as it is, without a camera.
+        max_pixels: maximum size to decode.
+
+    Raises:
+        MessageError: as `decode_image`; or the camera does not fit the image, which is then not
+            decoded.
+    """
+    if rectifier is None:
+        return decode_image(message, max_pixels), None
+    rectifier.camera(*claimed_size(message, max_pixels))
+    return rectifier.image(decode_image(message, max_pixels))

@@ -48,28 +48,3 @@ def arguments_of_camera(camera: str, arguments: Mapping[str, str]) -> dict[str, 
     if output == "":
         values["output"] = OUTPUT
     return {name: value.replace(CAMERA, camera) for name, value in values.items()}
-
-
-def topics_of_camera(camera: str, topics: Mapping[str, str]) -> dict[str, str]:
-    """Return one camera's remappings in a node that serves several.
-
-    Args:
-        camera: its name, the namespace of its topics below the node's.
-        topics: what each of a node's topics is remapped to, some with `CAMERA`; a relative name is
-            in the camera's namespace, as if the camera had its own node there.
-    """
-    remappings = {}
-    for topic, name in topics.items():
-        own = name.replace(CAMERA, camera)
-        remappings[f"{camera}/{topic}"] = own if own.startswith("/") else f"{camera}/{own}"
-    return remappings
-
-
-def refuse_camera_in(parameters: Mapping[str, str]) -> None:
-    """Raise `ConfigError` if a parameter of a node for several cameras contains `CAMERA`."""
-    for name, text in parameters.items():
-        if CAMERA in text:
-            raise ConfigError(
-                f"{name} is {text!r}, but one_process has one {name} for all cameras; expected it "
-                f"without {CAMERA}, or one_process:=false"
-            )

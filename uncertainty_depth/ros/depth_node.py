@@ -1,14 +1,16 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The depth node: camera images in, depth and its standard deviation out.
+"""The depth node: a camera's images in, depth and its standard deviation out.
 
-A callback only queues the newest image. One thread takes at most one image per camera at a time,
-and decodes, rectifies, predicts and publishes.
+A callback only queues the newest image. One thread takes it through `DepthNode._predict`.
 """
 
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
+
+from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 
 from uncertainty_depth.core.config import PredictorConfig
 from uncertainty_depth.core.device_errors import (
@@ -16,19 +18,17 @@ from uncertainty_depth.core.device_errors import (
     device_memory_bytes,
     free_memory,
 )
-from uncertainty_depth.core.errors import ConfigError
+from uncertainty_depth.core.errors import ConfigError, MessageError
 from uncertainty_depth.core.model_location import check_location, model_path
 from uncertainty_depth.core.node_config import DepthNodeConfig
 from uncertainty_depth.core.options import parameters_of
-from uncertainty_depth.ros.batches import Batches
-from uncertainty_depth.ros.camera_names import check_names
-from uncertainty_depth.ros.depth_camera import Arrival, DepthCamera
-from uncertainty_depth.ros.node import (
-    ManagedNode,
-    destroyed_on_failure,
-    take_down,
-)
-from uncertainty_depth.ros.predictions import Origin
+from uncertainty_depth.ros.diagnostics import DiagnosticsPublisher, fail
+from uncertainty_depth.ros.inputs import Inputs, WatchedInput
+from uncertainty_depth.ros.live_camera import ImageMessage, LiveCamera
+from uncertainty_depth.ros.measurement_sources import MeasurementSource, measurement_sources
+from uncertainty_depth.ros.messages import check_age
+from uncertainty_depth.ros.node import ACTIVE, ManagedNode, take_down
+from uncertainty_depth.ros.predictions import Origin, Predictions
 from uncertainty_depth.ros.process_resources import MIB
 from uncertainty_depth.ros.worker import Worker
 from uncertainty_depth.sigma.online.correction_in_force import FOLLOWED
@@ -36,9 +36,12 @@ from uncertainty_depth.sigma.sparse_depth import parse_measurements
 
 if TYPE_CHECKING:
     from uncertainty_depth.depth.predictor import Predictor
+    from uncertainty_depth.depth.sample_budget import SampleBudget
 
+CAMERA_INFO = "camera_info"
 FINISH_S = 2.0
 FEWEST_SAMPLES = 2  # of a budget; its module needs torch
+OUT_OF_MEMORY = "out_of_memory"
 DESCRIBED = ("method", "samples", "precision", "calibration")
 """Values of the model's description that the diagnostics show."""
 LOADED_WITH = (
@@ -57,13 +60,9 @@ def load_predictor(config: DepthNodeConfig) -> Predictor:
 
 
 class DepthNode(ManagedNode[DepthNodeConfig]):
-    """Publishes depth and sigma for every image of one camera, or of several in one batch.
+    """Publishes depth and sigma for every image of a camera.
 
     When configured, the node holds the model; when active, it subscribes.
-
-    Attributes:
-        cameras: one per namespace in the parameter `cameras`; if it is empty, one in the node's
-            own namespace.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -79,18 +78,23 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
             ModelError: the model cannot be used.
         """
         super().__init__("depth_node", DepthNodeConfig, **options)
-        self._batches: Batches | None = None
-        self._worker: Worker[Arrival] = Worker(
-            self._predict,
-            lambda arrival, reason: arrival.camera.health.leave(
-                arrival.message, f"dropped.{reason}"
-            ),
+        self._camera = LiveCamera(
+            self.resolve_topic_name(CAMERA_INFO),
+            partial(self.is_published, CAMERA_INFO),
+            self.health,
+            self.get_logger().info,
         )
-        with destroyed_on_failure(self):
-            names = enumerate(check_names(self.config.cameras) or [""])
-            self.cameras = tuple(
-                DepthCamera(self, name, index, self.facts) for index, name in names
-            )
+        self._predictions = Predictions(self, self.health)
+        self._inputs = Inputs(self, self.health)
+        self._images: WatchedInput | None = None
+        self._sources: tuple[MeasurementSource, ...] = ()
+        self._predictor: Predictor | None = None
+        self._budget: SampleBudget | None = None
+        self._worker: Worker[ImageMessage] = Worker(
+            self._predict,
+            lambda message, reason: self.health.leave(message, f"dropped.{reason}"),
+        )
+        self._diagnostics = DiagnosticsPublisher(self, self)
         self.autostart()
 
     def _configure(self) -> None:
@@ -117,130 +121,146 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
             error.__traceback__ = None  # it holds the half-loaded network
             free_memory()
             raise
-        self._batches = Batches(predictor)
+        from uncertainty_depth.depth.sample_budget import SampleBudget
+
+        self._predictor = predictor
+        self._budget = SampleBudget()
         self._publish_model(config)
         self.get_logger().info(f"{predictor.method} on {predictor.device}, model {config.model}")
 
+    def _activate(self) -> None:
+        """Subscribe to camera infos, images, and what the model takes beside them."""
+        config = self.config
+        self._camera.configure(config.distorted_images)
+        predictor, _ = self._loaded()
+        sources = measurement_sources(self, self.health, self._inputs, config, predictor)
+        self._sources = tuple(sources)
+        self._inputs.subscribe(
+            CameraInfo,
+            CAMERA_INFO,
+            self._camera.add,
+            once=True,
+            purpose="rectified images, points and the camera infos of the maps",
+        )
+        message_type = CompressedImage if config.compressed_input else Image
+        topic = "image/compressed" if config.compressed_input else "image"
+        self._images = self._inputs.subscribe(message_type, topic, self._on_image)
+
+    def _on_image(self, message: ImageMessage) -> None:
+        self.health.enter(message)
+        self._worker.put(message)
+
+    def _predict(self, message: ImageMessage) -> None:
+        """Take one image to its published maps; on the worker's thread."""
+        start_s = time.perf_counter()
+        if not self.health.is_inside(message):  # the node was deactivated meanwhile
+            return
+        config = self.config
+        try:
+            predictor, budget = self._loaded()
+            check_age(self, message.header, config.max_frame_age)
+            frame = self._camera.frame(message, config.max_pixels)
+            for source in self._sources:
+                frame = source.add_to(frame, message.header)
+            samples = budget.choose(config.frame_budget_ms, predictor.passes)
+            origin = Origin(predictor.sigma_name, predictor.half_widths, samples, predictor.passes)
+            (prediction,) = predictor.predict_batch([frame], samples)
+            if not self.health.is_inside(message):
+                return
+            publish_views = self._predictions.publish(
+                message, message.header, prediction, frame.camera, origin, config, start_s,
+                frame.image,
+            )  # fmt: skip
+        except DeviceLostError as error:
+            self.health.leave(message, "dropped.failed")
+            self.end_with(error)
+            return
+        except Exception as error:  # one frame is lost: the next may pass
+            fail(self, self.health, message, error)
+            if isinstance(error, MessageError) and error.reason == OUT_OF_MEMORY:
+                error.__traceback__ = None  # it holds the tensors
+                free_memory()
+            return
+        milliseconds = (time.perf_counter() - start_s) * 1e3
+        budget.add(samples.count, milliseconds)
+        if 0 < config.frame_budget_ms < milliseconds and samples.count <= FEWEST_SAMPLES:
+            self.health.count("over_budget")
+        publish_views()
+
+    def _deactivate(self) -> None:
+        """Unsubscribe, drop frames that are waiting or in progress, and wait for the thread."""
+        self._inputs.close()
+        self._images = None
+        self.health.leave_all("deactivated")
+        self._worker.wait(FINISH_S)
+        for source in self._sources:
+            source.close()
+        self._sources = ()
+
+    def _free(self) -> None:
+        """Unload the model and free its memory."""
+        self._predictor = None
+        self._budget = None
+        free_memory()
+
     def _reconfigure(self, old: DepthNodeConfig | None, new: DepthNodeConfig) -> None:
+        # a model takes long to load: only for the parameters that it is loaded with
         if old is None or any(getattr(old, name) != getattr(new, name) for name in LOADED_WITH):
             super()._reconfigure(old, new)
         else:
             self._on_live_change(old, new)
 
     def _on_live_change(self, old: DepthNodeConfig, new: DepthNodeConfig) -> None:
-        predictor = self._loaded().predictor
+        predictor, _ = self._loaded()
         predictor.config = new
         self._publish_model(new)
 
-    def _loaded(self) -> Batches:
+    def _loaded(self) -> tuple[Predictor, SampleBudget]:
         """Return the model; raise `ConfigError` if the node is not configured."""
-        if self._batches is None:
+        if self._predictor is None or self._budget is None:
             raise ConfigError("no model is loaded; configure the node first")
-        return self._batches
-
-    def _on_change(self, old: DepthNodeConfig, new: DepthNodeConfig) -> None:
-        if old.cameras != new.cameras:
-            raise ConfigError(
-                f"cameras is fixed for the life of the node; expected {list(old.cameras)}, or the "
-                "node to be started again"
-            )
-        super()._on_change(old, new)
-
-    def _activate(self) -> None:
-        """Subscribe to the images of every camera, and to the LiDAR if the model takes it."""
-        predictor = self._loaded().predictor
-        lidar_range = None if predictor.sparse_input is None else predictor.depth_range
-        for camera in self.cameras:
-            camera.subscribe(self._worker, lidar_range)
-
-    def _deactivate(self) -> None:
-        """Unsubscribe, drop frames that are waiting or in progress, and wait for the thread."""
-        for camera in self.cameras:
-            camera.unsubscribe()
-            camera.health.leave_all("deactivated")
-        self._worker.wait(FINISH_S)
-
-    def _free(self) -> None:
-        """Unload the model and free its memory."""
-        self._batches = None
-        free_memory()
-
-    def _predict(self, *arrivals: Arrival) -> None:
-        """Predict one waiting image of each camera in one batch, and publish the maps."""
-        start_s = time.perf_counter()
-        config = self.config
-        batch = [
-            (camera, message, frame)
-            for camera, message in arrivals
-            if (frame := camera.prepare(message)) is not None
-        ]
-        if not batch:
-            return
-        batches = self._loaded()
-        predictor = batches.predictor
-        samples = batches.choose(config.frame_budget_ms, len(batch))
-        origin = Origin(predictor.sigma_name, predictor.half_widths, samples, predictor.passes)
-        try:
-            results = batches.predict([frame for _, _, frame in batch], samples)
-        except DeviceLostError as error:
-            for camera, message, _ in batch:
-                camera.health.leave(message, "dropped.failed")
-            self.end_with(error)
-            return
-        views = []
-        for (camera, message, frame), result in zip(batch, results, strict=True):
-            if isinstance(result, Exception):
-                camera.fail(message, result)
-            elif camera.health.is_inside(message):
-                try:
-                    views.append(
-                        camera.predictions.publish(
-                            message, message.header, result, frame.camera, origin, config,
-                            start_s, frame.image,
-                        )
-                    )  # fmt: skip
-                except Exception as error:
-                    camera.fail(message, error)
-        milliseconds = (time.perf_counter() - start_s) * 1e3
-        if views:
-            batches.finished(samples, len(batch), milliseconds)
-        if 0 < config.frame_budget_ms < milliseconds and samples.count <= FEWEST_SAMPLES:
-            for camera, *_ in batch:
-                camera.health.count("over_budget")
-        for publish_views in views:  # only after all cameras' maps
-            publish_views()
+        return self._predictor, self._budget
 
     def _publish_model(self, config: DepthNodeConfig) -> None:
         """Publish a description of the model and its input, for the evaluator."""
-        predictor = self._loaded().predictor
+        predictor, _ = self._loaded()
         description = predictor.describe()
         if config.use_depth_scale:
             description["depth_scale"] = FOLLOWED
         if predictor.sparse_input is not None:
             description["held_out_fraction"] = config.held_out_fraction
-        for camera in self.cameras:
-            camera.predictions.publish_model(description)
+        self._predictions.publish_model(description)
+
+    def awaited(self) -> tuple[str, ...]:
+        """Return the counters that should keep growing."""
+        return ("received",) if self.state == ACTIVE else ()
+
+    def problems(self) -> list[str]:
+        """Return sentences on what is wrong with inputs and correction."""
+        return [*self._inputs.problems, *self._predictions.problems()]
 
     def facts(self) -> dict[str, object]:
-        """Return facts about model and device for the diagnostics."""
-        if self._batches is None:
-            return {}
-        predictor = self._batches.predictor
-        description = predictor.describe()
-        return {
-            "device": predictor.device,
-            "frame_budget_ms": f"{self.config.frame_budget_ms:g}",
-            "device_memory_mib": device_memory_bytes() // MIB,
-            **{name: description[name] for name in DESCRIBED if name in description},
+        """Return facts about camera, model and device for the diagnostics."""
+        facts: dict[str, object] = {
+            "state": self.state,
+            "camera_info": self._camera.description(),
         }
+        if (images := self._images) is not None:
+            facts["image_publishers"] = self.count_publishers(images.name)
+            facts["image_stamp_age_s"] = f"{images.last_age_s:.3f}"
+        if (predictor := self._predictor) is not None:
+            description = predictor.describe()
+            facts |= {
+                "device": predictor.device,
+                "frame_budget_ms": f"{self.config.frame_budget_ms:g}",
+                "device_memory_mib": device_memory_bytes() // MIB,
+                **{name: description[name] for name in DESCRIBED if name in description},
+            }
+        return facts | self._predictions.facts()
 
     def close(self) -> str:
-        """Shut down: finish the frames in work, drop all others, return one line per camera."""
+        """Shut down: finish the frame in work, drop the one that waits, return a summary line."""
         self._worker.stop(FINISH_S)
-        for camera in self.cameras:
-            camera.health.leave_all("shutdown")
+        self.health.leave_all("shutdown")
         take_down(self.destroy_node)
-        return "\n".join(
-            f"{camera.name}: {camera.health.summary()}" if camera.name else camera.health.summary()
-            for camera in self.cameras
-        )
+        return self.health.summary()

@@ -26,13 +26,13 @@ from uncertainty_depth.frames.transforms import Extrinsics
 from uncertainty_depth.metrics.registry import SigmaKind
 from uncertainty_depth.report import report
 from uncertainty_depth.report.requirements import Requirement, check_judged, requirements_of
-from uncertainty_depth.ros.camera_infos import DISCOVERY_S
 from uncertainty_depth.ros.diagnostics import LATE_AFTER_S, LOG_EVERY_S, DiagnosticsPublisher
 from uncertainty_depth.ros.evaluator_outputs import EvaluatorOutputs, EvaluatorReports, write_last
 from uncertainty_depth.ros.extrinsics import close as close_extrinsics
 from uncertainty_depth.ros.extrinsics import live_extrinsics
 from uncertainty_depth.ros.inputs import QUEUE, Inputs
 from uncertainty_depth.ros.live_calibration import LiveCalibration
+from uncertainty_depth.ros.live_camera import DISCOVERY_S
 from uncertainty_depth.ros.live_scores import (
     CAMERA_INFO,
     DEPTH,

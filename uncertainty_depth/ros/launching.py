@@ -24,23 +24,16 @@ from launch_ros.actions import Node, PushRosNamespace
 from launch_ros.parameter_descriptions import ParameterFile, ParameterValue
 from launch_ros.substitutions import FindPackageShare
 
-from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.node_config import (
     DepthNodeConfig,
     EvaluatorNodeConfig,
     SigmaNodeConfig,
 )
 from uncertainty_depth.core.options import element_type, parameters_of
-from uncertainty_depth.ros.camera_names import (
-    arguments_of_camera,
-    check_names,
-    refuse_camera_in,
-    topics_of_camera,
-)
+from uncertainty_depth.ros.camera_names import arguments_of_camera, check_names
 from uncertainty_depth.ros.live_scores import LIDARS, TRUTH_CAMERA_INFO, TRUTH_IMAGE
 
 PACKAGE = "uncertainty_depth"
-CAMERAS = "cameras"
 TRANSPORTS = "FASTDDS_BUILTIN_TRANSPORTS"
 CONFIG = PathJoinSubstitution([FindPackageShare(PACKAGE), "config"])
 PER_NODE = {"params_file", "respawn", "autostart"}
@@ -132,18 +125,14 @@ def describe(*nodes: NodeLaunch) -> list[Any]:
 def start(context: LaunchContext, nodes: Sequence[NodeLaunch]) -> list[Any]:
     """Return the transports, RViz and the nodes, each once or once per camera in its namespace.
 
-    With `one_process` a node that takes several cameras is started once for all. RViz comes first,
-    so that nothing is left running if it is not installed.
+    RViz comes first, so that nothing is left running if it is not installed.
 
     Raises:
         ConfigError: the argument `cameras` is not a list of names, or they share one `output`.
         RuntimeError: RViz is asked for, and not installed.
     """
     arguments = dict(context.launch_configurations)
-    cameras = check_names(arguments[CAMERAS].replace(",", " ").split())
-    is_one_process = arguments["one_process"].lower() == "true"
-    if is_one_process and not cameras:
-        raise ConfigError("one_process is true, but cameras is empty; expected their names")
+    cameras = check_names(arguments["cameras"].replace(",", " ").split())
     views = {camera: arguments_of_camera(camera, arguments) for camera in cameras}
     views = views or {"": arguments}
     actions: list[Any] = []
@@ -151,25 +140,16 @@ def start(context: LaunchContext, nodes: Sequence[NodeLaunch]) -> list[Any]:
         actions.append(SetEnvironmentVariable(TRANSPORTS, transports))
     if arguments["rviz"].lower() == "true":
         actions += [rviz(nodes, *view) for view in views.items()]
-    for node in nodes:
-        if is_one_process and hasattr(node.config_type, CAMERAS):
-            actions.append(start_node(node, "", arguments, cameras))
-        else:
-            actions += [start_node(node, *view) for view in views.items()]
-    return actions
+    return actions + [start_node(node, *view) for node in nodes for view in views.items()]
 
 
-def start_node(
-    node: NodeLaunch, namespace: str, arguments: Mapping[str, str], cameras: Sequence[str] = ()
-) -> Node:
+def start_node(node: NodeLaunch, namespace: str, arguments: Mapping[str, str]) -> Node:
     """Return the node. When it ends, `respawn` restarts it; else launch ends with it.
 
     Args:
         node: node to start.
         namespace: below that of the launch; empty for none.
         arguments: launch arguments.
-        cameras: cameras that it serves, each in a namespace of its name below the node's; empty
-            for a single camera.
     """
     respawn = arguments[node.argument("respawn")].lower() == "true"
     parameters = ParameterFile(arguments[node.argument("params_file")], allow_substs=True)
@@ -178,8 +158,8 @@ def start_node(
         executable=node.executable,
         name=node.executable,
         namespace=namespace or None,
-        parameters=[parameters, parameter_overrides(node, arguments, cameras)],
-        remappings=remappings(node.topics, arguments, cameras),
+        parameters=[parameters, parameter_overrides(node, arguments)],
+        remappings=remappings(node.topics, arguments),
         output="screen",
         emulate_tty=True,
         sigterm_timeout=STOP_S,
@@ -225,34 +205,17 @@ def rviz(nodes: Sequence[NodeLaunch], namespace: str, arguments: Mapping[str, st
     )
 
 
-def remappings(
-    topics: Mapping[str, str], arguments: Mapping[str, str], cameras: Sequence[str] = ()
-) -> list[tuple[str, str]]:
-    """Return the remappings of inputs and tf to the topics that their arguments name.
-
-    Args:
-        topics: the node's topics by argument.
-        arguments: launch arguments.
-        cameras: those of a node that serves several; empty for one.
-    """
+def remappings(topics: Mapping[str, str], arguments: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return the remappings of inputs and tf to the topics that their arguments name."""
     names = {topic: arguments[name] for name, topic in topics.items()}
     if "image" in names:
         names["image/compressed"] = f"{names['image']}/compressed"
-    pairs: list[tuple[str, str]] = []
-    for camera in cameras:
-        pairs += topics_of_camera(camera, names).items()
     tf = [(topic, arguments[name]) for name, topic in TF_TOPICS.items()]
-    return [*(pairs or names.items()), *tf]
+    return [*names.items(), *tf]
 
 
-def parameter_overrides(
-    node: NodeLaunch, arguments: Mapping[str, str], cameras: Sequence[str] = ()
-) -> dict[str, Any]:
-    """Return the parameters whose arguments are not empty, and the cameras that share the node.
-
-    Raises:
-        ConfigError: such a node has an argument that differs from camera to camera.
-    """
+def parameter_overrides(node: NodeLaunch, arguments: Mapping[str, str]) -> dict[str, Any]:
+    """Return the parameters whose arguments are not empty."""
     config_type = node.config_type
     parameters = node.fields()
     types: dict[str, type] = {
@@ -261,12 +224,7 @@ def parameter_overrides(
     types["use_sim_time"] = bool
     lists = {item.name for item in parameters if isinstance(item.default, tuple)}
     texts = {name: arguments[node.argument(name)] for name in types}
-    if cameras:
-        refuse_camera_in(texts)
-    values = {
-        name: _typed(text, types[name], name in lists) for name, text in texts.items() if text
-    }
-    return {**values, CAMERAS: list(cameras)} if cameras else values
+    return {name: _typed(text, types[name], name in lists) for name, text in texts.items() if text}
 
 
 def _typed(text: str, scalar: type, is_list: bool) -> Any:
@@ -281,15 +239,10 @@ def common_arguments() -> list[DeclareLaunchArgument]:
     """Return the arguments that all nodes share: included launch files may share them too."""
     arguments = {
         "namespace": ("", "namespace of the nodes and their topics"),
-        CAMERAS: (
+        "cameras": (
             "",
             "names, e.g. 'front rear': start the nodes once per camera, in a namespace of its "
             "name, which replaces {camera} in any argument; empty: one camera",
-        ),
-        "one_process": (
-            "false",
-            "true: one depth node with one model for all cameras, which predicts their waiting "
-            "images in one batch; false: a process and a model for each",
         ),
         "use_sim_time": ("", "true: take the time from /clock; empty: as in the parameter file"),
         "transports": (

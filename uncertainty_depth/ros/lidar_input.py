@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 from sensor_msgs.msg import PointCloud2
@@ -13,10 +15,12 @@ from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.geometry.transforms import POSE_NUMBERS
 from uncertainty_depth.core.node_config import DepthNodeConfig
+from uncertainty_depth.core.records import Frame
 from uncertainty_depth.frames.ground_truth import LidarGroundTruth
 from uncertainty_depth.frames.messages.decoding import SECOND_NS, check_stamp, stamp_ns
 from uncertainty_depth.frames.transforms import Extrinsics, Viewpoint
 from uncertainty_depth.ros.diagnostics import LOG_EVERY_S, Health
+from uncertainty_depth.ros.extrinsics import close as close_extrinsics
 from uncertainty_depth.ros.extrinsics import live_extrinsics
 from uncertainty_depth.ros.inputs import Inputs
 from uncertainty_depth.ros.node import GuardedNode
@@ -30,13 +34,7 @@ MAX_CLOUD_AGE_S = 0.15
 
 
 class LidarInput:
-    """Keeps the newest cloud, and projects it into images.
-
-    Clouds arrive on the executor's thread, images on a worker's.
-
-    Attributes:
-        watched: the subscription.
-        extrinsics: the LiDAR's pose.
+    """Keeps the newest cloud, and projects it into images; a `MeasurementSource`.
 
     Raises:
         ConfigError: the parameter lidar_to_camera is not a transform, or is empty without tf2.
@@ -65,9 +63,10 @@ class LidarInput:
         self._health = health
         self._cloud: PointCloud2 | None = None
         poses = max(1, len(config.lidar_to_camera) // POSE_NUMBERS)  # the first LiDAR is read
-        self.extrinsics: Extrinsics = live_extrinsics(node, config, poses, TF_TIMEOUT_S)
-        self._projection = LidarGroundTruth(self.extrinsics, config)
-        self.watched = inputs.subscribe(
+        self._extrinsics: Extrinsics = live_extrinsics(node, config, poses, TF_TIMEOUT_S)
+        self._projection = LidarGroundTruth(self._extrinsics, config)
+        self._held_out = HeldOutConfig(config.held_out_fraction)
+        self._watched = inputs.subscribe(
             PointCloud2,
             TOPIC,
             self._on_cloud,
@@ -80,36 +79,32 @@ class LidarInput:
         self._cloud = message
         self._health.count(f"received.{TOPIC}")
 
-    def sparse_depth(
-        self, header: Header, camera: Camera | None, config: DepthNodeConfig
-    ) -> NDArray[np.float32] | None:
-        """Return the LiDAR's depth in an image, (H, W) metres, NaN for unknown.
+    def add_to(self, frame: Frame, header: Header) -> Frame:
+        """Return the frame with the LiDAR's depth as `sparse_m`, see `MeasurementSource`.
 
-        If there is none, return None, count it under "image_alone.REASON" and log it.
-
-        Args:
-            header: of the image.
-            camera: of the image; None without camera info.
-            config: options in use.
+        If there is none, count it under "image_alone.REASON".
         """
         try:
-            return self._projected(header, camera, config)
+            return replace(frame, sparse_m=self._projected(header, frame.camera))
         except MessageError as error:
             self._health.count(f"image_alone.{error.reason}")
             self._node.get_logger().warning(
                 f"depth from the image alone ({error.reason}): {error}",
                 throttle_duration_sec=LOG_EVERY_S,
             )
-            return None
+            return frame
 
-    def _projected(
-        self, header: Header, camera: Camera | None, config: DepthNodeConfig
-    ) -> NDArray[np.float32]:
+    def close(self) -> None:
+        """End the subscriptions to tf, if there are any."""
+        close_extrinsics(self._extrinsics)
+
+    def _projected(self, header: Header, camera: Camera | None) -> NDArray[np.float32]:
+        """Return the LiDAR's depth in an image, (H, W) metres, NaN for unknown."""
         cloud = self._cloud
         if cloud is None:
-            raise MessageError("no_cloud", f"no cloud received on {self.watched.name}")
+            raise MessageError("no_cloud", f"no cloud received on {self._watched.name}")
         check_stamp(header, "an image")
-        check_stamp(cloud.header, f"the newest cloud on {self.watched.name}")
+        check_stamp(cloud.header, f"the newest cloud on {self._watched.name}")
         age_s = abs(stamp_ns(header) - stamp_ns(cloud.header)) / SECOND_NS
         if age_s > MAX_CLOUD_AGE_S:
             raise MessageError(
@@ -124,7 +119,6 @@ class LidarInput:
         if np.isnan(depth_m).all():
             raise MessageError("no_lidar_point_in_view", "no point of the cloud is in the image")
         check_sparse_depth(depth_m, shape, self._depth_range)
-        if config.held_out_fraction > 0:
-            rule = HeldOutConfig(config.held_out_fraction)
-            depth_m[held_out(depth_m, stamp_ns(header), rule)] = np.nan
+        if self._held_out.held_out_fraction > 0:
+            depth_m[held_out(depth_m, stamp_ns(header), self._held_out)] = np.nan
         return depth_m

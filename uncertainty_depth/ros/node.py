@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -57,6 +57,10 @@ class GuardedNode(Node):
         super().__init__(name, automatically_declare_parameters_from_overrides=True, **options)
         for service in self.services:  # of the lifecycle: not made by `create_service`
             service.callback = self.guarded(service.callback)
+
+    def is_published(self, topic: str) -> bool:
+        """Return whether a topic, by its name before remaps, has a publisher; False at the end."""
+        return self.context.ok() and self.count_publishers(self.resolve_topic_name(topic)) > 0
 
     def end_with(self, error: UncertaintyDepthError) -> None:
         """End the process with an error, so that launch can start it anew; from any thread."""
@@ -334,45 +338,6 @@ class RosHandler(logging.Handler):
             self._logger.error(text)
         else:
             self._logger.warning(text)
-
-
-def sub_node(node: GuardedNode, namespace: str) -> GuardedNode:
-    """Return the node as seen from a namespace below its own, as the sub-nodes of rclcpp.
-
-    Relative topics are resolved in it; absolute topics and everything else are the node's.
-
-    Args:
-        node: creates everything.
-        namespace: without slashes at its ends, e.g. "front"; empty returns the node itself.
-    """
-    return cast(GuardedNode, _SubNode(node, namespace)) if namespace else node
-
-
-class _SubNode:
-    def __init__(self, node: GuardedNode, namespace: str) -> None:
-        self._node = node
-        self._namespace = namespace
-        self._logger = node.get_logger().get_child(namespace.replace("/", "."))
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._node, name)
-
-    def _name(self, topic: str) -> str:
-        return topic if topic.startswith("/") else f"{self._namespace}/{topic}"
-
-    def get_logger(self) -> Any:
-        return self._logger
-
-    def create_publisher(self, message_type: Any, topic: str, *args: Any, **options: Any) -> Any:
-        return self._node.create_publisher(message_type, self._name(topic), *args, **options)
-
-    def create_subscription(
-        self, message_type: Any, topic: str, *args: Any, **options: Any
-    ) -> Any:
-        return self._node.create_subscription(message_type, self._name(topic), *args, **options)
-
-    def resolve_topic_name(self, topic: str, *args: Any, **options: Any) -> str:
-        return self._node.resolve_topic_name(self._name(topic), *args, **options)
 
 
 def reason_of(error: Exception) -> str:

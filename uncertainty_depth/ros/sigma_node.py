@@ -16,9 +16,9 @@ from uncertainty_depth.frames.messages.decoding import check_stamp, stamp_ns
 from uncertainty_depth.frames.messages.depth_images import UNMATCHED_REASONS, decode_maps
 from uncertainty_depth.frames.pairing import ExactPairs
 from uncertainty_depth.metrics.registry import SigmaKind
-from uncertainty_depth.ros.camera_infos import CameraInfos
 from uncertainty_depth.ros.diagnostics import LOG_EVERY_S, DiagnosticsPublisher, fail
 from uncertainty_depth.ros.inputs import Inputs
+from uncertainty_depth.ros.live_camera import LiveCamera
 from uncertainty_depth.ros.node import ACTIVE, ManagedNode, take_down
 from uncertainty_depth.ros.predictions import Origin, Predictions
 from uncertainty_depth.ros.worker import Worker
@@ -61,7 +61,12 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
             ConfigError: a parameter is illegal, or the map cannot be used.
         """
         super().__init__("sigma_node", SigmaNodeConfig, **options)
-        self._camera_infos = CameraInfos(self, self.health, CAMERA_INFO)
+        self._camera = LiveCamera(
+            self.resolve_topic_name(CAMERA_INFO),
+            partial(self.is_published, CAMERA_INFO),
+            self.health,
+            self.get_logger().info,
+        )
         # of the maps sigma alone: the depth's sender has published it
         self._predictions = Predictions(self, self.health, ["uncertainty"])
         self._interpreter: Interpreter | None = None
@@ -109,7 +114,7 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
             receive = partial(self._on_image, side)
             self._inputs.subscribe(Image, topic, receive, depth=PAIRS_WAITING, purpose="sigma")
         purpose = "points and the camera infos of the maps"
-        add = self._camera_infos.add
+        add = self._camera.add
         self._inputs.subscribe(CameraInfo, CAMERA_INFO, add, once=True, purpose=purpose)
 
     def _deactivate(self) -> None:
@@ -167,7 +172,7 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
             depth, confidence = decode_maps(pair.depth, pair.confidence, interpreter.config)
             prediction = interpreter.metric(depth, confidence)
             height, width = depth.shape
-            rectifier = self._camera_infos.at(stamp_ns(header))
+            rectifier = self._camera.rectifier(stamp_ns(header))
             camera = None if rectifier is None else rectifier.camera(width, height)
             origin = Origin(interpreter.sigma_name, interpreter.half_widths)
             publish_views = self._predictions.publish(

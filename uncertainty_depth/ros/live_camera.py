@@ -1,0 +1,156 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""A node's camera: live, each image gets the camera info that it gets from a bag."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+from sensor_msgs.msg import CameraInfo, CompressedImage, Image
+
+from uncertainty_depth.core.errors import MessageError
+from uncertainty_depth.core.geometry.camera import Camera
+from uncertainty_depth.core.geometry.rectification import KEEP, Rectifier
+from uncertainty_depth.core.records import Frame
+from uncertainty_depth.frames.cameras import Cameras, rectified_image
+from uncertainty_depth.frames.messages.decoding import frame_name, stamp_ns
+from uncertainty_depth.frames.messages.transports import claimed_size
+from uncertainty_depth.ros.diagnostics import Health
+
+DISCOVERY_S = 0.5
+FIRST_INFO_TIMEOUT_S = 1.0
+OWN_INFO_TIMEOUT_S = 0.1
+MAX_MISSED = 3
+UNCALIBRATED = "camera_info_zero"
+ImageMessage: TypeAlias = Image | CompressedImage
+
+
+class LiveCamera:
+    """A camera: its infos, and its images as they make them.
+
+    Infos arrive on the executor's thread, images on a worker's. A driver that sends an info with
+    every image may send it after the image, and the two come on different topics. So an image
+    waits until an info of its stamp, or a later one, has come: on a camera a few milliseconds, and
+    at most `OWN_INFO_TIMEOUT_S`, after which the image is counted under "without_own_camera_info"
+    and has the info before. After `MAX_MISSED` of these in a row the infos are not sent with the
+    images, and none waits until one has the stamp of an image.
+
+    Attributes:
+        info: the newest camera info, usable or not; None before the first.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        is_published: Callable[[], bool],
+        health: Health,
+        log: Callable[[str], object],
+    ) -> None:
+        """Start without a camera info.
+
+        Args:
+            topic: full name of the camera infos' topic.
+            is_published: returns whether anybody publishes them.
+            health: counts images that have no info of their own.
+            log: takes a sentence for the user, each once.
+        """
+        self.info: CameraInfo | None = None
+        self._topic = topic
+        self._is_published = is_published
+        self._health = health
+        self._log = log
+        self._cameras = Cameras(topic, KEEP, is_published)
+        self._changed = threading.Condition()
+        self._may_wait_for_first = True
+        self._missed = 0
+        self._image_ns: int | None = None
+        self._logged = 0
+
+    def configure(self, distorted_images: str) -> None:
+        """Take the option; the newest camera info stays, as drivers may send it only once."""
+        with self._changed:
+            self._cameras = Cameras(self._topic, distorted_images, self._is_published)
+            self._logged = 0
+            if self.info is not None:
+                self._cameras.add(self.info)
+
+    def add(self, message: CameraInfo) -> None:
+        """Use a camera info for the images from its stamp on."""
+        with self._changed:
+            self._cameras.add(message)
+            self.info = message
+            if stamp_ns(message.header) == self._image_ns:
+                self._missed = 0
+            self._changed.notify_all()
+
+    def frame(self, message: ImageMessage, max_pixels: int) -> Frame:
+        """Return an image decoded, rectified if it is asked for, and its camera.
+
+        If no camera info is published, the image is returned unchanged, without a camera: it is
+        assumed to be rectified. The camera of an uncalibrated camera info has focal length 0.
+
+        Raises:
+            MessageError: as `decode_image`; or its camera info has not come, is invalid, or does
+                not fit the image, which is then not decoded.
+        """
+        time_ns = stamp_ns(message.header)
+        width, height = claimed_size(message, max_pixels)
+        rectifier = None
+        uncalibrated = None
+        try:
+            rectifier = self.rectifier(time_ns)
+        except MessageError as error:
+            if error.reason != UNCALIBRATED:
+                raise
+            uncalibrated = Camera(width, height, np.zeros((3, 3)))
+        if rectifier is not None:
+            self._log_notes(height, width, rectifier)
+        image, camera = rectified_image(message, rectifier, max_pixels)
+        return Frame(time_ns, frame_name(time_ns), camera or uncalibrated, image)
+
+    def rectifier(self, time_ns: int) -> Rectifier | None:
+        """Return what rectifies an image of this stamp; None if no camera info is published.
+
+        Raises:
+            MessageError: "no_camera_info", one is published but has not come; or it is invalid.
+        """
+        with self._changed:
+            if self._may_wait_for_first:  # images may be discovered before their camera infos
+                self._changed.wait_for(lambda: self._cameras, DISCOVERY_S)
+                self._changed.wait_for(lambda: not self._cameras.is_missing, FIRST_INFO_TIMEOUT_S)
+                self._may_wait_for_first = False
+            self._wait_for_own(time_ns)
+            return self._cameras.at(time_ns)
+
+    def _wait_for_own(self, time_ns: int) -> None:
+        self._image_ns = time_ns
+        if not self._cameras:
+            return
+        if self._missed < MAX_MISSED and not self._changed.wait_for(
+            lambda: not self._cameras.is_awaited(time_ns), OWN_INFO_TIMEOUT_S
+        ):
+            self._missed += 1
+            self._health.count("without_own_camera_info")
+        elif self.info is not None and stamp_ns(self.info.header) == time_ns:
+            self._missed = 0
+
+    def _log_notes(self, height: int, width: int, rectifier: Rectifier) -> None:
+        """Log once that images of this size differ from their camera info, and other notes."""
+        self._cameras.note_size(self._topic, (height, width), rectifier)
+        for note in self._cameras.notes[self._logged :]:
+            self._logged += 1
+            self._log(note)
+
+    def description(self) -> str:
+        """Return the state of the newest camera info, and what is done with images."""
+        if self.info is None:
+            return f"missing: nothing on {self._topic}"
+        try:
+            rectifier = self._cameras.at(stamp_ns(self.info.header))
+        except MessageError as error:
+            if error.reason == UNCALIBRATED:
+                return "uncalibrated: its focal length is 0; calibrate the camera"
+            return f"unusable: {error}"
+        return "received" if rectifier is None else rectifier.describe()
