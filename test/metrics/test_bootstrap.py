@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from uncertainty_depth.metrics.bootstrap import Resampled
+from uncertainty_depth.metrics.bootstrap import Resampled, mean_interval
 from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.metrics.registry import BY_NAME, BY_VALUE
 from uncertainty_depth.metrics.state import empty_block
@@ -109,6 +109,26 @@ def test_an_interval_of_a_sum_of_absolute_deviations_reaches_down_to_none():
         sample = Resampled(metrics)
         low.append(sample.interval(sample.rows(AUCE), limits=AUCE.limits).low)
     assert np.median(low) == 0
+
+
+@pytest.mark.parametrize(("correlation", "frames"), [(0.0, 41), (0.5, 120), (0.9, 250)])
+def test_the_interval_of_a_recordings_mean_is_the_bootstraps(correlation, frames):
+    values = 5 + series(np.random.default_rng(0), correlation, frames, 0)[0]
+    sample = Resampled(metrics_of(values))
+    expected = sample.interval(sample.rows(MAE))
+    found = mean_interval(values, rough=9.0)
+    assert found.value == pytest.approx(expected.value)
+    assert found.low == pytest.approx(expected.low, abs=0.1 * (expected.high - expected.low))
+    assert found.high == pytest.approx(2 * found.value - found.low)
+
+
+def test_few_frames_of_a_recording_say_little_of_their_mean():
+    values = np.random.default_rng(0).normal(5, 0.01, 39)
+    least = mean_interval(values[:19], rough=0.5)
+    assert least.high - least.low == pytest.approx(1.0)
+    few = mean_interval(values, rough=0.5)
+    as_independent = 2 * 1.96 * values.std() / math.sqrt(39)
+    assert few.high - few.low > 2 * as_independent, "as if neighbours were alike"
 
 
 def test_one_block_without_scale_has_no_interval():

@@ -39,6 +39,9 @@ MIN_WINDOW = 8
 DECAY_LAGS = 3
 DECAY_VIEWS = 2 * MIN_VIEWS
 """Below it noise and a slow change cannot be told apart."""
+FEW_CORRELATION = 0.8
+"""Of neighbouring frames of one recording, at least, if they are fewer than `DECAY_VIEWS`: so few
+cannot show that it is less."""
 MIN_DRAWN = 3
 """Min number of blocks, however slowly a run changes: fewer have no deviation to speak of."""
 ROUGH_SPREAD = 0.5
@@ -229,6 +232,47 @@ def _dependence(values: Floats) -> Dependence:
     longest = max(len(values) // MIN_DRAWN, 1)
     decay = max(correlation, _decay(finite))
     return Dependence(min(math.ceil(length - 1e-9), longest), correlation, decay)
+
+
+def dependence_of_recording(values: Floats, number: int) -> Dependence:
+    """Return how a recording's frames depend on each other, which few frames cannot tell.
+
+    Fewer than `MIN_VIEWS` are one block; fewer than `DECAY_VIEWS` have `FEW_CORRELATION` at least.
+
+    Args:
+        values: (N,), one a frame in the order of time, of this recording or of all.
+        number: of frames of this recording.
+    """
+    found = _dependence(values)
+    if number >= DECAY_VIEWS:
+        return found
+    correlation = max(found.correlation, FEW_CORRELATION)
+    length = math.ceil((1 + correlation) / (1 - correlation) - 1e-9)
+    length = number if number < MIN_VIEWS else max(found.length, length)
+    return Dependence(length, correlation, max(found.decay, correlation))
+
+
+def mean_interval(values: Floats, rough: float) -> Interval:
+    """Return the interval of the mean over a recording's frames.
+
+    Args:
+        values: (N,), one a frame in the order of time.
+        rough: half width, at least, of fewer than `MIN_VIEWS` frames.
+    """
+    number = len(values)
+    is_rough = number < MIN_VIEWS
+    # So few are one block, which shows no deviation: that of the frames is then the least.
+    dependence = _dependence(values) if is_rough else dependence_of_recording(values, number)
+    length = dependence.length
+    starts = np.arange(0, max(number - length // 2, 1), length)
+    sizes = np.diff(starts, append=number)
+    mean = float(values.mean())
+    deviations = (np.add.reduceat(values, starts) - mean * sizes) / sizes.mean()
+    half_width = _widening(len(starts), dependence) * float(deviations.std())
+    half_width /= math.sqrt(len(starts))
+    if is_rough:
+        half_width = max(half_width, rough)
+    return Interval(mean, mean - half_width, mean + half_width)
 
 
 def _decay(values: Floats) -> float:

@@ -46,6 +46,16 @@ def test_too_few_frames_allow_none_and_say_how_many_would():
     assert json.loads(json.dumps(none.to_mapping()))["factor"] is None
 
 
+@pytest.mark.parametrize(("number", "blocks"), [(9, 1), (19, 1), (20, 2), (39, 4)])
+def test_few_frames_of_one_recording_show_no_correlation_and_make_no_guarantee(number, blocks):
+    factors = np.random.default_rng(0).lognormal(0, 1, number)
+    found = guarantee([factors])
+    assert not found.holds
+    assert found.blocks == blocks
+    assert f"{number} frames not used, {blocks} independent block" in found.sentence()
+    assert guarantee([factors] * 9).holds, "nine recordings are nine blocks at least"
+
+
 @pytest.mark.parametrize("correlation", [0.0, 0.97])
 def test_nine_in_ten_new_frames_are_covered_however_the_frames_are_correlated(correlation):
     """Frames of several recordings share errors: log factors are autoregressive, and so new ones.

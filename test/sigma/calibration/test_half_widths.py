@@ -74,8 +74,8 @@ def test_a_folder_with_wrong_half_widths_is_refused_by_its_file(model):
 
 def test_calibrating_measures_them_on_frames_not_used(draw):
     """Sigma is half of the true one; on the last frames, which are not used, a fifth of it."""
-    first = draw(lambda raw: 2 * raw, frames=20, seed=1)
-    last = draw(lambda raw: 5 * raw, frames=10, seed=2)
+    first = draw(lambda raw: 2 * raw, frames=200, seed=1)
+    last = draw(lambda raw: 5 * raw, frames=100, seed=2)
     sample = Sample("drive", (*first.frames, *last.frames))
     config = CalibrationConfig(distribution="gaussian")
     calibration = calibrate_samples([sample], config)

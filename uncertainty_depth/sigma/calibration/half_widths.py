@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from uncertainty_depth.core.array_types import Floats
 from uncertainty_depth.core.errors import ModelError
+from uncertainty_depth.metrics.bootstrap import dependence_of_recording
 from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS, HALF_WIDTHS
 from uncertainty_depth.metrics.merci import at_shares, error_ratio
 
@@ -115,23 +116,33 @@ class FrameGuarantee:
         factor: factor on sigma; infinite if there are too few frames for a guarantee.
         number: number of frames that it rests on.
         blocks: number of independent blocks among them.
+        is_refused: whether the map fails on these very frames.
     """
 
     factor: float
     number: int
     blocks: int
+    is_refused: bool = False
+
+    @property
+    def has_enough(self) -> bool:
+        """Whether there are enough frames for a guarantee."""
+        return math.isfinite(self.factor)
 
     @property
     def holds(self) -> bool:
-        """Whether there are enough frames for a guarantee."""
-        return math.isfinite(self.factor)
+        """Whether there are enough frames, and a map to guarantee anything of."""
+        return self.has_enough and not self.is_refused
 
     def sentence(self) -> str:
         """Return the guarantee with what it rests on, what it assumes and what voids it."""
         claim = (
             f"at least {PIXELS:.0%} of a frame's pixels, in at least {FRAMES:.0%} of new frames"
         )
-        basis = f"{self.number} frames not used, {self.blocks} independent blocks"
+        if self.is_refused:
+            return "no guarantee by frame: the map fails on the frames not used"
+        blocks = "block" if self.blocks == 1 else "blocks"
+        basis = f"{self.number} frames not used, {self.blocks} independent {blocks}"
         if not self.holds:
             return (
                 f"no guarantee by frame: {basis}; expected at least {BLOCKS_NEEDED} blocks for "
@@ -188,8 +199,7 @@ def guarantee(sequences: Sequence[ArrayLike]) -> FrameGuarantee:
     """
     series = [np.asarray(sequence, np.float64) for sequence in sequences]
     series = [sequence for sequence in series if len(sequence)]
-    length = correlation_length(series)
-    cut = [block for sequence in series for block in _blocks(sequence, length)]
+    cut = _blocks(series)
     number = sum(len(sequence) for sequence in series)
     if len(cut) < BLOCKS_NEEDED:
         return FrameGuarantee(math.inf, number, len(cut))
@@ -202,35 +212,16 @@ def guarantee(sequences: Sequence[ArrayLike]) -> FrameGuarantee:
     return FrameGuarantee(factor, number, len(cut))
 
 
-def _blocks(factors: Floats, length: int) -> list[Floats]:
-    """Cut a series into blocks of at least this length, or into one."""
-    return np.array_split(factors, max(len(factors) // length, 1))
+def _blocks(series: Sequence[Floats]) -> list[Floats]:
+    """Cut each recording into blocks that hardly depend on each other, one at least.
 
-
-def correlation_length(series: Sequence[Floats]) -> int:
-    """Return the number of frames of a block that hardly depends on the next: 1 or more.
-
-    With the integrated autocorrelation t of log factors, `1 + 2 sum r_k`, summed until the first
-    correlation within two standard errors of none (Sokal, "Monte Carlo Methods in Statistical
-    Mechanics", 1997), it is `2 t - 1`: a short series shows less than its correlation. What
-    recordings have in common in all their frames counts as correlation.
-
-    Args:
-        series: (n,) positive factors of each recording, in the order of time.
+    What recordings have in common in all their frames counts as correlation.
     """
-    logs = [np.log(np.clip(factors, 1e-9, 1e9)) for factors in series]
-    longest = max(map(len, logs), default=1)
-    everything = np.concatenate(logs) if logs else np.zeros(1)
-    variance = float(everything.var())
-    if not variance:
-        return longest
-    centred = [values - everything.mean() for values in logs]
-    total = 1.0
-    for lag in range(1, longest):
-        pairs = sum(max(len(values) - lag, 0) for values in centred)
-        products = sum(float(values[lag:] @ values[:-lag]) for values in centred)
-        correlation = products / pairs / variance
-        if correlation < 2 / math.sqrt(pairs):
-            break
-        total += 2 * correlation
-    return min(math.ceil(2 * total - 1 - 1e-9), longest)
+    if not series:
+        return []
+    logs = np.log(np.clip(np.concatenate(series), 1e-9, 1e9))
+    cut = []
+    for factors in series:
+        length = dependence_of_recording(logs, len(factors)).length
+        cut += np.array_split(factors, max(len(factors) // length, 1))
+    return cut
