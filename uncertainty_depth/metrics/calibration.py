@@ -49,6 +49,12 @@ class Distribution:
         quantiles = [NormalDist().inv_cdf((1 + level) / 2) for level in levels.reshape(-1)]
         return np.array(quantiles).reshape(levels.shape)
 
+    def coverage(self, half_width: float) -> float:
+        """Return the probability of an error of at most this many standard deviations."""
+        if self.power == 1:
+            return -math.expm1(-math.sqrt(2) * half_width)
+        return math.erf(half_width / math.sqrt(2))
+
     def likely_scale(self, mean_power: ArrayLike) -> Floats:
         """Return the factor on sigma that maximises the errors' likelihood; 0 without any error.
 
@@ -80,6 +86,8 @@ HALF_WIDTHS = {
 }
 NOMINAL_LEVEL = 0.95
 """Level of the interval whose score and width are metrics of their own."""
+SIZE_TOLERANCE = 4 / 3
+"""A sigma within this factor of the true deviation has the right size."""
 NOMINAL_WIDTHS = {
     name: float(distribution.half_widths(NOMINAL_LEVEL))
     for name, distribution in DISTRIBUTIONS.items()

@@ -22,6 +22,7 @@ from uncertainty_depth.metrics.bootstrap import ROUGH_SPREAD, Interval, Resample
 from uncertainty_depth.metrics.calibration import (
     DISTRIBUTIONS,
     NORMAL_LIMIT,
+    SIZE_TOLERANCE,
     folded_normal,
     of_law,
 )
@@ -60,8 +61,6 @@ If the whole interval is below half of it, the metric is certainly no better.
 SPEARMAN_SIZE = 0.5
 SPEARMAN_MARGIN = 0.02
 """The same of a rank correlation, whatever the baseline's is: that of a constant is 0."""
-SIZE_TOLERANCE = 4 / 3
-"""A sigma within this factor of the true deviation has the right size."""
 AUCE_TOLERANCE = 0.05
 CRPS_TOLERANCE = 0.05
 """As a fraction of the baseline's."""

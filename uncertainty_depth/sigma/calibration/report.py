@@ -45,14 +45,16 @@ def record(calibration: FittedCalibration, samples: int | None = None) -> Record
         "frame_guarantee": guarantee.to_mapping(),
     }
     half_widths = calibration.half_widths()
-    if guarantee.holds and np.isfinite(half_widths).all():  # else the distribution knows better
+    if (
+        guarantee.has_enough and np.isfinite(half_widths).all()
+    ):  # else the distribution knows better
         content[KEY] = half_widths.round(6).tolist()
     return content
 
 
 def named(scores: Scores, distribution: str) -> Scores:
     """Return scores by the names that `evaluate` gives them, e.g. `auce_laplace`."""
-    return {of_law(name, distribution): value for name, value in scores.items()}
+    return {of_law(name, distribution): scores[name] for name in LABELS if name in scores}
 
 
 def table(calibration: FittedCalibration) -> str:
@@ -81,7 +83,7 @@ def table(calibration: FittedCalibration) -> str:
 
 
 def _candidates(choice: Choice) -> list[str]:
-    """Return the maps by CRPS; every map that is better than the chosen one has its reason."""
+    """Return the maps by CRPS."""
     baselines = (choice.reference, CONSTANT, DEPTH_ALONE)
     chosen_name = choice.sigma_map.name
     ranked = sorted(choice.held_out, key=lambda name: choice.held_out[name]["crps"])
@@ -89,8 +91,8 @@ def _candidates(choice: Choice) -> list[str]:
     worse = [name for name in ranked[place + 1 :] if name not in baselines]
     hidden = set(worse[MAX_WORSE:])
     lines = [
-        f"{len(ranked)} maps, mean over the parts of the frames left out in turn; the smallest "
-        "CRPS of those not rejected is chosen:",
+        f"{len(ranked)} maps, mean over the parts of the frames left out in turn; of those not "
+        "rejected whose CRPS is as good as the smallest, one that covers best is chosen:",
         _row("", [LABELS[name] for name in COLUMNS]),
     ]
     for name in ranked:
@@ -124,6 +126,10 @@ def _before_and_after(calibration: FittedCalibration) -> list[str]:
         values = [text(name, scores[name]) for scores in (before, after)]
         mark = "   worse" if name in rejected else ""
         lines.append(_row(label, values) + mark)
+    covered = calibration.coverage()
+    low = max(covered.low, 0)
+    high = min(covered.high, 1)
+    lines.append(f"coverage at 95% may be {low:.1%} to {high:.1%}, as far as these frames tell")
     return lines
 
 

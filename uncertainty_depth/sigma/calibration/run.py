@@ -6,12 +6,14 @@ It is the same for a network's raw sigma and for recorded depth, with or without
 What decides between maps is bounded: a pixel with a gross error moves the difference between two
 maps' CRPS by no more than their sigmas differ, and a coverage by one pixel. The likelihood is
 shown and decides nothing: in a Gaussian's, a few dozen mismatched pixels outweigh all others.
+
+A map is chosen by values and refused by intervals: some map must serve, and the coverage of a few
+frames is off by chance.
 """
 
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -24,6 +26,14 @@ from uncertainty_depth.core.errors import CalibrationError, SourceError
 from uncertainty_depth.core.interrupt import deferred_interrupt
 from uncertainty_depth.frames.protocol import Source
 from uncertainty_depth.metrics import auce, coverage, crps, nll
+from uncertainty_depth.metrics.bootstrap import ROUGH_SPREAD, Interval, mean_interval
+from uncertainty_depth.metrics.calibration import (
+    DISTRIBUTIONS,
+    NOMINAL_LEVEL,
+    NOMINAL_WIDTHS,
+    SIZE_TOLERANCE,
+)
+from uncertainty_depth.metrics.merci import at_shares, error_ratio
 from uncertainty_depth.sigma.calibration.fit import NETWORK, RECORDED_RANK, Uncertainty, candidates
 from uncertainty_depth.sigma.calibration.fitted_data import FittedData
 from uncertainty_depth.sigma.calibration.half_widths import (
@@ -42,9 +52,7 @@ from uncertainty_depth.sigma.calibration.sample import (
 from uncertainty_depth.sigma.calibration.sigma_map import SigmaMap
 
 LAWS = ("laplace", "gaussian")
-"""Tried for a camera, the one with heavy tails first."""
-LAW_MARGIN = 0.005
-"""By how much the CRPS of a later law must be smaller, as a fraction, to be taken."""
+"""Tried for a camera."""
 REPORT_FRACTION = 0.33
 """Of a single source: its last frames, held out for the reported scores."""
 BLOCKS = 4
@@ -87,6 +95,8 @@ class Trial:
         pixels: number of pixels.
         before: scores of the reference.
         after: scores of the map.
+        covered: interval of the map's coverage at 95 %.
+        lost: interval of what the map adds to the reference's CRPS, as a fraction of its size.
         half_widths: (99,) of the intervals that cover those levels, in mapped sigmas.
         frame_factors: (frames,) that cover most pixels of each frame, see `frame_factor`.
     """
@@ -97,6 +107,8 @@ class Trial:
     pixels: int
     before: Scores
     after: Scores
+    covered: Interval
+    lost: Interval
     half_widths: NDArray[np.float64]
     frame_factors: NDArray[np.float64]
 
@@ -140,11 +152,48 @@ class FittedCalibration:
 
     def guarantee(self) -> FrameGuarantee:
         """Return the guarantee by frame, from frames that the maps were not fitted to."""
-        return guarantee([trial.frame_factors for trial in self.trials])
+        found = guarantee([trial.frame_factors for trial in self.trials])
+        return replace(found, is_refused=bool(self.rejected()))
+
+    def coverage(self) -> Interval:
+        """Return the coverage at 95 % and what it may be, the mean over the trials."""
+        every = [(each.covered.value, each.covered.low, each.covered.high) for each in self.trials]
+        return Interval(*np.mean(every, axis=0).tolist())
 
     def rejected(self) -> dict[str, str]:
-        """Return why the map is not to be used, by score; empty for a good map."""
-        return rejections(*self.scores(), self.kind.has_unit)
+        """Return why the map is not to be used, by score; empty for a good map.
+
+        Only what is certain counts. Sequences that are covered too much and too little do not
+        cancel. Too wide intervals promise nothing that is not kept, and are refused only if
+        sigma's size is as far off as a report's verdict calls red.
+        """
+        before, after = self.scores()
+        reasons = {}
+        if np.mean([trial.lost.low for trial in self.trials]) > CRPS_MARGIN:
+            reasons["crps"] = f"CRPS {after['crps']:.4g} m, reference {before['crps']:.4g} m"
+        missing = np.mean([max(NOMINAL_LEVEL - trial.covered.high, 0.0) for trial in self.trials])
+        excess = np.mean([max(trial.covered.low - NOMINAL_LEVEL, 0.0) for trial in self.trials])
+        widest = DISTRIBUTIONS[self.distribution].coverage(
+            SIZE_TOLERANCE * NOMINAL_WIDTHS[self.distribution]
+        )
+        is_off = missing > MAX_MISCOVERAGE or excess > widest - NOMINAL_LEVEL
+        if is_off and not (self.kind.has_unit and self._is_nearer()):
+            held = f"its 95% interval holds {self._covered_text()}"
+            reasons["coverage_95"] = f"{held}, reference {before['coverage_95']:.1%}"
+        return reasons
+
+    def _is_nearer(self) -> bool:
+        """Return whether the map covers better than the reference, which is served without it."""
+        nearer = [
+            abs(trial.before["coverage_95"] - NOMINAL_LEVEL)
+            - abs(trial.after["coverage_95"] - NOMINAL_LEVEL)
+            for trial in self.trials
+        ]
+        return sum(nearer) >= 0
+
+    def _covered_text(self) -> str:
+        covered = self.coverage()
+        return f"{covered.value:.1%} ({max(covered.low, 0):.1%} to {min(covered.high, 1):.1%})"
 
     def notes(self) -> list[str]:
         """Return warnings about the map: it ignores the confidence, or covers too little."""
@@ -162,10 +211,11 @@ class FittedCalibration:
                 f"the map '{sigma_map.name}' ignores the confidence: on frames left out no map "
                 "of it was better than a sigma without it"
             )
-        if after["miscoverage_95"] > MAX_MISCOVERAGE:
+        if abs(after["coverage_95"] - NOMINAL_LEVEL) > MAX_MISCOVERAGE:
+            word = "much" if after["coverage_95"] > NOMINAL_LEVEL else "little"
             notes.append(
-                f"the 95% interval holds {after['coverage_95']:.1%} of the errors of frames not "
-                "used"
+                f"the 95% interval holds {self._covered_text()} of the errors of frames not "
+                f"used: it may claim too {word}"
             )
         if abs(after["coverage_68"] - 0.68) > MAX_MISCOVERAGE_68:
             notes.append(
@@ -279,8 +329,9 @@ def calibrate_samples(
 def choose(parts: Sequence[Sample], kind: Uncertainty, laws: Sequence[str]) -> Choice:
     """Leave one part out in turn, two parts or more; then fit the best map to all.
 
-    The best is the map with the smallest CRPS of those that are not rejected. Of several
-    distributions the first is taken unless a later one has a smaller CRPS.
+    Of the maps that are not rejected, in all distributions, those within `CRPS_MARGIN` of the
+    smallest CRPS are as good. Of these, those within `SIZE_MARGIN` of the best size are as good
+    again, and the one with the smallest CRPS is taken.
 
     Args:
         parts: sequences, or blocks of time of one.
@@ -291,12 +342,9 @@ def choose(parts: Sequence[Sample], kind: Uncertainty, laws: Sequence[str]) -> C
         SourceError: no map can be fitted.
     """
     choices = [_choice(parts, kind, law) for law in laws]
+    best = _best([made.held_out[made.sigma_map.name] for made in choices])
     crps = {made.distribution: made.held_out[made.sigma_map.name]["crps"] for made in choices}
-    best = choices[0]
-    for made in choices[1:]:
-        if crps[made.distribution] < (1 - LAW_MARGIN) * crps[best.distribution]:
-            best = made
-    return replace(best, law_scores=crps)
+    return replace(choices[best], law_scores=crps)
 
 
 def _choice(parts: Sequence[Sample], kind: Uncertainty, law: str) -> Choice:
@@ -315,13 +363,58 @@ def _choice(parts: Sequence[Sample], kind: Uncertainty, law: str) -> Choice:
     reference = min(kind.references, key=lambda name: held_out[name]["crps"])
     rejected = {}
     for name, scores in held_out.items():
-        reasons = rejections(held_out[reference], scores, kind.has_unit)
+        reasons = _rejections(held_out[reference], scores, kind.has_unit)
         if reasons:
-            rejected[name] = "; ".join(reasons.values())
+            rejected[name] = "; ".join(reasons)
     allowed = [name for name in held_out if name not in rejected] or list(held_out)
-    best = min(allowed, key=lambda name: held_out[name]["crps"])
+    best = allowed[_best([held_out[name] for name in allowed])]
     sigma_map = candidates(pixels_of(parts), kind, law)[best]
     return Choice(sigma_map, law, reference, held_out, rejected, {})
+
+
+def _best(tried: Sequence[Scores]) -> int:
+    """Return the place of the scores of the map to take, see `choose`."""
+    least = min(tried, key=lambda scores: scores["crps"])
+    limit = least["crps"] + _crps_margin(least)
+    as_good = [place for place, scores in enumerate(tried) if scores["crps"] <= limit]
+    limit = min(_size_error(tried[place]) for place in as_good) + SIZE_MARGIN
+    sized = [place for place in as_good if _size_error(tried[place]) <= limit]
+    return min(sized, key=lambda place: tried[place]["crps"])
+
+
+def _size_error(scores: Scores) -> float:
+    """Return by how much sigma is off at 95 %, as a log factor, or half of that at 68 %.
+
+    The latter tells the distribution: any can be made to cover 95 %.
+    """
+    return max(abs(scores["log_factor_95"]), abs(scores["log_factor_68"]) / 2)
+
+
+def _crps_margin(scores: Scores) -> float:
+    """Return a difference of CRPS that does not matter, metres.
+
+    It is a fraction of a map's CRPS without the gross errors, which add as much to each map's.
+    """
+    return CRPS_MARGIN * min(scores["crps"], scores["mean_sigma"])
+
+
+def _rejections(reference: Scores, scores: Scores, replaces: bool) -> list[str]:
+    """Return why a map is not chosen; empty for a good map.
+
+    Args:
+        reference: scores of what the map must not be worse than.
+        scores: of the map, on the same pixels.
+        replaces: whether the reference is served if the map is not. Then a coverage that is off
+            by more than `MAX_MISCOVERAGE`, but nearer, is still an improvement.
+    """
+    reasons = []
+    if not scores["crps"] <= reference["crps"] + _crps_margin(reference):
+        reasons.append(f"CRPS {scores['crps']:.4g} m, reference {reference['crps']:.4g} m")
+    off, of_reference = (abs(each["coverage_95"] - NOMINAL_LEVEL) for each in (scores, reference))
+    if off > MAX_MISCOVERAGE and not (replaces and off <= of_reference):
+        held = f"its 95% interval holds {scores['coverage_95']:.1%}"
+        reasons.append(f"{held}, reference {reference['coverage_95']:.1%}")
+    return reasons
 
 
 def _trial(
@@ -331,21 +424,35 @@ def _trial(
     law = choice.distribution
     reference = candidates(pixels_of(fitted_to), kind, law)[choice.reference]
     depth, uncertainty, error = pixels_of([sample])
-    before = reference(uncertainty, depth)
-    after = choice.sigma_map(uncertainty, depth)
+    before = scores_of_sigma(error, reference(uncertainty, depth), law)
+    sigma = choice.sigma_map(uncertainty, depth)
+    after = scores_of_sigma(error, sigma, law)
     factors = []
+    rows = []
     for frame in sample.frames:
         depth_m, raw, error_m = pixels_of([Sample("", (frame,))])
-        sigma = choice.sigma_map(raw, depth_m)
-        factors.append(frame_factor(error_m, sigma) if len(error_m) else np.inf)
+        if not len(error_m):
+            factors.append(np.inf)
+            continue
+        sigmas = choice.sigma_map(raw, depth_m)
+        factors.append(frame_factor(error_m, sigmas))
+        lost = crps(error_m, sigmas, law) - crps(error_m, reference(raw, depth_m), law)
+        rows.append((len(error_m), coverage(error_m, sigmas, NOMINAL_LEVEL, law), lost))
+    pixels, covered, lost = np.array(rows).T
+    weights = pixels / pixels.mean()
+    size = max(_crps_margin(before) / CRPS_MARGIN, np.finfo(float).tiny)
+    share = float(np.average(covered, weights=weights))
+    rough = NOMINAL_LEVEL - DISTRIBUTIONS[law].coverage(NOMINAL_WIDTHS[law] / (1 + ROUGH_SPREAD))
     return Trial(
         sample.name,
         choice.sigma_map,
         len(sample.frames),
         sample.pixels,
-        scores_of_sigma(error, before, law),
-        scores_of_sigma(error, after, law),
-        measured_half_widths(error, after),
+        before,
+        after,
+        mean_interval(share + weights * (covered - share), rough),
+        mean_interval(weights * lost / size, ROUGH_CRPS),
+        measured_half_widths(error, sigma),
         np.array(factors),
     )
 
@@ -359,9 +466,13 @@ LABELS = {
     "nll": "NLL",
 }
 CRPS_MARGIN = 0.005
-"""By how much CRPS may be above the reference's, as a fraction of it."""
+"""By how much CRPS may be above another's, as a fraction of it."""
+SIZE_MARGIN = 0.03
+"""By how much `_size_error` may be above another map's."""
+ROUGH_CRPS = 0.05
+"""Half width of what few frames say of a difference in CRPS, as a fraction of it."""
 MAX_MISCOVERAGE = 0.03
-"""By how much coverage at 95 % may be off, mean over the parts."""
+"""By how much coverage at 95 % may be off."""
 MAX_MISCOVERAGE_68 = 0.15
 """By how much coverage at 68 % may be off without a word."""
 
@@ -376,45 +487,27 @@ def scores_of_sigma(
         sigma: standard deviations.
         distribution: "gaussian" or "laplace", what sigma is the standard deviation of.
     """
-    levels = np.array([0.68, 0.95])
+    levels = np.array([0.68, NOMINAL_LEVEL])
     covered = np.asarray(coverage(error, sigma, levels, distribution=distribution))
+    ratios = np.sort(error_ratio(error, np.asarray(sigma, np.float64)))
+    with np.errstate(divide="ignore"):
+        widths = DISTRIBUTIONS[distribution].half_widths(levels)
+        log_factors = np.log(at_shares(ratios, levels) / widths)
     return {
         "crps": crps(error, sigma, distribution),
         "nll": nll(error, sigma, distribution=distribution),
         "auce": auce(error, sigma, distribution=distribution),
         "coverage_68": float(covered[0]),
         "coverage_95": float(covered[1]),
-        "miscoverage_95": abs(float(covered[1]) - 0.95),
+        "log_factor_68": float(log_factors[0]),
+        "log_factor_95": float(log_factors[1]),
+        "mean_sigma": float(np.mean(sigma)),
     }
 
 
 def mean_scores(score_sets: Sequence[Mapping[str, float]]) -> Scores:
-    """Return the mean of each score; of miscoverage, too, so that opposite signs do not cancel."""
+    """Return the mean of each score."""
     means = {}
     for name in score_sets[0]:
         means[name] = float(np.mean([score_set[name] for score_set in score_sets]))
     return means
-
-
-def rejections(
-    reference: Mapping[str, float], scores: Mapping[str, float], replaces: bool
-) -> dict[str, str]:
-    """Return why a map is rejected: the reason by the score's name; empty for a good map.
-
-    Args:
-        reference: scores of what the map must not be worse than.
-        scores: of the map, on the same pixels.
-        replaces: whether the reference is served if the map is not. Then a coverage that is off
-            by more than `MAX_MISCOVERAGE`, but nearer, is still an improvement.
-    """
-    reasons = {}
-    if not scores["crps"] <= reference["crps"] * (1 + CRPS_MARGIN):
-        reasons["crps"] = f"CRPS {scores['crps']:.4g} m, reference {reference['crps']:.4g} m"
-    miscoverage = scores["miscoverage_95"]
-    is_nearer = replaces and miscoverage <= reference["miscoverage_95"]
-    if not (miscoverage <= MAX_MISCOVERAGE or is_nearer):
-        held = f"its 95% interval holds {scores['coverage_95']:.1%}"
-        if not math.isclose(abs(scores["coverage_95"] - 0.95), miscoverage, abs_tol=5e-4):
-            held += f" (parts are off by {100 * miscoverage:.1f} points)"  # both ways
-        reasons["coverage_95"] = f"{held}, reference {reference['coverage_95']:.1%}"
-    return reasons
