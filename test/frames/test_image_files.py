@@ -31,13 +31,14 @@ def photograph(orientation: int, name: str = "jpeg") -> bytes:
     exif = PIL.Image.Exif()
     exif[ORIENTATION_TAG] = orientation
     stream = BytesIO()
-    options = {"quality": 98, "subsampling": 0} if name == "jpeg" else {}
+    lossless = {"jpeg": {"quality": 98, "subsampling": 0}, "webp": {"lossless": True}}
+    options = lossless.get(name, {})
     PIL.Image.fromarray(STORED).save(stream, name, exif=exif, **options)
     return stream.getvalue()
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
-@pytest.mark.parametrize("name", ["jpeg", "png"])
+@pytest.mark.parametrize("name", ["jpeg", "png", "webp"])
 def test_a_photograph_is_upright_whether_named_or_opened(name, orientation, tmp_path):
     path = tmp_path / f"photograph.{name}"
     path.write_bytes(photograph(orientation, name))

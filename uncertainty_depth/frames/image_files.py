@@ -22,6 +22,7 @@ from uncertainty_depth.frames.messages.depth_values import depth_of, sigma_of
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+WEBP_MAGIC = b"RIFF"
 MAX_PHOTO_PIXELS = 8 * MAX_PIXELS
 """Of a file that a user names: telephones take up to 108 million."""
 ImageLike = Union[NDArray[np.uint8], "Image", "os.PathLike[str]", str]
@@ -93,10 +94,24 @@ def read_pixels(
             f"{path} does not begin as an image; expected JPEG, PNG, TIFF, BMP or WebP",
         )
     flags = cv2.IMREAD_COLOR if color else cv2.IMREAD_UNCHANGED
-    if color and not upright:
+    is_webp = data.startswith(WEBP_MAGIC)
+    if color and (is_webp or not upright):
         flags |= cv2.IMREAD_IGNORE_ORIENTATION
     pixels = decode_bytes(data, str(path), size, flags, max_pixels)
-    return cv2.cvtColor(pixels, cv2.COLOR_BGR2RGB, dst=pixels) if color else pixels
+    if not color:
+        return pixels
+    cv2.cvtColor(pixels, cv2.COLOR_BGR2RGB, dst=pixels)
+    return _turned(pixels, data) if is_webp and upright else pixels
+
+
+def _turned(pixels: NDArray[np.uint8], data: bytes) -> NDArray[np.uint8]:
+    """Return pixels upright as the Exif data of their WebP say, which OpenCV does not read."""
+    from PIL import Image, ImageOps
+
+    image = Image.fromarray(pixels)
+    with suppress(Exception), Image.open(BytesIO(data), formats=("WEBP",)) as stored:
+        image.info["exif"] = stored.getexif().tobytes()
+    return np.asarray(ImageOps.exif_transpose(image))
 
 
 def read_values(path: Path, max_pixels: int = MAX_PIXELS) -> NDArray[Any]:
@@ -163,7 +178,7 @@ def _header_size(data: bytes) -> tuple[int, int] | None:
         with suppress(struct.error):
             return _tiff_size(data)
         return None
-    if data.startswith((b"BM", b"RIFF")):
+    if data.startswith((b"BM", WEBP_MAGIC)):
         from PIL import Image
 
         with suppress(Exception), Image.open(BytesIO(data), formats=("BMP", "WEBP")) as image:
