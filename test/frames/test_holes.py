@@ -16,7 +16,6 @@ from uncertainty_depth.frames.messages.depth_images import (
     decode_maps,
     ground_truth_from_depth_image,
 )
-from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.sigma.recorded.interpreter import Interpreter
 from uncertainty_depth.stream.opening import open_source
 
@@ -189,7 +188,7 @@ def test_how_much_of_the_depth_is_none_or_infinite_is_a_note(tmp_path):
     (frame,) = open_source(notation, SourceConfig())
     interpreter = Interpreter(PredictionConfig(confidence_type="none"))
     interpreter.predict(frame)
-    (note,) = interpreter.notes(OnlineMetrics().total())
+    (note,) = interpreter.notes()
     assert note.startswith(f"{4 / METRES.size:.1%} of the recorded pixels hold no depth")
 
 
