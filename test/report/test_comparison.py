@@ -78,6 +78,16 @@ def test_every_metric_is_that_of_the_reports_and_of_their_verdicts_bit_for_bit(c
         assert required.value == values["uncertainty.auce_laplace"]
 
 
+def test_a_value_has_the_interval_of_its_report(compared):
+    """Also if another report's frames depend more on each other."""
+    for place, one in enumerate(compared.reports):
+        intervals = one.summary["intervals"]
+        rows = {row.name: row.values[place] for row in compared.rows}
+        assert rows.keys() >= intervals.keys()
+        for name, (low, high) in intervals.items():
+            assert (rows[name].low, rows[name].high) == (low, high), name
+
+
 def test_differences_are_paired_and_called_better_or_worse(compared):
     mae = row_of(compared, "depth.mae")
     assert mae.outcome(0) == "worse"

@@ -160,7 +160,13 @@ def compare(reports: Sequence[SavedReport]) -> Comparison:
     dependence = dependence_of(*scored)
     repeated = max(report.evaluation.repeated for report in reports)
     samples = [Resampled(metrics, repeated, dependence) for metrics in scored]
-    rows = tuple(_rows(reports, samples))
+    alone = [
+        report.evaluation.resampled()
+        if len(table) == len(common)
+        else Resampled(metrics, report.evaluation.repeated)
+        for report, table, metrics in zip(reports, tables, scored, strict=True)
+    ]
+    rows = tuple(_rows(reports, alone, samples))
     worst = []
     for frames, errors in zip(paired, series, strict=True):
         order = np.argsort(-errors, kind="stable")[:WORST_FRAMES]
@@ -219,17 +225,26 @@ def _scored_again(
     return metrics
 
 
-def _rows(reports: Sequence[SavedReport], samples: Sequence[Resampled]) -> Iterator[Row]:
+def _rows(
+    reports: Sequence[SavedReport], alone: Sequence[Resampled], samples: Sequence[Resampled]
+) -> Iterator[Row]:
+    """Yield each metric: its intervals from each report `alone`, as the report itself has them.
+
+    Differences are of `samples`, which draw the same frames for every report.
+    """
     kinds = [report.evaluation.sigma_kind for report in reports]
     for metric in METRICS:
         if metric.unit == "count" or not all(map(metric.is_judged, kinds)):
             continue
-        by_report = [sample.rows(metric).reshape(1 + REPLICATES, -1) for sample in samples]
+        rows_alone, by_report = (
+            [sample.rows(metric).reshape(1 + REPLICATES, -1) for sample in each]
+            for each in (alone, samples)
+        )
         for place, name in enumerate(metric.names()):
             columns = [rows[:, place] for rows in by_report]
             values = tuple(
-                sample.interval(column, limits=metric.limits)
-                for sample, column in zip(samples, columns, strict=True)
+                sample.interval(rows[:, place], limits=metric.limits)
+                for sample, rows in zip(alone, rows_alone, strict=True)
             )
             with np.errstate(invalid="ignore"):  # infinite in both reports
                 changes = [column - columns[0] for column in columns[1:]]
