@@ -298,7 +298,7 @@ def scale_plot(metrics: OnlineMetrics) -> Figure:
     low, high = axes.get_ylim()
     axes.set_ylim(min(low, 0.9), max(high, 1.1))  # else 0.998 and 1.002 are the whole axis
     number_axis(axes.yaxis, LOG_STEPS)
-    style(axes, f"Scale of each frame, and their median{per_point}")
+    style(axes, f"Scale over time, and its median{per_point}")
     return figure
 
 
