@@ -117,9 +117,21 @@ def test_a_confidence_that_ranks_better_the_other_way_is_told(read_as, right):
     assert told == pytest.approx(summary["uncertainty"]["ause"]["abs_rel"], rel=0.05)
 
 
-def test_noise_has_no_other_way():
+def test_a_reversed_confidence_that_is_read_as_sigma_by_default_is_asked_about():
+    def certainty(now):
+        return 1 - 0.9 * now.sigma / now.sigma.max()
+
+    said = notes(certainty, "")
+    assert "for nobody named its type, but ranks the errors better the other way" in said
+    assert "--confidence-type, e.g. confidence_0_1 or rank_down" in said
+    assert notes(certainty, "confidence_0_1") == ""
+    assert notes(certainty, "sigma") == "", "whoever names the type is not asked"
+
+
+@pytest.mark.parametrize("read_as", ["rank_up", ""])
+def test_noise_has_no_other_way(read_as):
     random = np.random.default_rng(0)
-    assert notes(lambda s: random.uniform(1, 2, s.depth.shape), "rank_up") == ""
+    assert notes(lambda s: random.uniform(1, 2, s.depth.shape), read_as) == ""
 
 
 def test_a_zed_s_confidence_without_its_type_is_asked_about():

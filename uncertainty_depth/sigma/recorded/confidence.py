@@ -199,7 +199,7 @@ def doubts(sums: Sums, confidence_type: str) -> list[str]:
 
     Args:
         sums: over all frames.
-        confidence_type: the type that it is read as.
+        confidence_type: the type that it is read as; empty for sigma because nobody named one.
     """
     if not sums["frames"][0] or confidence_type == NONE:
         return []
@@ -211,7 +211,16 @@ def doubts(sums: Sums, confidence_type: str) -> list[str]:
         ]
     ause = float(BY_NAME["uncertainty.ause.abs_rel"].values(sums)[0])
     turned = ause_the_other_way(sums)
-    if turned <= (1 - MIN_GAIN) * ause and not TYPES[confidence_type].has_unit:
+    if turned > (1 - MIN_GAIN) * ause:
+        return []
+    if not confidence_type:
+        return [
+            "the confidence is read as sigma in metres, for nobody named its type, but ranks the "
+            f"errors better the other way: AUSE abs_rel is {ause:.3g}, and would be {turned:.3g}: "
+            "is it larger where the depth is certain? Name its type with --confidence-type, e.g. "
+            "confidence_0_1 or rank_down"
+        ]
+    if not TYPES[confidence_type].has_unit:
         other = {"rank_up": "rank_down", "rank_down": "rank_up"}.get(confidence_type, "rank_up")
         return [
             f"the confidence ranks the errors better the other way: AUSE abs_rel is {ause:.3g} "

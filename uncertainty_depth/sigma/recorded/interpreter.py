@@ -292,7 +292,7 @@ class Interpreter:
 
     def doubts(self, sums: Sums) -> list[str]:
         """Return what seems wrong with the confidence, from the sums of all frames."""
-        return doubts(sums, self._type.name)
+        return doubts(sums, self.config.confidence_type)
 
 
 def _with_map(config: PredictionConfig, saved: SavedMap) -> PredictionConfig:
