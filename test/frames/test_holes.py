@@ -139,8 +139,11 @@ def test_a_hole_in_an_rgbd_folder_is_no_ground_truth(tmp_path):
     for name, pixels in (("rgb", colours), ("depth", values)):
         (tmp_path / name).mkdir()
         write(tmp_path / name / "0.png", pixels)
-    (frame,) = open_source(f"rgbd:{tmp_path}", SourceConfig())
+    source = open_source(f"rgbd:{tmp_path}", SourceConfig())
+    (frame,) = source
     check(frame.ground_truth_m, values)
+    share = f"{is_hole(values).mean():.1%} of the depth images' pixels hold no depth"
+    assert [note for note in source.notes if note.startswith(share)]
 
 
 @pytest.mark.parametrize("suffix", [".tiff", ".npy"])

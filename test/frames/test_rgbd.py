@@ -25,6 +25,8 @@ POSES = [
 TIMES = ["1305031102.175304", "1305031102.211214", "1305031102.243211", "1305031102.275326"]
 DRIVES = Path(os.environ.get("UNCERTAINTY_DEPTH_DATA", "shared/data")) / "rgbd"
 
+HOLES = "6.7% of the depth images' pixels hold no depth and are not scored"
+
 
 @pytest.fixture
 def make(tmp_path):
@@ -76,7 +78,7 @@ def test_a_frame_has_image_depth_camera_and_pose(make):
         frames = list(source)
         assert [frame.name for frame in frames] == ["000000", "000002", "000010"]
     assert len(source) == 3
-    assert source.notes == []
+    assert source.notes == [HOLES]
     frame = frames[1]
     assert frame.stamp_ns == 66_666_666
     assert_array_equal(frame.image[0, 0], [200, 100, 2])
@@ -116,7 +118,7 @@ def test_times_are_associated(make):
     assert_allclose(frames[2].pose, POSES[3], atol=1e-6)
     assert last.reason == "no_depth_image"
     assert last.message.endswith("has no depth image")
-    assert source.notes == ["1 of 5 images have no pose in groundtruth.txt"]
+    assert source.notes == ["1 of 5 images have no pose in groundtruth.txt", HOLES]
 
 
 def test_depth_with_a_camera_of_its_own_is_projected_into_the_colour_camera(make):
@@ -154,7 +156,7 @@ def test_lost_poses_and_damaged_files_cost_their_frames(make):
     assert isinstance(second, Frame)
     assert second.pose is None
     assert third.reason == "depth_undecodable"
-    assert source.notes == ["1 of 3 images have no pose in poses.txt"]
+    assert source.notes == ["1 of 3 images have no pose in poses.txt", HOLES]
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,6 @@ class KittiSource(FileSource):
             SourceError: `folder` is no KITTI raw drive, or a file is missing or malformed.
         """
         self.name = f"kitti:{folder}"
-        self.notes: list[str] = []
         self._folder = folder
         self._config = config
         if not folder.is_dir():

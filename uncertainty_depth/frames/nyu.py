@@ -79,7 +79,6 @@ class NyuSource(FileSource):
             SourceError: the folder, its split files or its images are missing.
         """
         self.name = f"nyu:{folder}" + (f":{split}" if split else "")
-        self.notes: list[str] = []
         self._folder = folder
         if not folder.is_dir():
             raise SourceError(f"no such NYU folder: {folder}")

@@ -57,7 +57,12 @@ class FileSource(ABC):
     """Frames in files of their own, any of which is read by its number alone. A `Source`."""
 
     name: str
-    notes: list[str]
+    _notes: Sequence[str] = ()
+
+    @property
+    def notes(self) -> list[str]:
+        """What is assumed or missing, in sentences."""
+        return list(self._notes)
 
     @abstractmethod
     def __len__(self) -> int:

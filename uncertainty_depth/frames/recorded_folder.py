@@ -72,7 +72,7 @@ class RecordedFolder(FileSource):
         self._confidence = _files(folder / CONFIDENCE) if is_read else None
         self._names = sorted(self._depth.keys() | (self._confidence or {}).keys())
         unused = len(self._ground_truth.keys() - self._depth.keys())
-        self.notes = [f"{unused} files of {GROUND_TRUTH} have no depth"] if unused else []
+        self._notes = [f"{unused} files of {GROUND_TRUTH} have no depth"] if unused else []
         has_images = (folder / IMAGE).is_dir()
         self._images = _files(folder / IMAGE, IMAGE_SUFFIXES) if has_images else {}
 

@@ -209,7 +209,9 @@ class RgbdSource(FileSource):
         """
         folder, options = folder_and_options(notation, OPTIONS)
         self.name = notation
-        self.notes: list[str] = []
+        self._notes: list[str] = []
+        self._pixels = 0
+        self._holes = 0
         self._config = config
         self._per_metre = per_metre(notation, options)
         self._tolerance_ns = round(config.max_time_difference * SECOND_NS)
@@ -223,13 +225,22 @@ class RgbdSource(FileSource):
         paths = [folder / name for name in TRAJECTORIES if (folder / name).is_file()]
         self._trajectory = Trajectory(paths[0]) if paths else None
         if unused := len(depths) - len({item.depth for item in self._items} - {None}):
-            self.notes.append(f"{unused} depth images belong to no colour image")
+            self._notes.append(f"{unused} depth images belong to no colour image")
         if self._trajectory is not None:
             poses = [self._pose(index, item.key) for index, item in enumerate(self._items)]
             if missing := sum(pose is None for pose in poses):
-                self.notes.append(
+                self._notes.append(
                     f"{missing} of {len(poses)} images have no pose in {paths[0].name}"
                 )
+
+    @property
+    def notes(self) -> list[str]:
+        """What is assumed or missing, and how much of the depth images read so far is none."""
+        if not self._holes:
+            return super().notes
+        share = self._holes / self._pixels
+        sentence = f"{share:.1%} of the depth images' pixels hold no depth and are not scored"
+        return [*super().notes, sentence]
 
     def __len__(self) -> int:
         """Return the number of colour images."""
@@ -260,6 +271,8 @@ class RgbdSource(FileSource):
             raise MessageError("no_depth_image", f"{item.image} has no depth image")
         max_pixels = self._config.max_pixels
         depth_m = read_metres(item.depth, self._per_metre, max_pixels=max_pixels)
+        self._pixels += depth_m.size
+        self._holes += depth_m.size - int(np.isfinite(depth_m).sum())
         if self._depth_k is None or camera is None:
             return as_ground_truth(depth_m, shape)
         rays = _rays(*depth_m.shape, self._depth_k)
@@ -282,7 +295,7 @@ class RgbdSource(FileSource):
         elif (folder / "K.txt").is_file():
             self._k = _read_k(folder / "K.txt")
         else:
-            self.notes.append(
+            self._notes.append(
                 f"{folder} has no K.txt, so its camera is unknown; expected the 3x3 matrix of the "
                 "colour camera there, or the option k=fx/fy/cx/cy"
             )
@@ -295,12 +308,12 @@ class RgbdSource(FileSource):
                 raise SourceError(
                     f"{self.name} has depth_k, but the colour camera is unknown; expected k too"
                 )
-            self.notes.append(
+            self._notes.append(
                 "colour and depth have cameras of their own: depth is projected into the colour "
                 "camera, and what the colour camera cannot see is left out"
             )
         elif not (folder / "K.txt").is_file():
-            self.notes.append(
+            self._notes.append(
                 "the depth is taken as registered to the colour images, pixel by pixel, which "
                 "nothing in the folder says; if it has a camera of its own give "
                 "depth_k=fx/fy/cx/cy and depth_xyz=x/y/z, or scores at edges are wrong"
