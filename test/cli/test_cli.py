@@ -11,7 +11,7 @@ import sys
 import numpy as np
 import pytest
 
-from uncertainty_depth.cli.arguments import SIGNATURES, build_parser
+from uncertainty_depth.cli.arguments import build_parser
 from uncertainty_depth.cli.main import COMMANDS, PrintableFormatter, main
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.depth.training import run as training_run
@@ -25,7 +25,7 @@ def test_help_teaches_with_an_example(command, capsys):
     with pytest.raises(SystemExit) as ended:
         build_parser(COMMANDS).parse_args([command, "--help"])
     assert ended.value.code == 0
-    example = f"uncertainty-depth {command} {SIGNATURES[command].example}"
+    example = f"uncertainty-depth {command} {COMMANDS[command].example}"
     assert example in " ".join(capsys.readouterr().out.split())
 
 
@@ -95,14 +95,14 @@ def test_a_very_long_word_is_not_repeated_whole(words, path, tmp_path, capsys):
 
 
 def test_an_interrupted_training_says_how_to_go_on(monkeypatch, capsys):
-    def interrupted(arguments):
+    def interrupted(command):
         raise KeyboardInterrupt
 
     for command, arguments in (
         ("train", ["my_bag", "--output", "my_model"]),
         ("convert", ["synthetic:", "my_bag"]),
     ):
-        monkeypatch.setitem(COMMANDS, command, interrupted)
+        monkeypatch.setattr(COMMANDS[command], "run", interrupted)
         assert main([command, *arguments]) == 130
         assert ("--resume" in capsys.readouterr().err) == (command == "train")
 

@@ -3,20 +3,19 @@
 
 from __future__ import annotations
 
-import argparse
 import faulthandler
 import logging
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from uncertainty_depth.cli.arguments import SOURCE, Command, flag, positional, written
 from uncertainty_depth.core import strict
 from uncertainty_depth.core.config import PlayerConfig, PredictionTopics, SourceConfig
 from uncertainty_depth.core.errors import ConfigError, SourceError
 from uncertainty_depth.core.model_location import is_hugging_face, model_path
-from uncertainty_depth.core.options import from_arguments
 from uncertainty_depth.core.output import MARK, NewFolder, OutputFile
 
 if TYPE_CHECKING:
@@ -29,80 +28,103 @@ INFO_FRAMES = 50
 logger = logging.getLogger(__name__)
 
 
-def convert(arguments: argparse.Namespace) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Convert(Command):
     """Write a KITTI raw drive, or another source that can, as a rosbag2 (MCAP)."""
-    from uncertainty_depth.stream.opening import module_and_rest, place_of
 
-    NewFolder(arguments.bag).check([place_of(arguments.source)])
-    module, rest = module_and_rest(arguments.source)
-    write_bag = getattr(module, "write_bag", None)
-    if write_bag is None:
-        raise SourceError(
-            f"source is {arguments.source!r}; expected kitti:DRIVE_DIR, or MODULE:... of a Python "
-            "module with write_bag (in a clone: synthetic:)"
-        )
-    write_bag(rest, arguments.bag)
-    print(f"bag written to {arguments.bag}")
+    example = "kitti:2011_09_26/2011_09_26_drive_0001_sync drive_bag"
+    source: str = positional(
+        metavar="SOURCE",
+        help="kitti:DRIVE_DIR, beside its date's calibration files; or in a clone "
+        "synthetic:[worlds=4,frames=20,seed=1]",
+    )
+    bag: Path = positional(type=Path, metavar="OUT_BAG", help="bag folder to write")
+
+    def _run(self) -> None:
+        from uncertainty_depth.stream.opening import module_and_rest, place_of
+
+        NewFolder(self.bag).check([place_of(self.source)])
+        module, rest = module_and_rest(self.source)
+        write_bag = getattr(module, "write_bag", None)
+        if write_bag is None:
+            raise SourceError(
+                f"source is {self.source!r}; expected kitti:DRIVE_DIR, or MODULE:... of a Python "
+                "module with write_bag (in a clone: synthetic:)"
+            )
+        write_bag(rest, self.bag)
+        print(f"bag written to {self.bag}")
 
 
-def info(arguments: argparse.Namespace) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Info(Command):
     """Show what a source holds and whether its depth fits its image; or describe a model."""
-    from uncertainty_depth.core.geometry.transforms import option_from
-    from uncertainty_depth.frames.bag import BagSource
-    from uncertainty_depth.frames.recording import Recording
-    from uncertainty_depth.frames.topics import published_predictions
-    from uncertainty_depth.stream.job import Job
-    from uncertainty_depth.stream.opening import place_of
-    from uncertainty_depth.stream.stream import Stream
 
-    model = model_path(arguments.source)
-    if (model / "model.json").is_file() or is_hugging_face(model):
-        from uncertainty_depth.depth.model_folder.folder import read
+    example = "my_bag"
+    source: str = positional(help=f"{SOURCE}; or a model folder")
+    output: Path | None = written(
+        "PNG",
+        "plot of the depth on the image (default: the source's name with .png, here)",
+        required=False,
+    )
+    reading: SourceConfig
 
-        for name, value in read(model, relative=True).describe().items():
-            print(f"{name:14} {value}")
-        return
-    path = Path(arguments.source)
-    name = path.resolve().name if path.exists() else re.sub(r"[^\w.-]+", "_", path.name)
-    if arguments.output and arguments.output.suffix.lower() != ".png":
-        raise ConfigError(f"output is {arguments.output}; expected a file that ends in .png")
-    plot = OutputFile(arguments.output or Path(f"{name}.png"))
-    no_plot = ""
-    try:
-        plot.check([place_of(arguments.source)])
-    except SourceError as error:
-        if arguments.output:
-            raise
-        no_plot = str(error)  # nobody asked for this file
-    predictions = PredictionTopics()
-    if path.exists():
-        with Recording(path).open() as recording:  # told first: the choice of topics may fail
-            for topic_name, topic in sorted(recording.topics.items()):
-                print(f"{topic.count:8} {topic_name}  {topic.message_type}")
-            predictions = published_predictions(recording.topics)
-    job = Job(sources=(arguments.source,), reading=from_arguments(SourceConfig, arguments))
-    try:
-        stream = Stream.open(job)
-    except SourceError:
-        if not predictions.depth_topic:
-            raise
-        stream = Stream.open(replace(job, topics=predictions))
-        print(
-            f"recorded predictions: --depth-topic {predictions.depth_topic} "
-            f"--confidence-topic {predictions.confidence_topic}"
-        )
-    (source,) = stream.sources
-    print(f"{source.name}: {len(source)} images")
-    if isinstance(source, BagSource):
-        topics = source.topics
-        camera = f"camera {topics.image} with {topics.camera_info or 'no camera info'}"
-        depth = "LiDAR" if topics.lidar else "depth image"
-        print(f"{camera}, {depth} {', '.join(topics.ground_truths)}")
-        if source.lidar_to_camera is not None:
-            numbers = option_from(source.lidar_to_camera)
-            print(f"for a command: --lidar-to-camera {numbers}")
-            print(f"for a node:    lidar_to_camera:=[{numbers.replace(' ', ', ')}]")
-    _check_geometry(stream, plot, no_plot)
+    def _run(self) -> None:
+        from uncertainty_depth.core.geometry.transforms import option_from
+        from uncertainty_depth.frames.bag import BagSource
+        from uncertainty_depth.frames.recording import Recording
+        from uncertainty_depth.frames.topics import published_predictions
+        from uncertainty_depth.stream.job import Job
+        from uncertainty_depth.stream.opening import place_of
+        from uncertainty_depth.stream.stream import Stream
+
+        model = model_path(self.source)
+        if (model / "model.json").is_file() or is_hugging_face(model):
+            from uncertainty_depth.depth.model_folder.folder import read
+
+            for name, value in read(model, relative=True).describe().items():
+                print(f"{name:14} {value}")
+            return
+        path = Path(self.source)
+        name = path.resolve().name if path.exists() else re.sub(r"[^\w.-]+", "_", path.name)
+        if self.output and self.output.suffix.lower() != ".png":
+            raise ConfigError(f"output is {self.output}; expected a file that ends in .png")
+        plot = OutputFile(self.output or Path(f"{name}.png"))
+        no_plot = ""
+        try:
+            plot.check([place_of(self.source)])
+        except SourceError as error:
+            if self.output:
+                raise
+            no_plot = str(error)  # nobody asked for this file
+        predictions = PredictionTopics()
+        if path.exists():
+            with Recording(path).open() as recording:  # told first: the choice of topics may fail
+                for topic_name, topic in sorted(recording.topics.items()):
+                    print(f"{topic.count:8} {topic_name}  {topic.message_type}")
+                predictions = published_predictions(recording.topics)
+        job = Job(sources=(self.source,), reading=self.reading)
+        try:
+            stream = Stream.open(job)
+        except SourceError:
+            if not predictions.depth_topic:
+                raise
+            stream = Stream.open(replace(job, topics=predictions))
+            print(
+                f"recorded predictions: --depth-topic {predictions.depth_topic} "
+                f"--confidence-topic {predictions.confidence_topic}"
+            )
+        (source,) = stream.sources
+        print(f"{source.name}: {len(source)} images")
+        if isinstance(source, BagSource):
+            topics = source.topics
+            camera = f"camera {topics.image} with {topics.camera_info or 'no camera info'}"
+            depth = "LiDAR" if topics.lidar else "depth image"
+            print(f"{camera}, {depth} {', '.join(topics.ground_truths)}")
+            if source.lidar_to_camera is not None:
+                numbers = option_from(source.lidar_to_camera)
+                print(f"for a command: --lidar-to-camera {numbers}")
+                print(f"for a node:    lidar_to_camera:=[{numbers.replace(' ', ', ')}]")
+        _check_geometry(stream, plot, no_plot)
 
 
 def _check_geometry(stream: Stream, plot: OutputFile, no_plot: str) -> None:
@@ -143,32 +165,44 @@ def _check_geometry(stream: Stream, plot: OutputFile, no_plot: str) -> None:
         print(f"WARNING: {warning}")
 
 
-def play(arguments: argparse.Namespace) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Play(Command):
     """Publish a bag into ROS 2, if there is no `ros2 bag play`."""
-    from uncertainty_depth.ros.player import play as play_bag
 
-    account_file = OutputFile(arguments.json) if arguments.json else None
-    if account_file:
-        account_file.check([arguments.bag])
+    example = "my_bag --clock --rate 0.5"
+    bag: Path = positional(type=Path, help="bag to publish")
+    json: Path | None = flag(
+        type=Path,
+        metavar="FILE",
+        help="write the number of messages sent and skipped, by topic",
+    )
+    player: PlayerConfig
 
-    def tell(played: Played) -> None:
-        sent = ", ".join(f"{count} {topic}" for topic, count in sorted(played.sent.items()))
-        print(f"sent {sent or 'nothing'}", flush=True)
-        for topic, count in sorted(played.unsendable.items()):
-            logger.warning("%d messages on %s cannot be published", count, topic)
+    def _run(self) -> None:
+        from uncertainty_depth.ros.player import play as play_bag
+
+        account_file = OutputFile(self.json) if self.json else None
         if account_file:
-            account = {
-                "origin": MARK,
-                "sent": dict(played.sent),
-                "skipped": played.skipped,
-                "unsendable": dict(played.unsendable),
-                "unanswered": played.unanswered,
-            }
-            account_file.write(strict.json_bytes(account))
-        # The middleware can hang while it is left, and then holds the interpreter's lock.
-        faulthandler.dump_traceback_later(TEARDOWN_S, exit=True)
+            account_file.check([self.bag])
 
-    try:
-        play_bag(arguments.bag, from_arguments(PlayerConfig, arguments), at_end=tell)
-    finally:
-        faulthandler.cancel_dump_traceback_later()
+        def tell(played: Played) -> None:
+            sent = ", ".join(f"{count} {topic}" for topic, count in sorted(played.sent.items()))
+            print(f"sent {sent or 'nothing'}", flush=True)
+            for topic, count in sorted(played.unsendable.items()):
+                logger.warning("%d messages on %s cannot be published", count, topic)
+            if account_file:
+                account = {
+                    "origin": MARK,
+                    "sent": dict(played.sent),
+                    "skipped": played.skipped,
+                    "unsendable": dict(played.unsendable),
+                    "unanswered": played.unanswered,
+                }
+                account_file.write(strict.json_bytes(account))
+            # The middleware can hang while it is left, and then holds the interpreter's lock.
+            faulthandler.dump_traceback_later(TEARDOWN_S, exit=True)
+
+        try:
+            play_bag(self.bag, self.player, at_end=tell)
+        finally:
+            faulthandler.cancel_dump_traceback_later()

@@ -6,24 +6,28 @@ A model's map goes into its folder, a recorded depth's map into a file.
 
 from __future__ import annotations
 
-import argparse
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from uncertainty_depth.cli.jobs import job_of
+from uncertainty_depth.cli.arguments import SOURCE, Command, flag, positional, written
 from uncertainty_depth.core.config import (
     CalibrationConfig,
     CalibrationFramesConfig,
+    EvaluationConfig,
+    HeldOutConfig,
     PredictionConfig,
     PredictionTopics,
+    PredictorConfig,
+    RawPredictorConfig,
     SourceConfig,
 )
 from uncertainty_depth.core.errors import ConfigError, warn
 from uncertainty_depth.core.interrupt import deferred_interrupt
 from uncertainty_depth.core.model_location import is_hugging_face, model_path
-from uncertainty_depth.core.options import from_arguments, to_mapping
+from uncertainty_depth.core.options import to_mapping
 from uncertainty_depth.core.output import OutputFile
 from uncertainty_depth.core.records import DepthPrediction, Frame, Skipped
 from uncertainty_depth.core.version import __version__
@@ -33,6 +37,7 @@ if TYPE_CHECKING:
     from uncertainty_depth.sigma.calibration.depth_head import DepthHead
     from uncertainty_depth.sigma.calibration.fit import Uncertainty
     from uncertainty_depth.sigma.calibration.run import FittedCalibration
+    from uncertainty_depth.stream.job import Job
     from uncertainty_depth.stream.stream import Stream
 
 logger = logging.getLogger(__name__)
@@ -40,18 +45,63 @@ LEARNED_FROM = 0.6
 """Fraction of each source that a head is learned from; the rest tells what it is worth."""
 
 
-def calibrate(arguments: argparse.Namespace) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Calibrate(Command):
     """Give sigma the right size on your data; kept only if frames left out agree."""
-    from uncertainty_depth.frames.notation import has_recorded
 
-    if has_recorded(str(arguments.model), from_arguments(PredictionTopics, arguments)):
-        _calibrate_recorded(arguments)
-    else:
-        _calibrate_model(arguments)
+    example = "my_model my_bag another_bag"
+    model: Path = positional(
+        type=Path,
+        metavar="MODEL",
+        help="model folder; with --depth-topic or predictions:DIR the first source",
+    )
+    source: list[str] = positional(
+        nargs="*", metavar="SOURCE", help=f"one or more sequences, each {SOURCE}"
+    )
+    output: Path | None = written(
+        "FILE",
+        "file of the map of recorded predictions, e.g. map.json; a model's map goes into its "
+        "folder",
+        required=False,
+    )
+    dry_run: bool = flag(action="store_true", help="report only, do not change the model folder")
+    force: bool = flag(
+        action="store_true",
+        help="write the calibration even if it makes the scores of held-out frames worse",
+    )
+    calibration: CalibrationConfig
+    frames: CalibrationFramesConfig
+    predictor: RawPredictorConfig
+    topics: PredictionTopics
+    meaning: PredictionConfig
+    held_out: HeldOutConfig
+    reading: SourceConfig
 
+    def _run(self) -> None:
+        from uncertainty_depth.frames.notation import has_recorded
 
-def _max_frames(arguments: argparse.Namespace) -> int:
-    return from_arguments(CalibrationFramesConfig, arguments).max_frames
+        if has_recorded(str(self.model), self.topics):
+            _calibrate_recorded(self)
+        else:
+            _calibrate_model(self)
+
+    def job(self, sources: Sequence[str], model: str) -> Job:
+        """Return the job of sources, predicted by a model or, without one, recorded."""
+        from uncertainty_depth.stream.job import Job
+
+        limits = self.calibration
+        return Job(
+            sources=tuple(sources),
+            model=model,
+            may_align=False,
+            max_frames=self.frames.max_frames,
+            reading=self.reading,
+            evaluation=EvaluationConfig(limits.min_depth, limits.max_depth),
+            predictor=PredictorConfig(**asdict(self.predictor), calibrated=False),
+            held_out=self.held_out,
+            topics=self.topics,
+            meaning=self.meaning,
+        )
 
 
 def _fitted(
@@ -99,7 +149,7 @@ def _fitted(
     return calibration, [*losses, *notes]
 
 
-def _calibrate_model(arguments: argparse.Namespace) -> None:
+def _calibrate_model(command: Calibrate) -> None:
     """Fit a model's sigma: the map goes into the model folder."""
     from uncertainty_depth.report.model_facts import law_of
     from uncertainty_depth.sigma.calibration.fit import NETWORK
@@ -107,23 +157,20 @@ def _calibrate_model(arguments: argparse.Namespace) -> None:
     from uncertainty_depth.sigma.calibration.sigma_map import IDENTITY
     from uncertainty_depth.stream.stream import Stream
 
-    _check_model(arguments)
-    job = job_of(arguments, arguments.source)
-    raw = replace(job.predictor, calibrated=False)
-    job = replace(job, predictor=raw, may_align=False, max_frames=_max_frames(arguments))
-    stream = Stream.open(job)
+    _check_model(command)
+    stream = Stream.open(command.job(command.source, str(command.model)))
     warn(map(str, stream.overlaps))
     facts = stream.predicting.describe()
-    config = from_arguments(CalibrationConfig, arguments)
+    config = command.calibration
     config = replace(config, distribution=config.distribution or law_of(facts))
-    kept = _fitted(stream, stream.parts, config, NETWORK, arguments.dry_run, arguments.force)
+    kept = _fitted(stream, stream.parts, config, NETWORK, command.dry_run, command.force)
     if kept is None:
         return
     from uncertainty_depth.depth.model_folder.writing import set_calibration
 
     calibration, _ = kept
     sigma_map = calibration.choice.sigma_map
-    method, model = facts["method"], arguments.model
+    method, model = facts["method"], command.model
     set_calibration(model, method, sigma_map, record(calibration, facts["samples"]))
     if sigma_map == IDENTITY:
         print(f"sigma of {method} stays raw; its scores are kept in {model}")
@@ -131,54 +178,62 @@ def _calibrate_model(arguments: argparse.Namespace) -> None:
         print(f"calibration of {method} written to {model}")
 
 
-def _check_model(arguments: argparse.Namespace) -> None:
+def _check_model(command: Calibrate) -> None:
     """Check the arguments and the model folder before any frame is read."""
-    if not arguments.source:
+    if not command.source:
         raise ConfigError(
-            f"the source to calibrate {arguments.model} on is missing; expected MODEL SOURCE, or "
+            f"the source to calibrate {command.model} on is missing; expected MODEL SOURCE, or "
             "--depth-topic of what is recorded in a bag"
         )
-    if not arguments.dry_run and is_hugging_face(arguments.model):
+    if not command.dry_run and is_hugging_face(command.model):
         download = (
             ""
-            if arguments.model.is_dir()
-            else f"`hf download {arguments.model} --local-dir MODEL` of a published model folder, "
+            if command.model.is_dir()
+            else f"`hf download {command.model} --local-dir MODEL` of a published model folder, "
         )
         raise ConfigError(
-            f"{arguments.model} has no model folder to keep a calibration in; expected "
-            f"`uncertainty-depth wrap {arguments.model} --output MODEL` first, {download}"
+            f"{command.model} has no model folder to keep a calibration in; expected "
+            f"`uncertainty-depth wrap {command.model} --output MODEL` first, {download}"
             "or --dry-run"
         )
-    shipped = model_path(arguments.model)
-    if not arguments.dry_run and shipped != arguments.model:
+    shipped = model_path(command.model)
+    if not command.dry_run and shipped != command.model:
         raise ConfigError(
-            f"{arguments.model} is shipped with the package; expected a copy of {shipped}, or "
+            f"{command.model} is shipped with the package; expected a copy of {shipped}, or "
             "--dry-run"
         )
-    if arguments.output:
+    if command.output:
         raise ConfigError(
-            f"output is {arguments.output}, but the calibration goes into the model folder "
-            f"{arguments.model}; expected no --output, which is for recorded predictions"
+            f"output is {command.output}, but the calibration goes into the model folder "
+            f"{command.model}; expected no --output, which is for recorded predictions"
         )
 
 
-def _calibrate_recorded(arguments: argparse.Namespace) -> None:
+def _calibrate_recorded(command: Calibrate) -> None:
     """Fit the sigma of a recorded depth, with or without confidence: the map goes into a file."""
     from uncertainty_depth.sigma.recorded.confidence import TYPES
     from uncertainty_depth.stream.stream import Stream
 
-    sources = [str(arguments.model), *arguments.source]
-    job = replace(job_of(arguments, sources), model="", max_frames=_max_frames(arguments))
-    _check_recorded(arguments, job.meaning)
-    stream = Stream.open(job)
+    _check_recorded(command)
+    stream = Stream.open(command.job(_recorded(command), ""))
     kind = TYPES[stream.predicting.describe()["confidence_type"]].uncertainty_kind
-    config = from_arguments(CalibrationConfig, arguments)
-    kept = _fitted(stream, stream.parts, config, kind, arguments.dry_run, arguments.force)
-    if kept is not None:
-        _write_map(arguments, stream, *kept)
+    kept = _fitted(stream, stream.parts, command.calibration, kind, command.dry_run, command.force)
+    if kept is not None and command.output:
+        _write_map(command.output, command.command_line, stream, *kept)
 
 
-def learn_sigma(arguments: argparse.Namespace) -> None:
+def _recorded(command: Calibrate) -> list[str]:
+    """Return the sources of recorded predictions: there is no model before them."""
+    return [str(command.model), *command.source]
+
+
+def learn_sigma(
+    sources: Sequence[str],
+    topics: PredictionTopics,
+    reading: SourceConfig,
+    output: Path,
+    command_line: str,
+) -> None:
     """Learn the sigma of a recorded depth from the depth itself, and write its map's file.
 
     The first part of each source teaches the head, the rest decides what it is worth.
@@ -190,12 +245,12 @@ def learn_sigma(arguments: argparse.Namespace) -> None:
     from uncertainty_depth.stream.job import Job
     from uncertainty_depth.stream.stream import Stream
 
-    _check_file(arguments)
+    _check_file(output, sources)
     job = Job(
-        sources=tuple(arguments.source),
+        sources=tuple(sources),
         max_frames=CalibrationFramesConfig().max_frames,
-        reading=from_arguments(SourceConfig, arguments),
-        topics=PredictionTopics(arguments.depth_topic),
+        reading=reading,
+        topics=topics,
         meaning=PredictionConfig(confidence_type=NONE),
     )
     stream = Stream.open(job)
@@ -211,13 +266,15 @@ def learn_sigma(arguments: argparse.Namespace) -> None:
     rest = [SliceSource(part, LEARNED_FROM, 1) for part in stream.parts]
     kept = _fitted(stream, [MapSource(part, with_sigma) for part in rest], config, LEARNED)
     if kept is not None:
-        _write_map(arguments, stream, *kept, head=head)
+        _write_map(output, command_line, stream, *kept, head=head)
 
 
-def _check_recorded(arguments: argparse.Namespace, meaning: PredictionConfig) -> None:
-    if not (arguments.output or arguments.dry_run):
+def _check_recorded(command: Calibrate) -> None:
+    meaning = command.meaning
+    if not (command.output or command.dry_run):
         raise ConfigError("--output is missing; expected --output map.json, or --dry-run")
-    _check_file(arguments)
+    if command.output:
+        _check_file(command.output, _recorded(command))
     if meaning.align != "none":
         raise ConfigError(
             f"align is {meaning.align!r}: a robot has no ground truth to align to; expected a "
@@ -230,16 +287,15 @@ def _check_recorded(arguments: argparse.Namespace, meaning: PredictionConfig) ->
         )
 
 
-def _check_file(arguments: argparse.Namespace) -> None:
+def _check_file(output: Path, sources: Sequence[str]) -> None:
     from uncertainty_depth.stream.opening import place_of
 
-    if arguments.output:
-        first = [str(arguments.model)] if "model" in arguments else []
-        OutputFile(arguments.output).check(map(place_of, [*first, *arguments.source]))
+    OutputFile(output).check(map(place_of, sources))
 
 
 def _write_map(
-    arguments: argparse.Namespace,
+    output: Path,
+    command_line: str,
     stream: Stream,
     calibration: FittedCalibration,
     notes: list[str],
@@ -260,10 +316,10 @@ def _write_map(
             **{name: options[name] for name in to_mapping(PredictionTopics())},
             **report.record(calibration),
             "notes": notes,
-            "command": arguments.command_line,
+            "command": command_line,
             "version": __version__,
         },
         None if sigma_map.ignores_uncertainty else head,
     )
-    saved.write(arguments.output)
-    print(f"map '{sigma_map.name}' written to {arguments.output}")
+    saved.write(output)
+    print(f"map '{sigma_map.name}' written to {output}")

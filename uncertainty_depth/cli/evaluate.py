@@ -7,23 +7,41 @@ merged.
 
 from __future__ import annotations
 
-import argparse
 import logging
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
-from uncertainty_depth.cli.jobs import job_of
-from uncertainty_depth.core.config import ColorConfig, RequirementConfig
+from uncertainty_depth.cli.arguments import (
+    MODEL,
+    SOURCE,
+    Command,
+    at_least_one,
+    flag,
+    junit_file,
+    overwriting,
+    positional,
+    written,
+)
+from uncertainty_depth.core.config import (
+    ColorConfig,
+    DepthScaleConfig,
+    EvaluationConfig,
+    HeldOutConfig,
+    PredictionConfig,
+    PredictionTopics,
+    PredictorConfig,
+    RequirementConfig,
+    SourceConfig,
+)
 from uncertainty_depth.core.errors import ConfigError, RequirementError, SourceError, warn
 from uncertainty_depth.core.interrupt import deferred_interrupt
-from uncertainty_depth.core.options import from_arguments
 from uncertainty_depth.core.output import NewFolder, OutputFile, check_apart
 
 if TYPE_CHECKING:
@@ -38,42 +56,98 @@ MAX_MERGED_FRAMES = 200_000
 MAX_NAMED_FAILURES = 3
 
 
-def evaluate(arguments: argparse.Namespace) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Evaluate(Command):
     """Score depth and sigma against LiDAR, and write a report that begins with a verdict."""
-    from uncertainty_depth.report import report
-    from uncertainty_depth.report.requirements import check_judged, requirements_of
 
-    is_fleet = len(arguments.source) > 1 or bool(arguments.ray)  # continues what it began
-    jobs = [job_of(arguments, [source]) for source in arguments.source]
-    inputs = [*chain.from_iterable(job.inputs() for job in jobs)]
-    report.check_output(arguments.output, arguments.overwrite or is_fleet, inputs)
-    check_apart([*report.files_of(arguments.output), arguments.junit, arguments.write_bag])
-    if arguments.junit:
-        OutputFile(arguments.junit).check(inputs)
-    if arguments.write_bag:
-        NewFolder(arguments.write_bag).check(inputs)
-    requirements = requirements_of(from_arguments(RequirementConfig, arguments))
-    for job in jobs:
-        job.check(arguments.write_bag)
-        check_judged(requirements, job.sigma_kind)
-    if is_fleet:
-        _evaluate_each(jobs, arguments, requirements)
-    else:
-        _evaluate_one(jobs[0], arguments, requirements)
+    example = "my_bag --model my_model --output my_report"
+    source: list[str] = positional(
+        nargs="+",
+        metavar="SOURCE",
+        help=f"{SOURCE}; or predictions:DIR, with depth, confidence and ground truth; "
+        "several are scored in workers of their own and merged",
+    )
+    output: Path = written("REPORT", "folder for summary.json, frames.csv, plots and report.html")
+    model: Path | None = flag(type=Path, help=f"{MODEL}; none for recorded predictions")
+    max_frames: int = flag(
+        type=at_least_one,
+        default=0,
+        metavar="N",
+        help="score at most N frames of each source, evenly spread (default: all)",
+    )
+    overwrite: bool = overwriting()
+    junit: Path | None = junit_file()
+    write_bag: Path | None = flag(
+        type=Path, metavar="OUT", help="also write a bag with the predictions, for RViz"
+    )
+    jobs: int | None = flag(
+        type=at_least_one,
+        metavar="N",
+        help="several sources: workers at a time (default: one a core)",
+    )
+    ray: str = flag(
+        default="",
+        metavar="ADDRESS",
+        help="score the sources on the Ray cluster at this address, or local",
+    )
+    requirements: RequirementConfig
+    evaluation: EvaluationConfig
+    predictor: PredictorConfig
+    topics: PredictionTopics
+    meaning: PredictionConfig
+    held_out: HeldOutConfig
+    scale: DepthScaleConfig
+    reading: SourceConfig
+
+    def _run(self) -> None:
+        from uncertainty_depth.report import report
+        from uncertainty_depth.report.requirements import check_judged, requirements_of
+
+        is_fleet = len(self.source) > 1 or bool(self.ray)  # continues what it began
+        jobs = [self._job(source) for source in self.source]
+        inputs = [*chain.from_iterable(job.inputs() for job in jobs)]
+        report.check_output(self.output, self.overwrite or is_fleet, inputs)
+        check_apart([*report.files_of(self.output), self.junit, self.write_bag])
+        if self.junit:
+            OutputFile(self.junit).check(inputs)
+        if self.write_bag:
+            NewFolder(self.write_bag).check(inputs)
+        requirements = requirements_of(self.requirements)
+        for job in jobs:
+            job.check(self.write_bag)
+            check_judged(requirements, job.sigma_kind)
+        if is_fleet:
+            _evaluate_each(self, jobs, requirements)
+        else:
+            _evaluate_one(self, jobs[0], requirements)
+
+    def _job(self, source: str) -> Job:
+        from uncertainty_depth.stream.job import Job
+
+        return Job(
+            sources=(source,),
+            model=str(self.model or ""),
+            max_frames=self.max_frames,
+            reading=self.reading,
+            evaluation=self.evaluation,
+            predictor=self.predictor,
+            held_out=self.held_out,
+            topics=self.topics,
+            meaning=self.meaning,
+            scale=self.scale,
+        )
 
 
-def _evaluate_one(
-    job: Job, arguments: argparse.Namespace, requirements: tuple[Requirement, ...]
-) -> None:
+def _evaluate_one(command: Evaluate, job: Job, requirements: tuple[Requirement, ...]) -> None:
     from uncertainty_depth.report.page import scored_maps
     from uncertainty_depth.stream.scoring import score
 
     with deferred_interrupt():  # also while the report is written
-        evaluation, context = score(job, arguments.command_line, arguments.write_bag)
+        evaluation, context = score(job, command.command_line, command.write_bag)
         context = replace(context, requirements=requirements)
         print(f"scored: {context.model['method']}, {scored_maps(context.model)}")
-        scores = write_and_print(evaluation, arguments.output, context)
-    check_requirements(scores, arguments.junit)
+        scores = write_and_print(evaluation, command.output, context)
+    check_requirements(scores, command.junit)
     if evaluation.interrupted:
         raise KeyboardInterrupt
     if not evaluation.evaluated:
@@ -124,9 +198,7 @@ def check_requirements(summary: Mapping[str, Any], junit_path: Path | None) -> N
 
 
 def _evaluate_each(
-    jobs: Sequence[Job],
-    arguments: argparse.Namespace,
-    requirements: tuple[Requirement, ...],
+    command: Evaluate, jobs: Sequence[Job], requirements: tuple[Requirement, ...]
 ) -> None:
     """Score every source in its own worker, and write one report over all of them.
 
@@ -142,13 +214,11 @@ def _evaluate_each(
     from uncertainty_depth.stream import workers as local
     from uncertainty_depth.stream.scoring import score_and_write
 
-    if arguments.write_bag:
+    if command.write_bag:
         raise ConfigError("write_bag takes one source; expected one, or no --write-bag")
-    sources = open_fleet(
-        arguments.output, arguments.source, jobs[0].options(), arguments.overwrite
-    )
+    sources = open_fleet(command.output, command.source, jobs[0].options(), command.overwrite)
     work = {
-        source: (score_and_write, job, arguments.command_line)
+        source: (score_and_write, job, command.command_line)
         for source, job in zip(sources, jobs, strict=True)
         if not source.is_done
     }
@@ -165,11 +235,11 @@ def _evaluate_each(
             if outcome["state"] != DONE:
                 logger.warning("%s: %s", source.notation, outcome["sentence"])
 
-        if arguments.ray and work:
+        if command.ray and work:
             gpus = any(job.model and job.predictor.device != "cpu" for _, job, _ in work.values())
-            on_ray.run(work, arguments.ray, gpus, interrupt, tell)
+            on_ray.run(work, command.ray, gpus, interrupt, tell)
         else:
-            local.run(work, arguments.jobs or os.cpu_count() or 1, interrupt, tell)
+            local.run(work, command.jobs or os.cpu_count() or 1, interrupt, tell)
     if interrupt.requested:
         logger.warning(
             "%d of %d sources are scored; run the same command again to continue",
@@ -177,19 +247,17 @@ def _evaluate_each(
             len(sources),
         )
         raise KeyboardInterrupt
-    _report_on_all(sources, arguments, requirements)
+    _report_on_all(command, sources, requirements)
 
 
 def _report_on_all(
-    sources: Sequence[FleetSource],
-    arguments: argparse.Namespace,
-    requirements: tuple[Requirement, ...],
+    command: Evaluate, sources: Sequence[FleetSource], requirements: tuple[Requirement, ...]
 ) -> None:
     """Write the table of the sources, and the report over those that were scored."""
     from uncertainty_depth.report.fleet import DONE, MADE, TABLE, rows_of, write_table
     from uncertainty_depth.report.saved_state import merge, read_report
 
-    output: Path = arguments.output
+    output = command.output
     rows = rows_of(sources, output)
     write_table(rows, output / TABLE)
     scored = [source for source in sources if source.outcome()["state"] == DONE]
@@ -206,13 +274,13 @@ def _report_on_all(
     context = replace(
         context,
         notes=(*(f"not scored: {sentence}" for sentence in failed), *context.notes),
-        command=arguments.command_line,
+        command=command.command_line,
         requirements=requirements,
         sources=tuple(rows),
     )
     print(f"{len(scored)} sources scored, {len(failed)} failed: {output / TABLE}")
     scores = write_and_print(evaluation, output, context, MADE)
-    check_requirements(scores, arguments.junit)
+    check_requirements(scores, command.junit)
     if failed:
         sentences = "; ".join(failed[:MAX_NAMED_FAILURES])
         raise SourceError(
@@ -220,72 +288,123 @@ def _report_on_all(
         )
 
 
-def compare(arguments: argparse.Namespace) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Compare(Command):
     """Compare reports on the frames that they share: what is better, by how much, how surely."""
-    from uncertainty_depth.report import comparison
-    from uncertainty_depth.report.saved_state import read_report
 
-    comparison.output_of(arguments.output).check(arguments.reports)
-    folders = tqdm(arguments.reports, "reading", unit="report", leave=False, disable=None)
-    reports = [read_report(folder) for folder in folders]
-    with tqdm(total=2, desc="comparing", unit="step", leave=False, disable=None) as bar:
-        compared = comparison.compare(reports)
-        bar.update()
-        page = comparison.write(compared, arguments.output, arguments.command_line)
-    print("\n".join(comparison.headline(compared)))
-    print(f"page: {page}")
+    example = "report_a report_b --output comparison"
+    reports: list[Path] = positional(
+        type=Path,
+        nargs="+",
+        metavar="REPORT",
+        help="report folders; the others are compared with the first",
+    )
+    output: Path = written("DIR", "folder for compare.html and compare.json")
+
+    def _run(self) -> None:
+        from uncertainty_depth.report import comparison
+        from uncertainty_depth.report.saved_state import read_report
+
+        comparison.output_of(self.output).check(self.reports)
+        folders = tqdm(self.reports, "reading", unit="report", leave=False, disable=None)
+        reports = [read_report(folder) for folder in folders]
+        with tqdm(total=2, desc="comparing", unit="step", leave=False, disable=None) as bar:
+            compared = comparison.compare(reports)
+            bar.update()
+            page = comparison.write(compared, self.output, self.command_line)
+        print("\n".join(comparison.headline(compared)))
+        print(f"page: {page}")
 
 
-def merge(arguments: argparse.Namespace) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Merge(Command):
     """Join reports of one model into one report over all their frames."""
-    from uncertainty_depth.report import report
-    from uncertainty_depth.report.requirements import check_judged, requirements_of
-    from uncertainty_depth.report.saved_state import merge as merge_reports
-    from uncertainty_depth.report.saved_state import read_report
 
-    requirements = requirements_of(from_arguments(RequirementConfig, arguments))
-    report.check_output(arguments.output, arguments.overwrite, arguments.reports)
-    check_apart([*report.files_of(arguments.output), arguments.junit])
-    if arguments.junit:
-        OutputFile(arguments.junit).check(arguments.reports)
-    evaluation, context = merge_reports(map(read_report, arguments.reports))
-    check_judged(requirements, evaluation.sigma_kind)
-    context = replace(context, command=arguments.command_line, requirements=requirements)
-    scores = write_and_print(evaluation, arguments.output, context)
-    check_requirements(scores, arguments.junit)
+    example = "monday tuesday --output week"
+    reports: list[Path] = positional(
+        type=Path, nargs="+", metavar="REPORT", help="report folders to merge"
+    )
+    output: Path = written("REPORT", "folder to write")
+    overwrite: bool = overwriting()
+    junit: Path | None = junit_file()
+    requirements: RequirementConfig
+
+    def _run(self) -> None:
+        from uncertainty_depth.report import report
+        from uncertainty_depth.report.requirements import check_judged, requirements_of
+        from uncertainty_depth.report.saved_state import merge as merge_reports
+        from uncertainty_depth.report.saved_state import read_report
+
+        requirements = requirements_of(self.requirements)
+        report.check_output(self.output, self.overwrite, self.reports)
+        check_apart([*report.files_of(self.output), self.junit])
+        if self.junit:
+            OutputFile(self.junit).check(self.reports)
+        evaluation, context = merge_reports(map(read_report, self.reports))
+        check_judged(requirements, evaluation.sigma_kind)
+        context = replace(context, command=self.command_line, requirements=requirements)
+        scores = write_and_print(evaluation, self.output, context)
+        check_requirements(scores, self.junit)
 
 
-def view(arguments: argparse.Namespace) -> None:
+@dataclass(frozen=True, kw_only=True)
+class View(Command):
     """Show frames with depth, sigma, errors and scores in the viewer rerun."""
-    from uncertainty_depth.contrib.rerun_view import Recorder, recording_file, scores_of
-    from uncertainty_depth.core.records import Skipped
-    from uncertainty_depth.report.evaluation import Evaluation
-    from uncertainty_depth.report.model_facts import law_of
-    from uncertainty_depth.stream.stream import Stream
 
-    job = job_of(arguments, [arguments.source])
-    job.check()
-    evaluation = Evaluation(job.evaluation, job.sigma_kind)
-    count = 0
-    recording = recording_file(arguments.save) if arguments.save else None
-    if recording:
-        recording.check(job.inputs())
-    with (
-        recording.replacing() if recording else nullcontext() as path,
-        closing(Recorder(from_arguments(ColorConfig, arguments), path)) as recorder,
-        deferred_interrupt() as interrupt,
-    ):
-        stream = Stream.open(job)
-        law = law_of(stream.predicting.describe())
-        for record in stream:
-            if isinstance(record, Skipped):
-                evaluation.skip(record)
-            else:
-                row = evaluation.add(record)
-                recorder.add(record, {} if isinstance(row, Skipped) else scores_of(row, law))
-                count += 1
-            if interrupt.requested:
-                break
-    for reason, skipped in evaluation.skipped.most_common():
-        warn([f"{skipped} frames not scored ({reason}): {evaluation.first_skips[reason]}"])
-    print(f"{count} frames shown{f'; {arguments.save}' if arguments.save else ''}")
+    example = "my_bag --model demo --save my_bag.rrd"
+    source: str = positional(metavar="SOURCE", help=f"{SOURCE}; or predictions:DIR")
+    model: Path | None = flag(type=Path, help=f"{MODEL}; none for recorded predictions")
+    save: Path | None = flag(
+        type=Path,
+        metavar="RRD",
+        help="write a file for rerun instead of opening its viewer",
+    )
+    evaluation: EvaluationConfig
+    colors: ColorConfig
+    predictor: PredictorConfig
+    topics: PredictionTopics
+    meaning: PredictionConfig
+    reading: SourceConfig
+
+    def _run(self) -> None:
+        from uncertainty_depth.contrib.rerun_view import Recorder, recording_file, scores_of
+        from uncertainty_depth.core.records import Skipped
+        from uncertainty_depth.report.evaluation import Evaluation
+        from uncertainty_depth.report.model_facts import law_of
+        from uncertainty_depth.stream.job import Job
+        from uncertainty_depth.stream.stream import Stream
+
+        job = Job(
+            sources=(self.source,),
+            model=str(self.model or ""),
+            reading=self.reading,
+            evaluation=self.evaluation,
+            predictor=self.predictor,
+            topics=self.topics,
+            meaning=self.meaning,
+        )
+        job.check()
+        evaluation = Evaluation(job.evaluation, job.sigma_kind)
+        count = 0
+        recording = recording_file(self.save) if self.save else None
+        if recording:
+            recording.check(job.inputs())
+        with (
+            recording.replacing() if recording else nullcontext() as path,
+            closing(Recorder(self.colors, path)) as recorder,
+            deferred_interrupt() as interrupt,
+        ):
+            stream = Stream.open(job)
+            law = law_of(stream.predicting.describe())
+            for record in stream:
+                if isinstance(record, Skipped):
+                    evaluation.skip(record)
+                else:
+                    row = evaluation.add(record)
+                    recorder.add(record, {} if isinstance(row, Skipped) else scores_of(row, law))
+                    count += 1
+                if interrupt.requested:
+                    break
+        for reason, skipped in evaluation.skipped.most_common():
+            warn([f"{skipped} frames not scored ({reason}): {evaluation.first_skips[reason]}"])
+        print(f"{count} frames shown{f'; {self.save}' if self.save else ''}")

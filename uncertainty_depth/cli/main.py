@@ -3,42 +3,38 @@
 
 from __future__ import annotations
 
-import argparse
 import logging
 import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
-from functools import partial
 from typing import Any, TextIO, cast
 
 from tqdm.contrib.logging import logging_redirect_tqdm
 
-from uncertainty_depth.cli.arguments import build_parser
-from uncertainty_depth.cli.bags import convert, info, play
-from uncertainty_depth.cli.calibrate import calibrate
-from uncertainty_depth.cli.evaluate import compare, evaluate, merge, view
-from uncertainty_depth.cli.predict import predict
-from uncertainty_depth.cli.train import train, wrap
+from uncertainty_depth.cli.arguments import Command, build_parser, command_of
+from uncertainty_depth.cli.bags import Convert, Info, Play
+from uncertainty_depth.cli.calibrate import Calibrate
+from uncertainty_depth.cli.evaluate import Compare, Evaluate, Merge, View
+from uncertainty_depth.cli.predict import Predict
+from uncertainty_depth.cli.train import Train, Wrap
 from uncertainty_depth.core.blas import wait_passively
 from uncertainty_depth.core.errors import UncertaintyDepthError, shortened
 from uncertainty_depth.core.extras import missing_in
 
-Command = Callable[[argparse.Namespace], None]
-
-COMMANDS: dict[str, Command] = {
-    "info": info,
-    "evaluate": evaluate,
-    "compare": compare,
-    "merge": merge,
-    "calibrate": calibrate,
-    "train": train,
-    "wrap": wrap,
-    "predict": predict,
-    "view": view,
-    "play": play,
-    "convert": convert,
+COMMANDS: dict[str, type[Command]] = {
+    "info": Info,
+    "evaluate": Evaluate,
+    "compare": Compare,
+    "merge": Merge,
+    "calibrate": Calibrate,
+    "train": Train,
+    "wrap": Wrap,
+    "predict": Predict,
+    "view": View,
+    "play": Play,
+    "convert": Convert,
 }
 """In the order in which a newcomer meets them."""
 
@@ -48,10 +44,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     wait_passively()
     words = list(sys.argv[1:] if argv is None else argv)
     arguments = build_parser(COMMANDS).parse_args(words)
-    arguments.command_line = shlex.join(["uncertainty-depth", *words])
+    command_line = shlex.join(["uncertainty-depth", *words])
     is_resumable = hasattr(arguments, "resume")
     hint = "--resume continues after the last finished epoch" if is_resumable else ""
-    return exit_code_of("uncertainty-depth", partial(arguments.command, arguments), hint)
+
+    def run() -> None:
+        command_of(arguments, command_line).run()
+
+    return exit_code_of("uncertainty-depth", run, hint)
 
 
 def exit_code_of(program: str, run: Callable[[], object], hint: str = "") -> int:

@@ -7,22 +7,29 @@ For each it writes `STEM_depth.tiff` and `STEM_sigma.tiff`, 32-bit floats in met
 
 from __future__ import annotations
 
-import argparse
 import logging
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from uncertainty_depth.cli.arguments import (
+    MODEL,
+    Command,
+    flag,
+    positional,
+    positive_float,
+    written,
+)
 from uncertainty_depth.core import atomic
 from uncertainty_depth.core.config import ColorConfig, PredictorConfig
 from uncertainty_depth.core.errors import SourceError
 from uncertainty_depth.core.interrupt import deferred_interrupt
 from uncertainty_depth.core.model_location import check_location, model_path
-from uncertainty_depth.core.options import from_arguments
 from uncertainty_depth.core.output import OutputFolder
 from uncertainty_depth.core.records import DepthPrediction
 
@@ -33,56 +40,71 @@ RESULTS = ("depth.tiff", "sigma.tiff", "plot.png")
 logger = logging.getLogger(__name__)
 
 
-def predict(arguments: argparse.Namespace) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Predict(Command):
     """Predict depth and sigma of image files: TIFF maps in metres, and a plot of each."""
-    model = model_path(arguments.model)
-    results = _results(arguments.images)
-    output = OutputFolder(arguments.output, "maps")
-    output.check([*arguments.images, model], results)
-    check_location(model)
-    from uncertainty_depth.core.geometry.camera import Camera
-    from uncertainty_depth.depth.predictor import Predictor
-    from uncertainty_depth.frames.image_files import read_rgb
 
-    predictor = Predictor(arguments.model, from_arguments(PredictorConfig, arguments))
-    if predictor.sparse_input is not None or predictor.measurements.motion:
-        logger.warning(
-            "%s takes measured depth beside the image, and image files bring none: depth is from "
-            "the image alone",
-            predictor.model.name,
-        )
-    colors = from_arguments(ColorConfig, arguments)
-    unreadable = []
-    unfamiliar = []
-    with output.adding(results), deferred_interrupt() as interrupt:
-        for index, path in enumerate(tqdm(arguments.images, unit="image")):
-            if interrupt.requested:
-                raise KeyboardInterrupt
-            try:
-                image = read_rgb(path)
-            except SourceError as error:
-                unreadable.append(str(error))
-                continue
-            camera = None
-            if arguments.focal_length is not None:
-                height, width = image.shape[:2]
-                camera = Camera.pinhole(arguments.focal_length, width, height)
-            prediction = predictor.predict(image, index, camera)
-            print(_write(output.path / path.stem, image, prediction, colors))
-            unfamiliarity = prediction.unfamiliarity
-            if unfamiliarity is not None and unfamiliarity > 1:
-                unfamiliar.append(f"{path} ({unfamiliarity:.2f})")
-    if unfamiliar:
-        logger.warning(
-            "%d of %d images look unlike the training images, so do not trust their depth or "
-            "sigma: %s; above 1 is what a few in a hundred images like the training's reach",
-            len(unfamiliar),
-            len(arguments.images),
-            ", ".join(unfamiliar),
-        )
-    if unreadable:
-        count = f"{len(unreadable)} of {len(arguments.images)} images"
-        raise SourceError(f"{count} could not be read: {'; '.join(unreadable)}")
+    example = "photo.jpg --model my_model --output maps"
+    images: list[Path] = positional(type=Path, nargs="+", help="image files")
+    model: Path = flag(type=Path, required=True, help=MODEL)
+    output: Path = written("DIR", "folder for the maps")
+    focal_length: float | None = flag(
+        type=positive_float,
+        metavar="PIXELS",
+        help="focal length of the images, pixels: a model for any camera gives metres of its own "
+        "training camera without it",
+    )
+    predictor: PredictorConfig
+    colors: ColorConfig
+
+    def _run(self) -> None:
+        model = model_path(self.model)
+        results = _results(self.images)
+        output = OutputFolder(self.output, "maps")
+        output.check([*self.images, model], results)
+        check_location(model)
+        from uncertainty_depth.core.geometry.camera import Camera
+        from uncertainty_depth.depth.predictor import Predictor
+        from uncertainty_depth.frames.image_files import read_rgb
+
+        predictor = Predictor(self.model, self.predictor)
+        if predictor.sparse_input is not None or predictor.measurements.motion:
+            logger.warning(
+                "%s takes measured depth beside the image, and image files bring none: depth is "
+                "from the image alone",
+                predictor.model.name,
+            )
+        unreadable = []
+        unfamiliar = []
+        with output.adding(results), deferred_interrupt() as interrupt:
+            for index, path in enumerate(tqdm(self.images, unit="image")):
+                if interrupt.requested:
+                    raise KeyboardInterrupt
+                try:
+                    image = read_rgb(path)
+                except SourceError as error:
+                    unreadable.append(str(error))
+                    continue
+                camera = None
+                if self.focal_length is not None:
+                    height, width = image.shape[:2]
+                    camera = Camera.pinhole(self.focal_length, width, height)
+                prediction = predictor.predict(image, index, camera)
+                print(_write(output.path / path.stem, image, prediction, self.colors))
+                unfamiliarity = prediction.unfamiliarity
+                if unfamiliarity is not None and unfamiliarity > 1:
+                    unfamiliar.append(f"{path} ({unfamiliarity:.2f})")
+        if unfamiliar:
+            logger.warning(
+                "%d of %d images look unlike the training images, so do not trust their depth or "
+                "sigma: %s; above 1 is what a few in a hundred images like the training's reach",
+                len(unfamiliar),
+                len(self.images),
+                ", ".join(unfamiliar),
+            )
+        if unreadable:
+            count = f"{len(unreadable)} of {len(self.images)} images"
+            raise SourceError(f"{count} could not be read: {'; '.join(unreadable)}")
 
 
 def _results(paths: Sequence[Path]) -> list[str]:
