@@ -569,3 +569,56 @@ def test_beside_a_measurement_nothing_is_scored_and_offline_scores_the_same_pixe
     np.testing.assert_array_equal(live.ground_truth_m, offline.ground_truth_m)
     scored = np.isfinite(live.ground_truth_m)
     assert 0 < scored.sum() < 0.9 * np.isfinite(full.ground_truth_m).sum()
+
+
+@pytest.mark.parametrize("first", ["map", "camera info"])
+@pytest.mark.parametrize("of", ["maps", "ground truth"])
+def test_a_zoom_lens_gives_maps_and_ground_truth_the_camera_info_of_their_stamp(make, first, of):
+    """Whatever comes first: not the one before, of another focal length."""
+    zoom = {100: 40.0, 200: 45.0, 300: 60.0}
+    if of == "maps":
+        robot = Robot(make, ["depth/camera_info"], info=False)
+    else:
+        published = ["depth/camera_info", "ground_truth/camera_info"]
+        robot = Robot(make, published, use_ground_truth_image=True)
+    topic = "depth/camera_info" if of == "maps" else "ground_truth/camera_info"
+    lens = {"d": LENS} if of == "ground truth" else {}
+    for stamp, focal in zoom.items():
+        if first == "camera info":
+            robot.info(stamp, topic, focal=focal, **lens)
+        robot.predict(stamp)
+        if of == "maps":
+            robot.scan(stamp)
+        else:
+            robot.truth(stamp, np.tile(np.linspace(2, 6, WIDTH, dtype=np.float32), (HEIGHT, 1)))
+        if first == "map":
+            robot.info(stamp, topic, focal=focal, **lens)
+    robot.finish()
+    assert robot.frames()["evaluated"] == len(zoom)
+    for frame, (stamp, focal) in zip(robot.results, zoom.items(), strict=True):
+        if of == "maps":
+            assert frame.camera.intrinsics[0, 0] == focal
+        else:
+            info = make.camera_info(stamp * MS, focal=focal, **lens)
+            depth_m = np.tile(np.linspace(2, 6, WIDTH, dtype=np.float32), (HEIGHT, 1))
+            expected = rectifier_from_info(info).depth(depth_m)
+            np.testing.assert_array_equal(frame.ground_truth_m, expected)
+
+
+def test_maps_that_name_no_frame_are_in_the_frame_of_their_camera_info(make):
+    looked_up = []
+
+    class Poses(FixedExtrinsics):
+        def lookup(self, camera, cloud, lidar=0):
+            looked_up.append(camera.frame)
+            return super().lookup(camera, cloud, lidar)
+
+    robot = Robot(make)
+    robot.run = LiveScores(EvaluatorNodeConfig(), Poses(ProjectionConfig(lidar_to_camera=POSE)))
+    robot.info(0)
+    header = make.header(100 * MS, "")
+    for topic in ("depth", "uncertainty"):
+        robot.map(topic, 100, header=header)
+    (frame,) = robot.scan(100)
+    assert isinstance(frame, LiveFrame)
+    assert looked_up == ["camera"]

@@ -141,8 +141,8 @@ def test_an_image_whose_camera_info_has_not_come_is_refused_not_called_rectified
     assert infos.rectifier(2).rectifies
 
 
-ZOOM = {100: 40.0, 200: 40.0, 300: 60.0, 400: 60.0, 500: 50.0}
-"""Focal lengths by stamp: the camera zooms in mid-bag, and each image has a camera info."""
+ZOOM = {100: 40.0, 200: 45.0, 300: 60.0, 400: 60.0, 500: 50.0}
+"""Focal lengths by stamp: the camera zooms from the first image on; each has a camera info."""
 
 
 @pytest.mark.parametrize("first", ["image", "camera info"])
@@ -171,6 +171,8 @@ def test_a_zoom_lens_has_the_same_camera_live_and_offline_whatever_comes_first(
                 infos.add(message)
             rectifier = images.submit(infos.rectifier, stamp)  # as on the worker's thread
             if first == "image":
+                with pytest.raises(TimeoutError):
+                    rectifier.result(0.02)  # it waits for its own
                 infos.add(message)
             camera = rectifier.result(DEADLINE_S).camera(WIDTH, HEIGHT)
             live.append(camera.intrinsics[0, 0])
@@ -187,8 +189,8 @@ def test_images_stop_waiting_for_camera_infos_that_do_not_come_with_them_until_t
         assert infos.rectifier(stamp) is not None
         return health.counts().get("without_own_camera_info", 0)
 
-    assert at(1, has_info=True) == 0
-    assert at(2) == 0, "the only camera info yet: it is sent once, and holds"
+    infos.add(make.camera_info(0))
+    assert at(1) == at(2) == 0, "the only camera info yet: it is sent once, and holds"
     assert at(3, has_info=True) == 0
     monkeypatch.setattr(live_camera, "OWN_INFO_TIMEOUT_S", 0.01)
     assert [at(stamp) for stamp in range(4, 9)] == [1, 2, 3, 3, 3]
@@ -209,3 +211,12 @@ def test_a_fisheye_without_distortion_is_warned_of_in_the_node_s_log(start, robo
         robot.info(stamp, distortion_model=model, d=d)
     log.wait_for(lambda line: "equidistant with D = 0" in line.msg)
     assert len([line for line in log.messages if "equidistant" in line.msg]) == 1
+
+
+def test_what_names_no_frame_is_in_the_frame_of_its_camera_info(start, robot, image):
+    start()
+    depths, infos = robot.heard("depth/image_rect"), robot.heard("depth/camera_info")
+    robot.info(width=WIDTH, height=HEIGHT)
+    robot.informed()
+    robot.image(1, image, "")
+    assert depths.wait()[0].header.frame_id == infos.wait()[0].header.frame_id == "camera"

@@ -50,7 +50,6 @@ class Assembly(ABC):
         ground_truth: GroundTruth,
         max_time_difference_s: float,
         queue_size: int = QUEUE_SIZE,
-        camera_frame: str = "",
         odometry: Odometry | None = None,
     ) -> None:
         """Start without a message.
@@ -61,7 +60,6 @@ class Assembly(ABC):
             ground_truth: converts its messages to ground truth.
             max_time_difference_s: between image and ground truth.
             queue_size: maximum number of waiting images, and of waiting ground truth messages.
-            camera_frame: optical frame for images that name none.
             odometry: gives each image the camera's pose; None for images without.
         """
         self.cameras = cameras
@@ -77,7 +75,6 @@ class Assembly(ABC):
         self._ground_truth = ground_truth
         self._max_time_difference_s = max_time_difference_s
         self._queue_size = queue_size
-        self._camera_frame = camera_frame
         self._odometry = odometry
         self._pairer = NearestClouds(topics.ground_truths, max_time_difference_s, queue_size)
         self._waiting: deque[Outcome | Skipped] = deque()
@@ -99,9 +96,13 @@ class Assembly(ABC):
         except MessageError as error:
             self._add_unstamped(topic, error)
             return self.decided()
+        time_ns = stamp_ns(message.header)
         if topic in self._topics.ground_truths:
-            self._waiting += self._pairer.add_cloud(topic, stamp_ns(message.header), message)
+            if self._ground_truth.cameras is not None:
+                self._ground_truth.cameras.expect(time_ns)
+            self._waiting += self._pairer.add_cloud(topic, time_ns, message)
         else:
+            self.cameras.expect(time_ns)
             self._waiting += self._add_reference(topic, message)
         return self.decided()
 
@@ -250,7 +251,7 @@ class Assembly(ABC):
 
     def _viewpoint(self, reference: Any) -> Viewpoint:
         header = reference[0].header
-        return Viewpoint(header.frame_id or self._camera_frame, stamp_ns(header))
+        return Viewpoint(self.cameras.frame_of(header), stamp_ns(header))
 
 
 class ImageAssembly(Assembly):

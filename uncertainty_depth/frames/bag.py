@@ -96,7 +96,7 @@ class BagSource:
         self.lidar_to_camera: NDArray[np.float64] | None = None
         self._camera_info: Any | None = None  # the first message
         self._truth_camera_info: Any | None = None
-        self._camera_frame = ""  # optical frame for images that name none
+        self._camera_frame = ""  # the first image's, or that of its camera info
         self._fixed: FixedExtrinsics | None = None  # the LiDARs' poses, if options give them
         self._transforms = TransformTree()  # the fixed ones
         self._moving_topics: list[str] = []  # of moving transforms
@@ -178,12 +178,10 @@ class BagSource:
             extrinsics = self._fixed or TreeExtrinsics(transforms, config.fixed_frame)
             ground_truth = LidarGroundTruth(extrinsics, config)
         parts = (topics, cameras, ground_truth, config.max_time_difference)
-        camera_frame = self._camera_frame
         if not self._predictions.depth_topic:
             frame = config.odometry_frame
             return ImageAssembly(
                 *parts,
-                camera_frame=camera_frame,
                 odometry=Odometry(transforms, frame) if frame else None,
                 max_pixels=config.max_pixels,
             )
@@ -191,7 +189,6 @@ class BagSource:
 
         return MapAssembly(
             *parts,
-            camera_frame=camera_frame,
             confidence_topic=self._predictions.confidence_topic,
             meaning=self._meaning,
             report_topic=config.image_topic,

@@ -49,8 +49,9 @@ class _InForce(NamedTuple):
 class Cameras:
     """A camera's infos: each holds from its stamp until the next one.
 
-    An image before the first uses the first. As long as the messages do not change, the
-    calibration is the same object, so its rays and maps are computed once.
+    An image before the first uses the first. A driver may send the info of an image after it: see
+    `is_awaited`. As long as the messages do not change, the calibration is the same object, so its
+    rays and maps are computed once.
 
     Attributes:
         topic: its name in sentences.
@@ -74,6 +75,9 @@ class Cameras:
         self._calibrations: deque[_InForce] = deque(maxlen=MAX_CHANGES)
         self._first_ns: int | None = None
         self._newest_ns: int | None = None
+        self._image_ns: int | None = None
+        self._comes_with_images = False
+        self._frame_id = ""
         self._notes: dict[str, None] = {}
         self._looked_at: tuple[Rectifier, int, int] | None = None
 
@@ -84,8 +88,10 @@ class Cameras:
     def add(self, message: Any) -> None:
         """Take a camera info; `at` rejects an invalid one."""
         stamp = stamp_ns(message.header)
+        self._frame_id = message.header.frame_id or self._frame_id
         if self._first_ns is None:
             self._first_ns = stamp
+        self._comes_with_images |= stamp == self._image_ns or stamp != self._first_ns
         went_back = self._newest_ns is not None and stamp < self._newest_ns
         self._newest_ns = stamp
         key: tuple[Any, ...] | None = None
@@ -140,15 +146,24 @@ class Cameras:
         """Whether no camera info has come, although they are published."""
         return not self._calibrations and self.is_published()
 
+    def expect(self, time_ns: int) -> None:
+        """Take the stamp of an image that came; one of a camera info's tells that each has one."""
+        self._image_ns = time_ns
+        self._comes_with_images |= time_ns == self._newest_ns
+
     def is_awaited(self, time_ns: int) -> bool:
         """Return whether an image's camera info may still come: the first, or that of its stamp.
 
         It does not wait for a driver that publishes a single, latched camera info.
         """
-        if not self._calibrations:
+        if self._newest_ns is None:
             return self.is_published()
-        repeats = self._newest_ns != self._first_ns
-        return repeats and self._newest_ns is not None and self._newest_ns < time_ns
+        return self._comes_with_images and self._newest_ns < time_ns
+
+    def frame_of(self, header: Any) -> str:
+        """Return the optical frame of an image: its own, or if it names none its camera info's."""
+        frame_id: str = header.frame_id
+        return frame_id or self._frame_id
 
     def note_size(self, topic: str, shape: tuple[int, ...], rectifier: Rectifier) -> None:
         """Note what is odd about images of shape (H, W) on `topic` with this camera info.

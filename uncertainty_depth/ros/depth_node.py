@@ -160,15 +160,16 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
             predictor, budget = self._loaded()
             check_age(self, message.header, config.max_frame_age)
             frame = self._camera.frame(message, config.max_pixels)
+            header = self._camera.header(message)
             for source in self._sources:
-                frame = source.add_to(frame, message.header)
+                frame = source.add_to(frame, header)
             samples = budget.choose(config.frame_budget_ms, predictor.passes)
             origin = Origin(predictor.sigma_name, predictor.half_widths, samples, predictor.passes)
             (prediction,) = predictor.predict_batch([frame], samples)
             if not self.health.is_inside(message):
                 return
             publish_views = self._predictions.publish(
-                message, message.header, prediction, frame.camera, origin, config, start_s,
+                message, header, prediction, frame.camera, origin, config, start_s,
                 frame.image,
             )  # fmt: skip
         except DeviceLostError as error:

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
+from std_msgs.msg import Header
 
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.geometry.camera import Camera
@@ -124,8 +125,16 @@ class LiveCamera:
             self._wait_for_own(time_ns)
             return self._cameras.at(time_ns)
 
+    def header(self, message: ImageMessage) -> Header:
+        """Return an image's header; if it names no frame, in that of its camera info."""
+        header: Header = message.header
+        if header.frame_id:
+            return header
+        return Header(stamp=header.stamp, frame_id=self._cameras.frame_of(header))
+
     def _wait_for_own(self, time_ns: int) -> None:
         self._image_ns = time_ns
+        self._cameras.expect(time_ns)
         if not self._cameras:
             return
         if self._missed < MAX_MISSED and not self._changed.wait_for(

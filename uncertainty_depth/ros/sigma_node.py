@@ -167,17 +167,17 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
         interpreter = self._interpreter
         if interpreter is None or not self.health.is_inside(pair.frame):  # deactivated meanwhile
             return
-        header = pair.depth.header
         try:
             depth, confidence = decode_maps(pair.depth, pair.confidence, interpreter.config)
             prediction = interpreter.metric(depth, confidence)
             height, width = depth.shape
-            rectifier = self._camera.rectifier(stamp_ns(header))
+            rectifier = self._camera.rectifier(stamp_ns(pair.depth.header))
             camera = None if rectifier is None else rectifier.camera(width, height)
             origin = Origin(interpreter.sigma_name, interpreter.half_widths)
             publish_views = self._predictions.publish(
-                pair.frame, header, prediction, camera, origin, self.config, start_s
-            )
+                pair.frame, self._camera.header(pair.depth), prediction, camera, origin,
+                self.config, start_s,
+            )  # fmt: skip
         except Exception as error:  # a hostile message costs one frame
             fail(self, self.health, pair.frame, error)
             return

@@ -36,6 +36,8 @@ MAX_REPROJECTION_PX = 1.0
 DEPTH_RANGE_M = (0.2, 12.0)
 MODEL_LOG_SIGMA = 0.10
 """Noise of a triangulated log depth that does not fall with parallax."""
+REFINEMENTS = 4
+"""Steps of the depth that all images agree on: later ones change nothing."""
 MIN_PIXEL_ERROR = 1.5
 MIN_COMMON_ERROR_PX = 0.5
 MAX_FAILED = 0.85
@@ -95,6 +97,7 @@ class MotionTracker:
     def __init__(self) -> None:
         self.rejected = 0
         self._stamp_ns = 0
+        self._intrinsics = np.eye(3)
         self.start_anew()
 
     def start_anew(self, shape: tuple[int, ...] = (0, 0)) -> None:
@@ -103,6 +106,8 @@ class MotionTracker:
         self._shape = shape
         self._previous: NDArray[np.uint8] | None = None
         self._pixels: NDArray[np.float32] = np.zeros((0, 2), np.float32)
+        # Depth of each live corner in the last image, NaN if it was not triangulated.
+        self._depth_m: Floats = np.zeros(0)
         # Pixels of each live corner in the last images, NaN before it was found: (WINDOW, N, 2).
         self._seen_at: Floats = np.full((WINDOW, 0, 2), np.nan)
         self._poses = np.full((WINDOW, 4, 4), np.nan)
@@ -122,7 +127,7 @@ class MotionTracker:
         Args:
             image: (H, W, 3) RGB or (H, W) grey, uint8, rectified. Another size than before starts
                 anew.
-            intrinsics: (3, 3), K of this image, pixels.
+            intrinsics: (3, 3), K of this image, pixels. Others than before start anew.
             pose: (4, 4), camera optical frame to a world that stands still, at the image's stamp;
                 None or not finite if it is not known, which measures nothing and starts anew.
             stamp_ns: of the image, nanoseconds. A step back or a gap starts anew.
@@ -135,36 +140,60 @@ class MotionTracker:
             self.start_anew(grey.shape)
             return Measurements.none()
         is_next = 0 < stamp_ns - self._stamp_ns <= MAX_GAP_NS
-        if grey.shape != self._shape or not is_next:
+        is_same_camera = grey.shape == self._shape and np.array_equal(intrinsics, self._intrinsics)
+        if not is_same_camera or not is_next:
             self.start_anew(grey.shape)
         self._stamp_ns = stamp_ns
-        self._track(grey)
+        self._intrinsics = intrinsics
+        self._track(grey, pose)
         slot = self._count % WINDOW
         self._poses[slot] = pose
         self._seen_at[slot] = self._pixels
-        live = self._triangulated(slot, intrinsics)
+        live = self._triangulated(slot)
         self._find_corners(grey, slot)
         self._previous = grey
         self._count += 1
         if not self.quality.is_believed:
             return Measurements.none()
-        return self._with_map_points(live, intrinsics, pose)
+        return self._with_map_points(live, pose)
 
-    def _track(self, grey: NDArray[np.uint8]) -> None:
+    def _track(self, grey: NDArray[np.uint8], pose: NDArray[np.float64]) -> None:
         """Follow the corners into an image; drop those that do not return when tracked back."""
         if self._previous is None or not len(self._pixels):
             return
         before = self._pixels[:, None]
-        after, found, _ = cv2.calcOpticalFlowPyrLK(self._previous, grey, before, None, **TRACKING)
-        back, returned, _ = cv2.calcOpticalFlowPyrLK(grey, self._previous, after, None, **TRACKING)
+        expected = self._expected(pose).reshape(-1, 1, 2)
+        flow = cv2.calcOpticalFlowPyrLK
+        after, found, _ = flow(
+            self._previous, grey, before, expected, flags=cv2.OPTFLOW_USE_INITIAL_FLOW, **TRACKING
+        )
+        back, returned, _ = flow(grey, self._previous, after, None, **TRACKING)
         error = np.linalg.norm((back - before)[:, 0], axis=1)
         height, width = grey.shape
         after = after[:, 0]
         inside = (after >= 0).all(axis=1) & (after <= (width - 1, height - 1)).all(axis=1)
         kept = inside & (error < MAX_TRACKING_ERROR_PX) & (found & returned)[:, 0].astype(bool)
         self._pixels = after[kept]
+        self._depth_m = self._depth_m[kept]
         self._seen_at = self._seen_at[:, kept]
         self._map_of = self._map_of[kept]
+
+    def _expected(self, pose: NDArray[np.float64]) -> NDArray[np.float32]:
+        """Return the pixels where the pose moves the corners to, (N, 2).
+
+        Those of unknown depth are taken as far away as the median of the others.
+        """
+        before = self._poses[(self._count - 1) % WINDOW]
+        is_known = np.isfinite(self._depth_m)
+        typical = np.median(self._depth_m[is_known]) if is_known.any() else DEPTH_RANGE_M[1]
+        depth_m = np.where(is_known, self._depth_m, typical)
+        rays = _homogeneous(self._pixels) @ np.linalg.inv(self._intrinsics).T
+        world = (rays * depth_m[:, None]) @ before[:3, :3].T + before[:3, 3]
+        moved = _projected(world, pose, self._intrinsics)
+        is_ahead = moved[:, 2] > 0
+        return np.where(is_ahead[:, None], moved[:, :2], self._pixels).astype(
+            np.float32, order="C"
+        )
 
     def _find_corners(self, grey: NDArray[np.uint8], slot: int) -> None:
         """Add corners in the cells that have too few."""
@@ -198,21 +227,27 @@ class MotionTracker:
                 taken.append(index)
         new = found[taken, 0]
         self._pixels = np.concatenate([self._pixels, new])
+        self._depth_m = np.concatenate([self._depth_m, np.full(len(new), np.nan)])
         seen_at = np.full((WINDOW, len(new), 2), np.nan)
         seen_at[slot] = new
         self._seen_at = np.concatenate([self._seen_at, seen_at], axis=1)
         self._map_of = np.concatenate([self._map_of, np.full(len(new), -1)])
 
-    def _triangulated(self, slot: int, intrinsics: NDArray[np.float64]) -> Measurements:
-        """Return the live corners' depths, each against the image with the widest parallax."""
+    def _triangulated(self, slot: int) -> Measurements:
+        """Return the live corners' depths: against the image with the widest parallax, then all.
+
+        The widest pair tells which corners reproject at all; all images together tell the depth.
+        """
+        intrinsics = self._intrinsics
         inverse = np.linalg.inv(intrinsics)
         focal = float(np.sqrt(intrinsics[0, 0] * intrinsics[1, 1]))
         count = len(self._pixels)
+        self._depth_m = np.full(count, np.nan)
         self.quality = MotionQuality(0, float("nan"), float("nan"), False)
         if not count:
             return Measurements.none()
-        homogeneous = np.concatenate([self._seen_at, np.ones((WINDOW, count, 1))], axis=2)
-        rays = np.einsum("wij,wnj->wni", self._poses[:, :3, :3] @ inverse, homogeneous)
+        rotations = self._poses[:, :3, :3] @ inverse
+        rays = np.einsum("wij,wnj->wni", rotations, _homogeneous(self._seen_at))
         rays /= np.linalg.norm(rays, axis=2, keepdims=True)
         now = rays[slot]
         cosine = np.nan_to_num(np.einsum("wni,ni->wn", rays, now), nan=2.0)
@@ -253,10 +288,52 @@ class MotionTracker:
         parallax_px = focal * parallax[good]
         log_sigma = np.hypot(MODEL_LOG_SIGMA, max(MIN_PIXEL_ERROR, 2 * epipolar_px) / parallax_px)
         common = 0.5 * max(epipolar_px, MIN_COMMON_ERROR_PX) / parallax_px
-        self._remember(wide[good], middle[good], log_sigma, common, parallax[good])
-        return _measurements(
-            self._pixels[wide[good]], here[good, 2], log_sigma, common, self._shape
-        )
+        corners = wide[good]
+        depth_m = self._refined(corners, here[good, 2], slot)
+        self._depth_m[corners] = depth_m
+        # Of a ray through the camera's centre whose depth, not length, is 1.
+        forward = rotations[slot] @ _homogeneous(self._pixels[corners]).T
+        world = centre + depth_m[:, None] * forward.T
+        self._remember(corners, world, log_sigma, common, parallax[good])
+        return _measurements(self._pixels[corners], depth_m, log_sigma, common, self._shape)
+
+    def _refined(self, corners: NDArray[np.intp], depth_m: Floats, slot: int) -> Floats:
+        """Return the depths of corners that all images of the window agree on best, (N,).
+
+        Gauss-Newton over inverse depth along the ray of the image in `slot`, with the weights of
+        Cauchy's distribution: one image with a wrong pose or track among many does not pull. This
+        image errs as much as any other, which offsets the corner in all of them alike: the offset
+        is eliminated, with the variance of one image's error as its prior.
+        """
+        is_known = np.isfinite(self._poses[:, 0, 0])
+        poses = np.where(is_known[:, None, None], self._poses, np.eye(4))
+        focal = np.diag(self._intrinsics)[:2]
+        principal = self._intrinsics[:2, 2]
+        seen_at = self._seen_at[:, corners]
+        is_seen = is_known[:, None] & np.isfinite(seen_at[..., 0])
+        is_seen[slot] = False
+        seen_at = np.where(is_seen[..., None], seen_at, 0)
+        # In the camera of each image a point is, over its depth here, at_infinity + shift / depth.
+        inverse = np.linalg.inv(self._intrinsics)
+        rays = _homogeneous(self._pixels[corners]) @ (poses[slot, :3, :3] @ inverse).T
+        at_infinity = np.einsum("wji,nj->wni", poses[:, :3, :3], rays)
+        shift = np.einsum("wji,wj->wi", poses[:, :3, :3], poses[slot, :3, 3] - poses[:, :3, 3])
+        low, high = DEPTH_RANGE_M
+        inverse_depth = 1 / depth_m
+        for _ in range(REFINEMENTS):
+            points = at_infinity + inverse_depth[:, None] * shift[:, None]
+            forward = np.maximum(points[..., 2:], 0.01)
+            error = seen_at - focal * points[..., :2] / forward - principal
+            slope = shift[:, None, :2] * forward - points[..., :2] * shift[:, None, 2:]
+            slope *= focal / forward**2
+            weights = is_seen / (1 + (error**2).sum(axis=2) / MAX_REPROJECTION_PX**2)
+            weights = weights[..., None]
+            shared = (weights * slope).sum(axis=0) / (1 + weights.sum(axis=0))
+            gain = (weights * (slope - shared) * error).sum(axis=(0, 2))
+            curvature = (weights * (slope - shared) * slope).sum(axis=(0, 2))
+            step = gain / np.maximum(curvature, 1e-9)
+            inverse_depth = np.clip(inverse_depth + step, 1 / high, 1 / low)
+        return 1 / inverse_depth
 
     def _remember(
         self,
@@ -305,7 +382,6 @@ class MotionTracker:
     def _with_map_points(
         self,
         live: Measurements,
-        intrinsics: NDArray[np.float64],
         pose: NDArray[np.float64],
     ) -> Measurements:
         """Return live measurements, and in cells that have none points seen before."""
@@ -314,7 +390,7 @@ class MotionTracker:
         if not len(points.seen):
             return live
         age = self._count - 1 - points.seen
-        pixels = _projected(points.world, pose, intrinsics)
+        pixels = _projected(points.world, pose, self._intrinsics)
         height, width = self._shape
         low, high = DEPTH_RANGE_M
         visible = (age > 0) & (pixels[:, 2] > low) & (pixels[:, 2] < high)
@@ -343,6 +419,11 @@ class MotionTracker:
             self._shape,
         )
         return live.joined(before)
+
+
+def _homogeneous(pixels: NDArray[np.floating]) -> Floats:
+    """Return (..., 2) pixels with a third coordinate of 1."""
+    return np.concatenate([pixels, np.ones((*pixels.shape[:-1], 1))], axis=-1)
 
 
 def _closest(one: Floats, other: Floats, baseline: Floats) -> tuple[Floats, Floats, Floats]:
