@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import sys
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,10 +14,12 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 from rclpy.clock import Clock, ClockType
 from std_srvs.srv import SetBool
 
+from test.ros import tf2_stand_in
 from test.ros.conftest import frame_messages
+from test.ros.tf2_stand_in import Buffer, TransformListener
 from uncertainty_depth.core.config import ProjectionConfig
-from uncertainty_depth.core.errors import ConfigError, MessageError, SourceError
-from uncertainty_depth.core.geometry.transforms import parameters_from, transform_from
+from uncertainty_depth.core.errors import ConfigError, MessageError
+from uncertainty_depth.core.geometry.transforms import transform_from
 from uncertainty_depth.core.node_config import EvaluatorNodeConfig
 from uncertainty_depth.frames.messages.decoding import SECOND_NS
 from uncertainty_depth.frames.transforms import TransformTree, TreeExtrinsics, Viewpoint
@@ -26,10 +28,6 @@ from uncertainty_depth.ros.extrinsics import live_extrinsics
 from uncertainty_depth.ros.live_scores import MAX_LATE, LiveScores
 
 POSE = (0.1, -0.2, 0.3, 0.0, 0.0, 0.6, 0.8)
-
-
-class TransformException(Exception):
-    pass
 
 
 def drive(first_s=1, last_s=3):
@@ -44,76 +42,9 @@ def drive(first_s=1, last_s=3):
     return tree
 
 
-def stamped(parameters):
-    x, y, z, qx, qy, qz, qw = parameters
-    translation = SimpleNamespace(x=x, y=y, z=z)
-    rotation = SimpleNamespace(x=qx, y=qy, z=qz, w=qw)
-    return SimpleNamespace(transform=SimpleNamespace(translation=translation, rotation=rotation))
-
-
-class Buffer:
-    """A tf2 buffer over a `TransformTree`, with tf2's two questions.
-
-    Like tf2's, it ignores what is 10 s older than the newest; `stamps_s` is what it kept.
-    """
-
-    tree = TransformTree()
-    timeouts_s: list[float] = []  # noqa: RUF012
-
-    def __init__(self):
-        self.stamps_s = []
-        self.cleared = 0
-
-    def set_transform(self, transform, authority):
-        seconds = transform.header.stamp.sec
-        if not self.stamps_s or seconds > max(self.stamps_s) - 10:
-            self.stamps_s.append(seconds)
-
-    def clear(self):
-        self.stamps_s.clear()
-        self.cleared += 1
-
-    def _answer(self, timeout, lookup, *arguments):
-        Buffer.timeouts_s.append(timeout.nanoseconds / SECOND_NS)
-        try:
-            return stamped(parameters_from(lookup(*arguments)))
-        except SourceError as error:
-            raise TransformException(str(error)) from error
-
-    def lookup_transform(self, target, source, time, timeout):
-        return self._answer(timeout, Buffer.tree.lookup, target, source, time.nanoseconds)
-
-    def lookup_transform_full(
-        self, target, target_time, source, source_time, fixed_frame, timeout
-    ):
-        times_ns = (target_time.nanoseconds, source_time.nanoseconds)
-        lookup = Buffer.tree.lookup_through
-        return self._answer(timeout, lookup, fixed_frame, target, times_ns[0], source, times_ns[1])
-
-
-class TransformListener:
-    """tf2's: the node keeps its subscriptions until it is told to let go."""
-
-    buffers: list[Buffer] = []  # noqa: RUF012
-
-    def __init__(self, buffer, node):
-        self.buffer = buffer
-        self.buffers.append(buffer)
-
-    def unregister(self):
-        self.buffers.remove(self.buffer)
-
-
 @pytest.fixture
 def tf2(monkeypatch):
-    module = ModuleType("tf2_ros")
-    module.TransformException = TransformException
-    module.Buffer = Buffer
-    module.TransformListener = TransformListener
-    monkeypatch.setitem(sys.modules, "tf2_ros", module)
-    monkeypatch.setattr(Buffer, "tree", drive())
-    monkeypatch.setattr(Buffer, "timeouts_s", [])
-    monkeypatch.setattr(TransformListener, "buffers", [])
+    tf2_stand_in.install(monkeypatch, drive())
 
 
 @pytest.fixture

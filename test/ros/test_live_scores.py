@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
@@ -499,6 +500,30 @@ def info_of(score):
     return read_info(info_values(info))  # as it comes back from the message
 
 
+def test_a_pixel_that_was_measured_and_its_neighbours_are_not_scored(make):
+    info = PredictionInfo(
+        "raw", SampleRange(0, 8), 8, InForce(1.0, "own", "why"), None, (5 * WIDTH + 7,)
+    )
+    alone, corrected = (Robot(make, published={INFO_TOPIC}) for _ in range(2))
+    for robot, told in ((alone, info_of(None)), (corrected, info)):
+        robot.results += robot.run.add_info(100 * MS, told)
+        robot.frame(100)
+    truth_m, left_m = (robot.results[0].ground_truth_m for robot in (alone, corrected))
+    beside = np.zeros(truth_m.shape, bool)
+    beside[4:7, 6:9] = True
+    assert np.isnan(left_m[beside]).all()
+    assert_array_equal(left_m[~beside], truth_m[~beside])
+
+
+def test_a_measured_pixel_outside_the_image_costs_its_frame_alone(make):
+    robot = Robot(make, published={INFO_TOPIC})
+    in_force = InForce(1.0, "own", "why")
+    info = PredictionInfo("raw", SampleRange(0, 8), 8, in_force, None, (WIDTH * HEIGHT,))
+    robot.results += robot.run.add_info(100 * MS, info)
+    robot.frame(100)
+    assert robot.results[0].reason == "prediction_info"
+
+
 @pytest.mark.parametrize("order", ["before", "after"])
 def test_unfamiliarity_is_scored_live_as_it_is_offline(order, make):
     offline = Evaluation()
@@ -525,7 +550,7 @@ def test_unfamiliarity_is_scored_live_as_it_is_offline(order, make):
     assert [float(row["unfamiliarity"]) for row in tables[0]] == pytest.approx(
         [0.3, 1 / 3, np.nan, 1.7], nan_ok=True
     )
-    verdicts = [judge(each, {}, None) for each in (evaluation, offline)]
+    verdicts = [judge(each, {"method": "mc_dropout"}, None) for each in (evaluation, offline)]
     assert verdicts[0] == verdicts[1]
     assert verdicts[0].lines[-1].checks[0].name == "unfamiliarity"
     summary = evaluation.summary()["unfamiliarity"]

@@ -45,7 +45,8 @@ def test_how_a_prediction_was_made_is_read_back(
         INFO.in_force, depth_scale=2 / 3, scale_sigma=scale_sigma,
         depth_scale_reason="because",
     )  # fmt: skip
-    info = replace(INFO, unfamiliarity=unfamiliarity, in_force=in_force)
+    measured = (0, 7, 76_799)
+    info = replace(INFO, unfamiliarity=unfamiliarity, in_force=in_force, measured=measured)
     assert read_info(info_values(info)) == info
     assert read_info(info_values(INFO)) == INFO
 
@@ -53,6 +54,7 @@ def test_how_a_prediction_was_made_is_read_back(
 BAD_NUMBERS = {
     "unfamiliarity": ("nan", "-1"),
     "samples": (HUGE,),
+    "measured": ("-1", "1 2.5", HUGE),
     "passes": ("-1",),
     "depth_scale": ("nan", "0", "", "1025"),
     "scale_sigma": ("-0.1", "inf"),

@@ -14,6 +14,7 @@ from uncertainty_depth.core.config import (
     LidarConfig,
     MapTypeConfig,
     MeaningConfig,
+    OdometryConfig,
     OutputConfig,
     PredictorConfig,
     ProjectionConfig,
@@ -91,6 +92,7 @@ class DepthNodeConfig(
     OutputConfig,
     OnlineCorrectionConfig,
     ProjectionConfig,
+    OdometryConfig,
     LifecycleConfig,
 ):
     """Parameters of the depth node."""

@@ -32,7 +32,6 @@ from uncertainty_depth.ros.predictions import Origin, Predictions
 from uncertainty_depth.ros.process_resources import MIB
 from uncertainty_depth.ros.worker import Worker
 from uncertainty_depth.sigma.online.correction_in_force import FOLLOWED
-from uncertainty_depth.sigma.sparse_depth import parse_measurements
 
 if TYPE_CHECKING:
     from uncertainty_depth.depth.predictor import Predictor
@@ -110,11 +109,6 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
                 "the parameter model is empty; expected a model folder, "
                 "e.g. --ros-args -p model:=/path/to/model"
             )
-        if parse_measurements(config.measurements).motion:
-            raise ConfigError(
-                f"measurements is {config.measurements!r}, but the node reads no odometry yet; "
-                "expected lidar, or `uncertainty-depth evaluate` for motion"
-            )
         try:
             predictor = load_predictor(config)
         except Exception as error:
@@ -164,7 +158,13 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
             for source in self._sources:
                 frame = source.add_to(frame, header)
             samples = budget.choose(config.frame_budget_ms, predictor.passes)
-            origin = Origin(predictor.sigma_name, predictor.half_widths, samples, predictor.passes)
+            origin = Origin(
+                predictor.sigma_name,
+                predictor.half_widths,
+                samples,
+                predictor.passes,
+                frame.measurements,
+            )
             (prediction,) = predictor.predict_batch([frame], samples)
             if not self.health.is_inside(message):
                 return

@@ -39,6 +39,8 @@ ADVICE = {
     "no_camera_info": "remap the camera info to one that is published with its images",
     "no_extrinsics": "set lidar_to_camera, or publish the LiDAR's pose on /tf_static",
     "no_ego_motion": "publish tf from fixed_frame to camera and LiDAR at all times, or empty it",
+    "no_odometry": "publish tf from odometry_frame to the camera, also at the images' stamps",
+    "motion_rejected": "check the odometry, its clock, and the camera's place in tf",
     "no_lidar_point_in_view": "check lidar_to_camera or tf: no LiDAR point lies in the image",
     "no_lidar_within_max_time_difference": "synchronise the clocks, or raise max_time_difference",
     "no_ground_truth_image_within_max_time_difference": (

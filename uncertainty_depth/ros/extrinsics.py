@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""A LiDAR's pose in the camera, from tf2: the live counterpart of a bag's transforms."""
+"""Poses from tf2, of a LiDAR and of the camera: the live counterpart of a bag's transforms."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rclpy.clock import JumpThreshold
+from rclpy.clock import ClockType, JumpThreshold
 from rclpy.duration import Duration
 from rclpy.time import Time
 
@@ -24,23 +24,19 @@ from uncertainty_depth.frames.transforms import (
 )
 
 
-class TfExtrinsics:
-    """Transforms from /tf and /tf_static."""
+class _TfPoses:
+    """What /tf and /tf_static say, up to now."""
 
-    def __init__(self, node: Any, fixed_frame: str, timeout_s: float) -> None:
+    def __init__(self, node: Any, timeout_s: float) -> None:
         """Subscribe to /tf and /tf_static.
 
         Args:
             node: subscribes.
-            fixed_frame: frame that connects the LiDAR at the cloud's stamp to the camera at the
-                image's stamp; if empty, the camera is assumed not to have moved since the cloud's
-                stamp.
-            timeout_s: how long `lookup` waits; if above 0, call it from another thread than the
+            timeout_s: how long a lookup waits; if above 0, call it from another thread than the
                 subscriptions.
         """
         import tf2_ros
 
-        self._fixed_frame = fixed_frame
         self._timeout_s = timeout_s
         self._errors = tf2_ros.TransformException
         self._buffer = buffer_for_loops()
@@ -52,6 +48,55 @@ class TfExtrinsics:
             back, post_callback=lambda _: self._buffer.clear()
         )
 
+    def close(self) -> None:
+        """End what the node and its clock would keep otherwise."""
+        self._listener.unregister()
+        self._on_jump.unregister()
+
+
+class TfOdometry(_TfPoses):
+    """Where the camera is in a frame that stands still; see `frames.transforms.Odometry`."""
+
+    def __init__(self, node: Any, frame: str, timeout_s: float) -> None:
+        """Subscribe, see `_TfPoses`; the frame is odom or map."""
+        super().__init__(node, timeout_s)
+        self._frame = frame
+
+    def pose(self, camera: Viewpoint) -> NDArray[np.float64]:
+        """Return the (4, 4) pose, camera optical frame to the frame, at the image's stamp.
+
+        Raises:
+            MessageError: "no_odometry", tf has none in time.
+        """
+        time = Time(nanoseconds=camera.stamp_ns, clock_type=ClockType.ROS_TIME)
+        timeout = Duration(seconds=self._timeout_s)
+        try:
+            stamped = self._buffer.lookup_transform(self._frame, camera.frame, time, timeout)
+        except self._errors as error:
+            raise MessageError(
+                "no_odometry",
+                f"tf has no pose of {camera.frame!r} in {self._frame!r} within {self._timeout_s} "
+                f"s: {error}",
+            ) from error
+        return _matrix(stamped)
+
+
+class TfExtrinsics(_TfPoses):
+    """A LiDAR's poses in the camera."""
+
+    def __init__(self, node: Any, fixed_frame: str, timeout_s: float) -> None:
+        """Subscribe, see `_TfPoses`.
+
+        Args:
+            node: subscribes.
+            fixed_frame: frame that connects the LiDAR at the cloud's stamp to the camera at the
+                image's stamp; if empty, the camera is assumed not to have moved since the cloud's
+                stamp.
+            timeout_s: how long `lookup` waits.
+        """
+        super().__init__(node, timeout_s)
+        self._fixed_frame = fixed_frame
+
     def lookup(self, camera: Viewpoint, cloud: Any, lidar: int = 0) -> NDArray[np.float64]:
         """Return the (4, 4) transform, see `Extrinsics`. The cloud names its LiDAR's frame."""
         try:
@@ -62,11 +107,7 @@ class TfExtrinsics:
                 missing_reason(self._fixed_frame),
                 f"no transform from {cloud.frame_id!r} to {camera.frame!r}{through}: {error}",
             ) from error
-        position = stamped.transform.translation
-        rotation = stamped.transform.rotation
-        return transform_from(
-            position.x, position.y, position.z, rotation.x, rotation.y, rotation.z, rotation.w
-        )
+        return _matrix(stamped)
 
     def is_awaited(self, camera: Viewpoint, cloud: Any) -> bool:
         """Return whether the transform is not known yet."""
@@ -93,10 +134,14 @@ class TfExtrinsics:
             timeout=timeout,
         )
 
-    def close(self) -> None:
-        """End what the node and its clock would keep otherwise."""
-        self._listener.unregister()
-        self._on_jump.unregister()
+
+def _matrix(stamped: Any) -> NDArray[np.float64]:
+    """Return a `geometry_msgs/TransformStamped` as a (4, 4) matrix."""
+    position = stamped.transform.translation
+    rotation = stamped.transform.rotation
+    return transform_from(
+        position.x, position.y, position.z, rotation.x, rotation.y, rotation.z, rotation.w
+    )
 
 
 def buffer_for_loops() -> Any:
@@ -146,6 +191,21 @@ def live_extrinsics(
         raise ConfigError(
             "lidar_to_camera is empty and tf2_ros is not installed; expected x y z qx qy qz qw, "
             "or a ROS distribution"
+        ) from error
+
+
+def live_odometry(node: Any, frame: str, timeout_s: float) -> TfOdometry:
+    """Return the camera's poses by tf2.
+
+    Raises:
+        ConfigError: tf2_ros is not installed.
+    """
+    try:
+        return TfOdometry(node, frame, timeout_s)
+    except ImportError as error:
+        raise ConfigError(
+            "measurements by motion take the camera's poses from tf, and tf2_ros is not "
+            "installed; expected a ROS distribution"
         ) from error
 
 

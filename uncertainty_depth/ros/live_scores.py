@@ -34,7 +34,7 @@ from uncertainty_depth.sigma.online.correction_in_force import DepthScales
 from uncertainty_depth.sigma.recorded.confidence import NONE
 from uncertainty_depth.sigma.recorded.interpreter import Interpreter
 from uncertainty_depth.stream.geometry_check import GeometryCheck
-from uncertainty_depth.stream.held_out import HeldOutRule, held_out, scored_pixels
+from uncertainty_depth.stream.held_out import HeldOutRule, held_out, scored_pixels, unmeasured
 
 DEPTH = "depth/image_rect"
 SIGMA = "uncertainty/image_rect"
@@ -263,8 +263,18 @@ class LiveScores:
         return row if isinstance(row, Skipped) else replace(frame, metrics=row)
 
     def _scorable(self, frame: LiveFrame) -> np.ndarray:
-        """Return the ground truth without the pixels that were the model's sparse input."""
+        """Return the ground truth without the pixels that corrected the prediction."""
         depth_m = frame.need_ground_truth()
+        if frame.info is not None and frame.info.measured:
+            if max(frame.info.measured) >= depth_m.size:
+                raise MessageError(
+                    "prediction_info",
+                    f"depth/prediction_info says that pixel {max(frame.info.measured)} was "
+                    f"measured; expected less than {depth_m.size}",
+                )
+            measured = np.zeros(depth_m.shape, np.bool_)
+            measured.flat[list(frame.info.measured)] = True
+            depth_m = unmeasured(depth_m, measured)
         rule = self.held_out
         if rule is None:
             return depth_m

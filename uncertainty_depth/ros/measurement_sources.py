@@ -13,6 +13,7 @@ from uncertainty_depth.core.records import Frame
 from uncertainty_depth.ros.diagnostics import Health
 from uncertainty_depth.ros.inputs import Inputs
 from uncertainty_depth.ros.lidar_input import LidarInput
+from uncertainty_depth.ros.motion_input import MotionInput
 
 if TYPE_CHECKING:
     from uncertainty_depth.depth.predictor import Predictor
@@ -50,3 +51,5 @@ def measurement_sources(
     """
     if predictor.sparse_input is not None:
         yield LidarInput(node, health, inputs, config, predictor.depth_range)
+    if predictor.measurements.motion:
+        yield MotionInput(node, health, config)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from std_msgs.msg import Header, String
 
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.geometry.camera import Camera
+from uncertainty_depth.core.measurements import Measurements
 from uncertainty_depth.core.node_config import DepthNodeConfig, SigmaNodeConfig
 from uncertainty_depth.core.records import DepthPrediction, SampleRange
 from uncertainty_depth.frames.messages.decoding import stamp_ns
@@ -51,12 +53,14 @@ class Origin(NamedTuple):
         half_widths: of its intervals, in sigmas.
         samples: those that were used; the default for what is not made of samples.
         passes: as many there are.
+        measurements: what corrected it beside a LiDAR; None for nothing.
     """
 
     sigma: str
     half_widths: HalfWidths
     samples: SampleRange = SampleRange(0, 1)
     passes: int = 1
+    measurements: Measurements | None = None
 
 
 class Predictions:
@@ -114,7 +118,15 @@ class Predictions:
             self._node.get_logger().warning(
                 self._correction.warning, throttle_duration_sec=LOG_EVERY_S
             )
-        info = PredictionInfo(origin.sigma, origin.samples, origin.passes, in_force, unfamiliarity)
+        if prediction.scale_log_sigma is not None:
+            in_force = replace(in_force, scale_sigma=prediction.scale_log_sigma)
+        measured: tuple[int, ...] = ()
+        if (measurements := origin.measurements) is not None:
+            width = prediction.depth_m.shape[1]
+            measured = tuple((measurements.rows * width + measurements.columns).tolist())
+        info = PredictionInfo(
+            origin.sigma, origin.samples, origin.passes, in_force, unfamiliarity, measured
+        )
         corrected = in_force.applied(prediction)
         self._last = info
         # before the maps: the evaluator then has it when they come

@@ -47,6 +47,9 @@ class PredictionInfo:
         passes: as many there are.
         in_force: the correction in the published maps.
         unfamiliarity: the image's unfamiliarity, see `DepthPrediction`; None if unknown.
+        measured: pixels, row * width + column, that something beside the network measured: they
+            are not scored, nor are their neighbours. A LiDAR's are not among them, see
+            `HeldOutRule`.
     """
 
     sigma: str
@@ -54,6 +57,7 @@ class PredictionInfo:
     passes: int
     in_force: InForce
     unfamiliarity: float | None = None
+    measured: tuple[int, ...] = ()
 
     @property
     def half_widths(self) -> HalfWidths | None:
@@ -76,6 +80,7 @@ def info_values(info: PredictionInfo) -> dict[str, str]:
         "calibration_reason": in_force.reason,
         "correction": repr(in_force.correction),
         "unfamiliarity": "" if info.unfamiliarity is None else repr(info.unfamiliarity),
+        "measured": " ".join(map(str, info.measured)),
         "depth_scale": repr(in_force.depth_scale),
         "depth_scale_reason": in_force.depth_scale_reason,
         "scale_sigma": "" if in_force.scale_sigma is None else repr(in_force.scale_sigma),
@@ -104,13 +109,14 @@ def read_info(values: Mapping[str, str]) -> PredictionInfo:
             _whole(values["passes"]),
             in_force,
             _number(values["unfamiliarity"]) if values["unfamiliarity"] else None,
+            tuple(map(_whole, values["measured"].split())),
         )
     except (KeyError, ValueError, FormatError) as error:
         raise MessageError(
             "prediction_info",
             f"depth/prediction_info says {_shortened(values)}; expected sigma, samples, "
             "first_sample, passes, calibration, calibration_reason, correction, unfamiliarity, "
-            "depth_scale, depth_scale_reason and scale_sigma",
+            "measured, depth_scale, depth_scale_reason and scale_sigma",
         ) from error
 
 

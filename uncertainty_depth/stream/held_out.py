@@ -77,6 +77,14 @@ def scored_pixels(
     return np.isfinite(depth_m) & ~with_neighbours(given, margin)
 
 
+def unmeasured(depth_m: NDArray[np.float32], measured: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """Return the depth of pixels that nothing measured, nor a neighbour of theirs; else NaN."""
+    if not measured.any():
+        return depth_m
+    scored = scored_pixels(depth_m, measured, MEASURED_MARGIN)
+    return np.where(scored, depth_m, np.float32(np.nan))
+
+
 def random_pixels(depth_m: NDArray[np.floating], stamp_ns: int, count: int) -> NDArray[np.bool_]:
     """Return `count` known pixels, the same in every run, (H, W); all if there are fewer."""
     hashes = pixel_hashes(depth_m, stamp_ns)

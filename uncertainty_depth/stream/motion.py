@@ -6,13 +6,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from uncertainty_depth.core.measurements import Measurements
 from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.frames.protocol import MapSource, Source
 from uncertainty_depth.sigma.motion import MotionTracker
-from uncertainty_depth.stream.held_out import MEASURED_MARGIN, scored_pixels
+from uncertainty_depth.stream.held_out import unmeasured
 
 
 def with_motion(source: Source) -> Source:
@@ -24,7 +23,9 @@ def with_motion(source: Source) -> Source:
         measured = None if frame is None else motion.measure(frame)
         if isinstance(record, Skipped) or measured is None:
             return record
-        truth_m = _unmeasured(record.ground_truth_m, measured)
+        truth_m = record.ground_truth_m
+        if truth_m is not None:
+            truth_m = unmeasured(truth_m, measured.mask(truth_m.shape))
         return replace(record, measurements=measured, ground_truth_m=truth_m)
 
     return MapSource(source, step, motion.notes)
@@ -52,14 +53,17 @@ class Motion:
         None if it has no pose, image or rectified camera: then tracking starts anew.
         """
         self.frames += 1
-        is_rectified = frame.camera is not None and frame.camera.distortion is None
-        if frame.image is None or frame.camera is None or frame.pose is None or not is_rectified:
+        camera = frame.camera
+        is_usable = (
+            camera is not None and camera.distortion is None and camera.intrinsics[0, 0] > 0
+        )
+        if frame.image is None or camera is None or frame.pose is None or not is_usable:
             self.without_pose += 1
             self._empty += 1
             self.tracker.start_anew()
             return None
-        pose = frame.pose @ np.linalg.inv(frame.camera.frame_to_camera)
-        measured = self.tracker.measure(frame.image, frame.camera.intrinsics, pose, frame.stamp_ns)
+        pose = frame.pose @ np.linalg.inv(camera.frame_to_camera)
+        measured = self.tracker.measure(frame.image, camera.intrinsics, pose, frame.stamp_ns)
         self._points += len(measured)
         self._empty += not len(measured)
         return measured
@@ -82,13 +86,3 @@ class Motion:
         if moved > 0:
             reasons.append(f"in {moved} too few corners had parallax")
         return [f"{sentence}: {', '.join(reasons)}" if reasons else sentence]
-
-
-def _unmeasured(
-    truth_m: NDArray[np.float32] | None, measurements: Measurements
-) -> NDArray[np.float32] | None:
-    """Return the ground truth of pixels that nothing measured."""
-    if truth_m is None or not len(measurements):
-        return truth_m
-    scored = scored_pixels(truth_m, measurements.mask(truth_m.shape), MEASURED_MARGIN)
-    return np.where(scored, truth_m, np.float32(np.nan))
