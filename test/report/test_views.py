@@ -11,6 +11,7 @@ import pytest
 from synthetic.config import SynthesisConfig
 from synthetic.source import SyntheticSource
 from test.conftest import scored
+from test.report.conftest import saved
 from uncertainty_depth.core.records import DepthPrediction
 from uncertainty_depth.metrics.frame import ScoredPixels
 from uncertainty_depth.report import views
@@ -97,6 +98,51 @@ def test_a_robot_that_drives_straight_is_not_still_and_one_at_rest_is(rate, stil
         evaluation.add(replace(frame, image=image, prediction=made))
     assert evaluation.views.still == still
     assert len(evaluation.metrics.blocks) == 8 - still
+
+
+def seen_through(windows, seed=0):
+    """The evaluation of a right sigma where these windows, (row, column), look at a room."""
+    random = np.random.default_rng(seed)
+    room = np.full((200, 1400), 6.0)
+    for _ in range(50):
+        row, column = random.integers(0, 200), random.integers(0, 1400)
+        room[row : row + 90, column : column + 70] = random.uniform(1, 6)
+    evaluation = Evaluation()
+    for index, (row, column) in enumerate(windows):
+        truth = room[row : row + SHAPE[0], column : column + SHAPE[1]].astype(np.float32)
+        sigma = 0.05 * truth * np.exp(random.normal(0, 0.7, SHAPE))
+        depth = truth + random.normal(0, sigma)
+        evaluation.add(scored(index, truth, depth.astype(np.float32), sigma.astype(np.float32)))
+    return evaluation
+
+
+def test_a_camera_that_shakes_is_of_one_place_and_one_that_looks_around_is_not():
+    """By 2 % of the image: each frame shows something new, but always of the same place."""
+    random = np.random.default_rng(1)
+    shaking = 40 + np.round(random.normal(0, 0.02 * SHAPE[1], (60, 2))).astype(int)
+    verdict = judge(shaken := seen_through(shaking), {}, None)
+    assert shaken.views.still < 50
+    assert shaken.views.places < 5
+    assert verdict.blocks <= shaken.views.places
+    assert "green" not in {line.color for line in verdict.lines}
+    assert any("as those of a camera that stands and shakes" in note for note in verdict.notes)
+    around = seen_through([(40, 20 * (23 * index % 60)) for index in range(60)])
+    assert around.views.places > 20
+    assert judge(around, {}, None).color == "green"
+
+
+def test_places_are_counted_over_merged_recordings_and_kept(tmp_path):
+    random = np.random.default_rng(1)
+    shaking = 40 + np.round(random.normal(0, 0.02 * SHAPE[1], (30, 2))).astype(int)
+    one, other = seen_through(shaking, 1), seen_through(shaking, 2)
+    number = one.views.places + other.views.places
+    both = Evaluation()
+    for name, each in (("one", one), ("other", other)):
+        both.merge(each, name)
+    assert both.views.places == copy.deepcopy(both).views.places == number
+    again = saved(both, tmp_path / "report").evaluation
+    assert again.views.places == number
+    assert again.resampled().drawn_blocks == both.resampled().drawn_blocks <= number
 
 
 def test_images_decide_nothing_as_a_live_run_has_none():

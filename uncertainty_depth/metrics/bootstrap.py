@@ -87,6 +87,7 @@ class Resampled:
         metrics: OnlineMetrics,
         repeated: float = 0.0,
         dependence: Dependence | None = None,
+        places: int | None = None,
     ) -> None:
         """Draw the replicates.
 
@@ -96,6 +97,7 @@ class Resampled:
                 only as many blocks are drawn as the others make.
             dependence: of neighbouring state blocks; if None, that of `metrics`. The same one
                 draws the same frames from equal blocks.
+            places: how many places the frames show, if known: no more blocks are drawn.
         """
         table = metrics.blocks.table()
         number = len(table)
@@ -103,7 +105,8 @@ class Resampled:
         dependence = dependence or dependence_of(metrics)
         length = dependence.length
         starts = np.arange(0, max(number - length // 2, 1), length)
-        self.drawn_blocks = max(round((1 - repeated) * len(starts)), 1)
+        drawn_blocks = min(round((1 - repeated) * len(starts)), places or len(starts))
+        self.drawn_blocks = max(drawn_blocks, 1)
         self.has_intervals = (1 - repeated) * number >= MIN_VIEWS and self.drawn_blocks > 1
         self._widening = _widening(self.drawn_blocks, dependence)
         drawn = {name: _joined(name, table[name], starts) for name in BLOCK.names or ()}

@@ -159,11 +159,12 @@ def compare(reports: Sequence[SavedReport]) -> Comparison:
     ]
     dependence = dependence_of(*scored)
     repeated = max(report.evaluation.repeated for report in reports)
-    samples = [Resampled(metrics, repeated, dependence) for metrics in scored]
+    places = min(report.evaluation.views.places for report in reports)
+    samples = [Resampled(metrics, repeated, dependence, places) for metrics in scored]
     alone = [
         report.evaluation.resampled()
         if len(table) == len(common)
-        else Resampled(metrics, report.evaluation.repeated)
+        else Resampled(metrics, report.evaluation.repeated, None, report.evaluation.views.places)
         for report, table, metrics in zip(reports, tables, scored, strict=True)
     ]
     rows = tuple(_rows(reports, alone, samples))

@@ -30,7 +30,7 @@ from uncertainty_depth.report.views import Views
 
 ScoresT = TypeVar("ScoresT", bound="Scores")
 STATE_FILE = "state.npz"
-FORMAT = 14
+FORMAT = 15
 """Of the state."""
 
 
@@ -179,7 +179,7 @@ class Scores:
 
     def resampled(self) -> Resampled:
         """Return the bootstrap replicates of all frames, at least one, for intervals."""
-        return Resampled(self.metrics, self.repeated)
+        return Resampled(self.metrics, self.repeated, places=self.views.places)
 
     def merge(self, other: Scores, source: str, with_frames: bool = True) -> None:
         """Append another evaluation's frames to this one's.
@@ -248,6 +248,7 @@ class Scores:
             "sigma_kind": self.sigma_kind.value,
             "repeated_frames": self.views.repeated,
             "still_frames": self.views.still,
+            "places": self.views.places,
             "details": details,
         }
         arrays = {**self.metrics.arrays(), **self.views.arrays()}
@@ -279,6 +280,7 @@ class Scores:
         evaluation.views = Views(
             int(header["still_frames"]),
             int(header["repeated_frames"]),
+            int(header["places"]),
             arrays["frame_keys"].tolist(),
             arrays["frame_patterns"],
         )

@@ -266,6 +266,12 @@ def _notes(
             f"neighbours: the intervals are wide, and below {MIN_BLOCKS} blocks no line is green; "
             "drive to other places"
         )
+    places = evaluation.views.places
+    if places == blocks < ENOUGH_BLOCKS and places < len(evaluation.metrics.blocks):
+        notes.append(
+            f"all frames are of {places} {'place' if places == 1 else 'places'}, as those of a "
+            "camera that stands and shakes: that many blocks count"
+        )
     still = evaluation.views.still
     if still > MANY_STILL * evaluation.evaluated:
         notes.append(
