@@ -85,7 +85,7 @@ def offline_and_live(bag, source_config, node_config):
     job = Job(sources=(str(bag),), reading=source_config, topics=topics, meaning=meaning)
     stream = Stream.open(job)
     recorded = stream.predicting
-    offline = evaluate(stream, progress=False, sigma_kind=recorded.sigma_kind)
+    offline = evaluate(stream, progress=False, sigma_kind=job.sigma_kind)
     extrinsics = None
     if not node_config.use_ground_truth_image:
         poses = ProjectionConfig(lidar_to_camera=source_config.lidar_to_camera)

@@ -151,7 +151,7 @@ def _fitted(
 
 def _calibrate_model(command: Calibrate) -> None:
     """Fit a model's sigma: the map goes into the model folder."""
-    from uncertainty_depth.report.model_facts import law_of
+    from uncertainty_depth.metrics.calibration import distribution_of
     from uncertainty_depth.sigma.calibration.fit import NETWORK
     from uncertainty_depth.sigma.calibration.report import record
     from uncertainty_depth.sigma.calibration.sigma_map import IDENTITY
@@ -162,7 +162,7 @@ def _calibrate_model(command: Calibrate) -> None:
     warn(map(str, stream.overlaps))
     facts = stream.predicting.describe()
     config = command.calibration
-    config = replace(config, distribution=config.distribution or law_of(facts))
+    config = replace(config, distribution=config.distribution or distribution_of(facts["head"]))
     kept = _fitted(stream, stream.parts, config, NETWORK, command.dry_run, command.force)
     if kept is None:
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from uncertainty_depth.core.config import (
     DepthScaleConfig,
@@ -20,9 +20,11 @@ from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.model_location import is_hugging_face, model_path
 from uncertainty_depth.core.options import to_mapping
 from uncertainty_depth.frames.notation import has_recorded
-from uncertainty_depth.metrics.registry import SigmaKind
 from uncertainty_depth.sigma.sparse_depth import parse_measurements
 from uncertainty_depth.stream.opening import place_of
+
+if TYPE_CHECKING:
+    from uncertainty_depth.metrics.registry import SigmaKind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +83,7 @@ class Job:
     @property
     def sigma_kind(self) -> SigmaKind:
         """What sigma will be; a `ConfigError` if the options do not say."""
+        from uncertainty_depth.metrics.registry import SigmaKind
         from uncertainty_depth.sigma.recorded.interpreter import recorded_predictions
 
         if not self.is_recorded:

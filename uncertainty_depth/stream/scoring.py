@@ -39,7 +39,8 @@ def score(
     stream = Stream.open(job)
     (check,) = stream.checks
     predicting = stream.predicting
-    if write_bag and predicting.sigma_kind is not SigmaKind.METRES:
+    sigma_kind = job.sigma_kind
+    if write_bag and sigma_kind is not SigmaKind.METRES:
         raise ConfigError(
             f"write_bag is {str(write_bag)!r}, which is to hold sigma in metres, but "
             f"confidence_type {job.meaning.confidence_type!r} has no unit; expected "
@@ -53,7 +54,7 @@ def score(
             from uncertainty_depth.stream.prediction_bag import prediction_sink
 
             sinks.append(stack.enter_context(prediction_sink(write_bag)))
-        evaluation = evaluate(stream, job.evaluation, sinks, sigma_kind=predicting.sigma_kind)
+        evaluation = evaluate(stream, job.evaluation, sinks, sigma_kind=sigma_kind)
     notes = [*stream.notes, *predicting.doubts(evaluation.metrics.total())]
     warn(notes)
     notes += [f"first {reason}: {text}" for reason, text in evaluation.first_skips.items()]

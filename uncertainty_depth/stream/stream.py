@@ -13,9 +13,8 @@ from uncertainty_depth.frames.predicted import Predicted
 from uncertainty_depth.frames.protocol import JoinedSource, Source, SourceWrapper, Subsampled
 from uncertainty_depth.stream.geometry_check import GeometryCheck
 from uncertainty_depth.stream.job import Job
-from uncertainty_depth.stream.motion import with_motion
 from uncertainty_depth.stream.opening import open_source
-from uncertainty_depth.stream.predicting import Predicting, open_model, open_recorded
+from uncertainty_depth.stream.predicting import Predicting, open_recorded
 
 
 class Stream(SourceWrapper):
@@ -63,11 +62,12 @@ class Stream(SourceWrapper):
             open_source(name, reading, predicting.topics, predicting.meaning)
             for name in job.sources
         ]
-        measured = [with_motion(source) for source in sources] if job.needs_motion else sources
-        spread = [Subsampled(source, job.max_frames) for source in measured]
+        spread = [Subsampled(source, job.max_frames) for source in _measured(job, sources)]
         checks = [GeometryCheck() for _ in sources]
         parts = [check.seeing(source) for check, source in zip(checks, spread, strict=True)]
         if job.model:
+            from uncertainty_depth.stream.by_model import open_model
+
             predicting = open_model(job, checks)
         if job.model or job.is_recorded:
             predicting.fit_to(_joined(spread))
@@ -100,6 +100,15 @@ def _reading(job: Job) -> SourceConfig:
             "expected --measurements motion, which takes the camera's poses, or no odometry_frame"
         )
     return job.reading
+
+
+def _measured(job: Job, sources: list[Source]) -> list[Source]:
+    """Return the sources with what the camera's motion measures, if it is to."""
+    if not job.needs_motion:
+        return sources
+    from uncertainty_depth.stream.motion import with_motion
+
+    return [with_motion(source) for source in sources]
 
 
 def _joined(sources: Sequence[Source]) -> Source:

@@ -58,8 +58,8 @@ def run(source, topics=TOPICS, config=None, **meaning):
         meaning=PredictionConfig(**meaning),
     )
     stream = Stream.open(job)
-    kind = stream.predicting.sigma_kind
-    return evaluate(stream, job.evaluation, progress=False, sigma_kind=kind), stream
+    evaluation = evaluate(stream, job.evaluation, progress=False, sigma_kind=job.sigma_kind)
+    return evaluation, stream
 
 
 class ShownCamera(NamedTuple):

@@ -1,0 +1,148 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""A model as what predicts: its metres, aligned if it gives none, or as a node publishes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from uncertainty_depth.core.errors import ConfigError
+from uncertainty_depth.core.model_location import check_location, model_path
+from uncertainty_depth.core.node_config import OnlineCorrectionConfig
+from uncertainty_depth.core.records import DepthMap, Frame, Overlap, RecordedMaps
+from uncertainty_depth.frames.predicted import predict_frame
+from uncertainty_depth.frames.protocol import Source
+from uncertainty_depth.stream.geometry_check import FITS, GeometryCheck
+from uncertainty_depth.stream.held_out import MEASURED_MARGIN, for_model
+from uncertainty_depth.stream.job import Job
+from uncertainty_depth.stream.overlap import trained_on
+from uncertainty_depth.stream.predicting import Facts, Predicting
+
+if TYPE_CHECKING:
+    from uncertainty_depth.depth.predictor import Predictor
+    from uncertainty_depth.metrics.state import Sums
+
+
+class _Model(Predicting):
+    """A model that gives metres."""
+
+    def __init__(self, job: Job, predictor: Predictor) -> None:
+        self._held_out = job.held_out
+        self._predictor = predictor
+
+    def seen_by(self, source: Source) -> Source:
+        margin = MEASURED_MARGIN if self._predictor.measurements.sparse else 0
+        return for_model(source, self._predictor.sparse_input, self._held_out, margin)
+
+    def predict(self, frame: Frame) -> DepthMap:
+        return predict_frame(self._predictor, frame)
+
+    def describe(self) -> Facts:
+        return self._predictor.describe()
+
+    def notes(self) -> list[str]:
+        return self._predictor.data_monitor.notes()
+
+    def trained_on(self, names: Sequence[str]) -> tuple[Overlap, ...] | None:
+        model = self._predictor.model
+        return tuple(trained_on(model.name, model.training, names))
+
+
+class _AlignedModel(_Model):
+    """A model that gives inverse depth up to scale and shift, aligned to the ground truth."""
+
+    def __init__(self, job: Job, predictor: Predictor) -> None:
+        from uncertainty_depth.sigma.recorded.interpreter import Interpreter
+
+        super().__init__(job, predictor)
+        align = "scale_shift" if job.meaning.align == "none" else job.meaning.align
+        meaning = replace(
+            job.meaning, depth_type="inverse_depth", confidence_type="sigma", align=align
+        )
+        self._interpreter = Interpreter(meaning, job.evaluation)
+
+    def fit_to(self, source: Source) -> None:
+        records = (self._recorded(it) for it in source if isinstance(it, Frame))
+        self._interpreter.fit_to(source.name, records)
+
+    def predict(self, frame: Frame) -> DepthMap:
+        return self._interpreter.predict(self._recorded(frame))
+
+    def _recorded(self, frame: Frame) -> Frame:
+        maps = predict_frame(self._predictor, frame)
+        return replace(frame, recorded=RecordedMaps(maps.depth_m, maps.sigma_m))
+
+    def describe(self) -> Facts:
+        return {**super().describe(), **self._interpreter.describe_alignment()}
+
+    def notes(self) -> list[str]:
+        return [*super().notes(), *self._interpreter.notes()]
+
+    def doubts(self, sums: Sums) -> list[str]:
+        return self._interpreter.doubts(sums)
+
+
+class _FollowedModel(_Model):
+    """A model whose depth follows the scale of the frames before, as a node would publish it."""
+
+    def __init__(self, job: Job, predictor: Predictor, checks: Sequence[GeometryCheck]) -> None:
+        from uncertainty_depth.sigma.online.loop import AsPublished
+
+        super().__init__(job, predictor)
+        config = OnlineCorrectionConfig(use_depth_scale=True)
+        own = partial(predict_frame, predictor)
+        self._published = AsPublished(own, config, job.evaluation)
+        self._checks = checks
+
+    def predict(self, frame: Frame) -> DepthMap:
+        return self._published(frame)
+
+    def describe(self) -> Facts:
+        from uncertainty_depth.sigma.online.correction_in_force import FOLLOWED
+
+        return {**super().describe(), "depth_scale": FOLLOWED}
+
+    def notes(self) -> list[str]:
+        doubtful = [
+            "use_depth_scale trusts the ground truth, and nothing shows that it fits the "
+            f"image ({check.description()}): look at it with `uncertainty-depth info`"
+            for check in self._checks
+            if check.outcome != FITS
+        ]
+        return [*super().notes(), *self._published.scales.notes(), *doubtful]
+
+
+def open_model(job: Job, checks: Sequence[GeometryCheck]) -> Predicting:
+    """Load a job's model.
+
+    Args:
+        job: with a model.
+        checks: have seen the geometry of the sources, after an iteration.
+
+    Raises:
+        ModelError: the model cannot be read.
+        ConfigError: an option does not fit it.
+    """
+    check_location(model_path(job.model))
+
+    # Imported after the paths are checked: torch takes seconds to import.
+    from uncertainty_depth.depth.predictor import Predictor
+
+    predictor = Predictor(Path(job.model), job.predictor, relative=job.may_align)
+    follows = job.scale.use_depth_scale
+    if predictor.model.is_relative:
+        if follows:
+            raise ConfigError(
+                f"use_depth_scale is true, but the depth of {job.model} has no unit; expected a "
+                "model that gives metres, or false"
+            )
+        return _AlignedModel(job, predictor)
+    if job.meaning.align != "none":
+        raise ConfigError(
+            f"align is {job.meaning.align!r}, but {job.model} gives metres; expected no --align, "
+            "which is for recorded predictions and relative networks"
+        )
+    return _FollowedModel(job, predictor, checks) if follows else _Model(job, predictor)
