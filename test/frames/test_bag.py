@@ -304,7 +304,7 @@ COMPRESSED = f"{STANDARD} /camera/image/compressed /other/camera_info"
 )
 def test_topics_that_belong_together_are_chosen(names, options, chosen):
     image, camera_info, lidar = chosen.split()
-    assert chosen_of(names, options) == (image, camera_info, (lidar,), "", "")
+    assert chosen_of(names, options) == (image, camera_info, (lidar,), "", "", "")
 
 
 def test_the_writer_overwrites_nothing_and_leaves_nothing_half_written(write_bag, tmp_path):

@@ -11,14 +11,13 @@ import pytest
 
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.records import SampleRange
+from uncertainty_depth.frames.published import MAX_CHARACTERS, status_values
 from uncertainty_depth.ros.sigma_messages import (
-    MAX_CHARACTERS,
     PredictionInfo,
     estimate_values,
     info_values,
     read_estimate,
     read_info,
-    status_values,
 )
 from uncertainty_depth.sigma.online.correction_in_force import InForce, ReceivedEstimate
 from uncertainty_depth.sigma.online.depth_scale import DepthScale

@@ -71,10 +71,12 @@ class RecordedMaps:
     Attributes:
         depth: (H, W) float32, depth or inverse depth, NaN if there is no value.
         confidence: (H, W) float32, of any type; None for a depth alone.
+        unfamiliarity: of the image, as a depth node published it; None if it is not known.
     """
 
     depth: NDArray[np.float32]
     confidence: NDArray[np.float32] | None
+    unfamiliarity: float | None = None
 
 
 @dataclass(frozen=True, eq=False)

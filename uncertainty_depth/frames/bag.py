@@ -192,6 +192,7 @@ class BagSource:
             confidence_topic=self._predictions.confidence_topic,
             meaning=self._meaning,
             report_topic=config.image_topic,
+            info_topic=self.topics.prediction_info,
         )
 
     def _cameras(self) -> Cameras:

@@ -25,6 +25,7 @@ from uncertainty_depth.frames.messages.depth_images import (
 )
 from uncertainty_depth.frames.messages.images import decode_image
 from uncertainty_depth.frames.pairing import ExactPairs, Outcome, Unmatched
+from uncertainty_depth.frames.published import RecordedUnfamiliarity
 
 
 class ReportImage(NamedTuple):
@@ -125,6 +126,7 @@ class MapAssembly(Assembly):
         confidence_topic: str,
         meaning: PredictionConfig,
         report_topic: str = "",
+        info_topic: str = "",
         **options: Any,
     ) -> None:
         """Start without a message.
@@ -134,6 +136,7 @@ class MapAssembly(Assembly):
             confidence_topic: empty takes the depth alone.
             meaning: what the maps hold.
             report_topic: of the camera images that a report shows beside the maps; empty for none.
+            info_topic: of how each map was made; empty for none.
             **options: of `Assembly`.
         """
         super().__init__(*arguments, **options)
@@ -141,6 +144,7 @@ class MapAssembly(Assembly):
             self.reference_topics += (confidence_topic,)
         self._confidence_topic = confidence_topic
         self._meaning = meaning
+        self._unfamiliarity = RecordedUnfamiliarity(info_topic)
         self._pairs = ExactPairs(self._queue_size)
         self._report_images = ReportImages(
             report_topic, self._max_time_difference_s, self._queue_size
@@ -148,14 +152,16 @@ class MapAssembly(Assembly):
 
     def topics(self) -> list[str]:
         """Return the topics whose messages are taken."""
-        names = super().topics()
-        report_topic = self._report_images.topic
-        return names if not report_topic or report_topic in names else [*names, report_topic]
+        others = (self._report_images.topic, self._unfamiliarity.topic)
+        return list(dict.fromkeys([*super().topics(), *filter(None, others)]))
 
     def add(self, topic: str, message: Any) -> Iterator[Frame | Skipped]:
         """Take a message, and return an iterator over what is decided now, in order."""
         if topic == self._report_images.topic:
             self._report_images.add(message)
+            return self.decided()
+        if topic == self._unfamiliarity.topic:
+            self._unfamiliarity.add(message)
             return self.decided()
         return super().add(topic, message)
 
@@ -188,8 +194,9 @@ class MapAssembly(Assembly):
         return outcomes
 
     def _is_awaited(self, outcome: Outcome) -> bool:
-        is_image_awaited = self._report_images.is_awaited(outcome.stamp_ns)
-        return is_image_awaited or super()._is_awaited(outcome)
+        others = (self._report_images, self._unfamiliarity)
+        is_other_awaited = any(other.is_awaited(outcome.stamp_ns) for other in others)
+        return is_other_awaited or super()._is_awaited(outcome)
 
     def _skipped(self, item: Unmatched) -> Skipped:
         """Return the reason of an image whose partner never came."""
@@ -216,7 +223,7 @@ class MapAssembly(Assembly):
             camera,
             ground_truth_m=ground_truth_m,
             scan=scan,
-            recorded=RecordedMaps(depth, confidence),
+            recorded=RecordedMaps(depth, confidence, self._unfamiliarity.of(time_ns)),
         )
         if report_image is not None:
             frame = replace(frame, **report_image._asdict())

@@ -12,10 +12,12 @@ from uncertainty_depth.core.errors import MessageError, SourceError
 from uncertainty_depth.core.geometry.transforms import POSE_NUMBERS
 from uncertainty_depth.frames.messages.clouds import is_predicted
 from uncertainty_depth.frames.messages.transports import encoding_of, is_depth_encoding
+from uncertainty_depth.frames.published import info_beside
 from uncertainty_depth.frames.recording import Topic
 
 IMAGE = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage")
 CAMERA_INFO = ("sensor_msgs/msg/CameraInfo",)
+PREDICTION_INFO = ("diagnostic_msgs/msg/DiagnosticArray",)
 CLOUD = ("sensor_msgs/msg/PointCloud2",)
 TRANSFORMS = ("tf2_msgs/msg/TFMessage", "tf/msg/tfMessage")
 """The second is tf's own, in bags of the first years of ROS."""
@@ -47,6 +49,7 @@ class Topics(NamedTuple):
         depth_image: empty if the LiDAR is the ground truth.
         truth_camera_info: of a depth image that is the ground truth of maps; empty if there is
             none, and for the ground truth of images, which is registered to them.
+        prediction_info: of how the depth to score was made; empty if there is none.
     """
 
     image: str
@@ -54,6 +57,7 @@ class Topics(NamedTuple):
     lidars: tuple[str, ...]
     depth_image: str = ""
     truth_camera_info: str = ""
+    prediction_info: str = ""
 
     @property
     def lidar(self) -> str:
@@ -127,7 +131,9 @@ class TopicChooser:
         if depth_image and self._predictions.depth_topic:
             beside = camera_info_beside(depth_image)
             of_truth = beside if beside in candidates else ""
-        return Topics(image, info, lidars, depth_image, of_truth)
+        made = info_beside(self._predictions.depth_topic)
+        is_described = made in self._of(PREDICTION_INFO)
+        return Topics(image, info, lidars, depth_image, of_truth, made if is_described else "")
 
     def _image(self) -> str:
         """Return the topic of the depth to score, or else of the camera image."""

@@ -4,7 +4,8 @@
 depth   is the depth better than a depth that ignores the image?
 order   does sigma rank the errors better than a constant, or than depth itself?
 size    do the intervals of sigma cover as many errors as they claim?
-domain  are these data like those the model was trained on? left out of a recorded depth
+domain  are these data like those the model was trained on? of a recorded depth this is
+        known from its node's unfamiliarity alone, and left out without it
 
 A depth without sigma has neither order nor size.
 
@@ -87,7 +88,7 @@ class Verdict:
         color: red if any line is, green if all are, else grey.
         text: the headline.
         lines: depth, order, size, domain; order and size not for a depth without sigma, domain not
-            for a recorded depth; empty if no frame was scored.
+            for a recorded depth without unfamiliarity; empty if no frame was scored.
         blocks: number of blocks of frames that the intervals are based on.
         notes: limits of the verdict.
     """
@@ -136,6 +137,8 @@ def judge(
         checks["size"] = judgement.size_checks(sample, model)
     if not is_recorded(model):
         checks["domain"] = domain_checks(sample, evaluation.cameras, model, trained_on)
+    elif published := unfamiliarity_checks(sample, model):
+        checks["domain"] = published
     enough = sample.has_intervals and sample.drawn_blocks >= MIN_BLOCKS
     few = "" if enough else "too few frames for a green line"  # whatever its checks are
     size_doubt = "; ".join(map(str, calibrated_on)) or few

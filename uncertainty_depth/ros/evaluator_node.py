@@ -21,6 +21,7 @@ from uncertainty_depth.core.errors import ConfigError, MessageError
 from uncertainty_depth.core.node_config import EvaluatorNodeConfig
 from uncertainty_depth.core.records import Skipped
 from uncertainty_depth.frames.messages.decoding import stamp_ns
+from uncertainty_depth.frames.published import PREDICTION, status_values
 from uncertainty_depth.frames.topics import camera_info_beside
 from uncertainty_depth.frames.transforms import Extrinsics
 from uncertainty_depth.metrics.registry import SigmaKind
@@ -50,11 +51,9 @@ from uncertainty_depth.ros.node import ACTIVE, ManagedNode, reason_of, take_down
 from uncertainty_depth.ros.qos import LATCHED_QOS, OUTPUT_QOS
 from uncertainty_depth.ros.report_saver import ReportSaver
 from uncertainty_depth.ros.sigma_messages import (
-    PREDICTION,
     held_out_rule,
     model_description,
     read_info,
-    status_values,
 )
 from uncertainty_depth.sigma.recorded.interpreter import Interpreter
 

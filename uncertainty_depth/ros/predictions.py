@@ -22,6 +22,7 @@ from uncertainty_depth.core.measurements import Measurements
 from uncertainty_depth.core.node_config import DepthNodeConfig, SigmaNodeConfig
 from uncertainty_depth.core.records import DepthPrediction, SampleRange
 from uncertainty_depth.frames.messages.decoding import stamp_ns
+from uncertainty_depth.frames.published import PREDICTION, status_values
 from uncertainty_depth.ros.diagnostics import LOG_EVERY_S, Health
 from uncertainty_depth.ros.messages import (
     CALIBRATION_TOPIC,
@@ -35,11 +36,9 @@ from uncertainty_depth.ros.outputs import MAPS, DerivedOutputs
 from uncertainty_depth.ros.qos import LATCHED_QOS, OUTPUT_QOS
 from uncertainty_depth.ros.sigma_messages import (
     ESTIMATE,
-    PREDICTION,
     PredictionInfo,
     info_values,
     read_estimate,
-    status_values,
 )
 from uncertainty_depth.sigma.calibration.half_widths import HalfWidths
 from uncertainty_depth.sigma.online.correction_in_force import CorrectionInForce

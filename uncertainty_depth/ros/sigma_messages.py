@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,11 @@ from uncertainty_depth.core.errors import ConfigError, MessageError
 from uncertainty_depth.core.options import from_mapping
 from uncertainty_depth.core.records import SampleRange
 from uncertainty_depth.core.strict import FormatError
+from uncertainty_depth.frames.published import (
+    MAX_DESCRIPTION_CHARACTERS,
+    MAX_DESCRIPTION_DEPTH,
+    unfamiliarity_of,
+)
 from uncertainty_depth.sigma.calibration.half_widths import BY_DISTRIBUTION, HalfWidths
 from uncertainty_depth.sigma.online.correction_in_force import (
     MAX_DEPTH_SCALE,
@@ -26,15 +31,10 @@ from uncertainty_depth.sigma.online.estimates import OnlineEstimate
 from uncertainty_depth.sigma.sparse_depth import parse_measurements
 from uncertainty_depth.stream.held_out import MEASURED_MARGIN, HeldOutRule
 
-MAX_CHARACTERS = 10_000
-MAX_DESCRIPTION_CHARACTERS = 100_000
-MAX_DESCRIPTION_DEPTH = 8
 MAX_FACTOR = 1024.0
 """Largest factor on sigma or depth that an estimate may have, either way."""
 ESTIMATE = "online_calibration"
 """Name of the status on `uncertainty/calibration`."""
-PREDICTION = "prediction"
-"""Name of the status on `depth/prediction_info`."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def read_info(values: Mapping[str, str]) -> PredictionInfo:
             samples,
             _whole(values["passes"]),
             in_force,
-            _number(values["unfamiliarity"]) if values["unfamiliarity"] else None,
+            unfamiliarity_of(values),
             tuple(map(_whole, values["measured"].split())),
         )
     except (KeyError, ValueError, FormatError) as error:
@@ -167,23 +167,6 @@ def read_estimate(stamp_ns: int, values: Mapping[str, str]) -> ReceivedEstimate:
             f"uncertainty/calibration says {_shortened(values)}; expected sigma, correction, "
             "depth_scale and scale_sigma",
         ) from error
-
-
-def status_values(statuses: Iterable[Any], name: str) -> dict[str, str]:
-    """Return keys and values of the status called `name` in a DiagnosticArray.
-
-    Raises:
-        MessageError: "no_status", the status is missing, or its values are too long.
-    """
-    for status in statuses:
-        if status.name == name:
-            values = {pair.key: pair.value for pair in status.values}
-            if sum(map(len, values.values())) <= MAX_CHARACTERS:
-                return values
-    raise MessageError(
-        "no_status",
-        f"expected a status called {name!r} with at most {MAX_CHARACTERS} characters",
-    )
 
 
 def model_description(text: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uncertainty_depth.core.config import PredictionConfig, PredictionTopics
@@ -11,6 +12,7 @@ from uncertainty_depth.core.options import to_mapping
 from uncertainty_depth.core.records import DepthMap, Frame, Overlap
 from uncertainty_depth.frames.notation import RECORDED
 from uncertainty_depth.frames.protocol import Source
+from uncertainty_depth.frames.published import familiar_places
 from uncertainty_depth.stream.job import Job
 from uncertainty_depth.stream.overlap import calibrated_on
 
@@ -81,6 +83,9 @@ class _Recorded(Predicting):
         topics = filter(None, (self.topics.depth_topic, self.topics.confidence_topic))
         folder = job.sources[0].removeprefix(RECORDED).partition(",per_metre=")[0]
         self._name = " with ".join(topics) or f"{folder}/depth"
+        self._familiar: list[float] = []
+        if self.topics.depth_topic:
+            self._familiar = familiar_places(Path(job.sources[0]), self.topics.depth_topic)
 
     def fit_to(self, source: Source) -> None:
         self._interpreter.fit_to(source.name, source)
@@ -89,7 +94,8 @@ class _Recorded(Predicting):
         return self._interpreter.predict(frame)
 
     def describe(self) -> Facts:
-        return self._interpreter.describe(self._name)
+        familiar = {"familiar_places": self._familiar} if self._familiar else {}
+        return {**self._interpreter.describe(self._name), **familiar}
 
     def options(self) -> Facts:
         return {**to_mapping(self.topics), **to_mapping(self.meaning)}

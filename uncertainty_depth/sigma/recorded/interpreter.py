@@ -141,9 +141,10 @@ class Interpreter:
         if alignment is None:
             alignment = self.fit(*self.points(depth, truth_m))
         made = self._aligned(depth, uncertainty, alignment)
+        unfamiliarity = frame.recorded.unfamiliarity
         if self.sigma_kind is SigmaKind.NONE:
-            return DepthMap(made.depth_m, aligned_by=made.aligned_by)
-        return made
+            return DepthMap(made.depth_m, unfamiliarity=unfamiliarity, aligned_by=made.aligned_by)
+        return replace(made, unfamiliarity=unfamiliarity)
 
     def _uncertainty(self, depth: Floats32, confidence: Floats32 | None) -> Floats32:
         """Return the uncertainty that a map takes; 1 everywhere for a depth alone."""

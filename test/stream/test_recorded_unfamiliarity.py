@@ -1,0 +1,78 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""A recorded run of the depth node keeps what it knew of its images, as live scores do."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from test.frames.conftest import PERIOD_NS, START_NS, TYPES, message_header
+from uncertainty_depth.cli.main import main
+from uncertainty_depth.frames.messages.bag_writer import BagWriter
+
+TRUTH_M = np.full((12, 16), 4, np.float32)
+VALUES = [0.5, 1.5, None, 2.0]
+TOPICS = [
+    "--depth-topic",
+    "/robot/depth/image_rect",
+    "--confidence-topic",
+    "/robot/uncertainty/image_rect",
+    "--ground-truth-topic",
+    "/truth",
+]
+
+
+def info(stamp_ns: int, values: dict[str, str]) -> object:
+    pairs = [TYPES["diagnostic_msgs/msg/KeyValue"](*pair) for pair in values.items()]
+    status = TYPES["diagnostic_msgs/msg/DiagnosticStatus"](0, "prediction", "", "", pairs)
+    return TYPES["diagnostic_msgs/msg/DiagnosticArray"](message_header(stamp_ns, ""), [status])
+
+
+def recorded(folder, infos_late=False, model=None):
+    random = np.random.default_rng(0)
+    infos = []
+    with BagWriter(folder / "bag") as writer:
+        if model is not None:
+            text = TYPES["std_msgs/msg/String"](json.dumps(model))
+            writer.message("/robot/depth/model", START_NS - 1, text, latched=True)
+        for index, value in enumerate(VALUES):
+            stamp_ns = START_NS + index * PERIOD_NS
+            depth_m = (TRUTH_M + random.normal(0, 0.1, TRUTH_M.shape)).astype(np.float32)
+            made = {"unfamiliarity": "" if value is None else repr(value)}
+            infos.append((stamp_ns, made))
+            if not infos_late:
+                writer.message("/robot/depth/prediction_info", stamp_ns, info(stamp_ns, made))
+            writer.image("/robot/depth/image_rect", stamp_ns, "camera", depth_m)
+            sigma_m = np.full_like(depth_m, 0.1)
+            writer.image("/robot/uncertainty/image_rect", stamp_ns, "camera", sigma_m)
+            writer.image("/truth", stamp_ns, "camera", TRUTH_M)
+        for stamp_ns, made in infos if infos_late else ():
+            writer.message("/robot/depth/prediction_info", stamp_ns, info(stamp_ns, made))
+    return folder / "bag"
+
+
+@pytest.mark.usefixtures("no_plots")
+@pytest.mark.parametrize("infos_late", [False, True])
+def test_a_recorded_run_has_the_unfamiliarity_of_its_images(infos_late, tmp_path):
+    bag = recorded(tmp_path, infos_late, {"familiar_places": [0.3, 0.6]})
+    assert main(["evaluate", str(bag), *TOPICS, "-o", str(tmp_path / "out")]) == 0
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert summary["unfamiliarity"]["frames"] == 3
+    assert summary["unfamiliarity"]["mean"] == pytest.approx(np.mean([0.5, 1.5, 2.0]))
+    (domain,) = (line for line in summary["verdict"]["lines"] if line["name"] == "domain")
+    (check,) = (check for check in domain["checks"] if check["name"] == "unfamiliarity")
+    assert "unlike those of the training" in check["text"]
+    assert "exceeds 0.30, of one in a hundred 0.60" in check["text"]
+
+
+@pytest.mark.usefixtures("no_plots")
+@pytest.mark.parametrize("model", [None, {"familiar_places": "many"}, ["no", "object"]])
+def test_without_a_model_that_says_it_what_is_usual_is_not_known(model, tmp_path):
+    bag = recorded(tmp_path, model=model)
+    assert main(["evaluate", str(bag), *TOPICS, "-o", str(tmp_path / "out")]) == 0
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert "what unfamiliarity is usual in the training's places is not known" in json.dumps(
+        summary["verdict"]
+    )
