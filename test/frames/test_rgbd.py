@@ -15,6 +15,10 @@ from uncertainty_depth.core.errors import SourceError
 from uncertainty_depth.core.geometry.camera import project
 from uncertainty_depth.core.geometry.transforms import parameters_from, transform_from
 from uncertainty_depth.core.records import Frame, Skipped
+from uncertainty_depth.frames.bag import BagSource
+from uncertainty_depth.frames.recording import Recording
+from uncertainty_depth.frames.rgbd import write_bag
+from uncertainty_depth.frames.transforms import TransformTree
 from uncertainty_depth.stream.opening import open_source
 
 CONFIG = SourceConfig()
@@ -208,3 +212,24 @@ def test_poses_of_a_real_drive_carry_depth_from_frame_to_frame(drive, frames, op
     error_m = error_m[np.isfinite(error_m)]
     assert error_m.size > 0.5 * known.sum()
     assert np.median(error_m) < 0.006
+
+
+@pytest.mark.parametrize("names", [TIMES, ["0", "1", "2", "3"]], ids=["times", "numbers"])
+def test_a_bag_of_a_folder_has_its_images_depth_camera_and_poses(make, tmp_path, names):
+    folder = make(names, poses=rows(POSES))
+    assert write_bag(str(folder), tmp_path / "bag", progress=False) == 4
+    source = opened(folder)
+    bag = BagSource(tmp_path / "bag", CONFIG)
+    assert bag.topics.image == "/camera/image"
+    assert bag.notes == []
+    for frame, again in zip(source, bag, strict=True):
+        assert_array_equal(again.image, frame.image)
+        assert_array_equal(again.ground_truth_m, frame.ground_truth_m)
+        assert_array_equal(again.camera.intrinsics, frame.camera.intrinsics)
+        assert again.stamp_ns == frame.stamp_ns + (0 if names is TIMES else 10**9)
+    tree = TransformTree()
+    poses = [frame.pose for frame in source]
+    with Recording(tmp_path / "bag").open() as recording:
+        for (_, message), pose in zip(recording.messages(["/tf"]), poses, strict=True):
+            tree.add_message(message, is_moving=True)
+            assert_allclose(tree.lookup("odom", "camera"), pose, atol=1e-9)

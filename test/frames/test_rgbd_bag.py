@@ -48,7 +48,7 @@ def write_rgbd(tmp_path):
 def test_a_depth_image_is_the_ground_truth_where_there_is_no_lidar(write_rgbd, as_metres):
     depth_at = (lambda index: metres_of(millimetres_at(index))) if as_metres else millimetres_at
     source = BagSource(write_rgbd(depth_at), CONFIG)
-    assert source.topics == ("/camera/image", "/camera/camera_info", (), DEPTH, "")
+    assert source.topics == ("/camera/image", "/camera/camera_info", (), DEPTH, "", "")
     assert source.lidar_to_camera is None
     frames = list(source)
     assert [type(frame) for frame in frames] == [Frame] * 4

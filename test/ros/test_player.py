@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -71,6 +72,11 @@ def listeners(graph):
         "/camera/camera_info": graph.inbox(CameraInfo, "/camera/camera_info", qos, matched=False),
         "/lidar/points": graph.inbox(PointCloud2, "/lidar/points", qos, matched=False),
     }
+
+
+@pytest.fixture(autouse=True)
+def settle_soon(monkeypatch):
+    monkeypatch.setattr(bag_publisher, "SETTLED_S", 0.5)
 
 
 def played(bag, **options):
@@ -143,6 +149,19 @@ def test_topics_that_nobody_wants_are_not_waited_for(graph, bag):
     assert images.wait(FRAMES)
 
 
+def test_each_node_that_wants_a_topic_is_waited_for(graph, bag, listeners, monkeypatch):
+    """Every topic has a subscriber when a second node comes; it misses nothing either."""
+    monkeypatch.setattr(bag_publisher, "SETTLED_S", 3.0)
+    with ThreadPoolExecutor(1) as threads:
+        playing = threads.submit(played, bag, wait_for_subscribers=60.0)
+        publishers = graph.node.count_publishers
+        graph.until(lambda: publishers("/lidar/points") and publishers("/camera/image"), "player")
+        second = graph.inbox(Image, "/camera/image", QoSProfile(depth=100), matched=False)
+        playing.result()
+    for inbox in (second, *listeners.values()):
+        inbox.wait(FRAMES)
+
+
 def test_images_are_waited_for_while_only_other_topics_have_a_subscriber(graph, bag, monkeypatch):
     """An evaluator subscribes long before the depth node beside it has loaded its model."""
     monkeypatch.setattr(bag_publisher, "SETTLED_S", 0.0)
@@ -178,6 +197,22 @@ def test_latched_topics_stay_latched_for_those_who_come_late(graph, tmp_path, mo
     monkeypatch.setattr(bag_publisher.BagPublisher, "finish_round", join_late)
     play(tmp_path / "latched", PlayerConfig(rate=SPEED), progress=False)
     assert inbox[0].messages[0].k[0] == 5.0
+
+
+def test_tf_static_is_latched_whatever_its_recorder_wrote(graph, tmp_path, monkeypatch):
+    """Of any type: tf2_msgs is not installed everywhere. Two robots' parts publish it."""
+    with BagWriter(tmp_path / "bag") as writer:
+        for index in range(12):
+            writer.camera_info("/robot/tf_static", START_NS + index, "camera", CAMERA)
+    inbox = []
+
+    def join_late(publisher):
+        qos = QoSProfile(depth=100, durability=LATCHED_QOS.durability)
+        inbox.append(graph.inbox(CameraInfo, "/robot/tf_static", qos))
+        inbox[0].wait(12)
+
+    monkeypatch.setattr(bag_publisher.BagPublisher, "finish_round", join_late)
+    play(tmp_path / "bag", PlayerConfig(rate=SPEED), progress=False)
 
 
 def test_ros1_bag_is_converted_on_the_way(graph, tmp_path):

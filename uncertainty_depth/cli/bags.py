@@ -6,6 +6,7 @@ from __future__ import annotations
 import faulthandler
 import logging
 import re
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -28,30 +29,37 @@ INFO_FRAMES = 50
 logger = logging.getLogger(__name__)
 
 
+def _write_bag(source: str, bag: Path) -> None:
+    """Write a source as a bag; raise `SourceError` for one that cannot be."""
+    from uncertainty_depth.stream.opening import module_and_rest
+
+    module, rest = module_and_rest(source)
+    write_bag = getattr(module, "write_bag", None)
+    if write_bag is None:
+        raise SourceError(
+            f"source is {source!r}; expected kitti:DRIVE_DIR, rgbd:DIR, or MODULE:... of a Python "
+            "module with write_bag (in a clone: synthetic:)"
+        )
+    write_bag(rest, bag)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Convert(Command):
-    """Write a KITTI raw drive, or another source that can, as a rosbag2 (MCAP)."""
+    """Write a KITTI raw drive, an RGB-D folder or rendered worlds as a rosbag2 (MCAP)."""
 
     example = "kitti:2011_09_26/2011_09_26_drive_0001_sync drive_bag"
     source: str = positional(
         metavar="SOURCE",
-        help="kitti:DRIVE_DIR, beside its date's calibration files; or in a clone "
+        help="kitti:DRIVE_DIR, beside its date's calibration files; rgbd:DIR; or in a clone "
         "synthetic:[worlds=4,frames=20,seed=1]",
     )
     bag: Path = positional(type=Path, metavar="OUT_BAG", help="bag folder to write")
 
     def _run(self) -> None:
-        from uncertainty_depth.stream.opening import module_and_rest, place_of
+        from uncertainty_depth.stream.opening import place_of
 
         NewFolder(self.bag).check([place_of(self.source)])
-        module, rest = module_and_rest(self.source)
-        write_bag = getattr(module, "write_bag", None)
-        if write_bag is None:
-            raise SourceError(
-                f"source is {self.source!r}; expected kitti:DRIVE_DIR, or MODULE:... of a Python "
-                "module with write_bag (in a clone: synthetic:)"
-            )
-        write_bag(rest, self.bag)
+        _write_bag(self.source, self.bag)
         print(f"bag written to {self.bag}")
 
 
@@ -167,10 +175,10 @@ def _check_geometry(stream: Stream, plot: OutputFile, no_plot: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Play(Command):
-    """Publish a bag into ROS 2, if there is no `ros2 bag play`."""
+    """Publish a bag into ROS 2, if there is no `ros2 bag play`; or what `convert` takes."""
 
     example = "my_bag --clock --rate 0.5"
-    bag: Path = positional(type=Path, help="bag to publish")
+    source: str = positional(metavar="BAG", help="bag to publish, or kitti:DIR, rgbd:DIR")
     json: Path | None = flag(
         type=Path,
         metavar="FILE",
@@ -179,11 +187,14 @@ class Play(Command):
     player: PlayerConfig
 
     def _run(self) -> None:
+        from uncertainty_depth.core.scratch import ScratchFolder
         from uncertainty_depth.ros.player import play as play_bag
+        from uncertainty_depth.ros.requirements import require_ros
+        from uncertainty_depth.stream.opening import place_of, prefix_of
 
         account_file = OutputFile(self.json) if self.json else None
         if account_file:
-            account_file.check([self.bag])
+            account_file.check([place_of(self.source)])
 
         def tell(played: Played) -> None:
             sent = ", ".join(f"{count} {topic}" for topic, count in sorted(played.sent.items()))
@@ -202,7 +213,13 @@ class Play(Command):
             # The middleware can hang while it is left, and then holds the interpreter's lock.
             faulthandler.dump_traceback_later(TEARDOWN_S, exit=True)
 
+        require_ros()  # before anything is converted
         try:
-            play_bag(self.bag, self.player, at_end=tell)
+            with ExitStack() as stack:
+                bag = Path(self.source)
+                if prefix_of(self.source):
+                    bag = Path(stack.enter_context(ScratchFolder())) / "bag"
+                    _write_bag(self.source, bag)
+                play_bag(bag, self.player, at_end=tell)
         finally:
             faulthandler.cancel_dump_traceback_later()

@@ -6,6 +6,7 @@ Poses are rows of 4x4 matrices, or TUM's quaternions with times.
 
 from __future__ import annotations
 
+import logging
 import re
 from bisect import bisect_left
 from decimal import Decimal
@@ -15,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from tqdm import tqdm
 
 from uncertainty_depth.core import strict
 from uncertainty_depth.core.config import SourceConfig
@@ -25,8 +27,9 @@ from uncertainty_depth.core.geometry.transforms import (
     parameters_from,
     transform_from,
 )
-from uncertainty_depth.core.records import Frame
+from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.frames.image_files import read_metres, read_pixels
+from uncertainty_depth.frames.messages.bag_writer import BagWriter
 from uncertainty_depth.frames.messages.decoding import SECOND_NS
 from uncertainty_depth.frames.messages.depth_images import as_ground_truth
 from uncertainty_depth.frames.notation import folder_and_options, folder_of, numbers, per_metre
@@ -34,6 +37,7 @@ from uncertainty_depth.frames.protocol import FileSource
 
 NANOSECOND_DIGITS = 16
 """An integer of so many digits is a time in nanoseconds, as of a system clock."""
+logger = logging.getLogger(__name__)
 MAX_SHEAR = 0.01
 """Largest entry of R R^T - 1 of a matrix that is printed in few digits, but a rotation."""
 
@@ -181,6 +185,45 @@ def open_source(rest: str, config: SourceConfig) -> RgbdSource:
 def frames_of(rest: str) -> tuple[Path, set[object]]:
     """Return the folder, without the options."""
     return folder_of(rest), {""}
+
+
+IMAGE_TOPIC = "/camera/image"
+CAMERA_INFO_TOPIC = "/camera/camera_info"
+DEPTH_TOPIC = "/camera/depth_registered/image"
+CAMERA_FRAME = "camera"
+WORLD_FRAME = "odom"
+
+
+def write_bag(rest: str, out_bag: Path | str, progress: bool = True) -> int:
+    """Write `DIR[,option=value...]` to the new bag `out_bag` and return its number of images.
+
+    The depth is written as it is scored, in metres at the pixels of the colour image, poses as
+    /tf. Images whose names are no times begin at 1 s: a stamp of 0 is none. Those that cannot be
+    read, or have no depth, are left out with a warning.
+
+    Raises:
+        SourceError: the folder has another form, or `out_bag` exists.
+    """
+    source = open_source(rest, SourceConfig())
+    left_out = []
+    with BagWriter(out_bag) as writer:
+        for index in tqdm(range(len(source)), desc="convert", unit="frame", disable=not progress):
+            frame = source[index]
+            if isinstance(frame, Skipped):
+                left_out.append(frame.message)
+                continue
+            stamp_ns = frame.stamp_ns
+            if not source._items[index].key.is_time:
+                stamp_ns += SECOND_NS
+            if frame.pose is not None:
+                writer.transform(stamp_ns, WORLD_FRAME, CAMERA_FRAME, frame.pose)
+            if frame.camera is not None:
+                writer.camera_info(CAMERA_INFO_TOPIC, stamp_ns, CAMERA_FRAME, frame.camera)
+            writer.image(IMAGE_TOPIC, stamp_ns, CAMERA_FRAME, frame.need_image())
+            writer.image(DEPTH_TOPIC, stamp_ns, CAMERA_FRAME, frame.need_ground_truth())
+    if left_out:
+        logger.warning("%d images are left out; the first: %s", len(left_out), left_out[0])
+    return len(source) - len(left_out)
 
 
 class RgbdSource(FileSource):

@@ -36,6 +36,7 @@ CLOCK_PERIOD_S = 0.025
 SETTLED_S = 3.0  # after which no further subscriber is expected
 IMAGE_TYPES = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage")
 DEPTH = 10
+MAX_LATCHED = 1000
 CDR_STAMP_END = 12  # bytes
 CLOCK_RANGE_NS = (-(2**31) * SECOND_NS, 2**31 * SECOND_NS)  # of builtin_interfaces/Time
 ACKNOWLEDGED_WITHIN = Duration(seconds=10)
@@ -100,7 +101,7 @@ class BagPublisher:
     def _create_publisher(self, name: str, topic: Topic) -> bool:
         try:
             self._publishers[name] = self._node.create_publisher(
-                message_class(topic.message_type), name, _qos(topic.latched)
+                message_class(topic.message_type), name, _qos_of(name, topic)
             )
         except ImportError as error:
             self.played.skipped[name] = (
@@ -138,31 +139,30 @@ class BagPublisher:
     def wait_for_subscribers(self) -> None:
         """Wait for the subscribers, or until the time is up; warn of topics without one.
 
-        All are there once every topic has one. Some topics nobody may want: then all are there
-        once none has come for a while, but not before one of a camera image, for which a node
-        loads its model first.
+        Several nodes may want a topic, and nobody another: all are there once none has come for a
+        while, but not before one of a camera image, for which a node loads its model first.
         """
-        unheard = self._unheard()
+        counts = self._subscribers()
         changed_s = time.monotonic()
 
-        def is_heard() -> bool:
-            nonlocal unheard, changed_s
-            before, unheard = unheard, self._unheard()
-            if unheard != before:
+        def are_there() -> bool:
+            nonlocal counts, changed_s
+            before, counts = counts, self._subscribers()
+            if counts != before:
                 changed_s = time.monotonic()
-            has_image = not self._images or not self._images.issubset(unheard)
-            return not unheard or (has_image and time.monotonic() - changed_s >= SETTLED_S)
+            has_image = not self._images or any(counts[name] for name in self._images)
+            return has_image and time.monotonic() - changed_s >= SETTLED_S
 
-        self._wait(is_heard, self._config.wait_for_subscribers)
+        self._wait(are_there, self._config.wait_for_subscribers)
+        unheard = [name for name, count in counts.items() if not count]
         if self._config.wait_for_subscribers and unheard:
             logger.warning("no subscriber of %s", ", ".join(unheard))
 
-    def _unheard(self) -> list[str]:
-        return [
-            name
+    def _subscribers(self) -> dict[str, int]:
+        return {
+            name: publisher.get_subscription_count()
             for name, publisher in self._publishers.items()
-            if publisher.get_subscription_count() == 0
-        ]
+        }
 
     def send(self, topic: str, log_ns: int, data: bytes) -> None:
         """Publish a message's CDR bytes when it is due.
@@ -240,6 +240,15 @@ def header_stamp_ns(data: bytes) -> int | None:
         return None
     seconds, nanoseconds = struct.unpack_from("<iI" if data[1] & 1 else ">iI", data, 4)
     return seconds * SECOND_NS + nanoseconds
+
+
+def _qos_of(name: str, topic: Topic) -> QoSProfile:
+    """Return a topic's quality of service; tf_static is latched, whatever its recorder knew."""
+    is_static = name.rpartition("/")[2] == "tf_static"
+    qos = _qos(topic.latched or is_static)
+    if is_static:  # of several publishers: tf2 needs all of them
+        qos.depth = max(DEPTH, min(topic.count, MAX_LATCHED))
+    return qos
 
 
 def _qos(latched: bool) -> QoSProfile:
