@@ -36,6 +36,8 @@ from uncertainty_depth.metrics.state import MAX_BLOCKS, Sums
 LAWS = {"gaussian": "", "laplace": "_laplace"}
 EDGES = [0, 0.5, 0.75, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, math.inf]
 HISTOGRAM = {
+    "depth.p95": 2e-3,
+    "depth.p99": 2e-3,
     "uncertainty.n_merci": 2e-3,
     "uncertainty.merci": 2e-3,
     "uncertainty.ence": 0.02,
@@ -135,6 +137,12 @@ REFERENCES = {
     "depth.within_10_percent": lambda frames: np.mean(
         np.abs(together(frames)[0] - together(frames)[2]) <= 0.1 * together(frames)[2]
     ),
+    **{
+        f"depth.p{percent}": over_pixels(
+            lambda error, _, share=percent / 100: np.quantile(error, share, method="inverted_cdf")
+        )
+        for percent in (95, 99)
+    },
     "depth.bias": lambda frames: (together(frames)[0] - together(frames)[2]).mean(),
     **{
         f"depth.{name}": lambda frames, name=name: depth_errors(*together(frames)[::2])[name]

@@ -459,13 +459,19 @@ def _why_ratio(sums: Sums) -> str:
     return f"{covered} beyond what is resolved, {low[0]:.2g} to {high[0]:.2g}"
 
 
+def _why_error_at(share: float, sums: Sums) -> str:
+    """Return why the largest of this share of the errors is unknown; empty if it is known."""
+    if not math.isnan(max_error_at(share, sums)[0]):
+        return ""
+    errors = f"{share:.0%} of the errors are"
+    if sums["errors"][0, 0] > share * sums["pixels"][0] - 1:
+        return f"{errors} below {ERROR.edges[1]:.1g} m, where none is resolved"
+    return f"{errors} not below {ERROR.edges[-2]:.0f} m, beyond which none is resolved"
+
+
 def _why_n_merci(sums: Sums) -> str:
-    if math.isnan(max_error_at(ALPHA, sums)[0]):
-        errors = f"{ALPHA:.0%} of the errors are"
-        if sums["errors"][0, 0] > ALPHA * sums["pixels"][0] - 1:
-            return f"{errors} below {ERROR.edges[1]:.1g} m, where none is resolved"
-        return f"{errors} not below {ERROR.edges[-2]:.0f} m, beyond which none is resolved"
-    return _why_ratio(sums) or "the errors that count are all equal"
+    unknown = _why_error_at(ALPHA, sums) or _why_ratio(sums)
+    return unknown or "the errors that count are all equal"
 
 
 def _why_by_distance(_: Sums) -> str:
@@ -560,6 +566,13 @@ METRICS: tuple[Metric, ...] = (
         label="MAE", meaning="mean error"),
     Metric("depth.bias", unit=METRES, better=0.0, compute=_mean("signed_error"), label="bias",
         meaning="mean of prediction minus ground truth"),
+    *(
+        Metric(f"depth.p{percent}", unit=METRES, better=LOWER, limits=NOT_NEGATIVE,
+            compute=partial(max_error_at, percent / 100), label=f"{percent} % error",
+            meaning=f"{percent} % of the errors are at most this",
+            reason=partial(_why_error_at, percent / 100))
+        for percent in (95, 99)
+    ),
     Metric("depth.abs_rel", better=LOWER, limits=NOT_NEGATIVE, compute=_mean("abs_rel"),
         label="abs_rel", meaning="mean error / ground truth", source=_EIGEN),
     Metric("depth.sq_rel", unit=METRES, better=LOWER, limits=NOT_NEGATIVE,

@@ -191,7 +191,7 @@ MIN_PIXELS = 100
 """Pixels that a distance needs to have a row."""
 
 
-HEADLINE_DEPTH = ("depth.abs_rel", "depth.mae", "depth.rmse", "depth.a1")
+HEADLINE_DEPTH = ("depth.abs_rel", "depth.mae", "depth.p95", "depth.rmse", "depth.a1")
 
 
 def headline_names(law: str) -> tuple[str, ...]:
