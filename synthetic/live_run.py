@@ -267,7 +267,8 @@ class Monitor:
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         with self._news:
             for status in message.status:
-                self._values[status.name] = {item.key: item.value for item in status.values}
+                node = status.name.partition(":")[0]
+                self._values[node] = {item.key: item.value for item in status.values}
             self._news.notify_all()
 
     def _on_metrics(self, message: DiagnosticArray) -> None:

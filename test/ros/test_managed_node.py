@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import gc
+import sys
 import weakref
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,6 +15,7 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from rcl_interfaces.msg import Log
+from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 
 from test.ros.conftest import POSE, FakePredictor
@@ -124,3 +127,62 @@ def test_an_evaluator_that_is_not_active_saves_nothing(graph, tmp_path):
     assert saved.message == "the node is unconfigured; expected it to be active"
     assert Manager(graph, "evaluator_node").change("configure")
     assert not (tmp_path / "r").exists()
+
+
+class Bond:
+    """Of bondpy: what the node is bonded by, and what it did."""
+
+    made = ()
+
+    def __init__(self, node, topic, bond_id):
+        self.did = [(node.get_name(), topic, bond_id)]
+        self.pub = node.create_publisher(String, topic, 1)
+        self.sub = node.create_subscription(String, topic, print, 1)
+        Bond.made = (*Bond.made, self)
+
+    def __getattr__(self, name):
+        return lambda *arguments: self.did.append((name, *arguments))
+
+    def shutdown(self):
+        """As bondpy does, which leaves their events to the node."""
+        self.did.append(("shutdown",))
+        self.sub.destroy()
+        self.pub.destroy()
+
+
+@pytest.mark.parametrize("autostart", [False, True])
+def test_a_node_that_a_manager_activates_has_a_bond_until_it_is_deactivated(
+    graph, monkeypatch, autostart
+):
+    monkeypatch.setattr(Bond, "made", ())
+    monkeypatch.setitem(sys.modules, "bondpy", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "bondpy.bondpy", SimpleNamespace(Bond=Bond))
+    graph.start(EvaluatorNode, autostart=autostart, lidar_to_camera=POSE)
+    manager = Manager(graph, "evaluator_node")
+    if autostart:
+        assert manager.change("deactivate")
+        assert not Bond.made
+        return
+    for lives in (1, 2):
+        assert lives == 2 or manager.change("configure")
+        assert len(Bond.made) == lives - 1
+        assert manager.change("activate")
+        bond = Bond.made[-1]
+        assert bond.did == [
+            ("evaluator_node", "bond", "evaluator_node"),
+            ("set_heartbeat_period", 0.1),
+            ("set_heartbeat_timeout", 4.0),
+            ("start",),
+        ]
+        assert manager.change("deactivate")
+        assert bond.did[-1] == ("shutdown",)
+
+
+def test_without_bondpy_a_manager_s_user_is_told_what_to_set(graph, monkeypatch):
+    monkeypatch.setitem(sys.modules, "bondpy", None)
+    log = graph.inbox(Log, "/rosout", 50)
+    graph.start(EvaluatorNode, autostart=False, lidar_to_camera=POSE)
+    manager = Manager(graph, "evaluator_node")
+    assert manager.change("configure")
+    assert manager.change("activate")
+    log.wait_for(lambda line: "bond_timeout to 0.0" in line.msg)

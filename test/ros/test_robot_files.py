@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import platform
 import re
 import signal
 import sys
@@ -49,6 +50,32 @@ def test_parameter_files_hold_legal_parameters_of_the_node(name):
         assert namespace == "/**"
         assert "use_sim_time" not in values  # it would undo what a parent launch file sets
         check_parameters(CONFIG_TYPES[name], values)
+
+
+def test_the_aggregator_sorts_the_status_of_every_node(request):
+    pytest.importorskip("rclpy", reason="ROS 2 is not installed")
+    from diagnostic_msgs.msg import DiagnosticArray
+
+    from uncertainty_depth.ros.evaluator_node import EvaluatorNode
+    from uncertainty_depth.ros.sigma_node import SigmaNode
+
+    graph = request.getfixturevalue("graph")
+    start_depth = request.getfixturevalue("start_depth")
+    statuses = graph.inbox(DiagnosticArray, "/diagnostics", matched=False)
+    start_depth(["-r", "__ns:=/front"])
+    graph.start(EvaluatorNode, lidar_to_camera=[0.0] * 6 + [1.0])
+    graph.start(SigmaNode, confidence_type="variance")
+    arrays = statuses.wait(lambda arrays: len({one.status[0].name for one in arrays}) == 3)
+    ids = {status.name: status.hardware_id for array in arrays for status in array.status}
+    assert set(ids) == {"front/depth_node: depth", "evaluator_node: scores", "sigma_node: sigma"}
+    assert set(ids.values()) == {platform.node()}
+    text = (ROOT / "config" / "diagnostic_aggregator.yaml").read_text()
+    ((name, content),) = yaml.safe_load(text).items()
+    assert name == "analyzers"  # of diagnostic_aggregator
+    analyzers = [item for item in content["ros__parameters"].values() if isinstance(item, dict)]
+    for status in ids:
+        fitting = [one for one in analyzers if any(text in status for text in one["contains"])]
+        assert len(fitting) == 1, status
 
 
 @pytest.fixture(scope="module")

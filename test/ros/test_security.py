@@ -13,6 +13,8 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 POLICY = Path(__file__).parents[2] / "config" / "security" / "uncertainty_depth.policy.xml"
 TF = {"/tf", "/tf_static"}
 """Of tf2's listener, which no package index has."""
+BOND = {"/bond"}
+"""Of bondpy, which no package index has, with `autostart` false."""
 OF_SOME_DISTRIBUTIONS = "get_type_description"
 FORMAT = {
     "policy": ({"version"}, {"enclaves"}),
@@ -55,6 +57,8 @@ def test_the_policy_grants_what_a_running_node_has(interfaces, name):
     assert not any("/_action/" in entry for entry in subscribed | published | served)
     if name != "sigma_node":
         subscribed |= TF
+    subscribed |= BOND
+    published |= BOND
     served.add(f"/{name}/{OF_SOME_DISTRIBUTIONS}")
     assert granted(name) == (subscribed, published, served)
 

@@ -93,7 +93,7 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
             self._predict,
             lambda message, reason: self.health.leave(message, f"dropped.{reason}"),
         )
-        self._diagnostics = DiagnosticsPublisher(self, self)
+        self._diagnostics = DiagnosticsPublisher(self, self, "depth")
         self.autostart()
 
     def _configure(self) -> None:

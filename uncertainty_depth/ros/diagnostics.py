@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import platform
 import threading
 import time
 import traceback
@@ -247,7 +248,7 @@ def _silence(name: str, age_s: float) -> str:
 
 
 class Diagnosed(Protocol):
-    """A node, or one of its cameras.
+    """A node.
 
     Attributes:
         health: its counters.
@@ -268,13 +269,18 @@ class Diagnosed(Protocol):
         """Return sentences on further problems, each with what to do."""
 
 
+def status_name(node: Node, task: str) -> str:
+    """Return a status's name by ROS's convention: the node's, a colon, and what it does."""
+    return f"{node.get_fully_qualified_name().lstrip('/')}: {task}"
+
+
 class DiagnosticsPublisher:
     """Publishes a node's health at 1 Hz of wall time: a stopped /clock cannot hide it."""
 
-    def __init__(self, node: Node, diagnosed: Diagnosed, name: str = "") -> None:
-        """Start publishing; the status is called `name`, or else as the node."""
+    def __init__(self, node: Node, diagnosed: Diagnosed, task: str) -> None:
+        """Start publishing; the status is called "NODE: TASK"."""
         self._node = node
-        self._name = name or node.get_fully_qualified_name().lstrip("/")
+        self._name = status_name(node, task)
         self._diagnosed = diagnosed
         self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
         clock = Clock(clock_type=ClockType.STEADY_TIME)
@@ -307,5 +313,6 @@ class DiagnosticsPublisher:
             level=level,
             name=self._name,
             message=sentence,
+            hardware_id=platform.node(),
             values=[KeyValue(key=key, value=text) for key, text in values.items()],
         )

@@ -90,7 +90,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
         self._lost_before: dict[str, int] = {}
         self._recent: deque[Mapping[str, float]] = deque(maxlen=RECENT_FRAMES)
         self._inputs = Inputs(self, self.health)
-        self._diagnostics = DiagnosticsPublisher(self, self)
+        self._diagnostics = DiagnosticsPublisher(self, self, "scores")
         self.create_service(Trigger, "~/reset", partial(_answer, self._reset))
         self.create_service(Trigger, "~/save", partial(_answer, self._save))
         self.create_subscription(String, "depth/model", self._on_model, LATCHED_QOS)

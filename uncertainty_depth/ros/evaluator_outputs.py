@@ -28,6 +28,7 @@ from uncertainty_depth.report.plots import small_sparsification_figure
 from uncertainty_depth.report.report import Context, metrics_with_intervals
 from uncertainty_depth.report.requirements import FAIL, outcome
 from uncertainty_depth.report.verdict import facts, judge
+from uncertainty_depth.ros.diagnostics import status_name
 from uncertainty_depth.ros.live_scores import LiveFrame
 from uncertainty_depth.ros.messages import image_message, status_message
 from uncertainty_depth.ros.qos import OUTPUT_QOS
@@ -106,7 +107,7 @@ class EvaluatorOutputs:
 
     def _publish_metrics(self, group: str, metrics: Mapping[str, float]) -> None:
         if self._arrays.get_subscription_count():
-            name = f"{self._node.get_fully_qualified_name().lstrip('/')}: {group}"
+            name = status_name(self._node, group)
             values = {key: repr(float(value)) for key, value in metrics.items()}
             self._arrays.publish(status_message(self._last_header, name, group, values))
 

@@ -28,6 +28,7 @@ from std_srvs.srv import SetBool
 from uncertainty_depth.core.errors import ConfigError, UncertaintyDepthError
 from uncertainty_depth.core.options import parameters_of
 from uncertainty_depth.ros.diagnostics import CALLBACK_FAILED, LOG_EVERY_S, Health
+from uncertainty_depth.ros.manager_bond import bonded, end_bond
 from uncertainty_depth.ros.parameters import NodeParameters
 from uncertainty_depth.ros.qos import PUBLISHER, overridden
 
@@ -154,6 +155,7 @@ class ManagedNode(GuardedNode, LifecycleNode, Generic[ConfigT]):
         self.failure: Exception | None = None
         self._logs_failures = True
         self._configured: ConfigT | None = None
+        self._bond: Any = None
         with destroyed_on_failure(self):
             self._options = NodeParameters(self, config_type, self._on_change)
         self.create_service(SetBool, "~/enable", self._on_enable)
@@ -241,10 +243,14 @@ class ManagedNode(GuardedNode, LifecycleNode, Generic[ConfigT]):
                 self._configured = self.config
             self._activate()
 
-        return self._transit(ACTIVE, activate, self._deactivate)
+        result = self._transit(ACTIVE, activate, self._deactivate)
+        if result == TransitionCallbackReturn.SUCCESS and not self.config.autostart:
+            self._bond = bonded(self)  # whoever activates a node that does not start itself
+        return result
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Deactivate; what was configured stays."""
+        self._break_bond()
         return self._transit(INACTIVE, self._deactivate)
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -253,6 +259,7 @@ class ManagedNode(GuardedNode, LifecycleNode, Generic[ConfigT]):
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Deactivate and free: only the end of the process comes after."""
+        self._break_bond()
         return self._transit(FINALIZED, self._stop)
 
     def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -261,8 +268,14 @@ class ManagedNode(GuardedNode, LifecycleNode, Generic[ConfigT]):
 
     def destroy_node(self) -> None:
         """Destroy the node, and stop passing the package's log to it."""
+        self._break_bond()
         logging.getLogger(PACKAGE).removeHandler(self._log_handler)
         super().destroy_node()
+
+    def _break_bond(self) -> None:
+        bond, self._bond = self._bond, None
+        if bond is not None:
+            end_bond(self, bond)
 
     def _stop(self) -> None:
         if self.state == ACTIVE:

@@ -75,7 +75,7 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
         )
         self._pairs = ExactPairs(PAIRS_WAITING)
         self._inputs = Inputs(self, self.health)
-        self._diagnostics = DiagnosticsPublisher(self, self)
+        self._diagnostics = DiagnosticsPublisher(self, self, "sigma")
         self.autostart()
 
     def _configure(self) -> None:
