@@ -41,7 +41,8 @@ from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.sigma.calibration.report import record
 from uncertainty_depth.sigma.calibration.run import calibrate
-from uncertainty_depth.stream.opening import open_source, predicted
+from uncertainty_depth.stream.opening import open_source
+from uncertainty_depth.stream.stream import predicted
 
 STREET_RANGE_M = (0.5, 80.0)
 UNSEEN = "synthetic:worlds=16,frames=3,rate=0.5,seed=20000,test_objects=true,dense=true"

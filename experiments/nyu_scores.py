@@ -30,7 +30,7 @@ from uncertainty_depth.metrics.sparsification import POGGI
 from uncertainty_depth.metrics.state import CANDIDATES, Sums
 from uncertainty_depth.report.evaluation import Evaluation, evaluate
 from uncertainty_depth.report.plots import removal_curves
-from uncertainty_depth.stream.opening import predicted
+from uncertainty_depth.stream.stream import predicted
 
 ALPHAS = np.arange(1, 21) / 20
 """Of n-MeRCI's curve."""

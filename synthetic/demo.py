@@ -9,18 +9,16 @@ from typing import Any
 
 from synthetic.config import SynthesisConfig
 from synthetic.source import synthesize
-from uncertainty_depth.core.config import EvaluationConfig, PredictorConfig, SourceConfig
+from uncertainty_depth.core.config import SourceConfig
 from uncertainty_depth.core.model_location import SHIPPED_MODEL
-from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.report import report
-from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.report.saved_state import read_summary
 from uncertainty_depth.report.verdict import sentences
 from uncertainty_depth.ros.requirements import require_ros
-from uncertainty_depth.stream.opening import predicted
-from uncertainty_depth.stream.overlap import trained_on
+from uncertainty_depth.stream.job import Job
+from uncertainty_depth.stream.scoring import score
 
 WORLD = SynthesisConfig(
     worlds=4, frames=15, seed=20_000, test_objects=True, rate=2.0
@@ -73,18 +71,10 @@ def make_bag(bag: Path) -> Path:
 
 def evaluate_offline(source: BagSource, folder: Path) -> None:
     """Evaluate the bag as `uncertainty-depth evaluate` does."""
-    predictor = Predictor(SHIPPED_MODEL, PredictorConfig())
-    evaluation = evaluate(predicted(source, predictor), EvaluationConfig())
+    evaluation, context = score(Job(sources=(source.name,), model=str(SHIPPED_MODEL)))
     if evaluation.interrupted:  # half a bag is nothing to compare the live run with
         raise KeyboardInterrupt
-    overlaps = trained_on(predictor.model.name, predictor.model.training, [source.name])
-    report.write(
-        evaluation,
-        folder,
-        report.Context(
-            source.name, predictor.describe(), tuple(source.notes), trained_on=tuple(overlaps)
-        ),
-    )
+    report.write(evaluation, folder, context)
 
 
 def account(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from uncertainty_depth.depth.predictor import Predictor
     from uncertainty_depth.metrics.online import OnlineMetrics
     from uncertainty_depth.report.evaluation import Evaluation, evaluate
-    from uncertainty_depth.stream.opening import predicted
+    from uncertainty_depth.stream.stream import predicted
 
 __version__ = version.__version__
 __all__ = [
@@ -44,7 +44,7 @@ MODULES = {
     "OnlineMetrics": "uncertainty_depth.metrics.online",
     "Predictor": "uncertainty_depth.depth.predictor",
     "evaluate": "uncertainty_depth.report.evaluation",
-    "predicted": "uncertainty_depth.stream.opening",
+    "predicted": "uncertainty_depth.stream.stream",
 }
 
 

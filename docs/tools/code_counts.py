@@ -171,7 +171,8 @@ def print_frame_path() -> None:
     from uncertainty_depth.core.records import DepthPrediction
     from uncertainty_depth.report.evaluation import evaluate
     from uncertainty_depth.report.report import Context, summarize
-    from uncertainty_depth.stream.opening import open_source, predicted
+    from uncertainty_depth.stream.opening import open_source
+    from uncertainty_depth.stream.stream import predicted
 
     class Constant:
         """Predicts 3 m and a sigma of 1 m everywhere."""

@@ -31,7 +31,7 @@ from uncertainty_depth.depth.training import run as training_run
 from uncertainty_depth.depth.training.plan import make_plan
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.report.evaluation import evaluate
-from uncertainty_depth.stream.opening import predicted
+from uncertainty_depth.stream.stream import predicted
 
 pytestmark = pytest.mark.timeout(900)  # the quick run trains every row: minutes on a busy machine
 

@@ -19,7 +19,8 @@ from uncertainty_depth.core.geometry.lens import Distortion
 from uncertainty_depth.core.records import DepthPrediction
 from uncertainty_depth.frames.messages.bag_writer import BagWriter
 from uncertainty_depth.report.evaluation import evaluate
-from uncertainty_depth.stream.opening import open_source, predicted
+from uncertainty_depth.stream.opening import open_source
+from uncertainty_depth.stream.stream import predicted
 
 WIDTH = 320
 HEIGHT = 240

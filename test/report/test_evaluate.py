@@ -26,7 +26,7 @@ from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation, evaluate
 from uncertainty_depth.report.examples import Examples
 from uncertainty_depth.report.verdict import judge
-from uncertainty_depth.stream.opening import predicted
+from uncertainty_depth.stream.stream import predicted
 
 
 def frame(index, shape=(24, 32), known=True):

@@ -13,7 +13,7 @@ from test.report.conftest import NoisyPredictor
 from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.frames.predicted import AHEAD, predict_frame, read_ahead
 from uncertainty_depth.report.evaluation import Evaluation, evaluate
-from uncertainty_depth.stream.opening import predicted
+from uncertainty_depth.stream.stream import predicted
 
 WAIT_S = 30
 

@@ -90,7 +90,7 @@ def test_a_run_is_drained_once_every_frame_is_settled(depth, scores, expected):
 def test_an_interrupt_in_the_offline_part_ends_the_demo(tmp_path, monkeypatch):
     stopped = Evaluation()
     stopped.interrupted = True
-    monkeypatch.setattr(demo, "evaluate", lambda *_: stopped)
+    monkeypatch.setattr(demo, "score", lambda *_: (stopped, None))
     with pytest.raises(KeyboardInterrupt):
         demo.evaluate_offline(SimpleNamespace(name="bag", notes=[]), tmp_path / "offline")
     assert not (tmp_path / "offline").exists()

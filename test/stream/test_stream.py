@@ -11,9 +11,12 @@ from synthetic.config import SynthesisConfig
 from synthetic.source import SyntheticSource
 from test.conftest import save_maps
 from uncertainty_depth.cli.main import main
-from uncertainty_depth.core.config import PredictionConfig
+from uncertainty_depth.core.config import PredictionConfig, PredictorConfig
+from uncertainty_depth.depth.predictor import Predictor
+from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.stream.job import Job
-from uncertainty_depth.stream.stream import Stream
+from uncertainty_depth.stream.scoring import score
+from uncertainty_depth.stream.stream import Stream, predicted
 
 FRAMES = 24
 WORLDS = 3
@@ -54,3 +57,13 @@ def test_a_job_bounds_the_frames_of_each_source_and_joins_them_in_order(mirrored
     assert [frame.name for frame in stream] == [*names, *names]
     assert all(frame.prediction is not None for frame in stream)
     assert sum(f"3 of {FRAMES} frames are used" in note for note in stream.notes) == 2
+
+
+def test_a_predictor_is_given_in_python_what_the_command_gives_it():
+    source = "synthetic:worlds=1,frames=2,seed=7,width=160,height=120,rings=16"
+    options = PredictorConfig(method="deterministic", measurements="random:50")
+    by_command, _ = score(Job(sources=(source,), model="demo", predictor=options))
+    frames = predicted(source, Predictor("demo", options))
+    in_python = evaluate(frames, progress=False)
+    assert repr(in_python.summary()) == repr(by_command.summary())
+    assert any("was given 50 pixels" in note for note in frames.notes)

@@ -97,7 +97,7 @@ def evaluate(
     up to that frame, with `interrupted` set. A second one raises `KeyboardInterrupt`.
 
     Args:
-        frames: with predictions and ground truth, see `stream.opening.predicted`.
+        frames: with predictions and ground truth, see `stream.stream.predicted`.
         config: which pixels are scored, and how.
         sinks: called with each frame, e.g. to write it to a bag.
         progress: show a progress bar.

@@ -115,23 +115,26 @@ class _FollowedModel(_Model):
         return [*super().notes(), *self._published.scales.notes(), *doubtful]
 
 
-def open_model(job: Job, checks: Sequence[GeometryCheck]) -> Predicting:
+def open_model(
+    job: Job, checks: Sequence[GeometryCheck], predictor: Predictor | None = None
+) -> Predicting:
     """Load a job's model.
 
     Args:
         job: with a model.
         checks: have seen the geometry of the sources, after an iteration.
+        predictor: the model, if it is loaded.
 
     Raises:
         ModelError: the model cannot be read.
         ConfigError: an option does not fit it.
     """
-    check_location(model_path(job.model))
+    if predictor is None:
+        check_location(model_path(job.model))
+        # Imported after the paths are checked: torch takes seconds to import.
+        from uncertainty_depth.depth.predictor import Predictor
 
-    # Imported after the paths are checked: torch takes seconds to import.
-    from uncertainty_depth.depth.predictor import Predictor
-
-    predictor = Predictor(Path(job.model), job.predictor, relative=job.may_align)
+        predictor = Predictor(Path(job.model), job.predictor, relative=job.may_align)
     follows = job.scale.use_depth_scale
     if predictor.model.is_relative:
         if follows:

@@ -1,9 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""What a notation names: its reader, its place, and a model's predictions of its frames."""
+"""What a notation names: its reader, and the place of its frames."""
 
 from __future__ import annotations
 
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ from typing import Any
 from uncertainty_depth.core.config import PredictionConfig, PredictionTopics, SourceConfig
 from uncertainty_depth.core.errors import ConfigError, SourceError
 from uncertainty_depth.frames.notation import RECORDED, folder_of
-from uncertainty_depth.frames.predicted import DepthPredictor, Predicted, predict_frame
 from uncertainty_depth.frames.protocol import Source
 
 MODULES = {name: f"uncertainty_depth.frames.{name}" for name in ("kitti", "nyu", "rgbd")}
@@ -75,17 +73,6 @@ def open_source(
     from uncertainty_depth.frames.bag import BagSource
 
     return BagSource(Path(notation), config, topics, meaning)
-
-
-def predicted(source: Source | str | Path, predictor: DepthPredictor) -> Predicted:
-    """Return the frames of a source, or of its notation, with the predictions of a model.
-
-    Raises:
-        SourceError: the source cannot be opened.
-    """
-    if isinstance(source, (str, Path)):
-        source = open_source(str(source), SourceConfig())
-    return Predicted(source, partial(predict_frame, predictor))
 
 
 def module_and_rest(notation: str) -> tuple[Any, str]:

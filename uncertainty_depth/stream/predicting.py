@@ -11,6 +11,7 @@ from uncertainty_depth.core.config import PredictionConfig, PredictionTopics
 from uncertainty_depth.core.options import to_mapping
 from uncertainty_depth.core.records import DepthMap, Frame, Overlap
 from uncertainty_depth.frames.notation import RECORDED
+from uncertainty_depth.frames.predicted import DepthPredictor, predict_frame
 from uncertainty_depth.frames.protocol import Source
 from uncertainty_depth.frames.published import familiar_places
 from uncertainty_depth.stream.job import Job
@@ -105,6 +106,21 @@ class _Recorded(Predicting):
 
     def doubts(self, sums: Sums) -> list[str]:
         return self._interpreter.doubts(sums)
+
+
+class _Network(Predicting):
+    """Anything that predicts images."""
+
+    def __init__(self, predictor: DepthPredictor) -> None:
+        self._predictor = predictor
+
+    def predict(self, frame: Frame) -> DepthMap:
+        return predict_frame(self._predictor, frame)
+
+
+def open_network(predictor: DepthPredictor) -> Predicting:
+    """Return what predicts by a network of which no more is known."""
+    return _Network(predictor)
 
 
 def open_recorded(job: Job) -> Predicting:

@@ -5,16 +5,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
-from uncertainty_depth.core.config import ODOMETRY_FRAME, SourceConfig
+from uncertainty_depth.core.config import ODOMETRY_FRAME, PredictorConfig, SourceConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.records import Frame, Overlap, Skipped
-from uncertainty_depth.frames.predicted import Predicted
+from uncertainty_depth.frames.predicted import DepthPredictor, Predicted, predict_frame
 from uncertainty_depth.frames.protocol import JoinedSource, Source, SourceWrapper, Subsampled
 from uncertainty_depth.stream.geometry_check import GeometryCheck
 from uncertainty_depth.stream.job import Job
 from uncertainty_depth.stream.opening import open_source
-from uncertainty_depth.stream.predicting import Predicting, open_recorded
+from uncertainty_depth.stream.predicting import Predicting, open_network, open_recorded
+
+if TYPE_CHECKING:
+    from uncertainty_depth.depth.predictor import Predictor
 
 
 class Stream(SourceWrapper):
@@ -48,8 +54,12 @@ class Stream(SourceWrapper):
         self.calibrated_on = predicting.calibrated_on(names)
 
     @classmethod
-    def open(cls, job: Job) -> Stream:
+    def open(cls, job: Job, predictor: DepthPredictor | None = None) -> Stream:
         """Open the sources of a job and what predicts their frames.
+
+        Args:
+            job: what to open.
+            predictor: predicts if the job names no model; or its model, loaded already.
 
         Raises:
             SourceError: a source does not exist, cannot be read, or lacks a part of a frame.
@@ -68,8 +78,10 @@ class Stream(SourceWrapper):
         if job.model:
             from uncertainty_depth.stream.by_model import open_model
 
-            predicting = open_model(job, checks)
-        if job.model or job.is_recorded:
+            predicting = open_model(job, checks, cast("Predictor | None", predictor))
+        elif predictor is not None:
+            predicting = open_network(predictor)
+        if job.model or predictor is not None or job.is_recorded:
             predicting.fit_to(_joined(spread))
             parts = [Predicted(predicting.seen_by(part), predicting.predict) for part in parts]
         return cls(sources, checks, parts, predicting)
@@ -87,6 +99,30 @@ class Stream(SourceWrapper):
     def __iter__(self) -> Iterator[Frame | Skipped]:
         """Yield each image once, as a frame or the reason for its loss."""
         return iter(self._source)
+
+
+def predicted(source: Source | str | Path, predictor: DepthPredictor) -> Source:
+    """Return the frames of a source with the predictions of a model.
+
+    A source that is named is opened as commands open it: its geometry is checked, and a predictor
+    that takes measurements is given them, and is not scored on them.
+
+    Args:
+        source: its notation, or frames that hold all that the model takes.
+        predictor: of depth and sigma.
+
+    Raises:
+        SourceError: the source cannot be opened.
+        ConfigError: it does not have what the predictor measures by.
+    """
+    if not isinstance(source, (str, Path)):
+        return Predicted(source, partial(predict_frame, predictor))
+    job = Job(sources=(str(source),))
+    config = getattr(predictor, "config", None)
+    if isinstance(config, PredictorConfig):
+        model = cast("Predictor", predictor).model
+        job = replace(job, model=str(model.path), predictor=config)
+    return Stream.open(job, predictor)
 
 
 def _reading(job: Job) -> SourceConfig:

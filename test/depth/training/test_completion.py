@@ -26,7 +26,7 @@ from uncertainty_depth.depth.training.run import train
 from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.sigma.sparse_depth import SparseInput
 from uncertainty_depth.stream.held_out import for_model
-from uncertainty_depth.stream.opening import predicted
+from uncertainty_depth.stream.stream import predicted
 
 CPU = PredictorConfig(device="cpu")
 
