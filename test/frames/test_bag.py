@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import yaml
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from rosbags.convert.converter import convert
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
@@ -305,6 +305,25 @@ COMPRESSED = f"{STANDARD} /camera/image/compressed /other/camera_info"
 def test_topics_that_belong_together_are_chosen(names, options, chosen):
     image, camera_info, lidar = chosen.split()
     assert chosen_of(names, options) == (image, camera_info, (lidar,), "", "", "")
+
+
+def test_the_frame_of_an_image_is_its_own_before_its_camera_infos(tmp_path):
+    """A driver that gives infos the frame of its other camera; the LiDAR is placed in both."""
+    other = LIDAR_TO_CAMERA.copy()
+    other[0, 3] += 1
+    for image_frame, pose in (("camera", LIDAR_TO_CAMERA), ("", other)):
+        with BagWriter(tmp_path / (image_frame or "none")) as writer:
+            writer.static_transforms([("camera", "lidar", LIDAR_TO_CAMERA)])
+            writer.static_transforms([("camera", "right", LIDAR_TO_CAMERA @ np.linalg.inv(other))])
+            for index in range(3):
+                stamp_ns = START_NS + index * PERIOD_NS
+                writer.camera_info("/camera/camera_info", stamp_ns, "right", CAMERA)
+                writer.image("/camera/image", stamp_ns, image_frame, image_at(index))
+                writer.cloud("/lidar/points", stamp_ns, "lidar", points_at(index))
+        source = BagSource(writer.path, CONFIG)
+        assert_allclose(source.lidar_to_camera, pose, atol=1e-9)
+        for frame in source:
+            assert_allclose(frame.scan.lidar_to_camera, pose, atol=1e-9)
 
 
 def test_the_writer_overwrites_nothing_and_leaves_nothing_half_written(write_bag, tmp_path):

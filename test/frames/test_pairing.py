@@ -9,6 +9,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -76,6 +77,15 @@ def test_a_reference_is_decided_as_soon_as_a_cloud_at_or_after_it_has_come():
     assert pairer.add_reference(20 * MS, 1) == []
     assert pairer.add_cloud("lidar", 100 * MS, "b") == [(20 * MS, 1, ("a",), -20 * MS)]
     assert pairer.add_reference(100 * MS, 2) == [(100 * MS, 2, ("b",), 0)]
+
+
+@pytest.mark.parametrize("first", [80, 120])
+def test_of_two_clouds_equally_near_the_earlier_one_is_taken(first):
+    """Whichever came first: a LiDAR's clouds may be delayed beyond the next."""
+    pairer = one_stream(0.05, 10)
+    later = 200 - first
+    events = [("cloud", first), ("cloud", later), ("reference", 100), ("cloud", 300)]
+    assert run(pairer, events) == [(100, 80)]
 
 
 def test_a_full_queue_pushes_the_oldest_reference_out_counted():

@@ -251,6 +251,17 @@ def naive_n_merci(error, sigma, alpha):
     return (sum(factor * s for s in sigma) / len(sigma) - mae) / (largest - mae)
 
 
+@pytest.mark.parametrize(("alpha", "number"), [(0.5, 2), (0.51, 3), (0.74, 3), (0.75, 3), (1, 4)])
+def test_error_bars_cover_at_least_the_fraction_that_is_asked_for(alpha, number):
+    """`alpha N` rounded up, whatever it is nearest to."""
+    error = np.array([4.0, 1.0, 3.0, 2.0])
+    assert merci(error, np.ones(4), alpha) == number
+    sigma = np.array([1.0, 1.0, 2.0, 2.0])  # ratios 4, 1, 1.5, 1
+    ratio = sorted(error / sigma)[number - 1]
+    expected = (1.5 * ratio - 2.5) / (number - 2.5)
+    assert n_merci(error, sigma, alpha) == pytest.approx(expected)
+
+
 @given(TIED | SMOOTH, ALPHA)
 def test_n_merci_follows_its_definition(pair, alpha):
     expected = naive_n_merci(pair[0].tolist(), pair[1].tolist(), alpha)

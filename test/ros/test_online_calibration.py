@@ -13,12 +13,25 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from diagnostic_msgs.msg import DiagnosticStatus
 
-from test.ros.conftest import HEIGHT, MS, POSE, WIDTH, FakePredictor, Robot, facts, header
+from test.ros.conftest import (
+    HEIGHT,
+    MS,
+    POSE,
+    WIDTH,
+    FakeNode,
+    FakePredictor,
+    Robot,
+    facts,
+    header,
+)
+from uncertainty_depth.core.node_config import EvaluatorNodeConfig
 from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.frames.messages.decoding import stamp_ns
 from uncertainty_depth.frames.messages.depth_images import decode_depth
 from uncertainty_depth.frames.published import PREDICTION, status_values
 from uncertainty_depth.ros.evaluator_node import EvaluatorNode
+from uncertainty_depth.ros.live_calibration import LiveCalibration
+from uncertainty_depth.ros.live_scores import LiveFrame
 from uncertainty_depth.ros.messages import image_message, status_message
 from uncertainty_depth.ros.qos import LATCHED_QOS
 from uncertainty_depth.ros.sigma_messages import (
@@ -146,10 +159,69 @@ def test_sigma_is_corrected_without_running_away_and_returns_when_lidar_is_gone(
     camera.told(lambda values: "s old" in values.get("calibration_reason", ""))
 
 
+def test_what_a_robot_acts_on_has_the_corrected_sigma(graph, start):
+    """With the node's own sigma all depth would be trusted; with the corrected one none is."""
+    limit = (OWN_SIGMA_M + ERROR_M / 1.96) / 2
+    start(use_online_calibration=True, max_sigma=limit, max_relative_sigma=0.0)
+    graph.start(EvaluatorNode, lidar_to_camera=POSE, calibration_min_frames=2)
+    camera = Camera(graph)
+    images = [f"depth/{name}/image_rect" for name in ("confident", "lower", "upper")]
+    clouds = ["points", "points/confident", "points/clearing"]
+    inboxes = {topic: camera.heard(topic) for topic in (*images, *clouds)}
+    time_s, sigma_m, info = camera.until_corrected()
+    stamp = round(1000 * time_s) * MS
+    sent = {
+        topic: inbox.wait_for(lambda message: stamp_ns(message.header) == stamp)
+        for topic, inbox in inboxes.items()
+    }
+    depth_m, own_m = WRONG[0][0, 0], sigma_m / info.in_force.correction
+    assert own_m == pytest.approx(OWN_SIGMA_M)
+    assert own_m < limit < sigma_m
+    confident, lower, upper = (decode_depth(sent[topic]) for topic in images)
+    half_width = info.half_widths.at(0.95)
+    assert np.isnan(confident).all()
+    np.testing.assert_allclose(lower, depth_m - half_width * sigma_m, rtol=1e-5)
+    np.testing.assert_allclose(upper, depth_m + half_width * sigma_m, rtol=1e-5)
+    floats = np.frombuffer(sent["points"].data, np.float32)
+    names = [field.name for field in sent["points"].fields]
+    uncertainty = floats.reshape(-1, len(names))[:, names.index("uncertainty")]
+    np.testing.assert_allclose(uncertainty, sigma_m, rtol=1e-6)
+    assert sent["points/confident"].width == 0
+    ends = np.frombuffer(sent["points/clearing"].data, np.float32)
+    fields = sent["points/clearing"].fields
+    rows = ends.reshape(-1, len(fields))
+    assert {field.name for field in fields} >= {"z", "clearing_sigmas"}
+    by_name = {field.name: rows[:, index] for index, field in enumerate(fields)}
+    taken_m = by_name["clearing_sigmas"] * sigma_m
+    np.testing.assert_allclose(depth_m - by_name["z"], taken_m, rtol=1e-4)
+
+
 def test_the_sigma_of_a_depth_camera_is_corrected_by_the_same_loop(graph):
     graph.start(SigmaNode, use_online_calibration=True)
     graph.start(EvaluatorNode, lidar_to_camera=POSE, calibration_min_frames=2)
     DepthCamera(graph).until_corrected()
+
+
+def test_pixels_outside_the_depth_limits_do_not_count_for_the_estimate():
+    """Half of the pixels are beyond max_depth, with errors ten times as large."""
+    truth_m = np.full((HEIGHT, WIDTH), 4, np.float32)
+    truth_m[HEIGHT // 2 :] = 50
+    error_m = np.where(truth_m < 10, 0.5, 5).astype(np.float32)
+    sigma_m = np.full_like(truth_m, OWN_SIGMA_M)
+    node = FakeNode()
+    config = EvaluatorNodeConfig(max_depth=10.0, calibration_min_frames=2)
+    calibration = LiveCalibration(node, config)
+    for second in range(100, 104):
+        prediction = DepthPrediction(truth_m + error_m, sigma_m)
+        frame = LiveFrame(
+            second * SECOND_NS,
+            "",
+            ground_truth_m=truth_m,
+            prediction=prediction,
+            header=header(second * SECOND_NS),
+        )
+        calibration.add(frame, is_described=False)
+    assert factor_of(node.sent[ESTIMATES][-1]) == pytest.approx(FACTOR, rel=0.05)
 
 
 def test_an_estimate_beyond_a_limit_for_ten_seconds_is_a_warning(graph, start):

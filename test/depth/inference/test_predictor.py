@@ -24,8 +24,10 @@ from uncertainty_depth.core.errors import ConfigError, MessageError
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.records import SampleRange
 from uncertainty_depth.depth.model_folder.folder import read
+from uncertainty_depth.depth.model_folder.writing import set_calibration
 from uncertainty_depth.depth.networks.encoder import image_tensor, resize_image
 from uncertainty_depth.depth.predictor import Predictor
+from uncertainty_depth.sigma.calibration.sigma_map import SigmaMap
 
 STAMP = 1_700_000_000_123_456_789
 
@@ -230,6 +232,23 @@ def test_a_canonical_model_scales_depth_and_sigma_by_the_cameras_focal_length(
     long_lens = predictor.predict(image, STAMP, Camera(120, 90, intrinsics))
     np.testing.assert_allclose(long_lens.depth_m, 2 * canonical.depth_m, rtol=1e-5)
     np.testing.assert_allclose(long_lens.sigma_m, 2 * canonical.sigma_m, rtol=1e-5)
+
+
+def test_sigma_is_calibrated_in_metres_of_the_cameras_own_focal_length(tmp_path, write_model):
+    """An affine map after the camera's factor on sigma; before it the offset would be scaled."""
+    folder = write_model(tmp_path / "model", members=1, canonical_focal_length=0.8)
+    set_calibration(folder, "mc_dropout", SigmaMap("affine", (0.0, 1.0), (0.5, 2.5)), {})
+    image = random_image()
+    focal_length = 1.6 * np.sqrt(120 * 90)
+    raw, calibrated = (
+        Predictor(folder, PredictorConfig(samples=2, device="cpu", calibrated=is_calibrated))
+        for is_calibrated in (False, True)
+    )
+    for camera in (None, focal_length):
+        own = raw.predict(image, STAMP, camera)
+        mapped = calibrated.predict(image, STAMP, camera)
+        np.testing.assert_array_equal(mapped.depth_m, own.depth_m)
+        np.testing.assert_allclose(mapped.sigma_m, 0.5 + 2 * own.sigma_m, rtol=1e-4)
 
 
 def test_pixels_that_the_lens_does_not_see_get_neither_depth_nor_sigma(predictor):
