@@ -13,17 +13,19 @@ from collections import ChainMap
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import yaml
 
 from test.ros.conftest import NODE_COMMAND
+from uncertainty_depth.core.config import ColorConfig
 from uncertainty_depth.core.node_config import (
     DepthNodeConfig,
     EvaluatorNodeConfig,
     SigmaNodeConfig,
 )
 from uncertainty_depth.core.options import element_type, from_mapping, parameters_of
-from uncertainty_depth.report.images import color_scales
+from uncertainty_depth.report.images import RVIZ_COLORS, color_scales, colorize
 
 ROOT = Path(__file__).parents[2]
 CONFIG_TYPES = {
@@ -142,8 +144,39 @@ def test_rviz_has_every_output_on_fixed_ranges_that_its_names_tell(displays):
         assert not display.get("Normalize Range")
         assert not display.get("Autocompute Intensity Bounds")
         if topic.endswith("/image_rect"):
-            assert f"white {display['Max Value']} m" in display["Name"]
-    assert f"red {displays['points']['Max Intensity']} m" in displays["points"]["Name"]
+            assert f"0-{display['Max Value']} m" in display["Name"]
+    assert f"0-{displays['points']['Max Intensity']} m" in displays["points"]["Name"]
+
+
+def test_points_and_images_have_one_color_for_one_sigma(displays):
+    """RViz's formula, as its point cloud display has it with an inverted rainbow."""
+    points = displays["points"]
+    assert points["Use rainbow"] is points["Invert Rainbow"] is True
+    assert (points["Min Intensity"], points["Max Intensity"]) == (0, ColorConfig().color_max_sigma)
+    sigma_m = np.linspace(0, 1, 256)[None]
+    shown = colorize(sigma_m, ColorConfig().color_max_sigma, RVIZ_COLORS)[0]
+    for value, color in zip(sigma_m[0].tolist(), shown.tolist(), strict=True):
+        place = 5 * value
+        corner = min(int(place), 4)
+        part = place - corner
+        falling, rising = 1 - part, part
+        expected = [
+            (falling, 0, 1),
+            (0, rising, 1),
+            (0, 1, falling),
+            (rising, 1, 0),
+            (1, falling, 0),
+        ][corner]
+        assert color == pytest.approx([255 * part for part in expected], abs=6)  # a level
+
+
+def test_rviz_fits_on_a_small_screen_and_its_names_into_the_list(displays):
+    window = yaml.safe_load((ROOT / "config" / "uncertainty_depth.rviz").read_text())
+    geometry = window["Window Geometry"]
+    assert geometry["Width"] <= 1280
+    assert geometry["Height"] <= 720
+    for display in displays.values():
+        assert len(display["Name"]) <= 24
 
 
 def test_rviz_topics_are_those_of_the_nodes(displays, request):
@@ -388,6 +421,7 @@ def test_each_of_several_cameras_has_an_rviz_of_its_own_topics(launch):
         "depth",
         *("rviz:=true", "cameras:=front rear"),
         *("image:=/{camera}/image_raw", "frame:={camera}_optical"),
+        "use_sim_time:=true",
         depth_node="sleep 2",
         rviz_on_camera='echo "shown: $@"',
     )
@@ -400,3 +434,4 @@ def test_each_of_several_cameras_has_an_rviz_of_its_own_topics(launch):
         assert f"-r __ns:=/{camera} " in line
         assert f"-r image:=/{camera}/image_raw " in line
         assert f"--frame {camera}_optical " in line
+        assert "--params-file " in line, "RViz runs on the nodes' clock"

@@ -176,23 +176,30 @@ def sparsification_figure(sums: Sums, statistic: str) -> Figure:
     return figure
 
 
+SMALL_LABELS = {"random": "at random", "predicted": "by sigma", "oracle": "by error"}
+"""Which pixels are removed first."""
+
+
 def small_sparsification_figure(sums: Sums) -> Figure:
     """Return the plot of the rmse against the fraction removed, for a dock of 200 pixels.
 
-    Three thick lines and the two numbers that count: sigma's own, and its area above the oracle.
+    Three thick lines, and sigma's area above the oracle.
     """
     figure = Figure(figsize=(3.2, 2.4), dpi=100, layout="constrained")
     axes = figure.subplots()
     axes.spines[["top", "right"]].set_visible(False)
-    axes.tick_params(labelsize=12)
+    axes.tick_params(labelsize=11)
     curve = removal_curves(sums, "rmse")
-    for name in ("random", "oracle", "predicted"):
+    for name, label in SMALL_LABELS.items():
         color = LINES[name]["color"]
-        axes.plot(curve.percent, getattr(curve, name), color=color, linewidth=3)
+        axes.plot(curve.percent, getattr(curve, name), color=color, linewidth=3, label=label)
     ause = BY_NAME["uncertainty.ause.rmse"].values(sums)[0]
-    axes.set_title(f"rmse (m), AUSE {ause:.3g}", fontsize=14)
-    axes.set(xlim=(0, 100), ylim=(0, None), xticks=(0, 50, 100), xticklabels=("0", "50", "100%"))
+    axes.set_title(f"AUSE {ause:.3g} m", fontsize=13)
+    axes.set(xlim=(0, 100), ylim=(0, None), xticks=(0, 50, 100))
+    axes.set_xlabel("pixels removed (%)", fontsize=11)
+    axes.set_ylabel("rmse (m)", fontsize=11)
     axes.locator_params("y", nbins=3)
+    axes.legend(frameon=False, fontsize=10, labelspacing=0.2, handlelength=1)
     return figure
 
 

@@ -194,6 +194,7 @@ def rviz(nodes: Sequence[NodeLaunch], namespace: str, arguments: Mapping[str, st
             "install ros-$ROS_DISTRO-rviz2 or leave rviz out"
         ) from error
     topics = dict(chain.from_iterable(node.topics.items() for node in nodes))
+    clock = arguments["use_sim_time"].lower()
     rviz_file = PathJoinSubstitution([CONFIG, "uncertainty_depth.rviz"])
     return Node(
         package=PACKAGE,
@@ -201,6 +202,7 @@ def rviz(nodes: Sequence[NodeLaunch], namespace: str, arguments: Mapping[str, st
         namespace=namespace or None,
         arguments=["--frame", arguments["frame"], "-d", rviz_file],
         remappings=remappings(topics, arguments),
+        parameters=[{"use_sim_time": clock == "true"}] if clock else [],
         output="screen",
     )
 

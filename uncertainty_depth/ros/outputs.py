@@ -19,7 +19,7 @@ from uncertainty_depth.core.config import OutputConfig
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.records import DepthPrediction
 from uncertainty_depth.frames.messages.depth_images import FORMAT, encode_compressed_depth
-from uncertainty_depth.report.images import DEPTH_COLORS, SIGMA_COLORS, color_scales, colorize
+from uncertainty_depth.report.images import DEPTH_COLORS, RVIZ_COLORS, color_scales, colorize
 from uncertainty_depth.ros.messages import camera_info_message, image_message, points_message
 from uncertainty_depth.ros.qos import OUTPUT_QOS
 from uncertainty_depth.sigma.gating import SigmaProducts
@@ -103,8 +103,8 @@ class DerivedOutputs:
         max_depth, max_sigma = config.color_max_depth, config.color_max_sigma
         colored = {
             depth: partial(colorize, prediction.depth_m, max_depth, DEPTH_COLORS),
-            sigma: partial(colorize, prediction.sigma_m, max_sigma, SIGMA_COLORS),
-            SCALES: partial(color_scales, max_depth, max_sigma),
+            sigma: partial(colorize, prediction.sigma_m, max_sigma, RVIZ_COLORS),
+            SCALES: partial(color_scales, max_depth, max_sigma, RVIZ_COLORS),
         }
         for topic, publisher in _heard(self._colors).items():
             publisher.publish(image_message(colored[topic](), header))
