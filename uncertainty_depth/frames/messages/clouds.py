@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.core.errors import MessageError
-from uncertainty_depth.frames.messages.decoding import total
+from uncertainty_depth.frames.messages.decoding import octets, total
 
 _FORMATS = {7: "f4", 8: "f8"}  # sensor_msgs/PointField FLOAT32, FLOAT64
 _SIZES = {1: 1, 2: 1, 3: 2, 4: 2, 5: 4, 6: 4, 7: 4, 8: 8}  # bytes of INT8 to FLOAT64
@@ -83,9 +83,7 @@ def cloud_points(message: Any) -> NDArray[np.float32]:
     strides = (row_step, message.point_step)
     if 0 in shape:
         return np.empty((0, 3), np.float32)
-    cloud: NDArray[Any] = np.ndarray(
-        shape, layout, np.frombuffer(message.data, np.uint8), strides=strides
-    )
+    cloud: NDArray[Any] = np.ndarray(shape, layout, octets(message.data), strides=strides)
     points = np.stack(
         [cloud[axis].reshape(-1) for axis in "xyz"], axis=1, dtype=np.float32, casting="same_kind"
     )

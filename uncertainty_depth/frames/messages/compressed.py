@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.core.config import MAX_PIXELS
 from uncertainty_depth.core.errors import MessageError
-from uncertainty_depth.frames.messages.decoding import check_pixels
+from uncertainty_depth.frames.messages.decoding import check_pixels, octets
 
 PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
 JPEG_MAGIC = b"\xff\xd8\xff"
@@ -51,7 +51,7 @@ def compressed_size(message: Any, max_pixels: int, skip: int = 0) -> tuple[int, 
     Raises:
         MessageError: image_undecodable, image_zero_size or image_too_large.
     """
-    size = image_size(bytes(memoryview(message.data)[skip:]))
+    size = image_size(octets(message.data)[skip:].tobytes())
     if size is None:
         raise _undecodable(_subject(message), "it does not begin as a JPEG or PNG")
     check_pixels(*size, max_pixels, _subject(message))
@@ -73,7 +73,7 @@ def decode_compressed(
         MessageError: image_undecodable, image_zero_size or image_too_large.
     """
     size = compressed_size(message, max_pixels, skip)
-    data = bytes(memoryview(message.data)[skip:])
+    data = octets(message.data)[skip:].tobytes()
     return decode_bytes(data, _subject(message), size, flags, max_pixels)
 
 
@@ -123,7 +123,7 @@ def image_size(data: bytes) -> tuple[int, int] | None:
 
 def is_gray16_png(data: Any) -> bool:
     """Return whether data begin as a PNG of one channel of 16 bits."""
-    head = bytes(memoryview(data)[: _PNG_SIZE.size + 2])
+    head = octets(data)[: _PNG_SIZE.size + 2].tobytes()
     return head[: len(PNG_MAGIC)] == PNG_MAGIC and head[_PNG_SIZE.size :] == _PNG_GRAY16
 
 

@@ -1,16 +1,23 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""What all decoders share: the stamp, the largest image, one exception for whatever fails."""
+"""What all decoders share: stamp, bytes, the largest image, one exception for what fails."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from uncertainty_depth.core.config import MAX_PIXELS
 from uncertainty_depth.core.errors import MessageError
 
 SECOND_NS = 1_000_000_000
+logger = logging.getLogger(__name__)
+_copied: set[str] = set()
+"""Kinds of data that the log has said are copied."""
 
 
 def stamp_ns(header: Any) -> int:
@@ -41,6 +48,38 @@ def check_stamp(header: Any, subject: str) -> None:
 def frame_name(time_ns: int) -> str:
     """Return a frame's name: its stamp in seconds with all nine digits."""
     return f"{time_ns // SECOND_NS}.{time_ns % SECOND_NS:09d}"
+
+
+def octets(data: Any) -> NDArray[np.uint8]:
+    """Return the bytes of a message's field `data`, (N,), in this computer's memory.
+
+    They are a view where the field lets others read it, as the arrays of rclpy and rosbags do. A
+    `rosidl_buffer.Buffer` of ROS 2 Lyrical, whose bytes may lie on a GPU, is no such array: by
+    DLPack it is a view too if its memory is the computer's, else it is copied.
+    """
+    try:
+        view = memoryview(data)
+    except TypeError:
+        return _of_a_backend(data)
+    return np.frombuffer(view, np.uint8) if view.nbytes else np.empty(0, np.uint8)
+
+
+def _of_a_backend(data: Any) -> NDArray[np.uint8]:
+    """Return the bytes of what is no buffer of Python's, with a warning if they are copied."""
+    if hasattr(data, "__dlpack__"):
+        try:
+            return np.from_dlpack(data).reshape(-1).view(np.uint8)
+        except (BufferError, RuntimeError):  # on another device than the CPU
+            pass
+    kind = f"{type(data).__name__} of {getattr(data, 'backend_type', 'unknown memory')}"
+    if kind not in _copied:
+        _copied.add(kind)
+        logger.warning(
+            "the data of messages are a %s, which NumPy cannot read in place: they are copied to "
+            "the computer's memory for every message",
+            kind,
+        )
+    return octets(data.to_array() if hasattr(data, "to_array") else bytes(data))
 
 
 @contextmanager

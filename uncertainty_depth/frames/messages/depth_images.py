@@ -21,7 +21,7 @@ from uncertainty_depth.core.config import PredictionConfig
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.geometry.resampling import pixel_at_centre
 from uncertainty_depth.frames.messages.compressed import decode_compressed
-from uncertainty_depth.frames.messages.decoding import total
+from uncertainty_depth.frames.messages.decoding import octets, total
 from uncertainty_depth.frames.messages.depth_values import depth_of, sigma_of
 from uncertainty_depth.frames.messages.images import image_rows
 from uncertainty_depth.frames.messages.transports import decode_rvl, encoding_of, unpacked
@@ -197,7 +197,7 @@ def _decompressed(message: Any) -> NDArray[Any]:
     is_quantised = "compressedDepth" in message.format
     skip = COMPRESSED_DEPTH_HEADER.size if is_quantised else 0
     if is_quantised and message.format.rstrip().endswith("rvl"):
-        codes: NDArray[Any] = decode_rvl(bytes(message.data)[skip:])
+        codes: NDArray[Any] = decode_rvl(octets(message.data)[skip:].tobytes())
     else:
         codes = decode_compressed(message, cv2.IMREAD_UNCHANGED, skip)
     if codes.ndim != 2:
@@ -207,7 +207,7 @@ def _decompressed(message: Any) -> NDArray[Any]:
         )
     if not is_quantised or encoding_of(message) != "32FC1":
         return codes
-    _, scale, offset = COMPRESSED_DEPTH_HEADER.unpack_from(bytes(message.data[:skip]))
+    _, scale, offset = COMPRESSED_DEPTH_HEADER.unpack(octets(message.data)[:skip].tobytes())
     with np.errstate(divide="ignore", invalid="ignore"):
         depth_m = np.float32(scale) / (codes.astype(np.float32) - np.float32(offset))
     return np.where(codes == 0, np.float32(np.nan), depth_m)

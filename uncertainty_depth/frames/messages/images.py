@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from uncertainty_depth.core.config import MAX_PIXELS
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.frames.messages.compressed import decode_compressed
-from uncertainty_depth.frames.messages.decoding import check_pixels, total
+from uncertainty_depth.frames.messages.decoding import check_pixels, octets, total
 from uncertainty_depth.frames.messages.transports import (
     encoding_of,
     is_depth_encoding,
@@ -182,7 +182,7 @@ def _planar_to_rgb(message: Any, max_pixels: int) -> NDArray[np.uint8]:
             f"an image has {len(message.data)} bytes; expected {rows * step}, 3/2 height {height} "
             f"times step {step}",
         )
-    data = np.frombuffer(message.data, np.uint8)[: rows * step].reshape(rows, step)[:, :width]
+    data = octets(message.data)[: rows * step].reshape(rows, step)[:, :width]
     return cv2.cvtColor(np.ascontiguousarray(data), PLANAR_ENCODINGS[message.encoding])
 
 
@@ -203,7 +203,7 @@ def image_rows(
             f"an image has step {step}; expected at least {row} for {message.width} pixels "
             f"{message.encoding}",
         )
-    data = np.frombuffer(message.data, np.uint8) if len(message.data) else np.empty(0, np.uint8)
+    data = octets(message.data)
     if data.size < height * step:
         raise MessageError(
             "image_short_data",

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from uncertainty_depth.core.config import MAX_PIXELS
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.frames.messages.compressed import compressed_size, is_gray16_png
-from uncertainty_depth.frames.messages.decoding import check_pixels
+from uncertainty_depth.frames.messages.decoding import check_pixels, octets
 
 ZSTD = "zstd"
 _ZSTD_HEADER = struct.Struct("<IIBII")  # height, width, byte order, step, length of the encoding
@@ -108,7 +108,7 @@ def unpacked(message: Any, max_pixels: int = MAX_PIXELS) -> Any:
     image = _unpacked_header(message)
     check_pixels(image.width, image.height, max_pixels)
     size = min(image.height * image.step, image.height * image.width * _MAX_PIXEL_BYTES)
-    packed = bytes(message.data)[_ZSTD_HEADER.size + len(image.encoding) :]
+    packed = octets(message.data)[_ZSTD_HEADER.size + len(image.encoding) :].tobytes()
     try:
         data = zlib.decompressobj(_GZIP_OR_ZLIB).decompress(packed, size)
     except zlib.error as error:
@@ -119,7 +119,7 @@ def unpacked(message: Any, max_pixels: int = MAX_PIXELS) -> Any:
 
 
 def _unpacked_header(message: Any) -> Unpacked:
-    data = bytes(message.data)
+    data = octets(message.data).tobytes()
     start = _ZSTD_HEADER.size
     if len(data) < start:
         raise MessageError(
