@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import signal
@@ -211,6 +212,22 @@ def without_rclpy(monkeypatch):
     handler = signal.getsignal(signal.SIGTERM)
     yield
     signal.signal(signal.SIGTERM, handler)  # the node commands set their own
+
+
+def test_the_rclpy_of_humble_is_refused_with_one_sentence(monkeypatch, capsys):
+    pytest.importorskip("rclpy", reason="ROS 2 is not installed")
+    handler = signal.getsignal(signal.SIGTERM)
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util,
+        "find_spec",
+        lambda name, *rest: None if name == "rclpy.event_handler" else find(name, *rest),
+    )
+    assert node_main.depth_node(["--ros-args", "-p", "model:=demo"]) == 1
+    signal.signal(signal.SIGTERM, handler)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("depth_node: this rclpy has no rclpy.event_handler")
+    assert line.endswith("expected ROS 2 Jazzy, Kilted or Lyrical")
 
 
 def test_without_rclpy_a_sentence_names_what_to_do(without_rclpy):

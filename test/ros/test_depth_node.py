@@ -11,6 +11,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
+from rcl_interfaces.msg import Log
 from rclpy.qos import ReliabilityPolicy
 
 from test.ros.conftest import DEADLINE_S, HEIGHT, MS, WIDTH, FakePredictor, Robot, numbers, red
@@ -236,6 +237,20 @@ def test_a_clock_that_jumps_back_stands_still_or_runs_fast(graph, start_depth, r
     graph.set_clock(node, 100)
     robot.image(13_000)  # of before the jump: stale by the clock
     graph.until(lambda: dropped(node) == {"stale": 1}, "the stale image counted")
+
+
+@pytest.mark.parametrize("device", ["auto", "cpu"])
+def test_a_network_that_falls_to_the_cpu_is_a_warning_if_nobody_asked_for_it(
+    graph, start_depth, robot, device
+):
+    log = robot.graph.inbox(Log, "/rosout", 50, matched=False)
+    start_depth(device=device)
+    log.wait_for(lambda line: "mc_dropout on cpu" in line.msg)
+    robot.heard("depth/model").wait()
+    robot.image(1)
+    robot.heard(DEPTH).wait()
+    warnings = [line for line in log.messages if "device is auto" in line.msg]
+    assert [line.level for line in warnings] == ([30] if device == "auto" else [])
 
 
 def test_a_deactivated_node_drops_what_waits_and_what_is_in_work(graph, start_depth, robot):

@@ -121,6 +121,11 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         self._budget = SampleBudget()
         self._publish_model(config)
         self.get_logger().info(f"{predictor.method} on {predictor.device}, model {config.model}")
+        if config.device == "auto" and config.engine == "torch" and str(predictor.device) == "cpu":
+            self.get_logger().warning(
+                "device is auto, and torch finds no CUDA device: the network runs on the CPU; set "
+                "device to cpu if that is meant, else install torch for CUDA and its driver"
+            )
 
     def _activate(self) -> None:
         """Subscribe to camera infos, images, and what the model takes beside them."""

@@ -1,9 +1,10 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Check that ROS 2 is installed before a ROS command runs."""
+"""Check that ROS 2 is installed, and new enough, before a ROS command runs."""
 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 
 from uncertainty_depth.core.errors import UncertaintyDepthError
 
@@ -18,12 +19,16 @@ REQUIRED_MODULES = (
 )
 
 
+SINCE = "rclpy.event_handler"
+"""Of Iron and newer; Humble counts lost messages by another module."""
+
+
 class RosMissingError(UncertaintyDepthError):
     """ROS 2, or one of the message packages, cannot be imported."""
 
 
 def require_ros() -> None:
-    """Check that rclpy and the message packages can be imported.
+    """Check that rclpy and the message packages can be imported, and are not too old.
 
     Raises:
         RosMissingError: with what to install.
@@ -36,3 +41,8 @@ def require_ros() -> None:
                 f"ROS 2 is not available ({error}): source a ROS distribution, "
                 "or pip install '.[ros]' in a clone of uncertainty_depth"
             ) from error
+    if importlib.util.find_spec(SINCE) is None:
+        raise RosMissingError(
+            f"this rclpy has no {SINCE}: it is of Humble or older; expected ROS 2 Jazzy, Kilted "
+            "or Lyrical"
+        )
