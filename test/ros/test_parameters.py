@@ -188,3 +188,14 @@ def test_parameters_of_the_node_and_of_ros_itself_are_not_warned_of(warned):
         "qos_overrides./image.subscription.depth:=2",
     ]
     assert warned(ParametersNode, *(word for rule in ros for word in ("-p", rule)), **every) == []
+
+
+def test_a_path_in_the_home_folder_is_expanded_as_no_shell_does(graph, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    node = graph.start(EvaluatorParametersNode, output="~/run", require=["~/limits.yaml"])
+    assert node.parameters.config.output == str(tmp_path / "run")
+    assert node.parameters.config.require == (str(tmp_path / "limits.yaml"),)
+    assert graph.set_parameters(NODE, output="~").successful
+    assert node.parameters.config.output == str(tmp_path)
+    assert graph.set_parameters(NODE, output="a~/run").successful
+    assert node.parameters.config.output == "a~/run"

@@ -24,7 +24,7 @@ from torch import Tensor
 
 from uncertainty_depth.core.config import UNTRAINED_METHODS, PredictorConfig
 from uncertainty_depth.core.device_errors import at_load, at_run_time, explained
-from uncertainty_depth.core.errors import ConfigError, MessageError
+from uncertainty_depth.core.errors import ConfigError, MessageError, ModelError
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.geometry.focal_length import TrainingLens
 from uncertainty_depth.core.geometry.resampling import resample_depth
@@ -190,7 +190,7 @@ class Predictor:
         Raises:
             ConfigError: the device cannot compute in the precision, or has too little memory.
             DeviceLostError: the GPU is lost.
-            ModelError: the familiarity is of another network.
+            ModelError: no depth is finite, or the familiarity is of another network.
         """
         device = self.device
         if config.precision == "fp16" and device.type == "cpu":
@@ -201,7 +201,12 @@ class Predictor:
         width, height = self.model.network.input_size
         with explained(device, partial(at_load, self._loaded.precision)):
             black = torch.zeros((1, 3, height, width), device=device)
-            sigma_m = self._estimator.estimate(black, 0, config).maps()[1]
+            depth_m, sigma_m = self._estimator.estimate(black, 0, config).maps()
+        if not np.isfinite(depth_m).any():
+            raise ModelError(
+                f"{self.model.name} gives a black image no finite depth; expected weights without "
+                "NaN or infinity, of a training that did not diverge"
+            )
         self._gauge.check()
         is_lone_member = (
             self.method not in UNTRAINED_METHODS and len(self._estimator.networks) == 1

@@ -7,6 +7,7 @@ import dataclasses
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from rcl_interfaces.msg import (
@@ -70,7 +71,7 @@ class NodeParameters(Generic[ConfigT]):
 
     def _value(self, name: str, value: Any) -> Any:
         """Return plain Python. ROS reads `[]`, as `ros2 param dump` writes it, as no value."""
-        return [] if value is None and name in self._lists else plain(value)
+        return [] if value is None and name in self._lists else at_home(plain(value))
 
     def _on_set(self, parameters: Sequence[Parameter]) -> SetParametersResult:
         changes = {
@@ -126,6 +127,14 @@ def settle_overrides(node: Node, names: Iterable[str]) -> None:
 def plain(value: Any) -> Any:
     """Return a parameter's value as plain Python: arrays as lists."""
     return list(value) if isinstance(value, (list, tuple, array)) else value
+
+
+def at_home(value: Any) -> Any:
+    """Return a text with its ~ expanded: no shell does that behind `:=`, or in a file."""
+    if isinstance(value, list):
+        return [at_home(item) for item in value]
+    is_path = isinstance(value, str) and (value == "~" or value.startswith("~/"))
+    return str(Path(value).expanduser()) if is_path else value
 
 
 def describe(config_type: type, item: dataclasses.Field) -> ParameterDescriptor:

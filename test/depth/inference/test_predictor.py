@@ -20,7 +20,7 @@ from safetensors.torch import load_file, save_file
 from uncertainty_depth.core.config import (
     PredictorConfig,
 )
-from uncertainty_depth.core.errors import ConfigError, MessageError
+from uncertainty_depth.core.errors import ConfigError, MessageError, ModelError
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.records import SampleRange
 from uncertainty_depth.depth.model_folder.folder import read
@@ -263,12 +263,25 @@ def test_pixels_that_the_lens_does_not_see_get_neither_depth_nor_sigma(predictor
 
 
 def test_what_a_network_cannot_compute_has_no_value(tmp_path, write_model):
-    """Finite weights whose products overflow, as those of an unfit quantisation or image do."""
+    """Finite weights whose products overflow for this image, and not for the trial's black one."""
     folder = write_model(tmp_path / "overflowing", members=1)
     (weights,) = folder.glob("m0*.safetensors")
-    save_file({name: it * 1e30 for name, it in load_file(weights).items()}, weights)
+    tensors = load_file(weights)
+    tensors["encoder.mean"] *= 0
+    first = next(name for name in tensors if name.endswith("convolution.weight"))
+    tensors[first] = torch.full_like(tensors[first], 1e38)
+    save_file(tensors, weights)
     prediction = Predictor(folder, PredictorConfig(samples=2, device="cpu")).predict(
         random_image(), STAMP
     )
     assert np.isnan(prediction.depth_m).all()
     assert np.isnan(prediction.sigma_m).all()
+
+
+def test_weights_that_give_no_depth_at_all_are_refused_when_they_are_loaded(write_model, tmp_path):
+    """Finite ones, whose products overflow for any image."""
+    folder = write_model(tmp_path / "diverged", members=1)
+    (weights,) = folder.glob("m0*.safetensors")
+    save_file({name: it * 1e30 for name, it in load_file(weights).items()}, weights)
+    with pytest.raises(ModelError, match="diverged gives a black image no finite depth"):
+        Predictor(folder)
