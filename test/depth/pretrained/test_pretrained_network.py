@@ -8,13 +8,14 @@ import copy
 import pytest
 import torch
 
-from test.depth.pretrained.conftest import METRIC, RELATIVE, by_hand
-from uncertainty_depth.core.config import PredictorConfig
+from test.depth.pretrained.conftest import MEAN, METRIC, RELATIVE, STD, by_hand, random_model
+from uncertainty_depth.core.config import NetworkConfig, PredictorConfig
 from uncertainty_depth.depth.estimators import Ensemble, McDropout
 from uncertainty_depth.depth.model_folder import folder as model_folder
 from uncertainty_depth.depth.model_folder import writing
 from uncertainty_depth.depth.networks.deployment import prepare
 from uncertainty_depth.depth.networks.families import metric_range
+from uncertainty_depth.depth.networks.pretrained import PretrainedDepth
 from uncertainty_depth.depth.networks.pretrained_heads import InverseDepth
 
 SIZES = {"dpt": (64, 64), "depth_pro": (256, 256)}
@@ -158,3 +159,13 @@ def test_a_gpu_decodes_snapshots_together_to_the_maps_that_each_gives(family, ne
         torch.testing.assert_close(one.aleatoric, other.aleatoric, rtol=1e-3, atol=0)
         torch.testing.assert_close(one.epistemic, other.epistemic, rtol=1e-2, atol=1e-6)
         assert other.epistemic.max() > 0
+
+
+@torch.no_grad()
+def test_a_wrapped_model_still_runs_by_itself():
+    images = image("dpt")
+    model = copy.deepcopy(random_model("dpt"))
+    expected = model(images).predicted_depth
+    model.config.image_mean, model.config.image_std = MEAN, STD
+    PretrainedDepth(NetworkConfig(backbone="dpt"), model).train()
+    assert torch.equal(model(images).predicted_depth, expected)

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -143,74 +144,89 @@ class Features(NamedTuple):
     grid: tuple[int, int]
 
 
-class HeadTrunk(NamedTuple):
-    """What the head computes before its first dropout.
+class _Pass(NamedTuple):
+    """A pass through the fusion stages of a head.
 
     Attributes:
-        first: (B, C, h, w), after the first stage.
-        skips: the encoder's input to each further stage.
-        deepest: the input of the first stage.
-        grid: rows and columns of patches.
-        factor: (B, 1, 1), factor of each image's output, if the encoder gives one.
+        dropouts: what acts between them.
+        outputs: of the stages so far, after dropout.
     """
 
-    first: Tensor
-    skips: tuple[Tensor, ...]
-    deepest: Tensor
-    grid: tuple[int, int]
-    factor: Tensor | None = None
+    dropouts: Sequence[Dropout]
+    outputs: list[Tensor]
+
+
+_PASS: ContextVar[_Pass | None] = ContextVar("pass", default=None)
+"""What the hooks of this thread's stages act in, as any thread may predict; None if the model runs
+by itself."""
+
+
+def _after_stage(_: nn.Module, __: Any, output: Tensor) -> Tensor:
+    """Drop units of a stage's output, unless it is the last stage's; a forward hook."""
+    if (this := _PASS.get()) is None:
+        return output
+    if len(this.outputs) < len(this.dropouts):
+        output = this.dropouts[len(this.outputs)](output)
+    this.outputs.append(output)
+    return output
 
 
 class PretrainedHead(DropoutDecoder):
-    """Everything of a depth model that is not its encoder.
+    """Everything of a depth model that is not its encoder, as its class runs it.
 
-    There is a dropout between any two fusion stages, as between the hourglass's up-projections.
-    For a likelihood, a second output reads the last stage: the error's scale.
+    There is a dropout between any two fusion stages, as between the hourglass's up-projections: a
+    hook on each stage. What comes before the first is computed once for all samples of a batch,
+    and so is what a later stage adds from the encoder. For a likelihood, a second output reads the
+    last stage: the error's scale.
 
     Args:
-        channels: number of channels in each stage's output.
-        stages: number of fusion stages.
-        units: turns the model's output into metres.
+        model: the depth model.
         config: of the network.
+
+    Attributes:
+        parts: names of the model's modules after its encoder.
+        channels: name of the number of channels in each stage's output, in the model's config.
     """
 
-    def __init__(self, channels: int, stages: int, units: Units, config: NetworkConfig) -> None:
+    parts: ClassVar[tuple[str, ...]]
+    channels: ClassVar[str] = "fusion_hidden_size"
+
+    def __init__(self, model: TransformersModel, config: NetworkConfig) -> None:
         super().__init__()
-        self.units = units
-        self.dropouts = nn.ModuleList(nn.Dropout(config.dropout) for _ in range(stages - 1))
+        self.units = units_of(model.config)
+        for name in self.parts:
+            setattr(self, name, getattr(model, name))
+        stages = self.stages()
+        for stage in stages:
+            stage.register_forward_hook(_after_stage)
+        self.dropouts = nn.ModuleList(nn.Dropout(config.dropout) for _ in stages[1:])
+        channels = getattr(model.config, self.channels)
         self.scale = None if config.head == "none" else _scale_head(channels)
 
     @abstractmethod
-    def trunk(self, features: Features) -> HeadTrunk:
-        """See `DropoutDecoder`."""
+    def stages(self) -> list[TransformersModel]:
+        """Return the fusion stages, in the order in which they run."""
 
     @abstractmethod
-    def stage(self, number: int, x: Tensor, skip: Tensor, size: Sequence[int]) -> Tensor:
-        """Return a later stage's output at this height and width."""
+    def depth(self, features: Features) -> Tensor:
+        """Return the model's output, (B, h, w)."""
 
-    @abstractmethod
-    def depth(self, states: list[Tensor], trunk: HeadTrunk) -> Tensor:
-        """Return the model's output, (B, h, w), from the results of all stages."""
+    def trunk(self, features: Features) -> Features:
+        """See `DropoutDecoder`: the first stage runs with the others."""
+        return features
 
-    def branches(self, trunk: HeadTrunk, dropouts: Sequence[Dropout]) -> Tensor:
+    def branches(self, trunk: Features, dropouts: Sequence[Dropout]) -> Tensor:
         """See `DropoutDecoder`."""
-        sizes = [skip.shape[-2:] for skip in trunk.skips[1:]]
-        last_size = doubled(trunk.skips[-1].shape[-2:])
-        states = []
-        x = trunk.first
-        stages = zip(trunk.skips, dropouts, [*sizes, last_size], strict=True)
-        for number, (skip, dropout, size) in enumerate(stages, 1):
-            states.append(dropout(x))
-            x = self.stage(number, states[-1], skip, size)
-        depth = self.depth([*states, x], trunk)[:, None]
+        this = _Pass(dropouts, [])
+        token = _PASS.set(this)
+        try:
+            depth = self.depth(trunk)[:, None]
+        finally:
+            _PASS.reset(token)
         if self.scale is None:
             return depth
-        return torch.cat([depth, resize_maps(self.scale(x), depth.shape[-2:])], dim=1)
-
-
-def doubled(size: Sequence[int]) -> tuple[int, int]:
-    """Return twice the height and width."""
-    return 2 * size[0], 2 * size[1]
+        scale = resize_maps(self.scale(this.outputs[-1]), depth.shape[-2:])
+        return torch.cat([depth, scale], dim=1)
 
 
 def _scale_head(channels: int) -> nn.Sequential:
@@ -221,137 +237,78 @@ def _scale_head(channels: int) -> nn.Sequential:
     )
 
 
-class FusionHead(PretrainedHead):
-    """The neck of DPT (Ranftl et al. 2021, section 3).
+class DptHead(PretrainedHead):
+    """Ranftl et al. 2021, section 3: maps at four scales, fused from coarsest to finest."""
 
-    States are reassembled into maps at four scales, and fused from coarsest to finest.
-    """
+    parts: ClassVar[tuple[str, ...]] = ("neck", "head")
+    neck: TransformersModel
+    head: TransformersModel
 
-    def __init__(self, model: TransformersModel, config: NetworkConfig) -> None:
-        super().__init__(
-            model.config.fusion_hidden_size,
-            len(model.neck.fusion_stage.layers),
-            units_of(model.config),
-            config,
-        )
-        self.neck: TransformersModel = model.neck
-
-    @property
-    def layers(self) -> TransformersModel:
-        """The stages of the fusion."""
-        return self.neck.fusion_stage.layers
-
-    def trunk(self, features: Features) -> HeadTrunk:
-        """See `PretrainedHead`; the finer maps' residual layers belong to the trunk too."""
-        deepest, *finer = self._maps(features)
-        skips = []
-        size: Sequence[int] = deepest.shape[-2:]
-        for layer, finer_map in zip(self.layers[1:], finer, strict=True):
-            size = self.joined_size(size, finer_map)
-            skips.append(layer.residual_layer1(resize_maps(finer_map, size)))
-        first = self._fuse(0, deepest, skips[0].shape[-2:])
-        return HeadTrunk(first, tuple(skips), deepest, features.grid)
-
-    def joined_size(self, previous_size: Sequence[int], finer: Tensor) -> Sequence[int]:
-        """Return the height and width at which a finer map joins the previous stage's."""
-        return doubled(previous_size)
-
-    def stage(self, number: int, x: Tensor, skip: Tensor, size: Sequence[int]) -> Tensor:
+    def stages(self) -> list[TransformersModel]:
         """See `PretrainedHead`."""
-        return self._fuse(number, x + skip, size)
+        return list(self.neck.fusion_stage.layers)
 
-    def _maps(self, features: Features) -> list[Tensor]:
-        """Return one map per scale, all with as many channels, coarsest first."""
-        states = list(features.states)
-        if self.neck.reassemble_stage is not None:
-            states = self.neck.reassemble_stage(states, *features.grid)
-        return [conv(state) for conv, state in zip(self.neck.convs, states, strict=True)][::-1]
-
-    def _fuse(self, number: int, x: Tensor, size: Sequence[int]) -> Tensor:
-        layer = self.layers[number]
-        return layer.projection(resize_maps(layer.residual_layer2(x), size, align_corners=True))
-
-
-class DptHead(FusionHead):
-    """DPT's own head: three convolutions."""
-
-    def __init__(self, model: TransformersModel, config: NetworkConfig) -> None:
-        super().__init__(model, config)
-        self.head: TransformersModel = model.head
-
-    def depth(self, states: list[Tensor], trunk: HeadTrunk) -> Tensor:
+    def depth(self, features: Features) -> Tensor:
         """See `PretrainedHead`."""
-        return self.head(states)
+        return self.head(self.neck(list(features.states), *features.grid))
 
 
 class DepthAnythingHead(DptHead):
-    """Yang et al. 2024: DPT's head, but maps are joined at the finer map's size.
+    """Yang et al. 2024: the head takes the patch grid, which gives it the image's size."""
 
-    The head takes the patch grid, which gives it the image's size.
-    """
-
-    def joined_size(self, previous_size: Sequence[int], finer: Tensor) -> Sequence[int]:
-        """See `FusionHead`."""
-        return finer.shape[-2:]
-
-    def depth(self, states: list[Tensor], trunk: HeadTrunk) -> Tensor:
+    def depth(self, features: Features) -> Tensor:
         """See `PretrainedHead`."""
-        return self.head(states, *trunk.grid)
+        states = self.neck(list(features.states), *features.grid)
+        return self.head(states, *features.grid)
 
 
-class ZoeHead(FusionHead):
+class ZoeHead(DptHead):
     """Bhat et al. 2023: relative depth, and metric depth bins weighted by all stages."""
 
-    def __init__(self, model: TransformersModel, config: NetworkConfig) -> None:
-        super().__init__(model, config)
-        self.relative_head: TransformersModel = model.relative_head
-        self.metric_head: TransformersModel = model.metric_head
+    parts = ("neck", "relative_head", "metric_head")
+    relative_head: TransformersModel
+    metric_head: TransformersModel
 
-    def depth(self, states: list[Tensor], trunk: HeadTrunk) -> Tensor:
+    def depth(self, features: Features) -> Tensor:
         """See `PretrainedHead`.
 
         Without autocast: bfloat16 is too coarse for logarithms of probabilities near 0 and 1.
         """
-        relative, features = self.relative_head(states)
+        states, deepest = self.neck(list(features.states), *features.grid)
+        relative, last = self.relative_head(states)
         dtype = next(self.metric_head.parameters()).dtype
-        with torch.autocast(features.device.type, enabled=False):
-            bottleneck = trunk.deepest.to(dtype).expand(len(features), -1, -1, -1)
-            blocks = [state.to(dtype).expand(len(features), -1, -1, -1) for state in states]
-            outputs = self.metric_head(features.to(dtype), bottleneck, blocks, relative.to(dtype))
+        with torch.autocast(last.device.type, enabled=False):
+            maps = [each.to(dtype).expand(len(last), -1, -1, -1) for each in (deepest, *states)]
+            outputs = self.metric_head(last.to(dtype), maps[0], maps[1:], relative.to(dtype))
             return outputs[0].squeeze(1)
 
 
 class GlpnHead(PretrainedHead):
     """Kim et al. 2022: maps at four scales, joined by selective feature fusion."""
 
+    parts = ("decoder", "head")
+    channels = "decoder_hidden_size"
+    decoder: TransformersModel
+    head: TransformersModel
+
     def __init__(self, model: TransformersModel, config: NetworkConfig) -> None:
-        super().__init__(
-            model.config.decoder_hidden_size,
-            len(model.decoder.stages),
-            units_of(model.config),
-            config,
-        )
-        self.decoder: TransformersModel = model.decoder
-        self.head: TransformersModel = model.head
+        super().__init__(model, config)
+        for stage in self.stages()[1:]:
+            stage.fusion.register_forward_pre_hook(_with_all_samples)
 
-    def trunk(self, features: Features) -> HeadTrunk:
+    def stages(self) -> list[TransformersModel]:
         """See `PretrainedHead`."""
-        deepest, *finer = features.states[::-1]
-        first_stage, *stages = self.decoder.stages
-        skips = [
-            stage.convolution(finer_map) for stage, finer_map in zip(stages, finer, strict=True)
-        ]
-        first = resize_maps(first_stage.convolution(deepest), skips[0].shape[-2:])
-        return HeadTrunk(first, tuple(skips), deepest, features.grid)
+        return list(self.decoder.stages)
 
-    def stage(self, number: int, x: Tensor, skip: Tensor, size: Sequence[int]) -> Tensor:
+    def depth(self, features: Features) -> Tensor:
         """See `PretrainedHead`."""
-        fusion = self.decoder.stages[number].fusion
-        return resize_maps(fusion(skip.expand(len(x), -1, -1, -1), x), size)
+        return self.head(self.decoder(list(features.states)))
 
-    def depth(self, states: list[Tensor], trunk: HeadTrunk) -> Tensor:
-        """See `PretrainedHead`."""
-        return self.head([resize_maps(states[-1], doubled(states[-1].shape[-2:]))])
+
+def _with_all_samples(_: nn.Module, maps: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    """Repeat the encoder's map for each sample: the fusion concatenates; a forward hook."""
+    own, samples = maps
+    return own.expand(len(samples), -1, -1, -1), samples
 
 
 class DepthProHead(PretrainedHead):
@@ -360,39 +317,18 @@ class DepthProHead(PretrainedHead):
     The result is canonical inverse depth, times the width divided by the focal length.
     """
 
-    def __init__(self, model: TransformersModel, config: NetworkConfig) -> None:
-        super().__init__(
-            model.config.fusion_hidden_size,
-            model.fusion_stage.num_layers,
-            units_of(model.config),
-            config,
-        )
-        self.fusion_stage: TransformersModel = model.fusion_stage
-        self.head: TransformersModel = model.head
+    parts = ("fusion_stage", "head")
+    fusion_stage: TransformersModel
+    head: TransformersModel
 
-    @property
-    def layers(self) -> list[TransformersModel]:
-        """The stages of the fusion."""
+    def stages(self) -> list[TransformersModel]:
+        """See `PretrainedHead`."""
         return [*self.fusion_stage.intermediate, self.fusion_stage.final]
 
-    def trunk(self, features: Features) -> HeadTrunk:
+    def depth(self, features: Features) -> Tensor:
         """See `PretrainedHead`."""
         *maps, factor = features.states
-        deepest, *finer = maps[::-1]
-        first_layer, *layers = self.layers
-        skips = [
-            layer.residual_layer1(finer_map)
-            for layer, finer_map in zip(layers, finer, strict=True)
-        ]
-        return HeadTrunk(first_layer(deepest), tuple(skips), deepest, features.grid, factor)
-
-    def stage(self, number: int, x: Tensor, skip: Tensor, size: Sequence[int]) -> Tensor:
-        """See `PretrainedHead`."""
-        return self.layers[number](x + skip)
-
-    def depth(self, states: list[Tensor], trunk: HeadTrunk) -> Tensor:
-        """See `PretrainedHead`."""
-        return self.head(states[-1]) * trunk.factor
+        return self.head(self.fusion_stage(maps[::-1])[-1]) * factor
 
 
 HEADS: dict[str, Callable[[TransformersModel, NetworkConfig], PretrainedHead]] = {
