@@ -88,6 +88,23 @@ def test_of_two_clouds_equally_near_the_earlier_one_is_taken(first):
     assert run(pairer, events) == [(100, 80)]
 
 
+def test_the_time_to_the_nearest_cloud_is_of_all_streams():
+    pairer = NearestClouds(["front", "rear"], 0.05, 10)
+    pairer.add_cloud("front", 300 * MS, "front")
+    pairer.add_cloud("rear", 800 * MS, "rear")
+    assert pairer.add_reference(0, "image") == [(0, "image", None, 300 * MS)]
+
+
+def test_a_reference_is_not_decided_before_a_nearer_cloud_can_come():
+    """Clouds come faster than the queue holds within the tolerance; the other LiDAR is silent."""
+    pairer = NearestClouds(["front", "silent"], 0.05, 3)
+    pairer.add_reference(45 * MS, "image")
+    for time in (0, 10, 20, 30):
+        assert pairer.add_cloud("front", time * MS, time) == []
+    (outcome,) = pairer.add_cloud("front", 45 * MS, 45)
+    assert outcome.cloud == (45, None)
+
+
 def test_a_full_queue_pushes_the_oldest_reference_out_counted():
     pairer = one_stream(0.05, 3)
     outcomes = run(pairer, [("reference", stamp) for stamp in range(0, 1000, 100)])

@@ -56,6 +56,14 @@ def test_a_frame_is_where_it_was_last_said_to_be_as_in_tf2():
         tree.lookup("camera", "lidar")
 
 
+def test_a_frame_that_is_said_to_be_fixed_does_not_move():
+    tree = TransformTree()
+    tree.add("base", "lidar", SHIFT)
+    tree.add_moving(SECOND_NS, "base", "lidar", SHIFT @ SHIFT)
+    for time_ns in (None, SECOND_NS, 9 * SECOND_NS):
+        assert_allclose(tree.lookup("base", "lidar", time_ns), SHIFT)
+
+
 def test_a_moving_frame_changes_its_parent_at_the_time_that_is_said():
     """Between two parents it stays where it was in the first; tf2 does the same."""
     tree = TransformTree()
