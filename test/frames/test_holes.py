@@ -223,7 +223,11 @@ def test_an_npy_that_claims_more_than_it_has_or_than_may_be_is_refused(tmp_path)
     notation = folder_of(tmp_path, ".npy", **maps)
     path = tmp_path / "depth" / "000.npy"
     data = path.read_bytes()
-    for claim, sentence in ((b"(90000, 90000)", "cannot be read"), (b"(12, 'a')", "cannot be")):
+    for claim, sentence in (
+        (b"(90000, 90000)", "cannot be read"),
+        (b"(12, 'a')", "cannot be"),
+        (b"[[[[[", "cannot be read"),
+    ):
         path.write_bytes(data.replace(b"(12, 16), }".ljust(len(claim) + 3), claim + b", }"))
         (record,) = open_source(notation, SourceConfig())
         assert record.reason == "depth_undecodable"

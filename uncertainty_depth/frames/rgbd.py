@@ -202,7 +202,7 @@ def write_bag(rest: str, out_bag: Path | str, progress: bool = True) -> int:
     read, or have no depth, are left out with a warning.
 
     Raises:
-        SourceError: the folder has another form, or `out_bag` exists.
+        SourceError: the folder has another form, no image can be read, or `out_bag` exists.
     """
     source = open_source(rest, SourceConfig())
     left_out = []
@@ -221,6 +221,8 @@ def write_bag(rest: str, out_bag: Path | str, progress: bool = True) -> int:
                 writer.camera_info(CAMERA_INFO_TOPIC, stamp_ns, CAMERA_FRAME, frame.camera)
             writer.image(IMAGE_TOPIC, stamp_ns, CAMERA_FRAME, frame.need_image())
             writer.image(DEPTH_TOPIC, stamp_ns, CAMERA_FRAME, frame.need_ground_truth())
+        if len(left_out) == len(source):
+            raise SourceError(f"no image of {source.name} can be written: {left_out[0]}")
     if left_out:
         logger.warning("%d images are left out; the first: %s", len(left_out), left_out[0])
     return len(source) - len(left_out)

@@ -30,6 +30,7 @@ _PNG_GRAY16 = bytes([16, 0])  # bits, colour type; they follow the height
 _PNG_CHUNK = struct.Struct(">I4s")  # length, type; the content and a CRC of both follow
 _PNG_HEAD = frozenset({b"IHDR", b"PLTE", b"tRNS", b"eXIf"})  # what the pixels need but IDAT
 _PNG_PIXEL_BYTES = 9  # at most: four channels of 16 bits, and a filter byte for a row of one pixel
+_PNG_CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}  # by colour type
 _JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {
     0xC4,
     0xC8,
@@ -98,7 +99,7 @@ def decode_bytes(
         raise _undecodable(subject, f"it has {scans} scans; expected at most {allowed}")
     try:
         if data.startswith(PNG_MAGIC):
-            data = _within_header(data, size[0] * size[1])
+            data = _within_header(data)
         image = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
     except cv2.error as error:
         raise _undecodable(subject, error.err) from error
@@ -127,7 +128,16 @@ def is_gray16_png(data: Any) -> bool:
     return head[: len(PNG_MAGIC)] == PNG_MAGIC and head[_PNG_SIZE.size :] == _PNG_GRAY16
 
 
-def _within_header(data: bytes, pixels: int) -> bytes:
+def _png_row_bytes(data: bytes) -> int:
+    """Return the bytes of all rows by a PNG's header, or the most there may be."""
+    _, _, width, height = _PNG_SIZE.unpack_from(data)
+    bits, color, _, _, is_interlaced = data[_PNG_SIZE.size : _PNG_SIZE.size + 5]
+    if is_interlaced or color not in _PNG_CHANNELS:
+        return int(_PNG_PIXEL_BYTES * width * height)
+    return int(height * (1 + -(-width * _PNG_CHANNELS[color] * bits // 8)))
+
+
+def _within_header(data: bytes) -> bytes:
     """Return a PNG without what its pixels do not need, inflated once and stored.
 
     libpng inflates whatever follows the last row, and each text chunk up to 8 MB: seconds for a
@@ -151,15 +161,16 @@ def _within_header(data: bytes, pixels: int) -> bytes:
             if zlib.crc32(kind + content).to_bytes(4, "big") != data[end - 4 : end]:
                 raise ValueError("a checksum is wrong")
             packed.append(content)
-    rows = zlib.decompressobj().decompress(b"".join(packed), _PNG_PIXEL_BYTES * pixels)
+    packed_rows = b"".join(packed)
+    rows = zlib.decompressobj().decompress(packed_rows, _png_row_bytes(data))
     stored = zlib.compress(rows, level=0)
-    chunks = ((b"IDAT", stored), (b"IEND", b""))
-    return b"".join((PNG_MAGIC, *head, *(_png_chunk(*chunk) for chunk in chunks)))
+    del rows  # of a large image each copy counts
+    return b"".join((PNG_MAGIC, *head, *_png_chunk(b"IDAT", stored), *_png_chunk(b"IEND", b"")))
 
 
-def _png_chunk(kind: bytes, content: bytes) -> bytes:
+def _png_chunk(kind: bytes, content: bytes) -> tuple[bytes, ...]:
     checksum = zlib.crc32(content, zlib.crc32(kind)).to_bytes(4, "big")
-    return b"".join((_PNG_CHUNK.pack(len(content), kind), content, checksum))
+    return _PNG_CHUNK.pack(len(content), kind), content, checksum
 
 
 def _png_size(data: bytes) -> tuple[int, int] | None:
