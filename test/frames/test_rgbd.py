@@ -233,3 +233,15 @@ def test_a_bag_of_a_folder_has_its_images_depth_camera_and_poses(make, tmp_path,
         for (_, message), pose in zip(recording.messages(["/tf"]), poses, strict=True):
             tree.add_message(message, is_moving=True)
             assert_allclose(tree.lookup("odom", "camera"), pose, atol=1e-9)
+
+
+def test_a_folder_of_which_no_image_can_be_read_makes_no_bag(make, tmp_path):
+    folder = make(TIMES[:2])
+    (folder / "depth" / f"{TIMES[0]}.png").write_bytes(b"no image")
+    assert write_bag(str(folder), tmp_path / "one", progress=False) == 1
+    (folder / "depth" / f"{TIMES[1]}.png").write_bytes(b"no image")
+    with pytest.raises(
+        SourceError, match=r"^no image of rgbd:.* can be written: .*does not begin"
+    ):
+        write_bag(str(folder), tmp_path / "none", progress=False)
+    assert not (tmp_path / "none").exists()
