@@ -583,7 +583,7 @@ class FakePredictor:
     model = SimpleNamespace(method="mc_dropout")
     device = "cpu"
     sparse_input = None
-    measurements = SimpleNamespace(motion=False)
+    measurements = SimpleNamespace(motion=False, topics=())
     depth_range = (0.3, 12.0)
     sigma_name = "fake"
     loads = 0

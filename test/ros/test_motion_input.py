@@ -18,8 +18,9 @@ from test.ros.conftest import MS, FakePredictor
 from test.ros.tf2_stand_in import Buffer
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.records import Frame
+from uncertainty_depth.frames.published import PREDICTION, status_values
 from uncertainty_depth.frames.transforms import TransformTree
-from uncertainty_depth.ros.sigma_messages import PREDICTION, read_info, status_values
+from uncertainty_depth.ros.sigma_messages import read_info
 from uncertainty_depth.sigma.sparse_depth import MeasurementSources
 from uncertainty_depth.stream.motion import Motion
 
@@ -87,6 +88,7 @@ def drive(start_depth, robot):
         for index in range(images):
             robot.image(stamp_ms(index), image_at(index if is_moving else 0))
             told.wait(index + 1)
+        robot.graph.until(lambda: node.health.counts().get("processed") == images, "the last")
         infos = [read_info(status_values(it.status, PREDICTION)) for it in told.messages]
         return SimpleNamespace(
             measured=MovingPredictor.newest.measured, infos=infos, counts=node.health.counts()

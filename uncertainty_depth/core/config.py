@@ -136,6 +136,14 @@ class SourceConfig(LidarConfig, CameraConfig, OdometryConfig):
         "",
         "registered depth image as ground truth; empty: the LiDAR, or the only depth image",
     )
+    measured_points_topic: str = option(
+        "",
+        "for measurements by points: their point cloud, in any frame of tf",
+    )
+    measured_depth_topic: str = option(
+        "",
+        "for measurements by depth: depth image that is registered to the camera image",
+    )
 
 
 @dataclass(frozen=True)
@@ -442,7 +450,8 @@ class PredictorConfig(RawPredictorConfig):
     measurements: str = option(
         "",
         "correct the depth of a model for images alone by what else is measured: lidar, random:N "
-        "for N pixels of the ground truth, motion (tracked corners and the camera's poses); "
+        "for N pixels of the ground truth, motion (tracked corners and the camera's poses), "
+        "points (a visual odometry's or a SLAM's), depth (a registered depth image with holes); "
         "several after commas",
     )
     rescale_depth: str = option(

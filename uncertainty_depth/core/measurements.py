@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.core.array_types import Floats
 
+MAX_MEASUREMENTS = 300
+"""A solve's time grows with the cube; more of them are spread too densely to add anything."""
 SENSOR_LOG_SIGMA = 0.03
 """Of a depth sensor's pixel: its own noise, and that a pixel's centre is not what it measured."""
 
@@ -128,6 +130,10 @@ class Measurements:
             np.concatenate([self.log_sigma, new.log_sigma]),
             np.concatenate([self.common_log_sigma, new.common_log_sigma]),
         )
+
+    def beside(self, better: Measurements | None) -> Measurements:
+        """Return both; a pixel that both measure is the other's, which may be None for none."""
+        return self if better is None else better.joined(self)
 
     def mask(self, shape: tuple[int, ...]) -> NDArray[np.bool_]:
         """Return which pixels of an image are measured, (H, W)."""

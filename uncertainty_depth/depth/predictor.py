@@ -28,7 +28,7 @@ from uncertainty_depth.core.errors import ConfigError, MessageError, ModelError
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.geometry.focal_length import TrainingLens
 from uncertainty_depth.core.geometry.resampling import resample_depth
-from uncertainty_depth.core.measurements import Measurements
+from uncertainty_depth.core.measurements import MAX_MEASUREMENTS, Measurements
 from uncertainty_depth.core.options import changed, check, takes_options
 from uncertainty_depth.core.records import DepthPrediction, Frame, SampleRange
 from uncertainty_depth.depth import familiarity
@@ -52,6 +52,7 @@ from uncertainty_depth.sigma.calibration.half_widths import BY_DISTRIBUTION, Hal
 from uncertainty_depth.sigma.sparse_depth import (
     SparseInput,
     check_sparse_depth,
+    check_unit,
     parse,
     parse_measurements,
     spread,
@@ -318,12 +319,10 @@ class Predictor:
 
     def _measured(self, prediction: DepthPrediction, frame: Frame) -> DepthPrediction:
         """Correct a prediction by what was measured in its frame."""
-        from uncertainty_depth.sigma.posterior import (  # SciPy loads slowly
-            MAX_MEASUREMENTS,
-            posterior,
-        )
+        from uncertainty_depth.sigma.posterior import posterior  # SciPy loads slowly
 
         measurements = frame.measurements or Measurements.none()
+        check_unit(measurements.depth_m, self.depth_range)
         if frame.sparse_m is not None:
             height, width = prediction.depth_m.shape
             check_sparse_depth(frame.sparse_m, (height, width), self.depth_range)

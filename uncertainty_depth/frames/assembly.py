@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.records import UNWANTED, Frame, Scan, Skipped, in_view
 from uncertainty_depth.frames.cameras import Cameras, rectified_image
 from uncertainty_depth.frames.ground_truth import GroundTruth
+from uncertainty_depth.frames.measured import MeasuredTopic
 from uncertainty_depth.frames.messages.decoding import check_stamp, frame_name, stamp_ns
 from uncertainty_depth.frames.pairing import NearestClouds, Outcome, surplus
 from uncertainty_depth.frames.protocol import IsWanted
@@ -51,6 +52,7 @@ class Assembly(ABC):
         max_time_difference_s: float,
         queue_size: int = QUEUE_SIZE,
         odometry: Odometry | None = None,
+        measured: Sequence[MeasuredTopic] = (),
     ) -> None:
         """Start without a message.
 
@@ -61,6 +63,7 @@ class Assembly(ABC):
             max_time_difference_s: between image and ground truth.
             queue_size: maximum number of waiting images, and of waiting ground truth messages.
             odometry: gives each image the camera's pose; None for images without.
+            measured: what other topics measure in the images.
         """
         self.cameras = cameras
         self.images = 0
@@ -76,13 +79,14 @@ class Assembly(ABC):
         self._max_time_difference_s = max_time_difference_s
         self._queue_size = queue_size
         self._odometry = odometry
+        self._measured = {it.topic: it for it in measured}
         self._pairer = NearestClouds(topics.ground_truths, max_time_difference_s, queue_size)
         self._waiting: deque[Outcome | Skipped] = deque()
 
     def topics(self) -> list[str]:
         """Return the topics whose messages are accepted."""
         topics = self._topics
-        names = [*self.reference_topics, *topics.ground_truths]
+        names = [*self.reference_topics, *topics.ground_truths, *self._measured]
         infos = filter(None, (topics.camera_info, topics.truth_camera_info))
         return [*names, *dict.fromkeys(infos)]
 
@@ -101,6 +105,8 @@ class Assembly(ABC):
             if self._ground_truth.cameras is not None:
                 self._ground_truth.cameras.expect(time_ns)
             self._waiting += self._pairer.add_cloud(topic, time_ns, message)
+        elif topic in self._measured:
+            self._measured[topic].add(message)
         else:
             self.cameras.expect(time_ns)
             self._waiting += self._add_reference(topic, message)
@@ -166,6 +172,8 @@ class Assembly(ABC):
         yield from self._ground_truth.notes()
         if self._odometry is not None:
             yield from self._odometry.notes()
+        for measured in self._measured.values():
+            yield from measured.notes()
         noun = self._ground_truth.noun
         counts = self._pairer.counts
         if unmatched := counts["clouds_unmatched"]:
@@ -199,6 +207,8 @@ class Assembly(ABC):
         """Return whether what an image still needs may come; without ground truth only a pose."""
         viewpoint = self._viewpoint(outcome.reference)
         if self._odometry is not None and self._odometry.is_awaited(viewpoint):
+            return True
+        if any(measured.is_awaited(viewpoint) for measured in self._measured.values()):
             return True
         if outcome.cloud is None:
             return False
@@ -283,7 +293,13 @@ class ImageAssembly(Assembly):
                 raise
             # It is not scored, but the camera's motion is tracked through it.
             return Skipped(time_ns, error.reason, f"the image at {name} s: {error}", frame)
-        frame = replace(frame, ground_truth_m=ground_truth_m, scan=scan)
+        shape = (pixels.shape[0], pixels.shape[1])
+        measurements = None
+        for measured in self._measured.values():
+            found = measured.measure(self._viewpoint(reference), camera, shape)
+            if found is not None:
+                measurements = found.beside(measurements)
+        frame = replace(frame, ground_truth_m=ground_truth_m, scan=scan, measurements=measurements)
         if scan is None:
             return frame
         return in_view(frame, f"the image at {name} s: no LiDAR point falls into the image")

@@ -29,6 +29,7 @@ from uncertainty_depth.frames.ground_truth import (
     GroundTruth,
     LidarGroundTruth,
 )
+from uncertainty_depth.frames.measured import DepthOfTopic, MeasuredTopic, PointsOfTopic
 from uncertainty_depth.frames.messages.clouds import lidar_points
 from uncertainty_depth.frames.messages.decoding import stamp_ns
 from uncertainty_depth.frames.messages.transports import claimed_size
@@ -183,6 +184,7 @@ class BagSource:
             return ImageAssembly(
                 *parts,
                 odometry=Odometry(transforms, frame) if frame else None,
+                measured=self._measured(transforms, cameras),
                 max_pixels=config.max_pixels,
             )
         from uncertainty_depth.frames.map_assembly import MapAssembly  # of recorded depth alone
@@ -194,6 +196,17 @@ class BagSource:
             report_topic=config.image_topic,
             info_topic=self.topics.prediction_info,
         )
+
+    def _measured(self, transforms: TransformTree, cameras: Cameras) -> list[MeasuredTopic]:
+        """Return what other topics measure in the images."""
+        config = self._config
+        measured = []
+        if topic := config.measured_depth_topic:
+            measured.append(MeasuredTopic(topic, DepthOfTopic(cameras.at)))
+        if topic := config.measured_points_topic:
+            extrinsics = TreeExtrinsics(transforms, config.fixed_frame)
+            measured.append(MeasuredTopic(topic, PointsOfTopic(extrinsics, config)))
+        return measured
 
     def _cameras(self) -> Cameras:
         distorted = self._config.distorted_images
@@ -207,6 +220,8 @@ class BagSource:
         topics = self.topics = chooser.choose()
         self._image_count = bag.topics[topics.image].count
         image = self._read_camera(bag)
+        if self._needs_transforms:
+            self._read_fixed_transforms(bag)
         truths = [truth for truth in map(bag.first, topics.ground_truths) if truth is not None]
         if topics.depth_image:
             self._note_registration(truths)
@@ -216,10 +231,7 @@ class BagSource:
             self._fixed = FixedExtrinsics(self._config, len(topics.lidars))
             if len(self._fixed.poses) == 1:
                 self.lidar_to_camera = self._fixed.poses[0]
-        else:
-            self._read_fixed_transforms(bag)
-            if image is None:
-                return
+        elif image is not None:
             moving: set[str] = set()
             for cloud in truths:
                 pose, needed = self._find_extrinsics(bag, cloud)
@@ -227,8 +239,20 @@ class BagSource:
                 if len(truths) == 1:
                     self.lidar_to_camera = pose
             self._transform_topics = sorted(moving)
+        if self._config.measured_points_topic:
+            points = bag.first(self._config.measured_points_topic)
+            if points is not None and image is not None:
+                needed = self._find_extrinsics(bag, points)[1]
+                self._transform_topics = sorted({*self._transform_topics, *needed})
         if self._config.odometry_frame and not self._predictions.depth_topic:
             self._find_odometry(bag)
+
+    @property
+    def _needs_transforms(self) -> bool:
+        """Whether tf places a LiDAR, the camera, or points that measure beside it."""
+        config = self._config
+        of_lidar = bool(self.topics.lidars) and not config.lidar_to_camera
+        return of_lidar or bool(config.odometry_frame or config.measured_points_topic)
 
     def _read_camera(self, bag: OpenRecording) -> Any | None:
         """Read the first camera info, and return the first image; note if they do not agree."""
@@ -337,8 +361,6 @@ class BagSource:
 
     def _find_odometry(self, bag: OpenRecording) -> None:
         """Read moving transforms too; raise `SourceError` if they do not place the camera."""
-        if not self._moving_topics and not self._transforms.frames:
-            self._read_fixed_transforms(bag)
         frame = self._config.odometry_frame
         camera = self._camera_frame
         if self._transforms.is_connected(frame, camera):

@@ -113,6 +113,7 @@ class TopicChooser:
             )
         image = self._image()
         lidars, depth_image = self._ground_truth(image)
+        self._check_measured((*lidars, depth_image))
         if len(lidars) > 1 and len(config.lidar_to_camera) == POSE_NUMBERS:
             raise SourceError(
                 f"lidar_topic names {len(lidars)} LiDARs and lidar_to_camera is one pose; "
@@ -210,10 +211,13 @@ class TopicChooser:
         return message is not None and is_predicted(message)
 
     def _of(self, types: tuple[str, ...]) -> list[str]:
+        """Return the topics of these types that nothing else is read from."""
+        config = self._config
+        taken = (config.measured_points_topic, config.measured_depth_topic)
         return sorted(
             name
             for name, topic in self._topics.items()
-            if topic.message_type in types and topic.count
+            if topic.message_type in types and topic.count and name not in taken
         )
 
     def _only(self, candidates: list[str], role: str, flag: str) -> str:
@@ -228,6 +232,22 @@ class TopicChooser:
                 f"choose one with {flag}"
             )
         return candidates[0]
+
+    def _check_measured(self, ground_truths: Collection[str]) -> None:
+        """Check the topics that measure beside the model: none is the ground truth."""
+        config = self._config
+        for name, types, option in (
+            (config.measured_points_topic, CLOUD, "measured_points_topic"),
+            (config.measured_depth_topic, IMAGE, "measured_depth_topic"),
+        ):
+            if not name:
+                continue
+            self._check(name, types, option)
+            if name in ground_truths:
+                raise SourceError(
+                    f"{option} is {name!r}, which is the ground truth of {self._bag}; expected "
+                    "another topic, or measurements lidar, which holds part of it out"
+                )
 
     def _check(self, name: str, types: tuple[str, ...], option: str) -> None:
         topic = self._topics.get(name)

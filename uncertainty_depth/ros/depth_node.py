@@ -132,7 +132,9 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         config = self.config
         self._camera.configure(config.distorted_images)
         predictor, _ = self._loaded()
-        sources = measurement_sources(self, self.health, self._inputs, config, predictor)
+        sources = measurement_sources(
+            self, self.health, self._inputs, config, predictor, self._camera
+        )
         self._sources = tuple(sources)
         self._inputs.subscribe(
             CameraInfo,

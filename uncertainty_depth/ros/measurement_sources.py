@@ -13,7 +13,9 @@ from uncertainty_depth.core.records import Frame
 from uncertainty_depth.ros.diagnostics import Health
 from uncertainty_depth.ros.inputs import Inputs
 from uncertainty_depth.ros.lidar_input import LidarInput
+from uncertainty_depth.ros.live_camera import LiveCamera
 from uncertainty_depth.ros.motion_input import MotionInput
+from uncertainty_depth.ros.topic_input import TopicInput
 
 if TYPE_CHECKING:
     from uncertainty_depth.depth.predictor import Predictor
@@ -43,6 +45,7 @@ def measurement_sources(
     inputs: Inputs,
     config: DepthNodeConfig,
     predictor: Predictor,
+    camera: LiveCamera,
 ) -> Iterator[MeasurementSource]:
     """Subscribe to what the model takes, and yield the sources in the order they are asked.
 
@@ -51,5 +54,7 @@ def measurement_sources(
     """
     if predictor.sparse_input is not None:
         yield LidarInput(node, health, inputs, config, predictor.depth_range)
+    for kind in predictor.measurements.topics:
+        yield TopicInput(node, health, inputs, config, kind, predictor.depth_range, camera)
     if predictor.measurements.motion:
         yield MotionInput(node, health, config)

@@ -79,7 +79,7 @@ class MotionInput:
         if not len(measured):
             self._health.count("image_alone.no_parallax")
             return frame
-        return replace(frame, measurements=measured)
+        return replace(frame, measurements=measured.beside(frame.measurements))
 
     def close(self) -> None:
         """End the subscriptions to tf."""

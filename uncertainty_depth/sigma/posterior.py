@@ -27,11 +27,9 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack, solve_triangular
 
 from uncertainty_depth.core.array_types import Floats
-from uncertainty_depth.core.measurements import Measurements
+from uncertainty_depth.core.measurements import MAX_MEASUREMENTS, Measurements
 from uncertainty_depth.core.records import DepthPrediction
 
-MAX_MEASUREMENTS = 300
-"""A solve's time grows with the cube; more of them are spread too densely to add anything."""
 GRID = (30, 40)
 """Rows and columns at which the process is evaluated; between them it is interpolated."""
 DEGREES_OF_FREEDOM = 4.0

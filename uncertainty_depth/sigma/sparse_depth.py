@@ -66,34 +66,40 @@ class MeasurementSources(NamedTuple):
     Attributes:
         sparse: of known depth; None for none.
         motion: whether the camera's own motion measures.
+        topics: kinds of topics that measure, of `POINTS` and `DEPTH`.
     """
 
-    sparse: SparseInput | None
-    motion: bool
+    sparse: SparseInput | None = None
+    motion: bool = False
+    topics: tuple[str, ...] = ()
 
 
 MOTION = "motion"
+POINTS = "points"
+DEPTH = "depth"
 
 
 def parse_measurements(text: str) -> MeasurementSources:
     """Return what corrects the depth of a model for images alone.
 
     Raises:
-        ConfigError: a name is not known, or two are of known depth.
+        ConfigError: a name is not known, or stands there twice, or two are of known depth.
     """
     names = [name.strip() for name in text.split(",") if name.strip()]
-    sparse = [name for name in names if name != MOTION]
-    if len(sparse) > 1 or len(names) - len(sparse) > 1:
+    topics = tuple(name for name in names if name in (POINTS, DEPTH))
+    sparse = [name for name in names if name not in (MOTION, *topics)]
+    if len(sparse) > 1 or len(set(names)) < len(names):
         raise ConfigError(
             f"measurements is {text!r}; expected each source once, and lidar or random:N, not both"
         )
     try:
-        return MeasurementSources(parse(sparse[0]) if sparse else None, MOTION in names)
+        known = parse(sparse[0]) if sparse else None
     except ConfigError as error:
         raise ConfigError(
             f"measurements is {text!r}; expected lidar, random:N for N pixels of the ground "
-            "truth, motion, or motion with one of the others, after a comma"
+            "truth, motion, points, depth, or several of them with commas between"
         ) from error
+    return MeasurementSources(known, MOTION in names, topics)
 
 
 def check_sparse_depth(
@@ -121,10 +127,18 @@ def check_sparse_depth(
             f"sparse depth is {sparse_m.dtype}; expected floats in metres, NaN where unknown "
             "(divide millimetres by 1000)",
         )
-    values = sparse_m[np.isfinite(sparse_m) & (sparse_m > 0)]
-    if not values.size:
+    check_unit(sparse_m[np.isfinite(sparse_m) & (sparse_m > 0)], depth_range)
+
+
+def check_unit(depth_m: NDArray[np.floating], depth_range: tuple[float, ...]) -> None:
+    """Refuse measured depth, (N,), in another unit than the network's depth.
+
+    Raises:
+        MessageError: sparse_depth_wrong_unit.
+    """
+    if not depth_m.size:
         return
-    median = float(np.median(values))
+    median = float(np.median(depth_m))
     low, high = depth_range
     if not low / UNIT_FACTOR <= median <= high * UNIT_FACTOR:
         raise MessageError(

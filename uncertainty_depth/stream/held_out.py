@@ -85,6 +85,19 @@ def unmeasured(depth_m: NDArray[np.float32], measured: NDArray[np.bool_]) -> NDA
     return np.where(scored, depth_m, np.float32(np.nan))
 
 
+def without_measured(source: Source) -> Source:
+    """Return the source without ground truth where its frames' `measurements` are."""
+
+    def step(record: Frame | Skipped) -> Frame | Skipped:
+        if isinstance(record, Skipped) or record.measurements is None:
+            return record
+        truth_m = record.need_ground_truth()
+        measured = record.measurements.mask(truth_m.shape)
+        return replace(record, ground_truth_m=unmeasured(truth_m, measured))
+
+    return MapSource(source, step, list)
+
+
 def random_pixels(depth_m: NDArray[np.floating], stamp_ns: int, count: int) -> NDArray[np.bool_]:
     """Return `count` known pixels, the same in every run, (H, W); all if there are fewer."""
     hashes = pixel_hashes(depth_m, stamp_ns)

@@ -20,7 +20,12 @@ from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.model_location import is_hugging_face, model_path
 from uncertainty_depth.core.options import to_mapping
 from uncertainty_depth.frames.notation import has_recorded
-from uncertainty_depth.sigma.sparse_depth import parse_measurements
+from uncertainty_depth.sigma.sparse_depth import (
+    DEPTH,
+    POINTS,
+    MeasurementSources,
+    parse_measurements,
+)
 from uncertainty_depth.stream.opening import place_of
 
 if TYPE_CHECKING:
@@ -63,9 +68,22 @@ class Job:
         return any(has_recorded(source, self.topics) for source in self.sources)
 
     @property
+    def measuring(self) -> MeasurementSources:
+        """What measures depth beside the model."""
+        return parse_measurements(self.predictor.measurements if self.model else "")
+
+    @property
     def needs_motion(self) -> bool:
         """Whether the camera's motion measures depth beside the model."""
-        return bool(self.model) and parse_measurements(self.predictor.measurements).motion
+        return self.measuring.motion
+
+    @property
+    def measured_topics(self) -> dict[str, str]:
+        """Topics that measure depth beside the model, by kind; empty for none."""
+        return {
+            POINTS: self.reading.measured_points_topic,
+            DEPTH: self.reading.measured_depth_topic,
+        }
 
     def options(self) -> dict[str, Any]:
         """Return all values that decide scores but the sources, by name, for JSON."""

@@ -11,11 +11,10 @@ from uncertainty_depth.core.measurements import Measurements
 from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.frames.protocol import MapSource, Source
 from uncertainty_depth.sigma.motion import MotionTracker
-from uncertainty_depth.stream.held_out import unmeasured
 
 
 def with_motion(source: Source) -> Source:
-    """Return the source with `measurements` by motion, and no ground truth where they are."""
+    """Return the source with `measurements` by motion, beside those it has."""
     motion = Motion()
 
     def step(record: Frame | Skipped) -> Frame | Skipped:
@@ -23,10 +22,7 @@ def with_motion(source: Source) -> Source:
         measured = None if frame is None else motion.measure(frame)
         if isinstance(record, Skipped) or measured is None:
             return record
-        truth_m = record.ground_truth_m
-        if truth_m is not None:
-            truth_m = unmeasured(truth_m, measured.mask(truth_m.shape))
-        return replace(record, measurements=measured, ground_truth_m=truth_m)
+        return replace(record, measurements=measured.beside(record.measurements))
 
     return MapSource(source, step, motion.notes)
 

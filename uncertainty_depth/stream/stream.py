@@ -15,6 +15,7 @@ from uncertainty_depth.core.records import Frame, Overlap, Skipped
 from uncertainty_depth.frames.predicted import DepthPredictor, Predicted, predict_frame
 from uncertainty_depth.frames.protocol import JoinedSource, Source, SourceWrapper, Subsampled
 from uncertainty_depth.stream.geometry_check import GeometryCheck
+from uncertainty_depth.stream.held_out import without_measured
 from uncertainty_depth.stream.job import Job
 from uncertainty_depth.stream.opening import open_source
 from uncertainty_depth.stream.predicting import Predicting, open_network, open_recorded
@@ -128,6 +129,13 @@ def predicted(source: Source | str | Path, predictor: DepthPredictor) -> Source:
 def _reading(job: Job) -> SourceConfig:
     """Return how a job's sources are read: with the camera's poses if motion is to measure."""
     frame = job.reading.odometry_frame
+    for kind, topic in job.measured_topics.items():
+        if bool(topic) != (kind in job.measuring.topics):
+            raise ConfigError(
+                f"measured_{kind}_topic is {topic!r}, and measurements is "
+                f"{job.predictor.measurements!r}; expected both --measurements {kind} and "
+                f"--measured-{kind}-topic, or neither"
+            )
     if job.needs_motion:
         return replace(job.reading, odometry_frame=frame or ODOMETRY_FRAME)
     if frame and job.model:
@@ -139,12 +147,14 @@ def _reading(job: Job) -> SourceConfig:
 
 
 def _measured(job: Job, sources: list[Source]) -> list[Source]:
-    """Return the sources with what the camera's motion measures, if it is to."""
-    if not job.needs_motion:
-        return sources
-    from uncertainty_depth.stream.motion import with_motion
+    """Return the sources with what measures beside the model, and no ground truth there."""
+    if job.needs_motion:
+        from uncertainty_depth.stream.motion import with_motion
 
-    return [with_motion(source) for source in sources]
+        sources = [with_motion(source) for source in sources]
+    if job.needs_motion or job.measuring.topics:
+        sources = [without_measured(source) for source in sources]
+    return sources
 
 
 def _joined(sources: Sequence[Source]) -> Source:

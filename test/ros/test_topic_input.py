@@ -1,0 +1,88 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""A depth node that another topic corrects: a stereo camera's depth, a map's points."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2 is not installed")
+
+from numpy.testing import assert_allclose, assert_array_equal
+
+from test.ros import tf2_stand_in
+from test.ros.conftest import HEIGHT, MS, WIDTH, FakePredictor, red
+from uncertainty_depth.core.geometry.transforms import transform_from
+from uncertainty_depth.frames.transforms import TransformTree
+from uncertainty_depth.sigma.sparse_depth import MeasurementSources
+
+
+class CorrectedPredictor(FakePredictor):
+    """Keeps what was measured."""
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.measurements = MeasurementSources(topics=(config.measurements,))
+        self.measured = []
+
+    def predict_batch(self, observations, samples=None):
+        self.measured += [frame.measurements for frame in observations]
+        return super().predict_batch(observations, samples)
+
+
+@pytest.fixture
+def start(start_depth, robot):
+    def start_node(kind):
+        node = start_depth(predictor=CorrectedPredictor, measurements=kind)
+        depths = robot.heard("depth/image_rect")
+        robot.info()
+        robot.informed()
+        counts = node.health.counts
+
+        def predict(stamp, message=None):
+            if message is not None:
+                received = f"received.measured/{kind}"
+                expected = counts().get(received, 0) + 1
+                robot.send(f"measured/{kind}", message)
+                robot.graph.until(lambda: counts().get(received) == expected, "the message")
+            before = len(depths.messages)
+            robot.image(stamp, red(9))
+            depths.wait(before + 1)
+            return CorrectedPredictor.newest.measured[-1]
+
+        return SimpleNamespace(counts=counts, predict=predict)
+
+    return start_node
+
+
+def test_a_depth_image_measures_where_it_has_depth(start, make):
+    node = start("depth")
+    depth = np.full((HEIGHT, WIDTH), 3.0, np.float32)
+    depth[:, ::2] = np.nan
+    assert node.predict(1000) is None
+    measured = node.predict(1100, make.image(1080 * MS, depth))
+    assert len(measured) > 20
+    assert_array_equal(measured.depth_m, 3.0)
+    assert (measured.columns % 2 == 1).all()
+    assert node.predict(1300) is None
+    assert node.predict(2000, make.image(2000 * MS, 1000 * depth)) is None
+    counts = node.counts()
+    assert counts["image_alone.nothing_measured"] == 1
+    assert counts["image_alone.measured_at_another_time"] == 1
+    assert counts["image_alone.sparse_depth_wrong_unit"] == 1
+    assert counts["processed"] == 4
+
+
+def test_points_of_a_map_are_placed_at_the_images_stamp(start, make, monkeypatch):
+    tree = TransformTree()
+    for step in range(10):
+        pose = transform_from(0, 0, step / 10, 0, 0, 0, 1)
+        tree.add_moving((1000 + 100 * step) * MS, "map", "camera", pose)
+    tf2_stand_in.install(monkeypatch, tree)
+    node = start("points")
+    points = make.points_on_plane()  # 4 m from where the camera starts
+    measured = node.predict(1300, make.cloud(points, 1250 * MS, frame_id="map"))
+    assert len(measured) > 50
+    assert_allclose(measured.depth_m, 3.7, rtol=1e-6)

@@ -1,0 +1,201 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""What another topic measures in an image, live and in a bag alike: points, or a depth image.
+
+The points may be a visual odometry's or a SLAM's, in any frame of tf; the depth image a stereo or
+time-of-flight camera's, registered to the image, with holes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable
+from copy import copy
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertainty_depth.core.config import ProjectionConfig
+from uncertainty_depth.core.errors import MessageError
+from uncertainty_depth.core.geometry.camera import Camera, ground_truth_from_cloud
+from uncertainty_depth.core.geometry.rectification import Rectifier
+from uncertainty_depth.core.measurements import MAX_MEASUREMENTS, Measurements
+from uncertainty_depth.frames.messages.clouds import lidar_points
+from uncertainty_depth.frames.messages.decoding import SECOND_NS, check_stamp, stamp_ns
+from uncertainty_depth.frames.messages.depth_images import ground_truth_from_depth_image
+from uncertainty_depth.frames.transforms import Extrinsics, Viewpoint
+
+MAX_AGE_S = 0.15
+"""Between an image and what is measured in it."""
+KEPT = 64
+"""Newest messages among which the nearest in time is looked for."""
+
+
+class MeasuredDepth(Protocol):
+    """Reads one kind of message."""
+
+    def read(
+        self, message: Any, viewpoint: Viewpoint, camera: Camera | None, shape: tuple[int, int]
+    ) -> NDArray[np.float32]:
+        """Return what it measures in an image, (H, W) metres, NaN for nothing.
+
+        Raises:
+            MessageError: it cannot be read, or not be placed in the image.
+        """
+
+    def is_awaited(self, message: Any, viewpoint: Viewpoint) -> bool:
+        """Return whether what places it in the image may still come."""
+
+
+class PointsOfTopic:
+    """Points in a frame of tf; a `MeasuredDepth`.
+
+    Without a fixed frame they are taken where tf has their frame at the image's stamp: a map
+    stands still, and what is on the robot moves with the camera.
+    """
+
+    def __init__(self, extrinsics: Extrinsics, config: ProjectionConfig) -> None:
+        self._extrinsics = extrinsics
+        self._config = config
+
+    def read(
+        self, message: Any, viewpoint: Viewpoint, camera: Camera | None, shape: tuple[int, int]
+    ) -> NDArray[np.float32]:
+        """Return the projected points that no other hides."""
+        if camera is None or camera.intrinsics[0, 0] == 0:
+            raise MessageError("no_camera_info", "points cannot be projected without camera info")
+        points = lidar_points(message)
+        pose = self._extrinsics.lookup(viewpoint, self._header(message, viewpoint))
+        return ground_truth_from_cloud(points, pose, camera, self._config)
+
+    def is_awaited(self, message: Any, viewpoint: Viewpoint) -> bool:
+        """Return whether tf may still have their frame."""
+        return self._extrinsics.is_awaited(viewpoint, self._header(message, viewpoint))
+
+    def _header(self, message: Any, viewpoint: Viewpoint) -> Any:
+        if self._config.fixed_frame:
+            return message.header
+        header = copy(message.header)
+        header.stamp = copy(header.stamp)
+        header.stamp.sec, header.stamp.nanosec = divmod(viewpoint.stamp_ns, SECOND_NS)
+        return header
+
+
+class DepthOfTopic:
+    """A depth image that is registered to the camera image; a `MeasuredDepth`."""
+
+    def __init__(self, rectifier_at: Callable[[int], Rectifier | None]) -> None:
+        """Take what returns the rectifier of the camera image of a stamp, nanoseconds."""
+        self._rectifier_at = rectifier_at
+
+    def read(
+        self, message: Any, viewpoint: Viewpoint, camera: Camera | None, shape: tuple[int, int]
+    ) -> NDArray[np.float32]:
+        """Return its depth, rectified as the camera image is."""
+        depth_m = ground_truth_from_depth_image(message, shape)
+        rectifier = self._rectifier_at(viewpoint.stamp_ns)
+        return depth_m if rectifier is None else rectifier.depth(depth_m)
+
+    def is_awaited(self, message: Any, viewpoint: Viewpoint) -> bool:
+        """Return False."""
+        return False
+
+
+class MeasuredTopic:
+    """The newest messages of a topic, and what they measure in images.
+
+    Messages may arrive on another thread than images.
+    """
+
+    def __init__(self, topic: str, reader: MeasuredDepth) -> None:
+        self.topic = topic
+        self._reader = reader
+        self._messages: deque[Any] = deque(maxlen=KEPT)
+        self._missing: Counter[str] = Counter()
+        self._first: str | None = None
+        self._images = 0
+        self._pixels = 0
+
+    def add(self, message: Any) -> None:
+        """Take a message."""
+        self._messages.append(message)
+
+    def is_awaited(self, viewpoint: Viewpoint) -> bool:
+        """Return whether a message that is nearer in time, or its place, may still come."""
+        messages = list(self._messages)
+        if not messages or stamp_ns(messages[-1].header) < viewpoint.stamp_ns:
+            return True
+        return self._reader.is_awaited(_nearest(messages, viewpoint.stamp_ns), viewpoint)
+
+    def depth(
+        self, viewpoint: Viewpoint, camera: Camera | None, shape: tuple[int, int]
+    ) -> NDArray[np.float32]:
+        """Return what is measured in an image, (H, W) metres, NaN for nothing.
+
+        Raises:
+            MessageError: nothing is, and why.
+        """
+        messages = list(self._messages)
+        if not messages:
+            raise MessageError("nothing_measured", f"nothing came on {self.topic}")
+        message = _nearest(messages, viewpoint.stamp_ns)
+        check_stamp(message.header, f"a message on {self.topic}")
+        apart_s = abs(stamp_ns(message.header) - viewpoint.stamp_ns) / SECOND_NS
+        if apart_s > MAX_AGE_S:
+            raise MessageError(
+                "measured_at_another_time",
+                f"the nearest message on {self.topic} is {apart_s:.3f} s from the image, more "
+                f"than {MAX_AGE_S} s",
+            )
+        depth_m = self._reader.read(message, viewpoint, camera, shape)
+        if not np.isfinite(depth_m).any():
+            raise MessageError(
+                "nothing_measured", f"nothing of {self.topic} is in view of the camera"
+            )
+        return depth_m
+
+    def measure(
+        self, viewpoint: Viewpoint, camera: Camera | None, shape: tuple[int, int]
+    ) -> Measurements | None:
+        """Return what is measured in an image; None, counted, for nothing."""
+        self._images += 1
+        try:
+            measured = thinned(self.depth(viewpoint, camera, shape))
+        except MessageError as error:
+            self._missing[error.reason] += 1
+            self._first = self._first or str(error)
+            return None
+        self._pixels += len(measured)
+        return measured
+
+    def notes(self) -> list[str]:
+        """Return how much was measured."""
+        if not self._images:
+            return []
+        sentence = (
+            f"{self.topic} measured {self._pixels / self._images:.0f} pixels per image, which are "
+            "not scored"
+        )
+        if not self._missing:
+            return [sentence]
+        reasons = ", ".join(f"{count} {reason}" for reason, count in self._missing.items())
+        count = self._missing.total()
+        return [
+            f"{sentence}, and none in {count} of {self._images} images: {reasons}; the first: "
+            f"{self._first}"
+        ]
+
+
+def thinned(depth_m: NDArray[np.float32]) -> Measurements:
+    """Return the measurements of a map, at most `MAX_MEASUREMENTS`, evenly over the image."""
+    known = np.isfinite(depth_m)
+    stride = max(1, int(np.sqrt(known.sum() / (16 * MAX_MEASUREMENTS))))
+    if stride > 1:  # a look at each pixel of a dense map takes longer than the network
+        sparse = np.full_like(depth_m, np.nan)
+        sparse[::stride, ::stride] = depth_m[::stride, ::stride]
+        depth_m = sparse
+    return Measurements.from_map(depth_m).spread_evenly(MAX_MEASUREMENTS, depth_m.shape)
+
+
+def _nearest(messages: list[Any], time_ns: int) -> Any:
+    return min(messages, key=lambda message: abs(stamp_ns(message.header) - time_ns))

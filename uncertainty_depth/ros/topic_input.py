@@ -1,0 +1,108 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Take what another topic measures, points or a depth image, for the depth node."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from sensor_msgs.msg import Image, PointCloud2
+from std_msgs.msg import Header
+
+from uncertainty_depth.core.errors import MessageError
+from uncertainty_depth.core.node_config import DepthNodeConfig
+from uncertainty_depth.core.records import Frame
+from uncertainty_depth.frames.measured import (
+    DepthOfTopic,
+    MeasuredDepth,
+    MeasuredTopic,
+    PointsOfTopic,
+    thinned,
+)
+from uncertainty_depth.frames.messages.decoding import stamp_ns
+from uncertainty_depth.frames.transforms import Extrinsics, Viewpoint
+from uncertainty_depth.ros.diagnostics import LOG_EVERY_S, Health
+from uncertainty_depth.ros.extrinsics import close as close_extrinsics
+from uncertainty_depth.ros.extrinsics import live_extrinsics
+from uncertainty_depth.ros.inputs import Inputs
+from uncertainty_depth.ros.live_camera import LiveCamera
+from uncertainty_depth.ros.node import GuardedNode
+from uncertainty_depth.sigma.sparse_depth import DEPTH, POINTS, check_sparse_depth
+
+TF_TIMEOUT_S = 0.2
+MESSAGES = {POINTS: PointCloud2, DEPTH: Image}
+
+
+class TopicInput:
+    """Keeps the newest messages of `measured/points` or `measured/depth`; a `MeasurementSource`.
+
+    Raises:
+        ConfigError: points are to be placed by tf, and tf2 is not installed.
+    """
+
+    def __init__(
+        self,
+        node: GuardedNode,
+        health: Health,
+        inputs: Inputs,
+        config: DepthNodeConfig,
+        kind: str,
+        depth_range: tuple[float, ...],
+        camera: LiveCamera,
+    ) -> None:
+        """Subscribe.
+
+        Args:
+            node: resolves names, and logs.
+            health: counts images whose depth is from the image alone.
+            inputs: to subscribe with.
+            config: options at the start.
+            kind: points or depth.
+            depth_range: the model's min and max depth, metres; far beyond it are other units.
+            camera: has what rectifies the images, and so their depth images.
+        """
+        self._node = node
+        self._health = health
+        self._depth_range = depth_range
+        self._extrinsics: Extrinsics | None = None
+        reader: MeasuredDepth
+        if kind == POINTS:
+            by_tf = replace(config, lidar_to_camera=())
+            extrinsics = live_extrinsics(node, by_tf, timeout_s=TF_TIMEOUT_S)
+            reader = PointsOfTopic(extrinsics, config)
+            self._extrinsics = extrinsics
+        else:
+            reader = DepthOfTopic(camera.rectifier)
+        topic = f"measured/{kind}"
+        self._watched = inputs.subscribe(
+            MESSAGES[kind], topic, self._add, purpose=f"measurements by {kind}"
+        )
+        self._measured = MeasuredTopic(self._watched.name, reader)
+        self._received = f"received.{topic}"
+
+    def _add(self, message: Any) -> None:
+        self._measured.add(message)
+        self._health.count(self._received)
+
+    def add_to(self, frame: Frame, header: Header) -> Frame:
+        """Return the frame with what the topic measures, see `MeasurementSource`.
+
+        If there is nothing, count it under "image_alone.REASON".
+        """
+        viewpoint = Viewpoint(header.frame_id, stamp_ns(header))
+        height, width = frame.need_image().shape[:2]
+        try:
+            depth_m = self._measured.depth(viewpoint, frame.camera, (height, width))
+            check_sparse_depth(depth_m, (height, width), self._depth_range)
+        except MessageError as error:
+            self._health.count(f"image_alone.{error.reason}")
+            self._node.get_logger().warning(
+                f"depth from the image alone ({error.reason}): {error}",
+                throttle_duration_sec=LOG_EVERY_S,
+            )
+            return frame
+        return replace(frame, measurements=thinned(depth_m).beside(frame.measurements))
+
+    def close(self) -> None:
+        """End the subscriptions to tf, if there are any."""
+        close_extrinsics(self._extrinsics)
