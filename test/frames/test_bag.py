@@ -11,6 +11,7 @@ import pytest
 import yaml
 from numpy.testing import assert_allclose, assert_array_equal
 from rosbags.convert.converter import convert
+from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from test.frames.conftest import (
@@ -86,6 +87,40 @@ def _converted(bag, name, storage="sqlite3", typestore=None, compress=None, mode
     )
     convert([bag], bag.parent / name, storage, 8, compress, mode, None, typestore, **filters)
     return bag.parent / name
+
+
+def add_lost(bag, losses):
+    """Add a file to a bag of which the recorder says that it lost (in transport, by itself)."""
+    stat = "string topic_name\nuint64 messages_lost_in_transport\nuint64 messages_lost_in_recorder"
+    event = "string node_name\nMessagesLostEventTopicStat[] messages_lost_statistics"
+    store = get_typestore(Stores.LATEST)
+    store.register(get_types_from_msg(stat, "rosbag2_interfaces/msg/MessagesLostEventTopicStat"))
+    store.register(get_types_from_msg(event, "rosbag2_interfaces/msg/MessagesLostEvent"))
+    event, stat = (
+        store.types[f"rosbag2_interfaces/msg/MessagesLostEvent{end}"] for end in ("", "TopicStat")
+    )
+    extra = bag.parent / "extra"
+    with Writer(extra, version=8, storage_plugin=StoragePlugin.MCAP) as writer:
+        topic = "/events/rosbag2_messages_lost"
+        connection = writer.add_connection(topic, event.__msgtype__, typestore=store)
+        for place, numbers in enumerate(losses):
+            message = event("/rosbag2_recorder", [stat(name, *n) for name, n in numbers.items()])
+            data = store.serialize_cdr(message, event.__msgtype__)
+            writer.write(connection, START_NS + place, data)
+    (bag / "metadata.yaml").unlink()
+    shutil.move(next(extra.glob("*.mcap")), bag / "bag_9.mcap")
+
+
+def test_what_the_recorder_says_that_it_lost_is_noted_for_the_topics_that_are_read(write_bag):
+    bag = write_bag()
+    image, other = "/camera/image", "/imu"
+    add_lost(bag, [{image: (2, 1), other: (9, 9)}, {image: (0, 4), "/lidar/points": (1, 0)}])
+    source = BagSource(bag, CONFIG)
+    check_frames(source, range(5))
+    assert [note for note in source.notes if "lost" in note] == [
+        f"{bag}: the recorder lost 7 messages on {image} (2 in transport, 5 by itself)",
+        f"{bag}: the recorder lost 1 message on /lidar/points (1 in transport, 0 by itself)",
+    ]
 
 
 def ground_truth_at(index):

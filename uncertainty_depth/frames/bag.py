@@ -126,7 +126,9 @@ class BagSource:
         unusable: list[str] = []
         images = 0
         with self.recording.open() as bag:
-            for topic, message in bag.messages([*frames.topics(), *self._transform_topics]):
+            read = [*frames.topics(), *self._transform_topics]
+            lost = {topic: count for topic, count in bag.lost().items() if topic in read}
+            for topic, message in bag.messages(read):
                 images += topic == topics.image
                 if message is None:
                     damaged[topic] += 1
@@ -152,6 +154,12 @@ class BagSource:
         for topic in (*dict.fromkeys(infos), *self._transform_topics):
             if count := damaged[topic]:
                 losses.append(f"{count} messages on {topic} cannot be deserialised")
+        for topic, (transport, recorder) in lost.items():
+            noun = "message" if transport + recorder == 1 else "messages"
+            losses.append(
+                f"the recorder lost {transport + recorder} {noun} on {topic} ({transport} in "
+                f"transport, {recorder} by itself)"
+            )
         if unusable:
             losses.append(
                 f"{len(unusable)} transforms on /tf are left out; the first: {unusable[0]}"

@@ -30,6 +30,14 @@ UNDAMAGED = re.compile(
 )
 """In sentences about files that are sound, but cannot be read."""
 SUFFIXES = (".mcap", ".db3", ".bag")
+LOST_EVENT = "rosbag2_interfaces/msg/MessagesLostEvent"
+"""What a recorder says of its losses, on `events/rosbag2_messages_lost`, since ROS 2 Lyrical."""
+LOST_TYPES = {
+    f"{LOST_EVENT}TopicStat": (
+        "string topic_name\nuint64 messages_lost_in_transport\nuint64 messages_lost_in_recorder"
+    ),
+    LOST_EVENT: "string node_name\nMessagesLostEventTopicStat[] messages_lost_statistics",
+}
 
 
 class Topic(NamedTuple):
@@ -165,6 +173,18 @@ class OpenRecording:
         streams = [self._records_of(reader, topics) for reader in self._readers]
         yield from heapq.merge(*streams, key=attrgetter("log_ns"))
 
+    def lost(self) -> dict[str, tuple[int, int]]:
+        """Return what the recorder says that it lost of a topic: in transport, and by itself."""
+        events = [name for name, topic in self.topics.items() if topic.message_type == LOST_EVENT]
+        lost: dict[str, tuple[int, int]] = {}
+        for _, event in self.messages(events):
+            for stat in event.messages_lost_statistics if event is not None else ():
+                transport, recorder = lost.get(stat.topic_name, (0, 0))
+                transport += int(stat.messages_lost_in_transport)
+                recorder += int(stat.messages_lost_in_recorder)
+                lost[stat.topic_name] = transport, recorder
+        return lost
+
     def first(self, topic: str) -> Any | None:
         """Return the first readable message on `topic`; None if there is none."""
         return next(
@@ -195,7 +215,11 @@ class OpenRecording:
 @cache
 def _typestore(is_ros1: bool) -> Any:
     if not is_ros1:
-        return get_typestore(Stores.LATEST)
+        store = get_typestore(Stores.LATEST)
+        for name, definition in LOST_TYPES.items():
+            if name not in store.types:
+                store.register(get_types_from_msg(definition, name))
+        return store
     store = get_typestore(Stores.ROS1_NOETIC)  # which lacks these
     for name in ("tf2_msgs/msg/TFMessage", "tf/msg/tfMessage"):
         store.register(get_types_from_msg("geometry_msgs/TransformStamped[] transforms", name))
