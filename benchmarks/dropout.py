@@ -1,0 +1,98 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""What are more samples of dropout worth, beside a head for the variance and the mirror image?
+
+python -m benchmarks.dropout SOURCE ... [--model indoor] [--frames 30]
+
+Each way predicts the same frames, in turn, so that whatever else the machine does hits all alike.
+"Plain" is a pass without dropout; image and mirror are joined as samples are: the mean depth, the
+spread of the two added to the mean variance. Time is that of the processor on one thread, over
+that of one plain pass; scores are under the law of the model's head, by raw sigma.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from experiments.data_folders import spread_frames
+from experiments.tables import markdown
+from uncertainty_depth.core.config import PredictorConfig, SourceConfig
+from uncertainty_depth.core.records import DepthPrediction, Frame
+from uncertainty_depth.depth.predictor import Predictor
+from uncertainty_depth.metrics.calibration import distribution_of, of_law
+from uncertainty_depth.metrics.online import OnlineMetrics
+from uncertainty_depth.metrics.registry import flatten
+from uncertainty_depth.stream.opening import open_source
+
+Predict = Callable[[Frame], DepthPrediction]
+SAMPLES = (1, 2, 4, 8, 16, 32)
+PLAIN = "one plain pass"
+
+
+def ways_of(model: str) -> dict[str, Predict]:
+    """Return each way to predict a frame, by its name."""
+    plain = _predict(model, "deterministic", 1)
+    ways = {PLAIN: plain, "image and mirror, plain": lambda frame: mirrored(frame, plain)}
+    for method in ("mc_dropout", "mirrored_dropout"):
+        for samples in SAMPLES:
+            if samples > 1 or method == "mc_dropout":
+                ways[f"{method}, {samples}"] = _predict(model, method, samples)
+    return ways
+
+
+def _predict(model: str, method: str, samples: int) -> Predict:
+    config = PredictorConfig(method=method, samples=samples, device="cpu", calibrated=False)
+    predictor = Predictor(model, config)
+    return lambda frame: predictor.predict(frame.need_image(), frame.stamp_ns, frame.camera)
+
+
+def mirrored(frame: Frame, plain: Predict) -> DepthPrediction:
+    """Return the prediction of two plain passes, of the image and of its mirror image."""
+    image = np.ascontiguousarray(frame.need_image()[:, ::-1])
+    one = plain(frame)
+    other = plain(Frame(frame.stamp_ns, frame.name, frame.camera, image))
+    depths = np.stack((one.depth_m, other.depth_m[:, ::-1]))
+    variances = np.stack((one.sigma_m, other.sigma_m[:, ::-1])) ** 2
+    sigma_m = np.sqrt(depths.var(axis=0) + variances.mean(axis=0))
+    return DepthPrediction(depths.mean(axis=0), sigma_m)
+
+
+def main() -> None:
+    """Print a table for each source."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("source", nargs="+")
+    parser.add_argument("--model", default="indoor")
+    parser.add_argument("--frames", type=int, default=30)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    law = distribution_of(Predictor(options.model).model.network.head)
+    names = ["depth.mae", "uncertainty.ause.rmse", "uncertainty.ause.abs_rel"]
+    names += [of_law(f"uncertainty.{name}", law) for name in ("nll", "auce", "coverage_95")]
+    ways = ways_of(options.model)
+    for notation in options.source:
+        scores = {name: OnlineMetrics() for name in ways}
+        seconds: dict[str, list[float]] = {name: [] for name in ways}
+        for frame in spread_frames(open_source(notation, SourceConfig()), options.frames):
+            if not isinstance(frame, Frame):
+                continue
+            for name, predict in ways.items():
+                start = time.process_time()
+                made = predict(frame)
+                seconds[name].append(time.process_time() - start)
+                scores[name].update(made.depth_m, made.sigma_m, frame.need_ground_truth())
+        rows = []
+        for name, metrics in scores.items():
+            ratio = np.median(np.array(seconds[name]) / np.array(seconds[PLAIN]))
+            values = flatten(metrics.compute())
+            cells = [f"{values[metric]:.3f}" for metric in names]
+            rows.append([name, f"{ratio:.2f}", *cells])
+        header = [notation, "time", *(name.rsplit("uncertainty.")[-1] for name in names)]
+        print(markdown(header, rows), flush=True)
+
+
+if __name__ == "__main__":
+    main()
