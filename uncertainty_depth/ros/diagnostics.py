@@ -50,6 +50,7 @@ ADVICE = {
     "no_valid_pixel": "check min_depth and max_depth: no ground truth lies between them",
     "depth_without_uncertainty": "remap uncertainty/image_rect, or make its publisher reliable",
     "uncertainty_without_depth": "remap depth/image_rect, or make its publisher reliable",
+    "repeated_stamp": "stamp each message with its own time, and let one node alone publish them",
     "unusable_stamp": "let the driver stamp each message with the time of its measurement",
     "uncertainty_wrong_size": "both maps must be of one model: check the remaps",
     "camera_info_wrong_aspect": "remap camera_info: it is of another camera or size",
