@@ -434,4 +434,5 @@ def test_each_of_several_cameras_has_an_rviz_of_its_own_topics(launch):
         assert f"-r __ns:=/{camera} " in line
         assert f"-r image:=/{camera}/image_raw " in line
         assert f"--frame {camera}_optical " in line
+        assert f"-t {camera} - RViz " in line
         assert "--params-file " in line, "RViz runs on the nodes' clock"

@@ -203,12 +203,13 @@ def rviz(nodes: Sequence[NodeLaunch], namespace: str, arguments: Mapping[str, st
         ) from error
     topics = dict(chain.from_iterable(node.topics.items() for node in nodes))
     clock = arguments["use_sim_time"].lower()
+    title = f"{namespace.strip('/') or PACKAGE} - RViz"
     rviz_file = PathJoinSubstitution([CONFIG, "uncertainty_depth.rviz"])
     return Node(
         package=PACKAGE,
         executable="rviz_on_camera",
         namespace=namespace or None,
-        arguments=["--frame", arguments["frame"], "-d", rviz_file],
+        arguments=["--frame", arguments["frame"], "-d", rviz_file, "-t", title],
         remappings=remappings(topics, arguments),
         parameters=[{"use_sim_time": clock == "true"}] if clock else [],
         output="screen",
