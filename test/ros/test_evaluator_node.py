@@ -595,3 +595,26 @@ def test_depth_images_wait_for_their_published_camera_info_and_need_none_that_no
         lambda message: is_frame(message) and stamp_ns(message.header) == 200 * MS
     )
     assert metrics_of(told)["depth.rmse"] > 0.1
+
+
+def test_no_two_evaluators_write_to_one_folder(graph, robot, tmp_path):
+    """The last to end would replace the report of the others, without a word."""
+    options = {"output": str(tmp_path / "report"), "lidar_to_camera": POSE}
+    first = graph.start(EvaluatorNode, **options)
+    with pytest.raises(SourceError, match=r"another evaluator will write its report to .*report"):
+        graph.start(EvaluatorNode, ["-r", "__node:=second"], **options)
+    other = {**options, "output": str(tmp_path / "other")}
+    graph.start(EvaluatorNode, ["-r", "__node:=third"], **other)
+    robot.predict(100)
+    robot.scan(100)
+    robot.graph.until(lambda: first.health.counts().get("evaluated") == 1, "a score")
+    first.trigger_deactivate()
+    again = {**options, "overwrite": True}
+    graph.start(EvaluatorNode, ["-r", "__node:=fourth"], **again)
+
+
+def test_nodes_of_one_name_are_told(graph, robot):
+    graph.start(EvaluatorNode, ["-r", "__node:=scores"], lidar_to_camera=POSE)
+    graph.start(EvaluatorNode, ["-r", "__node:=scores"], lidar_to_camera=POSE)
+    told = robot.told(lambda values: "2 nodes are called /scores: " in values["message"])
+    assert told.status[0].name == "scores: scores"

@@ -130,6 +130,9 @@ class InGraph(FakeNode):
     def guarded(self, callback):
         return callback
 
+    def get_node_names_and_namespaces(self):
+        return [("driver", "/")]
+
     def create_timer(self, period_s, check, clock):
         self.check = check
 

@@ -48,6 +48,7 @@ from uncertainty_depth.ros.live_scores import (
 )
 from uncertainty_depth.ros.messages import INFO_TOPIC
 from uncertainty_depth.ros.node import ACTIVE, ManagedNode, reason_of, take_down
+from uncertainty_depth.ros.output_claim import OutputClaim
 from uncertainty_depth.ros.qos import LATCHED_QOS, OUTPUT_QOS
 from uncertainty_depth.ros.report_saver import ReportSaver
 from uncertainty_depth.ros.sigma_messages import (
@@ -83,6 +84,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
         self._saver = ReportSaver(self)
         self._calibration = LiveCalibration(self, self.config)
         self._scores: LiveScores | None = None
+        self._claim: OutputClaim | None = None
         self._activated_s = time.monotonic()
         self._extrinsics: Extrinsics | None = None
         self._requirements: tuple[Requirement, ...] = ()
@@ -107,6 +109,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
         """Start a run, and subscribe to predictions and ground truth."""
         config = self.config
         check(config)
+        self._claim = OutputClaim(Path(config.output)) if config.output else None
         self._requirements = requirements_of(config)
         if not config.use_ground_truth_image:
             self._extrinsics = live_extrinsics(self, config, config.lidars)
@@ -157,6 +160,12 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
         self._inputs.close()
         close_extrinsics(self._extrinsics)
         self._extrinsics = None
+        self._release_claim()
+
+    def _release_claim(self) -> None:
+        claim, self._claim = self._claim, None
+        if claim is not None:
+            claim.release()
 
     def _free(self) -> None:
         """Do nothing: a run ends with its deactivation."""
@@ -354,6 +363,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
             self._reports.close()
             return self._finish()
         finally:
+            self._release_claim()
             take_down(self.destroy_node)
 
 

@@ -234,6 +234,8 @@ class Inputs:
         sentences: dict[tuple[str, str], str] = {}
         if without_clock(self._node) and time.monotonic() - self._start_s > SILENT_AFTER_S:
             sentences["/clock", "clock"] = no_clock(self._node)
+        if namesakes(self._node):
+            sentences[self._node.get_fully_qualified_name(), "name"] = name_taken(self._node)
         for watched in self._inputs:
             watched.adapt()
             if is_silent(watched):
@@ -268,6 +270,21 @@ def no_clock(node: Node) -> str:
         f"use_sim_time is true, but nothing came on /clock, which has {publishers} publishers: "
         "ages and latencies are unknown; play the bag with --clock, or type: "
         f"ros2 param set {node.get_fully_qualified_name()} use_sim_time false"
+    )
+
+
+def namesakes(node: Node) -> int:
+    """Return how many other nodes in the graph have this one's full name."""
+    own = (node.get_name(), node.get_namespace())
+    return max(0, node.get_node_names_and_namespaces().count(own) - 1)  # 0: not yet in it
+
+
+def name_taken(node: Node) -> str:
+    """Return the warning that others have this node's name, and what to type."""
+    return (
+        f"{namesakes(node) + 1} nodes are called {node.get_fully_qualified_name()}: what is asked "
+        "of one, its services and parameters, may reach another; start each with a name of its "
+        "own, -r __node:=NAME, or in a namespace, -r __ns:=/NAME"
     )
 
 
