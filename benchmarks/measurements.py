@@ -230,6 +230,11 @@ class ByMotion:
         return self.motion.measure(frame) or Measurements.none()
 
     @property
+    def has_poses(self) -> bool:
+        """Whether any frame had one."""
+        return self.motion.without_pose < self.motion.frames
+
+    @property
     def rejected(self) -> float:
         """Share of the frames whose poses did not fit."""
         return self.motion.tracker.rejected / max(self.motion.frames, 1)
@@ -323,6 +328,12 @@ class Score:
         correction = np.log(depth_m / network.depth_m)
         self._corrections.append(corrections(correction, measured.rows, measured.columns))
 
+    @property
+    def has_input(self) -> bool:
+        """Whether any frame has what the way measures by: motion needs poses."""
+        measure = self.way.measure
+        return not isinstance(measure, ByMotion) or measure.has_poses
+
     def row(self) -> dict[str, str]:
         """Return the cells of the table of ways."""
         values = self._metrics.compute()
@@ -336,7 +347,8 @@ class Score:
                 values["baselines"][baseline]["ause"][name]
                 for baseline in ("constant", "proportional_to_depth")
             )
-            return f"{100 * (uncertainty['ause'][name] / trivial - 1):+.0f}" if trivial else "none"
+            ause = uncertainty["ause"][name]
+            return f"{round(100 * (ause / trivial - 1)):+d}" if trivial else "none"
 
         by_distance = np.nanmean(self._by_distance, axis=0) if self._by_distance else ()
         at, beside = np.sum(self._corrections, axis=0) if self._corrections else (0.0, 0.0)
@@ -466,7 +478,7 @@ def main() -> None:
             law,
         )
         cells = Score.row_of_poses if arguments.bad_poses else Score.row
-        rows = {name: cells(score) for name, score in scores.items()}
+        rows = {name: cells(score) for name, score in scores.items() if score.has_input}
         header = list(rows[next(iter(rows))])
         print(notation, "\n")
         print(markdown(["", *header], [[name, *row.values()] for name, row in rows.items()]))

@@ -96,7 +96,7 @@ that its training held out (`benchmarks/error_prior.py`). The variances add up t
 frames differ in how far the network is off, and their mean is larger than a typical frame's."""
 FOR_MOTION = replace(FOR_SENSORS, own=0.25, freedom=math.inf)
 """For corners: what is beside a corner is seldom at its depth, and what the network errs by cannot
-be told from their noise. `own` was chosen on the two drives of `docs/your_network.md`."""
+be told from their noise. `own` was chosen on the two drives of `docs/measurements.md`."""
 
 
 @dataclass(frozen=True, eq=False)
