@@ -9,7 +9,7 @@ from typing import Any
 
 from synthetic.config import SynthesisConfig
 from synthetic.source import synthesize
-from uncertainty_depth.core.config import SourceConfig
+from uncertainty_depth.core.config import PredictorConfig, SourceConfig
 from uncertainty_depth.core.model_location import SHIPPED_MODEL
 from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.metrics.registry import flatten
@@ -27,6 +27,7 @@ PREDICTIONS = "received.depth/image_rect"
 COMPARED_METRICS = (
     "depth.abs_rel",
     "depth.rmse",
+    "depth.a1",
     "uncertainty.ause.abs_rel",
     "uncertainty.ause.rmse",
     "uncertainty.ause.a1",
@@ -53,10 +54,11 @@ def run(output: Path) -> Iterator[str]:
     )
     counts = live_run(source, SHIPPED_MODEL, output / "live", output / "logs")
     evaluate_offline(source, output / "offline")
-    live = read_summary(output / "live")
-    offline = read_summary(output / "offline")
+    evaluate_offline(source, output / "motion", measurements="motion")
+    live, offline, motion = (read_summary(output / it) for it in ("live", "offline", "motion"))
     yield from account(counts, source.topics.image, live)
-    yield from side_by_side(live, offline)
+    yield from side_by_side({"live": live, "offline": offline, "and motion": motion})
+    yield "and motion: offline with --measurements motion, by the robot's odometry"
     yield from ["", *sentences(offline["verdict"]), ""]
     yield f"reports: {output / 'live' / 'report.html'}, {output / 'offline' / 'report.html'}"
 
@@ -69,9 +71,11 @@ def make_bag(bag: Path) -> Path:
     return bag
 
 
-def evaluate_offline(source: BagSource, folder: Path) -> None:
+def evaluate_offline(source: BagSource, folder: Path, measurements: str = "") -> None:
     """Evaluate the bag as `uncertainty-depth evaluate` does."""
-    evaluation, context = score(Job(sources=(source.name,), model=str(SHIPPED_MODEL)))
+    predictor = PredictorConfig(measurements=measurements)
+    job = Job(sources=(source.name,), model=str(SHIPPED_MODEL), predictor=predictor)
+    evaluation, context = score(job)
     if evaluation.interrupted:  # half a bag is nothing to compare the live run with
         raise KeyboardInterrupt
     report.write(evaluation, folder, context)
@@ -114,14 +118,14 @@ def account(
     yield f"evaluator node: {evaluated} scored{_reasons(reasons)}"
 
 
-def side_by_side(live: Mapping[str, Any], offline: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a table of the main metrics of both runs."""
-    yield f"\n{'':30}{'live':>12}{'offline':>12}"
-    yield f"{'frames':30}{live['frames']['evaluated']:12}{offline['frames']['evaluated']:12}"
-    live_row = flatten(live)
-    offline_row = flatten(offline)
+def side_by_side(summaries: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a table of the main metrics of runs, by the runs' names."""
+    yield f"\n{'':30}" + "".join(f"{name:>12}" for name in summaries)
+    counts = [summary["frames"]["evaluated"] for summary in summaries.values()]
+    yield f"{'frames':30}" + "".join(f"{count:12}" for count in counts)
+    rows = [flatten(summary) for summary in summaries.values()]
     for name in COMPARED_METRICS:
-        yield f"{name:30}{live_row[name]:12.6f}{offline_row[name]:12.6f}"
+        yield f"{name:30}" + "".join(f"{row[name]:12.6f}" for row in rows)
 
 
 def _reasons(counts: Mapping[str, int]) -> str:

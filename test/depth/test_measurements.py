@@ -135,6 +135,12 @@ def test_random_pixels_and_their_neighbours_are_not_scored(drive, tmp_path, plot
     assert 20 * 6 < left_out <= 20 * 9
 
 
+def test_measurements_and_a_followed_scale_exclude_each_other(drive, tmp_path, capsys):
+    command = ["evaluate", f"rgbd:{drive}", "--model", "demo", "-o", str(tmp_path / "out")]
+    assert main([*command, "--measurements", "random:9", "--use-depth-scale"]) == 1
+    assert "which correct the scale too; expected one of them" in capsys.readouterr().err
+
+
 def test_an_odometry_frame_alone_is_refused(drive, tmp_path, capsys):
     command = ["evaluate", f"rgbd:{drive}", "--model", "demo", "-o", str(tmp_path / "out")]
     assert main([*command, "--odometry-frame", "odom"]) == 1

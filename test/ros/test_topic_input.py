@@ -75,6 +75,13 @@ def test_a_depth_image_measures_where_it_has_depth(start, make):
     assert counts["processed"] == 4
 
 
+def test_a_followed_scale_beside_measurements_is_refused_while_the_node_runs(start, graph):
+    start("depth")
+    result = graph.set_parameters("/depth_node", use_depth_scale=True)
+    assert not result.successful
+    assert "which correct the scale too" in result.reason
+
+
 def test_points_of_a_map_are_placed_at_the_images_stamp(start, make, monkeypatch):
     tree = TransformTree()
     for step in range(10):

@@ -32,6 +32,7 @@ from uncertainty_depth.ros.predictions import Origin, Predictions
 from uncertainty_depth.ros.process_resources import MIB
 from uncertainty_depth.ros.worker import Worker
 from uncertainty_depth.sigma.online.correction_in_force import FOLLOWED
+from uncertainty_depth.sigma.sparse_depth import check_one_scale
 
 if TYPE_CHECKING:
     from uncertainty_depth.depth.predictor import Predictor
@@ -109,6 +110,7 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
                 "the parameter model is empty; expected a model folder, "
                 "e.g. --ros-args -p model:=/path/to/model"
             )
+        check_one_scale(config.measurements, use_depth_scale=config.use_depth_scale)
         try:
             predictor = load_predictor(config)
         except Exception as error:
@@ -219,6 +221,7 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
             self._on_live_change(old, new)
 
     def _on_live_change(self, old: DepthNodeConfig, new: DepthNodeConfig) -> None:
+        check_one_scale(new.measurements, use_depth_scale=new.use_depth_scale)
         predictor, _ = self._loaded()
         predictor.config = new
         self._publish_model(new)

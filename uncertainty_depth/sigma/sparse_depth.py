@@ -102,6 +102,19 @@ def parse_measurements(text: str) -> MeasurementSources:
     return MeasurementSources(known, MOTION in names, topics)
 
 
+def check_one_scale(measurements: str, *, use_depth_scale: bool) -> None:
+    """Refuse a followed scale beside measurements, which have corrected the scale already.
+
+    Raises:
+        ConfigError: both are asked for.
+    """
+    if use_depth_scale and measurements:
+        raise ConfigError(
+            f"use_depth_scale is true and measurements is {measurements!r}, which correct the "
+            "scale too; expected one of them"
+        )
+
+
 def check_sparse_depth(
     sparse_m: NDArray[np.floating], shape: tuple[int, int], depth_range: tuple[float, ...]
 ) -> None:

@@ -24,6 +24,7 @@ from uncertainty_depth.sigma.sparse_depth import (
     DEPTH,
     POINTS,
     MeasurementSources,
+    check_one_scale,
     parse_measurements,
 )
 from uncertainty_depth.stream.opening import place_of
@@ -147,6 +148,7 @@ class Job:
                 "--model is missing; expected --model (indoor, demo: shipped ones), or "
                 "--depth-topic and --confidence-topic of what is recorded in the bag"
             )
+        check_one_scale(self.predictor.measurements, use_depth_scale=self.scale.use_depth_scale)
         defaults = to_mapping(PredictionConfig())
         for name, value in to_mapping(self.meaning).items():
             is_of_relative_networks = name in ("align", "align_per")
