@@ -47,7 +47,7 @@ def test_there_is_a_file_for_each_consumer():
 
 def test_every_topic_is_published_with_the_type_that_is_read():
     pytest.importorskip("rclpy", reason="ROS 2 is not installed")
-    from uncertainty_depth.ros.inputs import type_name
+    from uncertainty_depth.ros.messages import type_name
     from uncertainty_depth.ros.outputs import DerivedOutputs
 
     node = FakeNode()

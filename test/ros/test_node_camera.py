@@ -220,3 +220,30 @@ def test_what_names_no_frame_is_in_the_frame_of_its_camera_info(start, robot, im
     robot.informed()
     robot.image(1, image, "")
     assert depths.wait()[0].header.frame_id == infos.wait()[0].header.frame_id == "camera"
+
+
+INTRUDER = """
+import time
+import rclpy
+from std_msgs.msg import String
+rclpy.init()
+publisher = rclpy.create_node("intruder").create_publisher(String, "camera_info", 10)
+while True:
+    publisher.publish(String(data="no camera info"))
+    time.sleep(0.05)
+"""
+
+
+def test_a_publisher_of_another_type_on_the_camera_info_s_topic_stops_no_image(
+    graph, start, robot, image, start_python
+):
+    node = start()
+    depths = robot.heard("depth/image_rect")
+    start_python("-c", INTRUDER)  # a process: Fast DDS refuses a second type in this one
+    graph.until(lambda: node.count_publishers("/camera_info"), "the intruder")
+    for stamp in (1, 2):
+        robot.image(stamp, image)
+        np.testing.assert_array_equal(
+            decode_depth(depths.wait(stamp)[-1]), RedIsDepth().predict(image, stamp).depth_m
+        )
+    assert node.health.dropped() == {}

@@ -78,12 +78,9 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
             ModelError: the model cannot be used.
         """
         super().__init__("depth_node", DepthNodeConfig, **options)
-        self._camera = LiveCamera(
-            self.resolve_topic_name(CAMERA_INFO),
-            partial(self.is_published, CAMERA_INFO),
-            self.health,
-            self.get_logger().info,
-        )
+        topic = self.resolve_topic_name(CAMERA_INFO)
+        is_published = partial(self.is_published, topic, CameraInfo)
+        self._camera = LiveCamera(topic, is_published, self.health, self.get_logger().info)
         self._predictions = Predictions(self, self.health)
         self._inputs = Inputs(self, self.health)
         self._images: WatchedInput | None = None

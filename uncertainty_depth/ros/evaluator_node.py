@@ -257,7 +257,9 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
             return False
         is_camera_info = topic in (CAMERA_INFO, TRUTH_CAMERA_INFO)
         is_early = time.monotonic() - self._activated_s < DISCOVERY_S
-        return (is_camera_info and is_early) or self.count_publishers(self._name_of(topic)) > 0
+        message_type = CameraInfo if is_camera_info else DiagnosticArray
+        is_published = self.is_published(self._name_of(topic), message_type)
+        return (is_camera_info and is_early) or is_published
 
     def _scored(self) -> LiveScores:
         """Return the run; raise `ConfigError` if the node is not active."""

@@ -18,7 +18,7 @@ from rclpy.topic_endpoint_info import TopicEndpointInfo
 from rclpy.utilities import get_rmw_implementation_identifier
 
 from uncertainty_depth.ros.diagnostics import Health
-from uncertainty_depth.ros.messages import age_s
+from uncertainty_depth.ros.messages import age_s, type_name
 from uncertainty_depth.ros.qos import SUBSCRIPTION, overridden, override_name
 
 if TYPE_CHECKING:
@@ -405,9 +405,3 @@ def transports() -> str:
     if value is None:
         return f"transports: default ({TRANSPORTS} is not set)"
     return f"transports: {TRANSPORTS}={value}, which must be the same in every process"
-
-
-def type_name(message_type: type[Any]) -> str:
-    """Return a message class's name in the graph, e.g. sensor_msgs/msg/Image."""
-    package, interface, _ = message_type.__module__.split(".", 2)
-    return f"{package}/{interface}/{message_type.__name__}"

@@ -105,3 +105,9 @@ def status_message(
     pairs = [KeyValue(key=key, value=value) for key, value in values.items()]
     status = DiagnosticStatus(level=DiagnosticStatus.OK, name=name, message=sentence, values=pairs)
     return DiagnosticArray(header=header, status=[status])
+
+
+def type_name(message_type: type[Any]) -> str:
+    """Return a message class's name in the graph, e.g. sensor_msgs/msg/Image."""
+    package, interface, _ = message_type.__module__.split(".", 2)
+    return f"{package}/{interface}/{message_type.__name__}"

@@ -29,6 +29,7 @@ from uncertainty_depth.core.errors import ConfigError, UncertaintyDepthError
 from uncertainty_depth.core.options import parameters_of
 from uncertainty_depth.ros.diagnostics import CALLBACK_FAILED, LOG_EVERY_S, Health
 from uncertainty_depth.ros.manager_bond import bonded, end_bond
+from uncertainty_depth.ros.messages import type_name
 from uncertainty_depth.ros.parameters import NodeParameters
 from uncertainty_depth.ros.qos import PUBLISHER, overridden
 
@@ -59,9 +60,15 @@ class GuardedNode(Node):
         for service in self.services:  # of the lifecycle: not made by `create_service`
             service.callback = self.guarded(service.callback)
 
-    def is_published(self, topic: str) -> bool:
-        """Return whether a topic, by its name before remaps, has a publisher; False at the end."""
-        return self.context.ok() and self.count_publishers(self.resolve_topic_name(topic)) > 0
+    def is_published(self, name: str, message_type: type) -> bool:
+        """Return whether a topic, by its full name, has a publisher of a type; False at the end.
+
+        One of another type sends nothing to this node: it is not waited for.
+        """
+        if not self.context.ok():
+            return False
+        publishers = self.get_publishers_info_by_topic(name)
+        return any(publisher.topic_type == type_name(message_type) for publisher in publishers)
 
     def end_with(self, error: UncertaintyDepthError) -> None:
         """End the process with an error, so that launch can start it anew; from any thread."""

@@ -61,12 +61,9 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
             ConfigError: a parameter is illegal, or the map cannot be used.
         """
         super().__init__("sigma_node", SigmaNodeConfig, **options)
-        self._camera = LiveCamera(
-            self.resolve_topic_name(CAMERA_INFO),
-            partial(self.is_published, CAMERA_INFO),
-            self.health,
-            self.get_logger().info,
-        )
+        topic = self.resolve_topic_name(CAMERA_INFO)
+        is_published = partial(self.is_published, topic, CameraInfo)
+        self._camera = LiveCamera(topic, is_published, self.health, self.get_logger().info)
         # of the maps sigma alone: the depth's sender has published it
         self._predictions = Predictions(self, self.health, ["uncertainty"])
         self._interpreter: Interpreter | None = None
