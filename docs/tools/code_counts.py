@@ -4,6 +4,7 @@
     python docs/tools/code_counts.py            # style, per 1,000 lines of code
     python docs/tools/code_counts.py --path     # files and functions from an image to a sigma
     python docs/tools/code_counts.py --frame    # modules from a bag's frame to summary.json
+    python docs/tools/code_counts.py --command evaluate my_bag --model demo -o report
 
 Nothing here decides anything: a count is a place to look.
 """
@@ -36,8 +37,13 @@ def main() -> None:
     parser.add_argument(
         "--frame", action="store_true", help="trace a bag's frame to summary.json instead"
     )
+    parser.add_argument(
+        "--command", nargs=argparse.REMAINDER, help="trace an `uncertainty-depth` command instead"
+    )
     arguments = parser.parse_args()
-    if arguments.path:
+    if arguments.command:
+        print_command_path(arguments.command)
+    elif arguments.path:
         print_path()
     elif arguments.frame:
         print_frame_path()
@@ -196,6 +202,20 @@ def print_frame_path() -> None:
     rooms = Counter(module.partition("/")[0] for module in modules)
     print(", ".join(f"{room} {number}" for room, number in sorted(rooms.items())))
     print(f"{len(modules)} modules, {len(functions)} functions")
+
+
+def print_command_path(words: list[str]) -> None:
+    """Run a command, and print how many files and functions of the package it enters.
+
+    Bodies of classes count as functions, those of modules do not.
+    """
+    with traced() as functions:
+        from uncertainty_depth.cli.main import main as command
+
+        command(words)
+    entered = [(path, name) for path, name in functions if name not in ("<module>", "<lambda>")]
+    files = len({path for path, _ in entered})
+    print(f"{words[0]}: {files} files, {len(entered)} functions and class bodies")
 
 
 @contextmanager
