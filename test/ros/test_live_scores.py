@@ -458,7 +458,10 @@ def test_a_new_run_forgets_everything_but_the_camera(make):
     robot = Robot(make)
     robot.predict(100)
     robot.scan(300)
+    rule = robot.run.held_out = HeldOutRule(HeldOutConfig(0.5), 0)
     robot.run = robot.run.restarted()
+    assert robot.run.held_out is rule, "the model is still given that depth"
+    robot.run.held_out = None
     assert robot.frames() == {"read": 0, "evaluated": 0, "skipped": {}}
     robot.frame(100)
     assert robot.frames()["evaluated"] == 1
@@ -556,6 +559,16 @@ def test_unfamiliarity_is_scored_live_as_it_is_offline(order, make):
     summary = evaluation.summary()["unfamiliarity"]
     assert summary == offline.summary()["unfamiliarity"]
     assert (summary["frames"], summary["max"], summary["fraction_above_1"]) == (3, 1.7, 1 / 3)
+
+
+def test_what_the_depth_was_multiplied_by_is_told_with_its_scores(make):
+    robot = Robot(make, published={INFO_TOPIC})
+    for stamp, factor in ((100, 1.0), (200, 1.25), (300, 1.5)):
+        scaled = InForce(1.0, "own", "", factor, 0.01, "")
+        robot.run.add_info(stamp * MS, replace(info_of(0.3), in_force=scaled))
+        robot.frame(stamp)
+    (note,) = (note for note in robot.run.notes() if "multiplied" in note)
+    assert note.startswith("the depth of 2 of 3 frames was multiplied by 1.25 to 1.50")
 
 
 def test_a_missing_prediction_info_delays_few_frames(make):
