@@ -216,6 +216,22 @@ def test_sigma_is_right_even_if_the_network_is_better_or_worse_than_it_says(trul
     assert np.mean(factors) == pytest.approx(expected, rel=0.1)
 
 
+def test_measurements_of_one_row_that_agree_do_not_make_the_rest_certain():
+    """As a planar LiDAR's: the network may be wrong in a way that only the rest shows."""
+    prediction = network()
+    count = SHAPE[1]
+
+    def sigma_factor(rows, columns):
+        depth = prediction.depth_m[rows, columns].astype(np.float64)
+        noise = np.full(count, 0.03)
+        measurements = Measurements(rows, columns, depth, noise, np.zeros(count))
+        return posterior(prediction, measurements, prior=FOR_SENSORS).sigma_factor
+
+    one_row = sigma_factor(np.full(count, 15), np.arange(count))
+    at = np.random.default_rng(0).choice(prediction.depth_m.size, count, replace=False)
+    assert sigma_factor(*np.divmod(at, SHAPE[1])) < 0.75 * one_row < 0.75
+
+
 def test_pixels_without_a_prediction_stay_without_one():
     prediction = network()
     depth = prediction.depth_m.copy()

@@ -118,6 +118,12 @@ class Measurements:
         rank[order] = np.arange(len(order)) - np.repeat(starts, lengths)
         return self.taken(np.sort(np.lexsort((mixed, rank))[:count]))
 
+    def coverage(self, shape: tuple[int, ...]) -> float:
+        """Return the share of an image's 6x8 cells that have a measurement."""
+        height, width = shape
+        cells = self.rows * 6 // height * 8 + self.columns * 8 // width
+        return len(np.unique(cells)) / 48
+
     def joined(self, other: Measurements) -> Measurements:
         """Return both; a pixel that both measure is this one's."""
         taken = {*zip(self.rows.tolist(), self.columns.tolist(), strict=True)}

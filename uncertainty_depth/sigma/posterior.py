@@ -73,8 +73,9 @@ class Prior:
         wide, local: the parts that neighbours share.
         own: variance of each pixel that no neighbour tells, over the square of its relative sigma.
         freedom: how many independent measurements it takes to believe them as much as the network
-            about a frame's variance: the process's degrees of freedom less two. Infinite takes the
-            network at its word.
+            about a frame's variance if they cover the image, and as many times more as they cover
+            less of it: the process's degrees of freedom less two. Infinite takes the network at
+            its word.
     """
 
     common: float
@@ -166,7 +167,9 @@ def posterior(
     residual = np.log(used.depth_m) - np.log(depth[used.rows, used.columns].astype(np.float64))
     shared = field.covariance(at, at).astype(np.float64)
     shared[np.diag_indices_from(shared)] += prior.own * at.relative_sigma**2
-    solved = _solve(shared, used, residual, prior.freedom)
+    # Neighbours that agree with each other are no evidence about the rest of the image.
+    freedom = prior.freedom / used.coverage(depth.shape)
+    solved = _solve(shared, used, residual, freedom)
     at = at.rounded()
     grid = field.grid().rounded()
     to_grid = np.float32(solved.variance) * field.covariance(at, grid)
