@@ -66,7 +66,7 @@ setup(
         "develop": {"script_dir": f"$base/lib/{NAME}"},
         "install": {"install_scripts": f"$base/lib/{NAME}"},
     },
-    python_requires=">=3.10",
+    python_requires=">=3.11",
     install_requires=[
         "setuptools",
         "numpy>=1.26",

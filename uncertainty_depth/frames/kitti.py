@@ -6,7 +6,7 @@ Geiger et al., Vision meets Robotics: The KITTI Dataset, IJRR 2013.
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -196,9 +196,7 @@ def _stamps(path: Path, names: list[str]) -> list[int]:
 def _nanoseconds(line: str) -> int:
     """Return nanoseconds since 1970 of a text such as `2011-09-26 13:02:25.964389445`, as UTC."""
     date, _, fraction = line.strip().partition(".")
-    seconds = int(
-        datetime.strptime(date, "%Y-%m-%d %H:%M:%S").replace(tzinfo=timezone.utc).timestamp()
-    )
+    seconds = int(datetime.strptime(date, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC).timestamp())
     return seconds * SECOND_NS + int(fraction[:9].ljust(9, "0") or 0)
 
 

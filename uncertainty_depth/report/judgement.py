@@ -10,7 +10,7 @@ import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from enum import Enum
+from enum import StrEnum
 from functools import partial
 from typing import Any
 
@@ -77,7 +77,7 @@ BASELINE_NAMES = {
 }
 
 
-class Outcome(str, Enum):
+class Outcome(StrEnum):
     """How a metric compares with its reference."""
 
     BETTER = "better"
