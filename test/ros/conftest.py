@@ -653,9 +653,10 @@ def tiny_model(make_model, tmp_path_factory):
 
 
 class SparsePredictor(FakePredictor):
-    """Takes the LiDAR beside the image."""
+    """Takes the LiDAR and another camera's depth beside the image."""
 
     sparse_input = "lidar"
+    measurements = SimpleNamespace(motion=False, topics=("depth",))
 
 
 RUNS = {
