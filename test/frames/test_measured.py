@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,12 +12,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from test.frames.conftest import CAMERA, START_NS, image_at, pose_message
 from uncertainty_depth.core.config import PredictorConfig, SourceConfig
-from uncertainty_depth.core.errors import ConfigError, SourceError
+from uncertainty_depth.core.errors import ConfigError, MessageError, SourceError
 from uncertainty_depth.core.geometry.transforms import transform_from
 from uncertainty_depth.core.measurements import MAX_MEASUREMENTS
 from uncertainty_depth.frames.bag import BagSource
+from uncertainty_depth.frames.measured import DepthOfTopic, MeasuredTopic
 from uncertainty_depth.frames.messages.bag_writer import BagWriter
 from uncertainty_depth.frames.messages.decoding import SECOND_NS
+from uncertainty_depth.frames.transforms import Viewpoint
 from uncertainty_depth.stream.held_out import without_measured
 from uncertainty_depth.stream.job import Job
 from uncertainty_depth.stream.stream import Stream
@@ -132,3 +135,17 @@ def test_a_topic_that_measures_needs_its_name_in_measurements(bag, measurements,
     job = Job(sources=(str(bag),), model="demo", reading=reading, predictor=predictor)
     with pytest.raises(ConfigError, match="expected both --measurements"):
         Stream.open(job)
+
+
+def test_messages_that_nobody_asks_for_are_forgotten():
+    """Of 100 MiB each: two fit into the limit, and the images of the others measure nothing."""
+    topic = MeasuredTopic("/stereo/depth", DepthOfTopic(lambda time_ns: None))
+    data = bytes(100 * 2**20)
+    for second in range(1, 6):
+        stamp = SimpleNamespace(sec=second, nanosec=0)
+        header = SimpleNamespace(stamp=stamp, frame_id="camera")
+        topic.add(SimpleNamespace(header=header, data=data))
+    for second, reason in ((3, "measured_at_another_time"), (4, "image_undecodable")):
+        with pytest.raises(MessageError) as refused:
+            topic.depth(Viewpoint("camera", second * SECOND_NS), None, (24, 32))
+        assert refused.value.reason == reason

@@ -23,12 +23,13 @@ from uncertainty_depth.core.measurements import MAX_MEASUREMENTS, Measurements
 from uncertainty_depth.frames.messages.clouds import lidar_points
 from uncertainty_depth.frames.messages.decoding import SECOND_NS, check_stamp, stamp_ns
 from uncertainty_depth.frames.messages.depth_images import ground_truth_from_depth_image
+from uncertainty_depth.frames.pairing import surplus
 from uncertainty_depth.frames.transforms import Extrinsics, Viewpoint
 
 MAX_AGE_S = 0.15
 """Between an image and what is measured in it."""
-KEPT = 64
-"""Newest messages among which the nearest in time is looked for."""
+KEPT = 32
+"""Newest messages among which the nearest in time is looked for, `MAX_WAITING_BYTES` at most."""
 
 
 class MeasuredDepth(Protocol):
@@ -110,7 +111,7 @@ class MeasuredTopic:
     def __init__(self, topic: str, reader: MeasuredDepth) -> None:
         self.topic = topic
         self._reader = reader
-        self._messages: deque[Any] = deque(maxlen=KEPT)
+        self._messages: deque[Any] = deque()
         self._missing: Counter[str] = Counter()
         self._first: str | None = None
         self._images = 0
@@ -119,6 +120,9 @@ class MeasuredTopic:
     def add(self, message: Any) -> None:
         """Take a message."""
         self._messages.append(message)
+        kept = list(self._messages)
+        for _ in range(surplus(kept, KEPT)):
+            self._messages.popleft()
 
     def is_awaited(self, viewpoint: Viewpoint) -> bool:
         """Return whether a message that is nearer in time, or its place, may still come."""
