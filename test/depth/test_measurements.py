@@ -141,6 +141,29 @@ def test_measurements_and_a_followed_scale_exclude_each_other(drive, tmp_path, c
     assert "which correct the scale too; expected one of them" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--measurements", "motion"], "which nothing corrects; expected --model"),
+        (["--odometry-frame", "odom"], "expected --measurements motion"),
+    ],
+)
+def test_recorded_predictions_are_not_measured_beside(options, sentence, tmp_path, capsys):
+    for name in ("depth", "gt"):
+        (tmp_path / name).mkdir()
+        np.save(tmp_path / name / "0.npy", np.full((24, 32), 2.0, np.float32))
+    command = ["evaluate", f"predictions:{tmp_path}", "-o", str(tmp_path / "out")]
+    assert main([*command, *options]) == 1
+    assert sentence in capsys.readouterr().err
+
+
+def test_a_source_without_topics_cannot_be_measured_by_one(drive, tmp_path, capsys):
+    command = ["evaluate", f"rgbd:{drive}", "--model", "demo", "-o", str(tmp_path / "out")]
+    options = ["--measurements", "points", "--measured-points-topic", "/slam/points"]
+    assert main([*command, *options]) == 1
+    assert "has no topics; expected a bag" in capsys.readouterr().err
+
+
 def test_an_odometry_frame_alone_is_refused(drive, tmp_path, capsys):
     command = ["evaluate", f"rgbd:{drive}", "--model", "demo", "-o", str(tmp_path / "out")]
     assert main([*command, "--odometry-frame", "odom"]) == 1

@@ -503,6 +503,13 @@ def info_of(score):
     return read_info(info_values(info))  # as it comes back from the message
 
 
+def test_a_prediction_without_a_cloud_waits_for_no_camera_info(make):
+    """It cannot be scored in any case, and is counted as soon as that is known."""
+    robot = Robot(make, info=False, published={"depth/camera_info"})
+    robot.predict(100)
+    assert len(robot.scan(900)) == 1
+
+
 def test_a_pixel_that_was_measured_and_its_neighbours_are_not_scored(make):
     info = PredictionInfo(
         "raw", SampleRange(0, 8), 8, InForce(1.0, "own", "why"), None, (5 * WIDTH + 7,)

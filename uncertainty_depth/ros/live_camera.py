@@ -125,6 +125,15 @@ class LiveCamera:
             self._wait_for_own(time_ns)
             return self._cameras.at(time_ns)
 
+    def rectifier_of(self, time_ns: int) -> Rectifier | None:
+        """Return what rectified the image of this stamp, which has waited for it.
+
+        Raises:
+            MessageError: as `rectifier`.
+        """
+        with self._changed:
+            return self._cameras.at(time_ns)
+
     def header(self, message: ImageMessage) -> Header:
         """Return an image's header; if it names no frame, in that of its camera info."""
         header: Header = message.header

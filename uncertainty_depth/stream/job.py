@@ -130,6 +130,11 @@ class Job:
                 f"model is {self.model!r}, but {names} has its own predictions; expected "
                 "--model, or a depth topic or predictions:DIR, not both"
             )
+        if self.predictor.measurements:
+            raise ConfigError(
+                f"measurements is {self.predictor.measurements!r}, but {names} has its own "
+                "predictions, which nothing corrects; expected --model, or no measurements"
+            )
         if self.scale.use_depth_scale:
             raise ConfigError(
                 f"use_depth_scale is true, but {names} has its own predictions, whose depth "

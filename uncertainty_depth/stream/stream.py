@@ -17,7 +17,7 @@ from uncertainty_depth.frames.protocol import JoinedSource, Source, SourceWrappe
 from uncertainty_depth.stream.geometry_check import GeometryCheck
 from uncertainty_depth.stream.held_out import without_measured
 from uncertainty_depth.stream.job import Job
-from uncertainty_depth.stream.opening import open_source
+from uncertainty_depth.stream.opening import open_source, prefix_of
 from uncertainty_depth.stream.predicting import Predicting, open_network, open_recorded
 
 if TYPE_CHECKING:
@@ -136,9 +136,15 @@ def _reading(job: Job) -> SourceConfig:
                 f"{job.predictor.measurements!r}; expected both --measurements {kind} and "
                 f"--measured-{kind}-topic, or neither"
             )
+        for source in job.sources if topic else ():
+            if prefix_of(source):
+                raise ConfigError(
+                    f"measured_{kind}_topic is {topic!r}, but {source} has no topics; expected a "
+                    "bag"
+                )
     if job.needs_motion:
         return replace(job.reading, odometry_frame=frame or ODOMETRY_FRAME)
-    if frame and job.model:
+    if frame:
         raise ConfigError(
             f"odometry_frame is {frame!r}, but measurements is {job.predictor.measurements!r}; "
             "expected --measurements motion, which takes the camera's poses, or no odometry_frame"
