@@ -145,10 +145,11 @@ class Assembly(ABC):
         """Yield each image that waits for nothing more, as a frame or the reason for its loss."""
         while self._waiting:
             first = self._waiting[0]
-            needs_more = isinstance(first, Outcome) and (
-                first.cloud is not None or self._odometry is not None
+            is_awaited = (
+                isinstance(first, Outcome)
+                and (first.cloud is not None or self._odometry is not None)
+                and self._is_awaited(first)
             )
-            is_awaited = needs_more and self._is_awaited(first)
             if is_awaited and not surplus(self._waiting, self._patience):
                 break
             yield self._frame_or_reason(self._waiting.popleft())
