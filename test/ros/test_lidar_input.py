@@ -18,9 +18,8 @@ from uncertainty_depth.core.node_config import EvaluatorNodeConfig
 from uncertainty_depth.frames.messages.depth_images import decode_depth
 from uncertainty_depth.frames.transforms import FixedExtrinsics
 from uncertainty_depth.ros.live_scores import LiveScores
-from uncertainty_depth.ros.sigma_messages import held_out_rule
 from uncertainty_depth.sigma.sparse_depth import SparseInput
-from uncertainty_depth.stream.held_out import HeldOutRule
+from uncertainty_depth.stream.held_out import HeldOutRule, held_out_rule
 
 BEHIND = (0.0, 0.0, -9.0, 0.0, 0.0, 0.0, 1.0)
 

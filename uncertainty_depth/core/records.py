@@ -72,11 +72,13 @@ class RecordedMaps:
         depth: (H, W) float32, depth or inverse depth, NaN if there is no value.
         confidence: (H, W) float32, of any type; None for a depth alone.
         unfamiliarity: of the image, as a depth node published it; None if it is not known.
+        measured: pixels that corrected it, row * width + column, as a depth node published them.
     """
 
     depth: NDArray[np.float32]
     confidence: NDArray[np.float32] | None
     unfamiliarity: float | None = None
+    measured: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ from uncertainty_depth.frames.messages.depth_images import (
 )
 from uncertainty_depth.frames.messages.images import decode_image
 from uncertainty_depth.frames.pairing import ExactPairs, Outcome, Unmatched
-from uncertainty_depth.frames.published import RecordedUnfamiliarity
+from uncertainty_depth.frames.published import RecordedInfos
 
 
 class ReportImage(NamedTuple):
@@ -144,7 +144,7 @@ class MapAssembly(Assembly):
             self.reference_topics += (confidence_topic,)
         self._confidence_topic = confidence_topic
         self._meaning = meaning
-        self._unfamiliarity = RecordedUnfamiliarity(info_topic)
+        self._infos_of_maps = RecordedInfos(info_topic)
         self._pairs = ExactPairs(self._queue_size)
         self._report_images = ReportImages(
             report_topic, self._max_time_difference_s, self._queue_size
@@ -152,7 +152,7 @@ class MapAssembly(Assembly):
 
     def topics(self) -> list[str]:
         """Return the topics whose messages are taken."""
-        others = (self._report_images.topic, self._unfamiliarity.topic)
+        others = (self._report_images.topic, self._infos_of_maps.topic)
         return list(dict.fromkeys([*super().topics(), *filter(None, others)]))
 
     def add(self, topic: str, message: Any) -> Iterator[Frame | Skipped]:
@@ -160,8 +160,8 @@ class MapAssembly(Assembly):
         if topic == self._report_images.topic:
             self._report_images.add(message)
             return self.decided()
-        if topic == self._unfamiliarity.topic:
-            self._unfamiliarity.add(message)
+        if topic == self._infos_of_maps.topic:
+            self._infos_of_maps.add(message)
             return self.decided()
         return super().add(topic, message)
 
@@ -194,7 +194,7 @@ class MapAssembly(Assembly):
         return outcomes
 
     def _is_awaited(self, outcome: Outcome) -> bool:
-        others = (self._report_images, self._unfamiliarity)
+        others = (self._report_images, self._infos_of_maps)
         is_other_awaited = any(other.is_awaited(outcome.stamp_ns) for other in others)
         return is_other_awaited or super()._is_awaited(outcome)
 
@@ -223,7 +223,7 @@ class MapAssembly(Assembly):
             camera,
             ground_truth_m=ground_truth_m,
             scan=scan,
-            recorded=RecordedMaps(depth, confidence, self._unfamiliarity.of(time_ns)),
+            recorded=RecordedMaps(depth, confidence, *self._infos_of_maps.of(time_ns)),
         )
         if report_image is not None:
             frame = replace(frame, **report_image._asdict())

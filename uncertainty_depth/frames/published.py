@@ -1,15 +1,17 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""What a depth node publishes beside its maps, live and in a bag: how familiar the images are."""
+"""What a depth node publishes beside its maps, live and in a bag: how each was made."""
 
 from __future__ import annotations
 
 import math
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from uncertainty_depth.core import strict
+from uncertainty_depth.core.config import MAX_COUNT
 from uncertainty_depth.core.errors import MessageError, SourceError
 from uncertainty_depth.frames.messages.decoding import stamp_ns
 from uncertainty_depth.frames.recording import Recording
@@ -60,8 +62,33 @@ def unfamiliarity_of(values: Mapping[str, str]) -> float | None:
     return value
 
 
-class RecordedUnfamiliarity:
-    """The unfamiliarity of each prediction in a bag, by its stamp.
+def measured_in(values: Mapping[str, str]) -> tuple[int, ...]:
+    """Return the measured pixels in the values of a prediction, row * width + column.
+
+    Raises:
+        KeyError: they do not name them.
+        ValueError: one is no whole number of 0 or more.
+    """
+    pixels = tuple(map(int, values["measured"].split()))
+    if pixels and not 0 <= min(pixels) <= max(pixels) <= MAX_COUNT:
+        raise ValueError(f"measured is {values['measured'][:80]!r}; expected pixels")
+    return pixels
+
+
+class Made(NamedTuple):
+    """How a recorded prediction was made.
+
+    Attributes:
+        unfamiliarity: of the image; None if it is not known.
+        measured: pixels that corrected it.
+    """
+
+    unfamiliarity: float | None = None
+    measured: tuple[int, ...] = ()
+
+
+class RecordedInfos:
+    """How each prediction in a bag was made, by its stamp.
 
     Attributes:
         topic: of the prediction infos; empty if there are none.
@@ -69,17 +96,19 @@ class RecordedUnfamiliarity:
 
     def __init__(self, topic: str) -> None:
         self.topic = topic
-        self._by_stamp: OrderedDict[int, float | None] = OrderedDict()
+        self._by_stamp: OrderedDict[int, Made] = OrderedDict()
         self._newest_ns: int | None = None
 
     def add(self, message: Any) -> None:
         """Take a prediction info; one that cannot be read says nothing."""
         self._newest_ns = stamp_ns(message.header)
-        try:
-            value = unfamiliarity_of(status_values(message.status, PREDICTION))
-        except (MessageError, KeyError, ValueError):
-            value = None
-        self._by_stamp[self._newest_ns] = value
+        unfamiliarity = None
+        measured: tuple[int, ...] = ()
+        with suppress(MessageError, KeyError, ValueError):
+            values = status_values(message.status, PREDICTION)
+            unfamiliarity = unfamiliarity_of(values)
+            measured = measured_in(values)
+        self._by_stamp[self._newest_ns] = Made(unfamiliarity, measured)
         if len(self._by_stamp) > MAX_WAITING:
             self._by_stamp.popitem(last=False)
 
@@ -89,27 +118,25 @@ class RecordedUnfamiliarity:
             return False
         return self._newest_ns is None or self._newest_ns < time_ns
 
-    def of(self, time_ns: int) -> float | None:
-        """Return the unfamiliarity of the prediction of this stamp; None if it is not known."""
-        return self._by_stamp.get(time_ns)
+    def of(self, time_ns: int) -> Made:
+        """Return how the prediction of this stamp was made."""
+        return self._by_stamp.get(time_ns, Made())
 
 
-def familiar_places(path: Path, depth_topic: str) -> list[float]:
-    """Return what unfamiliarity is usual in the training's places, as the node's model says.
+def published_model(path: Path, depth_topic: str) -> Mapping[str, Any]:
+    """Return what the depth node of a bag says of its model, `depth/model`.
 
-    Two numbers, see `Familiarity.places`; none if the bag does not have `depth/model`, or that
-    does not say it.
+    Empty if the bag does not have it, or it cannot be read.
     """
     topic = f"{depth_topic.rpartition('/')[0]}/model"
     try:
         with Recording(path).open() as bag:
             about = bag.topics.get(topic)
             if about is None or about.message_type != "std_msgs/msg/String":
-                return []
+                return {}
             message = bag.first(topic)
         text = "" if message is None else message.data
         model = strict.read_json(text, MAX_DESCRIPTION_CHARACTERS, MAX_DESCRIPTION_DEPTH)
     except (SourceError, strict.FormatError):  # whoever opens the bag says what is wrong with it
-        return []
-    places = model.get("familiar_places") if isinstance(model, dict) else None
-    return list(strict.limits_of(places) or ())
+        return {}
+    return model if isinstance(model, dict) else {}

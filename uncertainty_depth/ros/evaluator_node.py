@@ -52,11 +52,11 @@ from uncertainty_depth.ros.output_claim import OutputClaim
 from uncertainty_depth.ros.qos import LATCHED_QOS, OUTPUT_QOS
 from uncertainty_depth.ros.report_saver import ReportSaver
 from uncertainty_depth.ros.sigma_messages import (
-    held_out_rule,
     model_description,
     read_info,
 )
 from uncertainty_depth.sigma.recorded.interpreter import Interpreter
+from uncertainty_depth.stream.held_out import held_out_rule
 
 PERIOD_S = 1.0
 """Time between two publications of the metrics of all frames."""

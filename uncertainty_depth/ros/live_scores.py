@@ -10,8 +10,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from uncertainty_depth.core.config import PredictionConfig
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.geometry.rectification import RECTIFY
@@ -34,7 +32,7 @@ from uncertainty_depth.sigma.online.correction_in_force import DepthScales
 from uncertainty_depth.sigma.recorded.confidence import NONE
 from uncertainty_depth.sigma.recorded.interpreter import Interpreter
 from uncertainty_depth.stream.geometry_check import GeometryCheck
-from uncertainty_depth.stream.held_out import HeldOutRule, held_out, scored_pixels, unmeasured
+from uncertainty_depth.stream.held_out import HeldOutRule, without_given
 
 DEPTH = "depth/image_rect"
 SIGMA = "uncertainty/image_rect"
@@ -245,7 +243,8 @@ class LiveScores:
             return self.evaluation.skip(record)
         assert isinstance(record, LiveFrame)  # `LiveFrames` makes no other frames
         try:
-            frame = replace(record, ground_truth_m=self._scorable(record))
+            measured = () if record.info is None else record.info.measured
+            frame = without_given(record, self.held_out, measured)
             prediction = self.interpreter.predict(frame)
             if frame.info is not None:
                 prediction = replace(prediction, unfamiliarity=frame.info.unfamiliarity)
@@ -261,34 +260,3 @@ class LiveScores:
         if frame.info is not None:
             self.scales.add(frame.info.in_force)
         return row if isinstance(row, Skipped) else replace(frame, metrics=row)
-
-    def _scorable(self, frame: LiveFrame) -> np.ndarray:
-        """Return the ground truth without the pixels that corrected the prediction."""
-        depth_m = frame.need_ground_truth()
-        if frame.info is not None and frame.info.measured:
-            if max(frame.info.measured) >= depth_m.size:
-                raise MessageError(
-                    "prediction_info",
-                    f"depth/prediction_info says that pixel {max(frame.info.measured)} was "
-                    f"measured; expected less than {depth_m.size}",
-                )
-            measured = np.zeros(depth_m.shape, np.bool_)
-            measured.flat[list(frame.info.measured)] = True
-            depth_m = unmeasured(depth_m, measured)
-        rule = self.held_out
-        if rule is None:
-            return depth_m
-        if rule.config.held_out_fraction == 0:
-            raise MessageError(
-                "would_score_its_input",
-                "the model was given all of the LiDAR, and would be scored on its input; start "
-                "depth_node with held_out_fraction above 0",
-            )
-        given = np.isfinite(depth_m) & ~held_out(depth_m, frame.stamp_ns, rule.config)
-        mask = scored_pixels(depth_m, given, rule.margin)
-        if not mask.any():
-            raise MessageError(
-                "no_depth_held_out",
-                "no pixel of the ground truth was held out from the model's input",
-            )
-        return np.where(mask, depth_m, np.float32(np.nan))

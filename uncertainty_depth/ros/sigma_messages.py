@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from uncertainty_depth.core import strict
-from uncertainty_depth.core.config import MAX_COUNT, HeldOutConfig
-from uncertainty_depth.core.errors import ConfigError, MessageError
-from uncertainty_depth.core.options import from_mapping
+from uncertainty_depth.core.config import MAX_COUNT
+from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.records import SampleRange
 from uncertainty_depth.core.strict import FormatError
 from uncertainty_depth.frames.published import (
     MAX_DESCRIPTION_CHARACTERS,
     MAX_DESCRIPTION_DEPTH,
+    measured_in,
     unfamiliarity_of,
 )
 from uncertainty_depth.sigma.calibration.half_widths import BY_DISTRIBUTION, HalfWidths
@@ -28,8 +28,6 @@ from uncertainty_depth.sigma.online.correction_in_force import (
 )
 from uncertainty_depth.sigma.online.depth_scale import DepthScale
 from uncertainty_depth.sigma.online.estimates import OnlineEstimate
-from uncertainty_depth.sigma.sparse_depth import parse_measurements
-from uncertainty_depth.stream.held_out import MEASURED_MARGIN, HeldOutRule
 
 MAX_FACTOR = 1024.0
 """Largest factor on sigma or depth that an estimate may have, either way."""
@@ -109,7 +107,7 @@ def read_info(values: Mapping[str, str]) -> PredictionInfo:
             _whole(values["passes"]),
             in_force,
             unfamiliarity_of(values),
-            tuple(map(_whole, values["measured"].split())),
+            measured_in(values),
         )
     except (KeyError, ValueError, FormatError) as error:
         raise MessageError(
@@ -187,24 +185,6 @@ def model_description(text: str) -> dict[str, Any]:
     if not isinstance(calibration, (str, type(None))):
         content["calibration"] = json.dumps(calibration)
     return content
-
-
-def held_out_rule(description: dict[str, Any]) -> HeldOutRule | None:
-    """Return which known depth is held out; None if the model was given none.
-
-    Raises:
-        MessageError: "model_description", the entries have other types or values.
-    """
-    fraction = description.get("held_out_fraction", 0.0)
-    try:
-        measurements = parse_measurements(str(description.get("measurements", "")))
-        is_measured = measurements.sparse is not None
-        if not (description.get("sparse_input") or is_measured):
-            return None
-        config = from_mapping(HeldOutConfig, {"held_out_fraction": fraction})
-        return HeldOutRule(config, MEASURED_MARGIN if is_measured else 0)
-    except ConfigError as error:
-        raise MessageError("model_description", f"depth/model says {error}") from error
 
 
 def _whole(text: str) -> int:

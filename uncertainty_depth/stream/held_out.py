@@ -9,21 +9,23 @@ clouds. So the decision is a function of what both know: of pixel and stamp of t
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.core.config import HeldOutConfig
-from uncertainty_depth.core.errors import ConfigError
+from uncertainty_depth.core.errors import ConfigError, MessageError
+from uncertainty_depth.core.options import from_mapping
 from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.frames.protocol import MapSource, Source
-from uncertainty_depth.sigma.sparse_depth import SparseInput
+from uncertainty_depth.sigma.sparse_depth import SparseInput, parse_measurements
 
 logger = logging.getLogger(__name__)
+FrameT = TypeVar("FrameT", bound=Frame)
 
 
 def check_scorable(config: HeldOutConfig) -> None:
@@ -96,6 +98,66 @@ def without_measured(source: Source) -> Source:
         return replace(record, ground_truth_m=unmeasured(truth_m, measured))
 
     return MapSource(source, step, list)
+
+
+def without_given(frame: FrameT, rule: HeldOutRule | None, measured: Sequence[int] = ()) -> FrameT:
+    """Return the frame without ground truth in the pixels that corrected its prediction.
+
+    Args:
+        frame: with a prediction that another process made.
+        rule: of the known depth that it was given; None if it was given none.
+        measured: its measured pixels, row * width + column.
+
+    Raises:
+        MessageError: "would_score_its_input", nothing was held out; "no_depth_held_out", no pixel
+            of this frame; "prediction_info", a measured pixel lies outside the frame.
+    """
+    depth_m = frame.need_ground_truth()
+    if measured:
+        if max(measured) >= depth_m.size:
+            raise MessageError(
+                "prediction_info",
+                f"depth/prediction_info says that pixel {max(measured)} was measured; expected "
+                f"less than {depth_m.size}",
+            )
+        mask = np.zeros(depth_m.shape, np.bool_)
+        mask.flat[list(measured)] = True
+        depth_m = unmeasured(depth_m, mask)
+    # Ground truth that is a depth image is another sensor's than the points that were given.
+    if rule is not None and frame.scan is not None:
+        if rule.config.held_out_fraction == 0:
+            raise MessageError(
+                "would_score_its_input",
+                "the model was given all of the LiDAR, and would be scored on its input; start "
+                "depth_node with held_out_fraction above 0",
+            )
+        given = np.isfinite(depth_m) & ~held_out(depth_m, frame.stamp_ns, rule.config)
+        scored = scored_pixels(depth_m, given, rule.margin)
+        if not scored.any():
+            raise MessageError(
+                "no_depth_held_out",
+                "no pixel of the ground truth was held out from the model's input",
+            )
+        depth_m = np.where(scored, depth_m, np.float32(np.nan))
+    return replace(frame, ground_truth_m=depth_m)
+
+
+def held_out_rule(description: Mapping[str, Any]) -> HeldOutRule | None:
+    """Return which known depth is held out; None if the model was given none.
+
+    Raises:
+        MessageError: "model_description", the entries have other types or values.
+    """
+    fraction = description.get("held_out_fraction", 0.0)
+    try:
+        measurements = parse_measurements(str(description.get("measurements", "")))
+        is_measured = measurements.sparse is not None
+        if not (description.get("sparse_input") or is_measured):
+            return None
+        config = from_mapping(HeldOutConfig, {"held_out_fraction": fraction})
+        return HeldOutRule(config, MEASURED_MARGIN if is_measured else 0)
+    except ConfigError as error:
+        raise MessageError("model_description", f"depth/model says {error}") from error
 
 
 def random_pixels(depth_m: NDArray[np.floating], stamp_ns: int, count: int) -> NDArray[np.bool_]:

@@ -7,13 +7,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from uncertainty_depth.core import strict
 from uncertainty_depth.core.config import PredictionConfig, PredictionTopics
+from uncertainty_depth.core.errors import ConfigError, MessageError
 from uncertainty_depth.core.options import to_mapping
-from uncertainty_depth.core.records import DepthMap, Frame, Overlap
+from uncertainty_depth.core.records import DepthMap, Frame, Overlap, Skipped
 from uncertainty_depth.frames.notation import RECORDED
 from uncertainty_depth.frames.predicted import DepthPredictor, predict_frame
-from uncertainty_depth.frames.protocol import Source
-from uncertainty_depth.frames.published import familiar_places
+from uncertainty_depth.frames.protocol import MapSource, Source
+from uncertainty_depth.frames.published import published_model
+from uncertainty_depth.stream.held_out import HeldOutRule, held_out_rule, without_given
 from uncertainty_depth.stream.job import Job
 from uncertainty_depth.stream.overlap import calibrated_on
 
@@ -85,8 +88,27 @@ class _Recorded(Predicting):
         folder = job.sources[0].removeprefix(RECORDED).partition(",per_metre=")[0]
         self._name = " with ".join(topics) or f"{folder}/depth"
         self._familiar: list[float] = []
+        self._rule: HeldOutRule | None = None
         if self.topics.depth_topic:
-            self._familiar = familiar_places(Path(job.sources[0]), self.topics.depth_topic)
+            model = published_model(Path(job.sources[0]), self.topics.depth_topic)
+            self._familiar = list(strict.limits_of(model.get("familiar_places")) or ())
+            try:
+                self._rule = held_out_rule(model)
+            except MessageError as error:
+                raise ConfigError(f"{job.sources[0]}: {error}") from error
+
+    def seen_by(self, source: Source) -> Source:
+        return MapSource(source, self._scorable, list)
+
+    def _scorable(self, record: Frame | Skipped) -> Frame | Skipped:
+        """Return a frame without ground truth where it corrected the recorded prediction."""
+        if isinstance(record, Skipped):
+            return record
+        measured = () if record.recorded is None else record.recorded.measured
+        try:
+            return without_given(record, self._rule, measured)
+        except MessageError as error:
+            return Skipped(record.stamp_ns, error.reason, f"{record.name}: {error}")
 
     def fit_to(self, source: Source) -> None:
         self._interpreter.fit_to(source.name, source)

@@ -8,7 +8,7 @@ import json
 import numpy as np
 import pytest
 
-from test.frames.conftest import PERIOD_NS, START_NS, TYPES, message_header
+from test.frames.conftest import CAMERA, PERIOD_NS, START_NS, TYPES, message_header
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.frames.messages.bag_writer import BagWriter
 
@@ -40,7 +40,7 @@ def recorded(folder, infos_late=False, model=None):
         for index, value in enumerate(VALUES):
             stamp_ns = START_NS + index * PERIOD_NS
             depth_m = (TRUTH_M + random.normal(0, 0.1, TRUTH_M.shape)).astype(np.float32)
-            made = {"unfamiliarity": "" if value is None else repr(value)}
+            made = {"unfamiliarity": "" if value is None else repr(value), "measured": "7"}
             infos.append((stamp_ns, made))
             if not infos_late:
                 writer.message("/robot/depth/prediction_info", stamp_ns, info(stamp_ns, made))
@@ -59,6 +59,8 @@ def test_a_recorded_run_has_the_unfamiliarity_of_its_images(infos_late, tmp_path
     bag = recorded(tmp_path, infos_late, {"familiar_places": [0.3, 0.6]})
     assert main(["evaluate", str(bag), *TOPICS, "-o", str(tmp_path / "out")]) == 0
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    # A measured pixel of the first row, and its neighbours, of each of the frames.
+    assert summary["pixels"] == len(VALUES) * (TRUTH_M.size - 6)
     assert summary["unfamiliarity"]["frames"] == 3
     assert summary["unfamiliarity"]["mean"] == pytest.approx(np.mean([0.5, 1.5, 2.0]))
     (domain,) = (line for line in summary["verdict"]["lines"] if line["name"] == "domain")
@@ -76,3 +78,38 @@ def test_without_a_model_that_says_it_what_is_usual_is_not_known(model, tmp_path
     assert "what unfamiliarity is usual in the training's places is not known" in json.dumps(
         summary["verdict"]
     )
+
+
+@pytest.mark.parametrize(("fraction", "evaluated"), [(0.5, 2), (0.0, 0)])
+@pytest.mark.usefixtures("no_plots")
+def test_a_recorded_depth_is_not_scored_on_the_lidar_that_it_was_given(
+    fraction, evaluated, tmp_path
+):
+    """As live: the model's description says what was held out of it."""
+    model = {"measurements": "lidar", "held_out_fraction": fraction}
+    text = json.dumps(model)
+    points = np.stack([*np.meshgrid(np.linspace(-1, 1, 40), np.linspace(-1, 1, 30))], -1)
+    cloud = np.concatenate([points.reshape(-1, 2), np.full((1200, 1), 3.0), np.ones((1200, 1))], 1)
+    with BagWriter(tmp_path / "bag") as writer:
+        message = TYPES["std_msgs/msg/String"](text)
+        writer.message("/depth/model", START_NS, message, latched=True)
+        for index in range(2):
+            stamp_ns = START_NS + index * PERIOD_NS
+            writer.camera_info("/depth/camera_info", stamp_ns, "camera", CAMERA)
+            for name, value in (("depth", 3.0), ("uncertainty", 0.1)):
+                image = np.full((CAMERA.height, CAMERA.width), value, np.float32)
+                writer.image(f"/{name}/image_rect", stamp_ns, "camera", image)
+            writer.cloud("/lidar/points", stamp_ns, "lidar", cloud)
+    topics = [
+        "--depth-topic",
+        "/depth/image_rect",
+        "--confidence-topic",
+        "/uncertainty/image_rect",
+    ]
+    command = ["evaluate", str(tmp_path / "bag"), *topics, "--lidar-to-camera"]
+    code = main([*command, "0", "0", "0", "0", "0", "0", "1", "-o", str(tmp_path / "out")])
+    assert code == (0 if evaluated else 1)
+    if evaluated:
+        summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+        assert summary["frames"]["evaluated"] == evaluated
+        assert 0 < summary["pixels"] < 0.6 * 2 * CAMERA.width * CAMERA.height
