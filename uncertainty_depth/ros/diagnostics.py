@@ -248,6 +248,15 @@ def _silence(name: str, age_s: float) -> str:
     return f"nothing {event} yet" if np.isinf(age_s) else f"nothing {event} for {age_s:.1f} s"
 
 
+def image_alone(node: Node, health: Health, error: MessageError) -> None:
+    """Count and log, at most every `LOG_EVERY_S`, that nothing measures beside an image."""
+    health.count(f"image_alone.{error.reason}")
+    node.get_logger().warning(
+        f"depth from the image alone ({error.reason}): {error}",
+        throttle_duration_sec=LOG_EVERY_S,
+    )
+
+
 class Diagnosed(Protocol):
     """A node.
 

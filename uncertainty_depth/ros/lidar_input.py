@@ -19,7 +19,7 @@ from uncertainty_depth.core.records import Frame
 from uncertainty_depth.frames.ground_truth import LidarGroundTruth
 from uncertainty_depth.frames.messages.decoding import SECOND_NS, check_stamp, stamp_ns
 from uncertainty_depth.frames.transforms import Extrinsics, Viewpoint
-from uncertainty_depth.ros.diagnostics import LOG_EVERY_S, Health
+from uncertainty_depth.ros.diagnostics import Health, image_alone
 from uncertainty_depth.ros.extrinsics import close as close_extrinsics
 from uncertainty_depth.ros.extrinsics import live_extrinsics
 from uncertainty_depth.ros.inputs import Inputs
@@ -87,11 +87,7 @@ class LidarInput:
         try:
             return replace(frame, sparse_m=self._projected(header, frame.camera))
         except MessageError as error:
-            self._health.count(f"image_alone.{error.reason}")
-            self._node.get_logger().warning(
-                f"depth from the image alone ({error.reason}): {error}",
-                throttle_duration_sec=LOG_EVERY_S,
-            )
+            image_alone(self._node, self._health, error)
             return frame
 
     def close(self) -> None:

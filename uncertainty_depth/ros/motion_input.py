@@ -13,7 +13,7 @@ from uncertainty_depth.core.node_config import DepthNodeConfig
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.frames.messages.decoding import stamp_ns
 from uncertainty_depth.frames.transforms import Viewpoint
-from uncertainty_depth.ros.diagnostics import LOG_EVERY_S, Health
+from uncertainty_depth.ros.diagnostics import Health, image_alone
 from uncertainty_depth.ros.extrinsics import live_odometry
 from uncertainty_depth.ros.node import GuardedNode
 from uncertainty_depth.stream.motion import Motion
@@ -70,11 +70,7 @@ class MotionInput:
         except MessageError as error:
             if frame.pose is None:
                 self._motion.measure(frame)  # its corners are lost: tracking starts anew
-            self._health.count(f"image_alone.{error.reason}")
-            self._node.get_logger().warning(
-                f"depth from the image alone ({error.reason}): {error}",
-                throttle_duration_sec=LOG_EVERY_S,
-            )
+            image_alone(self._node, self._health, error)
             return frame
         if not len(measured):
             self._health.count("image_alone.no_parallax")

@@ -21,7 +21,7 @@ from uncertainty_depth.frames.measured import (
 )
 from uncertainty_depth.frames.messages.decoding import stamp_ns
 from uncertainty_depth.frames.transforms import Extrinsics, Viewpoint
-from uncertainty_depth.ros.diagnostics import LOG_EVERY_S, Health
+from uncertainty_depth.ros.diagnostics import Health, image_alone
 from uncertainty_depth.ros.extrinsics import close as close_extrinsics
 from uncertainty_depth.ros.extrinsics import live_extrinsics
 from uncertainty_depth.ros.inputs import Inputs
@@ -95,11 +95,7 @@ class TopicInput:
             depth_m = self._measured.depth(viewpoint, frame.camera, (height, width))
             check_sparse_depth(depth_m, (height, width), self._depth_range)
         except MessageError as error:
-            self._health.count(f"image_alone.{error.reason}")
-            self._node.get_logger().warning(
-                f"depth from the image alone ({error.reason}): {error}",
-                throttle_duration_sec=LOG_EVERY_S,
-            )
+            image_alone(self._node, self._health, error)
             return frame
         return replace(frame, measurements=thinned(depth_m).beside(frame.measurements))
 
