@@ -88,6 +88,20 @@ def test_a_depth_image_measures_evenly_where_it_has_depth(bag):
         assert (measured.columns % 3 != 0).all(), "a hole measures nothing"
 
 
+def test_a_depth_image_in_another_frame_than_the_image_is_said(tmp_path):
+    with BagWriter(tmp_path / "bag") as writer:
+        for index in range(FRAMES):
+            image_ns = START_NS + index * PERIOD_NS
+            writer.camera_info("/camera/camera_info", image_ns, "camera", CAMERA)
+            writer.image("/camera/image", image_ns, "camera", image_at(index))
+            writer.image("/camera/depth", image_ns, "camera", stereo_at(index))
+            writer.image("/stereo/depth", image_ns, "left_eye", stereo_at(index))
+    source = BagSource(tmp_path / "bag", DEPTH)
+    assert all(frame.measurements is not None for frame in source)
+    (note,) = (note for note in source.notes if "'left_eye'" in note)
+    assert "otherwise it corrects the wrong pixels" in note
+
+
 def test_what_was_measured_and_its_neighbours_have_no_ground_truth(bag):
     plain = list(BagSource(bag, SourceConfig(lidar_topic="/lidar/points")))
     for frame, before in zip(without_measured(BagSource(bag, POINTS)), plain, strict=True):

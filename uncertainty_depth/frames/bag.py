@@ -210,7 +210,7 @@ class BagSource:
         config = self._config
         measured = []
         if topic := config.measured_depth_topic:
-            measured.append(MeasuredTopic(topic, DepthOfTopic(cameras.at)))
+            measured.append(MeasuredTopic(topic, DepthOfTopic(cameras.at, self.recording.note)))
         if topic := config.measured_points_topic:
             extrinsics = TreeExtrinsics(transforms, config.fixed_frame)
             measured.append(MeasuredTopic(topic, PointsOfTopic(extrinsics, config)))

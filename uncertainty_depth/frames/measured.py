@@ -85,14 +85,34 @@ class PointsOfTopic:
 class DepthOfTopic:
     """A depth image that is registered to the camera image; a `MeasuredDepth`."""
 
-    def __init__(self, rectifier_at: Callable[[int], Rectifier | None]) -> None:
-        """Take what returns the rectifier of the camera image of a stamp, nanoseconds."""
+    def __init__(
+        self,
+        rectifier_at: Callable[[int], Rectifier | None],
+        warn: Callable[[str], object] = lambda sentence: None,
+    ) -> None:
+        """Take what returns the rectifier of a stamp's image, and what tells a person of doubts.
+
+        Args:
+            rectifier_at: of the camera image of a stamp, nanoseconds.
+            warn: takes a sentence, once for each frame of tf that is not the image's.
+        """
         self._rectifier_at = rectifier_at
+        self._warn = warn
+        self._others: set[str] = set()
 
     def read(
         self, message: Any, viewpoint: Viewpoint, camera: Camera | None, shape: tuple[int, int]
     ) -> NDArray[np.float32]:
         """Return its depth, rectified as the camera image is."""
+        other = message.header.frame_id.lstrip("/")
+        of_image = viewpoint.frame.lstrip("/")
+        if other and of_image and other not in {of_image, *self._others}:
+            self._others.add(other)
+            self._warn(
+                f"the depth image that measures is in frame {other!r}, the image in {of_image!r}: "
+                "it is taken as registered to the image, pixel by pixel; otherwise it corrects "
+                "the wrong pixels"
+            )
         depth_m = ground_truth_from_depth_image(message, shape)
         rectifier = self._rectifier_at(viewpoint.stamp_ns)
         return depth_m if rectifier is None else rectifier.depth(depth_m)

@@ -72,7 +72,7 @@ class TopicInput:
             reader = PointsOfTopic(extrinsics, config)
             self._extrinsics = extrinsics
         else:
-            reader = DepthOfTopic(camera.rectifier_of)
+            reader = DepthOfTopic(camera.rectifier_of, node.get_logger().warning)
         topic = f"measured/{kind}"
         self._watched = inputs.subscribe(
             MESSAGES[kind], topic, self._add, purpose=f"measurements by {kind}"
