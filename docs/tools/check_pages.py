@@ -11,6 +11,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import reference
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
     ROOT / "README.md",
@@ -44,6 +46,9 @@ def findings() -> Iterator[str]:
     lines = len(PAGES[0].read_text(encoding="utf-8").splitlines())
     if lines > README_LINES:
         yield f"README.md has {lines} lines; expected at most {README_LINES}"
+    for page, text in reference.pages():
+        if page.read_text(encoding="utf-8") != text:
+            yield f"{page.relative_to(ROOT)} is old: run python docs/tools/reference.py"
     for folder in ("uncertainty_depth", "experiments", "benchmarks", "launch"):
         for path in ROOT.glob(f"{folder}/**/*.py"):
             text = path.read_text(encoding="utf-8")

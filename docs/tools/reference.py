@@ -1,53 +1,120 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Fill the reference pages from the code when the site is built: options, parameters, metrics.
+"""Write the reference pages from the code: options, parameters and metrics.
 
-mkdocs calls `on_page_markdown`; `make docs` needs neither torch nor ROS for it.
+`python docs/tools/reference.py` writes them anew; `check_pages.py` tells if they are not what the
+code makes. Neither torch nor ROS is needed.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
-from uncertainty_depth.core import config
-from uncertainty_depth.core import node_config as nodes
-from uncertainty_depth.metrics.registry import METRICS
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
 
-MARKER = re.compile(r"^<!-- made from the code: (\w+) -->$", re.MULTILINE)
+from uncertainty_depth.cli.arguments import configs_of  # noqa: E402  after the path
+from uncertainty_depth.cli.main import COMMANDS  # noqa: E402
+from uncertainty_depth.core import node_config  # noqa: E402
+from uncertainty_depth.core.options import flag_of, parameters_of  # noqa: E402
+from uncertainty_depth.metrics.registry import METRICS  # noqa: E402
+
+MARKED = re.compile(r"(<!-- made from the code: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+PAGES = ("options", "parameters", "metrics")
 LIMITS = (("minimum", "at least"), ("maximum", "at most"))
 
 
-def on_page_markdown(text: str, **_: Any) -> str:
-    """Return the page with each marker replaced by the table that it names."""
-    return MARKER.sub(lambda marker: table(marker[1]), text)
+def pages() -> Iterator[tuple[Path, str]]:
+    """Yield the path of each reference page, and the text that it is to have."""
+    for name in PAGES:
+        path = ROOT / "docs" / "reference" / f"{name}.md"
+        text = path.read_text(encoding="utf-8")
+        yield path, MARKED.sub(lambda found: f"{found[1]}\n{made(found[2])}\n\n{found[3]}", text)
 
 
-def table(name: str) -> str:
-    """Return the table of the metrics, or of a config dataclass, in Markdown."""
-    return (
-        metrics_table()
-        if name == "metrics"
-        else options_table({**vars(config), **vars(nodes)}[name])
-    )
+def made(name: str) -> str:
+    """Return what a marker stands for, as Markdown."""
+    makers = {"commands": commands, "option_groups": option_groups, "metrics": metrics_table}
+    if name in makers:
+        return makers[name]()
+    node = getattr(node_config, name)
+    return table((field.name, field) for field in parameters_of(node))
 
 
-def options_table(config_class: type) -> str:
-    """Return a row for each option of a config dataclass, for each parameter of a node's."""
+def commands() -> str:
+    """Return each command with its arguments, and the groups of options that it takes."""
+    parts = []
+    for name, command in COMMANDS.items():
+        parts += [f"### {name}", (command.__doc__ or "").strip()]
+        parts.append(f"```bash\nuncertainty-depth {name} {command.example}\n```")
+        rows = [*map(argument_row, filter(is_argument, dataclasses.fields(command)))]
+        links = [f"[{title(group)}](#{anchor(group)})" for group in configs_of(command).values()]
+        if links:
+            rows.append(f"| options | {', '.join(links)} |")
+        parts.append("\n".join(["| argument | what |", "| --- | --- |", *rows]))
+    return "\n\n".join(parts)
+
+
+def is_argument(field: dataclasses.Field[Any]) -> bool:
+    """Return whether a command's field is an argument, not a group of options."""
+    return "options" in field.metadata
+
+
+def argument_row(field: dataclasses.Field[Any]) -> str:
+    """Return the row of an argument that a command declares itself."""
+    options = field.metadata["options"]
+    long = f"--{field.name.replace('_', '-')}"
+    flags = ", ".join(filter(None, (*field.metadata["flags"], long)))
+    name = flags if field.metadata["flags"] else options.get("metavar", field.name.upper())
+    return f"| `{name}` | {cell(options['help'])} |"
+
+
+def option_groups() -> str:
+    """Return a table for each group of options, with the commands that take it."""
+    takers: dict[type[Any], list[str]] = {}
+    for name, command in COMMANDS.items():
+        for group in configs_of(command).values():
+            takers.setdefault(group, []).append(f"`{name}`")
+    parts = []
+    for group, names in takers.items():
+        meaning = (group.__doc__ or "").splitlines()[0]
+        parts += [f"### {title(group).capitalize()}", meaning, f"Of {', '.join(names)}:"]
+        parts.append(table((flag_of(field), field) for field in dataclasses.fields(group)))
+    return "\n\n".join(parts)
+
+
+def title(group: type[Any]) -> str:
+    """Return the words of the name of a group of options."""
+    return re.sub(r"(?<!^)(?=[A-Z])", " ", group.__name__.removesuffix("Config")).lower()
+
+
+def anchor(group: type[Any]) -> str:
+    """Return the link target that Markdown makes of the title."""
+    return title(group).replace(" ", "-")
+
+
+def table(options: Iterable[tuple[str, dataclasses.Field[Any]]]) -> str:
+    """Return a row for each option: its name here, its default, and what it is."""
     rows = ["| name | default | what |", "| --- | --- | --- |"]
-    is_node = config_class.__name__.endswith("NodeConfig")
-    for field in dataclasses.fields(config_class):
-        if "help" not in field.metadata or (is_node and not field.metadata["on_robot"]):
-            continue
-        what = field.metadata["help"].replace("|", "\\|").replace("<", "&lt;")
+    for name, field in options:
+        what = field.metadata["help"]
         if field.metadata["choices"]:
-            what += f" ({', '.join(field.metadata['choices'])})"
+            what += f" ({', '.join(filter(None, field.metadata['choices']))})"
         for key, words in LIMITS:
             if field.metadata[key] is not None:
-                what += f"; {words} {field.metadata[key]:g}"
+                what += f"; {words} {field.metadata[key]:.12g}"
         default = f"`{field.default}`" if field.default not in ("", (), None) else ""
-        rows.append(f"| `{field.name}` | {default} | {what} |")
+        rows.append(f"| `{name}` | {default} | {cell(what)} |".replace("  ", " "))
     return "\n".join(rows)
+
+
+def cell(text: str) -> str:
+    """Return a text for a cell of a table."""
+    return text.replace("|", "\\|").replace("<", "&lt;")
 
 
 def metrics_table() -> str:
@@ -59,7 +126,12 @@ def metrics_table() -> str:
     for metric in METRICS:
         better = f"{metric.better:g}" if isinstance(metric.better, float) else metric.better
         name = f"`{metric.name}`" + (f" ({len(metric.groups)} values)" if metric.groups else "")
-        what = metric.meaning or metric.label
-        cells = (name, metric.unit, better, metric.over, what.replace("|", "\\|"), metric.source)
+        what = cell(metric.meaning or metric.label)
+        cells = (name, metric.unit, better, metric.over, what, metric.source)
         rows.append(f"| {' | '.join(cells)} |".replace("  ", " "))
     return "\n".join(rows)
+
+
+if __name__ == "__main__":
+    for page, text in pages():
+        page.write_text(text, encoding="utf-8")

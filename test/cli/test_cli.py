@@ -29,6 +29,22 @@ def test_help_teaches_with_an_example(command, capsys):
     assert example in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.parametrize("command", ["evaluate", "train", "play"])
+def test_help_all_describes_the_rare_options_that_help_names(command, capsys):
+    shown = {}
+    for words in ("--help", "--help-all"):
+        with pytest.raises(SystemExit) as ended:
+            main([command, words])
+        assert ended.value.code == 0
+        shown[words] = capsys.readouterr().out
+    usual, epilog = shown["--help"].split("rare options, see --help-all:")
+    rare = [f"--{name}" for name in re.findall(r"--([\w-]+)", epilog.replace("-\n", "-"))]
+    assert rare
+    for flag in rare:
+        assert not re.search(rf"^  {flag}\b", usual, re.MULTILINE)
+        assert re.search(rf"^  {flag}\b.*\n? +\w", shown["--help-all"], re.MULTILINE)
+
+
 EVALUATED = "--model no/model --output {tmp}/report"
 
 

@@ -95,8 +95,11 @@ class Parser(argparse.ArgumentParser):
         super().error(shortened(message))
 
 
-def build_parser(commands: Mapping[str, type[Command]]) -> Parser:
-    """Return the parser of commands by their names."""
+HELP_ALL = "--help-all"
+
+
+def build_parser(commands: Mapping[str, type[Command]], expert_help: bool = False) -> Parser:
+    """Return the parser of commands by their names; its help describes expert options if asked."""
     parser = Parser(
         "uncertainty-depth",
         description="Monocular depth with its standard deviation (sigma), and scores of both.",
@@ -121,9 +124,9 @@ def build_parser(commands: Mapping[str, type[Command]]) -> Parser:
                 if item.metadata["flags"]:
                     names.append("--" + item.name.replace("_", "-"))
                 subparser.add_argument(*(names or [item.name]), **item.metadata["options"])
-        configs = list(_configs(command).values())
+        configs = list(configs_of(command).values())
         for config in configs:
-            add_arguments(subparser, config)
+            add_arguments(subparser, config, expert_help)
         rare = [
             flag_of(option)
             for config in configs
@@ -131,7 +134,11 @@ def build_parser(commands: Mapping[str, type[Command]]) -> Parser:
             if option.metadata["expert"]
         ]
         if rare:
-            subparser.epilog = f"rarely set, see docs/reference/options.md: {', '.join(rare)}"
+            subparser.add_argument(
+                HELP_ALL, action="help", help="show this help with the rare options, and exit"
+            )
+            if not expert_help:
+                subparser.epilog = f"rare options, see {HELP_ALL}: {', '.join(rare)}"
         subparser.set_defaults(command=command)
     return parser
 
@@ -149,12 +156,12 @@ def command_of(arguments: argparse.Namespace, command_line: str) -> Command:
         if "options" in item.metadata
     }
     configs = {
-        name: from_arguments(config, arguments) for name, config in _configs(command).items()
+        name: from_arguments(config, arguments) for name, config in configs_of(command).items()
     }
     return command(**own, **configs, given=arguments, command_line=command_line)
 
 
-def _configs(command: type[Command]) -> dict[str, type[Any]]:
+def configs_of(command: type[Command]) -> dict[str, type[Any]]:
     """Return the option classes of a command by the names of its fields."""
     hints = typing.get_type_hints(command)
     return {

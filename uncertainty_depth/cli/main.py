@@ -13,7 +13,7 @@ from typing import Any, TextIO, cast
 
 from tqdm.contrib.logging import logging_redirect_tqdm
 
-from uncertainty_depth.cli.arguments import Command, build_parser, command_of
+from uncertainty_depth.cli.arguments import HELP_ALL, Command, build_parser, command_of
 from uncertainty_depth.cli.bags import Convert, Info, Play
 from uncertainty_depth.cli.calibrate import Calibrate
 from uncertainty_depth.cli.evaluate import Compare, Evaluate, Merge, View
@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; user errors become one sentence and exit code 1, failed requirements 3."""
     wait_passively()
     words = list(sys.argv[1:] if argv is None else argv)
-    arguments = build_parser(COMMANDS).parse_args(words)
+    arguments = build_parser(COMMANDS, HELP_ALL in words).parse_args(words)
     command_line = shlex.join(["uncertainty-depth", *words])
     is_resumable = hasattr(arguments, "resume")
     hint = "--resume continues after the last finished epoch" if is_resumable else ""

@@ -54,7 +54,7 @@ def option(
         live: a node takes it while it is active.
         on_robot: a parameter of the nodes; false: nodes use the default.
         flag: its flag on the command line, if that is not `--` and the name.
-        expert: rarely set; the command line takes it, and its help does not show it.
+        expert: rarely set; the command line takes it, and only `--help-all` describes it.
     """
     metadata = {
         "help": help,
@@ -208,20 +208,22 @@ def flag_of(field: dataclasses.Field[Any]) -> str:
     return field.metadata["flag"] or "--" + field.name.replace("_", "-")
 
 
-def add_arguments(parser: argparse.ArgumentParser, config_class: type) -> None:
+def add_arguments(
+    parser: argparse.ArgumentParser, config_class: type, expert_help: bool = False
+) -> None:
     """Add one `--option-name` per field, in a group headed by the first line of the docstring.
 
-    The help leaves out expert options.
+    Unless asked for, the help leaves out expert options.
     """
     group = parser.add_argument_group(_heading(config_class))
     for field in dataclasses.fields(config_class):
         flag = flag_of(field)
         scalar = element_type(config_class, field.name)
-        is_expert = field.metadata["expert"]
+        is_hidden = field.metadata["expert"] and not expert_help
         shared: dict[str, Any] = {
             "dest": field.name,
             "default": argparse.SUPPRESS,
-            "help": argparse.SUPPRESS if is_expert else _help(field),
+            "help": argparse.SUPPRESS if is_hidden else _help(field),
         }
         metavar = "TOPIC" if field.name.endswith("_topic") else METAVARS.get(scalar, "")
         if scalar is bool:
@@ -232,7 +234,7 @@ def add_arguments(parser: argparse.ArgumentParser, config_class: type) -> None:
         elif _choices(field):
             choices = [*_choices(field), *field.metadata["aliases"]]
             metavar = f"{{{','.join(choices)}}}"
-            if len(metavar) > MAX_METAVAR and not is_expert:
+            if len(metavar) > MAX_METAVAR and not is_hidden:
                 metavar = "NAME"
                 shared["help"] += f"; one of {', '.join(_choices(field))}"
             if any(choice.endswith(NUMBERED) for choice in choices):  # checked with the config
