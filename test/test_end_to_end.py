@@ -66,6 +66,7 @@ def test_every_frame_of_a_bag_is_scored(report):
 
 def test_prediction_bag_has_the_scored_frames(bag, model, report):
     recording = Recording(report / "predictions")
+    cloud_topic = "/points/uncertainty_color"
     with recording.open() as opened:
         counts = {name: topic.count for name, topic in opened.topics.items()}
     assert all(name.startswith("/") for name in counts), "as rosbag2 records them"
@@ -76,10 +77,10 @@ def test_prediction_bag_has_the_scored_frames(bag, model, report):
         == counts["/ground_truth/image"]
         == 8
     )
-    assert counts["/depth/camera_info"] == counts["/points"] == counts["/depth/image_color"] == 8
+    assert counts["/depth/camera_info"] == counts[cloud_topic] == counts["/depth/image_color"] == 8
     with recording.open() as opened:
         cloud, depth, camera = (
-            opened.first(topic) for topic in ("/points", "/depth/image_rect", "/camera_info")
+            opened.first(topic) for topic in (cloud_topic, "/depth/image_rect", "/camera_info")
         )
     assert (cloud.height, cloud.width) == (depth.height, depth.width)
     points = cloud.data.view([(field.name, np.float32) for field in cloud.fields])

@@ -11,7 +11,14 @@ from uncertainty_depth.core.records import DepthPrediction
 from uncertainty_depth.metrics.registry import SigmaKind
 from uncertainty_depth.report.examples import Example
 from uncertainty_depth.report.frame_plots import BAR_HEIGHT, frame_plot, lidar_overlay, number_axis
-from uncertainty_depth.report.images import encoded, thicken
+from uncertainty_depth.report.images import (
+    DEPTH_COLORS,
+    MISSING_RGB,
+    SIGMA_COLORS,
+    colorize,
+    encoded,
+    thicken,
+)
 from uncertainty_depth.report.plots import (
     LOG_STEPS,
     distance_figure,
@@ -116,3 +123,31 @@ def test_a_name_is_no_formula():
         widths[name] = text.get_window_extent().width
     assert widths["$x_1$"] == pytest.approx(widths["$$"] + widths["x_1"], abs=3)
     assert widths["$$"] > 1.5 * widths["$"]
+
+
+def lightness(rgb):
+    """CIE 1976 L* of (..., 3) uint8 sRGB."""
+    value = np.asarray(rgb) / 255
+    linear = np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)
+    luminance = linear @ [0.2126, 0.7152, 0.0722]
+    return np.where(luminance > 0.008856, 116 * np.cbrt(luminance) - 16, 903.3 * luminance)
+
+
+@pytest.mark.parametrize("colors", [DEPTH_COLORS, SIGMA_COLORS])
+def test_a_palette_changes_its_lightness_evenly_and_shows_no_value_by_a_colour_of_its_own(colors):
+    """Equal steps look equally large; a rainbow's lightness rises and falls."""
+    shown = colorize(np.linspace(0, 1, 256)[None], 1.0, colors)[0]
+    steps = np.diff(lightness(shown[::16]))
+    assert (steps > 0).all() or (steps < 0).all()
+    assert np.abs(steps).max() < 3 * np.abs(steps).min()
+    unknown = colorize(np.array([[np.nan]]), 1.0, colors)[0, 0]
+    assert tuple(unknown) == MISSING_RGB
+    assert np.abs(shown - unknown.astype(float)).max(axis=1).min() > 30
+
+
+def test_every_figure_draws_depth_in_one_palette_and_sigma_in_one():
+    maps = np.linspace(1, 4, 64, dtype=np.float32).reshape(8, 8)
+    example = Example("1", None, maps, DepthPrediction(maps, maps / 10), {})
+    drawn = [axes.get_images() for axes in frame_plot(example).axes]
+    palettes = [images[0].get_cmap().name for images in drawn if images]
+    assert palettes[:4] == [DEPTH_COLORS, DEPTH_COLORS, SIGMA_COLORS, SIGMA_COLORS]

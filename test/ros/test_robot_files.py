@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import platform
 import re
@@ -13,19 +14,17 @@ from collections import ChainMap
 from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 import yaml
 
 from test.ros.conftest import NODE_COMMAND
-from uncertainty_depth.core.config import ColorConfig
 from uncertainty_depth.core.node_config import (
     DepthNodeConfig,
     EvaluatorNodeConfig,
     SigmaNodeConfig,
 )
 from uncertainty_depth.core.options import element_type, from_mapping, parameters_of
-from uncertainty_depth.report.images import RVIZ_COLORS, color_scales, colorize
+from uncertainty_depth.report.images import color_scales
 
 ROOT = Path(__file__).parents[2]
 CONFIG_TYPES = {
@@ -84,6 +83,11 @@ def test_the_aggregator_sorts_the_status_of_every_node(request):
 def displays():
     content = yaml.safe_load((ROOT / "config" / "uncertainty_depth.rviz").read_text())
     assert content["Visualization Manager"]["Global Options"]["Fixed Frame"] == "camera"
+    return displays_of(content)
+
+
+def displays_of(content):
+    """Displays of an RViz file by topic."""
     return {
         display["Topic"]["Value"]: display
         for display in content["Visualization Manager"]["Displays"]
@@ -95,23 +99,60 @@ def test_rviz_shows_what_matters(displays):
     shown = {topic for topic, display in displays.items() if display["Enabled"]}
     assert shown == {
         *("image", "depth/image_color", "uncertainty/image_color", "color_scales/image"),
-        *("points", "points/clearing", "lidar/points", "evaluator_node/sparsification/image"),
+        *("points/uncertainty_color", "points/clearing", "lidar/points"),
     }
-    points = displays["points"]
-    assert (points["Color Transformer"], points["Channel Name"]) == ("Intensity", "uncertainty")
+    points = displays["points/uncertainty_color"]
+    assert points["Color Transformer"] == "RGB8", "the colours of the message"
 
 
-def test_rviz_opens_with_a_window_layout_that_shows_every_image_at_nearly_its_size(displays):
-    """The saved QMainWindow, as QDockAreaLayoutInfo::saveState writes it."""
-    window = yaml.safe_load((ROOT / "config" / "uncertainty_depth.rviz").read_text())
-    state = bytes.fromhex(window["Window Geometry"]["QMainWindow State"])
+def test_rviz_shows_the_plot_where_an_evaluator_runs(displays):
+    pytest.importorskip("rclpy", reason="ROS 2 is not installed")
+    from uncertainty_depth.ros.rviz_on_camera import with_plot
+
+    shipped = ROOT / "config" / "uncertainty_depth.rviz"
+    shown = yaml.safe_load(with_plot(shipped).read_text())
+    plot = "evaluator_node/sparsification/image"
+    by_topic = displays_of(shown)
+    changed = {topic for topic, display in by_topic.items() if display != displays[topic]}
+    assert changed == {plot}
+    assert by_topic[plot]["Enabled"] is by_topic[plot]["Value"] is True
+    check_docks(shown)
+
+
+@pytest.mark.parametrize(
+    ("published", "told"),
+    [
+        ({}, "nobody publishes /front/depth/image_rect: start a depth node"),
+        ({"/camera/image": "sensor_msgs/msg/Image"}, "images that are published: /camera/image"),
+        ({"/front/depth/image_rect": "sensor_msgs/msg/Image"}, "/diagnostics say what it waits"),
+    ],
+)
+def test_rviz_that_waits_says_why(published, told):
+    pytest.importorskip("rclpy", reason="ROS 2 is not installed")
+    from uncertainty_depth.ros.rviz_on_camera import what_is_missing
+
+    node = SimpleNamespace(
+        resolve_topic_name="/front/{}".format,
+        count_publishers=[*published].count,
+        get_topic_names_and_types=lambda: [(name, [kind]) for name, kind in published.items()],
+    )
+    assert told in what_is_missing(node)
+
+
+def test_rviz_opens_with_a_window_layout_that_shows_every_image_at_nearly_its_size():
+    check_docks(yaml.safe_load((ROOT / "config" / "uncertainty_depth.rviz").read_text()))
+
+
+def check_docks(content):
+    """Check the saved QMainWindow, as QDockAreaLayoutInfo::saveState writes it."""
+    state = bytes.fromhex(content["Window Geometry"]["QMainWindow State"])
     assert b"\xfa" not in state  # Qt's marker of tabs: a hidden tab switches its display off
     shown = {
         "color_scales/image": color_scales(10.0, 1.0).shape[:2],
         "evaluator_node/sparsification/image": (240, 320),
         "depth/image_color": (240, 320),
     }
-    for topic, display in displays.items():
+    for topic, display in displays_of(content).items():
         if not display["Class"].endswith("/Image"):
             continue
         name = display["Name"].encode("utf-16-be")
@@ -145,29 +186,6 @@ def test_rviz_has_every_output_on_fixed_ranges_that_its_names_tell(displays):
         assert not display.get("Autocompute Intensity Bounds")
         if topic.endswith("/image_rect"):
             assert f"0-{display['Max Value']} m" in display["Name"]
-    assert f"0-{displays['points']['Max Intensity']} m" in displays["points"]["Name"]
-
-
-def test_points_and_images_have_one_color_for_one_sigma(displays):
-    """RViz's formula, as its point cloud display has it with an inverted rainbow."""
-    points = displays["points"]
-    assert points["Use rainbow"] is points["Invert Rainbow"] is True
-    assert (points["Min Intensity"], points["Max Intensity"]) == (0, ColorConfig().color_max_sigma)
-    sigma_m = np.linspace(0, 1, 256)[None]
-    shown = colorize(sigma_m, ColorConfig().color_max_sigma, RVIZ_COLORS)[0]
-    for value, color in zip(sigma_m[0].tolist(), shown.tolist(), strict=True):
-        place = 5 * value
-        corner = min(int(place), 4)
-        part = place - corner
-        falling, rising = 1 - part, part
-        expected = [
-            (falling, 0, 1),
-            (0, rising, 1),
-            (0, 1, falling),
-            (rising, 1, 0),
-            (1, falling, 0),
-        ][corner]
-        assert color == pytest.approx([255 * part for part in expected], abs=6)  # a level
 
 
 def test_rviz_fits_on_a_small_screen_and_its_names_into_the_list(displays):
@@ -175,7 +193,7 @@ def test_rviz_fits_on_a_small_screen_and_its_names_into_the_list(displays):
     geometry = window["Window Geometry"]
     assert geometry["Width"] <= 1280
     assert geometry["Height"] <= 720
-    for display in displays.values():
+    for display in window["Visualization Manager"]["Displays"]:
         assert len(display["Name"]) <= 24
 
 
@@ -189,6 +207,31 @@ def test_rviz_topics_are_those_of_the_nodes(displays, request):
     }
     shown = {f"/{topic}": types[display["Class"]] for topic, display in displays.items()}
     assert shown.items() <= of_nodes.items()
+
+
+def test_foxglove_shows_topics_of_the_nodes_and_every_panel_has_a_place(request):
+    pytest.importorskip("rclpy", reason="ROS 2 is not installed")
+    layout = json.loads((ROOT / "config" / "uncertainty_depth.foxglove.json").read_text())
+    interfaces = request.getfixturevalue("interfaces")
+    of_nodes = dict(ChainMap(*interfaces["depth_node"][:2], *interfaces["evaluator_node"][:2]))
+    placed = set()
+    parts = [layout["layout"]]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, str):
+            placed.add(part)
+        else:
+            parts += [part["first"], part["second"]]
+    assert placed == layout["configById"].keys()
+    types = {}
+    for panel in layout["configById"].values():
+        if "imageMode" in panel:
+            types[panel["imageMode"]["imageTopic"]] = "sensor_msgs/msg/Image"
+        for topic in panel.get("topics", {}):
+            types[topic] = "sensor_msgs/msg/PointCloud2"
+        for path in panel.get("paths", ()):
+            types[path["value"].removesuffix(".data")] = "std_msgs/msg/Float64"
+    assert types.items() <= of_nodes.items()
 
 
 @pytest.fixture

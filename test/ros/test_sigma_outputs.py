@@ -29,6 +29,7 @@ TOPICS = {
     "points": PointCloud2,
     "points/confident": PointCloud2,
     "points/clearing": PointCloud2,
+    "points/uncertainty_color": PointCloud2,
     "depth/confident/image_rect": Image,
     "depth/confident/camera_info": CameraInfo,
     "depth/lower/image_rect": Image,
@@ -118,6 +119,23 @@ def test_every_output_holds_what_its_topic_says(publish, maps):
         step = np.nanmax(values) ** 2 / (quantization * (quantization + 1))
         assert_allclose(found, values, atol=step)
         assert decode_image(sent[f"{name}/image_color"]).shape == (HEIGHT, WIDTH, 3)
+
+
+def test_points_have_the_colors_of_the_image_of_sigma_and_the_legend_has_them_too(publish, maps):
+    topics = ("points/uncertainty_color", "uncertainty/image_color", "color_scales/image")
+    sent = publish(topics, OutputConfig(color_max_depth=30.0, point_stride=2))
+    cloud, image, legend = (sent[topic][0] for topic in topics)
+    points = np.frombuffer(cloud.data, [(field.name, np.uint32) for field in cloud.fields])
+    packed = points["rgb"].reshape(cloud.height, cloud.width)
+    of_points = np.stack([packed >> 16, packed >> 8, packed], axis=-1).astype(np.uint8)
+    of_image = decode_image(image)[::2, ::2]
+    assert_array_equal(of_points, of_image)
+    sigma_m = maps.sigma_m[::2, ::2]
+    certain, uncertain = of_image[sigma_m == 0.25][0], of_image[sigma_m == 2][0]
+    on_scale = {tuple(color) for color in decode_image(legend)[94]}  # through sigma's bar
+    assert tuple(certain) in on_scale
+    assert tuple(uncertain) in on_scale
+    assert uncertain.sum() > certain.sum()
 
 
 @pytest.mark.parametrize("camera", [None, Camera(WIDTH, HEIGHT, np.zeros((3, 3)))])

@@ -16,7 +16,13 @@ from uncertainty_depth.core.extras import missing
 from uncertainty_depth.core.output import OutputFile
 from uncertainty_depth.core.records import DepthPrediction, Frame, sigma_of
 from uncertainty_depth.metrics.calibration import of_law, without_law
-from uncertainty_depth.report.images import thicken
+from uncertainty_depth.report.images import (
+    DEPTH_COLORS,
+    SIGMA_COLORS,
+    color_scales,
+    colorize,
+    thicken,
+)
 from uncertainty_depth.sigma.gating import SigmaProducts
 
 COVERAGE = {"coverage_68": 0.68, "coverage_95": 0.95}
@@ -25,8 +31,6 @@ SCORES = ("abs_rel", "rmse", "ause.rmse", "auce", *COVERAGE)
 JPEG_QUALITY = 85
 APPLICATION = "uncertainty_depth"
 """Near the beginning of a recording's file."""
-DEPTH_COLORS = "Viridis"
-SIGMA_COLORS = "Magma"
 
 
 def recording_file(path: Path) -> OutputFile:
@@ -63,8 +67,10 @@ class Recorder:
             for name in ("image", "depth", "sigma", "error")
         ]
         curves = [views.TimeSeriesView(origin=name, name=name) for name in ("coverage", "scores")]
+        legend = views.Spatial2DView(origin="legend", name="legend")
         below = views.Horizontal(
-            views.Spatial3DView(origin="world", name="trusted points"), views.Vertical(*curves)
+            views.Spatial3DView(origin="world", name="trusted points"),
+            views.Vertical(legend, *curves, row_shares=[2, 3, 3]),
         )
         layout = views.Blueprint(
             views.Vertical(views.Horizontal(*maps), below, row_shares=[2, 3]), collapse_panels=True
@@ -74,6 +80,8 @@ class Recorder:
         else:
             self._stream.save(save, default_blueprint=layout)
         self._stream.log("world", rerun.ViewCoordinates.RDF, static=True)
+        scales = color_scales(colors.color_max_depth, colors.color_max_sigma)
+        self._stream.log("legend", rerun.Image(scales), static=True)
 
     def add(self, frame: Frame, scores: Mapping[str, float]) -> None:
         """Log what is known of a frame, and its finite scores."""
@@ -111,15 +119,13 @@ class Recorder:
             self._add_map("maps/sigma", sigma_m, max_sigma, SIGMA_COLORS)
         if frame.ground_truth_m is not None:
             error_m = thicken(np.abs(prediction.depth_m - frame.ground_truth_m))
-            self._add_map("maps/error", error_m.astype(np.float32), max_sigma, SIGMA_COLORS)
+            self._add_map("maps/error", error_m, max_sigma, SIGMA_COLORS)
 
     def _add_map(
-        self, entity: str, values: NDArray[np.float32], maximum: float, colormap: str
+        self, entity: str, values: NDArray[np.floating], maximum: float, colors: str
     ) -> None:
-        image = self._rerun.DepthImage(
-            values, meter=1.0, depth_range=(0.0, maximum), colormap=colormap
-        )
-        self._stream.log(entity, image)
+        """Log a map in our colours: rerun's own draw an unknown sigma as black, so as certain."""
+        self._stream.log(entity, self._rerun.Image(colorize(values, maximum, colors)))
 
     def _add_points(self, frame: Frame) -> None:
         prediction = frame.need_depth()

@@ -22,6 +22,7 @@ from PIL import Image
 from uncertainty_depth.core.records import sigma_of
 from uncertainty_depth.report.examples import Example
 from uncertainty_depth.report.images import (
+    DEPTH_COLORS,
     MISSING_COLOR,
     SIGMA_COLORS,
     stamped,
@@ -32,8 +33,6 @@ WIDE = 2.0  # aspect above which there are two columns of panels instead of thre
 MAX_ASPECT = 2.0  # height over width of a panel at most: a map may have few columns
 FIGURE_WIDTH = 10.0  # inches; small, so that titles stay readable at a reduced size
 PANEL_SHARE = 0.84  # of a column's width; its colour bar has the rest
-FRAME_DEPTH_COLORS = "turbo_r"
-"""Near is red, far is blue."""
 MAX_DEPTH_RATIO = 100.0
 """Of the farthest to the nearest depth of a scale."""
 RATIO_COLORS = "RdBu_r"
@@ -81,8 +80,8 @@ def frame_plot(example: Example, has_size: bool = True) -> Figure:
     near = max(near, far / MAX_DEPTH_RATIO)
     depths = LogNorm(near, max(far, 1.1 * near), clip=True)  # else streets would have one color
     errors, ratios = Normalize(0, max_error), Normalize(0, MAX_RATIO)
-    _draw(axes[1], thicken(truth), "ground truth (m)", FRAME_DEPTH_COLORS, depths)
-    _draw(axes[2], depth, "predicted depth (m)", FRAME_DEPTH_COLORS, depths)
+    _draw(axes[1], thicken(truth), "ground truth (m)", DEPTH_COLORS, depths)
+    _draw(axes[2], depth, "predicted depth (m)", DEPTH_COLORS, depths)
     if sigma is None:
         _draw(axes[3], thicken(error), "error (m)", SIGMA_COLORS, errors)
     elif has_size:
@@ -154,7 +153,7 @@ def lidar_overlay(
         depth_m = depth_m.repeat(factor, axis=1)
         opacity = DENSE_OPACITY
     covered = np.isfinite(depth_m)
-    colors = colormaps[FRAME_DEPTH_COLORS](norm(depth_m[covered]))[:, :3] * 255
+    colors = colormaps[DEPTH_COLORS](norm(depth_m[covered]))[:, :3] * 255
     background[covered] = (1 - opacity) * background[covered] + opacity * colors
     bar = _color_bar(norm, background.shape[1], int(valid.sum()))
     return np.vstack([background.round().astype(np.uint8), bar])
@@ -177,9 +176,7 @@ def _color_bar(norm: LogNorm, width: int, points: int) -> NDArray[np.uint8]:
     figure = Figure(figsize=(width / DPI, BAR_HEIGHT / DPI), dpi=DPI)
     canvas = FigureCanvasAgg(figure)
     axes = figure.add_axes((0.02, 0.68, 0.96, 0.27))
-    bar = figure.colorbar(
-        ScalarMappable(norm, FRAME_DEPTH_COLORS), cax=axes, orientation="horizontal"
-    )
+    bar = figure.colorbar(ScalarMappable(norm, DEPTH_COLORS), cax=axes, orientation="horizontal")
     number_axis(bar.ax.xaxis, (1, 1.5, 2, 3, 4, 5, 7))
     bar.ax.tick_params(labelsize=15, pad=2)
     bar.set_label(f"depth (m), {points:,} points", fontsize=15, labelpad=0)

@@ -19,13 +19,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DEPTH_COLORS = "viridis_r"
+"""Of every depth shown anywhere: near is yellow, far is dark violet."""
 SIGMA_COLORS = "magma"
-RVIZ_COLORS = "rviz"
-"""RViz's rainbow from violet to red, of its points by sigma: for images shown beside them."""
-RAINBOW = ((1, 0, 1), (0, 0, 1), (0, 1, 1), (0, 1, 0), (1, 1, 0), (1, 0, 0))
-"""Its corners, RGB, at equal distances."""
-MISSING_RGB = (40, 40, 40)
-MISSING_COLOR = "#282828"
+"""Of every sigma and every error, in images and on points: black is certain, or right."""
+MISSING_RGB = (128, 128, 128)
+"""In neither palette: black would be certain, or right."""
+MISSING_COLOR = "#808080"
 """The same for matplotlib."""
 SPARSE = 0.3
 
@@ -35,7 +34,7 @@ def colorize(
 ) -> NDArray[np.uint8]:
     """Return (H, W) values as (H, W, 3) uint8 RGB on the scale 0 ... `maximum`.
 
-    NaN is dark grey, +inf has the color of `maximum`.
+    NaN is grey, +inf has the color of `maximum`.
     """
     valid = np.isfinite(values) | np.isposinf(values)
     scaled = np.where(valid, values, 0.0) * (255.0 / maximum)
@@ -48,12 +47,7 @@ def colorize(
 @cache
 def _table(colors: str) -> NDArray[np.uint8]:
     """Return the RGB of 256 levels, (256, 3)."""
-    if colors == RVIZ_COLORS:
-        places = np.linspace(0, 1, len(RAINBOW))
-        levels = np.linspace(0, 1, 256)
-        rgb = np.stack([np.interp(levels, places, c) for c in np.transpose(RAINBOW)], axis=1)
-    else:
-        rgb = colormaps[colors](np.arange(256))[:, :3]
+    rgb = colormaps[colors](np.arange(256))[:, :3]
     return (rgb * 255).round().astype(np.uint8)
 
 
@@ -100,20 +94,17 @@ BLACK = (0, 0, 0)
 
 
 @lru_cache(maxsize=4)
-def color_scales(
-    max_depth_m: float, max_sigma_m: float, sigma_colors: str = SIGMA_COLORS
-) -> NDArray[np.uint8]:
+def color_scales(max_depth_m: float, max_sigma_m: float) -> NDArray[np.uint8]:
     """Return the scales of the color images of depth and sigma, (H, W, 3) uint8 RGB.
 
     Args:
         max_depth_m: depth at the upper end of its scale, metres.
         max_sigma_m: sigma at the upper end of its scale, metres.
-        sigma_colors: of the sigma image.
     """
     missing = np.full((BAR, WIDTH, 3), MISSING_RGB, np.uint8)
     _text(missing, "no value", WIDTH // 2, BAR - 6, WHITE)
     depth = _scale("depth, metres", max_depth_m, DEPTH_COLORS)
-    sigma = _scale("sigma, metres", max_sigma_m, sigma_colors)
+    sigma = _scale("sigma, metres", max_sigma_m, SIGMA_COLORS)
     return np.concatenate([depth, sigma, missing])
 
 

@@ -22,7 +22,7 @@ from std_msgs.msg import Float64, Header
 from uncertainty_depth.metrics.registry import SigmaKind
 from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation
-from uncertainty_depth.report.images import DEPTH_COLORS, RVIZ_COLORS, colorize, thicken
+from uncertainty_depth.report.images import DEPTH_COLORS, SIGMA_COLORS, colorize, thicken
 from uncertainty_depth.report.model_facts import law_of
 from uncertainty_depth.report.plots import small_sparsification_figure
 from uncertainty_depth.report.report import Context, metrics_with_intervals
@@ -83,7 +83,7 @@ class EvaluatorOutputs:
         self._publish_metrics(FRAME, frame.metrics)
         if self._error.get_subscription_count():
             error_m = thicken(np.abs(frame.need_depth().depth_m - truth_m))
-            image = colorize(error_m, MAX_ERROR_M, RVIZ_COLORS)
+            image = colorize(error_m, MAX_ERROR_M, SIGMA_COLORS)
             self._error.publish(image_message(image, frame.header))
         if self._ground_truth.get_subscription_count():
             image = colorize(thicken(truth_m), COLOR_MAX_M, DEPTH_COLORS)

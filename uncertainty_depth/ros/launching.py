@@ -204,12 +204,12 @@ def rviz(nodes: Sequence[NodeLaunch], namespace: str, arguments: Mapping[str, st
     topics = dict(chain.from_iterable(node.topics.items() for node in nodes))
     clock = arguments["use_sim_time"].lower()
     title = f"{namespace.strip('/') or PACKAGE} - RViz"
-    rviz_file = PathJoinSubstitution([CONFIG, "uncertainty_depth.rviz"])
+    plot = ["--evaluator"] if EVALUATOR in nodes else []
     return Node(
         package=PACKAGE,
         executable="rviz_on_camera",
         namespace=namespace or None,
-        arguments=["--frame", arguments["frame"], "-d", rviz_file, "-t", title],
+        arguments=["--frame", arguments["frame"], *plot, "-t", title],
         remappings=remappings(topics, arguments),
         parameters=[{"use_sim_time": clock == "true"}] if clock else [],
         output="screen",

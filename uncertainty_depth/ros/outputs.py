@@ -19,7 +19,7 @@ from uncertainty_depth.core.config import OutputConfig
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.records import DepthPrediction
 from uncertainty_depth.frames.messages.depth_images import FORMAT, encode_compressed_depth
-from uncertainty_depth.report.images import DEPTH_COLORS, RVIZ_COLORS, color_scales, colorize
+from uncertainty_depth.report.images import DEPTH_COLORS, SIGMA_COLORS, color_scales, colorize
 from uncertainty_depth.ros.messages import camera_info_message, image_message, points_message
 from uncertainty_depth.ros.qos import OUTPUT_QOS
 from uncertainty_depth.sigma.gating import SigmaProducts
@@ -40,6 +40,8 @@ CLOUDS: dict[str, Callable[[SigmaProducts], NDArray[np.void]]] = {
     "points/confident": attrgetter("confident_points"),
     "points/clearing": attrgetter("clearing_points"),
 }
+COLORED_POINTS = "points/uncertainty_color"
+"""`points` in the colours of `uncertainty/image_color`: RViz has no such palette of its own."""
 COLORS = ("depth/image_color", "uncertainty/image_color")
 SCALES = "color_scales/image"
 """The legend of the color images."""
@@ -62,7 +64,7 @@ class DerivedOutputs:
 
         self._images = publishers(Image, [f"{name}/image_rect" for name in DERIVED])
         self._infos = publishers(CameraInfo, [f"{name}/camera_info" for name in DERIVED])
-        self._clouds = publishers(PointCloud2, CLOUDS)
+        self._clouds = publishers(PointCloud2, (*CLOUDS, COLORED_POINTS))
         self._colors = publishers(Image, (*COLORS, SCALES))
         self._compressed = publishers(
             CompressedImage, [f"{name}/image_rect/compressedDepth" for name in MAPS]
@@ -90,6 +92,9 @@ class DerivedOutputs:
         products = SigmaProducts(
             prediction.depth_m, prediction.sigma_m, config, half_width, camera, image
         )
+        max_depth, max_sigma = config.color_max_depth, config.color_max_sigma
+        color_sigma = partial(colorize, prediction.sigma_m, max_sigma, SIGMA_COLORS)
+        clouds = CLOUDS | {COLORED_POINTS: lambda products: products.painted(color_sigma())}
         if camera is not None:  # first: a subscriber of maps then has their camera info
             for publisher in _heard(self._infos).values():
                 publisher.publish(camera_info_message(camera, header))
@@ -98,13 +103,12 @@ class DerivedOutputs:
             publisher.publish(image_message(values, header))
         if products.has_points:
             for topic, publisher in _heard(self._clouds).items():
-                publisher.publish(points_message(CLOUDS[topic](products), header))
+                publisher.publish(points_message(clouds[topic](products), header))
         depth, sigma = COLORS
-        max_depth, max_sigma = config.color_max_depth, config.color_max_sigma
         colored = {
             depth: partial(colorize, prediction.depth_m, max_depth, DEPTH_COLORS),
-            sigma: partial(colorize, prediction.sigma_m, max_sigma, RVIZ_COLORS),
-            SCALES: partial(color_scales, max_depth, max_sigma, RVIZ_COLORS),
+            sigma: color_sigma,
+            SCALES: partial(color_scales, max_depth, max_sigma),
         }
         for topic, publisher in _heard(self._colors).items():
             publisher.publish(image_message(colored[topic](), header))

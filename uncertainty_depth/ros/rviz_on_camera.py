@@ -1,34 +1,67 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Start RViz with the frame of the first depth map as its fixed frame."""
+"""Start RViz on this package's displays, with the frame of the first depth map as fixed frame."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 import rclpy
+import yaml
 from rclpy.executors import ExternalShutdownException
+from rclpy.node import Node
 from rclpy.task import Future
 from sensor_msgs.msg import Image
 
 TOPIC = "depth/image_rect"
+IMAGE_TYPE = "sensor_msgs/msg/Image"
+TELL_EVERY_S = 5.0
+PLOT = "Sparsification plot"
+"""Name of the display, and so of its dock, which is empty without an evaluator."""
 
 
 def main() -> int:
     """Wait for the first map if `--frame` is empty, then become RViz; return 0 if stopped."""
-    from ament_index_python.packages import get_package_prefix
+    from ament_index_python.packages import get_package_prefix, get_package_share_directory
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--frame", default="", help="fixed frame; empty: that of the first map")
+    parser.add_argument(
+        "--evaluator", action="store_true", help=f"show the evaluator's {PLOT.lower()} too"
+    )
     options, rviz_arguments = parser.parse_known_args()
+    config = (
+        Path(get_package_share_directory("uncertainty_depth"))
+        / "config"
+        / "uncertainty_depth.rviz"
+    )
+    if options.evaluator:
+        config = with_plot(config)
     try:
         frame = options.frame or frame_of_first_map()
     except (KeyboardInterrupt, ExternalShutdownException):
         return 0
     rviz = Path(get_package_prefix("rviz2")) / "lib" / "rviz2" / "rviz2"
-    os.execv(rviz, [str(rviz), "-f", frame, *rviz_arguments])
+    os.execv(rviz, [str(rviz), "-d", str(config), "-f", frame, *rviz_arguments])
+
+
+def with_plot(config: Path) -> Path:
+    """Return a copy of the displays, in a temporary file, with the evaluator's plot shown."""
+    content = yaml.safe_load(config.read_text())
+    for display in content["Visualization Manager"]["Displays"]:
+        if display["Name"] == PLOT:
+            display["Enabled"] = display["Value"] = True
+    window = content["Window Geometry"]
+    state = bytes.fromhex(window["QMainWindow State"])
+    name = PLOT.encode("utf-16-be")
+    before, _, after = state.partition(name)
+    window["QMainWindow State"] = (before + name + b"\x01" + after[1:]).hex()  # Qt: visible
+    with tempfile.NamedTemporaryFile("w", suffix=".rviz", delete=False) as file:
+        yaml.safe_dump(content, file)
+    return Path(file.name)
 
 
 def frame_of_first_map() -> str:
@@ -41,6 +74,11 @@ def frame_of_first_map() -> str:
         node.get_logger().info(
             f"RViz starts with the first map on {node.resolve_topic_name(TOPIC)}"
         )
+
+        def tell() -> None:
+            node.get_logger().warning(what_is_missing(node))
+
+        node.create_timer(TELL_EVERY_S, tell)
         rclpy.spin_until_future_complete(node, first_map)
         message = first_map.result()
         if message is None:
@@ -48,3 +86,19 @@ def frame_of_first_map() -> str:
         return message.header.frame_id
     finally:
         rclpy.try_shutdown()
+
+
+def what_is_missing(node: Node) -> str:
+    """Return why there is no map yet: nobody publishes it, or whoever does receives no image."""
+    topic = node.resolve_topic_name(TOPIC)
+    if node.count_publishers(topic):
+        return f"no map on {topic} yet: its node's /diagnostics say what it waits for"
+    images = [
+        name
+        for name, types in node.get_topic_names_and_types()
+        if IMAGE_TYPE in types and node.count_publishers(name)
+    ]
+    return (
+        f"nobody publishes {topic}: start a depth node in this namespace; "
+        f"images that are published: {', '.join(images) or 'none'}"
+    )

@@ -115,12 +115,13 @@ class SigmaProducts:
     @cached_property
     def points(self) -> NDArray[np.void]:
         """Every `point_stride`-th row and column as points, organised, NaN for unknown."""
+        return self.painted(self._image)
+
+    def painted(self, image: NDArray[np.uint8] | None) -> NDArray[np.void]:
+        """Return `points` in the colors of an image, (H, W, 3) uint8 RGB; without it, in none."""
+        stride = self._config.point_stride
         return organised_points(
-            self._depth_m,
-            self._sigma_m,
-            self._calibrated_camera(),
-            self._image,
-            self._config.point_stride,
+            self._depth_m, self._sigma_m, self._calibrated_camera(), image, stride
         )
 
     @property

@@ -15,7 +15,7 @@ from uncertainty_depth.core.config import ColorConfig
 from uncertainty_depth.core.geometry.point_cloud import organised_points
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.frames.messages.bag_writer import BagWriter
-from uncertainty_depth.report.images import DEPTH_COLORS, RVIZ_COLORS, colorize
+from uncertainty_depth.report.images import DEPTH_COLORS, SIGMA_COLORS, colorize
 
 FRAME_ID = "camera"
 MAX_POINTS = 100_000
@@ -35,7 +35,7 @@ def prediction_sink(path: Path) -> Iterator[Callable[[Frame], None]]:
             prediction = frame.need_prediction()
             depth = prediction.depth_m
             sigma = prediction.sigma_m
-            colored_sigma = colorize(sigma, defaults.color_max_sigma, RVIZ_COLORS)
+            colored_sigma = colorize(sigma, defaults.color_max_sigma, SIGMA_COLORS)
             images: dict[str, NDArray[Any]] = {}
             if frame.image is not None:
                 images["/image"] = frame.image
@@ -52,8 +52,7 @@ def prediction_sink(path: Path) -> Iterator[Callable[[Frame], None]]:
                 for topic in ("/camera_info", "/depth/camera_info", "/uncertainty/camera_info"):
                     bag.camera_info(topic, frame.stamp_ns, FRAME_ID, frame.camera)
                 step = math.ceil(math.sqrt(depth.size / MAX_POINTS))
-                colors = frame.image if frame.is_registered else None
-                points = organised_points(depth, sigma, frame.camera, colors, step)
-                bag.cloud("/points", frame.stamp_ns, FRAME_ID, points)
+                points = organised_points(depth, sigma, frame.camera, colored_sigma, step)
+                bag.cloud("/points/uncertainty_color", frame.stamp_ns, FRAME_ID, points)
 
         yield write
