@@ -8,7 +8,6 @@ uncertainty of self-supervised monocular depth estimation". The others also chan
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -67,29 +66,23 @@ class AugmentedViews(Estimator):
 
     def compute(
         self,
-        images: Tensor,
-        stamps_ns: Sequence[int],
+        image: Tensor,
+        stamp_ns: int,
         config: PredictorConfig,
         samples: SampleRange | None,
-    ) -> list[Estimate]:
+    ) -> Estimate:
         """See `Estimator`; nothing is random.
 
         Only the length of a range of samples counts: the views are not exchangeable, and different
-        views for each frame would make sigma flicker. The image itself comes last, so that the
-        encoder's latest features belong to it. Memory is bounded by one pass.
+        views for each frame would make sigma flicker. Memory is bounded by one pass.
         """
         network = self.networks[0]
         passes = self.passes(config)
         count = passes if samples is None else min(samples.count, passes)
         moments = Moments()
         for view in reversed(VIEWS[:count]):
-            output = predict_view(network, images, view)
-            variance = network.variance(output)
-            moments.add(
-                output.depth_m.transpose(0, 1),
-                None if variance is None else variance.transpose(0, 1),
-            )
-        return moments.estimates()
+            moments.add(*self.samples_of(predict_view(network, image, view)))
+        return moments.estimate()
 
 
 def predict_view(network: DepthNetwork, image: Tensor, view: View) -> NetworkOutput:

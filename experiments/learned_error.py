@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -108,20 +107,17 @@ class LearnedError(Estimator):
 
     def compute(
         self,
-        images: Tensor,
-        stamps_ns: Sequence[int],
+        image: Tensor,
+        stamp_ns: int,
         config: PredictorConfig,
         samples: SampleRange | None,
-    ) -> list[Estimate]:
+    ) -> Estimate:
         """See `Estimator`; depends on the images alone."""
         error, depth = self.networks
-        size = images.shape[-2:]
-        features = depth.encode(images)
+        size = image.shape[-2:]
+        features = depth.encode(image)
         has_shared_encoder = error.encoder is depth.encoder
-        error_features = features if has_shared_encoder else error.encode(images)
-        depths_m = depth.decode(features, size).depth_m[:, 0].clone()  # an engine's is overwritten
-        errors_m = error.decode(error_features, size).depth_m[:, 0]
-        return [
-            Estimate(depth_m, torch.zeros_like(depth_m), error_m.square())
-            for depth_m, error_m in zip(depths_m, errors_m, strict=True)
-        ]
+        error_features = features if has_shared_encoder else error.encode(image)
+        depth_m = depth.decode(features, size).depth_m[0, 0].clone()  # an engine's is overwritten
+        error_m = error.decode(error_features, size).depth_m[0, 0]
+        return Estimate(depth_m, torch.zeros_like(depth_m), error_m.square(), features)

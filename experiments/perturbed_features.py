@@ -13,37 +13,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from uncertainty_depth.core.config import PredictorConfig
-from uncertainty_depth.depth.estimators.mc_dropout import (
-    McDropout,
-    SeededDropout,
-    StochasticPasses,
-)
+from uncertainty_depth.depth.estimators.estimator import Estimator
+from uncertainty_depth.depth.estimators.mc_dropout import McDropout, SeededDropout
 from uncertainty_depth.depth.estimators.noise import (
     FRAME,
     UNIFORM_LEVELS,
-    FrameNoise,
+    Draw,
+    Noise,
     StratifiedNoise,
-    StratifiedStreams,
     Stream,
+    draw_strata,
+    look_up,
     random_stream,
     strata_table,
 )
 from uncertainty_depth.depth.networks.depth_network import DepthNetwork
 from uncertainty_depth.depth.networks.encoder import upload
 
-CPU = torch.device("cpu")
 DROPOUT_RATE = 0.2
 NOISE_RATIO = 0.5
-Perturbation = Callable[..., Tensor]
+Shapes = Sequence[tuple[int, ...]]
 
 
 @dataclass(frozen=True)
@@ -52,45 +49,38 @@ class SeededNoise:
 
     ratio: float
 
-    def __call__(self, x: Tensor, streams: Any) -> Tensor:
-        """Return (M, C, h, w): (1, C, h, w) maps plus one sample of noise for each stream.
+    def __call__(self, x: Tensor, noise: Tensor) -> Tensor:
+        """Return (M, C, h, w): (1, C, h, w) maps plus (M, h, w, C) samples of N(0, 1).
 
         The noise's standard deviation is `ratio` times each channel's, over the pixels.
         """
         deviation = x.float().std((2, 3), correction=0, keepdim=True)
-        noise = streams.normal_noise(x.shape[1:]).permute(0, 3, 1, 2)
-        return x + (self.ratio * deviation * noise).to(x.dtype)
+        return x + (self.ratio * deviation * noise.permute(0, 3, 1, 2)).to(x.dtype)
 
 
-@dataclass(frozen=True)
-class NoiseOnDevice(StratifiedNoise):
-    """The package's noise, which is Gaussian too, copied to a device."""
+class NormalNoise:
+    """Samples of N(0, 1) for (C, h, w) maps, one a stratum; see `StratifiedNoise`."""
 
-    device: torch.device = field(kw_only=True)
+    def __init__(
+        self, shape: tuple[int, ...], samples: int, device: torch.device | str = "cpu"
+    ) -> None:
+        self._shape = shape
+        self._samples = samples
+        self._device = device
 
-    def of(self, numbers: Sequence[int]) -> StreamsOnDevice:
-        """See `FrameNoise`."""
-        return StreamsOnDevice(self, numbers)
+    def draw(self, seed: int, stamp_ns: int) -> tuple[Tensor, Tensor]:
+        """See `Noise`."""
+        stream = random_stream(seed, stamp_ns, FRAME)
+        places, within = draw_strata(stream, self._samples, math.prod(self._shape))
+        return torch.from_numpy(places), torch.from_numpy(within.astype(np.int32))
 
-
-@dataclass
-class StreamsOnDevice(StratifiedStreams):
-    """The package's streams, which draw Gaussian noise too."""
-
-    noise: NoiseOnDevice
-
-    def keep_masks(self, shape: Sequence[int], rate: float) -> Tensor:
-        """See `Streams`."""
-        return upload(super().keep_masks(shape, rate), self.noise.device)
-
-    def normal_noise(self, shape: Sequence[int]) -> Tensor:
-        """Return (m, h, w, C) float32 samples of N(0, 1) for (C, h, w) maps, one a stratum."""
-        samples = self.noise.samples
-        places, within = self.noise.draw(self._next, math.prod(shape))
-        strata = self.look_up(strata_table(samples), places, shape)
-        offsets = torch.from_numpy(within.astype(np.int32)).view(*shape[1:], shape[0])
-        level = (strata.int() * UNIFORM_LEVELS + offsets) // samples
-        return upload(torch.take(_normal_quantiles(), level.long()), self.noise.device)
+    def of(self, drawn: tuple[Tensor, Tensor], numbers: Sequence[int]) -> list[Tensor]:
+        """See `Noise`: (m, h, w, C) float32."""
+        places, within = drawn
+        strata = look_up(strata_table(self._samples), places, numbers, self._shape)
+        offsets = within.view(*self._shape[1:], self._shape[0])
+        level = (strata.int() * UNIFORM_LEVELS + offsets) // self._samples
+        return [upload(torch.take(_normal_quantiles(), level.long()), self._device)]
 
 
 @lru_cache(maxsize=1)
@@ -98,26 +88,6 @@ def _normal_quantiles() -> Tensor:
     """Return the N(0, 1) quantile at the middle of each of the `UNIFORM_LEVELS`."""
     middle = (torch.arange(UNIFORM_LEVELS, dtype=torch.float64) + 0.5) / UNIFORM_LEVELS
     return torch.special.ndtri(middle).float()
-
-
-@dataclass(frozen=True)
-class IndependentStreams:
-    """Draws each sample's noise from its own stream; sample m is the same for every M."""
-
-    streams: Sequence[Stream]
-    device: torch.device = CPU
-
-    def keep_masks(self, shape: Sequence[int], rate: float) -> Tensor:
-        """Return (m, h, w, C) masks for (C, h, w) maps, see `keep_mask`."""
-        map_shape = (*shape[1:], shape[0])
-        masks = torch.stack([keep_mask(stream, map_shape, rate) for stream in self.streams])
-        return upload(masks, self.device)
-
-    def normal_noise(self, shape: Sequence[int]) -> Tensor:
-        """Return (m, h, w, C) float32 samples of N(0, 1) for (C, h, w) maps."""
-        map_shape = (*shape[1:], shape[0])
-        noise = torch.stack([normal_noise(stream, map_shape) for stream in self.streams])
-        return upload(noise, self.device)
 
 
 def keep_mask(stream: Stream, shape: Sequence[int], rate: float) -> Tensor:
@@ -139,73 +109,123 @@ def normal_noise(stream: Stream, shape: Sequence[int]) -> Tensor:
 
 @dataclass(frozen=True)
 class IndependentNoise:
-    """A frame's noise, drawn for each sample by itself; see `FrameNoise`."""
+    """Noise drawn for each sample from its own stream; sample m is the same for every M.
 
-    seed: int
-    stamp_ns: int
-    device: torch.device
+    Attributes:
+        draws: draw a dropout's noise, (h, w, C).
+        device: of the noise.
+    """
 
-    def of(self, numbers: Sequence[int]) -> IndependentStreams:
-        """See `FrameNoise`."""
-        streams = [random_stream(self.seed, self.stamp_ns, number) for number in numbers]
-        return IndependentStreams(streams, self.device)
+    draws: Sequence[Callable[[Stream], Tensor]]
+    device: torch.device | str = "cpu"
+
+    def draw(self, seed: int, stamp_ns: int) -> tuple[int, int]:
+        """See `Noise`."""
+        return seed, stamp_ns
+
+    def of(self, drawn: tuple[int, int], numbers: Sequence[int]) -> list[Tensor]:
+        """See `Noise`."""
+        streams = [random_stream(*drawn, number) for number in numbers]
+        return [
+            upload(torch.stack([draw(stream) for stream in streams]), self.device)
+            for draw in self.draws
+        ]
 
 
-def stratified(config: PredictorConfig, stamp_ns: int, device: torch.device) -> NoiseOnDevice:
-    """Return the noise of `frame_noise` for a device."""
-    stream = random_stream(config.seed, stamp_ns, FRAME)
-    return NoiseOnDevice(stream, config.samples, device=device)
+class PerturbedFeatures(McDropout):
+    """Passes in which one feature map is perturbed, by one function; the dropouts are off.
+
+    Attributes:
+        perturbation: function of maps and noise.
+    """
+
+    few_launches = False
+    perturbation: Any
+
+    def __init__(self, network: DepthNetwork) -> None:
+        Estimator.__init__(self, network)  # without a check that there is dropout
+        others = len(network.decoder.dropouts) - 1
+        self.dropouts = [self.perturbation, *[_unchanged] * others]
+        self._noise = {}
+
+    def make_noise(self, shapes: Shapes, samples: int) -> Noise:
+        """See `McDropout`."""
+        return _FirstAlone(self.noise_of_first(shapes[0], samples), len(shapes))
+
+    def noise_of_first(self, shape: tuple[int, ...], samples: int) -> Noise:
+        """Return the noise of the perturbed map, (C, h, w)."""
+        raise NotImplementedError
 
 
-def independent(config: PredictorConfig, stamp_ns: int, device: torch.device) -> IndependentNoise:
-    """Return a stream for each sample, in place of `frame_noise`."""
-    return IndependentNoise(config.seed, stamp_ns, device)
+@dataclass(frozen=True)
+class _FirstAlone:
+    """Noise for the first of some dropouts."""
+
+    noise: Noise
+    dropouts: int
+
+    def draw(self, seed: int, stamp_ns: int) -> Any:
+        return self.noise.draw(seed, stamp_ns)
+
+    def of(self, drawn: Any, numbers: Sequence[int]) -> list[Any]:
+        return [*self.noise.of(drawn, numbers), *[None] * (self.dropouts - 1)]
 
 
-class InferenceDropout(StochasticPasses):
+class InferenceDropout(PerturbedFeatures):
     """Passes in which units of the feature map are dropped at `DROPOUT_RATE`."""
 
-    noise: Callable[..., FrameNoise] = staticmethod(stratified)
+    perturbation = SeededDropout(DROPOUT_RATE)
 
-    def dropouts(self, config: PredictorConfig) -> Sequence[Perturbation]:
-        """See `StochasticPasses`."""
-        return first_alone(self.networks[0], SeededDropout(DROPOUT_RATE))
+    def noise_of_first(self, shape: tuple[int, ...], samples: int) -> Noise:
+        """See `PerturbedFeatures`."""
+        return StratifiedNoise([Draw(shape, DROPOUT_RATE)], samples, self.device)
 
 
-class FeatureNoise(StochasticPasses):
+class FeatureNoise(PerturbedFeatures):
     """Passes with Gaussian noise in the feature map, by `NOISE_RATIO`."""
 
-    noise: Callable[..., FrameNoise] = staticmethod(stratified)
+    perturbation = SeededNoise(NOISE_RATIO)
 
-    def dropouts(self, config: PredictorConfig) -> Sequence[Perturbation]:
-        """See `StochasticPasses`."""
-        return first_alone(self.networks[0], SeededNoise(NOISE_RATIO))
+    def noise_of_first(self, shape: tuple[int, ...], samples: int) -> Noise:
+        """See `PerturbedFeatures`."""
+        return NormalNoise(shape, samples, self.device)
 
 
 class IndependentMcDropout(McDropout):
     """`mc_dropout` as published."""
 
     few_launches = False
-    noise = staticmethod(independent)
+
+    def make_noise(self, shapes: Shapes, samples: int) -> Noise:
+        """See `McDropout`."""
+        draws = [
+            partial(keep_mask, shape=channels_last(shape), rate=dropout.rate)
+            for shape, dropout in zip(shapes, self.dropouts, strict=True)
+        ]
+        return IndependentNoise(draws, self.device)
 
 
 class IndependentInferenceDropout(InferenceDropout):
     """`inference_dropout` as published."""
 
-    noise = staticmethod(independent)
+    def noise_of_first(self, shape: tuple[int, ...], samples: int) -> Noise:
+        """See `PerturbedFeatures`."""
+        draw = partial(keep_mask, shape=channels_last(shape), rate=DROPOUT_RATE)
+        return IndependentNoise([draw], self.device)
 
 
 class IndependentFeatureNoise(FeatureNoise):
     """`feature_noise` as published."""
 
-    noise = staticmethod(independent)
+    def noise_of_first(self, shape: tuple[int, ...], samples: int) -> Noise:
+        """See `PerturbedFeatures`."""
+        return IndependentNoise([partial(normal_noise, shape=channels_last(shape))], self.device)
 
 
-def first_alone(network: DepthNetwork, perturbation: Perturbation) -> list[Perturbation]:
-    """Return one function per network dropout: the first perturbs, the others do nothing."""
-    others = len(network.decoder.dropouts) - 1
-    return [perturbation, *[_unchanged] * others]
+def channels_last(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return (h, w, C) from (C, h, w)."""
+    return (*shape[1:], shape[0])
 
 
-def _unchanged(x: Tensor, streams: Any) -> Tensor:
+def _unchanged(x: Tensor, noise: Any) -> Tensor:
     return x

@@ -79,7 +79,7 @@ def test_nothing_is_random_and_more_samples_than_views_are_all_views(network):
     estimator = AugmentedViews(network)
     reference = estimator.estimate(IMAGE, STAMP, ALL)
     other = estimator.estimate(IMAGE, STAMP + 1, replace(ALL, samples=99, seed=5))
-    assert all(map(torch.equal, other, reference))
+    assert all(map(torch.equal, other[:3], reference[:3]))
     assert estimator.passes(replace(ALL, samples=99)) == len(VIEWS)
 
 

@@ -47,11 +47,11 @@ def test_dropout_acts_after_three_stages_and_four_up_projections():
     deep = network()
     shapes = []
 
-    def keep(maps, streams):
+    def keep(maps, noise):
         shapes.append(tuple(maps.shape[1:]))
         return maps.expand(2, -1, -1, -1)
 
-    output = deep.branches(deep.trunk(image()), [keep] * 7, (), (64, 64))
+    output = deep.branches(deep.trunk(image())[1], [keep] * 7, [None] * 7, (64, 64))
     assert tuple(shapes) == STAGES + UP_PROJECTIONS
     assert torch.equal(output.depth_m[0], output.depth_m[1])
     torch.testing.assert_close(output.depth_m[:1], deep(image()).depth_m)

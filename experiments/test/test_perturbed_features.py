@@ -5,23 +5,24 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 from scipy import stats
 
-from experiments import perturbed_features
 from experiments.perturbed_features import (
     DROPOUT_RATE,
     NOISE_RATIO,
     FeatureNoise,
     IndependentFeatureNoise,
     IndependentInferenceDropout,
-    IndependentStreams,
+    IndependentNoise,
+    NormalNoise,
+    SeededNoise,
     keep_mask,
     normal_noise,
-    stratified,
 )
 from uncertainty_depth.core.config import NetworkConfig, PredictorConfig
 from uncertainty_depth.depth.estimators import McDropout
@@ -31,7 +32,6 @@ from uncertainty_depth.depth.networks.hourglass import Hourglass
 
 STAMP = 1_700_000_000_123_456_789
 CONFIG = PredictorConfig(samples=5, seed=3)
-CPU = torch.device("cpu")
 IMAGE = torch.rand(1, 3, 50, 70, generator=torch.Generator().manual_seed(0))
 BOTH = pytest.mark.parametrize("method", [IndependentInferenceDropout, IndependentFeatureNoise])
 
@@ -78,14 +78,15 @@ def test_the_noise_follows_from_seed_and_stamp(method, network):
     estimator = method(network)
     reference = estimator.estimate(IMAGE, STAMP, CONFIG)
     torch.manual_seed(99)
-    assert all(map(torch.equal, estimator.estimate(IMAGE, STAMP, CONFIG), reference))
+    again = estimator.estimate(IMAGE, STAMP, CONFIG)
+    assert all(map(torch.equal, again[:3], reference[:3]))
     for stamp, seed in ((STAMP + 1, CONFIG.seed), (STAMP, CONFIG.seed + 1)):
         other = estimator.estimate(IMAGE, stamp, replace(CONFIG, seed=seed))
         assert not torch.equal(other.epistemic, reference.epistemic)
 
 
 def test_the_networks_own_dropouts_are_off(monkeypatch):
-    monkeypatch.setattr(perturbed_features, "NOISE_RATIO", 0.0)
+    monkeypatch.setattr(FeatureNoise, "perturbation", SeededNoise(0.0))
     torch.manual_seed(0)
     made = Hourglass(NetworkConfig(backbone="tiny", decoder_width=16, dropout=0.4)).eval()
     torch.testing.assert_close(
@@ -113,12 +114,13 @@ def naive(x: np.ndarray, rate: float, bits: np.random.Philox) -> np.ndarray:
 @pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
 def test_independent_dropout_is_the_naive_loop_in_any_memory_layout(layout):
     x = torch.rand(1, 3, 4, 5)
-    streams = IndependentStreams([random_stream(1, 2, sample) for sample in (0, 1)])
+    noise = IndependentNoise([partial(keep_mask, shape=(4, 5, 3), rate=0.2)] * 2)
+    masks = noise.of((1, 2), (0, 1))
     references = [random_stream(1, 2, sample) for sample in (0, 1)]
-    first = SeededDropout(0.2)(x.contiguous(memory_format=layout), streams)
+    first = SeededDropout(0.2)(x.contiguous(memory_format=layout), masks[0])
     expected = np.stack([naive(x[0].numpy(), 0.2, bits) for bits in references])
     np.testing.assert_allclose(first.numpy(), expected, rtol=1e-6)
-    second = SeededDropout(0.2)(first, streams)  # the next dropout draws on
+    second = SeededDropout(0.2)(first, masks[1])  # the next dropout draws on
     expected = np.stack(
         [naive(sample, 0.2, bits) for sample, bits in zip(expected, references, strict=True)]
     )
@@ -137,8 +139,8 @@ def test_samples_frames_and_seeds_are_uncorrelated():
 def test_gaussian_noise_keeps_its_law_and_its_mean_varies_less():
     assert stats.kstest(normal_noise(random_stream(3, 4, 5), [20_000]), "norm").pvalue > 0.01
     shape = (20, 50, 60)
-    streams = stratified(PredictorConfig(samples=8, seed=1), 5, CPU).of(range(8))
-    noise = streams.normal_noise(shape).numpy().reshape(8, -1)
+    normal = NormalNoise(shape, 8)
+    noise = normal.of(normal.draw(1, 5), range(8))[0].numpy().reshape(8, -1)
     for sample in noise:
         assert stats.kstest(sample[:20_000], "norm").pvalue > 1e-3
     assert noise.mean(0).std() < 0.6 / np.sqrt(8)

@@ -47,7 +47,7 @@ def test_known_depth_corrects_the_depth_between_it():
 def test_measurements_of_a_frame_correct_it():
     predictor = Predictor("demo", samples=1, measurements="motion")
     measured = Measurements.from_map(sparse(7.0))
-    (corrected,) = predictor.predict_batch([Frame(0, "", None, image(), measurements=measured)])
+    corrected = predictor.predict_frame(Frame(0, "", None, image(), measurements=measured))
     known = Predictor("demo", samples=1, measurements="lidar").predict(
         image(), sparse_m=sparse(7.0)
     )

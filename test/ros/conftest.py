@@ -610,23 +610,20 @@ class FakePredictor:
     def passes(self):
         return self.config.samples
 
-    def predict_batch(self, observations, samples=None):
+    def predict_frame(self, frame, samples=None):
         from uncertainty_depth.core.errors import MessageError
         from uncertainty_depth.core.records import DepthPrediction
 
         self.begun.release()
         assert self.gate.wait(DEADLINE_S)
-        if any(one.image[0, 0, 0] == 66 for one in observations):
+        if frame.image[0, 0, 0] == 66:
             raise RuntimeError("the network fails")
-        if any(one.image[0, 0, 0] == 67 for one in observations):
+        if frame.image[0, 0, 0] == 67:
             raise MessageError("out_of_memory", "the memory of cuda is too small for a frame")
-        predictions = []
-        for one in observations:
-            depth_m = one.image[..., 0].astype(np.float32)
-            if one.sparse_m is not None:
-                depth_m = np.where(np.isnan(one.sparse_m), depth_m, one.sparse_m)
-            predictions.append(DepthPrediction(depth_m, depth_m / 10))
-        return predictions
+        depth_m = frame.image[..., 0].astype(np.float32)
+        if frame.sparse_m is not None:
+            depth_m = np.where(np.isnan(frame.sparse_m), depth_m, frame.sparse_m)
+        return DepthPrediction(depth_m, depth_m / 10)
 
     def describe(self):
         return {"method": self.method, "samples": self.config.samples}

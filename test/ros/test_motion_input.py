@@ -70,9 +70,9 @@ class MovingPredictor(FakePredictor):
         super().__init__(config)
         self.measured = []
 
-    def predict_batch(self, observations, samples=None):
-        self.measured += [frame.measurements for frame in observations]
-        return super().predict_batch(observations, samples)
+    def predict_frame(self, frame, samples=None):
+        self.measured.append(frame.measurements)
+        return super().predict_frame(frame, samples)
 
 
 @pytest.fixture

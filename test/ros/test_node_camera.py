@@ -37,8 +37,8 @@ class RedIsDepth(FakePredictor):
         depth_m = 3 + image[..., 0].astype(np.float32) / 10
         return DepthPrediction(depth_m, depth_m / 10)
 
-    def predict_batch(self, observations, samples=None):
-        return [self.predict(one.image, one.stamp_ns) for one in observations]
+    def predict_frame(self, frame, samples=None):
+        return self.predict(frame.image, frame.stamp_ns)
 
 
 @pytest.fixture(autouse=True)

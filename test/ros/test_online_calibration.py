@@ -54,8 +54,8 @@ WRONG = [np.full((HEIGHT, WIDTH), value, np.float32) for value in (4 + ERROR_M, 
 
 
 class OverconfidentPredictor(FakePredictor):
-    def predict_batch(self, observations, samples=None):
-        return [DepthPrediction(*WRONG, unfamiliarity=UNFAMILIARITY) for _ in observations]
+    def predict_frame(self, frame, samples=None):
+        return DepthPrediction(*WRONG, unfamiliarity=UNFAMILIARITY)
 
 
 @pytest.fixture

@@ -67,10 +67,10 @@ from uncertainty_depth.core.device_errors import DeviceLostError
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.ros import main
 
-def lose(predictor, frames, samples=None):
+def lose(predictor, frame, samples=None):
     raise DeviceLostError("cuda is lost until the process starts anew: a bad access")
 
-Predictor.predict_batch = lose
+Predictor.predict_frame = lose
 sys.exit(main.depth_node())
 """
 

@@ -23,7 +23,6 @@ from uncertainty_depth.core.errors import ModelError
 from uncertainty_depth.core.strict import limits_of
 from uncertainty_depth.depth.model_folder.files import read_tensors, write_tensors
 from uncertainty_depth.depth.model_folder.model import FAMILIARITY
-from uncertainty_depth.depth.networks.depth_network import DepthNetwork
 
 logger = logging.getLogger(__name__)
 
@@ -126,51 +125,29 @@ def pooled(features: Any) -> Tensor:
 
 
 class Gauge:
-    """Scores the latest frame of a network; each thread gets the score of its own.
+    """Scores frames, and warns once if most are unfamiliar; any thread may use it."""
 
-    The features are those that the network's encoder computes anyway. A network that runs in
-    another engine computes none here.
-    """
-
-    def __init__(self, familiarity: Familiarity | None, network: DepthNetwork) -> None:
-        """Follow a network; without a familiarity there are no scores."""
+    def __init__(self, familiarity: Familiarity) -> None:
+        """Take what scores."""
         self._familiarity = familiarity
-        self._encoded = threading.local()
         self._scores: deque[float] = deque(maxlen=WARNING_FRAMES)
         self._has_warned = False
         self._lock = threading.Lock()
-        if familiarity is not None:
-            network.encoder.register_forward_hook(self._keep)
 
     def describe(self) -> dict[str, list[float]]:
-        """Return what a description of the model says of it; empty without a familiarity."""
-        if self._familiarity is None or self._familiarity.places is None:
+        """Return what a description of the model says of it, if anything."""
+        if self._familiarity.places is None:
             return {}
         return {"familiar_places": [round(limit, 4) for limit in self._familiarity.places]}
 
-    def take(self) -> Tensor | None:
-        """Return the features of this thread's latest frames once, (B, D), on their device.
-
-        None if there are none, or no familiarity to score them by.
-        """
-        features = getattr(self._encoded, "features", None)
-        self._encoded.features = None
-        return None if features is None else pooled(features)
-
-    def scores(self, features: NDArray[np.float32] | None, frames: int) -> list[float | None]:
-        """Return the unfamiliarity of each of the latest frames; None if not known.
+    def score(self, features: NDArray[np.float32]) -> float:
+        """Return the unfamiliarity of the latest frame, from its (1, D) `pooled` features.
 
         Warns once if the median of the last `WARNING_FRAMES` is unfamiliar.
-
-        Args:
-            features: what `take` returned, downloaded.
-            frames: how many.
         """
-        if features is None or self._familiarity is None:
-            return [None] * frames
-        scores = self._familiarity.scores(features[-frames:]).tolist()
+        score = float(self._familiarity.scores(features)[0])
         with self._lock:
-            self._scores.extend(scores)
+            self._scores.append(score)
             median = sorted(self._scores)[len(self._scores) // 2]
             is_due = len(self._scores) == WARNING_FRAMES and median > 1 and not self._has_warned
             self._has_warned = self._has_warned or is_due
@@ -180,24 +157,19 @@ class Gauge:
                 median,
                 MEANING,
             )
-        return [*scores]
+        return score
 
-    def check(self) -> None:
-        """Check the familiarity against this thread's latest frame, a trial, without a score.
+    def check(self, features: Any) -> None:
+        """Check the familiarity against an encoder's features, without a score.
 
         Raises:
             ModelError: it is of another network.
         """
-        features = self.take()
-        if features is None or self._familiarity is None:
-            return
+        found = pooled(features)
         dimensions = len(self._familiarity.mean)
-        if features.shape[1] != dimensions:
+        if found.shape[1] != dimensions:
             raise ModelError(
-                f"the encoder has {features.shape[1]} features, the model's familiarity "
+                f"the encoder has {found.shape[1]} features, the model's familiarity "
                 f"{dimensions}; expected that of the same network: compute it again with "
                 "uncertainty_depth.depth.training.familiarity.add_familiarity"
             )
-
-    def _keep(self, module: Any, inputs: Any, features: Any) -> None:
-        self._encoded.features = features

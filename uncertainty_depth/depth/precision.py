@@ -70,9 +70,9 @@ def _maps(
     estimator: Estimator, size: Sequence[int], device: torch.device
 ) -> list[NDArray[np.float32]]:
     """Return (2, h, w) depth and sigma of each picture, metres."""
-    images = image_tensor(_pictures(size), device)
-    estimates = estimator.estimate_batch(images, range(len(images)), PredictorConfig())
-    return [estimate.maps() for estimate in estimates]
+    config = PredictorConfig()
+    images = image_tensor(_pictures(size), device).split(1)
+    return [estimator.estimate(image, 0, config).maps() for image in images]
 
 
 def _pictures(size: Sequence[int]) -> NDArray[np.uint8]:

@@ -7,7 +7,6 @@ import uncertainty_depth.depth.networks  # noqa: F401  before torch: it names wh
 
 # isort: split
 import logging
-from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -33,8 +32,7 @@ from uncertainty_depth.core.options import changed, check, takes_options
 from uncertainty_depth.core.records import DepthPrediction, Frame, SampleRange
 from uncertainty_depth.depth import familiarity
 from uncertainty_depth.depth.estimators import Estimator
-from uncertainty_depth.depth.estimators.estimator import Estimate
-from uncertainty_depth.depth.familiarity import Gauge
+from uncertainty_depth.depth.familiarity import Gauge, pooled
 from uncertainty_depth.depth.model_folder.folder import read
 from uncertainty_depth.depth.model_folder.model import ModelFolder
 from uncertainty_depth.depth.networks.encoder import download, image_tensor, resize_image
@@ -62,51 +60,35 @@ logger = logging.getLogger(__name__)
 
 
 def network_input(
-    frames: Sequence[Frame],
-    factors: Sequence[np.float32],
-    model: ModelFolder,
-    device: torch.device,
+    frame: Frame, factor: np.float32, model: ModelFolder, device: torch.device
 ) -> Tensor:
-    """Return images as (B, 3, h, w), or with sparse depth as a fourth channel, 0 for unknown.
+    """Return an image as (1, 3, h, w), or with sparse depth as a fourth channel, 0 for unknown.
 
     Args:
-        frames: at least one.
-        factors: factor on the network's metres for each image's camera.
-        model: the model whose network takes them.
+        frame: with its image.
+        factor: factor on the network's metres for the image's camera.
+        model: the model whose network takes it.
         device: of the network.
 
     Raises:
-        MessageError: an image is of another shape or dtype, a sparse depth is of another size,
+        MessageError: the image is of another shape or dtype, a sparse depth is of another size,
             dtype or unit, or the model takes none.
     """
-    size = model.network.input_size
-    images = [resize_image(frame.need_image(), size) for frame in frames]
-    pixels = image_tensor(np.stack(images), device)
-    if all(frame.sparse_m is None for frame in frames):
-        return pixels
-    sparse = [
-        _sparse_tensor(frame, model, device) / float(factor)
-        for frame, factor in zip(frames, factors, strict=True)
-    ]
-    return torch.cat([pixels, torch.cat(sparse)], dim=1)
-
-
-def _sparse_tensor(frame: Frame, model: ModelFolder, device: torch.device) -> Tensor:
-    """Return sparse depth at the network's size, (1, 1, h, w), 0 for unknown."""
     network = model.network
-    width, height = network.input_size
+    image = frame.need_image()
+    pixels = image_tensor(resize_image(image, network.input_size)[None], device)
     if frame.sparse_m is None:
-        return torch.zeros((1, 1, height, width), device=device)
+        return pixels
     if not network.sparse_input:
         raise MessageError(
             "sparse_depth_not_taken",
             f"{model.name} takes the image alone, without sparse depth; expected a model "
             "trained with --sparse-input",
         )
-    shape = (frame.need_image().shape[0], frame.need_image().shape[1])
-    check_sparse_depth(frame.sparse_m, shape, network.depth_range)
-    resampled = resample_depth(frame.sparse_m, width, height)
-    return torch.from_numpy(np.nan_to_num(resampled)[None, None]).to(device)
+    check_sparse_depth(frame.sparse_m, (image.shape[0], image.shape[1]), network.depth_range)
+    resampled = resample_depth(frame.sparse_m, *network.input_size)
+    sparse = torch.from_numpy(np.nan_to_num(resampled)[None, None]).to(device)
+    return torch.cat([pixels, sparse / float(factor)], dim=1)
 
 
 class Predictor:
@@ -164,8 +146,8 @@ class Predictor:
         )
         self.device = self._loaded.device
         is_torch = self._loaded.engine == "torch"
-        model_familiarity = familiarity.read(self.model.path) if is_torch else None
-        self._gauge = Gauge(model_familiarity, self._estimator.networks[-1])
+        familiar = familiarity.read(self.model.path) if is_torch else None
+        self._gauge = None if familiar is None else Gauge(familiar)
         self._lens = TrainingLens(
             self.model.network.canonical_focal_length, self.model.training.get("camera")
         )
@@ -202,13 +184,15 @@ class Predictor:
         width, height = self.model.network.input_size
         with explained(device, partial(at_load, self._loaded.precision)):
             black = torch.zeros((1, 3, height, width), device=device)
-            depth_m, sigma_m = self._estimator.estimate(black, 0, config).maps()
+            estimate = self._estimator.estimate(black, 0, config)
+            depth_m, sigma_m = estimate.maps()
         if not np.isfinite(depth_m).any():
             raise ModelError(
                 f"{self.model.name} gives a black image no finite depth; expected weights without "
                 "NaN or infinity, of a training that did not diverge"
             )
-        self._gauge.check()
+        if self._gauge is not None and estimate.features is not None:
+            self._gauge.check(estimate.features)
         is_lone_member = (
             self.method not in UNTRAINED_METHODS and len(self._estimator.networks) == 1
         )
@@ -234,7 +218,7 @@ class Predictor:
         samples: SampleRange | None = None,
         sparse_m: NDArray[np.floating] | None = None,
     ) -> DepthPrediction:
-        """Return depth and sigma of one image, at its size; see `predict_batch`.
+        """Return depth and sigma of an image, at its size.
 
         Args:
             image: (H, W, 3) uint8 RGB; or a PIL image or the path of an image file, which are
@@ -245,77 +229,44 @@ class Predictor:
             sparse_m: (H, W) known depth for a model with sparse input, or as measurements, metres.
 
         Raises:
-            MessageError: see `predict_batch`.
+            MessageError: see `predict_frame`.
+            DeviceLostError: the GPU is lost.
             SourceError: the file is missing or not an image.
             ValueError: the camera is neither a Camera nor a positive focal length.
         """
         rgb = as_rgb(image)
         if camera is not None and not isinstance(camera, Camera):
             camera = Camera.pinhole(camera, width=rgb.shape[1], height=rgb.shape[0])
-        return self.predict_batch([Frame(stamp_ns, "", camera, rgb, sparse_m)], samples)[0]
+        return self.predict_frame(Frame(stamp_ns, "", camera, rgb, sparse_m), samples)
 
-    def predict_batch(
-        self,
-        frames: Sequence[Frame],
-        samples: SampleRange | None = None,
-    ) -> list[DepthPrediction]:
-        """Return depth and sigma of several images, each at its own size.
-
-        They go through the network together until noise is drawn. An engine's graph takes one
-        image, so they go through it one by one.
+    def predict_frame(self, frame: Frame, samples: SampleRange | None = None) -> DepthPrediction:
+        """Return depth and sigma of a frame's image, at its size.
 
         Args:
-            frames: with images of any cameras, sizes and times, and sparse depth if any. The
-                stamp is part of the noise's seed; the camera scales depth and sigma, see
-                `rescale_depth`, and without one depth is that of a camera like the training's.
+            frame: with its image; its camera scales depth and sigma, see `rescale_depth`, and
+                without one depth is that of a camera like the training's.
             samples: those to be used, of the `passes`; None uses all.
 
         Raises:
-            MessageError: an image is of another shape or dtype, a sparse depth is of another size,
-                dtype or unit, or the model takes none, or memory ran out. Then none of the images
-                is predicted.
+            MessageError: the image is of another shape or dtype, a sparse depth is of another
+                size, dtype or unit, or the model takes none, or memory ran out.
             DeviceLostError: the GPU is lost.
         """
-        if not frames:
-            return []
-        with explained(self.device, at_run_time):
-            return self._predict_batch(frames, samples)
-
-    def _predict_batch(
-        self, frames: Sequence[Frame], samples: SampleRange | None
-    ) -> list[DepthPrediction]:
         config = self.config
         calibration = self._calibration_in(config)
-        factors = [self._lens.factor(frame.camera, config.rescale_depth) for frame in frames]
-        given = frames
-        if self.config.measurements:
-            given = [replace(frame, sparse_m=None) for frame in frames]
-        pixels = network_input(given, factors, self.model, self.device)
-        stamps_ns = [frame.stamp_ns for frame in frames]
-        estimates: list[Estimate] = []
-        at_once = len(frames) if self._loaded.engine == "torch" else 1
-        with self._turn:
-            for start in range(0, len(frames), at_once):
-                part = slice(start, start + at_once)
-                estimates += self._estimator.estimate_batch(
-                    pixels[part], stamps_ns[part], config, samples
-                )
-            features = self._gauge.take()
-        tensors = [estimate.stacked() for estimate in estimates]
-        maps = download(tensors if features is None else [*tensors, features])
-        scores = self._gauge.scores(None if features is None else maps.pop(), len(frames))
-        predictions = [
-            _at_image(frame, depth_and_sigma, factor, score, calibration)
-            for frame, factor, depth_and_sigma, score in zip(
-                frames, factors, maps, scores, strict=True
-            )
-        ]
-        if not config.measurements:
-            return predictions
-        return [
-            self._measured(prediction, frame)
-            for prediction, frame in zip(predictions, frames, strict=True)
-        ]
+        factor = self._lens.factor(frame.camera, config.rescale_depth)
+        given = replace(frame, sparse_m=None) if config.measurements else frame
+        with explained(self.device, at_run_time):
+            image = network_input(given, factor, self.model, self.device)
+            with self._turn:
+                estimate = self._estimator.estimate(image, frame.stamp_ns, config, samples)
+                tensors = [estimate.stacked()]
+                if self._gauge is not None and estimate.features is not None:
+                    tensors.append(pooled(estimate.features))
+                maps, *features = download(tensors)
+            unfamiliarity = self._gauge.score(*features) if self._gauge and features else None
+            prediction = _at_image(frame, maps, factor, unfamiliarity, calibration)
+            return self._measured(prediction, frame) if config.measurements else prediction
 
     def _measured(self, prediction: DepthPrediction, frame: Frame) -> DepthPrediction:
         """Correct a prediction by what was measured in its frame."""
@@ -399,7 +350,7 @@ class Predictor:
             "input_size": list(network_config.input_size),
             "depth_range": list(network_config.depth_range),
             "canonical_focal_length": network_config.canonical_focal_length,
-            **self._gauge.describe(),
+            **(self._gauge.describe() if self._gauge else {}),
             "training": self.model.training,
         }
 

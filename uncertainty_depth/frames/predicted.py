@@ -51,7 +51,7 @@ def predict_frame(predictor: DepthPredictor, frame: Frame) -> DepthPrediction:
     if frame.measurements is None:
         prediction = measured.predict(image, frame.stamp_ns, frame.camera, sparse_m=frame.sparse_m)
     else:
-        prediction = measured.predict_batch([frame])[0]
+        prediction = measured.predict_frame(frame)
     return prediction
 
 

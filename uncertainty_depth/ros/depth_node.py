@@ -171,7 +171,7 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
                 predictor.passes,
                 frame.measurements,
             )
-            (prediction,) = predictor.predict_batch([frame], samples)
+            prediction = predictor.predict_frame(frame, samples)
             if not self.health.is_inside(message):
                 return
             publish_views = self._predictions.publish(

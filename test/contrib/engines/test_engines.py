@@ -13,7 +13,7 @@ import pytest
 from uncertainty_depth.contrib.engines.runtimes import is_installed
 from uncertainty_depth.core.config import PredictorConfig
 from uncertainty_depth.core.errors import ConfigError
-from uncertainty_depth.core.records import Frame, SampleRange
+from uncertainty_depth.core.records import SampleRange
 from uncertainty_depth.depth.predictor import Predictor
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -86,15 +86,15 @@ def test_an_engine_gives_the_maps_of_torch(models, references, method, engine, p
 
 @pytest.mark.parametrize("method", ["mc_dropout", "multi_epochs", "deterministic"])
 @pytest.mark.parametrize("engine", ["openvino", "onnxruntime"])
-def test_images_of_a_batch_get_the_maps_that_each_gets_alone(models, method, engine):
+def test_the_maps_of_an_image_outlive_the_next(models, method, engine):
     """An engine writes the maps of every image to the same memory."""
     predictor = Predictor(models[method], engine_config(engine, "fp32"))
-    observations = [Frame(STAMP + n, "", None, np.roll(IMAGE, 20 * n, axis=1)) for n in range(3)]
-    together = predictor.predict_batch(observations)
-    for one, found in zip(observations, together, strict=True):
-        alone = predictor.predict(one.image, one.stamp_ns)
-        np.testing.assert_array_equal(found.depth_m, alone.depth_m)
-        np.testing.assert_array_equal(found.sigma_m, alone.sigma_m)
+    images = [np.roll(IMAGE, 20 * number, axis=1) for number in range(3)]
+    kept = [predictor.predict(image, STAMP) for image in images]
+    for image, found in zip(images, kept, strict=True):
+        again = predictor.predict(image, STAMP)
+        np.testing.assert_array_equal(found.depth_m, again.depth_m)
+        np.testing.assert_array_equal(found.sigma_m, again.sigma_m)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 
 from uncertainty_depth.depth.estimators.estimator import Moments
 
-SHAPES = st.tuples(st.integers(1, 12), st.just(1), st.integers(1, 4), st.integers(1, 4))
+SHAPES = st.tuples(st.integers(1, 12), st.integers(1, 4), st.integers(1, 4))
 DEPTHS = hnp.arrays(np.float32, SHAPES, elements=st.floats(0.125, 100.0, width=32))
 
 
@@ -21,17 +21,15 @@ def moments_of(depths, variances=None):
         one = slice(index, index + 1)
         variance = None if variances is None else torch.from_numpy(variances[one])
         moments.add(torch.from_numpy(depths[one]), variance)
-    (estimate,) = moments.estimates()
-    return estimate
+    return moments.estimate()
 
 
 @given(depths=DEPTHS)
-def test_frames_of_a_batch_do_not_change_each_other(depths):
+def test_in_order_it_does_not_matter_how_many_come_together(depths):
     moments = Moments()
-    moments.add(torch.from_numpy(np.concatenate([depths, 2 * depths], axis=1)), None)
-    alone = (moments_of(depths), moments_of(2 * depths))
-    for one, other in zip(moments.estimates(), alone, strict=True):
-        assert all(map(torch.equal, one, other))
+    moments.add(torch.from_numpy(depths), None)
+    found = moments.estimate()
+    assert all(map(torch.equal, found[:3], moments_of(depths)[:3]))
 
 
 @given(depths=DEPTHS, cuts=st.lists(st.integers(1, 11), max_size=3))
@@ -42,31 +40,31 @@ def test_parts_in_one_reduction_each_give_numpys_moments(depths, cuts):
     for depth, variance in parts:
         if len(depth):
             moments.add(torch.tensor(depth), torch.tensor(variance))
-    (estimate,) = moments.estimates()
-    exact = depths[:, 0].astype(np.float64)
+    estimate = moments.estimate()
+    exact = depths.astype(np.float64)
     np.testing.assert_allclose(estimate.depth_m, exact.mean(0), rtol=1e-6)
     limit = 1e-6 * exact.max() ** 2
     np.testing.assert_allclose(estimate.epistemic, exact.var(0), rtol=1e-4, atol=limit)
-    np.testing.assert_allclose(estimate.aleatoric, variances[:, 0].mean(0), rtol=1e-5)
+    np.testing.assert_allclose(estimate.aleatoric, variances.mean(0), rtol=1e-5)
 
 
 @pytest.mark.parametrize("in_order", [True, False])
 def test_a_spread_far_smaller_than_the_depth_survives_float32(in_order):
     """The textbook sum of squares would lose it: 80^2 has a float32 step of 5e-4."""
     rng = np.random.default_rng(0)
-    depths = (80.0 + 1e-3 * rng.standard_normal((1000, 1, 2, 2))).astype(np.float32)
+    depths = (80.0 + 1e-3 * rng.standard_normal((1000, 2, 2))).astype(np.float32)
     moments = Moments(in_order)
     for part in np.split(depths, 125):
         moments.add(torch.from_numpy(part), None)
-    (estimate,) = moments.estimates()
-    exact = depths[:, 0].astype(np.float64).var(0)
+    estimate = moments.estimate()
+    exact = depths.astype(np.float64).var(0)
     np.testing.assert_allclose(estimate.epistemic, exact, rtol=1e-2)
 
 
 def test_the_law_of_total_variance_in_closed_form():
     """N(1, 4) and N(3, 16): mean 2, variance (4 + 16) / 2 + ((1 - 2)^2 + (3 - 2)^2) / 2 = 11."""
-    depths = np.array([1.0, 3.0], np.float32).reshape(2, 1, 1, 1)
-    variances = np.array([4.0, 16.0], np.float32).reshape(2, 1, 1, 1)
+    depths = np.array([1.0, 3.0], np.float32).reshape(2, 1, 1)
+    variances = np.array([4.0, 16.0], np.float32).reshape(2, 1, 1)
     estimate = moments_of(depths, variances)
     assert (
         estimate.depth_m.item(),

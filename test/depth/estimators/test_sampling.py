@@ -1,35 +1,23 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Related samples: each alone has its law, together they are closer to their mean."""
 
-import math
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
 
-from uncertainty_depth.core.config import PredictorConfig
-from uncertainty_depth.depth.estimators.mc_dropout import SeededDropout
-from uncertainty_depth.depth.estimators.noise import (
-    Draw,
-    PackedNoise,
-    frame_noise,
-    keep_table,
-    packed_noise,
-)
+from uncertainty_depth.depth.estimators.noise import Draw, StratifiedNoise
 
-CPU = torch.device("cpu")
 SHAPE = (20, 50, 60)
 UNITS = 60_000
-CONFIG = PredictorConfig(samples=8, seed=1)
+SEED = 1
 RATES = (0.05, 0.2, 0.9)
 
 
 def masks(rate=0.2, samples=8, stamp=5):
     """(M, units) keep masks of all samples of a frame."""
-    config = replace(CONFIG, samples=samples)
-    streams = frame_noise(config, stamp, CPU).of(range(samples))
-    return SeededDropout(rate).noise(streams, SHAPE).numpy().reshape(samples, -1)
+    noise = StratifiedNoise([Draw(SHAPE, rate)], samples)
+    (masks,) = noise.of(noise.draw(SEED, stamp), range(samples))
+    return masks.numpy().reshape(samples, -1)
 
 
 @pytest.mark.parametrize("samples", [1, 2, 7, 64])
@@ -65,9 +53,9 @@ def test_stratified_samples_are_exchangeable(rate):
 
 def test_samples_are_the_same_alone_and_together_and_follow_from_seed_and_stamp():
     together = masks()
-    some = frame_noise(CONFIG, 5, CPU).of([7, 0, 3])
-    alone = SeededDropout(0.2).noise(some, SHAPE).numpy().reshape(3, -1)
-    assert np.array_equal(alone, together[[7, 0, 3]])
+    noise = StratifiedNoise([Draw(SHAPE, 0.2)], 8)
+    (some,) = noise.of(noise.draw(SEED, 5), [7, 0, 3])
+    assert np.array_equal(some.numpy().reshape(3, -1), together[[7, 0, 3]])
     assert not np.array_equal(masks(stamp=6), together)
 
 
@@ -86,16 +74,10 @@ def test_the_variance_of_a_linear_output_is_off_by_a_known_fraction():
 
 @pytest.mark.parametrize("rate", RATES)
 @pytest.mark.parametrize("samples", [1, 7, 64])
-def test_packed_for_a_gpu_the_noise_drops_the_same_units(samples, rate):
-    config = replace(CONFIG, samples=samples)
+def test_looked_up_together_as_on_a_gpu_the_masks_are_the_same(samples, rate):
     numbers = [samples - 1, 0, samples // 2]
-    draws = [Draw(SHAPE, rate), Draw((3, 4, 5), 0.3)]
-    lengths = [math.prod(draw.shape) for draw in draws]
-    packed = packed_noise(config, [4, 5], numbers, draws)
-    on_device, *places = packed.split([len(numbers), *lengths, *lengths])
-    tables = [keep_table(samples, draw.rate) for draw in draws]
-    for stamp, of_frame in ((4, places[:2]), (5, places[2:])):
-        streams = PackedNoise(of_frame, tables).of(on_device)
-        expected = frame_noise(config, stamp, CPU).of(numbers)
-        for draw in draws:
-            assert torch.equal(streams.keep_masks(*draw), expected.keep_masks(*draw))
+    noise = StratifiedNoise([Draw(SHAPE, rate), Draw((3, 4, 5), 0.3)], samples)
+    for stamp in (4, 5):
+        drawn = noise.draw(SEED, stamp)
+        together = noise.of(drawn, torch.tensor(numbers, dtype=torch.int32))
+        assert all(map(torch.equal, together, noise.of(drawn, numbers)))

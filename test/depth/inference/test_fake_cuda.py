@@ -19,7 +19,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from uncertainty_depth.core.config import NetworkConfig, PredictorConfig
 from uncertainty_depth.core.model_location import SHIPPED_MODEL
-from uncertainty_depth.core.records import Frame
 from uncertainty_depth.depth import familiarity
 from uncertainty_depth.depth import predictor as predictor_module
 from uncertainty_depth.depth.estimators import Ensemble, McDropout
@@ -183,8 +182,8 @@ def predictor(request, monkeypatch, known, fake_cuda):
 
 
 def uploads(predictor):
-    """The images, and with dropout the noise of all frames."""
-    return 2 if isinstance(predictor._estimator, McDropout) else 1
+    """The image, and with dropout its noise and the samples' numbers."""
+    return 3 if isinstance(predictor._estimator, McDropout) else 1
 
 
 def test_a_frame_is_uploaded_with_its_noise_and_downloaded_once(predictor, fake_cuda):
@@ -192,14 +191,6 @@ def test_a_frame_is_uploaded_with_its_noise_and_downloaded_once(predictor, fake_
         prediction = predictor.predict(np.zeros((480, 640, 3), np.uint8))
     assert prediction.depth_m.shape == (480, 640)
     assert prediction.unfamiliarity is not None
-    assert traffic.counts == {"upload": uploads(predictor), "download": 1, "synchronize": 1}
-
-
-def test_frames_of_several_cameras_are_uploaded_and_downloaded_once(predictor, fake_cuda):
-    observations = [Frame(stamp, "", None, np.zeros((48, 64, 3), np.uint8)) for stamp in range(3)]
-    with fake_cuda() as traffic:
-        predictions = predictor.predict_batch(observations)
-    assert len(predictions) == 3
     assert traffic.counts == {"upload": uploads(predictor), "download": 1, "synchronize": 1}
 
 

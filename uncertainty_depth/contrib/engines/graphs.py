@@ -10,14 +10,12 @@ from __future__ import annotations
 import io
 import warnings
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
-from uncertainty_depth.depth.estimators.noise import GivenNoise, StratifiedNoise, random_stream
 from uncertainty_depth.depth.networks.depth_network import DepthNetwork, NetworkOutput
 
 OPSET = 17
@@ -59,13 +57,14 @@ def trace(network: DepthNetwork, dropouts: Sequence[Any] = ()) -> GraphPair:
     """
     width, height = network.config.input_size
     image = torch.zeros(1, input_channels(network), height, width)
-    shared_part: Callable[[Tensor], Any] = network.trunk if dropouts else network.encode
+
+    def shared_part(image: Tensor) -> Any:
+        return network.trunk(image)[1] if dropouts else network.encode(image)
+
     with torch.no_grad():
         shared = shared_part(image)
-        shapes = network.decoder.noise_shapes(shared) if dropouts else []
-        noise = [
-            _example_noise(dropout, shape) for dropout, shape in zip(dropouts, shapes, strict=True)
-        ]
+        shapes = network.noise_shapes(shared) if dropouts else []
+        noise = [torch.ones(2, *shape[1:], shape[0], dtype=torch.uint8) for shape in shapes]
         leaves, structure = pytree.tree_flatten(shared)
         tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
         shared_names = tuple(f"shared_{number}" for number in range(len(tensors)))
@@ -115,20 +114,11 @@ class _Branches(nn.Module):
         shared = pytree.tree_unflatten(leaves, self.structure)
         width, height = self.network.config.input_size
         if self.dropouts:
-            applied = [
-                partial(dropout, streams=GivenNoise(noise))
-                for dropout, noise in zip(self.dropouts, remaining, strict=False)
-            ]
-            raw = self.network.decoder.branches(shared, applied)
-            output = self.network.to_metres(raw, (height, width))
+            noise = list(remaining)
+            output = self.network.branches(shared, self.dropouts, noise, (height, width))
         else:
             output = self.network.decode(shared, (height, width))
         return tuple(maps for maps in output if maps is not None)
-
-
-def _example_noise(dropout: Any, shape: Sequence[int]) -> Tensor:
-    streams = StratifiedNoise(random_stream(0, 0, 0), 2).of((0, 1))
-    return cast(Tensor, dropout.noise(streams, shape))
 
 
 def _export(

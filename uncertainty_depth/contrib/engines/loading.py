@@ -57,23 +57,23 @@ class EngineNetwork:
         """See `DepthNetwork`; at the size of its input."""
         return output_of(self._decoder(features))
 
-    def trunk(self, image: Tensor) -> Any:
-        """See `DepthNetwork`: arrays, for `branches`."""
-        return self._trunk([self._pixels(image)])
+    def trunk(self, image: Tensor) -> tuple[None, Any]:
+        """See `DepthNetwork`: no features, and arrays for `branches`."""
+        return None, self._trunk([self._pixels(image)])
+
+    def noise_shapes(self, trunk: Any) -> Sequence[tuple[int, ...]]:
+        """See `DepthNetwork`."""
+        return self._stochastic.noise_shapes
 
     def branches(
         self,
         trunk: Any,
         dropouts: Sequence[Any],
-        streams: Any,
+        noise: Sequence[Tensor],
         size: Sequence[int],
     ) -> NetworkOutput:
-        """See `DepthNetwork`: the noise is drawn as it is for torch, and given to the engine."""
-        noise = [
-            dropout.noise(streams, shape).numpy()
-            for dropout, shape in zip(dropouts, self._stochastic.noise_shapes, strict=True)
-        ]
-        return output_of(self._branches([*trunk, *noise]))
+        """See `DepthNetwork`: the engine takes the noise that torch does."""
+        return output_of(self._branches([*trunk, *(drawn.numpy() for drawn in noise)]))
 
     def _pixels(self, image: Tensor) -> NDArray[np.float32]:
         """Return the image with all channels of the graph: no sparse depth is 0 everywhere."""

@@ -40,33 +40,26 @@ class CudaGraphs:
     """Runs functions of CUDA tensors, from the third call on as graphs; one thread at a time.
 
     Outputs hold until the next call of the same function.
-
-    Args:
-        are_used: otherwise functions run as they are.
     """
 
-    def __init__(self, are_used: bool) -> None:
-        self._are_used = are_used
+    def __init__(self) -> None:
         self._calls: Counter[Hashable] = Counter()
         self._recorded: dict[Hashable, Recorded | None] = {}  # None: it cannot be
         self._own: set[int] = set()  # addresses of outputs, which need no copy as inputs
         self._pool: Any = None
         self._has_warned = False
 
-    def run(self, name: Hashable, function: Callable[..., Any], *inputs: Any) -> Any:
+    def run(self, function: Callable[..., Any], *inputs: Any) -> Any:
         """Return `function(*inputs)`.
 
         Args:
-            name: of the function and of all values it uses besides the inputs.
-            function: computes tensors from tensors, with the same operations for the same name and
-                shapes; it may keep, but not change, what it is given.
-            inputs: tensors, and tuples or lists of them.
+            function: computes tensors with the same operations for the same other inputs and
+                shapes of tensors; it may keep, but not change, what it is given.
+            inputs: tensors, what can be hashed, and tuples or lists of both.
         """
-        if not self._are_used:
-            return function(*inputs)
         leaves, structure = pytree.tree_flatten(inputs)
         tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
-        key = (name, *map(_description, leaves))
+        key = (function, *map(_description, leaves))
         if key not in self._recorded:
             self._calls[key] += 1
             if self._calls[key] <= CALLS_BEFORE or len(self._recorded) >= MAX_GRAPHS:

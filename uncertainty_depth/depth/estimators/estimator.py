@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from functools import cached_property, partial
-from typing import NamedTuple
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -20,7 +20,7 @@ from uncertainty_depth.core.records import SampleRange
 from uncertainty_depth.depth.estimators.cuda_graphs import CudaGraphs
 from uncertainty_depth.depth.model_folder.model import ModelFolder
 from uncertainty_depth.depth.networks.deployment import cuda_arithmetic
-from uncertainty_depth.depth.networks.depth_network import DepthNetwork
+from uncertainty_depth.depth.networks.depth_network import DepthNetwork, NetworkOutput
 from uncertainty_depth.depth.networks.encoder import download
 
 logger = logging.getLogger(__name__)
@@ -33,37 +33,32 @@ class Estimate(NamedTuple):
         depth_m: metres.
         epistemic: square metres, the biased variance of the sampled depths.
         aleatoric: square metres, mean of the samples' predicted variances; 0 without a head.
+        features: of the image, from the main network's encoder; None if it is not known.
     """
 
     depth_m: Tensor
     epistemic: Tensor
     aleatoric: Tensor
-
-    def maps(self) -> NDArray[np.float32]:
-        """Return (2, h, w): depth and its standard deviation, metres."""
-        return download([self.stacked()])[0]
+    features: Any = None
 
     def stacked(self) -> Tensor:
-        """Return `maps` where they were computed.
+        """Return (2, h, w): depth and its standard deviation, metres.
 
         The total variance is epistemic + aleatoric (Gustafsson et al. 2020, appendix A).
         """
         return torch.stack([self.depth_m, (self.epistemic + self.aleatoric).sqrt()])
 
-
-def packed(estimates: Sequence[Estimate]) -> Tensor:
-    """Return the maps of B estimates in one tensor, (B, 3, h, w)."""
-    maps = [values for estimate in estimates for values in estimate]
-    return torch.stack(maps).unflatten(0, (len(estimates), -1))
+    def maps(self) -> NDArray[np.float32]:
+        """Return `stacked` as an array."""
+        return download([self.stacked()])[0]
 
 
-def unpacked(maps: Tensor) -> list[Estimate]:
-    """Return the estimates of packed maps, in memory of their own."""
-    return [Estimate(*of_frame) for of_frame in maps.clone()]
+Samples = tuple[Tensor, Tensor | None]
+"""(m, h, w) depths in metres, and a head's variances in square metres."""
 
 
 class Moments:
-    """Mean and variance of the samples of B frames, part by part (Chan et al. 1983).
+    """Mean and variance of a frame's samples, part by part (Chan et al. 1983).
 
     Depths are accumulated in float32: the update has no cancellation that needs more.
 
@@ -80,7 +75,7 @@ class Moments:
         self._aleatoric: Tensor | float = 0.0
 
     def add(self, depths_m: Tensor, variances: Tensor | None) -> None:
-        """Add m samples: (m, B, h, w) depths in metres, a head's variances in square metres."""
+        """Add `Samples`."""
         length = 1 if self._in_order else len(depths_m)
         for start in range(0, len(depths_m), length):
             part = slice(start, start + length)
@@ -97,11 +92,15 @@ class Moments:
         else:
             spread, mean = torch.var_mean(depths_m, 0, correction=0)
             squares = count * spread
-        aleatoric = None if variances is None else _mean(variances)
+        if variances is None:
+            aleatoric = None
+        else:
+            aleatoric = variances[0] if count == 1 else variances.mean(0)
         if before == 0:
-            self._mean = mean.clone() if count == 1 else mean  # an engine's is overwritten
+            own = torch.clone if count == 1 else torch.as_tensor  # a graph's maps are overwritten
+            self._mean = own(mean)
             self._squares = squares
-            self._aleatoric = 0.0 if aleatoric is None else aleatoric
+            self._aleatoric = 0.0 if aleatoric is None else own(aleatoric)
             return
         difference = mean - self._mean
         self._mean = self._mean + difference / weight
@@ -110,21 +109,17 @@ class Moments:
         if aleatoric is not None:
             self._aleatoric = self._aleatoric + (aleatoric - self._aleatoric) / weight
 
-    def estimates(self) -> list[Estimate]:
-        """Return the moments of each frame; there was at least one sample."""
+    def estimate(self, features: Any = None) -> Estimate:
+        """Return the frame's moments; there was at least one sample."""
         mean = torch.as_tensor(self._mean)
         epistemic = self._squares
         if isinstance(epistemic, Tensor):
             epistemic = (epistemic / self._count).clamp_min(0.0)
-        variances = [
+        epistemic_m2, aleatoric_m2 = (
             values if isinstance(values, Tensor) else torch.zeros_like(mean)
             for values in (epistemic, self._aleatoric)
-        ]
-        return [Estimate(*maps) for maps in zip(mean, *variances, strict=True)]
-
-
-def _mean(values: Tensor) -> Tensor:
-    return values[0] if len(values) == 1 else values.mean(0)
+        )
+        return Estimate(mean, epistemic_m2, aleatoric_m2, features)
 
 
 Place = Callable[[DepthNetwork], DepthNetwork]
@@ -153,18 +148,22 @@ class Estimator(ABC):
         self.networks = [network]
 
     @cached_property
-    def few_launches(self) -> bool:
-        """See the class."""
-        return next(self.networks[-1].parameters()).device.type == "cuda"
+    def device(self) -> torch.device:
+        """Of the networks."""
+        return next(self.networks[-1].parameters()).device
 
     @cached_property
-    def graphs(self) -> CudaGraphs:
-        """Runs functions, with few launches if wanted; it takes over the encoders."""
-        graphs = CudaGraphs(self.few_launches)
-        if self.few_launches:
-            for encoder in {network.encoder for network in self.networks}:
-                encoder.forward = partial(graphs.run, encoder, encoder.forward)
-        return graphs
+    def few_launches(self) -> bool:
+        """See the class."""
+        return self.device.type == "cuda"
+
+    @cached_property
+    def _graphs(self) -> CudaGraphs:
+        return CudaGraphs()
+
+    def run(self, function: Callable[..., Any], *inputs: Any) -> Any:
+        """Return `function(*inputs)`, with few launches if wanted; see `CudaGraphs.run`."""
+        return self._graphs.run(function, *inputs) if self.few_launches else function(*inputs)
 
     @classmethod
     def load(cls, model: ModelFolder, place: Place) -> Estimator:
@@ -176,37 +175,52 @@ class Estimator(ABC):
         return cls(place(model.load(model.members[-1])))
 
     @torch.inference_mode()
-    def estimate_batch(
+    def estimate(
         self,
-        images: Tensor,
-        stamps_ns: Sequence[int],
+        image: Tensor,
+        stamp_ns: int,
         config: PredictorConfig,
         samples: SampleRange | None = None,
-    ) -> list[Estimate]:
-        """Return the maps of B frames, each independent of the rest of the batch.
-
-        What a frame's samples share is computed once for all frames; noise is drawn per frame.
-        Batched convolutions add in another order, so maps differ from a single frame's in the last
-        digits of float32.
+    ) -> Estimate:
+        """Return a frame's maps.
 
         If memory runs out, half as many samples are computed at once, from then on.
 
         Args:
-            images: (B, 3, h, w) float32 RGB in [0, 1], on the networks' device.
-            stamps_ns: frame times, nanoseconds; with `config.seed` they determine every random
+            image: (1, 3, h, w) float32 RGB in [0, 1], on the networks' device.
+            stamp_ns: the frame's time, nanoseconds; with `config.seed` it determines every random
                 number.
             config: `samples` and `seed` are used; they may differ from call to call.
             samples: which of the `passes` to use; None uses all. Single-pass methods ignore it.
         """
         while True:
             try:
-                with cuda_arithmetic(images.device, self.tf32):
-                    return self.compute(images, stamps_ns, config, samples)
+                with cuda_arithmetic(image.device, self.tf32):
+                    return self.compute(image, stamp_ns, config, samples)
             except Exception as error:
                 together = self.computed_together(config)
                 if together == 1 or not is_out_of_memory(error):
                     raise
             self._halve(together)
+
+    @abstractmethod
+    def compute(
+        self,
+        image: Tensor,
+        stamp_ns: int,
+        config: PredictorConfig,
+        samples: SampleRange | None,
+    ) -> Estimate:
+        """Return what `estimate` does."""
+
+    def samples_of(self, output: NetworkOutput) -> Samples:
+        """Return a network's (m, 1, h, w) maps as samples."""
+        variance = self.networks[-1].variance(output)
+        return output.depth_m[:, 0], None if variance is None else variance[:, 0]
+
+    def passes(self, config: PredictorConfig) -> int:
+        """Return the number of samples in one estimate."""
+        return 1
 
     def computed_together(self, config: PredictorConfig) -> int:
         """Return the number of samples that take memory at the same time."""
@@ -215,34 +229,10 @@ class Estimator(ABC):
     def _halve(self, together: int) -> None:
         """Compute half as many samples together from now on, in memory that is free."""
         self.at_once = together // 2
-        self.graphs.forget()
+        self._graphs.forget()
         free_memory()
         logger.warning(
             "memory ran out for %d samples at once; from now on %d are computed at once, which "
             "takes longer",
             together, self.at_once,
         )  # fmt: skip
-
-    @abstractmethod
-    def compute(
-        self,
-        images: Tensor,
-        stamps_ns: Sequence[int],
-        config: PredictorConfig,
-        samples: SampleRange | None,
-    ) -> list[Estimate]:
-        """Return what `estimate_batch` does."""
-
-    def estimate(
-        self,
-        image: Tensor,
-        stamp_ns: int,
-        config: PredictorConfig,
-        samples: SampleRange | None = None,
-    ) -> Estimate:
-        """Return one frame's maps, from (1, 3, h, w); see `estimate_batch`."""
-        return self.estimate_batch(image, [stamp_ns], config, samples)[0]
-
-    def passes(self, config: PredictorConfig) -> int:
-        """Return the number of samples in one estimate."""
-        return 1

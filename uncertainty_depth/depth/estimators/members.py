@@ -18,7 +18,7 @@ The ensembles differ in how their members were trained:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 from torch import Tensor
@@ -30,12 +30,11 @@ from uncertainty_depth.depth.estimators.estimator import (
     Estimator,
     Moments,
     Place,
-    packed,
-    unpacked,
+    Samples,
 )
 from uncertainty_depth.depth.estimators.stacked import StackedDecoders
 from uncertainty_depth.depth.model_folder.model import ModelFolder
-from uncertainty_depth.depth.networks.depth_network import DepthNetwork, NetworkOutput
+from uncertainty_depth.depth.networks.depth_network import DepthNetwork
 
 
 class Deterministic(Estimator):
@@ -43,11 +42,11 @@ class Deterministic(Estimator):
 
     def compute(
         self,
-        images: Tensor,
-        stamps_ns: Sequence[int],
+        image: Tensor,
+        stamp_ns: int,
         config: PredictorConfig,
         samples: SampleRange | None,
-    ) -> list[Estimate]:
+    ) -> Estimate:
         """See `Estimator`; nothing is random.
 
         On a CPU members run one after the other, so memory is bounded by one pass. On a GPU those
@@ -57,52 +56,29 @@ class Deterministic(Estimator):
         if samples is not None:
             members = [members[number] for number in samples.numbers(len(members))]
         encoders = {self.networks[number].encoder for number in members}
-        if self.few_launches and len(encoders) == 1:
-            return self._estimate_together(images, members)
-        graphs = self.graphs
-        size = images.shape[-2:]
-        moments = Moments()
-        encoder = None
-        features: Any = None
-        for number in members:
-            network = self.networks[number]
+        at_once = self.at_once if self.few_launches and len(encoders) == 1 else 1
+        moments = Moments(in_order=not self.few_launches)
+        size = image.shape[-2:]
+        encoder = features = main_features = None
+        for start in range(0, len(members), at_once):
+            some = members[start : start + at_once]
+            network = self.networks[some[0]]
             if network.encoder is not encoder:
                 encoder = network.encoder
-                features = network.encode(images)
-            decode = partial(self._decode, [number], size)
-            moments.add(*graphs.run((number, size), decode, features))
-        return moments.estimates()
+                features = self.run(network.encode, image)
+                if encoder is self.networks[-1].encoder:
+                    main_features = features
+            moments.add(*self.run(self._decode, features, tuple(some), size))
+        return moments.estimate(main_features)
 
     def computed_together(self, config: PredictorConfig) -> int:
         """See `Estimator`."""
         return super().computed_together(config) if self.few_launches else 1
 
-    def _estimate_together(self, images: Tensor, members: Sequence[int]) -> list[Estimate]:
-        graphs = self.graphs
-        at_once = self.at_once
-        size = images.shape[-2:]
-
-        def compute(features: Any) -> Tensor:
-            moments = Moments(in_order=False)
-            for start in range(0, len(members), at_once):
-                moments.add(*self._decode(members[start : start + at_once], size, features))
-            return packed(moments.estimates())
-
-        features = self.networks[members[-1]].encode(images)
-        return unpacked(graphs.run((tuple(members), at_once, size), compute, features))
-
-    def _decode(
-        self, members: Sequence[int], size: Sequence[int], features: Any
-    ) -> tuple[Tensor, Tensor | None]:
-        """Return the depths and variances of members, (m, B, h, w)."""
-        network = self.networks[members[0]]
+    def _decode(self, features: Any, members: Sequence[int], size: Sequence[int]) -> Samples:
         if len(members) == 1:
-            depth_m, scale_m = network.decode(features, size)
-            samples = NetworkOutput(depth_m[None], None if scale_m is None else scale_m[None])
-        else:
-            samples = self._stacked.decode(members, features, size)
-        variance = network.variance(samples)
-        return samples.depth_m[:, :, 0], None if variance is None else variance[:, :, 0]
+            return self.samples_of(self.networks[members[0]].decode(features, size))
+        return self.samples_of(self._stacked.decode(members, features, size))
 
     @cached_property
     def _stacked(self) -> StackedDecoders:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
@@ -19,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from uncertainty_depth.core.config import PredictorConfig
+from uncertainty_depth.depth.networks.encoder import upload
 
 KEY_MODULUS = 2**64
 UNIFORM_LEVELS = 2**16
@@ -33,31 +32,23 @@ Stream = np.random.Philox
 """Random words of 64 bits, drawn on the CPU."""
 
 
-class Streams(Protocol):
-    """The random numbers of m samples; each network dropout draws the next ones."""
+class Noise(Protocol):
+    """The random numbers of a network's dropouts."""
 
-    def keep_masks(self, shape: Sequence[int], rate: float) -> Tensor:
-        """Return (m, h, w, C) for (C, h, w) maps: 1 for kept units, 0 at the given rate."""
+    def draw(self, seed: int, stamp_ns: int) -> Any:
+        """Return what the samples of a frame draw together."""
+        ...
+
+    def of(self, drawn: Any, numbers: Any) -> Sequence[Any]:
+        """Return the noise of the samples with these numbers, for each dropout."""
         ...
 
 
-class FrameNoise(Protocol):
-    """The random numbers of a frame."""
+class Draw(NamedTuple):
+    """What a dropout draws for a frame: (C, h, w) of its maps, and its rate."""
 
-    def of(self, numbers: Any) -> Streams:
-        """Return those of the samples with these numbers, from the first dropout on."""
-        ...
-
-
-def frame_noise(config: PredictorConfig, stamp_ns: int, device: torch.device) -> FrameNoise:
-    """Return the random numbers of a frame, for the CPU.
-
-    Args:
-        config: `seed` and `samples` determine the numbers.
-        stamp_ns: the frame's time.
-        device: of the network; other noise may be made there.
-    """
-    return StratifiedNoise(random_stream(config.seed, stamp_ns, FRAME), config.samples)
+    shape: tuple[int, ...]
+    rate: float
 
 
 def random_stream(seed: int, stamp_ns: int, sample: int) -> Stream:
@@ -72,9 +63,8 @@ def random_stream(seed: int, stamp_ns: int, sample: int) -> Stream:
     return np.random.Philox(key=key, counter=counter)
 
 
-@dataclass(frozen=True)
 class StratifiedNoise:
-    """A frame's noise by Latin hypercube sampling.
+    """The masks of dropouts by Latin hypercube sampling.
 
     Independent masks of M samples drop a unit M p times on average, and often 0 or 2 M p times.
     Here (McKay et al. 1979) the uniform numbers of a unit are (pi(m) + r) / M, m = 0 ... M - 1,
@@ -85,134 +75,66 @@ class StratifiedNoise:
     biased: if the output is linear in the masks, E[biased variance] = sigma^2 - Var[mean], and the
     last term is smaller.
 
-    Only pi and r are drawn, once for all samples, as a place in a table.
+    Only pi and r are drawn, once for all samples, as a place in a table: four bytes a unit, for
+    any M. The rate is exact to 2^-16.
 
-    Attributes:
-        stream: the frame's stream, at its start.
+    Args:
+        draws: of each dropout.
         samples: M, the number of all samples.
+        device: of the masks.
     """
 
-    stream: Stream
-    samples: int
-    _drawn: list[tuple[NDArray[np.int32], NDArray[np.uint16]]] = field(
-        default_factory=list, init=False, repr=False
-    )
+    def __init__(
+        self, draws: Sequence[Draw], samples: int, device: torch.device | str = "cpu"
+    ) -> None:
+        self._draws = draws
+        self._samples = samples
+        self._device = device
+        self._tables = [keep_table(samples, draw.rate).to(device) for draw in draws]
 
-    def of(self, numbers: Sequence[int]) -> Streams:
-        """See `FrameNoise`; drawing all samples at once or one by one gives the same."""
-        return StratifiedStreams(self, numbers)
+    def draw(self, seed: int, stamp_ns: int) -> Tensor:
+        """Return where each unit's masks begin in its dropout's table, (units,) int32."""
+        stream = random_stream(seed, stamp_ns, FRAME)
+        drawn = []
+        for shape, rate in self._draws:
+            places, within = draw_strata(stream, self._samples, math.prod(shape))
+            rest = _dropped(rate, self._samples)[1]
+            drawn.append(places + (within < rest) * np.int32(PERMUTATIONS * 2 * self._samples))
+        return upload(torch.from_numpy(np.concatenate(drawn)), self._device)
 
-    def keep_places(self, dropout: int, shape: Sequence[int], rate: float) -> NDArray[np.int32]:
-        """Return where each unit's masks begin in `keep_table`; the rate is exact to 2^-16.
+    def of(self, drawn: Tensor, numbers: Sequence[int] | Tensor) -> list[Tensor]:
+        """Return (m, h, w, C) masks for each dropout: 1 for kept units, else 0.
 
         Args:
-            dropout: its number; those before it have been drawn.
-            shape: (C, h, w) of its maps.
-            rate: of dropped units.
+            drawn: see `draw`.
+            numbers: of m samples; as (m,) int32 on the device they are looked up together.
         """
-        rest = _dropped(rate, self.samples)[1]
-        places, within = self.draw(dropout, math.prod(shape))
-        return places + (within < rest) * np.int32(PERMUTATIONS * 2 * self.samples)
-
-    def draw(self, dropout: int, units: int) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
-        """Return where each unit's strata begin in `strata_table`, and r in `UNIFORM_LEVELS`."""
-        if dropout == len(self._drawn):
-            words = np.asarray(self.stream.random_raw(units)).view(np.uint16)
-            within, turn, row = words.reshape(-1, 4).T[:3]
-            rotation = (turn.astype(np.int32) * self.samples) >> 16
-            first = (row & (PERMUTATIONS - 1)).astype(np.int32) * (2 * self.samples)
-            self._drawn.append((first + rotation, within))
-        return self._drawn[dropout]
+        parts = drawn.split([math.prod(draw.shape) for draw in self._draws])
+        return [
+            look_up(table, places, numbers, draw.shape)
+            for table, places, draw in zip(self._tables, parts, self._draws, strict=True)
+        ]
 
 
-@dataclass
-class StratifiedStreams:
-    """The stratified noise of some samples; see `Streams`."""
-
-    noise: StratifiedNoise
-    numbers: Sequence[int]
-    _next: int = 0
-
-    def keep_masks(self, shape: Sequence[int], rate: float) -> Tensor:
-        """See `Streams`."""
-        places = self.noise.keep_places(self._next, shape, rate)
-        return self.look_up(keep_table(self.noise.samples, rate), places, shape)
-
-    def look_up(self, table: Tensor, places: NDArray[np.int32], shape: Sequence[int]) -> Tensor:
-        """Return the m samples' values, (m, h, w, C), for the next dropout."""
-        self._next += 1
-        first = torch.from_numpy(places)
-        # Row by row: without a place in memory for every sample.
-        found = [table[number:].index_select(0, first) for number in self.numbers]
-        return torch.stack(found).view(-1, *shape[1:], shape[0])
+def draw_strata(
+    stream: Stream, samples: int, units: int
+) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
+    """Return where each unit's strata begin in `strata_table`, and r in `UNIFORM_LEVELS`."""
+    words = np.asarray(stream.random_raw(units)).view(np.uint16)
+    within, turn, row = words.reshape(-1, 4).T[:3]
+    rotation = (turn.astype(np.int32) * samples) >> 16
+    return (row & (PERMUTATIONS - 1)).astype(np.int32) * (2 * samples) + rotation, within
 
 
-class Draw(NamedTuple):
-    """What a dropout draws for a frame: (C, h, w) of its maps, and its rate."""
-
-    shape: tuple[int, ...]
-    rate: float
-
-
-def packed_noise(
-    config: PredictorConfig,
-    stamps_ns: Sequence[int],
-    numbers: Sequence[int],
-    draws: Sequence[Draw],
+def look_up(
+    table: Tensor, places: Tensor, numbers: Sequence[int] | Tensor, shape: Sequence[int]
 ) -> Tensor:
-    """Return the numbers of the samples, and the places of each frame's units, as int32.
-
-    Four bytes a unit for any M. They are on the CPU, to be uploaded at once for `PackedNoise`.
-    """
-    values = [np.asarray(numbers, np.int32)]
-    for stamp_ns in stamps_ns:
-        noise = StratifiedNoise(random_stream(config.seed, stamp_ns, FRAME), config.samples)
-        values += [noise.keep_places(number, *draw) for number, draw in enumerate(draws)]
-    return torch.from_numpy(np.concatenate(values))
-
-
-@dataclass(frozen=True)
-class PackedNoise:
-    """The noise of a frame, looked up where its places are; see `FrameNoise`.
-
-    Attributes:
-        places: of each dropout's units, (units,) int32.
-        tables: `keep_table` of each dropout.
-    """
-
-    places: Sequence[Tensor]
-    tables: Sequence[Tensor]
-
-    def of(self, numbers: Tensor) -> PackedStreams:
-        """Return the noise of samples, given (m,) int32 numbers on the device."""
-        return PackedStreams(self, numbers)
-
-
-@dataclass
-class PackedStreams:
-    """The packed noise of some samples; see `Streams`."""
-
-    noise: PackedNoise
-    numbers: Tensor
-    _next: int = 0
-
-    def keep_masks(self, shape: Sequence[int], rate: float) -> Tensor:
-        """See `Streams`; shape and rate are those that were drawn for."""
-        every = self.noise.places[self._next] + self.numbers[:, None]
-        keep = self.noise.tables[self._next].index_select(0, every.flatten())
-        self._next += 1
-        return keep.view(-1, *shape[1:], shape[0])
-
-
-@dataclass(frozen=True)
-class GivenNoise:
-    """One dropout's noise, drawn before; see `Streams`."""
-
-    noise: Tensor
-
-    def keep_masks(self, shape: Sequence[int], rate: float) -> Tensor:
-        """Return the noise, (m, h, w, C) masks."""
-        return self.noise
+    """Return the values of m samples, (m, h, w, C), for (C, h, w) maps."""
+    if isinstance(numbers, Tensor):
+        found = table.index_select(0, (places + numbers[:, None]).flatten())
+    else:  # row by row: without a place in memory for every sample
+        found = torch.stack([table[number:].index_select(0, places) for number in numbers])
+    return found.view(-1, *shape[1:], shape[0])
 
 
 def _dropped(rate: float, samples: int) -> tuple[int, int]:

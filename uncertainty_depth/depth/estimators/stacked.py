@@ -33,7 +33,7 @@ class StackedDecoders:
                 tensor.data = view
 
     def decode(self, members: Sequence[int], features: Any, size: Sequence[int]) -> NetworkOutput:
-        """Return the maps of m networks, (m, B, 1, h, w).
+        """Return the maps of m networks, (m, 1, h, w), for the features of one image.
 
         Args:
             members: numbers of the networks.
@@ -46,7 +46,7 @@ class StackedDecoders:
             maps: tuple[Tensor, ...] = functional_call(self._one, tensors, (features, size))
             return maps
 
-        depth_m, *scale_m = vmap(decode)(tensors)
+        depth_m, *scale_m = (maps[:, 0] for maps in vmap(decode)(tensors))
         return NetworkOutput(depth_m, scale_m[0] if scale_m else None)
 
 

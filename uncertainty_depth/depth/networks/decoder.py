@@ -42,17 +42,6 @@ class DropoutDecoder(nn.Module, ABC):
         Dropouts may return more samples than they take; other maps are broadcast.
         """
 
-    def noise_shapes(self, trunk: Any) -> list[tuple[int, ...]]:
-        """Return (C, h, w) of the maps that reach each dropout."""
-        shapes: list[tuple[int, ...]] = []
-
-        def note(x: Tensor) -> Tensor:
-            shapes.append(tuple(x.shape[1:]))
-            return x
-
-        self.branches(trunk, [note] * len(self.dropouts))
-        return shapes
-
     def forward(self, features: Any) -> Tensor:
         """Return the (B, outputs, h, w) raw maps from an encoder's features."""
         return self.branches(self.trunk(features), list(self.dropouts))

@@ -122,27 +122,41 @@ class DepthNetwork(nn.Module, ABC):
         """Return the maps from an encoder's features, at `size` = (height, width)."""
         return self.to_metres(self.decoder(features), size)
 
-    def trunk(self, image: Tensor) -> Any:
-        """Return what all MC dropout samples share: everything before the first dropout."""
-        return self.decoder.trunk(self.encoder(image))
+    def trunk(self, image: Tensor) -> tuple[Any, Any]:
+        """Return the encoder's features, and what all samples share before the first dropout."""
+        features = self.encoder(image)
+        return features, self.decoder.trunk(features)
+
+    def noise_shapes(self, trunk: Any) -> list[tuple[int, ...]]:
+        """Return (C, h, w) of the maps that reach each dropout."""
+        shapes: list[tuple[int, ...]] = []
+
+        def note(x: Tensor) -> Tensor:
+            shapes.append(tuple(x.shape[1:]))
+            return x
+
+        self.decoder.branches(trunk, [note] * len(self.decoder.dropouts))
+        return shapes
 
     def branches(
         self,
         trunk: Any,
         dropouts: Sequence[Callable[..., Tensor]],
-        streams: Any,
+        noise: Sequence[Any],
         size: Sequence[int],
     ) -> NetworkOutput:
         """Return the maps of M samples, (M, 1, h, w) each, at `size` = (height, width).
 
         Args:
             trunk: the image's trunk.
-            dropouts: functions of maps and streams that replace the dropout layers.
-            streams: random number streams, one per sample.
+            dropouts: functions of maps and noise that replace the dropout layers.
+            noise: for each dropout, that of M samples.
             size: height and width.
         """
-        seeded = [partial(dropout, streams=streams) for dropout in dropouts]
-        return self.to_metres(self.decoder.branches(trunk, seeded), size)
+        applied = [
+            partial(dropout, noise=drawn) for dropout, drawn in zip(dropouts, noise, strict=True)
+        ]
+        return self.to_metres(self.decoder.branches(trunk, applied), size)
 
     def to_metres(self, raw: Tensor, size: Sequence[int]) -> NetworkOutput:
         """Return raw maps as positive metres inside the depth range, resized to `size`.
