@@ -331,7 +331,7 @@ class Predictor:
             "method": self.method,
             "samples": passes,
             "seed": config.seed,
-            "device": str(self.device),
+            "device": self._loaded.place,
             "precision": self._loaded.precision,
             "engine": self._loaded.engine,
             "calibration": calibration.sigma_map.name if config.calibrated else "off",

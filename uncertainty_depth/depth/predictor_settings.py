@@ -111,6 +111,11 @@ class Loaded(NamedTuple):
     compiler: Engine | None = None
 
     @property
+    def place(self) -> str:
+        """The device that computes, as an option names it; known after the first run."""
+        return str(self.device) if self.compiler is None else self.compiler.device
+
+    @property
     def description(self) -> str:
         """Readable name of engine, device and precision; complete after the first run."""
         if self.compiler is not None:

@@ -42,7 +42,7 @@ CAMERA_INFO = "camera_info"
 FINISH_S = 2.0
 FEWEST_SAMPLES = 2  # of a budget; its module needs torch
 OUT_OF_MEMORY = "out_of_memory"
-DESCRIBED = ("method", "samples", "precision", "calibration")
+DESCRIBED = ("device", "method", "samples", "precision", "calibration")
 """Values of the model's description that the diagnostics show."""
 LOADED_WITH = (
     "model",
@@ -259,7 +259,6 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         if (predictor := self._predictor) is not None:
             description = predictor.describe()
             facts |= {
-                "device": predictor.device,
                 "frame_budget_ms": f"{self.config.frame_budget_ms:g}",
                 "device_memory_mib": device_memory_bytes() // MIB,
                 **{name: description[name] for name in DESCRIBED if name in description},

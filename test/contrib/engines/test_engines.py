@@ -1,6 +1,7 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Every engine gives the maps that torch gives, by every method: the same units are dropped."""
 
+import importlib
 import importlib.util
 import io
 import itertools
@@ -10,7 +11,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from uncertainty_depth.contrib.engines.runtimes import is_installed
+from uncertainty_depth.contrib.engines.graphs import Graph
+from uncertainty_depth.contrib.engines.runtimes import is_installed, make_engine
 from uncertainty_depth.core.config import PredictorConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.records import SampleRange
@@ -123,3 +125,99 @@ def test_an_engine_that_is_missing_is_named_with_what_to_type(models, monkeypatc
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ConfigError, match=r"pip install '\.\[openvino\]'"):
         Predictor(models["multi_epochs"], PredictorConfig(engine="openvino", device="cpu"))
+
+
+@pytest.fixture
+def sessions(monkeypatch, tmp_path):
+    """What ONNX Runtime is asked for, if it is one for GPUs on a computer without a GPU."""
+    library = pytest.importorskip("onnxruntime")
+    providers = ["TensorrtExecutionProvider", "CUDAExecutionProvider", "CPUExecutionProvider"]
+    made = []
+
+    def session(onnx, options, providers, provider_options, make=library.InferenceSession):
+        made.append(dict(zip(providers, provider_options, strict=True)))
+        return make(onnx, options, providers, provider_options)
+
+    monkeypatch.setattr(library, "get_available_providers", lambda: providers)
+    monkeypatch.setattr(library, "InferenceSession", session)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return made
+
+
+ON_ANY = replace(CONFIG, engine="onnxruntime", device="auto")
+
+
+@pytest.mark.filterwarnings("ignore:Specified provider")
+def test_a_provider_that_does_not_load_is_told_with_what_computes(
+    sessions, models, references, caplog
+):
+    predictor = Predictor(models["mc_dropout"], ON_ANY)
+    (told,) = [record.getMessage() for record in caplog.records if "load" in record.getMessage()]
+    assert told.startswith("TensorrtExecutionProvider and CUDAExecutionProvider of ONNX Runtime")
+    assert "did not load, so CPUExecutionProvider computes" in told
+    assert predictor.describe()["device"] == "cpu"
+    found = predictor.predict(IMAGE, STAMP)
+    np.testing.assert_allclose(found.depth_m, references["mc_dropout"].depth_m, rtol=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore:Specified provider")
+@pytest.mark.parametrize("wanted", [{"device": "cuda"}, {"precision": "fp16"}])
+def test_what_needs_a_provider_that_does_not_load_is_refused(wanted, sessions, models):
+    with pytest.raises(ConfigError, match="did not load, so CPUExecutionProvider computes"):
+        Predictor(models["mc_dropout"], replace(ON_ANY, **wanted))
+
+
+@pytest.mark.filterwarnings("ignore:Specified provider")
+def test_tensorrt_keeps_an_engine_for_any_samples_of_these_weights(sessions, make_model, tmp_path):
+    folders = []
+    for name, weights in (("one", ("m0",)), ("again", ("m0",)), ("other", ("m0", "m1"))):
+        path = make_model(tmp_path / name, "mc_dropout", weights)
+        sessions.clear()
+        Predictor(path, ON_ANY)
+        trunk, *_ = sessions
+        folders.append(trunk["TensorrtExecutionProvider"]["trt_engine_cache_path"])
+    assert folders[0] == folders[1] != folders[2]
+    *_, branches = sessions
+    assert "TensorrtExecutionProvider" not in branches, "what did not load is not asked again"
+
+
+def test_tensorrt_is_told_the_fewest_and_the_most_samples(sessions, monkeypatch):
+    library = importlib.import_module("onnxruntime")
+    asked = []
+
+    class Loaded:
+        def __init__(self, onnx, options, providers, provider_options):
+            asked.extend(provider_options)
+
+        def get_providers(self):
+            return library.get_available_providers()
+
+    monkeypatch.setattr(library, "InferenceSession", Loaded)
+    runtime = make_engine("onnxruntime", "fp16", "cuda:1", 8)
+    rows = {"noise_0": (4, 6, 16), "noise_1": (8, 12, 8)}
+    runtime.compile(Graph(b"", ("shared_0", *rows), ("depth_m",), rows))
+    assert runtime.device == "cuda:1"
+    tensorrt, cuda, _ = asked
+    assert tensorrt["device_id"] == cuda["device_id"] == 1
+    assert tensorrt["trt_fp16_enable"] is True
+    assert tensorrt["trt_profile_min_shapes"] == "noise_0:1x4x6x16,noise_1:1x8x12x8"
+    for kind in ("opt", "max"):
+        assert tensorrt[f"trt_profile_{kind}_shapes"] == "noise_0:8x4x6x16,noise_1:8x8x12x8"
+
+
+@pytest.mark.parametrize("engine", ["openvino", "onnxruntime"])
+def test_a_budget_compiles_nothing_while_driving(engine, models, monkeypatch):
+    config = replace(engine_config(engine, "fp32"), samples=8)
+    predictor = Predictor(models["mc_dropout"], config)
+    library = importlib.import_module(engine)
+    owner, name = {
+        "openvino": (getattr(library, "Core", None), "compile_model"),
+        "onnxruntime": (library, "InferenceSession"),
+    }[engine]
+    monkeypatch.setattr(owner, name, lambda *_, **__: pytest.fail("it compiles"))
+    expected = Predictor(models["mc_dropout"], replace(CONFIG, samples=8))
+    for count in (2, 3, 8):
+        some = SampleRange(1, count)
+        found = predictor.predict(IMAGE, STAMP, samples=some)
+        maps = expected.predict(IMAGE, STAMP, samples=some)
+        np.testing.assert_allclose(found.depth_m, maps.depth_m, rtol=1e-4)

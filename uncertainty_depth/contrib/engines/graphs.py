@@ -24,11 +24,19 @@ SAMPLES = "samples"
 
 
 class Graph(NamedTuple):
-    """An ONNX graph: its bytes, and the names of its inputs and outputs."""
+    """An ONNX graph.
+
+    Attributes:
+        onnx: its bytes.
+        inputs: their names.
+        outputs: their names.
+        free: the inputs with one row a sample, for any number of samples, and a row's shape.
+    """
 
     onnx: bytes
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    free: dict[str, tuple[int, ...]]
 
 
 class GraphPair(NamedTuple):
@@ -143,7 +151,12 @@ def _export(
             opset_version=OPSET,
             dynamo=False,
         )
-    return Graph(content.getvalue(), inputs, outputs)
+    rows = {
+        name: tuple(value.shape[1:])
+        for name, value in zip(inputs, example, strict=True)
+        if name in free
+    }
+    return Graph(content.getvalue(), inputs, outputs, rows)
 
 
 def output_of(maps: Sequence[Any]) -> NetworkOutput:

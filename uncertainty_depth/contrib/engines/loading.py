@@ -50,7 +50,7 @@ class EngineNetwork:
         """See `DepthNetwork`: arrays, for `decode`."""
         key = id(self._network.encoder)
         if key not in self._encoders:
-            self._encoders[key] = self._engine.compile(self._plain.trunk)
+            self._encoders[key] = self._engine.compile(self._plain.trunk, is_shared=True)
         return self._encoders[key]([self._pixels(image)])
 
     def decode(self, features: Any, size: Sequence[int]) -> NetworkOutput:
@@ -100,7 +100,7 @@ class EngineNetwork:
 
     @cached_property
     def _trunk(self) -> Compiled:
-        return self._engine.compile(self._stochastic.trunk)
+        return self._engine.compile(self._stochastic.trunk, is_shared=True)
 
     @cached_property
     def _branches(self) -> Compiled:
@@ -114,7 +114,7 @@ def load_compiled(
     model: ModelFolder, method: str, engine: str, precision: str, device: str
 ) -> tuple[Estimator, Engine]:
     """Return the compiled estimator of a method and its engine; see `predictor_settings.load`."""
-    compiler = make_engine(engine, precision, device)
+    compiler = make_engine(engine, precision, device, Estimator.at_once)
     encoders: dict[int, Compiled] = {}
 
     def compile_network(network: DepthNetwork) -> DepthNetwork:

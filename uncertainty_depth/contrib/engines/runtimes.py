@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.metadata
 import importlib.util
+import logging
 import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
 import numpy as np
@@ -17,10 +20,14 @@ from uncertainty_depth.contrib.engines.graphs import Graph
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.extras import missing
 
-Arrays = Sequence[NDArray[Any]]
-Compiled = Callable[[Arrays], list[NDArray[np.float32]]]
+logger = logging.getLogger(__name__)
+
+Compiled = Callable[[Sequence[Any]], list[Any]]
 """A compiled graph: its inputs to its outputs, which hold until the next call."""
-PROVIDERS = ("TensorrtExecutionProvider", "CUDAExecutionProvider", "CPUExecutionProvider")
+TENSORRT = "TensorrtExecutionProvider"
+CUDA = "CUDAExecutionProvider"
+CPU = "CPUExecutionProvider"
+PROVIDERS = (TENSORRT, CUDA, CPU)
 """Of ONNX Runtime, the fastest first."""
 OPENVINO_TYPES = {"fp32": "f32", "fp16": "f16", "bf16": "bf16"}
 
@@ -30,14 +37,22 @@ class Engine(Protocol):
 
     Attributes:
         precision: one of `network.deployment.DTYPES`, in which most of it computes.
+        device: of the last graph compiled: cpu, cuda:0, ...
         description: name, version, device and precision, for a person.
     """
 
     precision: str
+    device: str
     description: str
 
-    def compile(self, graph: Graph) -> Compiled:
-        """Return the graph, ready to be called from one thread at a time."""
+    def compile(self, graph: Graph, is_shared: bool = False) -> Compiled:
+        """Return the graph, ready to be called from one thread at a time.
+
+        Args:
+            graph: for any numbers of samples.
+            is_shared: its outputs are inputs of another graph, so they stay on the device;
+                otherwise they are arrays.
+        """
         ...
 
 
@@ -47,6 +62,8 @@ class OpenVino:
     Raises:
         ConfigError: it is not installed, or the processor lacks the precision.
     """
+
+    device = "cpu"
 
     def __init__(self, precision: str, threads: int) -> None:
         require("openvino")
@@ -70,85 +87,171 @@ class OpenVino:
         version = importlib.metadata.version("openvino")
         self.description = f"OpenVINO {version} on the CPU in {precision}, threads: {threads}"
 
-    def compile(self, graph: Graph) -> Compiled:
-        """See `Engine`; compiled again for each number of samples, at its first call."""
-        requests: dict[tuple[tuple[int, ...], ...], Any] = {}
+    def compile(self, graph: Graph, is_shared: bool = False) -> Compiled:
+        """See `Engine`; compiled at its first call, for this number of samples and for any other.
 
-        def run(arrays: Arrays) -> list[NDArray[np.float32]]:
+        For one number it is a tenth faster; a number that comes later must not wait for it.
+        """
+        requests: dict[Any, Any] = {}
+
+        def run(arrays: Sequence[Any]) -> list[NDArray[np.float32]]:
             shapes = tuple(array.shape for array in arrays)
-            if shapes not in requests:
-                requests[shapes] = self._request(graph, shapes)
-            results = requests[shapes].infer(list(arrays), share_inputs=True, share_outputs=True)
+            if not requests:
+                given = dict(zip(graph.inputs, shapes, strict=True))
+                requests[shapes] = self._request(graph, given)
+                if graph.free:
+                    rows = {name: (-1, *row) for name, row in graph.free.items()}
+                    requests[None] = self._request(graph, given | rows)
+            request = requests[shapes if shapes in requests else None]
+            results = request.infer(list(arrays), share_inputs=True, share_outputs=True)
             return [results[number] for number in range(len(graph.outputs))]
 
         return run
 
-    def _request(self, graph: Graph, shapes: Sequence[Sequence[int]]) -> Any:
+    def _request(self, graph: Graph, shapes: dict[str, tuple[int, ...]]) -> Any:
         model = self._core.read_model(graph.onnx)
-        model.reshape(
-            {name: list(shape) for name, shape in zip(graph.inputs, shapes, strict=True)}
-        )
+        model.reshape({name: list(shape) for name, shape in shapes.items()})
         with step("compiling for OpenVINO"):
             compiled = self._core.compile_model(model, "CPU", self._properties)
         return compiled.create_infer_request()
 
 
 class OnnxRuntime:
-    """ONNX Runtime: TensorRT or CUDA if the machine has them, otherwise the CPU in float32.
+    """ONNX Runtime: TensorRT or CUDA if they load, otherwise the CPU.
+
+    Args:
+        precision: fp16 with TensorRT alone; auto is fp32.
+        threads: on the CPU.
+        device: auto, cpu, cuda, cuda:1, ...
+        most_samples: that a graph is called with at once.
 
     Raises:
         ConfigError: it is not installed, or has no such device or precision.
     """
 
-    def __init__(self, precision: str, threads: int, device: str = "auto") -> None:
+    def __init__(self, precision: str, threads: int, device: str, most_samples: int) -> None:
         require("onnxruntime")
         import onnxruntime
 
-        if precision not in ("auto", "fp32"):
+        has = onnxruntime.get_available_providers()
+        self._providers = [name for name in PROVIDERS if name in has]
+        if device == "cpu":
+            self._providers = [CPU]
+        self.precision = "fp32" if precision == "auto" else precision
+        if self.precision != "fp32" and (precision, self._providers[0]) != ("fp16", TENSORRT):
             raise ConfigError(
-                f"precision is {precision!r}, which engine 'onnxruntime' does not have; "
-                "expected 'fp32' or another engine"
+                f"precision is {precision!r}, which engine 'onnxruntime' does not have here; "
+                "expected 'fp32', 'fp16' with TensorRT, or another engine"
             )
-        self.precision = "fp32"
-        available = onnxruntime.get_available_providers()
-        preferred = PROVIDERS[-1:] if device == "cpu" else PROVIDERS
-        self._providers = [name for name in preferred if name in available]
-        if device.startswith("cuda") and self._providers == [PROVIDERS[-1]]:
+        self._wants_gpu = device.startswith("cuda")
+        if self._wants_gpu and self._providers == [CPU]:
             raise ConfigError(
                 f"device is {device!r}, but this ONNX Runtime has no CUDA; "
                 "run: python -m pip install onnxruntime-gpu"
             )
-        number = device.partition(":")[2] or "0"
-        gpu_options = {"device_id": number}
-        self._provider_options = [
-            {} if name == PROVIDERS[-1] else gpu_options for name in self._providers
-        ]
+        self._number = int(device.partition(":")[2] or 0)
+        self._most_samples = most_samples
         self._options = onnxruntime.SessionOptions()
         self._options.intra_op_num_threads = threads
         self._options.log_severity_level = 3
         self._version = onnxruntime.__version__
-        self._describe(self._providers[0])
+        self._name(self._providers[0])
 
-    def _describe(self, provider: str) -> None:
+    def _name(self, provider: str) -> None:
+        self.device = "cpu" if provider == CPU else f"cuda:{self._number}"
         place = provider.removesuffix("ExecutionProvider")
         self.description = f"ONNX Runtime {self._version} on {place} in {self.precision}"
 
-    def compile(self, graph: Graph) -> Compiled:
-        """See `Engine`; names the provider that accepted the graph."""
+    def compile(self, graph: Graph, is_shared: bool = False) -> Compiled:
+        """See `Engine`.
+
+        Raises:
+            ConfigError: a GPU is wanted, and no provider for it loads; or TensorRT, for fp16.
+        """
         import onnxruntime
 
+        options = [self._options_of(provider, graph) for provider in self._providers]
         with step("compiling for ONNX Runtime"):
             session = onnxruntime.InferenceSession(
-                graph.onnx, self._options, self._providers, self._provider_options
+                graph.onnx, self._options, self._providers, options
             )
-        self._describe(session.get_providers()[0])
+        self._check(session.get_providers())
+        place, _, number = self.device.partition(":")
 
-        def run(arrays: Arrays) -> list[NDArray[np.float32]]:
-            inputs = dict(zip(graph.inputs, arrays, strict=True))
-            results: list[NDArray[np.float32]] = session.run(list(graph.outputs), inputs)
-            return results
+        def run(values: Sequence[Any]) -> list[Any]:
+            binding = session.io_binding()
+            for name, value in zip(graph.inputs, values, strict=True):
+                if isinstance(value, np.ndarray):
+                    binding.bind_cpu_input(name, np.ascontiguousarray(value))
+                else:
+                    binding.bind_ortvalue_input(name, value)
+            for name in graph.outputs:
+                if is_shared:
+                    binding.bind_output(name, place, int(number or 0))
+                else:
+                    binding.bind_output(name)
+            session.run_with_iobinding(binding)
+            outputs: list[Any] = binding.get_outputs()
+            return outputs if is_shared else [output.numpy() for output in outputs]
 
         return run
+
+    def _check(self, loaded: Sequence[str]) -> None:
+        """Say which providers did not load, and what computes instead."""
+        self._name(loaded[0])
+        absent = [name for name in self._providers if name not in loaded]
+        if not absent:
+            return
+        told = (
+            f"{' and '.join(absent)} of ONNX Runtime {self._version} did not load, so {loaded[0]} "
+            "computes; expected the CUDA, cuDNN and TensorRT that this version was built for: "
+            "onnxruntime.ai/docs/execution-providers"
+        )
+        if (self._wants_gpu and loaded[0] == CPU) or (
+            self.precision == "fp16" and loaded[0] != TENSORRT
+        ):
+            raise ConfigError(told)
+        self._providers = list(loaded)  # once is enough
+        logger.warning(told)
+
+    def _options_of(self, provider: str, graph: Graph) -> dict[str, Any]:
+        if provider == CPU:
+            return {}
+        if provider == CUDA:
+            return {"device_id": self._number}
+        folder = cache_folder(self._version, graph.onnx)
+        options = {
+            "device_id": self._number,
+            "trt_fp16_enable": self.precision == "fp16",
+            "trt_engine_cache_enable": True,
+            "trt_engine_cache_path": str(folder),
+            "trt_timing_cache_enable": True,
+            "trt_timing_cache_path": str(folder.parent),
+        }
+        # One engine for any number of samples: a budget must not build another on the way.
+        for kind, samples in (
+            ("min", 1),
+            ("opt", self._most_samples),
+            ("max", self._most_samples),
+        ):
+            shapes = [
+                f"{name}:{'x'.join(map(str, (samples, *row)))}" for name, row in graph.free.items()
+            ]
+            if shapes:
+                options[f"trt_profile_{kind}_shapes"] = ",".join(shapes)
+        return options
+
+
+def cache_folder(version: str, onnx: bytes) -> Path:
+    """Return a folder for TensorRT's engines of one graph.
+
+    They hold its weights, and ONNX Runtime names them by its structure alone.
+    """
+    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = root / "uncertainty_depth" / "tensorrt" / hashlib.sha256(onnx).hexdigest()[:16]
+    folder = folder.with_name(f"{version}-{folder.name}")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def step(what: str) -> tqdm[NoReturn]:
@@ -168,8 +271,8 @@ def require(name: str) -> None:
         raise ConfigError(f"engine is {name!r}: {missing(name)}")
 
 
-def make_engine(name: str, precision: str, device: str) -> Engine:
-    """Return "openvino" or "onnxruntime".
+def make_engine(name: str, precision: str, device: str, most_samples: int) -> Engine:
+    """Return "openvino" or "onnxruntime", for at most so many samples at once.
 
     Raises:
         ConfigError: it is unknown or not installed, or has no such precision or device.
@@ -178,7 +281,7 @@ def make_engine(name: str, precision: str, device: str) -> Engine:
 
     threads = min(torch.get_num_threads(), os.cpu_count() or 1)  # as many as torch would use
     if name == "onnxruntime":
-        return OnnxRuntime(precision, threads, device)
+        return OnnxRuntime(precision, threads, device, most_samples)
     if name != "openvino":
         raise ConfigError(f"engine is {name!r}; expected torch, openvino or onnxruntime")
     if device.startswith("cuda"):
