@@ -437,6 +437,7 @@ class FakeNode:
         sent: lists of messages by topic.
         types: of the messages, by topic.
         heard: topics that have a subscriber.
+        asked: the QoS profile of that subscriber, by full topic.
         parameters: values by name.
     """
 
@@ -445,7 +446,11 @@ class FakeNode:
         self.sent = {}
         self.types = {}
         self.heard = set()
+        self.asked = {}
         self.parameters = parameters
+
+    def get_subscriptions_info_by_topic(self, topic):
+        return [SimpleNamespace(qos_profile=self.asked[topic])] if topic in self.asked else []
 
     def resolve_topic_name(self, topic):
         return f"/{topic.lstrip('/')}"

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image, PointCloud2
 
 from test.ros.conftest import FakeNode, header
@@ -150,3 +153,32 @@ def test_a_frame_without_a_trusted_pixel_clears_the_gated_cloud(publish, maps):
     sent = publish(["points/confident"], prediction=DepthPrediction(unknown, unknown))
     (cloud,) = sent["points/confident"]
     assert (cloud.height, cloud.width, len(cloud.data)) == (1, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("asked", "stride", "transports", "warns"),
+    [
+        ("BEST_EFFORT", 1, "", True),
+        ("RELIABLE", 1, "", False),
+        ("BEST_EFFORT", 2, "", False),
+        ("BEST_EFFORT", 1, "LARGE_DATA", False),
+    ],
+)
+def test_a_cloud_too_large_for_a_best_effort_subscriber_is_told(
+    asked, stride, transports, warns, monkeypatch
+):
+    """As Nav2's costmap is one. Of 30 clouds each, all of .45 MB arrived, and 2 of .6 MB."""
+    monkeypatch.setenv("FASTDDS_BUILTIN_TRANSPORTS", transports)
+    node = FakeNode()
+    node.heard = {"points"}
+    node.asked["/points"] = QoSProfile(depth=5, reliability=ReliabilityPolicy[asked])
+    depth = np.full((240, 320), 4, np.float32)
+    camera = Camera(320, 240, np.array([[220.0, 0, 159.5], [0, 220.0, 119.5], [0, 0, 1]]))
+    config = OutputConfig(point_stride=stride)
+    DerivedOutputs(node).publish(
+        DepthPrediction(depth, depth / 10), header(7, "optical"), camera, config, 2.0
+    )
+    assert len(node.sent["points"]) == 1
+    expected = "/points: a cloud has 1.5 MB; .* set point_stride to 2 or more"
+    assert bool(re.search(expected, "".join(node.logs))) == warns
+    assert bool(node.logs) == warns

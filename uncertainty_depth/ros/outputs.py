@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Callable
 from functools import partial
 from operator import attrgetter
@@ -12,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from rclpy.node import Node
 from rclpy.publisher import Publisher
+from rclpy.qos import ReliabilityPolicy
+from rclpy.utilities import get_rmw_implementation_identifier
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image, PointCloud2
 from std_msgs.msg import Header
 
@@ -20,6 +24,8 @@ from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.records import DepthPrediction
 from uncertainty_depth.frames.messages.depth_images import FORMAT, encode_compressed_depth
 from uncertainty_depth.report.images import DEPTH_COLORS, SIGMA_COLORS, color_scales, colorize
+from uncertainty_depth.ros.diagnostics import LOG_EVERY_S
+from uncertainty_depth.ros.inputs import TRANSPORTS
 from uncertainty_depth.ros.messages import camera_info_message, image_message, points_message
 from uncertainty_depth.ros.qos import OUTPUT_QOS
 from uncertainty_depth.sigma.gating import SigmaProducts
@@ -48,6 +54,9 @@ SCALES = "color_scales/image"
 QUANTIZATION = {"depth": 100.0, "uncertainty": 10.0}
 """Depth and sigma, metres, at which neighbouring codes of compressedDepth are 1 metre apart."""
 
+MAX_BEST_EFFORT_BYTES = 512 * 1024
+"""Fast DDS's default shared memory: of larger messages best-effort subscribers get hardly any."""
+
 
 class DerivedOutputs:
     """Publishes gated and bounded depth, clouds, and color and compressed images of the maps.
@@ -62,6 +71,7 @@ class DerivedOutputs:
                 topic: node.create_publisher(message_type, topic, OUTPUT_QOS) for topic in topics
             }
 
+        self._node = node
         self._images = publishers(Image, [f"{name}/image_rect" for name in DERIVED])
         self._infos = publishers(CameraInfo, [f"{name}/camera_info" for name in DERIVED])
         self._clouds = publishers(PointCloud2, (*CLOUDS, COLORED_POINTS))
@@ -103,7 +113,9 @@ class DerivedOutputs:
             publisher.publish(image_message(values, header))
         if products.has_points:
             for topic, publisher in _heard(self._clouds).items():
-                publisher.publish(points_message(clouds[topic](products), header))
+                cloud = points_message(clouds[topic](products), header)
+                publisher.publish(cloud)
+                self._warn_of_size(topic, len(cloud.data), config.point_stride)
         depth, sigma = COLORS
         colored = {
             depth: partial(colorize, prediction.depth_m, max_depth, DEPTH_COLORS),
@@ -116,6 +128,25 @@ class DerivedOutputs:
             name = topic.partition("/")[0]
             data = encode_compressed_depth(MAPS[name](prediction), QUANTIZATION[name])
             publisher.publish(CompressedImage(header=header, format=FORMAT, data=data))
+
+    def _warn_of_size(self, topic: str, size: int, stride: int) -> None:
+        """Warn of a cloud that best-effort subscribers, as Nav2's costmaps, will not get."""
+        if size <= MAX_BEST_EFFORT_BYTES or os.environ.get(TRANSPORTS):
+            return
+        if "fastrtps" not in get_rmw_implementation_identifier():
+            return
+        name = self._node.resolve_topic_name(topic)
+        subscribers = self._node.get_subscriptions_info_by_topic(name)
+        asked = {subscriber.qos_profile.reliability for subscriber in subscribers}
+        if ReliabilityPolicy.BEST_EFFORT in asked:
+            enough = math.ceil(stride * math.sqrt(size / MAX_BEST_EFFORT_BYTES))
+            self._node.get_logger().warning(
+                f"{name}: a cloud has {size / 1e6:.1f} MB; of more than "
+                f"{MAX_BEST_EFFORT_BYTES / 1e6:.1f} MB a best-effort subscriber, as Nav2's "
+                f"costmap, gets next to nothing: set point_stride to {enough} or more, or export "
+                f"{TRANSPORTS}=LARGE_DATA for every process",
+                throttle_duration_sec=LOG_EVERY_S,
+            )
 
 
 def _heard(publishers: dict[str, Publisher]) -> dict[str, Publisher]:
