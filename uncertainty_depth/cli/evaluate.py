@@ -216,7 +216,13 @@ def _evaluate_each(
 
     if command.write_bag:
         raise ConfigError("write_bag takes one source; expected one, or no --write-bag")
-    sources = open_fleet(command.output, command.source, jobs[0].options(), command.overwrite)
+    sources = open_fleet(
+        command.output,
+        command.source,
+        [job.inputs() for job in jobs],
+        jobs[0].options(),
+        command.overwrite,
+    )
     work = {
         source: (score_and_write, job, command.command_line)
         for source, job in zip(sources, jobs, strict=True)

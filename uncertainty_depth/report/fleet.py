@@ -45,10 +45,12 @@ class FleetSource:
     Attributes:
         notation: of the source.
         folder: of its report.
+        state: of all files that decide its scores, see `state_of`, from before they are read.
     """
 
     notation: str
     folder: Path
+    state: str
 
     @property
     def outcome_file(self) -> Path:
@@ -66,7 +68,7 @@ class FleetSource:
             "source": self.notation,
             "state": FAILED if failure else DONE,
             "sentence": failure,
-            "files": files_of(self.notation),
+            "files": self.state,
         }
         strict.write_json(self.outcome_file, outcome)
 
@@ -80,23 +82,28 @@ class FleetSource:
 
     @property
     def is_done(self) -> bool:
-        """Whether the report is there and the files of the source are those that were scored."""
+        """Whether the report is there and the files are those that were scored."""
         outcome = self.outcome()
         return (
             outcome.get("state") == DONE
-            and outcome.get("files") == files_of(self.notation)
+            and outcome.get("files") == self.state
             and (self.folder / SUMMARY_FILE).is_file()
         )
 
 
 def open_fleet(
-    folder: Path, sources: Sequence[str], options: Mapping[str, Any], overwrite: bool
+    folder: Path,
+    sources: Sequence[str],
+    inputs: Sequence[Sequence[Path]],
+    options: Mapping[str, Any],
+    overwrite: bool,
 ) -> list[FleetSource]:
     """Return the sources of an evaluation, new or to be continued, in the order of the sources.
 
     Args:
         folder: of the evaluation; created if missing.
         sources: notations, each once.
+        inputs: files and folders that each is scored from, as `Job.inputs` names them.
         options: that decide the scores, as JSON gives them back.
         overwrite: discard what an earlier run scored.
 
@@ -134,7 +141,13 @@ def open_fleet(
     output.claim(MADE)
     strict.write_json(path, {"format": FORMAT, "options": options})
     reports = OutputFolder(folder / SOURCES, SOURCES)
-    opened = [FleetSource(source, folder / SOURCES / _name(source)) for source in sources]
+    states = {path: state_of(path) for path in chain.from_iterable(inputs)}  # many share a folder
+    opened = [
+        FleetSource(
+            source, folder / SOURCES / _name(source), "; ".join(map(states.__getitem__, read))
+        )
+        for source, read in zip(sources, inputs, strict=True)
+    ]
     paths = [(each.folder, each.outcome_file, each.log_file) for each in opened]
     reports.claim(path.name for path in chain.from_iterable(paths))
     return opened
@@ -147,15 +160,12 @@ def _name(source: str) -> str:
     return f"{readable}-{digest}"
 
 
-def files_of(source: str) -> list[int] | None:
-    """Return number, size in bytes and latest change of a source's files; None if it has none."""
-    path = Path(source)
-    if not path.exists():
-        return None
+def state_of(path: Path) -> str:
+    """Return number, bytes and latest change, ns, of the files at a path, if there are any."""
     files = [path] if path.is_file() else [item for item in path.rglob("*") if item.is_file()]
     stats = [file.stat() for file in files]
     sizes = sum(stat.st_size for stat in stats)
-    return [len(stats), sizes, max((stat.st_mtime_ns for stat in stats), default=0)]
+    return f"{len(stats)} {sizes} {max((stat.st_mtime_ns for stat in stats), default=0)}"
 
 
 DEPTH_AND_ORDER = ("depth.abs_rel", "depth.rmse", "uncertainty.ause.rmse")

@@ -101,9 +101,13 @@ def _alone(source: FleetSource, work: Work, workers: set[int], interrupt: Interr
         # A pool whose process is killed is broken: each source has its own.
         with ProcessPoolExecutor(1, spawn, _begin, (source.log_file,)) as pool:
             worker = 0
+            # In this thread and what it starts. The pool has started a process that lets it in.
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             try:
                 worker = pool.submit(os.getpid).result()
                 workers.add(worker)
+                if interrupt.requested:  # perhaps before it could be passed on
+                    return False
                 failure = pool.submit(score, work, source.folder).result()
             except BrokenProcessPool:
                 continue
@@ -122,6 +126,10 @@ def _alone(source: FleetSource, work: Work, workers: set[int], interrupt: Interr
 def _begin(log_file: Path) -> None:
     """Prepare a worker process."""
     os.setpgid(0, 0)  # Ctrl-C in a terminal reaches the parent alone, which passes it on once
+    # One from before is forgotten: the parent had it too.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     with log_file.open("w", encoding="utf-8") as log:
         os.dup2(log.fileno(), sys.stdout.fileno())

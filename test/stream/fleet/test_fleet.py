@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -21,6 +22,8 @@ from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.fleet import FleetSource, open_fleet, rows_of
+from uncertainty_depth.sigma.calibration.sigma_map import IDENTITY, affine
+from uncertainty_depth.sigma.recorded.saved_map import SavedMap
 from uncertainty_depth.stream import workers as local
 
 FRAMES = 4
@@ -87,7 +90,7 @@ def test_a_column_is_what_has_its_name_in_the_summary(tmp_path, head):
     random = np.random.default_rng(0)
     truth = random.uniform(1, 9, (12, 16))
     evaluation.add_arrays(truth + random.laplace(0, 0.1, truth.shape), 0.1 * truth, truth)
-    source = FleetSource("a", tmp_path / "sources" / "a")
+    source = FleetSource("a", tmp_path / "sources" / "a", "")
     evaluation.write(source.folder, law=head)
     source.finish()
     (row,) = rows_of([source], tmp_path)
@@ -120,29 +123,57 @@ def test_other_options_are_refused_in_one_sentence(scored, sources, capsys):
     assert sentence.count("\n") == 1
 
 
+def opened(folder, names, inputs=(), options=(), overwrite=False):
+    return open_fleet(folder, names, [inputs] * len(names), dict(options), overwrite)
+
+
 def test_duplicate_sources_and_existing_reports_are_refused(sources, tmp_path):
     with pytest.raises(ConfigError, match="is listed twice"):
-        open_fleet(tmp_path, [sources[0], sources[0]], {}, False)
+        opened(tmp_path, [sources[0], sources[0]])
     (tmp_path / "summary.json").write_text("{}")
     with pytest.raises(SourceError, match="holds a report already"):
-        open_fleet(tmp_path, sources, {}, False)
-    open_fleet(tmp_path, sources, {"samples": 9}, True)
-    assert open_fleet(tmp_path, sources, {"samples": 9}, False)[0].folder.parent.name == "sources"
+        opened(tmp_path, sources)
+    opened(tmp_path, sources, options={"samples": 9}, overwrite=True)
+    (first, *_) = opened(tmp_path, sources, options={"samples": 9})
+    assert first.folder.parent.name == "sources"
 
 
 def test_a_source_that_changed_is_scored_again(tmp_path):
     bag = tmp_path / "a.bag"
     bag.write_bytes(b"1")
-    (job,) = open_fleet(tmp_path / "out", [str(bag)], {}, False)
+    (job,) = opened(tmp_path / "out", [str(bag)], [bag])
     assert not job.is_done
     job.folder.mkdir()
     (job.folder / "summary.json").write_text("{}")
-    job.finish()
-    assert job.is_done
     bag.write_bytes(b"12")
-    assert not job.is_done
+    job.finish()  # what it was while it was read counts
+    assert not opened(tmp_path / "out", [str(bag)], [bag])[0].is_done
+    (job,) = opened(tmp_path / "out", [str(bag)], [bag])
+    job.finish()
+    assert opened(tmp_path / "out", [str(bag)], [bag])[0].is_done
     job.finish("it is damaged")
     assert not job.is_done
+
+
+@pytest.mark.parametrize("changed", ["depth", "sigma_map"])
+def test_what_changed_since_is_scored_again_whatever_it_is(tmp_path, caplog, changed):
+    """A folder is written with a prefix, and the map of sigma is no source at all."""
+    names = [predictions(tmp_path / name, seed) for seed, name in enumerate(("one", "two"))]
+    sigma_map = tmp_path / "map.json"
+    SavedMap(IDENTITY, "sigma", "depth", "gaussian", {}).write(sigma_map)
+    options = ["--jobs", "2", "--sigma-map", str(sigma_map)]
+    report = tmp_path / "report"
+    assert evaluate(names, report, *options) == 0
+    if changed == "depth":
+        predictions(tmp_path / "two", 5, error=0.4)
+    else:
+        SavedMap(affine(0.1, 2.0), "sigma", "depth", "gaussian", {}).write(sigma_map)
+    caplog.set_level("INFO")
+    assert evaluate(names, report, *options) == 0
+    assert ("1 of 2 sources are scored already" in caplog.text) == (changed == "depth")
+    anew = tmp_path / "anew"
+    assert evaluate(names, anew, *options) == 0
+    assert summary_of(report) == summary_of(anew)
 
 
 ENDS = '''"""Work whose process is killed as its source says, the first times it is tried."""
@@ -162,7 +193,7 @@ def test_a_killed_worker_is_tried_again_and_its_end_recorded(tmp_path, monkeypat
     (tmp_path / "work_that_ends.py").write_text(ENDS)
     monkeypatch.syspath_prepend(tmp_path)  # where the workers too find it
     ends = importlib.import_module("work_that_ends").ends
-    jobs = open_fleet(tmp_path, ["once", "always", "raises", "fine"], {}, False)
+    jobs = opened(tmp_path, ["once", "always", "raises", "fine"])
     told = []
     work = {job: (ends, job.notation, "") for job in jobs}
     local.run(work, 2, Interrupt(), told.append)
@@ -187,7 +218,7 @@ def forever(source, folder, command):
         time.sleep(600)
 if __name__ == "__main__":
     with deferred_interrupt() as interrupt:
-        source = FleetSource("a", Path(sys.argv[1]) / "a")
+        source = FleetSource("a", Path(sys.argv[1]) / "a", "")
         local.run({source: (forever, "a", "")}, 1, interrupt, print)
 """
 
@@ -203,4 +234,42 @@ def test_workers_end_with_their_parent(tmp_path, number):
         parent.send_signal(number)
         parent.wait(60)
         assert alive.read() == "", "it is at its end when the worker is"
-    assert FleetSource("a", tmp_path / "a").outcome() == {}
+    assert FleetSource("a", tmp_path / "a", "").outcome() == {}
+
+
+STARTING = """
+import sys
+from pathlib import Path
+folder = Path(sys.argv[1])
+if __name__ == "__mp_main__":  # in the worker, before it is prepared
+    print("starting", file=(folder / "told").open("w"), flush=True)
+    (folder / "go").open().read()
+from uncertainty_depth.core.interrupt import deferred_interrupt
+from uncertainty_depth.report.fleet import FleetSource
+from uncertainty_depth.stream import workers as local
+if __name__ == "__main__":
+    with deferred_interrupt() as interrupt:
+        source = FleetSource("a", folder / "a", "")
+        local.run({source: (print, "a", "")}, 1, interrupt, print)
+    print(interrupt.requested, source.outcome())
+"""
+
+
+def test_ctrl_c_while_a_worker_starts_is_for_its_parent_alone(tmp_path):
+    """A terminal sends it to both: the worker ended with the traceback of some import."""
+    script = tmp_path / "starting.py"
+    script.write_text(STARTING)
+    for name in ("told", "go"):
+        os.mkfifo(tmp_path / name)
+    parent = subprocess.Popen(
+        [sys.executable, script, tmp_path],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    assert (tmp_path / "told").open().readline() == "starting\n"
+    os.killpg(parent.pid, signal.SIGINT)
+    with suppress(OSError):  # of a worker that is gone
+        os.close(os.open(tmp_path / "go", os.O_WRONLY | os.O_NONBLOCK))
+    assert parent.communicate(timeout=60)[0] == "True {}\n"

@@ -32,7 +32,7 @@ def slow(source, folder, command):
 
 def test_without_ray_the_sentence_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    jobs = open_fleet(tmp_path, ["a"], {}, False)
+    jobs = open_fleet(tmp_path, ["a"], [[]], {}, False)
     with pytest.raises(ConfigError, match=r"pip install '\.\[ray\]'"):
         on_ray.run(dict.fromkeys(jobs, (print, "a", "")), "local", False, Interrupt(), print)
 
@@ -47,7 +47,7 @@ def test_the_source_of_a_node_that_dies_is_scored_again(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     slow = importlib.import_module("slow_work").slow
     names = [f"bag{index}" for index in range(6)]
-    jobs = open_fleet(tmp_path / "out", names, {}, False)
+    jobs = open_fleet(tmp_path / "out", names, [[] for _ in names], {}, False)
     cluster = utilities.Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
     doomed = cluster.add_node(num_cpus=1)
     cluster.wait_for_nodes()
