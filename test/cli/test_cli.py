@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from uncertainty_depth.cli.arguments import build_parser
-from uncertainty_depth.cli.main import COMMANDS, PrintableFormatter, main
+from uncertainty_depth.cli.main import COMMANDS, PrintableFormatter, exit_code_of, main
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.depth.training import run as training_run
 from uncertainty_depth.frames.messages.bag_writer import BagWriter
@@ -272,3 +272,10 @@ def test_a_name_that_the_terminal_cannot_write_is_escaped(tmp_path):
     )
     assert rb"/lidar/vorw\xe4rts" in result.stdout
     assert b"Traceback" not in result.stderr
+
+
+def test_memory_that_ran_out_is_one_sentence(capsys):
+    assert exit_code_of("program", lambda: np.empty(2**47, np.uint8), "") == 1
+    sentence = capsys.readouterr().err
+    assert sentence.startswith("program: no memory is left: Unable to allocate 128. TiB")
+    assert sentence.count("\n") == 1

@@ -4,6 +4,7 @@
 import json
 import re
 
+import numpy as np
 import pytest
 
 from uncertainty_depth.core.errors import SourceError
@@ -115,3 +116,16 @@ def test_existing_report_is_refused(tmp_path):
     report.write(Evaluation(), tmp_path / "report", CONTEXT)
     with pytest.raises(SourceError, match=r"report holds a report already.*overwrite"):
         report.check_output(tmp_path / "report", overwrite=False)
+
+
+def test_without_memory_for_plots_the_numbers_are_written(
+    tmp_path, good_moments, monkeypatch, caplog
+):
+    plain = report.write(good_moments(3), tmp_path / "plain", CONTEXT, images=False)
+    monkeypatch.setattr(report, "draw", lambda *_: np.empty(2**47, np.uint8))
+    page = report.write(good_moments(3), tmp_path / "report", CONTEXT)
+    assert caplog.text.count("no memory is left for the report's plots: Unable to allocate") == 1
+    assert page.read_text() == plain.read_text()
+    for name in report.NUMBERS:
+        content = (page.parent / name).read_bytes()
+        assert content == (plain.parent / name).read_bytes()

@@ -20,6 +20,7 @@ from uncertainty_depth.cli.evaluate import Compare, Evaluate, Merge, View
 from uncertainty_depth.cli.predict import Predict
 from uncertainty_depth.cli.train import Train, Wrap
 from uncertainty_depth.core.blas import wait_passively
+from uncertainty_depth.core.device_errors import first_line
 from uncertainty_depth.core.errors import UncertaintyDepthError, shortened
 from uncertainty_depth.core.extras import missing_in
 
@@ -83,6 +84,9 @@ def exit_code_of(program: str, run: Callable[[], object], hint: str = "") -> int
         if (sentence := missing_in(error)) is None:
             raise
         print(f"{program}: {sentence}", file=sys.stderr)
+        return 1
+    except MemoryError as error:
+        print(f"{program}: no memory is left: {first_line(error)}", file=sys.stderr)
         return 1
     except OSError as error:  # a folder that is a file, a full disk, a path without permission
         place = printable(shortened(str(error.filename or "reading or writing")))

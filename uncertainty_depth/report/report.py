@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import logging
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from uncertainty_depth.core import strict
+from uncertainty_depth.core.device_errors import first_line
 from uncertainty_depth.core.errors import SourceError
 from uncertainty_depth.core.options import to_mapping
 from uncertainty_depth.core.output import OutputFolder
@@ -29,6 +31,8 @@ from uncertainty_depth.report.plots import draw
 from uncertainty_depth.report.requirements import Requirement, outcome
 from uncertainty_depth.report.scores import Scores
 from uncertainty_depth.report.verdict import judge
+
+logger = logging.getLogger(__name__)
 
 SUMMARY_FILE = "summary.json"
 NUMBERS = ("frames.csv", "frames.sums", "state.npz", SUMMARY_FILE)
@@ -106,16 +110,33 @@ def write(
         evaluation: of the frames.
         folder: created if missing.
         context: the metrics' origin.
-        images: draw plots and frames; without them a report is written within a second.
+        images: draw plots and frames, if there is memory for them; without them a report is
+            written within a second.
         summary: as `summarize` made it, if the caller has it.
         keep: names of ours in the folder that are of no report, and stay.
 
     Raises:
         SourceError: it cannot be written; an earlier report is then unchanged.
     """
+    content = summary or summarize(evaluation, context)
+    if images:
+        try:
+            return _write(evaluation, folder, context, images, content, keep)
+        except MemoryError as error:
+            logger.warning("no memory is left for the report's plots: %s", first_line(error))
+    return _write(evaluation, folder, context, False, content, keep)
+
+
+def _write(
+    evaluation: Scores,
+    folder: Path,
+    context: Context,
+    images: bool,
+    content: Mapping[str, Any],
+    keep: Sequence[str],
+) -> Path:
     try:
         with OutputFolder(folder, KIND).replacing(SUMMARY_FILE, keep) as staging:
-            content = summary or summarize(evaluation, context)
             strict.write_json(staging / SUMMARY_FILE, content)
             trained_on = context.trained_on
             details = {
