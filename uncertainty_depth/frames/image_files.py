@@ -175,7 +175,7 @@ def _header_size(data: bytes) -> tuple[int, int] | None:
     from uncertainty_depth.frames.messages.compressed import image_size
 
     if data.startswith((b"II", b"MM")):
-        with suppress(struct.error):
+        with suppress(struct.error, OverflowError):
             return _tiff_size(data)
         return None
     if data.startswith((b"BM", WEBP_MAGIC)):
@@ -202,7 +202,7 @@ def _tiff_size(data: bytes) -> tuple[int, int] | None:
     image is turned, which OpenCV would apply to depth too, or has tiles much larger than itself.
 
     Raises:
-        struct.error: it is cut.
+        struct.error, OverflowError: it is cut.
     """
     order = "<" if data.startswith(b"II") else ">"
     (version,) = struct.unpack_from(f"{order}H", data, 2)

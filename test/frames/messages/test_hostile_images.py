@@ -354,6 +354,13 @@ def test_a_tiff_of_another_size_than_it_seems_never_reaches_the_decoder(
         read_pixels(path)
 
 
+@pytest.mark.parametrize("place", [2**63 - 1, 2**63, 2**64 - 1])
+def test_a_tiff_whose_directory_is_beyond_every_file_is_refused(place, tmp_path):
+    path = file_with(struct.pack("<2sHHHQ", b"II", 43, 8, 0, place), tmp_path)
+    with pytest.raises(MessageError, match="does not begin as an image"):
+        read_pixels(path)
+
+
 @pytest.mark.parametrize("name", ["bmp", "webp", "png", "jpeg", "tiff"])
 def test_an_image_file_of_each_format_keeps_its_size(name, tmp_path):
     stream = BytesIO()
