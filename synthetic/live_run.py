@@ -32,7 +32,7 @@ SCORES = {
     "depth.abs_rel": "abs_rel",
     "uncertainty.ause.rmse": "AUSE rmse",
     "uncertainty.auce_laplace": "AUCE",
-    "uncertainty.coverage_95_laplace": "coverage 95%",
+    "uncertainty.coverage_95_laplace": "coverage 95 %",
 }
 METRICS = "/evaluator_node/metrics"
 COMMAND = "import sys; from uncertainty_depth.ros.main import {0}; sys.exit({0}())"

@@ -72,7 +72,7 @@ def test_every_metric_is_that_of_the_reports_and_of_their_verdicts_bit_for_bit(c
         checks = {check["name"]: check for line in one.summary["verdict"]["lines"]
                   for check in line["checks"]}  # fmt: skip
         assert checks["a1 against the best constant depth"]["value"] == values["depth.a1"]
-        coverage = checks["coverage at 95% (laplace)"]["value"]
+        coverage = checks["coverage at 95 % (laplace)"]["value"]
         assert coverage == values["uncertainty.coverage_95_laplace"]
         required = outcome(parse("auce_laplace<=1"), one.summary, "laplace")
         assert required.value == values["uncertainty.auce_laplace"]
@@ -119,6 +119,50 @@ def test_the_page_needs_no_other_file(compared, tmp_path):
     table = json.loads((tmp_path / "compare.json").read_text())
     assert table["common_frames"] == FRAMES
     assert table["metrics"]["depth.mae"]["outcomes"] == ["worse", ""]
+
+
+def test_the_best_value_of_a_metric_is_marked(compared):
+    """Twice the error is never best; of a target the nearest is."""
+    assert row_of(compared, "depth.mae").best() == {0, 2}
+    coverage = row_of(compared, "uncertainty.coverage_95_laplace")
+    gaps = [abs(value.value - 0.95) for value in coverage.values]
+    assert coverage.best() == {gaps.index(min(gaps))}
+    assert row_of(compared, "uncertainty.mpiw_95").best() == set()
+    page = comparison.headline(compared)
+    (mae,) = [line for line in page if line.startswith("depth.mae")]
+    assert mae.count("*") == 2
+
+
+def test_tables_and_curves_are_written_for_a_paper(folders, tmp_path, capsys):
+    reports = [str(folders / name) for name in ("good", "double", "shuffled")]
+    files = {"--csv": tmp_path / "all.csv", "--latex": tmp_path / "paper.tex"}
+    options = [word for flag, path in files.items() for word in (flag, str(path))]
+    arguments = ["compare", *reports, "-o", str(tmp_path / "page"), *options]
+    assert main([*arguments, "--curves", "png", "svg", "pdf"]) == 0
+    table = json.loads((tmp_path / "page" / "compare.json").read_text())["metrics"]
+    with files["--csv"].open() as stream:
+        rows = {row["metric"]: row for row in csv.DictReader(stream)}
+    assert rows.keys() == table.keys()
+    mae = rows["depth.mae"]
+    assert mae["best"] == "good; shuffled"
+    assert float(mae["double"]) == table["depth.mae"]["values"][1]["value"]
+    assert float(mae["double difference high"]) == table["depth.mae"]["differences"][0]["high"]
+    assert (mae["double outcome"], mae["shuffled outcome"]) == ("worse", "")
+    lines = files["--latex"].read_text().splitlines()
+    good, double = (next(line for line in lines if line.startswith(n)) for n in ("good", "double"))
+    assert good.startswith(rf"good & \textbf{{{float(mae['good (baseline)']):.4f}}} & ")
+    assert good.count("&") == double.count("&") == len(comparison.headline_of(
+        compare(reports_of(folders, "good", "double"))))  # fmt: skip
+    begins = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
+    for name in ("reliability", "sparsification_rmse"):
+        for ending, begin in begins.items():
+            assert (tmp_path / "page" / f"{name}.{ending}").read_bytes().startswith(begin)
+    assert main(arguments) == 0, "its own files are replaced"
+    assert not (tmp_path / "page" / "reliability.pdf").exists()
+    files["--csv"].write_text("of somebody else")
+    assert main(arguments) == 1
+    assert "no run of ours wrote" in capsys.readouterr().err
+    assert files["--csv"].read_text() == "of somebody else"
 
 
 def test_the_worst_frames_of_each_report_are_shown_beside_those_of_the_others(folders, tmp_path):

@@ -121,10 +121,14 @@ FAULTS = [
     (SUMMARY, summary_with(verdict=None), "has verdict = None; expected a dict"),
     (SUMMARY, summary_with(verdict="green"), "has verdict = 'green'; expected a dict"),
     (SUMMARY, summary_with(verdict={"color": 5}), "verdict.color = 5; expected a str"),
-    (SUMMARY, summary_with(verdict={"color": "red", "text": ""}), "verdict.lines = None"),
     (
         SUMMARY,
-        summary_with(verdict={"color": 'x"><script>', "text": "", "lines": []}),
+        summary_with(verdict={"color": "red", "text": "", "numbers": ""}),
+        "verdict.lines = None",
+    ),
+    (
+        SUMMARY,
+        summary_with(verdict={"color": 'x"><script>', "text": "", "numbers": "", "lines": []}),
         "expected a color",
     ),
     (SUMMARY, summary_with(source=["x"] * 10**5), "has source = ['x', "),

@@ -11,6 +11,7 @@ from uncertainty_depth.core.errors import SourceError
 from uncertainty_depth.core.records import Skipped
 from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation
+from uncertainty_depth.report.examples import frame_name
 from uncertainty_depth.report.page import Images, render, table
 
 CONTEXT = report.Context("a test", {"method": "mc_dropout"}, ("one note <b>",))
@@ -35,11 +36,31 @@ def test_summary_json_says_what_was_scored(written):
 
 def test_page_is_self_contained_and_escaped(written):
     page = written[2].read_text()
-    assert not re.findall(r"(?:src|href)=\"(?!data:)", page)
+    assert not re.findall(r"(?:src|href)=\"(?!data:|#)", page)
     assert page.count("data:image/png;base64,") == 8, "curves, scale, timeline, positions"
     assert page.count("data:image/jpeg;base64,") == 1 + 3, "overlay, worst and typical frames"
     assert "one note &lt;b&gt;" in page
     assert "bad_image" in page
+
+
+def test_every_term_of_the_page_is_linked_to_what_it_means(written):
+    page = written[2].read_text()
+    links = set(re.findall('href="#([^"]+)"', page))
+    assert {"term-ause", "term-order", "term-spearman"} <= links
+    assert links <= set(re.findall('<dt id="([^"]+)"', page))
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("1000.000000000", "1000 s"),
+        ("1722433333.123456789", "1722433333.123 s"),
+        ("0443", "0443"),
+        ("0000000012.png", "0000000012.png"),
+    ],
+)
+def test_a_stamp_is_shown_without_its_last_digits(name, shown):
+    assert frame_name(name) == shown
 
 
 def test_terminal_and_page_write_a_number_in_one_way(written):
@@ -47,7 +68,7 @@ def test_terminal_and_page_write_a_number_in_one_way(written):
     summary["uncertainty"]["coverage_95"] = 0.9426
     summary["depth"].update(imae=123.7628, bias=-0.00001)
     for text in (table(summary, {}), render(summary, "", Images({}))):
-        assert "94.3%" in text
+        assert "94.3 %" in text
         assert "0.9426" not in text
         assert "123.8" in text
         assert "-0.0000" not in text

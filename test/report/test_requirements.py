@@ -126,7 +126,7 @@ def test_nan_and_infinity_fail_with_their_reason(evaluate_moments):
     copied = evaluate_moments(lambda it: (1.0000001 * it.truth, it.sigma), frames=2)
     (outcome,) = summary_of(copied, "n_merci<=1")["requirements"]
     assert outcome["text"].endswith(
-        ": 95% of the errors are below 4e-06 m, where none is resolved"
+        ": 95 % of the errors are below 4e-06 m, where none is resolved"
     )
     certain = evaluate_moments(lambda it: (it.depth, 0 * it.sigma), frames=2)
     (outcome,) = summary_of(certain, "nll_laplace<=5")["requirements"]

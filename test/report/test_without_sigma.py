@@ -46,7 +46,7 @@ def test_its_verdict_has_no_line_of_sigma_and_may_be_green(evaluation):
     verdict = report.summarize(evaluation, report.Context("maps", MODEL))["verdict"]
     assert [line["name"] for line in verdict["lines"]] == ["depth"]
     assert verdict["color"] == "green"
-    assert verdict["text"].startswith("can be trusted here as a depth without sigma: accurate")
+    assert verdict["text"].startswith("Can be trusted here as a depth without sigma: accurate")
     assert any("no confidence" in note for note in verdict["notes"])
     assert evaluation.sigma_kind is SigmaKind.NONE
 

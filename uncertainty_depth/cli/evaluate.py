@@ -42,7 +42,7 @@ from uncertainty_depth.core.config import (
 )
 from uncertainty_depth.core.errors import ConfigError, RequirementError, SourceError, warn
 from uncertainty_depth.core.interrupt import deferred_interrupt
-from uncertainty_depth.core.output import NewFolder, OutputFile, check_apart
+from uncertainty_depth.core.output import MARK, NewFolder, OutputFile, check_apart
 
 if TYPE_CHECKING:
     from uncertainty_depth.report.evaluation import Evaluation
@@ -306,18 +306,44 @@ class Compare(Command):
         help="report folders; the others are compared with the first",
     )
     output: Path = written("DIR", "folder for compare.html and compare.json")
+    csv: Path | None = flag(
+        type=Path, metavar="FILE", help="also write every metric of every report as a table"
+    )
+    latex: Path | None = flag(
+        type=Path, metavar="FILE", help="also write the headline metrics as a table for a paper"
+    )
+    curves: list[str] = flag(
+        nargs="+",
+        default=[],
+        choices=("png", "svg", "pdf"),
+        help="also write each plot as a file of these formats into the folder",
+    )
 
     def _run(self) -> None:
         from uncertainty_depth.report import comparison
         from uncertainty_depth.report.saved_state import read_report
+        from uncertainty_depth.report.tables import CSV_MARK, csv_table, latex_table
 
+        tables = {
+            OutputFile(path, mark): table
+            for path, mark, table in (
+                (self.csv, CSV_MARK, csv_table),
+                (self.latex, MARK, latex_table),
+            )
+            if path
+        }
         comparison.output_of(self.output).check(self.reports)
+        check_apart([self.output, self.csv, self.latex])
+        for file in tables:
+            file.check(self.reports)
         folders = tqdm(self.reports, "reading", unit="report", leave=False, disable=None)
         reports = [read_report(folder) for folder in folders]
         with tqdm(total=2, desc="comparing", unit="step", leave=False, disable=None) as bar:
             compared = comparison.compare(reports)
             bar.update()
-            page = comparison.write(compared, self.output, self.command_line)
+            page = comparison.write(compared, self.output, self.command_line, self.curves)
+        for file, table in tables.items():
+            file.write(table(compared).encode())
         print("\n".join(comparison.headline(compared)))
         print(f"page: {page}")
 

@@ -27,7 +27,7 @@ from uncertainty_depth.metrics.arrays import (
     neighbour_correlation,
 )
 from uncertainty_depth.metrics.online import OnlineMetrics
-from uncertainty_depth.metrics.registry import ANY, METRICS, Metric, SigmaKind
+from uncertainty_depth.metrics.registry import ANY, METRICS, Metric, SigmaKind, percent_text
 from uncertainty_depth.metrics.state import BLOCK, EXTREMES, Sums
 
 ENOUGH_BLOCKS = 10
@@ -65,6 +65,11 @@ class Interval:
         if math.isnan(self.low):
             return value
         return f"{value} ({_number(self.low, digits)} to {_number(self.high, digits)})"
+
+    def text_in_percent(self) -> str:
+        """Return e.g. `93.8 % (88.6 % to 99.0 %)`; just the value if that is all."""
+        value, low, high = map(percent_text, (self.value, self.low, self.high))
+        return value if math.isnan(self.low) or low == high else f"{value} ({low} to {high})"
 
 
 def _number(value: float, digits: int) -> str:

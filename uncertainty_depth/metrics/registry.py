@@ -9,7 +9,7 @@ weighted sums. Everything that shows metrics iterates over `METRICS`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
@@ -60,6 +60,16 @@ SHARE = (0.0, 1.0)
 NOT_NEGATIVE = (0.0, math.inf)
 ANY = (-math.inf, math.inf)
 Compute = Callable[[Sums], Floats]
+
+
+def percent_text(share: float, decimals: int = 1, sign: str = "") -> str:
+    """Return a share as every table and sentence writes it: `69.3 %`, and `0 %` for 0.0."""
+    text = f"{100 * share:{sign}.{decimals}f}"
+    return f"{text} %" if float(text) else "0 %"
+
+
+def _distance(best: float, value: float) -> float:
+    return abs(value - best)
 
 
 class SigmaKind(Enum):
@@ -148,6 +158,15 @@ class Metric:
         with np.errstate(all="ignore"):
             return self.compute(sums)
 
+    def best_of(self, values: Sequence[float]) -> float:
+        """Return the best of some values, NaN left out; NaN if neither direction is better."""
+        numbers = [value for value in values if not math.isnan(value)]
+        if not numbers or self.better == "":
+            return math.nan
+        if isinstance(self.better, float):
+            return min(numbers, key=partial(_distance, self.better))
+        return max(numbers) if self.better == HIGHER else min(numbers)
+
     def text(self, value: float, sign: str = "") -> str:
         """Return a value as every table writes it: in per cent, or in 4 digits or so.
 
@@ -156,7 +175,7 @@ class Metric:
             sign: "+" shows the sign of a positive value too.
         """
         if self.in_percent:
-            return f"{value:{sign}.1%}"
+            return percent_text(value, sign=sign)
         size = abs(value)
         if not size < 10**5:  # infinite, undefined, or of a scale that is out of the question
             return f"{value:{sign}.2g}"
@@ -450,7 +469,7 @@ def _why_ratio(sums: Sums) -> str:
         return ""
     of = _OF[sums.candidate]
     _, (low, high) = _resolution(sums, of.ratio, of.bins)
-    covered = f"{ALPHA:.0%} of the errors are covered by a factor on sigma"
+    covered = f"{percent_text(ALPHA, 0)} of the errors are covered by a factor on sigma"
     if of.ratio == "ratio":
         return (
             f"{covered} that is too unlike the first frame's to be resolved: it is not within "
@@ -463,7 +482,7 @@ def _why_error_at(share: float, sums: Sums) -> str:
     """Return why the largest of this share of the errors is unknown; empty if it is known."""
     if not math.isnan(max_error_at(share, sums)[0]):
         return ""
-    errors = f"{share:.0%} of the errors are"
+    errors = f"{percent_text(share, 0)} of the errors are"
     if sums["errors"][0, 0] > share * sums["pixels"][0] - 1:
         return f"{errors} below {ERROR.edges[1]:.1g} m, where none is resolved"
     return f"{errors} not below {ERROR.edges[-2]:.0f} m, beyond which none is resolved"
@@ -521,14 +540,15 @@ def _size_metrics(law: str) -> tuple[Metric, ...]:
     return (
         metric(of_law("uncertainty.auce", law), better=LOWER, limits=SHARE,
             compute=lambda sums: area_of_miscoverage(covered_shares(law, sums)),
-            label=f"AUCE ({title})", meaning="size: mean gap between coverage and level",
+            label=f"AUCE ({title})",
+            meaning="size: average difference between claimed and actual coverage",
             source=_GUSTAFSSON),
         *(
             metric(of_law(f"uncertainty.coverage_{percent}", law), better=percent / 100,
                 limits=SHARE, in_percent=True,
                 compute=partial(_covered_share, law, percent),
-                label=f"coverage {percent}% ({title})",
-                meaning=f"size: errors in the {percent}% interval")
+                label=f"coverage {percent} % ({title})",
+                meaning=f"size: errors in the {percent} % interval")
             for percent in COVERAGE_LEVELS
         ),
         metric(of_law("uncertainty.nll", law), unit="nats", better=LOWER,
@@ -536,22 +556,22 @@ def _size_metrics(law: str) -> tuple[Metric, ...]:
             meaning="size and order: negative log likelihood"),
         metric(of_law("uncertainty.crps", law), unit=METRES, better=LOWER, limits=NOT_NEGATIVE,
             compute=lambda sums: _scores(law, sums)[0] / sums["pixels"],
-            label=f"CRPS ({title})", meaning="size and order: the error of a certain claim",
+            label=f"CRPS ({title})", meaning="size and order: reduces to MAE if sigma is 0",
             source=_GNEITING),
         metric(of_law("uncertainty.interval_score_95", law), unit=METRES, better=LOWER,
             limits=NOT_NEGATIVE,
             compute=lambda sums: mean_interval_score(
                 _half_width(law, sums), _scores(law, sums)[1] / sums["pixels"]
             ),
-            label=f"interval score 95% ({title})",
+            label=f"interval score 95 % ({title})",
             meaning="size and order: width of the interval and 40 times the error beyond it",
             source=_GNEITING),
         metric(of_law("uncertainty.mpiw_95", law), unit=METRES, limits=NOT_NEGATIVE,
             compute=lambda sums: 2 * _half_width(law, sums),
-            label=f"interval width 95% ({title})", meaning="mean; read it with the coverage"),
+            label=f"interval width 95 % ({title})", meaning="mean; read it with the coverage"),
         metric(f"{of_law('uncertainty.coverage_95', law)}_by_sigma", better=0.95, limits=SHARE,
             in_percent=True, compute=partial(_coverage_by_sigma, law),
-            label=f"coverage 95% by sigma ({title})",
+            label=f"coverage 95 % by sigma ({title})",
             meaning="of ten groups of as many pixels, by ascending sigma", reason=_why_by_sigma,
             groups=tuple(str(number) for number in range(1, SIGMA_GROUPS + 1))),
     )
@@ -595,7 +615,7 @@ METRICS: tuple[Metric, ...] = (
         compute=_or_infinite(_root_mean("squared_inverse", factor=PER_KM)), label="iRMSE",
         meaning="root of the mean squared error of the inverse depth", source=_UHRIG),
     Metric("depth.within_10_percent", better=HIGHER, limits=SHARE,
-        compute=_mean("within_10_percent"), label="within 10%",
+        compute=_mean("within_10_percent"), label="within 10 %",
         meaning="share of the pixels with an error of at most a tenth of the ground truth"),
     *(
         Metric(f"depth.{name}", better=HIGHER, limits=SHARE, compute=_mean(name), label=name,
@@ -607,15 +627,14 @@ METRICS: tuple[Metric, ...] = (
         Metric(f"uncertainty.ause.{name}", unit=_STATISTICS[name][1], better=LOWER,
             limits=NOT_NEGATIVE, compute=_per_image("ause", place),
             label=f"AUSE {_STATISTICS[name][0]}",
-            meaning="order: error above a perfect ranking's as uncertain pixels go",
-            source=_POGGI, over="images")
+            meaning="order: extra error compared with a perfect ranking when the most uncertain "
+            "pixels are removed", source=_POGGI, over="images")
         for place, name in enumerate(POGGI.errors)
     ),
     *(
         Metric(f"uncertainty.aurg.{name}", unit=_STATISTICS[name][1], better=HIGHER,
             compute=_per_image("aurg", place), label=f"AURG {_STATISTICS[name][0]}",
-            meaning="order: gain over random removal, which has +1% itself", source=_POGGI,
-            over="images")
+            meaning="order: gain over random removal", source=_POGGI, over="images")
         for place, name in enumerate(POGGI.errors)
     ),
     Metric("uncertainty.aurc", unit=METRES, better=LOWER, limits=NOT_NEGATIVE,
@@ -628,11 +647,11 @@ METRICS: tuple[Metric, ...] = (
         over="images", reason=_why_spearman),
     Metric("uncertainty.n_merci", better=LOWER, compute=partial(n_merci_at, ALPHA),
         label="n-MeRCI",
-        meaning="length of error bars that cover 95%: 0 is sigma = error, 1 a constant",
+        meaning="length of error bars that cover 95 %: 0: perfect, 1: no better than a constant",
         source=_MOUKARI, reason=_why_n_merci),
     Metric("uncertainty.merci", unit=METRES, better=LOWER, limits=NOT_NEGATIVE,
         compute=lambda sums: rescaled_mean(ratio_quantile(sums, ALPHA), _mean_sigma(sums)),
-        label="MeRCI", meaning="mean length of error bars that cover 95%", source=_MOUKARI,
+        label="MeRCI", meaning="mean length of error bars that cover 95 %", source=_MOUKARI,
         reason=_why_ratio),
     *_size_metrics("gaussian"),
     *_size_metrics("laplace"),
@@ -648,10 +667,10 @@ METRICS: tuple[Metric, ...] = (
     Metric("by_distance.sigma", unit=METRES, limits=NOT_NEGATIVE, compute=_at_distance("sigma"),
         label="sigma", meaning="mean", groups=_DISTANCES, is_size=True),
     Metric("by_distance.coverage_95", better=0.95, limits=SHARE, compute=_at_distance("covered"),
-        label="coverage 95% (Gaussian)", groups=_DISTANCES, is_size=True, law="gaussian",
+        label="coverage 95 % (Gaussian)", groups=_DISTANCES, is_size=True, law="gaussian",
         in_percent=True),
     Metric("by_distance.coverage_95_laplace", better=0.95, limits=SHARE,
-        compute=_at_distance("covered_laplace"), label="coverage 95% (Laplace)",
+        compute=_at_distance("covered_laplace"), label="coverage 95 % (Laplace)",
         groups=_DISTANCES, is_size=True, law="laplace", in_percent=True),
     Metric("by_distance.n_merci", better=LOWER, compute=_n_merci_at_distance, label="n-MeRCI",
         meaning="over these pixels", groups=_DISTANCES, reason=_why_by_distance),

@@ -37,8 +37,9 @@ from uncertainty_depth.metrics.registry import (
 )
 from uncertainty_depth.metrics.state import Block
 from uncertainty_depth.report.evaluation import Evaluation
+from uncertainty_depth.report.examples import frame_name
 from uncertainty_depth.report.frame_plots import number_axis
-from uncertainty_depth.report.images import encoded
+from uncertainty_depth.report.images import encoded, vector
 from uncertainty_depth.report.model_facts import law_of
 from uncertainty_depth.report.page import (
     HEADLINE_DEPTH,
@@ -79,6 +80,12 @@ class Row:
     name: str
     values: tuple[Interval, ...]
     differences: tuple[Interval, ...]
+
+    def best(self) -> frozenset[int]:
+        """Return which reports have the best value; none if neither direction is better."""
+        values = [value.value for value in self.values]
+        best = BY_VALUE[self.name].best_of(values)
+        return frozenset(place for place, value in enumerate(values) if value == best)
 
     def outcome(self, index: int) -> str:
         """Return "better", "worse", or "" if the difference's interval includes zero."""
@@ -298,8 +305,14 @@ def output_of(folder: Path) -> OutputFolder:
     return OutputFolder(folder, "comparison")
 
 
-def write(comparison: Comparison, folder: Path, command: str) -> Path:
+def write(comparison: Comparison, folder: Path, command: str, curves: Sequence[str] = ()) -> Path:
     """Write `compare.html` (self-contained) and `compare.json`; return the path of the page.
+
+    Args:
+        comparison: of reports.
+        folder: created if missing.
+        command: the command line; empty if there is none.
+        curves: formats, "png", "svg" or "pdf", of which each plot is also written as a file.
 
     Raises:
         SourceError: the folder holds files of these names that no comparison wrote.
@@ -321,11 +334,9 @@ def write(comparison: Comparison, folder: Path, command: str) -> Path:
         },
         "worst": [list(map(asdict, frames)) for frames in comparison.worst],
     }
-    plots = {
-        name: base64_text(encoded(figure, PLOT_DPI))
-        for name, figure in figures(comparison).items()
-    }
-    names = _headline_of(comparison)
+    drawn = figures(comparison)
+    plots = {name: encoded(figure, PLOT_DPI) for name, figure in drawn.items()}
+    names = headline_of(comparison)
     page = render_template(
         "comparison.html.j2",
         names=comparison.names,
@@ -346,38 +357,47 @@ def write(comparison: Comparison, folder: Path, command: str) -> Path:
             if BY_VALUE[row.name].groups
             and any(math.isfinite(value.value) for value in row.values)
         ],
-        plots=plots,
+        plots={name: base64_text(data) for name, data in plots.items()},
         worst=_worst_tables(comparison),
     )
     with output_of(folder).replacing(TABLE) as staging:
         (staging / PAGE).write_text(page, encoding="utf-8")
         strict.write_json(staging / TABLE, content)
+        for file_format in curves:
+            for name, figure in drawn.items():
+                data = plots[name] if file_format == "png" else vector(figure, file_format)
+                (staging / f"{name}.{file_format}").write_bytes(data)
     return folder / PAGE
 
 
 def headline(comparison: Comparison) -> list[str]:
     """Return the headline metrics as lines for a terminal."""
-    names = _headline_of(comparison)
+    names = headline_of(comparison)
     table = [("", *comparison.names, "")]
     for row in comparison.rows:
         if row.name in names:
             written = BY_VALUE[row.name].text
-            cells = [written(row.values[0].value)]
-            pairs = zip(row.values[1:], row.differences, strict=True)
-            cells += [f"{written(value.value)} {_text(row, gap, '+')}" for value, gap in pairs]
+            best = row.best()
+            values = [
+                f"{written(value.value)}{'*' if place in best else ' '}"
+                for place, value in enumerate(row.values)
+            ]
+            pairs = zip(values[1:], row.differences, strict=True)
+            cells = [values[0], *(f"{value} {_text(row, gap, '+')}" for value, gap in pairs)]
             outcomes = [row.outcome(index) for index in range(len(row.differences))]
             name = row.name.removeprefix("uncertainty.")
             table.append((name, *cells, ", ".join(filter(None, outcomes))))
     return [
         f"{comparison.series.shape[1]} common frames in {comparison.blocks} blocks; "
-        f"differences to {comparison.names[0]} with 95% intervals",
+        f"differences to {comparison.names[0]} with 95 % intervals; * best",
         *(f"note: {text}" for text in comparison.notes),
         "",
         *_aligned(table),
     ]
 
 
-def _headline_of(comparison: Comparison) -> tuple[str, ...]:
+def headline_of(comparison: Comparison) -> tuple[str, ...]:
+    """Return the names of the headline metrics, under the distribution of the first report."""
     law = law_of(comparison.reports[0].summary["model"])
     return (*HEADLINE_DEPTH, *headline_names(law))
 
@@ -394,12 +414,14 @@ def _aligned(table: Sequence[Sequence[str]]) -> list[str]:
 
 def _cells(row: Row) -> dict[str, Any]:
     metric = BY_VALUE[row.name]
+    best = row.best()
     pairs = zip(row.values[1:], row.differences, strict=True)
     others = [
         {
             "value": _text(row, value),
             "gap": _text(row, gap, "+"),
             "outcome": row.outcome(index),
+            "best": index + 1 in best,
         }
         for index, (value, gap) in enumerate(pairs)
     ]
@@ -407,6 +429,7 @@ def _cells(row: Row) -> dict[str, Any]:
         "label": row.name if metric.groups else title(metric),
         "note": note(metric),
         "first": _text(row, row.values[0]),
+        "first_is_best": 0 in best,
         "others": others,
     }
 
@@ -421,7 +444,7 @@ def _worst_tables(comparison: Comparison) -> list[dict[str, Any]]:
         rows = []
         for frame in frames:
             values = [f"{value:.4f}" for value in frame.values]
-            rows.append({"frame": frame.frame, "values": values})
+            rows.append({"frame": frame_name(frame.frame), "values": values})
         images = [base64_text(path.read_bytes()) for path in paths if _is_picture(path)]
         worst.append({"name": name, "rows": rows, "images": images})
     return worst
@@ -471,7 +494,7 @@ def figures(comparison: Comparison) -> dict[str, Figure]:
             for sums, law in zip(totals, laws, strict=True)
         ]
         titles = [f"{name}, {law.title()}" for name, law in zip(names, laws, strict=True)]
-        figure = _overlaid("Reliability (grey: calibrated)", titles, lines)
+        figure = _overlaid("Do the intervals hold? (grey: calibrated)", titles, lines)
         figure.axes[0].plot([0, 100], [0, 100], color="#666666", linewidth=0.8)
         figure.axes[0].set(
             xlabel="confidence level p (%)", ylabel="errors inside the interval (%)"

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,15 @@ from uncertainty_depth.core.records import DepthMap
 
 MIN_DISTANCE = 1 / 20
 """Of two frames closer in time than this fraction of the run only one is shown."""
+
+_STAMP = re.compile(r"(\d+)\.(\d{9})")
+"""Seconds and nanoseconds, the name of a frame of a bag."""
+
+
+def frame_name(name: str) -> str:
+    """Return a frame's name for people: a stamp of seconds and nanoseconds without the last."""
+    stamp = _STAMP.fullmatch(name)
+    return f"{stamp[1]}.{stamp[2][:3]}".rstrip("0").rstrip(".") + " s" if stamp else name
 
 
 @dataclass(frozen=True, eq=False)

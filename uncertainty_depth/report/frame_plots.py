@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from uncertainty_depth.core.records import sigma_of
-from uncertainty_depth.report.examples import Example
+from uncertainty_depth.report.examples import Example, frame_name
 from uncertainty_depth.report.images import (
     DEPTH_COLORS,
     MISSING_COLOR,
@@ -67,7 +67,7 @@ def frame_plot(example: Example, has_size: bool = True) -> Figure:
     panel_height = PANEL_SHARE * FIGURE_WIDTH / columns * aspect
     figure = Figure(figsize=(FIGURE_WIDTH, rows * (panel_height + 0.4)), layout="compressed")
     axes = figure.subplots(rows, columns).reshape(-1)
-    axes[0].set_title(f"frame {example.name}")
+    axes[0].set_title(f"frame {frame_name(example.name)}")
     if example.image is not None:
         axes[0].imshow(example.image)
     else:
@@ -87,9 +87,9 @@ def frame_plot(example: Example, has_size: bool = True) -> Figure:
     elif has_size:
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = error / sigma
-        _draw(axes[3], sigma, "sigma (m), scale of the error", SIGMA_COLORS, errors)
-        _draw(axes[4], thicken(error), "error (m), scale of sigma", SIGMA_COLORS, errors)
-        _draw(axes[5], thicken(ratio), "error / sigma, white at 2", RATIO_COLORS, ratios)
+        _draw(axes[3], sigma, "sigma (m), same scale as error", SIGMA_COLORS, errors)
+        _draw(axes[4], thicken(error), "error (m), same scale as sigma", SIGMA_COLORS, errors)
+        _draw(axes[5], thicken(ratio), "error / sigma, white = 2 sigma", RATIO_COLORS, ratios)
     else:
         ranks = Normalize(_percentile(sigma, 2), _percentile(sigma, 98))
         _draw(axes[3], sigma, "uncertainty, no unit", SIGMA_COLORS, ranks)

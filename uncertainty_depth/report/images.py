@@ -158,6 +158,14 @@ def encoded(figure: Figure, dpi: int, image_format: str = "png") -> bytes:
     return encoded_pixels(np.asarray(canvas.buffer_rgba()), image_format, dpi)
 
 
+def vector(figure: Figure, file_format: str) -> bytes:
+    """Return a figure as the bytes of an "svg" or "pdf" file, which has no time in it."""
+    buffer = io.BytesIO()
+    no_date = {"svg": "Date", "pdf": "CreationDate"}[file_format]
+    figure.savefig(buffer, format=file_format, metadata={no_date: None})
+    return buffer.getvalue()
+
+
 def encoded_pixels(pixels: NDArray[np.uint8], image_format: str = "png", dpi: int = 100) -> bytes:
     """Return (H, W, 3 or 4) pixels as the bytes of a "png" or "jpeg" file."""
     from matplotlib.image import imsave

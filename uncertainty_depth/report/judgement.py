@@ -36,6 +36,7 @@ from uncertainty_depth.metrics.registry import (
     Compute,
     Metric,
     auce_by,
+    percent_text,
     ratio_quantile,
     share_below,
 )
@@ -60,7 +61,7 @@ If the whole interval is below half of it, the metric is certainly no better.
 """
 SPEARMAN_SIZE = 0.5
 SPEARMAN_MARGIN = 0.02
-"""The same of a rank correlation, whatever the baseline's is: that of a constant is 0."""
+"""Margin for Spearman, absolute: a constant sigma's is 0."""
 AUCE_TOLERANCE = 0.05
 CRPS_TOLERANCE = 0.05
 """As a fraction of the baseline's."""
@@ -68,12 +69,12 @@ FAR_BEYOND = 6
 """Sigmas; a Gaussian has two errors in a thousand million beyond them."""
 FEW_FAR_BEYOND = 0.001
 FEW_FAR_OFF = 0.001
-BOUNDED_LOG = f"rmse_log (errors of at most {math.exp(MAX_LOG_ERROR):.0f} x)"
+BOUNDED_LOG = f"rmse_log (errors capped at {math.exp(MAX_LOG_ERROR):.0f}x)"
 SCORED_ENOUGH = 0.99
 SCORED_AT_ALL = 0.9
 BASELINE_NAMES = {
     "constant": "a constant sigma",
-    "proportional_to_depth": "sigma proportional to depth",
+    "proportional_to_depth": "sigma ~ depth",
 }
 
 
@@ -114,7 +115,7 @@ WORDS = {
     Outcome.BETTER: "beats",
     Outcome.EQUAL: "is no better than",
     Outcome.WORSE: "is worse than",
-    Outcome.UNCLEAR: "cannot be told from",
+    Outcome.UNCLEAR: "is not clearly better than",
 }
 
 
@@ -134,8 +135,7 @@ def depth_checks(sample: Resampled, model: Mapping[str, Any]) -> list[Check]:
     bounded = _beats(BOUNDED_LOG, sample, rmse_log, constant_log, against, NOT_NEGATIVE)
     far_off = 1 - float(BY_NAME["depth.a3"].values(sample.total)[0])
     if far_off > FEW_FAR_OFF:
-        factor = f"{A1_FACTOR**3:.2f}"
-        words = f"; {far_off:.1%} of the depths are off by more than a factor of {factor}"
+        words = f"; {percent_text(far_off)} of the depths are off by about 2x or more (1 - a3)"
         bounded = replace(bounded, text=bounded.text + words)
     checks.append(bounded)
     median_m = median_depth_of(model)
@@ -221,7 +221,7 @@ def scored_checks(sample: Resampled, model: Mapping[str, Any], worst: str) -> li
     if is_recorded(model) or interval.value >= SCORED_ENOUGH:
         return []
     color = worst if interval.value < SCORED_AT_ALL else GREY
-    text = f"only {interval.value:.1%} of the ground truth has a prediction"
+    text = f"only {percent_text(interval.value)} of the ground truth has a prediction"
     return [_check("scored fraction", color, text, interval)]
 
 
@@ -261,7 +261,7 @@ def _beats(
     word = WORDS[outcome] if outcome is not Outcome.EQUAL or equal == RED else "says no more than"
     sign = -1 if reference[0] < 0 or predicted[0] < 0 else 1
     interval = sample.interval(sign * predicted, limits=limits)
-    text = f"{name} {interval.text()} {word} {against}, {sign * reference[0]:.3f}"
+    text = f"{name} {interval.text()} {word} {against} ({sign * reference[0]:.3f})"
     check = _check(f"{name} against {against}", color, text, interval, difference)
     return replace(check, outcome=outcome)
 
@@ -293,10 +293,10 @@ def _no_worse(
         word = f"is more than {allowed} worse than"
     else:
         color = GREY
-        word = f"may be {allowed} worse than"
+        word = f"may be more than {allowed} worse than"
     name = metric.label
     interval = sample.interval(predicted, limits=metric.limits)
-    text = f"{name} {interval.text()} {word} {against} fitted to these data, {fitted[0]:.3f}"
+    text = f"{name} {interval.text()} {word} {against} fitted to these data ({fitted[0]:.3f})"
     return _check(f"{name} against {against}", color, text, interval, difference)
 
 
@@ -316,31 +316,32 @@ def _coverage_check(sample: Resampled, law: str, percent: int) -> Check:
         color = RED
     else:
         color = GREY
-    text = f"{level:.0%} intervals cover {coverage.value:.1%} of the errors"
-    if not math.isnan(coverage.low):
-        text += f" ({coverage.low:.1%} to {coverage.high:.1%})"
-    text += f", sigma is {_factor_text(factor)}"
+    covered = coverage.text_in_percent()
+    text = (
+        f"{percent_text(level, 0)} intervals cover {covered} of the errors: sigma "
+        f"{_factor_text(factor)}"
+    )
     beyond = 1 - float(share_below(FAR_BEYOND, sample.total)[0])
     if level == max(COVERAGE_LEVELS) / 100 and color == GREEN and beyond > FEW_FAR_BEYOND:
-        text += f"; {beyond:.1%} of the errors lie beyond {FAR_BEYOND} sigma"
-    return _check(f"coverage at {level:.0%} ({law})", color, text, coverage)
+        text += f"; {percent_text(beyond)} of the errors lie beyond {FAR_BEYOND} sigma"
+    return _check(f"coverage at {percent_text(level, 0)} ({law})", color, text, coverage)
 
 
 def _factor_text(log_factor: Interval) -> str:
     if math.isnan(log_factor.value):
-        return "off by a factor that is not resolved: too unlike the first frame's"
+        return "is off by a factor that is not resolved: too unlike the first frame's"
     if math.isinf(log_factor.value):
-        return "far too small"
+        return "is far too small"
     word = "small" if log_factor.value > 0 else "large"
     low, high = sorted(math.exp(abs(limit)) for limit in (log_factor.low, log_factor.high))
     if log_factor.low < 0 < log_factor.high:
         return (
-            f"right to a factor of {high:.2f}"
+            f"is right to within {high:.2f}x"
             if high < SIZE_TOLERANCE
-            else (f"perhaps off by a factor of {high:.2f}")
+            else f"could be off by up to {high:.2f}x"
         )
     factor = math.exp(abs(log_factor.value))
-    return f"too {word} by a factor of {factor:.2f} ({low:.2f} to {high:.2f})"
+    return f"is {factor:.2f}x too {word} ({low:.2f}x to {high:.2f}x)"
 
 
 def _check(

@@ -4,8 +4,11 @@
 from __future__ import annotations
 
 import base64
+import html
 import json
 import math
+import re
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,23 +25,29 @@ from uncertainty_depth.metrics.registry import (
     SigmaKind,
     baseline_name,
     flatten,
+    percent_text,
 )
+from uncertainty_depth.report.examples import frame_name
 from uncertainty_depth.report.model_facts import law_of, part_of
 from uncertainty_depth.sigma.calibration import IDENTITY
 
 SPARSIFICATION = (
-    "Error of what is left when the most uncertain pixels go. A good sigma falls like the oracle, "
-    "one that knows nothing stays level; the blue area is the AUSE."
+    "Error of the remaining pixels when the most uncertain ones are removed. A good sigma falls "
+    "like the oracle, a useless one stays level; the blue area is the AUSE."
 )
 CURVES = {
-    "scale": "Ground truth / depth of each frame: above 1 all of its depth is too short.",
-    "sparsification_abs_rel": SPARSIFICATION,
-    "sparsification_rmse": "",
-    "sparsification_a1": "",
+    "reliability": "Coverage of each level's interval: below the diagonal sigma is too small.",
+    "timeline": "Error, sigma and coverage over time. Sigma should rise with the error; coverage "
+    "should stay at the dashed line of its level.",
+    "positions": "Error and coverage by position in the image; dark grey: too few pixels.",
     "by_distance": "Error, sigma, coverage and n-MeRCI of the pixels at each true distance.",
+    "sparsification_abs_rel": SPARSIFICATION,
+    "sparsification_rmse": "The same with the rmse.",
+    "sparsification_a1": "The same with the share of inaccurate pixels.",
+    "scale": "Ground truth / depth of each frame: above 1: depth too small.",
 }
-"""Plots below the tables, with what each shows."""
-DEPTH_BY_DISTANCE = "Error and bias of the pixels at each true distance."
+"""Plots of the page, with what each shows."""
+WITHOUT_SIGMA = {"by_distance": "Error and bias of the pixels at each true distance."}
 CAPTION = {
     "abs_rel": "depth.abs_rel",
     "rmse (m)": "depth.rmse",
@@ -72,6 +81,66 @@ class Images:
     typical: Sequence[FrameImage] = ()
 
 
+OF_SIGMA = ("order", "size", "sigma ~ depth", "Spearman", "AUSE", "AUCE", "CRPS", "NLL", "n-MeRCI")
+TERMS = {
+    "depth": "is it better than a depth that ignores the image?",
+    "order": "does sigma rank the errors: is it larger where the error is larger?",
+    "size": "do the intervals that sigma claims cover as many errors as they promise?",
+    "domain": "are these data like those that the model was trained on?",
+    "sigma": "standard deviation of the depth's error, in metres: the error bar of a pixel.",
+    "sigma ~ depth": "a trivial sigma, proportional to the depth; the other one is constant. A "
+    "sigma is worth something if it ranks the errors better than both.",
+    "interval": "in parentheses: the metric of 95 of 100 runs like this one lies in it. It comes "
+    "from a block bootstrap over frames.",
+    "independent views": "neighbouring frames show nearly the same, and count as one view.",
+    "unfamiliarity": "how unlike the training's an image is. Only a few % of familiar images "
+    "score above 1.",
+    "rmse_log": "root mean square of ln depth - ln truth; 0.1 is an error of about 10 %.",
+    **{
+        term: f"{BY_NAME[name].meaning}."
+        for term, name in {
+            "a1": "depth.a1",
+            "abs_rel": "depth.abs_rel",
+            "Spearman": "uncertainty.spearman",
+            "AUSE": "uncertainty.ause.abs_rel",
+            "AUCE": "uncertainty.auce",
+            "CRPS": "uncertainty.crps",
+            "NLL": "uncertainty.nll",
+            "n-MeRCI": "uncertainty.n_merci",
+        }.items()
+    },
+}
+"""What each term of the verdict and of the tables means, for readers of the page."""
+_TERM = re.compile(
+    "|".join(rf"(?<![\w-]){re.escape(term)}(?![\w-])" for term in sorted(TERMS, key=len)[::-1])
+)
+_CODE = re.compile("`([^`]+)`")
+
+
+def linked(text: str) -> str:
+    """Return a text as HTML, with the first of each term linked to what it means."""
+    seen: set[str] = set()
+
+    def link(found: re.Match[str]) -> str:
+        term = found[0]
+        if term in seen:
+            return term
+        seen.add(term)
+        return f'<a class="term" href="#{anchor(term)}">{term}</a>'
+
+    return _TERM.sub(link, with_code(text))
+
+
+def with_code(text: str) -> str:
+    """Return a text as HTML, with what stands in backticks as code."""
+    return _CODE.sub(r"<code>\1</code>", html.escape(text, quote=False))
+
+
+def anchor(term: str) -> str:
+    """Return the id of a term on the page."""
+    return f"term-{re.sub(r'[^a-z0-9]+', '-', term.lower())}"
+
+
 def render(summary: Mapping[str, Any], command: str, images: Images) -> str:
     """Return the HTML of the page.
 
@@ -88,13 +157,20 @@ def render(summary: Mapping[str, Any], command: str, images: Images) -> str:
     training.pop("median_depth_m", None)  # hundreds of numbers
     name = summary["model"].get("model")
     settings = {key: summary[key] for key in ("source", "config", "model", "versions")}
+    captions = CURVES if kind is not SigmaKind.NONE else {**CURVES, **WITHOUT_SIGMA}
     settings["model"] = {**summary["model"], "training": training}
     return render_template(
         "report.html.j2",
         title=f"Depth and sigma of {name}" if name else "Depth and its uncertainty",
         source=summary["source"],
-        facts=facts(summary, command),
+        rows_of_summary=summary_rows(summary, command),
         verdict=summary["verdict"],
+        made=made(summary),
+        terms=[
+            (anchor(term), term, meaning)
+            for term, meaning in TERMS.items()
+            if term not in OF_SIGMA or kind is not SigmaKind.NONE
+        ],
         requirements=summary["requirements"],
         sources=(sources := summary["sources"]),
         source_metrics=[BY_NAME[name] for name in (sources or [{}])[0] if name in BY_NAME],
@@ -122,21 +198,36 @@ def render(summary: Mapping[str, Any], command: str, images: Images) -> str:
         overlay=base64_text(images.overlay) if images.overlay else "",
         worst=[_frame(frame) for frame in images.worst],
         typical=[_frame(frame) for frame in images.typical],
-        plots={name: base64_text(data) for name, data in images.plots.items()},
-        curves=[name for name in CURVES if name in images.plots],
-        captions=CURVES if has_sigma else {**CURVES, "by_distance": DEPTH_BY_DISTANCE},
+        shown_plots=[
+            (name, base64_text(images.plots[name]), caption)
+            for name, caption in captions.items()
+            if name in images.plots
+        ],
         settings=json.dumps(settings, indent=2),
     )
 
 
-def facts(summary: Mapping[str, Any], command: str) -> list[tuple[str, str]]:
-    """Return the facts that the metrics depend on, as (name, text)."""
+def made(summary: Mapping[str, Any]) -> str:
+    """Return when the page is made, by what, and of how much, as one line."""
+    versions = summary["versions"]
+    frames = summary["frames"]["evaluated"]
+    parts = [
+        time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+        f"uncertainty_depth {versions['uncertainty_depth']}",
+        *([f"torch {torch}"] if (torch := versions.get("torch")) else []),
+        f"{frames} {'frame' if frames == 1 else 'frames'}",
+    ]
+    return " · ".join(parts)
+
+
+def summary_rows(summary: Mapping[str, Any], command: str) -> list[tuple[str, str]]:
+    """Return what the metrics depend on, as (name, text)."""
     model = summary["model"]
     frames = summary["frames"]
     depth_range = strict.limits_of(model.get("depth_range"))
     pixels = f"{frames['evaluated']} frames, {summary['pixels']:,} pixels"
     if frames["evaluated"]:
-        pixels += f", {summary['scored_fraction']:.1%} of the ground truth"
+        pixels += f", {percent_text(summary['scored_fraction'])} of the ground truth"
     names = (model.get("model"), model.get("method", "unknown method"), scored_maps(model))
     camera = "unknown"
     if summary["camera"]["size"]:
@@ -163,8 +254,9 @@ def _frame(frame: FrameImage) -> dict[str, str]:
         for label, key in CAPTION.items()
         if key in frame.metrics
     )
-    caption = f"frame {frame.name}: {', '.join(numbers)}"
-    return {"name": frame.name, "data": base64_text(frame.data), "caption": caption}
+    name = frame_name(frame.name)
+    caption = f"frame {name}: {', '.join(numbers)}"
+    return {"name": name, "data": base64_text(frame.data), "caption": caption}
 
 
 def render_template(name: str, **values: Any) -> str:
@@ -176,6 +268,7 @@ def render_template(name: str, **values: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters |= {"linked": linked, "with_code": with_code}
     text: str = strict.encodable(environment.get_template(name).render(**values))
     return text
 
@@ -185,7 +278,7 @@ def base64_text(data: bytes) -> str:
     return base64.b64encode(data).decode("ascii")
 
 
-BASELINE_LABELS = {"constant": "constant", "proportional_to_depth": "~ depth"}
+BASELINE_LABELS = {"constant": "constant", "proportional_to_depth": "sigma ~ depth"}
 """Label of each trivial baseline."""
 MIN_PIXELS = 100
 """Pixels that a distance needs to have a row."""
@@ -223,7 +316,7 @@ def title(metric: Metric) -> str:
 def note(metric: Metric) -> str:
     """Return what a metric means, and which value is better."""
     if isinstance(metric.better, float):
-        best = f"{metric.better:.0%}" if metric.in_percent else f"{metric.better:g}"
+        best = percent_text(metric.better, 0) if metric.in_percent else f"{metric.better:g}"
         text = f"best at {best}"
     else:
         text = f"{metric.better} is better" if metric.better else ""
@@ -249,7 +342,7 @@ def table(summary: Mapping[str, Any], model: Mapping[str, Any]) -> str:
     if kind is SigmaKind.NONE:
         return "\n".join(lines[:-1])
     titles = "".join(f"{label:>16}" for label in BASELINE_LABELS.values())
-    lines.append(f"{'':26}{'sigma':>10}{'95% interval':>20}{titles}")
+    lines.append(f"{'':26}{'sigma':>10}{'95 % interval':>20}{titles}")
     for name in headline_names(law_of(model)):
         row = compared(summary, name)
         method, *baselines = (cell["text"] for cell in row["cells"])
@@ -268,8 +361,9 @@ def interval_text(summary: Mapping[str, Any], name: str) -> str:
 def scale_text(scale: Mapping[str, float]) -> str:
     """Return how the scale of the depth wanders, as one line."""
     return (
-        f"scale: {scale['scale']:.3f}, scale_deviation {scale['scale_deviation']:.2%} over the "
-        f"frames, scale_jump {scale['scale_jump']:.2%} from frame to frame"
+        f"scale: {scale['scale']:.3f}, scale_deviation "
+        f"{percent_text(scale['scale_deviation'], 2)} over the frames, scale_jump "
+        f"{percent_text(scale['scale_jump'], 2)} from frame to frame"
     )
 
 
@@ -277,10 +371,10 @@ def unfamiliarity_text(unfamiliarity: Mapping[str, Any]) -> str:
     """Return how much the images differ from the training's, as a phrase; empty if unknown."""
     if not unfamiliarity["frames"]:
         return ""
+    share = percent_text(unfamiliarity["fraction_above_1"], 0)
     return (
-        f"{unfamiliarity['mean']:.2f} in the mean, {unfamiliarity['max']:.2f} at most, above 1 in "
-        f"{unfamiliarity['fraction_above_1']:.0%} of {unfamiliarity['frames']} frames "
-        "(of frames like the training's, a few percent)"
+        f"{unfamiliarity['mean']:.2f} on average, {unfamiliarity['max']:.2f} at most, above 1 in "
+        f"{share} of {unfamiliarity['frames']} frames (expected for familiar images: a few %)"
     )
 
 
@@ -308,14 +402,7 @@ def compared(summary: Mapping[str, Any], name: str) -> dict[str, Any]:
     by_name = flatten({key: summary[key] for key in ("uncertainty", "baselines")})
     names = [name, *(baseline_name(baseline, metric) for baseline in BASELINE_LABELS)]
     values = [by_name.get(each, math.nan) for each in names]
-    numbers = [value for value in values if not math.isnan(value)]
-    best = math.nan
-    if isinstance(metric.better, float):
-        gaps = [abs(value - metric.better) for value in numbers]
-        best = numbers[gaps.index(min(gaps))] if gaps else math.nan
-    elif metric.better:
-        pick = max if metric.better == "higher" else min
-        best = pick(numbers, default=math.nan)
+    best = metric.best_of(values)
     cells = [
         {"text": "" if math.isnan(value) else metric.text(value), "best": value == best}
         for value in values

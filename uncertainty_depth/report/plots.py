@@ -41,7 +41,7 @@ LINES: dict[str, dict[str, Any]] = {
     "proportional_to_depth": {
         "color": "#D55E00",
         "linestyle": (0, (5, 1.5)),
-        "label": "sigma proportional to depth",
+        "label": "sigma ~ depth",
     },
     "constant": {"color": "#E69F00", "linestyle": (0, (1, 1)), "label": "constant sigma"},
     "oracle": {
@@ -209,7 +209,7 @@ def reliability_figure(sums: Sums, law: str) -> Figure:
     Above the diagonal sigma is too large, below it too small; 68 and 95 % are marked.
     """
     figure, axes = one_plot("")
-    title = f"Reliability of {law.title()} intervals (Gustafsson et al. 2020)"
+    title = f"Do the intervals hold what they promise? ({law.title()})"
     axes.set_title(title, fontsize=10, pad=28)  # above the two coverages
     levels = 100 * CONFIDENCE_LEVELS
     curve = {name: 100 * covered_shares(law, sums.of(name))[0] for name in CANDIDATES}
@@ -219,7 +219,7 @@ def reliability_figure(sums: Sums, law: str) -> Figure:
         covered = float(np.interp(percent, levels, curve["predicted"]))
         axes.axvline(percent, color="#BBBBBB", linewidth=0.8, zorder=0)
         axes.plot(percent, covered, "o", color=color, zorder=5)
-        text = f"{covered:.1f}%\nin {percent}%"
+        text = f"{covered:.1f} %\nin {percent} %"
         axes.text(percent, 1.01, text, color=color, fontsize=8, va="bottom", **place)
     axes.plot([0, 100], [0, 100], color="#666666", linewidth=0.8, label="calibrated")
     axes.fill_between(levels, levels, curve["predicted"], color=color, alpha=0.12, linewidth=0)
@@ -245,7 +245,7 @@ def distance_figure(sums: Sums, law: str, kind: SigmaKind) -> Figure:
     options: dict[str, Any] = {"sharex": True, "height_ratios": heights, "squeeze": False}
     panels = figure.subplots(len(heights), 1, **options)[:, 0]
     middle, _ = by_distance(sums, "pixels")
-    style(panels[0], f"By distance, of {MIN_PIXELS} pixels or more")
+    style(panels[0], f"By distance (bins with at least {MIN_PIXELS} pixels)")
     lines = {
         "mae": {"color": "#D55E00", "label": "mean error"},
         "sigma": {"color": LINES["predicted"]["color"], "label": "mean sigma"},
@@ -263,7 +263,7 @@ def distance_figure(sums: Sums, law: str, kind: SigmaKind) -> Figure:
         _, coverage = by_distance(sums, of_law("coverage_95", law))
         panels[1].plot(middle, 100 * coverage, color=color, marker=".")
         panels[1].axhline(95, color="#666666", linewidth=0.8, linestyle=(0, (4, 3)))
-        panels[1].set(ylabel=f"coverage of 95%\n({law.title()})", ylim=(None, 102))
+        panels[1].set(ylabel=f"coverage of 95 %\n({law.title()})", ylim=(None, 102))
     last = panels[-1]
     if kind is not SigmaKind.NONE:
         last.plot(*by_distance(sums, "n_merci"), color=color, marker=".")
@@ -333,7 +333,7 @@ def timeline_plot(metrics: OnlineMetrics, law: str) -> Figure:
         fraction.plot(start, 100 * covered, color=color, marker=".", markersize=4)
         fraction.axhline(level, color=color, linewidth=0.8, linestyle=(0, (4, 3)))
         place = {"color": color, "transform": fraction.transAxes, "va": "center"}
-        fraction.text(1.005, level / 100, f"{level}%", **place)
+        fraction.text(1.005, level / 100, f"{level} %", **place)
     fraction.set(ylabel=f"coverage (%), {law.title()}", ylim=(0, 102), xlabel="frame")
     fraction.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     style(metres, f"Over time{per_point}")
@@ -351,7 +351,7 @@ def positions_plot(sums: Sums, law: str) -> Figure:
     max_error = float(np.nanmax(error)) if np.isfinite(error).any() else 1.0
     maps = (
         ("Mean error by position (m)", error, SIGMA_COLORS, 0, max_error),
-        (f"Coverage of the 95% interval (%), {law.title()}", coverage, COVERAGE_COLORS, 90, 100),
+        (f"Coverage of the 95 % interval (%), {law.title()}", coverage, COVERAGE_COLORS, 90, 100),
     )
     for axes, (title, values, colors, low, high) in zip(figure.subplots(2, 1), maps, strict=True):
         image = axes.imshow(values, cmap=colors, vmin=low, vmax=high, aspect="auto")

@@ -42,6 +42,7 @@ SUMMARY_LAYOUT: dict[str, Any] = {
     "verdict": {
         "color": str,
         "text": str,
+        "numbers": str,
         "lines": [{"name": str, "color": str, "text": str}],
     },
 }
@@ -81,7 +82,7 @@ def read_report(folder: Path) -> SavedReport:
     Raises:
         SourceError: the report is missing, damaged or of another format.
     """
-    summary = read_summary(folder)
+    content = _summary_json(folder)
     path = folder / STATE_FILE
     try:
         header = strict.read_header(path)
@@ -91,6 +92,7 @@ def read_report(folder: Path) -> SavedReport:
             if isinstance(number, int) and number > FORMAT:
                 reason = "it was written by a newer version"
             raise SourceError(f"{path} has format {str(number)[:20]}; expected {FORMAT}: {reason}")
+        summary = _checked_summary(folder, content)
         arrays = strict.read_arrays(path, LAYOUT)
         evaluation = Evaluation.restored(header, arrays, SavedFrames(folder))
         details = header["details"]
@@ -131,14 +133,22 @@ def read_summary(folder: Path) -> dict[str, Any]:
     Raises:
         SourceError: the file is missing, is no JSON, or lacks a part.
     """
-    path = folder / SUMMARY_FILE
+    return _checked_summary(folder, _summary_json(folder))
+
+
+def _summary_json(folder: Path) -> dict[str, Any]:
     try:
-        summary: dict[str, Any] = strict.read_json_file(path, MAX_SUMMARY_BYTES)
+        content: dict[str, Any] = strict.read_json_file(folder / SUMMARY_FILE, MAX_SUMMARY_BYTES)
     except (OSError, strict.FormatError) as error:
         raise SourceError(
             f"{folder} holds no report ({error}); expected a folder that `evaluate` or the "
             "evaluator node wrote"
         ) from error
+    return content
+
+
+def _checked_summary(folder: Path, summary: dict[str, Any]) -> dict[str, Any]:
+    path = folder / SUMMARY_FILE
     check_layout(path, "", summary, SUMMARY_LAYOUT)
     color = summary["verdict"]["color"]
     if color not in (RED, GREEN, GREY):

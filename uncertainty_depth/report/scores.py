@@ -30,7 +30,7 @@ from uncertainty_depth.report.views import Views
 
 ScoresT = TypeVar("ScoresT", bound="Scores")
 STATE_FILE = "state.npz"
-FORMAT = 15
+FORMAT = 16
 """Of the state."""
 
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The verdict on an evaluation: four lines, each green, red, or grey for "cannot tell".
+"""The verdict on an evaluation: four lines, each green, red, or grey for "undecided".
 
 depth   is the depth better than a depth that ignores the image?
 order   does sigma rank the errors better than a constant, or than depth itself?
@@ -32,6 +32,7 @@ from uncertainty_depth.metrics.registry import (
     NOT_JUDGED,
     SHARE,
     SigmaKind,
+    percent_text,
 )
 from uncertainty_depth.metrics.state import DISTANCE, Sums
 from uncertainty_depth.report import judgement
@@ -45,20 +46,43 @@ from uncertainty_depth.report.judgement import (
     Outcome,
 )
 from uncertainty_depth.report.model_facts import is_recorded, part_of
+from uncertainty_depth.report.next_steps import (
+    CAMERA_NAMES,
+    NOTHING_SCORED,
+    OUTSIDE_RANGE,
+    TRAINED_ON,
+    UNFAMILIARITY,
+    Findings,
+    next_steps,
+)
 from uncertainty_depth.report.page import MIN_PIXELS, unfamiliarity_text
 from uncertainty_depth.report.scores import Scores
 from uncertainty_depth.sigma.calibration.fitted_data import advice
 
 MANY_STILL = 0.5
-"""With a greater fraction of frames that show what the frame before shows it is said."""
+"""Above this fraction of still frames the verdict says so."""
 MAX_CHECKS_IN_LINE = 2
-HEADLINES = {RED: "do not trust", GREEN: "can be trusted here", GREY: "cannot tell"}
+FAILURES = {
+    "depth": "the depth is no better than one that ignores the image",
+    "order": "sigma ranks the errors worse than a trivial sigma",
+    "size": "sigma has the wrong size",
+    "domain": "the data are unlike the training's",
+}
+"""What a red line says, for the headline."""
+QUESTIONS = {
+    "depth": "the depth",
+    "order": "the ranking of sigma",
+    "size": "the size of sigma",
+    "domain": "whether the data are like the training's",
+}
+"""What a grey line leaves open, for the headline."""
+TRUSTED = "Can be trusted here"
 USEFUL = {"depth.a1": 0.8, "depth.within_10_percent": 0.5}
 ACCURATE = {"depth.a1": 0.95, "depth.within_10_percent": 0.8}
 """What the depth must reach at least to be called useful, and accurate to a tenth: a tenth of the
 distance is what a planner's margins are made of."""
 USEFUL_ORDER = 0.85
-"""Useful is a sigma whose AUSE of 1 - a1 is at most this fraction of the better baseline's."""
+"""A sigma is useful if its AUSE of 1 - a1 is at most this fraction of the better baseline's."""
 DISTANCES_M = ((0.75, 1.5), (2.0, 4.0), (8.0, 12.0))
 """Where the headline gives the error beside the nearest interval: about 1, 3 and 10 m."""
 
@@ -87,6 +111,8 @@ class Verdict:
     Attributes:
         color: red if any line is, green if all are, else grey.
         text: the headline.
+        numbers: what a robot's user can judge: errors by distance, and the share that is known.
+        next_steps: what to do now, the most useful first.
         lines: depth, order, size, domain; order and size not for a depth without sigma, domain not
             for a recorded depth without unfamiliarity; empty if no frame was scored.
         blocks: number of blocks of frames that the intervals are based on.
@@ -95,6 +121,8 @@ class Verdict:
 
     color: str
     text: str
+    numbers: str = ""
+    next_steps: tuple[str, ...] = ()
     lines: tuple[Line, ...] = ()
     blocks: int = 0
     notes: tuple[str, ...] = ()
@@ -126,7 +154,7 @@ def judge(
         calibrated_on: the scored sources that sigma was calibrated on.
     """
     if not evaluation.evaluated:
-        return Verdict(GREY, nothing_scored(evaluation))
+        return Verdict(GREY, nothing_scored(evaluation), next_steps=NOTHING_SCORED)
     sample = sample or evaluation.resampled()
     if not BY_NAME["depth.mae"].values(sample.total)[0]:  # no camera and no LiDAR is that exact
         return Verdict(GREY, "every error is 0: the ground truth is the depth that is scored")
@@ -150,25 +178,48 @@ def judge(
     )
     color = _worst([line.color for line in lines])
     notes = tuple(_notes(evaluation, sample, model, trained_on))
-    decisive = ", ".join(line.name for line in lines if line.color == color)
-    headline = f"{HEADLINES[color]}: {decisive}" if color != GREEN else _level(sample, kind)
-    if color == GREY and decisive == "order" and _says_no_more(checks["order"]):
-        headline = "sigma says no more than depth does"
-    text = "; ".join(part for part in (headline, _numbers(sample)) if part)
-    return Verdict(color, text, lines, sample.drawn_blocks, notes)
+    decisive = [line.name for line in lines if line.color == color]
+    ranks_as_depth = "order" in checks and _says_no_more(checks["order"])
+    few_views = not sample.has_intervals or sample.drawn_blocks < ENOUGH_BLOCKS
+    if color == GREEN:
+        headline = _level(sample, kind)
+    elif color == RED:
+        headline = f"Do not trust: {'; '.join(FAILURES[name] for name in decisive)}"
+    elif decisive == ["order"] and ranks_as_depth:
+        headline = "Sigma says no more than depth does"
+    else:
+        reason = "too few different places" if few_views else "not enough is known"
+        headline = f"Undecided: {reason} to judge {_questions(decisive)}"
+    found = Findings(
+        colors={line.name: line.color for line in lines},
+        red_checks={check.name for line in lines for check in line.checks if check.color == RED},
+        kind=kind,
+        is_recorded=is_recorded(model),
+        is_calibrated_on=bool(calibrated_on),
+        ranks_as_depth=ranks_as_depth,
+        few_views=few_views,
+    )
+    steps = next_steps(found)
+    return Verdict(color, headline, _numbers(sample), steps, lines, sample.drawn_blocks, notes)
 
 
 def sentences(verdict: Mapping[str, Any]) -> list[str]:
     """Return headline, lines and notes of a verdict (as a dict) for a terminal."""
-    headline = f"verdict: {verdict['color']}, {verdict['text']}"
     lines = [f"  {line['color']:5}  {line['name']}: {line['text']}" for line in verdict["lines"]]
-    return [headline, *lines, *(f"  note: {note}" for note in verdict["notes"])]
+    return [
+        f"verdict: {verdict['color']}. {verdict['text']}",
+        *([f"  {verdict['numbers']}"] if verdict["numbers"] else []),
+        *lines,
+        *(f"  note: {note}" for note in verdict["notes"]),
+        *(f"  now: {step}" for step in verdict["next_steps"]),
+    ]
 
 
-def facts(verdict: Verdict) -> dict[str, str]:
+def diagnostic_values(verdict: Verdict) -> dict[str, str]:
     """Return the verdict as short key-value pairs, for diagnostics."""
     lines = {f"verdict.{line.name}": f"{line.color}: {line.text}" for line in verdict.lines}
-    return {"verdict": f"{verdict.color}: {verdict.text}", **lines}
+    headline = f"{verdict.color}: {verdict.text}"
+    return {"verdict": headline, "verdict.numbers": verdict.numbers, **lines}
 
 
 def nothing_scored(evaluation: Scores) -> str:
@@ -182,11 +233,22 @@ def _line(name: str, checks: Sequence[Check], doubt: str) -> Line:
     decisive = [check.text for check in checks if check.color == color]
     text = "; ".join(decisive[:MAX_CHECKS_IN_LINE]) or "no data to judge it by"
     if len(decisive) > MAX_CHECKS_IN_LINE:
-        text += f"; and {len(decisive) - MAX_CHECKS_IN_LINE} more"
+        more = len(decisive) - MAX_CHECKS_IN_LINE
+        text += f"; {more} more {'check' if more == 1 else 'checks'} in the report"
     if color == GREEN and doubt:
         color = GREY
         text = f"{doubt}; so far: {text}"
     return Line(name, color, text, tuple(checks))
+
+
+def _questions(names: Sequence[str]) -> str:
+    """Return what lines leave open, as `a`, `a and b`, or `a, b and c`."""
+    parts = [QUESTIONS[name] for name in names]
+    if {"order", "size"} <= {*names}:
+        parts.remove(QUESTIONS["size"])
+        parts[parts.index(QUESTIONS["order"])] = "the ranking and size of sigma"
+    *others, last = parts
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _worst(colors: Sequence[str]) -> str:
@@ -197,31 +259,33 @@ def _worst(colors: Sequence[str]) -> str:
 
 def _says_no_more(order: Sequence[Check]) -> bool:
     """Return whether it is known that sigma ranks as well as depth does, and no better."""
-    return all(check.outcome is Outcome.EQUAL for check in order if check.color == GREY)
+    outcomes = {check.outcome for check in order if check.color == GREY}
+    return outcomes == {Outcome.EQUAL}
 
 
 def _level(sample: Resampled, kind: SigmaKind) -> str:
     """Return the headline of a green verdict: beating a trivial baseline is not yet trust."""
-    trusted = HEADLINES[GREEN] + (" as a depth without sigma" if kind is SigmaKind.NONE else "")
+    trusted = TRUSTED + (" as a depth without sigma" if kind is SigmaKind.NONE else "")
     values = {name: float(BY_NAME[name].values(sample.total)[0]) for name in USEFUL}
     metric = BY_NAME["uncertainty.ause.a1"]
     best = min(metric.values(sample.total.of(name))[0] for name in BASELINES)
     orders = kind is SigmaKind.NONE or metric.values(sample.total)[0] <= USEFUL_ORDER * best
     if not orders or any(values[name] < limit for name, limit in USEFUL.items()):
-        return "better than trivial, but not yet useful"
+        return "Better than trivial, but not yet useful"
     if any(values[name] < limit for name, limit in ACCURATE.items()):
         return f"{trusted}: useful"
     return f"{trusted}: accurate to a tenth"
 
 
 def _numbers(sample: Resampled) -> str:
-    """Return what a robot's user can judge: the error near and far, and how much is known."""
+    """Return the error near and far, and how much is known, as one sentence."""
     errors = _errors_by_distance(sample.total)
     known = float(BY_NAME["depth.within_10_percent"].values(sample.total)[0])
-    near = f"mean error {', '.join(errors)}; " if errors else ""
+    near = f"Mean error {', '.join(errors)}; " if errors else ""
     filled = float(BY_NAME["scored_fraction"].values(sample.total)[0])
-    holes = f"; {filled:.1%} of the ground truth has a depth" if filled < SCORED_ENOUGH else ""
-    return f"{near}{known:.0%} of the pixels are known to 10%{holes}"
+    holes = f"; {percent_text(filled)} of the ground truth has a depth"
+    accurate = f"{percent_text(known, 0)} of pixels within 10 % of the truth"
+    return f"{near}{accurate}{holes if filled < SCORED_ENOUGH else ''}"
 
 
 def _errors_by_distance(sums: Sums) -> list[str]:
@@ -260,26 +324,25 @@ def _notes(
     notes = []
     if not sample.has_intervals:
         notes.append(
-            f"too few independent frames for a 95% interval: {views} of {evaluation.evaluated} "
-            f"show something new, expected at least {MIN_VIEWS}; what is said to differ is rough"
+            f"too few independent frames for a 95 % interval: {views} of {evaluation.evaluated} "
+            f"show something new, expected at least {MIN_VIEWS}; differences are only rough"
         )
     elif blocks < ENOUGH_BLOCKS:
         notes.append(
-            f"{evaluation.evaluated} frames make only {blocks} blocks of frames unlike their "
-            f"neighbours: the intervals are wide, and below {MIN_BLOCKS} blocks no line is green; "
-            "drive to other places"
+            f"{evaluation.evaluated} frames, but only about {blocks} independent views: the "
+            f"intervals are wide, and below {MIN_BLOCKS} views no line is green"
         )
     places = evaluation.views.places
     if places == blocks < ENOUGH_BLOCKS and places < len(evaluation.metrics.blocks):
         notes.append(
             f"all frames are of {places} {'place' if places == 1 else 'places'}, as those of a "
-            "camera that stands and shakes: that many blocks count"
+            "camera that stands and shakes: that many independent views count"
         )
     still = evaluation.views.still
     if still > MANY_STILL * evaluation.evaluated:
         notes.append(
             f"the camera hardly moved: {still} of {evaluation.evaluated} frames show what the "
-            "frame before shows and count as one with it; drive it around to learn more"
+            "frame before shows and count as one with it"
         )
     if evaluation.views.repeated:
         notes.append(
@@ -303,10 +366,6 @@ SAME_FACTOR = 1.02  # up to it focal length or aspect equal the training's, but 
 DIFFERENT_FACTOR = 1.1  # beyond it the camera is another one
 CALIBRATED_DEPTH_TOLERANCE = 0.1  # the range it is compared with held 98 % of the depths fitted to
 CALIBRATED_CAMERA_FACTOR = 1.05  # beyond it the camera is not one that sigma was calibrated on
-CAMERA_NAMES = {
-    "focal_length_per_width": "focal length / image width",
-    "aspect": "image width / height",
-}
 
 
 def domain_checks(
@@ -343,7 +402,7 @@ def calibration_notes(
     outside = float(judgement.outside(*depths)(sample.total)[0]) if depths else 0.0
     if depths and outside > CALIBRATED_DEPTH_TOLERANCE:
         notes.append(
-            f"{outside:.0%} of the ground truth lies outside {depths[0]:.3g} to "
+            f"{percent_text(outside, 0)} of the ground truth lies outside {depths[0]:.3g} to "
             f"{depths[1]:.3g} m, the depths of {origin}"
         )
     camera = part_of(fitted, "camera")
@@ -362,7 +421,7 @@ def calibration_notes(
 
 
 def unfamiliarity_checks(sample: Resampled, model: Mapping[str, Any]) -> list[Check]:
-    """Return the check of the mean unfamiliarity; none without frames whose one is known.
+    """Return the check of the mean unfamiliarity; empty if no frame has one.
 
     A run may stay in one place, so its mean is compared with those of single places.
     """
@@ -377,11 +436,11 @@ def unfamiliarity_checks(sample: Resampled, model: Mapping[str, Any]) -> list[Ch
     values["frames"] = int(values["frames"])
     metric = BY_NAME[f"{prefix}mean"]
     interval = sample.interval(sample.rows(metric), values["mean"], metric.limits)
-    found = f"unfamiliarity is {unfamiliarity_text(values)}"
+    found = f"unfamiliarity {unfamiliarity_text(values)}"
     places = strict.limits_of(model.get("familiar_places"))
     if not places:
         color = GREY
-        text = f"what unfamiliarity is usual in the training's places is not known; {found}"
+        text = f"not known which unfamiliarity is usual in the training's places; {found}"
     else:
         familiar, unfamiliar = places
         if interval.value <= familiar:
@@ -396,10 +455,10 @@ def unfamiliarity_checks(sample: Resampled, model: Mapping[str, Any]) -> list[Ch
             color = GREY
             word = "a little unlike"
         text = (
-            f"the images are {word} those of the training: {found}; the mean of one place in ten "
-            f"like the training's exceeds {familiar:.2f}, of one in a hundred {unfamiliar:.2f}"
+            f"the images are {word} the training's: {found}; familiar places: 90 % below "
+            f"{familiar:.2f}, 99 % below {unfamiliar:.2f}"
         )
-    return [Check("unfamiliarity", color, text, interval.value, (interval.low, interval.high))]
+    return [Check(UNFAMILIARITY, color, text, interval.value, (interval.low, interval.high))]
 
 
 def _depth_range(model: Mapping[str, Any], cameras: CameraRange) -> Sequence[float] | None:
@@ -419,7 +478,7 @@ def _depth_range(model: Mapping[str, Any], cameras: CameraRange) -> Sequence[flo
 
 
 def _depth_range_check(sample: Resampled, depth_range: Sequence[float] | None) -> Check:
-    name = "ground truth outside the depth range"
+    name = OUTSIDE_RANGE
     if not depth_range:
         return Check(name, GREY, "the depth range of the model is not known")
     low, high = depth_range
@@ -432,8 +491,8 @@ def _depth_range_check(sample: Resampled, depth_range: Sequence[float] | None) -
     else:
         color = GREY
     text = (
-        f"{outside.value:.1%} ({outside.low:.1%} to {outside.high:.1%}) of the "
-        f"ground truth lies outside the depth range of the model, {low:.3g} to {high:.3g} m"
+        f"{outside.text_in_percent()} of the ground truth lies outside the depth range of the "
+        f"model, {low:.3g} to {high:.3g} m"
     )
     return Check(name, color, text, outside.value, (outside.low, outside.high))
 
@@ -471,7 +530,7 @@ def _span(limits: Sequence[float]) -> str:
 
 
 def _trained_on_check(trained_on: Sequence[Overlap]) -> Check:
-    name = "frames of the training"
+    name = TRAINED_ON
     if not trained_on:
         text = "no source with these names was trained on"
         return Check(name, GREEN, text)

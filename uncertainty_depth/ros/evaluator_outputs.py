@@ -27,7 +27,7 @@ from uncertainty_depth.report.model_facts import law_of
 from uncertainty_depth.report.plots import small_sparsification_figure
 from uncertainty_depth.report.report import Context, metrics_with_intervals
 from uncertainty_depth.report.requirements import FAIL, outcome
-from uncertainty_depth.report.verdict import facts, judge
+from uncertainty_depth.report.verdict import diagnostic_values, judge
 from uncertainty_depth.ros.diagnostics import status_name
 from uncertainty_depth.ros.live_scores import LiveFrame
 from uncertainty_depth.ros.messages import image_message, status_message
@@ -193,7 +193,7 @@ class EvaluatorReports:
             if not result.passed
         )
         self.verdict = {
-            **facts(judge(evaluation, context.model, None, sample)),
+            **diagnostic_values(judge(evaluation, context.model, None, sample)),
             **{f"requirement.{result.requirement}": result.text for result in results},
         }
 
