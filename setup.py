@@ -1,6 +1,7 @@
 """Metadata of the package; read by pip and by colcon (ament_python) alike."""
 
 from glob import glob
+from pathlib import Path
 
 from setuptools import find_packages, setup
 
@@ -46,7 +47,20 @@ setup(
     description=(
         "Monocular depth with an error bar in ROS 2, and the scores that tell whether to trust it."
     ),
+    long_description=Path(__file__).with_name("README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
     license="Apache-2.0",
+    keywords="depth-estimation uncertainty calibration ros2 robotics lidar evaluation",
+    classifiers=[
+        "Development Status :: 4 - Beta",
+        "Intended Audience :: Developers",
+        "Intended Audience :: Science/Research",
+        "Operating System :: POSIX :: Linux",
+        "Programming Language :: Python :: 3 :: Only",
+        *(f"Programming Language :: Python :: 3.{minor}" for minor in (11, 12, 13)),
+        "Topic :: Scientific/Engineering :: Image Processing",
+        "Typing :: Typed",
+    ],
     maintainer="The uncertainty_depth developers",
     maintainer_email="maintainers@uncertainty-depth.invalid",
     packages=find_packages(include=[NAME, f"{NAME}.*"]),

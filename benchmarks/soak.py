@@ -66,10 +66,7 @@ def run(minutes: float, model: Path, output: Path) -> Iterator[str]:
     commands["player"] = [*player, "--clock", "--loop"]
     with ExitStack() as stack:
         monitor = stack.enter_context(Monitor(METRICS, lambda _: None))
-        processes = {
-            name: stack.enter_context(running(command, output / f"{name}.log"))
-            for name, command in commands.items()
-        }
+        processes = stack.enter_context(running(commands, output))
         if not monitor.wait_for(lambda: _scored(monitor) > 0 or bool(_ended(processes)), START_S):
             raise SoakError(
                 f"no frame was scored within {START_S:.0f} s; see the logs in {output}"

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,8 +23,8 @@ from uncertainty_depth.stream.job import Job
 from uncertainty_depth.stream.scoring import score
 
 WORLD = SynthesisConfig(
-    worlds=4, frames=15, seed=20_000, test_objects=True, rate=2.0
-)  # seeds this high are never trained on
+    worlds=24, frames=4, seed=20_000, test_objects=True, rate=2.0
+)  # seeds this high are never trained on; many places decide a verdict, not many frames
 PREDICTIONS = "received.depth/image_rect"
 COMPARED_METRICS = (
     "depth.abs_rel",
@@ -60,7 +62,19 @@ def run(output: Path) -> Iterator[str]:
     yield from side_by_side({"live": live, "offline": offline, "and motion": motion})
     yield "and motion: offline with --measurements motion, by the robot's odometry"
     yield from ["", *sentences(offline["verdict"]), ""]
-    yield f"reports: {output / 'live' / 'report.html'}, {output / 'offline' / 'report.html'}"
+    yield from next_steps(output)
+
+
+def next_steps(output: Path) -> Iterator[str]:
+    """Yield where the pictures are, and the commands that one wants next."""
+    programs = os.path.relpath(Path(sys.executable).parent)
+    yield f"pictures: {output / 'offline' / 'report.html'}; the live run's: {output / 'live'}"
+    yield f"your bag:     {programs}/uncertainty-depth evaluate MY_BAG --model indoor -o report"
+    yield f"your network: {programs}/uncertainty-depth evaluate MY_BAG --model ORG/NAME -o report"
+    yield (
+        f"your robot:   {programs}/depth_node --ros-args -p model:=indoor -r image:=/MY/image_raw "
+        "-r camera_info:=/MY/camera_info"
+    )
 
 
 def make_bag(bag: Path) -> Path:

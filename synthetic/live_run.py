@@ -27,6 +27,9 @@ from uncertainty_depth.ros.evaluator_outputs import ALL_FRAMES
 
 START_S = 300.0
 DRAIN_S = 90.0
+RATE = "1000"
+"""Of the recording's: as fast as the depth node answers."""
+RESULT = "uncertainty/image_rect"
 STOP_S = 300.0
 SCORES = {
     "depth.abs_rel": "abs_rel",
@@ -41,7 +44,7 @@ COMMAND = "import sys; from uncertainty_depth.ros.main import {0}; sys.exit({0}(
 def live_run(
     source: BagSource, model: Path, output: Path, logs: Path
 ) -> dict[str, dict[str, int]]:
-    """Play a bag at its own pace and show live scores.
+    """Play a bag as fast as the depth node takes its images, and show live scores.
 
     Args:
         source: the bag.
@@ -60,9 +63,7 @@ def live_run(
     with ExitStack() as stack:
         bar = stack.enter_context(tqdm(total=len(source), unit="frame", desc="live"))
         monitor = stack.enter_context(Monitor(METRICS, lambda monitor: _show(bar, monitor)))
-        nodes = {}
-        for name, command in commands.items():
-            nodes[name] = stack.enter_context(running(command, logs / f"{name}.log"))
+        nodes = stack.enter_context(running(commands, logs))
 
         def is_any_over() -> bool:
             return any(process.poll() is not None for process in nodes.values())
@@ -147,6 +148,10 @@ def _play(source: BagSource, logs: Path) -> dict[str, int]:
         "--clock",
         "--wait-for-subscribers",
         "20",
+        "--rate",
+        RATE,
+        "--wait-for-result",
+        RESULT,
         "--json",
         str(account),
     ]
@@ -158,13 +163,23 @@ def _play(source: BagSource, logs: Path) -> dict[str, int]:
 
 
 @contextmanager
-def running(command: Sequence[str], log: Path) -> Iterator[subprocess.Popen]:
-    """Run a process and interrupt it at the end as Ctrl-C does, so it can write its report."""
-    with log.open("w") as file, subprocess.Popen(command, stdout=file, stderr=file) as process:
-        try:
-            yield process
-        finally:
+def running(
+    commands: Mapping[str, Sequence[str]], logs: Path
+) -> Iterator[dict[str, subprocess.Popen]]:
+    """Run processes, with a log each, and interrupt them at the end as Ctrl-C does.
+
+    All at once: a depth node that waits for the evaluator's report would miss its images.
+    """
+    processes = {}
+    try:
+        for name, command in commands.items():
+            with (logs / f"{name}.log").open("w") as file:
+                processes[name] = subprocess.Popen(command, stdout=file, stderr=file)
+        yield processes
+    finally:
+        for process in processes.values():
             process.send_signal(signal.SIGINT)
+        for process in processes.values():
             try:
                 process.wait(STOP_S)
             except subprocess.TimeoutExpired:

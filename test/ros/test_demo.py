@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -46,6 +47,10 @@ def test_the_demo_accounts_for_every_frame_and_live_equals_offline(tmp_path, mon
     for name, value in metrics.items():
         assert shown[name] == value, name
     assert live["intervals"] == offline["intervals"]
+    page, *commands = lines[-4:]
+    assert str(tmp_path / "offline" / "report.html") in page
+    programs = [line.split(":", 1)[1].split()[0] for line in commands]
+    assert all(Path(program).exists() for program in programs), "they can be typed as they are"
     for log in ("depth_node.log", "evaluator_node.log", "player.log"):
         assert "Traceback" not in (tmp_path / "logs" / log).read_text()
 
