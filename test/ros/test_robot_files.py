@@ -11,6 +11,7 @@ import re
 import signal
 import sys
 from collections import ChainMap
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -105,17 +106,19 @@ def test_rviz_shows_what_matters(displays):
     assert points["Color Transformer"] == "RGB8", "the colours of the message"
 
 
-def test_rviz_shows_the_plot_where_an_evaluator_runs(displays):
+@pytest.mark.parametrize(
+    "names", [["Sparsification plot"], ["Sparsification plot", "Ground truth"]]
+)
+def test_rviz_shows_displays_that_are_off_in_its_file(displays, names):
     pytest.importorskip("rclpy", reason="ROS 2 is not installed")
-    from uncertainty_depth.ros.rviz_on_camera import with_plot
+    from uncertainty_depth.ros.rviz_on_camera import with_shown
 
-    shipped = ROOT / "config" / "uncertainty_depth.rviz"
-    shown = yaml.safe_load(with_plot(shipped).read_text())
-    plot = "evaluator_node/sparsification/image"
+    content = with_shown(ROOT / "config" / "uncertainty_depth.rviz", names).read_text()
+    shown = yaml.safe_load(content)
     by_topic = displays_of(shown)
-    changed = {topic for topic, display in by_topic.items() if display != displays[topic]}
-    assert changed == {plot}
-    assert by_topic[plot]["Enabled"] is by_topic[plot]["Value"] is True
+    changed = [one for topic, one in by_topic.items() if one != displays[topic]]
+    assert [one["Name"] for one in changed] == names
+    assert all(one["Enabled"] is one["Value"] is True for one in changed)
     check_docks(shown)
 
 
@@ -301,6 +304,31 @@ def test_an_empty_argument_leaves_the_parameter_file_alone_and_others_are_of_the
         assert overrides("evaluate", lidar_to_camera=text) == pose
     of_both = overrides("evaluate", evaluator_autostart="false", autostart="true")
     assert of_both == {"autostart": False}, "each node has those that name it"
+
+
+@pytest.mark.parametrize(
+    ("launch_file", "arguments", "names"),
+    [
+        ("depth", {}, []),
+        ("evaluate", {}, ["Sparsification plot"]),
+        (
+            "evaluate",
+            {"use_ground_truth_image": "true"},
+            ["Sparsification plot", "Ground truth"],
+        ),
+    ],
+)
+def test_rviz_shows_what_an_evaluator_and_its_depth_image_bring(
+    context, monkeypatch, launch_file, arguments, names
+):
+    """A LiDAR is among the points; of a depth image nothing else would be seen."""
+    from uncertainty_depth.ros import launching
+
+    monkeypatch.setattr(launching, "get_package_prefix", lambda _: None)
+    monkeypatch.setattr(launching, "Node", lambda **options: SimpleNamespace(**options))
+    launch_context, node = context(launch_file, **arguments)
+    given = launching.rviz([node], "", launch_context.launch_configurations).arguments
+    assert [name for flag, name in pairwise(given) if flag == "--show"] == names
 
 
 def test_transports_are_set_only_where_asked_for(context):

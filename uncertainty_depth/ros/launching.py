@@ -118,6 +118,8 @@ EVALUATOR = NodeLaunch(
 )
 TF_TOPICS = {"tf": "/tf", "tf_static": "/tf_static"}
 RESPAWN_DELAY_S = 2.0
+PLOT, GROUND_TRUTH = "Sparsification plot", "Ground truth"
+"""Displays of RViz that are off in its file: of an evaluator, and of its depth image."""
 STOP_S = "60"
 """Time a node has to end after SIGINT: the evaluator writes its report."""
 
@@ -204,12 +206,15 @@ def rviz(nodes: Sequence[NodeLaunch], namespace: str, arguments: Mapping[str, st
     topics = dict(chain.from_iterable(node.topics.items() for node in nodes))
     clock = arguments["use_sim_time"].lower()
     title = f"{namespace.strip('/') or PACKAGE} - RViz"
-    plot = ["--evaluator"] if EVALUATOR in nodes else []
+    shown = [PLOT] if EVALUATOR in nodes else []
+    if arguments.get("use_ground_truth_image", "").lower() == "true":
+        shown.append(GROUND_TRUTH)
+    show = [text for name in shown for text in ("--show", name)]
     return Node(
         package=PACKAGE,
         executable="rviz_on_camera",
         namespace=namespace or None,
-        arguments=["--frame", arguments["frame"], *plot, "-t", title],
+        arguments=["--frame", arguments["frame"], *show, "-t", title],
         remappings=remappings(topics, arguments),
         parameters=[{"use_sim_time": clock == "true"}] if clock else [],
         output="screen",

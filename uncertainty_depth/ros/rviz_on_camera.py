@@ -7,6 +7,7 @@ import argparse
 import os
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import rclpy
@@ -19,8 +20,6 @@ from sensor_msgs.msg import Image
 TOPIC = "depth/image_rect"
 IMAGE_TYPE = "sensor_msgs/msg/Image"
 TELL_EVERY_S = 5.0
-PLOT = "Sparsification plot"
-"""Name of the display, and so of its dock, which is empty without an evaluator."""
 
 
 def main() -> int:
@@ -30,7 +29,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--frame", default="", help="fixed frame; empty: that of the first map")
     parser.add_argument(
-        "--evaluator", action="store_true", help=f"show the evaluator's {PLOT.lower()} too"
+        "--show", action="append", default=[], help="name of a display that is off in the file"
     )
     options, rviz_arguments = parser.parse_known_args()
     config = (
@@ -38,8 +37,8 @@ def main() -> int:
         / "config"
         / "uncertainty_depth.rviz"
     )
-    if options.evaluator:
-        config = with_plot(config)
+    if options.show:
+        config = with_shown(config, options.show)
     try:
         frame = options.frame or frame_of_first_map()
     except (KeyboardInterrupt, ExternalShutdownException):
@@ -48,17 +47,19 @@ def main() -> int:
     os.execv(rviz, [str(rviz), "-d", str(config), "-f", frame, *rviz_arguments])
 
 
-def with_plot(config: Path) -> Path:
-    """Return a copy of the displays, in a temporary file, with the evaluator's plot shown."""
+def with_shown(config: Path, names: Sequence[str]) -> Path:
+    """Return a copy of the displays, in a temporary file, with these images shown."""
     content = yaml.safe_load(config.read_text())
     for display in content["Visualization Manager"]["Displays"]:
-        if display["Name"] == PLOT:
+        if display["Name"] in names:
             display["Enabled"] = display["Value"] = True
     window = content["Window Geometry"]
     state = bytes.fromhex(window["QMainWindow State"])
-    name = PLOT.encode("utf-16-be")
-    before, _, after = state.partition(name)
-    window["QMainWindow State"] = (before + name + b"\x01" + after[1:]).hex()  # Qt: visible
+    for name in names:
+        dock = name.encode("utf-16-be")
+        before, _, after = state.partition(dock)
+        state = before + dock + b"\x01" + after[1:]  # Qt: visible
+    window["QMainWindow State"] = state.hex()
     with tempfile.NamedTemporaryFile("w", suffix=".rviz", delete=False) as file:
         yaml.safe_dump(content, file)
     return Path(file.name)
