@@ -25,7 +25,7 @@ from uncertainty_depth.sigma.calibration.depth_head import learn
 from uncertainty_depth.stream.opening import open_source
 
 FRAMES = 50
-LEARNED_FROM = 0.6
+HEAD_TRAINING_FRACTION = 0.6
 MODELS = ("indoor", "demo")
 MAX_DEPTH_M = 80.0
 STATISTICS = ("abs_rel", "rmse", "a1")
@@ -61,8 +61,8 @@ def network(model: str) -> Predict:
 def row(name: str, frames: list[Frame], predict: Predict) -> None:
     """Learn a head, and print the AUSE of all sigmas on the rest of the frames."""
     predicted = Predicted(name, frames, predict)
-    rest = SliceSource(predicted, LEARNED_FROM, 1)
-    head = learn([SliceSource(predicted, 0, LEARNED_FROM)], CalibrationConfig())
+    rest = SliceSource(predicted, HEAD_TRAINING_FRACTION, 1)
+    head = learn([SliceSource(predicted, 0, HEAD_TRAINING_FRACTION)], CalibrationConfig())
     scores = {"own": OnlineMetrics(), "learned": OnlineMetrics()}
     for frame in rest:
         assert isinstance(frame, Frame)

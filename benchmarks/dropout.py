@@ -23,7 +23,7 @@ from experiments.tables import markdown
 from uncertainty_depth.core.config import PredictorConfig, SourceConfig
 from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.depth.predictor import Predictor
-from uncertainty_depth.metrics.calibration import distribution_of, of_law
+from uncertainty_depth.metrics.calibration import distribution_of, of_distribution
 from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.stream.opening import open_source
@@ -71,7 +71,9 @@ def main() -> None:
     torch.set_num_threads(1)
     law = distribution_of(Predictor(options.model).model.network.head)
     names = ["depth.mae", "uncertainty.ause.rmse", "uncertainty.ause.abs_rel"]
-    names += [of_law(f"uncertainty.{name}", law) for name in ("nll", "auce", "coverage_95")]
+    names += [
+        of_distribution(f"uncertainty.{name}", law) for name in ("nll", "auce", "coverage_95")
+    ]
     ways = ways_of(options.model)
     for notation in options.source:
         scores = {name: OnlineMetrics() for name in ways}

@@ -40,9 +40,9 @@ from uncertainty_depth.core.records import DepthPrediction, Frame, Skipped
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.frames.protocol import Source
 from uncertainty_depth.metrics import coverage, depth_errors
-from uncertainty_depth.metrics.calibration import of_law
+from uncertainty_depth.metrics.calibration import of_distribution
 from uncertainty_depth.metrics.online import OnlineMetrics
-from uncertainty_depth.report.model_facts import law_of
+from uncertainty_depth.report.model_facts import distribution_of_model
 from uncertainty_depth.sigma.posterior import MAX_MEASUREMENTS, posterior
 from uncertainty_depth.sigma.sparse_depth import spread
 from uncertainty_depth.stream.held_out import random_pixels, unmeasured
@@ -340,7 +340,7 @@ class Score:
         depth, uncertainty = values["depth"], values["uncertainty"]
 
         def holds(percent: int) -> str:
-            return f"{100 * uncertainty[of_law(f'coverage_{percent}', self._law)]:.0f}"
+            return f"{100 * uncertainty[of_distribution(f'coverage_{percent}', self._law)]:.0f}"
 
         def against_trivial(name: str) -> str:
             trivial = min(
@@ -463,7 +463,7 @@ def main() -> None:
     parser.add_argument("--model", choices=NAMES, default="indoor")
     arguments = parser.parse_args()
     predictor = Predictor(arguments.model, PredictorConfig(device="cpu"))
-    law = law_of(predictor.describe())
+    law = distribution_of_model(predictor.describe())
     for notation in arguments.sources:
         source = open_source(notation, SourceConfig())
         ways = {**WAYS, "motion": Way(ByMotion())}

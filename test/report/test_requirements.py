@@ -107,9 +107,9 @@ def test_a_limit_within_the_interval_is_pointed_out(evaluation):
 def test_a_metric_of_another_law_than_the_models_names_the_models_own(evaluation, text, own):
     outcome, same = summary_of(evaluation, text, f"{own}<=1")["requirements"]
     assert outcome["text"].endswith(
-        f"; it is under the Gaussian law, the model's is Laplace: {own}"
+        f"; it is under the Gaussian distribution, the model's is Laplace: {own}"
     )
-    assert "law, " not in same["text"]
+    assert "distribution, " not in same["text"]
 
 
 def test_nan_and_infinity_fail_with_their_reason(evaluate_moments):

@@ -204,7 +204,7 @@ def test_arrays_of_no_model_are_judged_as_a_camera_is(moments_of, holes):
     for moment in moments_of(96):
         depth = np.where(moment.random.random(moment.truth.shape) < holes, np.nan, moment.depth)
         evaluation.add_arrays(depth, moment.sigma, moment.truth)
-    verdict = evaluation.verdict(law="laplace")
+    verdict = evaluation.verdict(distribution="laplace")
     assert colors(verdict) == {"depth": "green", "order": "green", "size": "green"}
     assert verdict == judge(evaluation, {"method": "recorded", "head": "laplace"}, None)
     assert "trained" not in " ".join(verdict.notes)

@@ -35,13 +35,13 @@ from uncertainty_depth.core.version import __version__
 if TYPE_CHECKING:
     from uncertainty_depth.frames.protocol import Source
     from uncertainty_depth.sigma.calibration.depth_head import DepthHead
-    from uncertainty_depth.sigma.calibration.fit import Uncertainty
+    from uncertainty_depth.sigma.calibration.fit import MapInput
     from uncertainty_depth.sigma.calibration.run import FittedCalibration
     from uncertainty_depth.stream.job import Job
     from uncertainty_depth.stream.stream import Stream
 
 logger = logging.getLogger(__name__)
-LEARNED_FROM = 0.6
+HEAD_TRAINING_FRACTION = 0.6
 """Fraction of each source that a head is learned from; the rest tells what it is worth."""
 
 
@@ -108,7 +108,7 @@ def _fitted(
     stream: Stream,
     parts: Sequence[Source],
     config: CalibrationConfig,
-    kind: Uncertainty,
+    kind: MapInput,
     is_dry: bool = False,
     is_forced: bool = False,
 ) -> tuple[FittedCalibration, list[str]] | None:
@@ -240,7 +240,7 @@ def learn_sigma(
     """
     from uncertainty_depth.frames.protocol import MapSource, SliceSource
     from uncertainty_depth.sigma.calibration.depth_head import learn
-    from uncertainty_depth.sigma.calibration.fit import LEARNED
+    from uncertainty_depth.sigma.calibration.fit import DEPTH_HEAD
     from uncertainty_depth.sigma.recorded.confidence import NONE
     from uncertainty_depth.stream.job import Job
     from uncertainty_depth.stream.stream import Stream
@@ -255,7 +255,7 @@ def learn_sigma(
     )
     stream = Stream.open(job)
     config = CalibrationConfig()
-    head = learn([SliceSource(part, 0, LEARNED_FROM) for part in stream.parts], config)
+    head = learn([SliceSource(part, 0, HEAD_TRAINING_FRACTION) for part in stream.parts], config)
 
     def with_sigma(record: Frame | Skipped) -> Frame | Skipped:
         if isinstance(record, Skipped):
@@ -263,8 +263,8 @@ def learn_sigma(
         depth_m = record.need_depth().depth_m
         return replace(record, prediction=DepthPrediction(depth_m, head(depth_m)))
 
-    rest = [SliceSource(part, LEARNED_FROM, 1) for part in stream.parts]
-    kept = _fitted(stream, [MapSource(part, with_sigma) for part in rest], config, LEARNED)
+    rest = [SliceSource(part, HEAD_TRAINING_FRACTION, 1) for part in stream.parts]
+    kept = _fitted(stream, [MapSource(part, with_sigma) for part in rest], config, DEPTH_HEAD)
     if kept is not None:
         _write_map(output, command_line, stream, *kept, head=head)
 

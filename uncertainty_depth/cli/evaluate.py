@@ -402,7 +402,7 @@ class View(Command):
         from uncertainty_depth.contrib.rerun_view import Recorder, recording_file, scores_of
         from uncertainty_depth.core.records import Skipped
         from uncertainty_depth.report.evaluation import Evaluation
-        from uncertainty_depth.report.model_facts import law_of
+        from uncertainty_depth.report.model_facts import distribution_of_model
         from uncertainty_depth.stream.job import Job
         from uncertainty_depth.stream.stream import Stream
 
@@ -427,13 +427,15 @@ class View(Command):
             deferred_interrupt() as interrupt,
         ):
             stream = Stream.open(job)
-            law = law_of(stream.predicting.describe())
+            distribution = distribution_of_model(stream.predicting.describe())
             for record in stream:
                 if isinstance(record, Skipped):
                     evaluation.skip(record)
                 else:
                     row = evaluation.add(record)
-                    recorder.add(record, {} if isinstance(row, Skipped) else scores_of(row, law))
+                    recorder.add(
+                        record, {} if isinstance(row, Skipped) else scores_of(row, distribution)
+                    )
                     count += 1
                 if interrupt.requested:
                     break

@@ -15,7 +15,7 @@ from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.extras import missing
 from uncertainty_depth.core.output import OutputFile
 from uncertainty_depth.core.records import DepthPrediction, Frame, sigma_of
-from uncertainty_depth.metrics.calibration import of_law, without_law
+from uncertainty_depth.metrics.calibration import of_distribution, without_distribution
 from uncertainty_depth.report.images import (
     DEPTH_COLORS,
     SIGMA_COLORS,
@@ -94,7 +94,7 @@ class Recorder:
         self._add_maps(frame)
         self._add_points(frame)
         for name, value in scores.items():
-            nominal = COVERAGE.get(without_law(name))
+            nominal = COVERAGE.get(without_distribution(name))
             folder = "scores" if nominal is None else "coverage"
             self._add_scalar(f"{folder}/{name.replace('.', '_')}", value)
             if nominal is not None:
@@ -151,16 +151,20 @@ class Recorder:
         self._stream.log("world/camera", pinhole)
 
 
-def scores_of(metrics: Mapping[str, float], law: str) -> dict[str, float]:
+def scores_of(metrics: Mapping[str, float], distribution: str) -> dict[str, float]:
     """Return the scores to show from a frame's metrics, as `Evaluation.add` returns them.
 
     Args:
         metrics: by dotted names.
-        law: distribution of the error, "gaussian" or "laplace", for coverage and AUCE.
+        distribution: of the error, "gaussian" or "laplace", for coverage and AUCE.
     """
     scores = {}
     for name in SCORES:
-        places = (of_law(f"uncertainty.{name}", law), f"uncertainty.{name}", f"depth.{name}")
+        places = (
+            of_distribution(f"uncertainty.{name}", distribution),
+            f"uncertainty.{name}",
+            f"depth.{name}",
+        )
         place = next((place for place in places if place in metrics), None)
         if place is not None:
             scores[place.split(".", 1)[1]] = metrics[place]

@@ -99,12 +99,12 @@ def distribution_of(head: Any) -> str:
     return "laplace" if head == "laplace" else "gaussian"
 
 
-def of_law(name: str, law: str) -> str:
+def of_distribution(name: str, distribution: str) -> str:
     """Return the name of a metric under a distribution of the error: `auce`, `auce_laplace`."""
-    return name if law == "gaussian" else f"{name}_{law}"
+    return name if distribution == "gaussian" else f"{name}_{distribution}"
 
 
-def without_law(name: str) -> str:
+def without_distribution(name: str) -> str:
     """Return the name of a metric without that of a distribution."""
     return name.replace("_laplace", "")
 
@@ -141,10 +141,10 @@ def coverage(
     levels = np.atleast_1d(np.asarray(p, dtype=np.float64))
     if not ((levels > 0) & (levels < 1)).all():
         raise ValueError(f"p is {p!r}; expected levels strictly between 0 and 1")
-    law = named(distribution)
+    claimed = named(distribution)
     error, sigma = checks.errors(error, sigma)
     ascending_ratio = np.sort(error_ratio(error, sigma))
-    covered = np.searchsorted(ascending_ratio, law.half_widths(levels), side="right")
+    covered = np.searchsorted(ascending_ratio, claimed.half_widths(levels), side="right")
     fractions = covered / np.float64(len(error) or math.nan)
     return fractions if np.ndim(p) else float(fractions[0])
 
@@ -178,14 +178,14 @@ def nll(error: ArrayLike, sigma: ArrayLike, distribution: str = "gaussian") -> f
     sigma claims certainty: the result is +inf if any such pixel is in error, and -inf if all are
     exact. Arguments and errors as in `coverage`; NaN for N = 0.
     """
-    law = named(distribution)
+    claimed = named(distribution)
     error, sigma = checks.errors(error, sigma)
     if not len(error):
         return math.nan
-    mean_power = power_sum(error_ratio(error, sigma), law) / len(error)
+    mean_power = power_sum(error_ratio(error, sigma), claimed) / len(error)
     if math.isinf(mean_power):
         return math.inf
-    return float(law.nll(log_sum(sigma) / len(sigma), mean_power))
+    return float(claimed.nll(log_sum(sigma) / len(sigma), mean_power))
 
 
 def log_sum(sigma: Floats) -> float:
@@ -194,10 +194,10 @@ def log_sum(sigma: Floats) -> float:
         return float(np.log(sigma).sum())
 
 
-def power_sum(ratio: Floats, law: Distribution) -> float:
+def power_sum(ratio: Floats, claimed: Distribution) -> float:
     """Return the sum of `(error / sigma)^power` for a distribution."""
     with np.errstate(over="ignore"):
-        return inner(ratio, ratio) if law.power == 2 else float(ratio.sum())
+        return inner(ratio, ratio) if claimed.power == 2 else float(ratio.sum())
 
 
 def crps(error: ArrayLike, sigma: ArrayLike, distribution: str = "gaussian") -> float:
@@ -207,15 +207,15 @@ def crps(error: ArrayLike, sigma: ArrayLike, distribution: str = "gaussian") -> 
     `b = s / sqrt 2`: `e + b exp(-e / b) - 3 b / 4`. The score of a certain claim, s = 0, is the
     error. Arguments and errors as in `coverage`; NaN for N = 0.
     """
-    law = named(distribution)
+    claimed = named(distribution)
     error, sigma = checks.errors(error, sigma)
     if not len(error):
         return math.nan
-    return crps_sum(error, sigma, error_ratio(error, sigma), law) / len(error)
+    return crps_sum(error, sigma, error_ratio(error, sigma), claimed) / len(error)
 
 
 def crps_sum(
-    error: Floats, sigma: Floats, ratio: Floats, law: Distribution, scale: float = 1.0
+    error: Floats, sigma: Floats, ratio: Floats, claimed: Distribution, scale: float = 1.0
 ) -> float:
     """Return the sum of the CRPS of `scale * sigma`, metres.
 
@@ -224,12 +224,12 @@ def crps_sum(
             is linear in error and sigma at a fixed ratio.
         sigma: (N,) metres, or anything proportional to it.
         ratio: (N,) `error / sigma`.
-        law: the distribution that sigma claims.
+        claimed: the distribution that sigma claims.
         scale: factor on sigma; 0 claims certainty.
     """
     if not scale:
         return float(error.sum())
-    if law is GAUSSIAN:
+    if claimed is GAUSSIAN:
         density, probability = folded_normal(ratio * (1 / scale))
         spread = inner(sigma, density) - float(sigma.sum()) / math.sqrt(math.pi)
         return inner(error, probability) + scale * spread

@@ -28,7 +28,7 @@ from uncertainty_depth.metrics.calibration import (
     crps_sum,
     excess_sum,
     log_sum,
-    of_law,
+    of_distribution,
     power_sum,
 )
 from uncertainty_depth.metrics.depth import (
@@ -56,8 +56,8 @@ from uncertainty_depth.metrics.state import (
     DISTANCE,
     DISTANCE_ERROR,
     DISTANCE_RATIO,
+    DISTRIBUTION_NAMES,
     ERROR,
-    LAWS,
     MAX_LOG_ERROR,
     MAX_RATIO_EXPONENT,
     PLOTTED_FRACTIONS,
@@ -181,8 +181,8 @@ def frame_block(pixels: ScoredPixels, ratio_exponent: float = -math.inf) -> Bloc
         index = _add_histogram(block, "ratio", ratio_bins, ratio)
         coarse["ratios"] = (DISTANCE_RATIO, RATIO.coarse(index, DISTANCE_RATIO))
         covered = {
-            of_law("covered", law): (ratio <= width).astype(np.float64)
-            for law, width in NOMINAL_WIDTHS.items()
+            of_distribution("covered", distribution): (ratio <= width).astype(np.float64)
+            for distribution, width in NOMINAL_WIDTHS.items()
         }
         _add_by_sigma(block, error, sigma, covered)
         values |= {"sigma": sigma, **covered, "certain_errors": np.isinf(ratio)}
@@ -254,10 +254,10 @@ def _add_sigma(block: Block, error: Floats, sigma: Floats, ratio_exponent: float
         block["ratio_exponent"] = ratio_exponent
         block["ratio_low"] = ratio_exponent + RATIO.low
         block["-ratio_high"] = -ratio_exponent - RATIO.high
-    for row, law in enumerate(LAWS):
-        block["covered"][row] = np.searchsorted(ascending, HALF_WIDTHS[law], side="right")
-        block["crps"][row] = crps_sum(error, sigma, ratio, DISTRIBUTIONS[law])
-        block["excess"][row] = excess_sum(error, sigma, NOMINAL_WIDTHS[law])
+    for row, distribution in enumerate(DISTRIBUTION_NAMES):
+        block["covered"][row] = np.searchsorted(ascending, HALF_WIDTHS[distribution], side="right")
+        block["crps"][row] = crps_sum(error, sigma, ratio, DISTRIBUTIONS[distribution])
+        block["excess"][row] = excess_sum(error, sigma, NOMINAL_WIDTHS[distribution])
     finite = ratio if math.isfinite(ascending[-1]) else ratio[np.isfinite(ratio)]
     positive = sigma if sigma.min() > 0 else sigma[sigma > 0]
     block["sigmas"] = len(sigma)

@@ -28,7 +28,7 @@ from uncertainty_depth.metrics.calibration import (
     crps_sum,
     excess_sum,
     mean_interval_score,
-    of_law,
+    of_distribution,
 )
 from uncertainty_depth.metrics.depth import PER_KM
 from uncertainty_depth.metrics.merci import error_ratio, normalised, rescaled_mean
@@ -40,8 +40,8 @@ from uncertainty_depth.metrics.state import (
     DISTANCE,
     DISTANCE_ERROR,
     DISTANCE_RATIO,
+    DISTRIBUTION_NAMES,
     ERROR,
-    LAWS,
     RATIO,
     SIGMA,
     Sums,
@@ -112,7 +112,7 @@ class Metric:
         over: "pixels" of all images, the mean over "images", or a statistic over "frames".
         is_size: whether it compares sigma's size with the errors, so that sigma must be in metres;
             all others are the same for a multiple of sigma.
-        law: distribution of the error whose intervals it is about; empty if it is about none.
+        distribution: of the error, whose intervals it is about; empty if it is about none.
         groups: names of the parts of a metric that is a list.
         has_baselines: whether the trivial baselines have it too, if it is a metric of sigma and
             not a list.
@@ -130,7 +130,7 @@ class Metric:
     source: str = ""
     over: str = "pixels"
     is_size: bool = False
-    law: str = ""
+    distribution: str = ""
     groups: tuple[str, ...] = ()
     has_baselines: bool = True
     reason: Callable[[Sums], str] | None = None
@@ -330,55 +330,58 @@ def n_merci_at(alpha: float, sums: Sums) -> Floats:
 # The size of sigma. A baseline's size is the most likely one on the very pixels it is scored on.
 
 
-def _power_mean(sums: Sums, law: str) -> tuple[Floats, Floats]:
+def _power_mean(sums: Sums, distribution: str) -> tuple[Floats, Floats]:
     """Return the mean power of the finite ratios at scale 1, and how many there are."""
     of = _OF[sums.candidate]
     finite = sums["pixels"] - _sum_or_zero(sums, of.infinite)
-    power = of.ratio if DISTRIBUTIONS[law].power == 1 else f"squared_{of.ratio}"
+    power = of.ratio if DISTRIBUTIONS[distribution].power == 1 else f"squared_{of.ratio}"
     return sums[power] / finite, finite
 
 
-def _sigma_scale(law: str, sums: Sums) -> Floats:
+def _sigma_scale(distribution: str, sums: Sums) -> Floats:
     """Return the factor on sigma at which its size is judged."""
-    power, finite = _power_mean(sums, law)
+    power, finite = _power_mean(sums, distribution)
     if sums.candidate == "predicted":
         return np.ones_like(power)
-    return np.where(finite > 0, DISTRIBUTIONS[law].likely_scale(power), 0.0)
+    return np.where(finite > 0, DISTRIBUTIONS[distribution].likely_scale(power), 0.0)
 
 
-def covered_shares(law: str, sums: Sums) -> Floats:
+def covered_shares(distribution: str, sums: Sums) -> Floats:
     """Return the share of the errors in the interval of each level, (R, 99)."""
     pixels = sums["pixels"][:, None]
     if sums.candidate == "predicted":
-        return sums["covered"][:, LAWS.index(law)] / pixels
-    return _below(sums, HALF_WIDTHS[law] * _sigma_scale(law, sums)[:, None]) / pixels
+        return sums["covered"][:, DISTRIBUTION_NAMES.index(distribution)] / pixels
+    return (
+        _below(sums, HALF_WIDTHS[distribution] * _sigma_scale(distribution, sums)[:, None])
+        / pixels
+    )
 
 
-def _covered_share(law: str, percent: int, sums: Sums) -> Floats:
-    return covered_shares(law, sums)[:, percent - 1]
+def _covered_share(distribution: str, percent: int, sums: Sums) -> Floats:
+    return covered_shares(distribution, sums)[:, percent - 1]
 
 
 def auce_by(half_widths: Floats, sums: Sums) -> Floats:
-    """Return AUCE of intervals of these (99,) half widths in sigmas: measured, of no law."""
+    """Return AUCE of intervals of these (99,) half widths in sigmas, which were measured."""
     return area_of_miscoverage(_below(sums, half_widths) / sums["pixels"][:, None])
 
 
-def _nll(law: str, sums: Sums) -> Floats:
+def _nll(distribution: str, sums: Sums) -> Floats:
     of = _OF[sums.candidate]
-    distribution = DISTRIBUTIONS[law]
-    scale = _sigma_scale(law, sums)
-    power, finite = _power_mean(sums, law)
+    claimed = DISTRIBUTIONS[distribution]
+    scale = _sigma_scale(distribution, sums)
+    power, finite = _power_mean(sums, distribution)
     mean_log = _sum_or_zero(sums, of.log_sigma) / sums["pixels"] + np.log(scale)
-    values = distribution.nll(mean_log, power / scale**distribution.power)
+    values = claimed.nll(mean_log, power / scale**claimed.power)
     values = np.where((_sum_or_zero(sums, of.zeros) > 0) | (scale == 0), -np.inf, values)
     values = np.where(finite < sums["pixels"], np.inf, values)
     return np.where(sums["pixels"] > 0, values, math.nan)
 
 
-def _scores(law: str, sums: Sums) -> tuple[Floats, Floats]:
+def _scores(distribution: str, sums: Sums) -> tuple[Floats, Floats]:
     """Return the sums of CRPS and of the errors beyond the 95 % interval."""
     if sums.candidate == "predicted":
-        row = LAWS.index(law)
+        row = DISTRIBUTION_NAMES.index(distribution)
         return sums["crps"][:, row], sums["excess"][:, row]
     if sums.candidate == "constant":
         sigma = sums["errors"]
@@ -389,7 +392,9 @@ def _scores(law: str, sums: Sums) -> tuple[Floats, Floats]:
         error = sums["by_depth_ratio.error"]
         bins = DEPTH_RATIO_SUMS
     rows = []
-    for errors, sigmas, scale in zip(error, sigma, _sigma_scale(law, sums).tolist(), strict=True):
+    for errors, sigmas, scale in zip(
+        error, sigma, _sigma_scale(distribution, sums).tolist(), strict=True
+    ):
         if 0 < scale < bins.edges[1]:  # hardly an error is resolved
             rows.append((math.nan, math.nan))
             continue
@@ -397,14 +402,14 @@ def _scores(law: str, sums: Sums) -> tuple[Floats, Floats]:
         errors = errors[occupied]
         sigmas = sigmas[occupied]
         ratios = error_ratio(errors, sigmas)
-        crps = crps_sum(errors, sigmas, ratios, DISTRIBUTIONS[law], scale)
-        rows.append((crps, excess_sum(errors, sigmas, scale * NOMINAL_WIDTHS[law])))
+        crps = crps_sum(errors, sigmas, ratios, DISTRIBUTIONS[distribution], scale)
+        rows.append((crps, excess_sum(errors, sigmas, scale * NOMINAL_WIDTHS[distribution])))
     table = np.array(rows).reshape(-1, 2)
     return table[:, 0], table[:, 1]
 
 
-def _half_width(law: str, sums: Sums) -> Floats:
-    return NOMINAL_WIDTHS[law] * _sigma_scale(law, sums) * _mean_sigma(sums)
+def _half_width(distribution: str, sums: Sums) -> Floats:
+    return NOMINAL_WIDTHS[distribution] * _sigma_scale(distribution, sums) * _mean_sigma(sums)
 
 
 # By size of sigma and by distance, (R, K).
@@ -426,8 +431,8 @@ def _sigma_group(name: str, row: int | None, sums: Sums) -> Floats:
     return np.diff(ends, prepend=0.0)
 
 
-def _coverage_by_sigma(law: str, sums: Sums) -> Floats:
-    covered = _sigma_group("by_sigma.covered", LAWS.index(law), sums)
+def _coverage_by_sigma(distribution: str, sums: Sums) -> Floats:
+    covered = _sigma_group("by_sigma.covered", DISTRIBUTION_NAMES.index(distribution), sums)
     return covered / (sums["pixels"][:, None] / SIGMA_GROUPS)
 
 
@@ -534,43 +539,46 @@ _DISTANCES = (
 
 
 # fmt: off
-def _size_metrics(law: str) -> tuple[Metric, ...]:
-    title = law.title()
-    metric = partial(Metric, is_size=True, law=law)
+def _size_metrics(distribution: str) -> tuple[Metric, ...]:
+    title = distribution.title()
+    metric = partial(Metric, is_size=True, distribution=distribution)
     return (
-        metric(of_law("uncertainty.auce", law), better=LOWER, limits=SHARE,
-            compute=lambda sums: area_of_miscoverage(covered_shares(law, sums)),
+        metric(of_distribution("uncertainty.auce", distribution), better=LOWER, limits=SHARE,
+            compute=lambda sums: area_of_miscoverage(covered_shares(distribution, sums)),
             label=f"AUCE ({title})",
             meaning="size: average difference between claimed and actual coverage",
             source=_GUSTAFSSON),
         *(
-            metric(of_law(f"uncertainty.coverage_{percent}", law), better=percent / 100,
-                limits=SHARE, in_percent=True,
-                compute=partial(_covered_share, law, percent),
+            metric(of_distribution(f"uncertainty.coverage_{percent}", distribution),
+                better=percent / 100, limits=SHARE, in_percent=True,
+                compute=partial(_covered_share, distribution, percent),
                 label=f"coverage {percent} % ({title})",
                 meaning=f"size: errors in the {percent} % interval")
             for percent in COVERAGE_LEVELS
         ),
-        metric(of_law("uncertainty.nll", law), unit="nats", better=LOWER,
-            compute=partial(_nll, law), label=f"NLL ({title})",
+        metric(of_distribution("uncertainty.nll", distribution), unit="nats", better=LOWER,
+            compute=partial(_nll, distribution), label=f"NLL ({title})",
             meaning="size and order: negative log likelihood"),
-        metric(of_law("uncertainty.crps", law), unit=METRES, better=LOWER, limits=NOT_NEGATIVE,
-            compute=lambda sums: _scores(law, sums)[0] / sums["pixels"],
+        metric(of_distribution("uncertainty.crps", distribution), unit=METRES, better=LOWER,
+            limits=NOT_NEGATIVE,
+            compute=lambda sums: _scores(distribution, sums)[0] / sums["pixels"],
             label=f"CRPS ({title})", meaning="size and order: reduces to MAE if sigma is 0",
             source=_GNEITING),
-        metric(of_law("uncertainty.interval_score_95", law), unit=METRES, better=LOWER,
-            limits=NOT_NEGATIVE,
+        metric(of_distribution("uncertainty.interval_score_95", distribution), unit=METRES,
+            better=LOWER, limits=NOT_NEGATIVE,
             compute=lambda sums: mean_interval_score(
-                _half_width(law, sums), _scores(law, sums)[1] / sums["pixels"]
+                _half_width(distribution, sums), _scores(distribution, sums)[1] / sums["pixels"]
             ),
             label=f"interval score 95 % ({title})",
             meaning="size and order: width of the interval and 40 times the error beyond it",
             source=_GNEITING),
-        metric(of_law("uncertainty.mpiw_95", law), unit=METRES, limits=NOT_NEGATIVE,
-            compute=lambda sums: 2 * _half_width(law, sums),
+        metric(of_distribution("uncertainty.mpiw_95", distribution), unit=METRES,
+            limits=NOT_NEGATIVE,
+            compute=lambda sums: 2 * _half_width(distribution, sums),
             label=f"interval width 95 % ({title})", meaning="mean; read it with the coverage"),
-        metric(f"{of_law('uncertainty.coverage_95', law)}_by_sigma", better=0.95, limits=SHARE,
-            in_percent=True, compute=partial(_coverage_by_sigma, law),
+        metric(f"{of_distribution('uncertainty.coverage_95', distribution)}_by_sigma",
+            better=0.95, limits=SHARE, in_percent=True,
+            compute=partial(_coverage_by_sigma, distribution),
             label=f"coverage 95 % by sigma ({title})",
             meaning="of ten groups of as many pixels, by ascending sigma", reason=_why_by_sigma,
             groups=tuple(str(number) for number in range(1, SIGMA_GROUPS + 1))),
@@ -667,11 +675,11 @@ METRICS: tuple[Metric, ...] = (
     Metric("by_distance.sigma", unit=METRES, limits=NOT_NEGATIVE, compute=_at_distance("sigma"),
         label="sigma", meaning="mean", groups=_DISTANCES, is_size=True),
     Metric("by_distance.coverage_95", better=0.95, limits=SHARE, compute=_at_distance("covered"),
-        label="coverage 95 % (Gaussian)", groups=_DISTANCES, is_size=True, law="gaussian",
+        label="coverage 95 % (Gaussian)", groups=_DISTANCES, is_size=True, distribution="gaussian",
         in_percent=True),
     Metric("by_distance.coverage_95_laplace", better=0.95, limits=SHARE,
         compute=_at_distance("covered_laplace"), label="coverage 95 % (Laplace)",
-        groups=_DISTANCES, is_size=True, law="laplace", in_percent=True),
+        groups=_DISTANCES, is_size=True, distribution="laplace", in_percent=True),
     Metric("by_distance.n_merci", better=LOWER, compute=_n_merci_at_distance, label="n-MeRCI",
         meaning="over these pixels", groups=_DISTANCES, reason=_why_by_distance),
     Metric("by_distance.repeatability", unit=METRES, better=LOWER, limits=NOT_NEGATIVE,

@@ -26,7 +26,7 @@ from uncertainty_depth.metrics.sparsification import POGGI
 MAX_BLOCKS = 128
 CANDIDATES = ("predicted", "constant", "proportional_to_depth")
 """The predicted sigma, and the two trivial ones that it is compared with."""
-LAWS = tuple(DISTRIBUTIONS)
+DISTRIBUTION_NAMES = tuple(DISTRIBUTIONS)
 ERROR = Bins(-18, 8, 6)
 """Metres: 4 um to 256 m."""
 RATIO = Bins(-10, 12, 6)
@@ -111,8 +111,8 @@ _AREAS = (len(CANDIDATES), len(POGGI.errors))
 _CURVE = (len(POGGI.errors), len(POGGI.fractions[PLOTTED_FRACTIONS]))
 _METRIC_SUMS: dict[str, tuple[int, ...]] = {
     **dict.fromkeys(_SCALARS, ()),
-    "crps": (len(LAWS),),
-    "excess": (len(LAWS),),
+    "crps": (len(DISTRIBUTION_NAMES),),
+    "excess": (len(DISTRIBUTION_NAMES),),
     "ause": _AREAS,
     "aurg": _AREAS,
     "aurc": (len(CANDIDATES),),
@@ -132,13 +132,13 @@ _OTHER_SUMS: dict[str, tuple[int, ...]] = {
 }
 """Of plots and verdict alone: of single frames they are not saved."""
 _COUNTS: dict[str, tuple[int, ...]] = {
-    "covered": (len(LAWS), len(CONFIDENCE_LEVELS)),
+    "covered": (len(DISTRIBUTION_NAMES), len(CONFIDENCE_LEVELS)),
     "errors": (ERROR.number,),
     "ratios": (RATIO.number,),
     "depth_ratios": (DEPTH_RATIO.number,),
     "truths": (TRUTH.number,),  # of all known pixels
     "by_sigma.pixels": (SIGMA.number,),
-    "by_sigma.covered": (len(LAWS), SIGMA.number),
+    "by_sigma.covered": (len(DISTRIBUTION_NAMES), SIGMA.number),
     "distance.errors": (DISTANCE.number, DISTANCE_ERROR.number),
     "distance.ratios": (DISTANCE.number, DISTANCE_RATIO.number),
 }

@@ -40,7 +40,7 @@ from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.examples import frame_name
 from uncertainty_depth.report.frame_plots import number_axis
 from uncertainty_depth.report.images import encoded, vector
-from uncertainty_depth.report.model_facts import law_of
+from uncertainty_depth.report.model_facts import distribution_of_model
 from uncertainty_depth.report.page import (
     HEADLINE_DEPTH,
     base64_text,
@@ -398,8 +398,8 @@ def headline(comparison: Comparison) -> list[str]:
 
 def headline_of(comparison: Comparison) -> tuple[str, ...]:
     """Return the names of the headline metrics, under the distribution of the first report."""
-    law = law_of(comparison.reports[0].summary["model"])
-    return (*HEADLINE_DEPTH, *headline_names(law))
+    distribution = distribution_of_model(comparison.reports[0].summary["model"])
+    return (*HEADLINE_DEPTH, *headline_names(distribution))
 
 
 def _aligned(table: Sequence[Sequence[str]]) -> list[str]:
@@ -487,13 +487,18 @@ def figures(comparison: Comparison) -> dict[str, Figure]:
         axes.set(xlim=(0, 100), ylim=(0, None))
         plots[f"sparsification_{statistic}"] = figure
     if kinds == {SigmaKind.METRES}:
-        laws = [law_of(report.summary["model"]) for report in comparison.reports]
+        distributions = [
+            distribution_of_model(report.summary["model"]) for report in comparison.reports
+        ]
         percent = 100 * CONFIDENCE_LEVELS
         lines = [
-            (percent, 100 * covered_shares(law, sums)[0])
-            for sums, law in zip(totals, laws, strict=True)
+            (percent, 100 * covered_shares(distribution, sums)[0])
+            for sums, distribution in zip(totals, distributions, strict=True)
         ]
-        titles = [f"{name}, {law.title()}" for name, law in zip(names, laws, strict=True)]
+        titles = [
+            f"{name}, {distribution.title()}"
+            for name, distribution in zip(names, distributions, strict=True)
+        ]
         figure = _overlaid("Do the intervals hold? (grey: calibrated)", titles, lines)
         figure.axes[0].plot([0, 100], [0, 100], color="#666666", linewidth=0.8)
         figure.axes[0].set(

@@ -41,34 +41,36 @@ class Evaluation(Scores):
         True
     """
 
-    def verdict(self, law: str = "gaussian") -> Verdict:
+    def verdict(self, distribution: str = "gaussian") -> Verdict:
         """Return the verdict on all frames so far; as text it is what a terminal shows.
 
         Nothing is known of a training: they are judged as a camera's or as recorded depth is.
 
         Args:
-            law: the error's distribution, "gaussian" or "laplace", which gives sigma's intervals.
+            distribution: of the error, "gaussian" or "laplace", which gives sigma's intervals.
         """
-        return judge(self, {"head": law}, trained_on=None)
+        return judge(self, {"head": distribution}, trained_on=None)
 
-    def page(self, name: str = "predictions", law: str = "gaussian") -> str:
+    def page(self, name: str = "predictions", distribution: str = "gaussian") -> str:
         """Return the report as one self-contained HTML page.
 
         Args:
             name: name of what was scored, for the title.
-            law: see `verdict`.
+            distribution: see `verdict`.
         """
         from uncertainty_depth.report import report
 
-        return report.page(self, report.Context(name, {"head": law}))
+        return report.page(self, report.Context(name, {"head": distribution}))
 
-    def write(self, folder: Path | str, name: str = "predictions", law: str = "gaussian") -> Path:
+    def write(
+        self, folder: Path | str, name: str = "predictions", distribution: str = "gaussian"
+    ) -> Path:
         """Write the report, as the command `evaluate` does, and return the path of its page.
 
         Args:
             folder: created if missing; a report in it is replaced.
             name: see `page`.
-            law: see `verdict`.
+            distribution: see `verdict`.
 
         Raises:
             SourceError: it cannot be written, or the folder holds files of others alone.
@@ -76,7 +78,7 @@ class Evaluation(Scores):
         from uncertainty_depth.report import report
 
         report.check_output(Path(folder), overwrite=True)
-        return report.write(self, Path(folder), report.Context(name, {"head": law}))
+        return report.write(self, Path(folder), report.Context(name, {"head": distribution}))
 
 
 @takes_options(EvaluationConfig)

@@ -46,7 +46,7 @@ class Example:
 
 
 @dataclass(frozen=True, eq=False)
-class Candidate:
+class ExampleSlot:
     """An example with its index in the run and its error."""
 
     index: int
@@ -65,8 +65,8 @@ class Examples:
         self._number = number
         self._stride = 1
         self._offers = 0
-        self._spread: list[Candidate] = []
-        self._worst: list[Candidate] = []
+        self._spread: list[ExampleSlot] = []
+        self._worst: list[ExampleSlot] = []
 
     def offer(self, error: float, make: Callable[[], Example]) -> None:
         """Store `make()` if the frame is among the worst or every k-th; else it is not called."""
@@ -76,34 +76,34 @@ class Examples:
         replaced = self._replaced_by(index, error)
         if not spread and replaced is None:
             return
-        candidate = Candidate(index, error, make())
+        slot = ExampleSlot(index, error, make())
         if replaced is not None:
             remaining = [worst for worst in self._worst if worst not in replaced]
-            self._worst = [*remaining, candidate]
+            self._worst = [*remaining, slot]
         if spread:
-            self._spread.append(candidate)
+            self._spread.append(slot)
         if len(self._spread) > 2 * self._number:
             self._spread = self._spread[::2]
             self._stride *= 2
 
     def worst(self) -> list[Example]:
         """Return the frames with the largest errors, worst first."""
-        worst_first = sorted(self._worst, key=lambda candidate: -candidate.error)
-        return [candidate.example for candidate in worst_first]
+        worst_first = sorted(self._worst, key=lambda slot: -slot.error)
+        return [slot.example for slot in worst_first]
 
     def typical(self) -> list[Example]:
         """Return frames with an error near the median, in the order of the run."""
         if not self._spread:
             return []
-        median = float(np.median([candidate.error for candidate in self._spread]))
-        worst = {candidate.index for candidate in self._worst}
-        others = [candidate for candidate in self._spread if candidate.index not in worst]
-        others.sort(key=lambda candidate: abs(candidate.error - median))
+        median = float(np.median([slot.error for slot in self._spread]))
+        worst = {slot.index for slot in self._worst}
+        others = [slot for slot in self._spread if slot.index not in worst]
+        others.sort(key=lambda slot: abs(slot.error - median))
         typical = others[: self._number - len(self._worst)]
-        typical.sort(key=lambda candidate: candidate.index)
-        return [candidate.example for candidate in typical]
+        typical.sort(key=lambda slot: slot.index)
+        return [slot.example for slot in typical]
 
-    def _replaced_by(self, index: int, error: float) -> list[Candidate] | None:
+    def _replaced_by(self, index: int, error: float) -> list[ExampleSlot] | None:
         """Return the worst frames that this one replaces; None if it is not among the worst."""
         near = [
             worst for worst in self._worst if index - worst.index < self._offers * MIN_DISTANCE

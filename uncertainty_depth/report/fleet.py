@@ -20,9 +20,9 @@ from typing import Any
 from uncertainty_depth.core import atomic, strict
 from uncertainty_depth.core.errors import ConfigError, SourceError
 from uncertainty_depth.core.output import OutputFolder, remove
-from uncertainty_depth.metrics.calibration import of_law
+from uncertainty_depth.metrics.calibration import of_distribution
 from uncertainty_depth.metrics.registry import BY_NAME, SigmaKind, flatten
-from uncertainty_depth.report.model_facts import law_of
+from uncertainty_depth.report.model_facts import distribution_of_model
 from uncertainty_depth.report.report import KIND, PAGE, SUMMARY_FILE
 from uncertainty_depth.report.saved_state import read_summary
 
@@ -170,7 +170,7 @@ def state_of(path: Path) -> str:
 
 DEPTH_AND_ORDER = ("depth.abs_rel", "depth.rmse", "uncertainty.ause.rmse")
 SIZES = ("uncertainty.auce", "uncertainty.coverage_95", "uncertainty.crps")
-"""Under the law of the model's error."""
+"""Under the distribution of the model's error."""
 Row = dict[str, Any]
 
 
@@ -190,8 +190,10 @@ def rows_of(sources: Sequence[FleetSource], folder: Path) -> list[Row]:
         for source, outcome in outcomes.items()
         if outcome["state"] == DONE
     }
-    law = law_of(next(iter(summaries.values()))["model"]) if summaries else "gaussian"
-    *others, crps = (of_law(name, law) for name in SIZES)
+    distribution = (
+        distribution_of_model(next(iter(summaries.values()))["model"]) if summaries else "gaussian"
+    )
+    *others, crps = (of_distribution(name, distribution) for name in SIZES)
     kinds = {summary.get("sigma_kind") for summary in summaries.values()}
     metrics = [
         name

@@ -24,7 +24,7 @@ from uncertainty_depth.metrics.calibration import (
     NORMAL_LIMIT,
     SIZE_TOLERANCE,
     folded_normal,
-    of_law,
+    of_distribution,
 )
 from uncertainty_depth.metrics.depth import A1_FACTOR
 from uncertainty_depth.metrics.registry import (
@@ -43,9 +43,9 @@ from uncertainty_depth.metrics.registry import (
 from uncertainty_depth.metrics.sparsification import POGGI
 from uncertainty_depth.metrics.state import BLOCK_GRID, MAX_LOG_ERROR, TRUTH, Sums
 from uncertainty_depth.report.model_facts import (
+    distribution_of_model,
     half_widths_of,
     is_recorded,
-    law_of,
     median_depth_of,
 )
 
@@ -192,11 +192,11 @@ def order_checks(sample: Resampled, model: Mapping[str, Any]) -> list[Check]:
 
 def size_checks(sample: Resampled, model: Mapping[str, Any]) -> list[Check]:
     """Check whether sigma's intervals cover as many errors as they claim."""
-    law = law_of(model)
+    distribution = distribution_of_model(model)
     checks = scored_checks(sample, model, GREY)
-    checks += [_coverage_check(sample, law, percent) for percent in COVERAGE_LEVELS]
+    checks += [_coverage_check(sample, distribution, percent) for percent in COVERAGE_LEVELS]
     for name in ("crps", "auce"):  # bounded: a few mismatched pixels decide a likelihood
-        metric = BY_NAME[of_law(f"uncertainty.{name}", law)]
+        metric = BY_NAME[of_distribution(f"uncertainty.{name}", distribution)]
         fitted, against = _better({name: sample.rows(metric, name) for name in BASELINES})
         tolerance = AUCE_TOLERANCE if name == "auce" else CRPS_TOLERANCE * float(fitted[0])
         scale = 0.1 if name == "auce" else 2 * CRPS_TOLERANCE * float(fitted[0])
@@ -300,11 +300,11 @@ def _no_worse(
     return _check(f"{name} against {against}", color, text, interval, difference)
 
 
-def _coverage_check(sample: Resampled, law: str, percent: int) -> Check:
+def _coverage_check(sample: Resampled, distribution: str, percent: int) -> Check:
     level = percent / 100
-    metric = BY_NAME[of_law(f"uncertainty.coverage_{percent}", law)]
+    metric = BY_NAME[of_distribution(f"uncertainty.coverage_{percent}", distribution)]
     coverage = sample.interval(sample.rows(metric), limits=metric.limits)
-    width = DISTRIBUTIONS[law].half_widths(level)
+    width = DISTRIBUTIONS[distribution].half_widths(level)
     with np.errstate(divide="ignore"):
         log_factor = np.log(sample.rows(partial(ratio_quantile, share=level)) / width)
     spread = math.log(1 + ROUGH_SPREAD) / ROUGH_SPREAD
@@ -324,7 +324,7 @@ def _coverage_check(sample: Resampled, law: str, percent: int) -> Check:
     beyond = 1 - float(share_below(FAR_BEYOND, sample.total)[0])
     if level == max(COVERAGE_LEVELS) / 100 and color == GREEN and beyond > FEW_FAR_BEYOND:
         text += f"; {percent_text(beyond)} of the errors lie beyond {FAR_BEYOND} sigma"
-    return _check(f"coverage at {percent_text(level, 0)} ({law})", color, text, coverage)
+    return _check(f"coverage at {percent_text(level, 0)} ({distribution})", color, text, coverage)
 
 
 def _factor_text(log_factor: Interval) -> str:

@@ -18,7 +18,7 @@ GRID = (2 * BLOCK_GRID[0], 2 * BLOCK_GRID[1])
 """Rows and columns of the median depth of a training."""
 
 
-def law_of(model: Mapping[str, Any]) -> str:
+def distribution_of_model(model: Mapping[str, Any]) -> str:
     """Return the distribution of the error that the model's head assumes."""
     return distribution_of(model.get("head"))
 

@@ -16,7 +16,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from uncertainty_depth.core import strict
-from uncertainty_depth.metrics.calibration import of_law
+from uncertainty_depth.metrics.calibration import of_distribution
 from uncertainty_depth.metrics.registry import (
     BY_NAME,
     METRICS,
@@ -28,7 +28,7 @@ from uncertainty_depth.metrics.registry import (
     percent_text,
 )
 from uncertainty_depth.report.examples import frame_name
-from uncertainty_depth.report.model_facts import law_of, part_of
+from uncertainty_depth.report.model_facts import distribution_of_model, part_of
 from uncertainty_depth.sigma.calibration import IDENTITY
 
 SPARSIFICATION = (
@@ -149,7 +149,7 @@ def render(summary: Mapping[str, Any], command: str, images: Images) -> str:
         command: the command line that made the report; empty if there is none.
         images: to embed.
     """
-    law = law_of(summary["model"])
+    distribution = distribution_of_model(summary["model"])
     kind = SigmaKind(summary["sigma_kind"])
     scored = summary["frames"]["evaluated"] > 0
     warnings = summary["geometry"].get("warnings", [])
@@ -176,14 +176,20 @@ def render(summary: Mapping[str, Any], command: str, images: Images) -> str:
         source_metrics=[BY_NAME[name] for name in (sources or [{}])[0] if name in BY_NAME],
         metric_title=title,
         scored=scored,
-        law=law,
+        distribution=distribution,
         baselines=BASELINE_LABELS.values(),
         has_sigma=(has_sigma := kind is not SigmaKind.NONE),
         has_size=kind is SigmaKind.METRES,
-        headline=[compared(summary, name) for name in headline_names(law) if scored and has_sigma],
-        others=[compared(summary, name) for name in other_names(law) if scored and has_sigma],
-        by_distance=by_group(summary, "by_distance.", law) if scored else None,
-        by_sigma=by_group(summary, "uncertainty.", law) if scored and has_sigma else None,
+        headline=[
+            compared(summary, name)
+            for name in headline_names(distribution)
+            if scored and has_sigma
+        ],
+        others=[
+            compared(summary, name) for name in other_names(distribution) if scored and has_sigma
+        ],
+        by_distance=by_group(summary, "by_distance.", distribution) if scored else None,
+        by_sigma=by_group(summary, "uncertainty.", distribution) if scored and has_sigma else None,
         depth=[depth_row(summary, name) for name in HEADLINE_DEPTH] if scored else [],
         other_depth=[
             depth_row(summary, f"depth.{name}")
@@ -287,16 +293,16 @@ MIN_PIXELS = 100
 HEADLINE_DEPTH = ("depth.abs_rel", "depth.mae", "depth.p95", "depth.rmse", "depth.a1")
 
 
-def headline_names(law: str) -> tuple[str, ...]:
-    """Return the headline metrics: order, size under the given law of the error, n-MeRCI."""
-    sizes = (of_law(name, law) for name in ("auce", "coverage_95"))
+def headline_names(distribution: str) -> tuple[str, ...]:
+    """Return the headline metrics: order, size under a distribution of the error, n-MeRCI."""
+    sizes = (of_distribution(name, distribution) for name in ("auce", "coverage_95"))
     names = ("ause.abs_rel", "ause.rmse", "ause.a1", *sizes)
     return tuple(f"uncertainty.{name}" for name in (*names, "n_merci"))
 
 
-def other_names(law: str) -> tuple[str, ...]:
-    """Return the metrics of sigma that are not in the headline, sizes of the given law first."""
-    headline = headline_names(law)
+def other_names(distribution: str) -> tuple[str, ...]:
+    """Return the other metrics of sigma, sizes under this distribution first."""
+    headline = headline_names(distribution)
     others = [
         metric
         for metric in METRICS
@@ -304,7 +310,7 @@ def other_names(law: str) -> tuple[str, ...]:
         and not metric.groups
         and metric.name not in headline
     ]
-    others.sort(key=lambda each: each.law != law)
+    others.sort(key=lambda each: each.distribution != distribution)
     return tuple(metric.name for metric in others)
 
 
@@ -343,7 +349,7 @@ def table(summary: Mapping[str, Any], model: Mapping[str, Any]) -> str:
         return "\n".join(lines[:-1])
     titles = "".join(f"{label:>16}" for label in BASELINE_LABELS.values())
     lines.append(f"{'':26}{'sigma':>10}{'95 % interval':>20}{titles}")
-    for name in headline_names(law_of(model)):
+    for name in headline_names(distribution_of_model(model)):
         row = compared(summary, name)
         method, *baselines = (cell["text"] for cell in row["cells"])
         cells = "".join(f"{text:>16}" for text in baselines)
@@ -415,13 +421,15 @@ def compared(summary: Mapping[str, Any], name: str) -> dict[str, Any]:
     return {"label": title(metric), "note": notes, "cells": cells, "interval": interval}
 
 
-def by_group(summary: Mapping[str, Any], prefix: str, law: str) -> tuple[list[str], list[Any]]:
+def by_group(
+    summary: Mapping[str, Any], prefix: str, distribution: str
+) -> tuple[list[str], list[Any]]:
     """Return the metrics that are lists, as a table: titles, and rows of (name, texts).
 
     Args:
         summary: as `report.summarize` makes it.
         prefix: of their dotted names.
-        law: distribution of the error, whose coverage is shown.
+        distribution: of the error, whose coverage is shown.
     """
     kind = SigmaKind(summary["sigma_kind"])
     values = flatten({key: summary[key] for key in ("uncertainty", "by_distance")})
@@ -430,7 +438,7 @@ def by_group(summary: Mapping[str, Any], prefix: str, law: str) -> tuple[list[st
         for metric in METRICS
         if metric.groups
         and metric.name.startswith(prefix)
-        and metric.law in ("", law)
+        and metric.distribution in ("", distribution)
         and (kind is not SigmaKind.NONE or metric.is_judged(kind))
     ]
     rows = []

@@ -15,7 +15,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from uncertainty_depth.core.array_types import Floats
-from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS, of_law
+from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS, of_distribution
 from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.metrics.registry import (
     BY_NAME,
@@ -72,12 +72,12 @@ LEVEL_COLORS = ("#56B4E9", "#0072B2")
 COVERAGE_COLORS = "RdBu"
 
 
-def draw(evaluation: Scores, law: str) -> Images:
+def draw(evaluation: Scores, distribution: str) -> Images:
     """Return the images of a report; none if no frame was scored.
 
     Args:
         evaluation: of the frames.
-        law: distribution of the error, "gaussian" or "laplace", for the intervals of sigma.
+        distribution: of the error, "gaussian" or "laplace", for the intervals of sigma.
     """
     if not evaluation.evaluated:
         return Images({})
@@ -89,11 +89,11 @@ def draw(evaluation: Scores, law: str) -> Images:
             f"sparsification_{statistic}": sparsification_figure(total, statistic)
             for statistic in ERROR_LABELS
         }
-    named["by_distance"] = distance_figure(total, law, kind)
+    named["by_distance"] = distance_figure(total, distribution, kind)
     if kind is SigmaKind.METRES:
-        named["reliability"] = reliability_figure(total, law)
-        named["timeline"] = timeline_plot(evaluation.metrics, law)
-        named["positions"] = positions_plot(total, law)
+        named["reliability"] = reliability_figure(total, distribution)
+        named["timeline"] = timeline_plot(evaluation.metrics, distribution)
+        named["positions"] = positions_plot(total, distribution)
     if total["scales"][0] > 1:
         named["scale"] = scale_plot(evaluation.metrics)
     images = {name: encoded(figure, PLOT_DPI) for name, figure in named.items()}
@@ -203,16 +203,16 @@ def small_sparsification_figure(sums: Sums) -> Figure:
     return figure
 
 
-def reliability_figure(sums: Sums, law: str) -> Figure:
+def reliability_figure(sums: Sums, distribution: str) -> Figure:
     """Return the plot of coverage against the confidence level.
 
     Above the diagonal sigma is too large, below it too small; 68 and 95 % are marked.
     """
     figure, axes = one_plot("")
-    title = f"Do the intervals hold what they promise? ({law.title()})"
+    title = f"Do the intervals hold what they promise? ({distribution.title()})"
     axes.set_title(title, fontsize=10, pad=28)  # above the two coverages
     levels = 100 * CONFIDENCE_LEVELS
-    curve = {name: 100 * covered_shares(law, sums.of(name))[0] for name in CANDIDATES}
+    curve = {name: 100 * covered_shares(distribution, sums.of(name))[0] for name in CANDIDATES}
     color = LINES["predicted"]["color"]
     place: dict[str, Any] = {"transform": axes.get_xaxis_transform(), "ha": "center"}
     for percent in COVERAGE_LEVELS:
@@ -237,7 +237,7 @@ def reliability_figure(sums: Sums, law: str) -> Figure:
     return figure
 
 
-def distance_figure(sums: Sums, law: str, kind: SigmaKind) -> Figure:
+def distance_figure(sums: Sums, distribution: str, kind: SigmaKind) -> Figure:
     """Return the plot of error, sigma, bias, coverage and n-MeRCI against the true distance."""
     has_size = kind is SigmaKind.METRES
     heights = {SigmaKind.METRES: (2, 1, 1), SigmaKind.RANK: (2, 1), SigmaKind.NONE: (2,)}[kind]
@@ -260,10 +260,10 @@ def distance_figure(sums: Sums, law: str, kind: SigmaKind) -> Figure:
     panels[0].legend(frameon=False, fontsize=8)
     color = LINES["predicted"]["color"]
     if has_size:
-        _, coverage = by_distance(sums, of_law("coverage_95", law))
+        _, coverage = by_distance(sums, of_distribution("coverage_95", distribution))
         panels[1].plot(middle, 100 * coverage, color=color, marker=".")
         panels[1].axhline(95, color="#666666", linewidth=0.8, linestyle=(0, (4, 3)))
-        panels[1].set(ylabel=f"coverage of 95 %\n({law.title()})", ylim=(None, 102))
+        panels[1].set(ylabel=f"coverage of 95 %\n({distribution.title()})", ylim=(None, 102))
     last = panels[-1]
     if kind is not SigmaKind.NONE:
         last.plot(*by_distance(sums, "n_merci"), color=color, marker=".")
@@ -316,7 +316,7 @@ def _frames_of(metrics: OnlineMetrics) -> tuple[NDArray[np.int64], str]:
     return np.arange(len(metrics.blocks)) * number, words
 
 
-def timeline_plot(metrics: OnlineMetrics, law: str) -> Figure:
+def timeline_plot(metrics: OnlineMetrics, distribution: str) -> Figure:
     """Return the plot of mean error, mean sigma and coverage per block of frames."""
     figure = Figure(figsize=(1.4 * SIZE[0], 1.2 * SIZE[1]), layout="constrained")
     metres, fraction = figure.subplots(2, 1, sharex=True)
@@ -329,12 +329,14 @@ def timeline_plot(metrics: OnlineMetrics, law: str) -> Figure:
     metres.plot(start, sigma, label="mean sigma", color=SIGMA_COLOR, marker=".", markersize=4)
     metres.set(ylabel="metres", ylim=(0, None))
     for level, color in zip(COVERAGE_LEVELS, LEVEL_COLORS, strict=True):
-        covered = BY_NAME[of_law(f"uncertainty.coverage_{level}", law)].values(sums)
+        covered = BY_NAME[of_distribution(f"uncertainty.coverage_{level}", distribution)].values(
+            sums
+        )
         fraction.plot(start, 100 * covered, color=color, marker=".", markersize=4)
         fraction.axhline(level, color=color, linewidth=0.8, linestyle=(0, (4, 3)))
         place = {"color": color, "transform": fraction.transAxes, "va": "center"}
         fraction.text(1.005, level / 100, f"{level} %", **place)
-    fraction.set(ylabel=f"coverage (%), {law.title()}", ylim=(0, 102), xlabel="frame")
+    fraction.set(ylabel=f"coverage (%), {distribution.title()}", ylim=(0, 102), xlabel="frame")
     fraction.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     style(metres, f"Over time{per_point}")
     style(fraction, "")
@@ -342,16 +344,24 @@ def timeline_plot(metrics: OnlineMetrics, law: str) -> Figure:
     return figure
 
 
-def positions_plot(sums: Sums, law: str) -> Figure:
+def positions_plot(sums: Sums, distribution: str) -> Figure:
     """Return the plot of mean error and coverage at 95 % by position in the image."""
     figure = Figure(figsize=(1.4 * SIZE[0], 1.4 * SIZE[1]), layout="constrained")
     pixels = np.where(sums["cell.pixels"] < MIN_PIXELS_BY_POSITION, np.nan, sums["cell.pixels"])
     error = (sums["cell.error"] / pixels).reshape(BLOCK_GRID)
-    coverage = 100 * (sums[of_law("cell.covered", law)] / pixels).reshape(BLOCK_GRID)
+    coverage = 100 * (sums[of_distribution("cell.covered", distribution)] / pixels).reshape(
+        BLOCK_GRID
+    )
     max_error = float(np.nanmax(error)) if np.isfinite(error).any() else 1.0
     maps = (
         ("Mean error by position (m)", error, SIGMA_COLORS, 0, max_error),
-        (f"Coverage of the 95 % interval (%), {law.title()}", coverage, COVERAGE_COLORS, 90, 100),
+        (
+            f"Coverage of the 95 % interval (%), {distribution.title()}",
+            coverage,
+            COVERAGE_COLORS,
+            90,
+            100,
+        ),
     )
     for axes, (title, values, colors, low, high) in zip(figure.subplots(2, 1), maps, strict=True):
         image = axes.imshow(values, cmap=colors, vmin=low, vmax=high, aspect="auto")

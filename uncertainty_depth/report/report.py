@@ -25,7 +25,7 @@ from uncertainty_depth.core.records import Overlap
 from uncertainty_depth.core.version import __version__
 from uncertainty_depth.metrics import registry
 from uncertainty_depth.metrics.bootstrap import Resampled
-from uncertainty_depth.report.model_facts import law_of
+from uncertainty_depth.report.model_facts import distribution_of_model
 from uncertainty_depth.report.page import Images, render
 from uncertainty_depth.report.plots import draw
 from uncertainty_depth.report.requirements import Requirement, outcome
@@ -145,7 +145,9 @@ def _write(
                 "calibrated_on": [it.as_dict() for it in context.calibrated_on],
             }
             evaluation.save(staging, details)
-            drawings = draw(evaluation, law_of(context.model)) if images else Images({})
+            drawings = (
+                draw(evaluation, distribution_of_model(context.model)) if images else Images({})
+            )
             for name, data in drawings.plots.items():
                 (staging / f"{name}.png").write_bytes(data)
             if drawings.overlay:
@@ -164,7 +166,7 @@ def _write(
 
 def page(evaluation: Scores, context: Context) -> str:
     """Return `report.html` without writing anything; see `write`."""
-    drawings = draw(evaluation, law_of(context.model))
+    drawings = draw(evaluation, distribution_of_model(context.model))
     return render(summarize(evaluation, context), context.command, drawings)
 
 
@@ -173,8 +175,8 @@ def summarize(evaluation: Scores, context: Context) -> dict[str, Any]:
     sample = evaluation.resampled() if evaluation.evaluated else None
     verdict = judge(evaluation, context.model, context.trained_on, sample, context.calibrated_on)
     metrics = metrics_with_intervals(evaluation, sample)
-    law = law_of(context.model)
-    results = [outcome(requirement, metrics, law) for requirement in context.requirements]
+    distribution = distribution_of_model(context.model)
+    results = [outcome(requirement, metrics, distribution) for requirement in context.requirements]
     versions: dict[str, str | None] = {
         "uncertainty_depth": __version__,
         "python": platform.python_version(),

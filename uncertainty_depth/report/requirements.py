@@ -21,7 +21,7 @@ from uncertainty_depth.core.config import RequirementConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.output import MARK, OutputFile
 from uncertainty_depth.metrics.bootstrap import Interval
-from uncertainty_depth.metrics.calibration import without_law
+from uncertainty_depth.metrics.calibration import without_distribution
 from uncertainty_depth.metrics.registry import (
     BASELINES,
     BY_VALUE,
@@ -157,13 +157,13 @@ def metric_names() -> tuple[str, ...]:
     return (*(f"frames.{name}" for name in FRAME_COUNTS), *BY_VALUE, *of_baselines)
 
 
-def outcome(requirement: Requirement, summary: Mapping[str, Any], law: str) -> Outcome:
+def outcome(requirement: Requirement, summary: Mapping[str, Any], distribution: str) -> Outcome:
     """Return whether the metrics of an evaluation meet a requirement.
 
     Args:
         requirement: the limit.
         summary: as `report.metrics_with_intervals` makes it.
-        law: of the model's error; the sentence tells of a metric that judges sigma by another.
+        distribution: of the model's error; the sentence tells if the metric's is another.
     """
     frames = summary["frames"]
     counts = {**frames, "skipped": sum(frames["skipped"].values())}
@@ -181,15 +181,16 @@ def outcome(requirement: Requirement, summary: Mapping[str, Any], law: str) -> O
     if low < requirement.limit < high:
         text += " (the limit lies in the interval: more frames could change this)"
     metric = BY_VALUE.get(requirement.metric)
-    if metric is not None and metric.law not in ("", law):
+    if metric is not None and metric.distribution not in ("", distribution):
         own = next(
             each
             for each, other in BY_VALUE.items()
-            if other.law == law and without_law(each) == without_law(requirement.metric)
+            if other.distribution == distribution
+            and without_distribution(each) == without_distribution(requirement.metric)
         )
+        claimed, modelled = metric.distribution.title(), distribution.title()
         text += (
-            f"; it is under the {metric.law.title()} law, the model's is {law.title()}: "
-            f"{_short(own)}"
+            f"; it is under the {claimed} distribution, the model's is {modelled}: {_short(own)}"
         )
     return Outcome(requirement.text, passed, value, (low, high), text)
 

@@ -23,7 +23,7 @@ from uncertainty_depth.metrics.registry import SigmaKind
 from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.images import DEPTH_COLORS, SIGMA_COLORS, colorize, thicken
-from uncertainty_depth.report.model_facts import law_of
+from uncertainty_depth.report.model_facts import distribution_of_model
 from uncertainty_depth.report.plots import small_sparsification_figure
 from uncertainty_depth.report.report import Context, metrics_with_intervals
 from uncertainty_depth.report.requirements import FAIL, outcome
@@ -185,8 +185,10 @@ class EvaluatorReports:
         results = []
         if context.requirements:  # else no interval of a metric is computed
             metrics = metrics_with_intervals(evaluation, sample)
-            law = law_of(context.model)
-            results = [outcome(requirement, metrics, law) for requirement in context.requirements]
+            distribution = distribution_of_model(context.model)
+            results = [
+                outcome(requirement, metrics, distribution) for requirement in context.requirements
+            ]
         self.failures = tuple(
             f"requirement not met: {result.text.removeprefix(FAIL)}"
             for result in results

@@ -19,10 +19,10 @@ from uncertainty_depth.frames.protocol import Subsampled
 from uncertainty_depth.metrics import coverage
 from uncertainty_depth.sigma.calibration import IDENTITY, report
 from uncertainty_depth.sigma.calibration.fit import (
-    LEARNED,
+    DEPTH_HEAD,
     NO_CONFIDENCE,
-    RECORDED_RANK,
     RECORDED_SIGMA,
+    UNITLESS_CONFIDENCE,
 )
 from uncertainty_depth.sigma.calibration.run import calibrate, calibrate_samples, check
 from uncertainty_depth.sigma.calibration.sample import Sample, collect
@@ -84,7 +84,7 @@ def test_a_few_mismatched_pixels_do_not_decide_the_map_of_a_stereo_camera(mismat
     rooms = Subsampled(NyuSource(Path(data) / "nyuv2", "train"), 48)
     seen = collect(Predicted(rooms, camera), CalibrationConfig(), False)
     train = Sample("train", seen.frames[::2])
-    made = calibrate_samples([train], CalibrationConfig(), RECORDED_RANK)
+    made = calibrate_samples([train], CalibrationConfig(), UNITLESS_CONFIDENCE)
     check(made)
     sigma_map = made.choice.sigma_map
     assert sigma_map.depth_power == pytest.approx(2, abs=0.7)
@@ -102,7 +102,7 @@ def test_the_confidence_is_used_and_covers_whatever_the_share_of_mismatches(mism
     calibration = calibrate_samples(
         [rank_sample(lambda v: v**3, frames=24, mismatched=mismatched)],
         CalibrationConfig(),
-        RECORDED_RANK,
+        UNITLESS_CONFIDENCE,
     )
     before, after = calibration.scores()
     assert calibration.choice.sigma_map.depth_power == pytest.approx(2, abs=0.25)
@@ -233,7 +233,7 @@ def test_a_right_sigma_is_not_refused_by_the_chance_of_nine_frames():
     ],
 )
 def test_too_wide_intervals_are_written_unless_a_report_calls_them_red(last, is_refused, words):
-    made = calibrate_samples([scaled(0.02, 90, 0, last)], GAUSSIAN, LEARNED)
+    made = calibrate_samples([scaled(0.02, 90, 0, last)], GAUSSIAN, DEPTH_HEAD)
     assert bool(made.rejected()) == is_refused
     if is_refused:
         assert "the map fails" in report.table(made), "no guarantee beside a refused map"
@@ -245,7 +245,7 @@ def test_too_wide_intervals_are_written_unless_a_report_calls_them_red(last, is_
 @pytest.mark.parametrize("mismatched", [0.02, 0.03])
 def test_coverage_decides_among_maps_and_laws_whose_crps_is_as_good(mismatched):
     """A Laplace sigma of Gaussian errors beside mismatches scores as well, and is too large."""
-    made = calibrate_samples([scaled(0, 40, 0, 1, mismatched)], CalibrationConfig(), LEARNED)
+    made = calibrate_samples([scaled(0, 40, 0, 1, mismatched)], CalibrationConfig(), DEPTH_HEAD)
     assert made.distribution == "gaussian"
     assert made.scores()[1]["coverage_95"] == pytest.approx(0.95, abs=0.015)
 

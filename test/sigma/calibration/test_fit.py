@@ -14,11 +14,11 @@ from uncertainty_depth.sigma.calibration.fit import (
     NETWORK,
     NO_CONFIDENCE,
     Pixels,
-    candidates,
     coverage_scale,
     grouped,
     interval_scale,
     isotonic_shape,
+    maps_to_try,
 )
 from uncertainty_depth.sigma.calibration.sample import pixels_of
 
@@ -28,7 +28,7 @@ def sigma_and_error(samples):
 
 
 def maps_of(sigma, error, law="gaussian"):
-    return candidates(Pixels(np.ones_like(sigma), sigma, error), NETWORK, law)
+    return maps_to_try(Pixels(np.ones_like(sigma), sigma, error), NETWORK, law)
 
 
 TRUE = {
@@ -81,7 +81,7 @@ def test_the_power_of_the_depth_is_found_beside_mismatched_pixels(power, mismatc
     error = np.abs(random.normal(0, 0.01 * depth**power))
     error[random.random(len(error)) < mismatched] = 20.0
     pixels = Pixels(depth, np.ones_like(depth), error)
-    found = candidates(pixels, NO_CONFIDENCE, "gaussian")["power of depth"]
+    found = maps_to_try(pixels, NO_CONFIDENCE, "gaussian")["power of depth"]
     assert found.depth_power == pytest.approx(power, abs=0.08)
     assert found(np.ones(2), np.array([1.0, 4.0]))[1] == pytest.approx(
         0.01 * 4**found.depth_power, rel=0.1

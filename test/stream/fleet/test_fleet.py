@@ -17,7 +17,7 @@ from test.conftest import save_maps
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.core.errors import ConfigError, SourceError
 from uncertainty_depth.core.interrupt import Interrupt
-from uncertainty_depth.metrics.calibration import of_law
+from uncertainty_depth.metrics.calibration import of_distribution
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation
@@ -91,14 +91,14 @@ def test_a_column_is_what_has_its_name_in_the_summary(tmp_path, head):
     truth = random.uniform(1, 9, (12, 16))
     evaluation.add_arrays(truth + random.laplace(0, 0.1, truth.shape), 0.1 * truth, truth)
     source = FleetSource("a", tmp_path / "sources" / "a", "")
-    evaluation.write(source.folder, law=head)
+    evaluation.write(source.folder, distribution=head)
     source.finish()
     (row,) = rows_of([source], tmp_path)
     summary = flatten(json.loads((source.folder / "summary.json").read_text()))
     metrics = {name: row[name] for name in row if "." in name}
     assert len(metrics) == 6
     assert metrics == {name: summary[name] for name in metrics}
-    assert (f"uncertainty.{of_law('auce', head)}") in metrics
+    assert (f"uncertainty.{of_distribution('auce', head)}") in metrics
     page = report.page(evaluation, report.Context("a", {"head": head}, sources=(row,)))
     assert f"<th>AUCE ({head.title()})</th>" in page
 

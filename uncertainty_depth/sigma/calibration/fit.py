@@ -52,7 +52,7 @@ DEPTH_ALONE = "power of depth"
 
 
 @dataclass(frozen=True)
-class Uncertainty:
+class MapInput:
     """What a map is fitted to.
 
     Attributes:
@@ -77,13 +77,13 @@ class Uncertainty:
         return (CONSTANT, DEPTH_ALONE) if self.powers else (CONSTANT,)
 
 
-NETWORK = Uncertainty(True, (0.0,), False)
+NETWORK = MapInput(True, (0.0,), False)
 """A network's raw sigma. The map keeps its order."""
-RECORDED_SIGMA = Uncertainty(True, tuple(POWER_TEXTS), True)
-RECORDED_RANK = Uncertainty(False, tuple(POWER_TEXTS), True)
+RECORDED_SIGMA = MapInput(True, tuple(POWER_TEXTS), True)
+UNITLESS_CONFIDENCE = MapInput(False, tuple(POWER_TEXTS), True)
 """A confidence without a unit. The error of stereo grows with the square of the depth."""
-NO_CONFIDENCE = Uncertainty(False, (), True)
-LEARNED = Uncertainty(False, (0.0,), True)
+NO_CONFIDENCE = MapInput(False, (), True)
+DEPTH_HEAD = MapInput(False, (0.0,), True)
 """A sigma that was learned from the depth: it must be better than a power of the depth."""
 
 
@@ -101,7 +101,7 @@ class Pixels(NamedTuple):
     error: Floats
 
 
-def candidates(pixels: Pixels, kind: Uncertainty, distribution: str) -> dict[str, SigmaMap]:
+def maps_to_try(pixels: Pixels, kind: MapInput, distribution: str) -> dict[str, SigmaMap]:
     """Return every map that is tried, by its name.
 
     `|error| / depth^power` is fitted to the uncertainty, for each power; that leaves

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from uncertainty_depth.core import strict
-from uncertainty_depth.metrics.calibration import of_law
+from uncertainty_depth.metrics.calibration import of_distribution
 from uncertainty_depth.sigma.calibration.fit import CONSTANT, DEPTH_ALONE
 from uncertainty_depth.sigma.calibration.half_widths import KEY
 from uncertainty_depth.sigma.calibration.run import LABELS, Choice, FittedCalibration, Scores
@@ -54,19 +54,21 @@ def record(calibration: FittedCalibration, samples: int | None = None) -> Record
 
 def named(scores: Scores, distribution: str) -> Scores:
     """Return scores by the names that `evaluate` gives them, e.g. `auce_laplace`."""
-    return {of_law(name, distribution): scores[name] for name in LABELS if name in scores}
+    return {of_distribution(name, distribution): scores[name] for name in LABELS if name in scores}
 
 
 def table(calibration: FittedCalibration) -> str:
-    """Return the candidates on held-out frames, then before and after on frames not used."""
+    """Return the maps_to_try on held-out frames, then before and after on frames not used."""
     choice = calibration.choice
     names = " ".join(named(dict.fromkeys(COLUMNS, 0.0), choice.distribution))
     lines = [
         f"sigma is the standard deviation of a {choice.distribution} error; evaluate calls the "
         f"scores below {names}"
     ]
-    if len(choice.law_scores) > 1:
-        tried = ", ".join(f"{name} {crps:.4g} m" for name, crps in choice.law_scores.items())
+    if len(choice.distribution_scores) > 1:
+        tried = ", ".join(
+            f"{name} {crps:.4g} m" for name, crps in choice.distribution_scores.items()
+        )
         lines.append(f"(CRPS of the best map: {tried})")
     lines += ["", *_candidates(choice), "", *_before_and_after(calibration)]
     if len(calibration.trials) > 1:

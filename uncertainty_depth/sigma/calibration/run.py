@@ -34,7 +34,12 @@ from uncertainty_depth.metrics.calibration import (
     SIZE_TOLERANCE,
 )
 from uncertainty_depth.metrics.merci import at_shares, error_ratio
-from uncertainty_depth.sigma.calibration.fit import NETWORK, RECORDED_RANK, Uncertainty, candidates
+from uncertainty_depth.sigma.calibration.fit import (
+    NETWORK,
+    UNITLESS_CONFIDENCE,
+    MapInput,
+    maps_to_try,
+)
 from uncertainty_depth.sigma.calibration.fitted_data import FittedData
 from uncertainty_depth.sigma.calibration.half_widths import (
     FrameGuarantee,
@@ -51,7 +56,7 @@ from uncertainty_depth.sigma.calibration.sample import (
 )
 from uncertainty_depth.sigma.calibration.sigma_map import SigmaMap
 
-LAWS = ("laplace", "gaussian")
+DISTRIBUTION_NAMES = ("laplace", "gaussian")
 """Tried for a camera."""
 REPORT_FRACTION = 0.33
 """Of a single source: its last frames, held out for the reported scores."""
@@ -73,7 +78,7 @@ class Choice:
         reference: the name of the map that it must not be worse than.
         held_out: scores of each map on parts it was not fitted to, the mean over the parts.
         rejected: why a map was rejected, by its name.
-        law_scores: CRPS of the best map of each distribution that was tried.
+        distribution_scores: CRPS of the best map of each distribution that was tried.
     """
 
     sigma_map: SigmaMap
@@ -81,7 +86,7 @@ class Choice:
     reference: str
     held_out: dict[str, Scores]
     rejected: dict[str, str]
-    law_scores: dict[str, float]
+    distribution_scores: dict[str, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +135,7 @@ class FittedCalibration:
     choice: Choice
     trials: tuple[Trial, ...]
     fitted: FittedData
-    kind: Uncertainty
+    kind: MapInput
 
     @property
     def distribution(self) -> str:
@@ -245,7 +250,7 @@ def check(calibration: FittedCalibration) -> None:
 def calibrate(
     sources: Sequence[Source],
     config: CalibrationConfig,
-    kind: Uncertainty = NETWORK,
+    kind: MapInput = NETWORK,
     progress: bool = True,
 ) -> FittedCalibration:
     """Fit a map from an uncertainty to sigma to the sources' ground truth.
@@ -259,7 +264,7 @@ def calibrate(
 
     Args:
         sources: one or more sequences of frames with predictions, whose sigma is the uncertainty.
-        config: what is used, and how it is split; an empty distribution tries both laws.
+        config: what is used, and how it is split; an empty distribution tries both distributions.
         kind: of the uncertainty.
         progress: show bars.
 
@@ -286,14 +291,14 @@ def calibrate(
 
 
 def calibrate_samples(
-    samples: Sequence[Sample], config: CalibrationConfig, kind: Uncertainty = NETWORK
+    samples: Sequence[Sample], config: CalibrationConfig, kind: MapInput = NETWORK
 ) -> FittedCalibration:
     """Choose and fit a map to the pixels of one or more sources, and score it; see `calibrate`."""
     samples = [sample.thinned(MAX_PIXELS // len(samples)) for sample in samples]
-    laws = (config.distribution,) if config.distribution else LAWS
+    distributions = (config.distribution,) if config.distribution else DISTRIBUTION_NAMES
     if len(samples) > 1:
         fitting_samples = samples
-        choice = choose(samples, kind, laws)
+        choice = choose(samples, kind, distributions)
         trials = []
         for sample in samples:
             others = [other for other in samples if other is not sample]
@@ -303,10 +308,10 @@ def calibrate_samples(
     else:
         first, last = samples[0].split(REPORT_FRACTION)
         fitting_samples = [first]
-        choice = choose(first.blocks(BLOCKS), kind, laws)
+        choice = choose(first.blocks(BLOCKS), kind, distributions)
         trials = [_trial(last, fitting_samples, choice, kind)]
     raw = pixels_of(samples)
-    if kind is RECORDED_RANK and np.ptp(raw.uncertainty) > 0:
+    if kind is UNITLESS_CONFIDENCE and np.ptp(raw.uncertainty) > 0:
         rank = float(spearmanr(raw.uncertainty, raw.error).statistic)
         if rank < MIN_TURNED:
             logger.warning(
@@ -326,7 +331,7 @@ def calibrate_samples(
     return FittedCalibration(choice, tuple(trials), fitted_data(fitting_samples), kind)
 
 
-def choose(parts: Sequence[Sample], kind: Uncertainty, laws: Sequence[str]) -> Choice:
+def choose(parts: Sequence[Sample], kind: MapInput, distributions: Sequence[str]) -> Choice:
     """Leave one part out in turn, two parts or more; then fit the best map to all.
 
     Of the maps that are not rejected, in all distributions, those within `CRPS_MARGIN` of the
@@ -336,26 +341,26 @@ def choose(parts: Sequence[Sample], kind: Uncertainty, laws: Sequence[str]) -> C
     Args:
         parts: sequences, or blocks of time of one.
         kind: of the uncertainty.
-        laws: distributions that sigma may be the standard deviation of.
+        distributions: distributions that sigma may be the standard deviation of.
 
     Raises:
         SourceError: no map can be fitted.
     """
-    choices = [_choice(parts, kind, law) for law in laws]
+    choices = [_choice(parts, kind, distribution) for distribution in distributions]
     best = _best([made.held_out[made.sigma_map.name] for made in choices])
     crps = {made.distribution: made.held_out[made.sigma_map.name]["crps"] for made in choices}
-    return replace(choices[best], law_scores=crps)
+    return replace(choices[best], distribution_scores=crps)
 
 
-def _choice(parts: Sequence[Sample], kind: Uncertainty, law: str) -> Choice:
+def _choice(parts: Sequence[Sample], kind: MapInput, distribution: str) -> Choice:
     folds = []
     for left_out in parts:
         others = [part for part in parts if part is not left_out]
-        maps = candidates(pixels_of(others), kind, law)
+        maps = maps_to_try(pixels_of(others), kind, distribution)
         depth, uncertainty, error = pixels_of([left_out])
         folds.append(
             {
-                name: scores_of_sigma(error, made(uncertainty, depth), law)
+                name: scores_of_sigma(error, made(uncertainty, depth), distribution)
                 for name, made in maps.items()
             }
         )
@@ -368,8 +373,8 @@ def _choice(parts: Sequence[Sample], kind: Uncertainty, law: str) -> Choice:
             rejected[name] = "; ".join(reasons)
     allowed = [name for name in held_out if name not in rejected] or list(held_out)
     best = allowed[_best([held_out[name] for name in allowed])]
-    sigma_map = candidates(pixels_of(parts), kind, law)[best]
-    return Choice(sigma_map, law, reference, held_out, rejected, {})
+    sigma_map = maps_to_try(pixels_of(parts), kind, distribution)[best]
+    return Choice(sigma_map, distribution, reference, held_out, rejected, {})
 
 
 def _best(tried: Sequence[Scores]) -> int:
@@ -417,16 +422,14 @@ def _rejections(reference: Scores, scores: Scores, replaces: bool) -> list[str]:
     return reasons
 
 
-def _trial(
-    sample: Sample, fitted_to: Sequence[Sample], choice: Choice, kind: Uncertainty
-) -> Trial:
+def _trial(sample: Sample, fitted_to: Sequence[Sample], choice: Choice, kind: MapInput) -> Trial:
     """Score a map and the reference on a sample that the map was not fitted to."""
-    law = choice.distribution
-    reference = candidates(pixels_of(fitted_to), kind, law)[choice.reference]
+    distribution = choice.distribution
+    reference = maps_to_try(pixels_of(fitted_to), kind, distribution)[choice.reference]
     depth, uncertainty, error = pixels_of([sample])
-    before = scores_of_sigma(error, reference(uncertainty, depth), law)
+    before = scores_of_sigma(error, reference(uncertainty, depth), distribution)
     sigma = choice.sigma_map(uncertainty, depth)
-    after = scores_of_sigma(error, sigma, law)
+    after = scores_of_sigma(error, sigma, distribution)
     factors = []
     rows = []
     for frame in sample.frames:
@@ -436,13 +439,17 @@ def _trial(
             continue
         sigmas = choice.sigma_map(raw, depth_m)
         factors.append(frame_factor(error_m, sigmas))
-        lost = crps(error_m, sigmas, law) - crps(error_m, reference(raw, depth_m), law)
-        rows.append((len(error_m), coverage(error_m, sigmas, NOMINAL_LEVEL, law), lost))
+        lost = crps(error_m, sigmas, distribution) - crps(
+            error_m, reference(raw, depth_m), distribution
+        )
+        rows.append((len(error_m), coverage(error_m, sigmas, NOMINAL_LEVEL, distribution), lost))
     pixels, covered, lost = np.array(rows).T
     weights = pixels / pixels.mean()
     size = max(_crps_margin(before) / CRPS_MARGIN, np.finfo(float).tiny)
     share = float(np.average(covered, weights=weights))
-    rough = NOMINAL_LEVEL - DISTRIBUTIONS[law].coverage(NOMINAL_WIDTHS[law] / (1 + ROUGH_SPREAD))
+    rough = NOMINAL_LEVEL - DISTRIBUTIONS[distribution].coverage(
+        NOMINAL_WIDTHS[distribution] / (1 + ROUGH_SPREAD)
+    )
     return Trial(
         sample.name,
         choice.sigma_map,

@@ -23,9 +23,9 @@ from uncertainty_depth.metrics.sparsification import POGGI
 from uncertainty_depth.metrics.state import PLOTTED_FRACTIONS, Sums
 from uncertainty_depth.sigma.calibration.fit import (
     NO_CONFIDENCE,
-    RECORDED_RANK,
     RECORDED_SIGMA,
-    Uncertainty,
+    UNITLESS_CONFIDENCE,
+    MapInput,
 )
 
 NONE = "none"
@@ -60,11 +60,11 @@ class ConfidenceType:
         return SigmaKind.METRES if self.has_unit else SigmaKind.RANK
 
     @property
-    def uncertainty_kind(self) -> Uncertainty:
+    def uncertainty_kind(self) -> MapInput:
         """What a sigma map is fitted to."""
         if self.name == NONE:
             return NO_CONFIDENCE
-        return RECORDED_SIGMA if self.has_unit else RECORDED_RANK
+        return RECORDED_SIGMA if self.has_unit else UNITLESS_CONFIDENCE
 
     def read(self, values: Floats32, depth: Floats32) -> Floats32:
         """Return the uncertainty, (H, W) float32, NaN for values that are not finite.

@@ -52,7 +52,7 @@ class SavedMap:
 
     @property
     def half_widths(self) -> HalfWidths:
-        """Half widths of intervals in sigmas: measured on frames not used, else the law's."""
+        """Half widths of intervals in sigmas: as measured on other frames, else of theory."""
         return from_record(self.provenance) or BY_DISTRIBUTION[self.distribution]
 
     @property
