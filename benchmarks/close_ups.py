@@ -28,7 +28,7 @@ from uncertainty_depth.sigma.online.depth_scale import frame_log_scale
 from uncertainty_depth.stream.opening import open_source
 
 ZOOM = 1.5
-CANDIDATES = (
+SIGMA_NAMES = (
     "unfamiliarity",
     "mirror image disagrees",
     "middle, enlarged, disagrees",
@@ -97,7 +97,7 @@ def main() -> None:
     close = np.concatenate([tables.pop(notation) for notation in options.close.split("+")])
     header = ["", f"close-ups ({len(close)})", *(f"{n} ({len(t)})" for n, t in tables.items())]
     cells_of: list[list[str]] = []
-    for place, name in enumerate((*CANDIDATES, TRUE)):
+    for place, name in enumerate((*SIGMA_NAMES, TRUE)):
         cells = [f"{np.nanmean(close[:, place]):.2f}"]
         for table in tables.values():
             cell = f"{np.nanmean(table[:, place]):.2f}"

@@ -27,7 +27,7 @@ from uncertainty_depth.frames.protocol import Source
 from uncertainty_depth.metrics import valid_pixels
 from uncertainty_depth.metrics.registry import ALPHA, BY_NAME, max_error_at, n_merci_at
 from uncertainty_depth.metrics.sparsification import POGGI
-from uncertainty_depth.metrics.state import CANDIDATES, Sums
+from uncertainty_depth.metrics.state import SIGMA_NAMES, Sums
 from uncertainty_depth.report.evaluation import Evaluation, evaluate
 from uncertainty_depth.report.plots import removal_curves
 from uncertainty_depth.stream.stream import predicted
@@ -102,7 +102,7 @@ def n_merci_by_alpha(sums: Sums) -> dict[str, Any]:
         max_error = np.array([max_error_at(alpha, sums)[0] for alpha in ALPHAS])
         curves = {
             name: np.array([n_merci_at(alpha, sums.of(name))[0] for alpha in ALPHAS])
-            for name in CANDIDATES
+            for name in SIGMA_NAMES
         }
     return {"alphas": ALPHAS, "tail": max_error > sums["error"][0] / sums["pixels"][0], **curves}
 

@@ -261,7 +261,11 @@ KINDS = {
     "compressed": "CompressedImage",
     "camera_info": "CameraInfo",
     "points": "PointCloud2",
+    "depth": "Image",
+    "depth_registered": "Image",
+    "confidence_map": "Image",
 }
+ZED = "/zed/zed_node/depth/depth_registered /zed/zed_node/confidence/confidence_map"
 CAMERA_ALONE = "/camera/image /camera/camera_info"
 STANDARD = f"{CAMERA_ALONE} /lidar/points"
 TWO = f"{STANDARD} /rear/image /rear/camera_info /rear/points"
@@ -288,6 +292,17 @@ def chosen_of(names, options):
     [
         # What is missing is named with what there is.
         ("/lidar/points", {}, r"no messages on any camera image topic; it has /lidar/points \(se"),
+        (
+            "/a/depth /lidar/points",
+            {},
+            "no camera image; expected one .*, or --depth-topic /a/depth ",
+        ),
+        (
+            f"{ZED} /lidar/points",
+            {},
+            "--depth-topic /zed/zed_node/depth/depth_registered --confidence-topic "
+            "/zed/zed_node/confidence/confidence_map --confidence-type uncertainty_rank to score",
+        ),
         (CAMERA_ALONE, {}, "on any LiDAR point cloud or depth image topic; it has /camera/camera"),
         ("/a/image /b/points", {}, r"no messages on any camera info topic; it has /a/image \(sen"),
         # What is ambiguous is named with the option that chooses.

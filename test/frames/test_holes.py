@@ -170,7 +170,7 @@ def test_a_sigma_of_0_is_a_claim_and_a_rank_of_0_a_rank():
     values = with_holes("f4")
     values[0, 1] = 0.1
     sigma = np.zeros_like(METRES)
-    for name in ("sigma", "rank_up"):
+    for name in ("sigma", "uncertainty_rank"):
         meaning = PredictionConfig(confidence_type=name)
         _, confidence = decode_maps(image("32FC1", values), image("32FC1", sigma), meaning)
         assert_array_equal(confidence, sigma)
@@ -212,7 +212,7 @@ def test_a_picture_of_8_bits_may_hold_inverse_depth_or_a_rank(tmp_path):
     picture = np.rint(255 / METRES).astype(np.uint8)
     maps = {"depth": picture, "confidence": picture, "ground_truth": METRES}
     notation = folder_of(tmp_path, ".npy", **maps)
-    meaning = PredictionConfig(depth_type="inverse_depth", confidence_type="rank_up")
+    meaning = PredictionConfig(depth_type="inverse_depth", confidence_type="uncertainty_rank")
     (frame,) = open_source(notation, SourceConfig(), meaning=meaning)
     assert isinstance(frame, Frame)
     assert_array_equal(frame.recorded.depth, picture)

@@ -185,7 +185,7 @@ REFERENCES = {
     "by_distance.coverage_95_laplace": by_distance(covered("laplace")),
     "by_distance.n_merci": by_distance(lambda d, s, g: n_merci(np.abs(d - g), s)),
     "by_distance.repeatability": lambda frames: [math.nan] * (len(EDGES) - 1),
-    "scale.scale": lambda frames: np.exp(logs_of_scales(frames).mean()),
+    "scale.mean_factor": lambda frames: np.exp(logs_of_scales(frames).mean()),
     "scale.scale_deviation": lambda frames: logs_of_scales(frames).std(),
     "scale.scale_jump": lambda frames: np.abs(np.diff(logs_of_scales(frames))).mean(),
     "scale.pixel_deviation": pixel_deviation,

@@ -192,7 +192,7 @@ def test_save_acknowledges_then_writes_in_a_process_of_its_own(
     assert summary["notes"] == ["waiting: 1"]
     _, of_run = expected(make, 3)
     assert summary["depth"]["abs_rel"] == pytest.approx(of_run["depth.abs_rel"], rel=1e-9)
-    assert summary["model"]["model"] == "tiny"
+    assert summary["model"]["name"] == "tiny"
     assert summary["source"] == "live: /depth/image_rect against /lidar/points"
     assert (output / "report.html").stat().st_size > 10_000
     assert len((output / "frames.csv").read_text().splitlines()) == 1 + 3

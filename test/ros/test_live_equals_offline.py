@@ -45,8 +45,12 @@ TOPICS = {
 }
 MEANINGS = {
     "sigma": {},
-    "rank": {"confidence_type": "rank_up", "align": "scale_shift"},
-    "inverse": {"confidence_type": "rank_up", "depth_type": "inverse_depth", "align": "scale"},
+    "rank": {"confidence_type": "uncertainty_rank", "align": "scale_shift"},
+    "inverse": {
+        "confidence_type": "uncertainty_rank",
+        "depth_type": "inverse_depth",
+        "align": "scale",
+    },
     "none": {"confidence_type": "none"},
 }
 

@@ -41,7 +41,7 @@ NODES = {
     ),
     "sigma_node": (
         SigmaNode,
-        {"confidence_type": "rank_up"},
+        {"confidence_type": "uncertainty_rank"},
         "expected sigma_map:=map.json",
         {"confidence_type": "variance"},
     ),

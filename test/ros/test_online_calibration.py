@@ -287,7 +287,7 @@ def test_a_budget_limits_the_samples_and_each_prediction_tells_how_many(graph, s
     assert 1 <= int(values["over_budget"]) <= 8  # the frames of two samples
 
 
-@pytest.mark.parametrize(("confidence_type", "frames"), [("sigma", 1), ("rank_up", 0)])
+@pytest.mark.parametrize(("confidence_type", "frames"), [("sigma", 1), ("uncertainty_rank", 0)])
 def test_the_sigma_of_any_node_is_estimated_if_it_has_a_unit(
     graph, robot, confidence_type, frames
 ):

@@ -34,7 +34,7 @@ sys.exit(sigma_node())
 @pytest.fixture(scope="module")
 def map_path(tmp_path_factory):
     path = tmp_path_factory.mktemp("map") / "map.json"
-    SavedMap(MAP, "rank_up", "depth", "laplace").write(path)
+    SavedMap(MAP, "uncertainty_rank", "depth", "laplace").write(path)
     return str(path)
 
 
@@ -91,7 +91,11 @@ def test_a_confidence_becomes_metres_and_points(graph, camera, map_path):
     assert infos.messages[0].width == WIDTH
     assert points.wait()[0].width * points.wait()[0].height > 0
     (model,) = [json.loads(model.data) for model in camera.heard("depth/model").wait()]
-    facts_of_map = {"confidence_type": "rank_up", "head": "laplace", "calibration": "affine"}
+    facts_of_map = {
+        "confidence_type": "uncertainty_rank",
+        "head": "laplace",
+        "calibration": "affine",
+    }
     assert model.items() >= facts_of_map.items()
 
 

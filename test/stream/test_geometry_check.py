@@ -62,7 +62,7 @@ def test_the_true_pose_is_confirmed_without_a_warning(frames):
     assert check.warnings() == []
     assert check.summary()["edge_fit"] > 4
     assert check.outcome == "fits"
-    assert "depth edges lie on image edges" in check.description()
+    assert "extrinsics look right (score " in check.description()
 
 
 @pytest.mark.parametrize("degrees", [-3.0, 4.0])

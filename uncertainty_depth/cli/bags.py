@@ -80,7 +80,7 @@ class Info(Command):
         from uncertainty_depth.core.geometry.transforms import option_from
         from uncertainty_depth.frames.bag import BagSource
         from uncertainty_depth.frames.recording import Recording
-        from uncertainty_depth.frames.topics import published_predictions
+        from uncertainty_depth.frames.topics import driver_predictions, published_predictions
         from uncertainty_depth.stream.job import Job
         from uncertainty_depth.stream.opening import place_of
         from uncertainty_depth.stream.stream import Stream
@@ -105,11 +105,22 @@ class Info(Command):
                 raise
             no_plot = str(error)  # nobody asked for this file
         predictions = PredictionTopics()
+        options = ""
         if path.exists():
             with Recording(path).open() as recording:  # told first: the choice of topics may fail
                 for topic_name, topic in sorted(recording.topics.items()):
                     print(f"{topic.count:8} {topic_name}  {topic.message_type}")
                 predictions = published_predictions(recording.topics)
+                driver = driver_predictions(recording.topics)
+            if predictions.depth_topic:
+                options = (
+                    f"--depth-topic {predictions.depth_topic} "
+                    f"--confidence-topic {predictions.confidence_topic}"
+                )
+            elif driver:
+                predictions = driver.topics
+                options = driver.options()
+                print(f"depth of a {driver.camera}, by its topics: evaluate {options}")
         job = Job(sources=(self.source,), reading=self.reading)
         try:
             stream = Stream.open(job)
@@ -117,10 +128,7 @@ class Info(Command):
             if not predictions.depth_topic:
                 raise
             stream = Stream.open(replace(job, topics=predictions))
-            print(
-                f"recorded predictions: --depth-topic {predictions.depth_topic} "
-                f"--confidence-topic {predictions.confidence_topic}"
-            )
+            print(f"recorded predictions: {options}")
         (source,) = stream.sources
         print(f"{source.name}: {len(source)} images")
         if isinstance(source, BagSource):

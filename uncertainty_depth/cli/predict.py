@@ -97,7 +97,7 @@ class Predict(Command):
         if unfamiliar:
             logger.warning(
                 "%d of %d images look unlike the training images, so do not trust their depth or "
-                "sigma: %s; above 1 is what a few in a hundred images like the training's reach",
+                "sigma: %s; only a few %% of familiar images score above 1",
                 len(unfamiliar),
                 len(self.images),
                 ", ".join(unfamiliar),

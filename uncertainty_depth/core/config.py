@@ -55,8 +55,8 @@ class ProjectionConfig:
     )
     fixed_frame: str = option(
         "",
-        "frame of tf that stands still (odom, map), by which the motion between a cloud and its "
-        "image is compensated; empty: it is not",
+        "fixed tf frame (odom, map) to compensate the motion between a cloud and its image; "
+        "empty: off",
     )
     occlusion_tolerance: float = option(
         0.1,
@@ -87,7 +87,7 @@ class CameraConfig:
 
     max_pixels: int = option(
         MAX_PIXELS,
-        "largest camera image that is decoded, pixels: a larger one is dropped by its header",
+        "largest camera image, pixels: larger images are rejected before decoding",
         minimum=1,
         maximum=2**30,
         expert=True,
@@ -110,8 +110,8 @@ class OdometryConfig:
 
     odometry_frame: str = option(
         "",
-        "frame of tf that stands still, for measurements by motion, which take the camera's pose "
-        f"in it; empty: {ODOMETRY_FRAME}",
+        "fixed tf frame that gives the camera's pose to measurements by motion; empty: "
+        f"{ODOMETRY_FRAME}",
     )
 
 
@@ -152,13 +152,13 @@ class DepthLimitsConfig:
 
     min_depth: float = option(
         0.1,
-        "minimum ground truth depth that counts, metres",
+        "ignore ground truth nearer than this, metres",
         minimum=0.0,
         maximum=MAX_DEPTH_M,
     )
     max_depth: float = option(
         80.0,
-        "maximum ground truth depth that counts, metres",
+        "ignore ground truth farther than this, metres",
         minimum=0.0,
         maximum=MAX_DEPTH_M,
     )
@@ -297,9 +297,9 @@ CONFIDENCE_TYPES = (
     "log_error",
     "confidence_0_1",
     "confidence_0_100",
-    "exp_plus_one",
-    "rank_up",
-    "rank_down",
+    "dust3r",
+    "uncertainty_rank",
+    "certainty_rank",
     "none",
 )
 DEPTH_TYPES = ("depth", "inverse_depth")
@@ -314,13 +314,16 @@ class MapTypeConfig:
 
     confidence_type: str = option(
         "",
-        "what the confidence image holds: sigma in m, variance in m^2; rank_up is larger if less "
-        "certain, rank_down if more; empty: sigma, or the sigma map's",
+        "what the confidence image holds: sigma in m, variance in m^2; uncertainty_rank: larger "
+        "is less certain (ZED, OAK with DepthAI 2); certainty_rank: larger is more certain "
+        "(RealSense L515, OAK with DepthAI 3); dust3r: 1 + exp(x) (VGGT, Depth Anything 3); "
+        "empty: sigma, or the sigma map's",
         choices=("", *CONFIDENCE_TYPES),
     )
     depth_type: str = option(
         "depth",
-        "what the depth image holds; inverse_depth is disparity, as of most relative networks",
+        "what the depth image holds; inverse_depth: disparity, the output of most relative "
+        "networks",
         choices=DEPTH_TYPES,
     )
 
@@ -340,7 +343,8 @@ class AlignConfig:
 
     align: str = option(
         "none",
-        "fit the prediction to the ground truth before it is scored; inverse depth as such",
+        "align the prediction to the ground truth before scoring (inverse depth is aligned in "
+        "inverse depth)",
         choices=ALIGNMENTS,
     )
 
@@ -373,7 +377,7 @@ class HeldOutConfig:
 
     held_out_fraction: float = option(
         0.5,
-        "model with sparse input: fraction of the known depth that is held out for scoring",
+        "model with sparse input: fraction of the known depth that it is not given, but scored on",
         minimum=0.0,
         maximum=1.0,
         expert=True,
@@ -386,8 +390,8 @@ class DepthScaleConfig:
 
     use_depth_scale: bool = option(
         False,
-        "multiply depth and sigma by the scale on uncertainty/calibration; of a recording: by the "
-        "scale of the frames before, as such a node would have",
+        "multiply depth and sigma by the scale that an evaluator publishes on "
+        "uncertainty/calibration; in a recording: by the scale of the frames before",
         live=True,
         expert=True,
     )
@@ -405,7 +409,7 @@ class RawPredictorConfig:
     )
     samples: int = option(
         8,
-        "passes with noise, or the most members of an ensemble",
+        "number of dropout passes, or of ensemble members",
         minimum=1,
         maximum=1024,
         live=True,
@@ -456,8 +460,8 @@ class PredictorConfig(RawPredictorConfig):
     )
     rescale_depth: str = option(
         "canonical",
-        "multiply depth and sigma by the camera's focal length over the training's: canonical, "
-        "if the model predicts the depth of a canonical camera; always; or never",
+        "whether depth and sigma are multiplied by the camera's focal length over the training's: "
+        "canonical: only if the model predicts for a canonical camera; always; never",
         choices=("canonical", "always", "never"),
         expert=True,
         on_robot=False,
@@ -517,8 +521,8 @@ class NetworkConfig:
     )
     last_activation: str = option(
         "leaky_relu",
-        "activation before the last convolution; with relu, pixels whose units are all off have "
-        "no spread",
+        "activation before the last convolution; relu can give zero spread where all units are "
+        "inactive",
         choices=("relu", "leaky_relu"),
         expert=True,
     )
@@ -553,8 +557,8 @@ class NetworkConfig:
     )
     canonical_focal_length: float = option(
         0.0,
-        "predict the depth of a camera whose sqrt(fx fy / (width height)) is this, rescaled by "
-        "each camera's own; 0 predicts metres whatever the camera, for robots of one camera",
+        "canonical focal length, as sqrt(fx fy / (width height)): depth is predicted for such a "
+        "camera and rescaled to each camera's own; 0: none, for robots with one camera",
         minimum=0.0,
         maximum=100.0,
     )
@@ -599,8 +603,8 @@ class TrainingConfig:
     )
     average_decay: float = option(
         0.0,
-        "validate and save a running average of the weights, whose past counts for this much less "
-        "with every batch, say 0.995; 0 saves the weights themselves",
+        "decay per batch of the running average of the weights that is validated and saved, e.g. "
+        "0.995; 0 saves the weights themselves",
         minimum=0.0,
         maximum=0.99999,
         expert=True,
@@ -651,7 +655,7 @@ class TrainingConfig:
     )
     validation_fraction: float = option(
         0.1,
-        "fraction of the frames held out for validation",
+        "fraction of the frames used for validation only",
         minimum=0.01,
         maximum=0.9,
         expert=True,

@@ -34,8 +34,8 @@ class DepthMap:
 
     Attributes:
         depth_m: (H, W) float32, metres along the optical axis, NaN = no value, never clipped.
-        unfamiliarity: of the frame: 1 is what a few in a hundred frames like the training's
-            reach; None if it is not known.
+        unfamiliarity: of the frame: only a few % of familiar images score above 1; None if it is
+            not known.
         aligned_by: factor that brought the depth to the scale of the ground truth; 1 if the depth
             is as it was predicted.
     """

@@ -29,8 +29,7 @@ logger = logging.getLogger(__name__)
 WARNING_FRAMES = 8
 """Frames that decide on the warning: the first ones of a run may be of the floor."""
 MEANING = (
-    "1 is what a few in a hundred frames like the training's reach; above it neither depth nor "
-    "sigma has been tried"
+    "only a few % of familiar images score above 1; there neither depth nor sigma has been tried"
 )
 
 
@@ -41,7 +40,7 @@ class Familiarity:
     Attributes:
         mean: (D,) of the training's features.
         whitening: (D, D), maps what is centred to uncorrelated features of unit variance.
-        threshold: the distance that all but a few in a hundred held-out frames stay below.
+        threshold: the distance that all but a few % of held-out frames stay below.
         places: mean unfamiliarity that one in ten held-out places exceeds, and one in a hundred;
             None if not known.
     """
@@ -54,7 +53,7 @@ class Familiarity:
     def scores(self, features: NDArray[np.floating]) -> NDArray[np.float64]:
         """Return the unfamiliarity of frames, (N,), from their features, (N, D).
 
-        It is a ratio: 1 is what a few in a hundred frames like the training's reach.
+        It is a ratio: only a few % of familiar images score above 1.
         """
         centred = features.astype(np.float64) - self.mean
         distances: NDArray[np.float64] = np.linalg.norm(

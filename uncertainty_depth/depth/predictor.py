@@ -327,7 +327,7 @@ class Predictor:
         guarantee = calibration.guarantee
         passes = self._estimator.passes(config)
         return {
-            "model": self.model.name,
+            "name": self.model.name,
             "method": self.method,
             "samples": passes,
             "seed": config.seed,

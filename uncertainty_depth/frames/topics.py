@@ -35,6 +35,15 @@ OUTPUTS = ("depth/", "uncertainty/", "evaluator_node/")
 DEPTH = "depth/image_rect"
 SIGMA = "uncertainty/image_rect"
 NO_PREDICTIONS = PredictionTopics()
+DRIVERS = (
+    ("ZED", "depth/depth_registered", "confidence/confidence_map", "uncertainty_rank"),
+    ("RealSense L515", "depth/image_rect_raw", "confidence/image_rect_raw", "certainty_rank"),
+    ("Roboception", "stereo/depth", "stereo/error_depth", "sigma"),
+    ("Roboception", "stereo/depth", "stereo/confidence", "confidence_0_1"),
+    ("RealSense", "depth/image_rect_raw", "", "none"),
+    ("OAK", "stereo/image_raw", "", "none"),
+)
+"""Cameras that measure depth: how their drivers name depth and confidence, and its type."""
 FirstMessage = Callable[[str], Any]
 """Returns the first message on a topic; None if none can be read."""
 
@@ -155,7 +164,16 @@ class TopicChooser:
             return predictions.depth_topic
         image = self._config.image_topic
         if not image:
-            image = self._only(self._images(depth=False), "camera image", "--image-topic")
+            images = self._images(depth=False)
+            depths = self._images(depth=True)
+            if depths and not images:
+                driver = driver_predictions(self._topics)
+                words = driver.options() if driver else f"--depth-topic {depths[0]}"
+                raise SourceError(
+                    f"{self._bag} has depth images and no camera image; expected one for a model, "
+                    f"or {words} to score the recorded depth"
+                )
+            image = self._only(images, "camera image", "--image-topic")
         self._check(image, IMAGE, "image_topic")
         return image
 
@@ -187,9 +205,11 @@ class TopicChooser:
     def _images(self, depth: bool, besides: str = "") -> list[str]:
         """Return image topics with or without depth, each in one transport: raw if recorded.
 
-        Topics published by this package's nodes are not inputs.
+        Topics published by this package's nodes are not inputs, nor is a driver's confidence.
         """
+        driver = driver_predictions(self._topics)
         others = {without_transport(besides), self._predictions.confidence_topic}
+        others |= {driver.topics.confidence_topic} if driver else set()
         return [
             name
             for name in _raw_first(self._of(IMAGE))
@@ -295,6 +315,39 @@ def published_predictions(topics: Collection[str]) -> PredictionTopics:
         if found and (depth := f"{namespace}{DEPTH}") in topics:
             return PredictionTopics(depth, name)
     return NO_PREDICTIONS
+
+
+class DriverPredictions(NamedTuple):
+    """Topics of a camera's own depth, as its driver names them.
+
+    Attributes:
+        camera: its maker.
+        topics: of depth and confidence; the latter is empty if the driver publishes none.
+        confidence_type: what the confidence holds.
+    """
+
+    camera: str
+    topics: PredictionTopics
+    confidence_type: str
+
+    def options(self) -> str:
+        """Return the options that score this depth."""
+        words = f"--depth-topic {self.topics.depth_topic}"
+        if not self.topics.confidence_topic:
+            return words
+        words += f" --confidence-topic {self.topics.confidence_topic}"
+        return f"{words} --confidence-type {self.confidence_type}"
+
+
+def driver_predictions(topics: Collection[str]) -> DriverPredictions | None:
+    """Return the depth of the first camera whose driver's names these are; None if of none."""
+    for camera, depth, confidence, confidence_type in DRIVERS:
+        for name in sorted(topics):
+            namespace, found, rest = name.rpartition(f"/{depth}")
+            beside = confidence and f"{namespace}/{confidence}"
+            if found and not rest and (not beside or beside in topics):
+                return DriverPredictions(camera, PredictionTopics(name, beside), confidence_type)
+    return None
 
 
 def is_published(name: str, topics: Collection[str]) -> bool:

@@ -122,13 +122,13 @@ class Resampled:
         self.replicates = Sums(drawn, weights.astype(np.float64))
 
     def rows(
-        self, metric: Metric | Callable[[Sums], Floats], candidate: str = "predicted"
+        self, metric: Metric | Callable[[Sums], Floats], sigma_name: str = "predicted"
     ) -> Floats:
         """Return a metric over all frames, and over each replicate: (1 + REPLICATES, ...)."""
         compute = metric.values if isinstance(metric, Metric) else metric
         with np.errstate(all="ignore"):
             return np.concatenate(
-                (compute(self.total.of(candidate)), compute(self.replicates.of(candidate)))
+                (compute(self.total.of(sigma_name)), compute(self.replicates.of(sigma_name)))
             )
 
     def interval(

@@ -50,7 +50,6 @@ from uncertainty_depth.metrics.sparsification import (
 )
 from uncertainty_depth.metrics.state import (
     BLOCK_GRID,
-    CANDIDATES,
     DEPTH_RATIO,
     DEPTH_RATIO_SUMS,
     DISTANCE,
@@ -63,6 +62,7 @@ from uncertainty_depth.metrics.state import (
     PLOTTED_FRACTIONS,
     RATIO,
     SIGMA,
+    SIGMA_NAMES,
     TRUTH,
     Block,
     by_kind,
@@ -295,12 +295,12 @@ def _add_rankings(block: Block, errors: PixelErrors, sigma: Floats | None) -> No
     error_ranks = average_ranks(error)
     block["oracle"] = oracle[:, PLOTTED_FRACTIONS]
     keys = {"predicted": sigma, "proportional_to_depth": errors.positive_depth}
-    for row, (candidate, key) in enumerate(keys.items()):
+    for row, (sigma_name, key) in enumerate(keys.items()):
         if key is None:
             continue
         ranking = Ranking(key)
         removal = ranking.curves(POGGI, POGGI.errors, values)
-        place = CANDIDATES.index(candidate)
+        place = SIGMA_NAMES.index(sigma_name)
         block["ause"][place], block["aurg"][place] = poggi_areas(removal, oracle)
         block["aurc"][place] = mean_of_running_means(ranking.ascending, error.take(ranking.order))
         ranks = average_ranks(ranking.ascending)
@@ -309,7 +309,7 @@ def _add_rankings(block: Block, errors: PixelErrors, sigma: Floats | None) -> No
             block["spearman"][place] = spearman
             block["spearmans"][place] = 1
         block["removal"][row] = removal[:, PLOTTED_FRACTIONS]
-    constant = CANDIDATES.index("constant")  # all pixels tie: they are removed all together
+    constant = SIGMA_NAMES.index("constant")  # all pixels tie: they are removed all together
     none_removed = np.repeat(oracle[:, :1], oracle.shape[1], axis=1)
     block["ause"][constant], block["aurg"][constant] = poggi_areas(none_removed, oracle)
     block["aurc"][constant] = error.mean()

@@ -34,7 +34,6 @@ from uncertainty_depth.metrics.depth import PER_KM
 from uncertainty_depth.metrics.merci import error_ratio, normalised, rescaled_mean
 from uncertainty_depth.metrics.sparsification import POGGI
 from uncertainty_depth.metrics.state import (
-    CANDIDATES,
     DEPTH_RATIO,
     DEPTH_RATIO_SUMS,
     DISTANCE,
@@ -44,10 +43,11 @@ from uncertainty_depth.metrics.state import (
     ERROR,
     RATIO,
     SIGMA,
+    SIGMA_NAMES,
     Sums,
 )
 
-BASELINES = CANDIDATES[1:]
+BASELINES = SIGMA_NAMES[1:]
 ALPHA = 0.95
 """Fraction of the pixels whose error the scaled sigma of n-MeRCI must cover."""
 SIGMA_GROUPS = 10
@@ -212,22 +212,22 @@ def _or_infinite(compute: Compute) -> Compute:
 
 
 def _per_image(name: str, statistic: int | None = None) -> Compute:
-    """Return the mean over the images of a table by candidate, and by statistic if there are."""
+    """Return the mean over the images of a table by sigma_name, and by statistic if there are."""
 
     def compute(sums: Sums) -> Floats:
-        table = sums[name][:, CANDIDATES.index(sums.candidate)]
+        table = sums[name][:, SIGMA_NAMES.index(sums.sigma_name)]
         return (table if statistic is None else table[:, statistic]) / sums["frames"]
 
     return compute
 
 
 def _spearman(sums: Sums) -> Floats:
-    row = CANDIDATES.index(sums.candidate)
+    row = SIGMA_NAMES.index(sums.sigma_name)
     return sums["spearman"][:, row] / sums["spearmans"][:, row]
 
 
-class _OfCandidate(NamedTuple):
-    """Names of what differs between the candidates; the constant sigma is 1 m."""
+class _OfSigma(NamedTuple):
+    """Names of what differs between the sigmas; the constant sigma is 1 m."""
 
     ratio: str  # its ratio to the error: sum, histogram and extremes
     bins: Bins
@@ -238,9 +238,9 @@ class _OfCandidate(NamedTuple):
 
 
 _OF = {
-    "predicted": _OfCandidate("ratio", RATIO, "sigma", "log_sigma", "no_sigma", "certain_errors"),
-    "constant": _OfCandidate("error", ERROR, "pixels"),
-    "proportional_to_depth": _OfCandidate(
+    "predicted": _OfSigma("ratio", RATIO, "sigma", "log_sigma", "no_sigma", "certain_errors"),
+    "constant": _OfSigma("error", ERROR, "pixels"),
+    "proportional_to_depth": _OfSigma(
         "depth_ratio", DEPTH_RATIO, "depth", "log_depth", "no_depth", "no_depth"
     ),
 }
@@ -266,7 +266,7 @@ def _resolution(sums: Sums, name: str, bins: Bins) -> tuple[Bins, Resolved]:
     return bins.at(sums.ratio_exponent), (np.exp2(low), np.exp2(high))
 
 
-def _order_statistic(sums: Sums, of: _OfCandidate, share: float) -> Floats:
+def _order_statistic(sums: Sums, of: _OfSigma, share: float) -> Floats:
     """Return the smallest ratio that at least a share of the pixels do not exceed.
 
     It is NaN if it lies in an open bin, unless an extreme says which value it is.
@@ -291,7 +291,7 @@ def max_error_at(share: float, sums: Sums) -> Floats:
 
 def ratio_quantile(sums: Sums, share: float) -> Floats:
     """Return the factor on sigma at which a share of the errors is covered."""
-    return _order_statistic(sums, _OF[sums.candidate], share)
+    return _order_statistic(sums, _OF[sums.sigma_name], share)
 
 
 def _below(sums: Sums, values: Floats) -> Floats:
@@ -299,7 +299,7 @@ def _below(sums: Sums, values: Floats) -> Floats:
 
     It is NaN if a value lies in an open bin with more than `FEW_OPEN` of the ratios.
     """
-    of = _OF[sums.candidate]
+    of = _OF[sums.sigma_name]
     counts = sums[f"{of.ratio}s"]
     bins, (low, high) = _resolution(sums, of.ratio, of.bins)
     pixels = counts.sum(axis=-1)
@@ -317,7 +317,7 @@ def share_below(factor: float, sums: Sums) -> Floats:
 
 
 def _mean_sigma(sums: Sums) -> Floats:
-    return sums[_OF[sums.candidate].sigma] / sums["pixels"]
+    return sums[_OF[sums.sigma_name].sigma] / sums["pixels"]
 
 
 def n_merci_at(alpha: float, sums: Sums) -> Floats:
@@ -332,7 +332,7 @@ def n_merci_at(alpha: float, sums: Sums) -> Floats:
 
 def _power_mean(sums: Sums, distribution: str) -> tuple[Floats, Floats]:
     """Return the mean power of the finite ratios at scale 1, and how many there are."""
-    of = _OF[sums.candidate]
+    of = _OF[sums.sigma_name]
     finite = sums["pixels"] - _sum_or_zero(sums, of.infinite)
     power = of.ratio if DISTRIBUTIONS[distribution].power == 1 else f"squared_{of.ratio}"
     return sums[power] / finite, finite
@@ -341,7 +341,7 @@ def _power_mean(sums: Sums, distribution: str) -> tuple[Floats, Floats]:
 def _sigma_scale(distribution: str, sums: Sums) -> Floats:
     """Return the factor on sigma at which its size is judged."""
     power, finite = _power_mean(sums, distribution)
-    if sums.candidate == "predicted":
+    if sums.sigma_name == "predicted":
         return np.ones_like(power)
     return np.where(finite > 0, DISTRIBUTIONS[distribution].likely_scale(power), 0.0)
 
@@ -349,7 +349,7 @@ def _sigma_scale(distribution: str, sums: Sums) -> Floats:
 def covered_shares(distribution: str, sums: Sums) -> Floats:
     """Return the share of the errors in the interval of each level, (R, 99)."""
     pixels = sums["pixels"][:, None]
-    if sums.candidate == "predicted":
+    if sums.sigma_name == "predicted":
         return sums["covered"][:, DISTRIBUTION_NAMES.index(distribution)] / pixels
     return (
         _below(sums, HALF_WIDTHS[distribution] * _sigma_scale(distribution, sums)[:, None])
@@ -367,7 +367,7 @@ def auce_by(half_widths: Floats, sums: Sums) -> Floats:
 
 
 def _nll(distribution: str, sums: Sums) -> Floats:
-    of = _OF[sums.candidate]
+    of = _OF[sums.sigma_name]
     claimed = DISTRIBUTIONS[distribution]
     scale = _sigma_scale(distribution, sums)
     power, finite = _power_mean(sums, distribution)
@@ -380,10 +380,10 @@ def _nll(distribution: str, sums: Sums) -> Floats:
 
 def _scores(distribution: str, sums: Sums) -> tuple[Floats, Floats]:
     """Return the sums of CRPS and of the errors beyond the 95 % interval."""
-    if sums.candidate == "predicted":
+    if sums.sigma_name == "predicted":
         row = DISTRIBUTION_NAMES.index(distribution)
         return sums["crps"][:, row], sums["excess"][:, row]
-    if sums.candidate == "constant":
+    if sums.sigma_name == "constant":
         sigma = sums["errors"]
         error = sigma * ERROR.centres
         bins = ERROR
@@ -472,7 +472,7 @@ def _why_ratio(sums: Sums) -> str:
     """Return why the quantile of n-MeRCI's ratio is unknown; empty if it is known."""
     if not math.isnan(ratio_quantile(sums, ALPHA)[0]):
         return ""
-    of = _OF[sums.candidate]
+    of = _OF[sums.sigma_name]
     _, (low, high) = _resolution(sums, of.ratio, of.bins)
     covered = f"{percent_text(ALPHA, 0)} of the errors are covered by a factor on sigma"
     if of.ratio == "ratio":
@@ -687,7 +687,7 @@ METRICS: tuple[Metric, ...] = (
         label="repeatability",
         meaning="deviation of a pixel over frames of a camera that stands still",
         groups=_DISTANCES),
-    Metric("scale.scale", better=1.0, limits=NOT_NEGATIVE,
+    Metric("scale.mean_factor", better=1.0, limits=NOT_NEGATIVE,
         compute=lambda sums: np.exp(sums["log_scale"] / sums["scales"]), label="scale",
         meaning="geometric mean over the frames of the median of ground truth / depth",
         over="frames"),
@@ -759,7 +759,7 @@ def flat_values(
             if metric.is_of_sigma and not (of_frame and metric.over != "images"):
                 values[baseline_name(baseline, metric)] = float(metric.values(of_baseline)[0])
     if of_frame:
-        values["scale"] = float(BY_NAME["scale.scale"].values(sums)[0])
+        values["scale"] = float(BY_NAME["scale.mean_factor"].values(sums)[0])
         values["unfamiliarity"] = float(BY_NAME["unfamiliarity.mean"].values(sums)[0])
     return values
 
@@ -805,16 +805,29 @@ def nested(values: Mapping[str, float]) -> dict[str, Any]:
             path = [*path, last]
             last = name.removeprefix(f"{metric.name}.")
         place = result
-        for key in path:
+        for key in path[:-1] if metric and is_numbered(metric) else path:
             place = place.setdefault(key, {})
-        place[last] = value
+        if metric and is_numbered(metric):
+            place.setdefault(path[-1], []).append(value)
+        else:
+            place[last] = value
     return result
 
 
+def is_numbered(metric: Metric) -> bool:
+    """Return whether the groups of a metric are numbers from 1: a list in `summary.json`."""
+    return bool(metric.groups) and metric.groups[0].isdecimal()
+
+
 def flatten(metrics: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
-    """Return nested metrics by dotted name: {"ause": {"rmse": 1}} becomes {"ause.rmse": 1}."""
+    """Return nested metrics by dotted name: {"ause": {"rmse": 1}} becomes {"ause.rmse": 1}.
+
+    Items of a list are numbered from 1.
+    """
     flat: dict[str, float] = {}
     for key, value in metrics.items():
+        if isinstance(value, list):
+            value = {str(number): item for number, item in enumerate(value, 1)}
         flat |= (
             flatten(value, f"{prefix}{key}.")
             if isinstance(value, Mapping)

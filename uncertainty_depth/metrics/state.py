@@ -24,7 +24,7 @@ from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS, DISTRIBUTIO
 from uncertainty_depth.metrics.sparsification import POGGI
 
 MAX_BLOCKS = 128
-CANDIDATES = ("predicted", "constant", "proportional_to_depth")
+SIGMA_NAMES = ("predicted", "constant", "proportional_to_depth")
 """The predicted sigma, and the two trivial ones that it is compared with."""
 DISTRIBUTION_NAMES = tuple(DISTRIBUTIONS)
 ERROR = Bins(-18, 8, 6)
@@ -107,7 +107,7 @@ _BY_DISTANCE = (
     "squared_change",  # of their depth since the frame before
 )
 _BY_CELL = ("pixels", "log_truth", "squared_log_truth", "error", "covered", "covered_laplace")
-_AREAS = (len(CANDIDATES), len(POGGI.errors))
+_AREAS = (len(SIGMA_NAMES), len(POGGI.errors))
 _CURVE = (len(POGGI.errors), len(POGGI.fractions[PLOTTED_FRACTIONS]))
 _METRIC_SUMS: dict[str, tuple[int, ...]] = {
     **dict.fromkeys(_SCALARS, ()),
@@ -115,9 +115,9 @@ _METRIC_SUMS: dict[str, tuple[int, ...]] = {
     "excess": (len(DISTRIBUTION_NAMES),),
     "ause": _AREAS,
     "aurg": _AREAS,
-    "aurc": (len(CANDIDATES),),
-    "spearman": (len(CANDIDATES),),
-    "spearmans": (len(CANDIDATES),),  # frames in which it is defined
+    "aurc": (len(SIGMA_NAMES),),
+    "spearman": (len(SIGMA_NAMES),),
+    "spearmans": (len(SIGMA_NAMES),),  # frames in which it is defined
     **{f"distance.{name}": (DISTANCE.number,) for name in _BY_DISTANCE},
     "by_sigma.squared_error": (SIGMA.number,),
     "by_sigma.squared_sigma": (SIGMA.number,),
@@ -272,30 +272,30 @@ class Sums:
     """Weighted sums of blocks, read part by part: what every metric is computed from.
 
     Attributes:
-        candidate: whose sigma is looked at.
+        sigma_name: whose sigma is looked at.
     """
 
     def __init__(
         self,
         blocks: NDArray[np.void] | Mapping[str, NDArray],
         weights: Floats | None = None,
-        candidate: str = "predicted",
+        sigma_name: str = "predicted",
     ) -> None:
         """Read blocks.
 
         Args:
             blocks: (B,) blocks, or by name their (B, ...) parts.
             weights: (R, B) of each block in each of R sums; None for one sum of all.
-            candidate: one of `CANDIDATES`.
+            sigma_name: one of `SIGMA_NAMES`.
         """
         self._blocks = blocks
         self._weights = weights
         self._cache: dict[str, Floats] = {}
-        self.candidate = candidate
+        self.sigma_name = sigma_name
 
-    def of(self, candidate: str) -> Sums:
-        """Return the same sums for the sigma of another candidate."""
-        sums = Sums(self._blocks, self._weights, candidate)
+    def of(self, sigma_name: str) -> Sums:
+        """Return the same sums for the sigma of another sigma_name."""
+        sums = Sums(self._blocks, self._weights, sigma_name)
         sums._cache = self._cache
         return sums
 

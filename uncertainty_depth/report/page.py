@@ -155,7 +155,7 @@ def render(summary: Mapping[str, Any], command: str, images: Images) -> str:
     warnings = summary["geometry"].get("warnings", [])
     training = dict(part_of(summary["model"], "training"))
     training.pop("median_depth_m", None)  # hundreds of numbers
-    name = summary["model"].get("model")
+    name = summary["model"].get("name")
     settings = {key: summary[key] for key in ("source", "config", "model", "versions")}
     captions = CURVES if kind is not SigmaKind.NONE else {**CURVES, **WITHOUT_SIGMA}
     settings["model"] = {**summary["model"], "training": training}
@@ -234,7 +234,7 @@ def summary_rows(summary: Mapping[str, Any], command: str) -> list[tuple[str, st
     pixels = f"{frames['evaluated']} frames, {summary['pixels']:,} pixels"
     if frames["evaluated"]:
         pixels += f", {percent_text(summary['scored_fraction'])} of the ground truth"
-    names = (model.get("model"), model.get("method", "unknown method"), scored_maps(model))
+    names = (model.get("name"), model.get("method", "unknown method"), scored_maps(model))
     camera = "unknown"
     if summary["camera"]["size"]:
         focal = summary["camera"]["focal_length_per_width"]
@@ -367,7 +367,7 @@ def interval_text(summary: Mapping[str, Any], name: str) -> str:
 def scale_text(scale: Mapping[str, float]) -> str:
     """Return how the scale of the depth wanders, as one line."""
     return (
-        f"scale: {scale['scale']:.3f}, scale_deviation "
+        f"scale: {scale['mean_factor']:.3f}, scale_deviation "
         f"{percent_text(scale['scale_deviation'], 2)} over the frames, scale_jump "
         f"{percent_text(scale['scale_jump'], 2)} from frame to frame"
     )

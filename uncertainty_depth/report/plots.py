@@ -26,9 +26,9 @@ from uncertainty_depth.metrics.registry import (
 from uncertainty_depth.metrics.sparsification import POGGI
 from uncertainty_depth.metrics.state import (
     BLOCK_GRID,
-    CANDIDATES,
     DISTANCE,
     PLOTTED_FRACTIONS,
+    SIGMA_NAMES,
     Sums,
 )
 from uncertainty_depth.report.frame_plots import frame_plot, lidar_overlay, number_axis
@@ -163,7 +163,7 @@ def sparsification_figure(sums: Sums, statistic: str) -> Figure:
     ause = BY_NAME[f"uncertainty.ause.{statistic}"]
     for name in ("random", "proportional_to_depth", "predicted", "oracle"):
         label = LINES[name]["label"]
-        if name in CANDIDATES:
+        if name in SIGMA_NAMES:
             label += f", AUSE {ause.values(sums.of(name))[0]:.3g}"
         axes.plot(curve.percent, getattr(curve, name), **{**LINES[name], "label": label})
     axes.set(
@@ -212,7 +212,7 @@ def reliability_figure(sums: Sums, distribution: str) -> Figure:
     title = f"Do the intervals hold what they promise? ({distribution.title()})"
     axes.set_title(title, fontsize=10, pad=28)  # above the two coverages
     levels = 100 * CONFIDENCE_LEVELS
-    curve = {name: 100 * covered_shares(distribution, sums.of(name))[0] for name in CANDIDATES}
+    curve = {name: 100 * covered_shares(distribution, sums.of(name))[0] for name in SIGMA_NAMES}
     color = LINES["predicted"]["color"]
     place: dict[str, Any] = {"transform": axes.get_xaxis_transform(), "ha": "center"}
     for percent in COVERAGE_LEVELS:
@@ -297,7 +297,7 @@ def scale_plot(metrics: OnlineMetrics) -> Figure:
     figure = Figure(figsize=(1.4 * SIZE[0], 0.7 * SIZE[1]), layout="constrained")
     axes = figure.subplots()
     start, per_point = _frames_of(metrics)
-    scales = BY_NAME["scale.scale"].values(metrics.each_block())
+    scales = BY_NAME["scale.mean_factor"].values(metrics.each_block())
     axes.plot(start, scales, color=ERROR_COLOR, linewidth=1, marker=".", markersize=3)
     axes.axhline(float(np.nanmedian(scales)), color=SIGMA_COLOR, linewidth=0.8)
     axes.set(ylabel="ground truth / depth", xlabel="frame")

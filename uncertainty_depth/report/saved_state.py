@@ -248,7 +248,7 @@ def _model_of(context: Context) -> dict[str, Any]:
     """Return the description of a model; recorded predictions are called by their folder."""
     model = dict(context.model)
     if is_recorded(model):
-        model.pop("model", None)
+        model.pop("name", None)
     return model
 
 

@@ -260,11 +260,11 @@ class GeometryCheck:
         if fit is None:
             parts.append("too few depth edges to compare with the image")
         elif fit.score >= SIGNIFICANT:
-            parts.append(f"depth edges lie on image edges ({fit.score:.1f} deviations)")
+            parts.append(f"extrinsics look right (score {fit.score:.1f}, {SIGNIFICANT:g} needed)")
         else:
             parts.append(
-                "the edges are inconclusive on whether depth and image fit "
-                f"({fit.score:.1f} deviations; {SIGNIFICANT:g} are needed)"
+                "cannot tell if depth and image fit "
+                f"(score {fit.score:.1f}, {SIGNIFICANT:g} needed)"
             )
         return ", ".join(parts)
 

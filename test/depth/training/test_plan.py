@@ -90,13 +90,13 @@ def test_an_option_changes_what_is_trained_for_its_methods_alone(
         (
             {"method": "mc_dropout"},
             {"members", "method", "epochs"},
-            "mc_dropout has no use for members: without effect",
+            "mc_dropout ignores --members",
         ),
         ({"method": "bagging"}, {"members"}, ""),
         (
             {"distill": "teacher"},
             {"snapshots", "distill"},
-            "distilled has no use for snapshots: without effect",
+            "distilled ignores --snapshots",
         ),
         ({}, {"snapshots"}, ""),
         ({"method": "mc_dropout"}, set(), ""),

@@ -256,5 +256,5 @@ def test_evaluate_scores_the_depth_that_follows_the_scale():
     for follows in (False, True):
         scale = DepthScaleConfig(use_depth_scale=follows)
         evaluation, _ = score(Job(sources=(source,), model="demo", predictor=once, scale=scale))
-        scales.append(abs(math.log(evaluation.summary()["scale"]["scale"])))
+        scales.append(abs(math.log(evaluation.summary()["scale"]["mean_factor"])))
     assert scales[1] < 0.7 * scales[0]

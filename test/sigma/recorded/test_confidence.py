@@ -23,9 +23,9 @@ EXAMPLES = {
     "log_error": ([0, 0.1, 0.2, 0.5, 1], [0, 0.4, 0.8, 2, 4]),
     "confidence_0_1": ([1, 0.9, 0.5, 0.25, 0], [0, 0.1, 0.5, 0.75, 1]),
     "confidence_0_100": ([100, 90, 50, 25, 0], [0, 0.1, 0.5, 0.75, 1]),
-    "exp_plus_one": ([100, 10, 4, 2, 1], [0.01, 0.1, 0.25, 0.5, 1]),
-    "rank_up": ([0, 1, 7, 100, 255], [0, 1, 7, 100, 255]),
-    "rank_down": ([1000, 10, 1, 0.5, 0], [0.001, 0.1, 1, 2, 4096]),
+    "dust3r": ([100, 10, 4, 2, 1], [0.01, 0.1, 0.25, 0.5, 1]),
+    "uncertainty_rank": ([0, 1, 7, 100, 255], [0, 1, 7, 100, 255]),
+    "certainty_rank": ([1000, 10, 1, 0.5, 0], [0.001, 0.1, 1, 2, 4096]),
 }
 
 
@@ -55,9 +55,13 @@ def test_a_value_that_is_not_finite_becomes_nan():
 @pytest.mark.parametrize(
     ("name", "values", "expected"),
     [
-        ("confidence_0_1", [0, 250], "confidence_type rank_up (larger = less certain) or rank_do"),
+        (
+            "confidence_0_1",
+            [0, 250],
+            "confidence_type uncertainty_rank (larger = less certain) or certain",
+        ),
         ("confidence_0_1", [0, 99], "confidence_type confidence_0_100"),
-        ("exp_plus_one", [0.2, 0.9], "confidence_type confidence_0_1"),
+        ("dust3r", [0.2, 0.9], "confidence_type confidence_0_1"),
         ("sigma", [-1, 2], "values of 0 or more"),
         ("variance", [-1e-3, 2], "values of 0 or more"),
     ],
@@ -100,13 +104,14 @@ def notes(confidence_of, confidence_type):
 
 
 @pytest.mark.parametrize(
-    ("read_as", "right"), [("rank_up", "rank_down"), ("rank_down", "rank_up")]
+    ("read_as", "right"),
+    [("uncertainty_rank", "certainty_rank"), ("certainty_rank", "uncertainty_rank")],
 )
 def test_a_confidence_that_ranks_better_the_other_way_is_told(read_as, right):
     """As an OAK's, whose sign DepthAI 3 turned."""
 
     def confidence(now):
-        return now.sigma if right == "rank_up" else 1 / now.sigma
+        return now.sigma if right == "uncertainty_rank" else 1 / now.sigma
 
     said = notes(confidence, read_as)
     assert "better the other way: AUSE abs_rel is " in said
@@ -123,12 +128,12 @@ def test_a_reversed_confidence_that_is_read_as_sigma_by_default_is_asked_about()
 
     said = notes(certainty, "")
     assert "for nobody named its type, but ranks the errors better the other way" in said
-    assert "--confidence-type, e.g. confidence_0_1 or rank_down" in said
+    assert "--confidence-type, e.g. confidence_0_1 or certainty_rank" in said
     assert notes(certainty, "confidence_0_1") == ""
     assert notes(certainty, "sigma") == "", "whoever names the type is not asked"
 
 
-@pytest.mark.parametrize("read_as", ["rank_up", ""])
+@pytest.mark.parametrize("read_as", ["uncertainty_rank", ""])
 def test_noise_has_no_other_way(read_as):
     random = np.random.default_rng(0)
     assert notes(lambda s: random.uniform(1, 2, s.depth.shape), read_as) == ""
@@ -140,12 +145,12 @@ def test_a_zed_s_confidence_without_its_type_is_asked_about():
 
     said = notes(zed, "")
     assert "is read as sigma in metres" in said
-    assert "rank_up for a ZED's confidence of 1 to 100" in said
+    assert "uncertainty_rank for a ZED's confidence of 1 to 100" in said
     assert notes(lambda s: s.sigma, "") == ""
     assert notes(zed, "sigma") == "", "whoever names the type is not asked"
     mostly_sure = notes(lambda s: np.where(s.sigma < np.quantile(s.sigma, 0.9), 1, zed(s)), "")
     assert "is read as sigma in metres" in mostly_sure
-    assert notes(zed, "rank_up") == ""
+    assert notes(zed, "uncertainty_rank") == ""
 
 
 @pytest.mark.parametrize("unit", [1e-9, 65535.0, 1e9])
@@ -153,7 +158,7 @@ def test_a_rank_in_any_unit_has_the_same_scores(unit):
     """A ZED's confidence as 16 bits, and as a fraction."""
     found = []
     for factor in (1.0, unit):
-        rank = Interpreter(PredictionConfig(confidence_type="rank_up"))
+        rank = Interpreter(PredictionConfig(confidence_type="uncertainty_rank"))
         evaluation = Evaluation(sigma_kind=rank.sigma_kind)
         for index in range(2):
             now = scene(index)

@@ -28,7 +28,7 @@ CAMERAS = {
         ("/oak/stereo/image_raw", "/oak/stereo/confidence"),
         lambda s: millimetres(s.depth),
         lambda s: (255 * (1 - s.texture)).astype(np.uint8),
-        "rank_up",
+        "uncertainty_rank",
     ),
     "realsense_d400": (
         ("/camera/camera/depth/image_rect_raw", ""),
@@ -40,7 +40,7 @@ CAMERAS = {
         ("/camera/camera/depth/image_rect_raw", "/camera/camera/confidence/image_rect_raw"),
         lambda s: millimetres(s.depth),
         lambda s: (15 * s.texture).astype(np.uint8),
-        "rank_down",
+        "certainty_rank",
     ),
     "roboception_error": (
         ("/rc/stereo/depth", "/rc/stereo/error_depth"),
@@ -59,7 +59,7 @@ def test_every_camera_is_scored_with_its_topics_and_encodings(camera, write_came
     assert evaluation.frames() == {"read": FRAMES, "evaluated": FRAMES, "skipped": {}}
     summary = evaluation.summary()
     assert 0.01 < summary["depth"]["abs_rel"] < 0.1
-    assert summary["scale"]["scale"] == pytest.approx(1, abs=0.01)
+    assert summary["scale"]["mean_factor"] == pytest.approx(1, abs=0.01)
     ranks = summary["uncertainty"]["spearman"]
     assert np.isnan(ranks) if not topics[1] else ranks > 0.2
     kinds = {"": SigmaKind.NONE, "sigma": SigmaKind.METRES}
@@ -120,6 +120,16 @@ def test_sizes_that_differ_are_counted(write_camera):
     assert "(32, 24) pixels" in evaluation.first_skips["uncertainty_wrong_size"]
 
 
+def test_info_tells_how_to_read_the_depth_of_a_known_driver(write_camera, capsys):
+    zed = ("/zed/zed_node/depth/depth_registered", "/zed/zed_node/confidence/confidence_map")
+    bag = write_camera(zed)
+    assert main(["info", str(bag)]) == 0
+    told = capsys.readouterr().out
+    options = f"--depth-topic {zed[0]} --confidence-topic {zed[1]}"
+    assert f"evaluate {options} --confidence-type uncertainty_rank" in told
+    assert "geometry of the first frames: median depth" in told
+
+
 def test_sparse_ground_truth_is_not_aligned_to(write_camera):
     bag = write_camera(TOPICS, depth=lambda s: np.where(np.arange(64) < 1, s.depth, np.nan))
     evaluation, _ = run(bag, align="scale")
@@ -154,7 +164,7 @@ def test_each_frame_is_brought_to_scale_and_the_drift_is_told(write_camera):
     assert whole.summary()["depth"]["abs_rel"] > 0.1
     assert "as a whole" in fitted.predicting.notes()[0]
     raw, _ = run(bag)
-    assert raw.summary()["scale"]["scale"] == pytest.approx(2, rel=0.1)
+    assert raw.summary()["scale"]["mean_factor"] == pytest.approx(2, rel=0.1)
 
 
 def test_a_relative_inverse_depth_is_brought_to_metres(write_camera):
@@ -231,13 +241,13 @@ def command(bag, tmp_path, *options):
 
 
 def test_the_command_needs_no_model_and_says_what_has_no_unit(bag, tmp_path, capsys):
-    options = [*NAMES, "--confidence-type", "rank_up", "--align", "median"]
+    options = [*NAMES, "--confidence-type", "uncertainty_rank", "--align", "median"]
     code, summary = command(bag, tmp_path, *options)
     assert code == 0
     content = json.loads(summary.read_text())
     assert content["uncertainty"]["auce"] is None
     assert content["uncertainty"]["n_merci"] > 0
-    assert content["model"]["confidence_type"] == "rank_up"
+    assert content["model"]["confidence_type"] == "uncertainty_rank"
     assert content["config"]["depth_topic"] == TOPICS[0]
     printed = capsys.readouterr().out
     assert "has no AUCE" in printed
@@ -286,8 +296,8 @@ BOTH = " ".join(["", *NAMES])
         (f"{EVALUATE} --depth-topic {TOPICS[0]} --model demo", "not both"),
         (EVALUATE, "--depth-topic"),
         (
-            f"{EVALUATE} {BOTH} --confidence-type exp_plus_one",
-            r"cannot be exp_plus_one \(at least 1\).*expected confidence_type",
+            f"{EVALUATE} {BOTH} --confidence-type dust3r",
+            r"cannot be dust3r \(at least 1\).*expected confidence_type",
         ),
         (
             f"{EVALUATE} --model demo --align median",
@@ -298,12 +308,12 @@ BOTH = " ".join(["", *NAMES])
             "expected a bag with --depth-topic and --confidence-topic",
         ),
         (
-            f"{EVALUATE} {BOTH} --confidence-type rank_up --write-bag {{tmp}}/new",
-            "'rank_up' has no unit; expected --sigma-map",
+            f"{EVALUATE} {BOTH} --confidence-type uncertainty_rank --write-bag {{tmp}}/new",
+            "'uncertainty_rank' has no unit; expected --sigma-map",
         ),
         (
-            f"{EVALUATE} --depth-topic {TOPICS[0]} --confidence-type rank_up",
-            "confidence_type is 'rank_up', but .* is given without a confidence; expected",
+            f"{EVALUATE} --depth-topic {TOPICS[0]} --confidence-type uncertainty_rank",
+            "confidence_type is 'uncertainty_rank', but .* without a confidence; expected",
         ),
         (
             f"{EVALUATE} --depth-topic {TOPICS[0]} --require auce<=0.05",
@@ -314,7 +324,7 @@ BOTH = " ".join(["", *NAMES])
             "is required of sigma, but the depth has no confidence",
         ),
         (
-            f"{EVALUATE} {BOTH} --confidence-type rank_up --require auce<=0.05",
+            f"{EVALUATE} {BOTH} --confidence-type uncertainty_rank --require auce<=0.05",
             "'auce<=0.05' is required of sigma, but the confidence has no unit",
         ),
         ("calibrate {tmp} --depth-topic /a", "expected --output map.json"),

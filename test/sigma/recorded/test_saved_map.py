@@ -19,7 +19,7 @@ from uncertainty_depth.sigma.recorded.saved_map import SavedMap, read_map
 def saved(**changes):
     values = {
         "sigma_map": SigmaMap("affine", (0.0, 1.0), (0.1, 0.6), 1.0, 0.02),
-        "confidence_type": "rank_up",
+        "confidence_type": "uncertainty_rank",
         "depth_type": "depth",
         "distribution": "laplace",
         "provenance": {"command": "calibrate"},
@@ -65,7 +65,7 @@ def test_a_report_has_the_intervals_and_the_guarantee_that_the_map_has(tmp_path)
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"confidence_type": "sigma"}, "takes 'rank_up'"),
+        ({"confidence_type": "sigma"}, "takes 'uncertainty_rank'"),
         ({"align": "median"}, "expected align none"),
         ({"depth_type": "inverse_depth"}, "takes 'depth'"),
     ],
@@ -114,10 +114,14 @@ def test_from_a_bag_to_metres_and_back_by_the_command(
 DOUBTFUL = [
     (
         np.ones_like,
-        ["--confidence-type", "rank_up"],
+        ["--confidence-type", "uncertainty_rank"],
         "is 1 in nearly every pixel: it ranks nothing",
     ),
-    (np.reciprocal, ["--confidence-type", "rank_up"], "ranks the errors better the other way"),
+    (
+        np.reciprocal,
+        ["--confidence-type", "uncertainty_rank"],
+        "ranks the errors better the other way",
+    ),
     (lambda sigma: np.rint(1 + 99 * sigma / sigma.max()), [], "is read as sigma in metres"),
 ]
 

@@ -239,7 +239,8 @@ def without_effect(training: TrainingConfig, user_options: Container[str]) -> st
         for name, methods in ONLY_FOR.items()
         if name in user_options and method not in methods
     ]
-    return f"{method} has no use for {', '.join(ignored)}: without effect" if ignored else ""
+    flags = " and ".join(f"--{name.replace('_', '-')}" for name in ignored)
+    return f"{method} ignores {flags}" if ignored else ""
 
 
 def make_plan(network: NetworkConfig, training: TrainingConfig) -> list[Member]:

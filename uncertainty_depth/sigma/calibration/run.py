@@ -316,7 +316,7 @@ def calibrate_samples(
         if rank < MIN_TURNED:
             logger.warning(
                 "the confidence ranks the errors better the other way: their rank correlation is "
-                "%.2f; expected another --confidence-type, as rank_down for rank_up",
+                "%.2f; expected another --confidence-type, as certainty_rank for uncertainty_rank",
                 rank,
             )
     if kind is NETWORK:

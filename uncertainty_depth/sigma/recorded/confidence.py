@@ -31,7 +31,7 @@ from uncertainty_depth.sigma.calibration.fit import (
 NONE = "none"
 """Type of a depth without a confidence, which a map may give a sigma of the depth."""
 MIN_RANK = 2.0**-12
-"""Values of rank_down below this one tie: their reciprocals would leave the metrics' range."""
+"""Values of certainty_rank below it tie: their reciprocals would leave the metrics' range."""
 
 
 @dataclass(frozen=True)
@@ -99,17 +99,20 @@ class ConfidenceType:
         return np.where(finite, uncertainty, np.float32(np.nan)).astype(np.float32, copy=False)
 
 
+RANKS = "uncertainty_rank (larger = less certain) or certainty_rank (larger = more certain)"
+
+
 def _suggestion(low: float, high: float) -> str:
     """Return what to type for a confidence of this range."""
     if low < 0:
         return "values of 0 or more: publish exp(value) of a logarithm, or a rank"
     if low >= 1 and high > 100:
-        return "confidence_type exp_plus_one, rank_up (larger = less certain) or rank_down"
+        return f"confidence_type dust3r, {RANKS}"
     if high <= 1:
-        return "confidence_type confidence_0_1, rank_up (larger = less certain) or rank_down"
+        return f"confidence_type confidence_0_1, {RANKS}"
     if high <= 100:
-        return "confidence_type confidence_0_100, rank_up (larger = less certain) or rank_down"
-    return "confidence_type rank_up (larger = less certain) or rank_down (larger = more certain)"
+        return f"confidence_type confidence_0_100, {RANKS}"
+    return f"confidence_type {RANKS}"
 
 
 TYPES = {
@@ -121,10 +124,10 @@ TYPES = {
         ConfidenceType("log_error", True, 0.0, math.inf, lambda v, d: v * d),
         ConfidenceType("confidence_0_1", False, 0.0, 1.0, lambda v, d: 1 - v),
         ConfidenceType("confidence_0_100", False, 0.0, 100.0, lambda v, d: (100 - v) / 100),
-        ConfidenceType("exp_plus_one", False, 1.0, math.inf, lambda v, d: 1 / v),
-        ConfidenceType("rank_up", False, 0.0, math.inf, lambda v, d: v),
+        ConfidenceType("dust3r", False, 1.0, math.inf, lambda v, d: 1 / v),
+        ConfidenceType("uncertainty_rank", False, 0.0, math.inf, lambda v, d: v),
         ConfidenceType(
-            "rank_down", False, 0.0, math.inf, lambda v, d: 1 / np.maximum(v, MIN_RANK)
+            "certainty_rank", False, 0.0, math.inf, lambda v, d: 1 / np.maximum(v, MIN_RANK)
         ),
         ConfidenceType(NONE, False, -math.inf, math.inf, lambda v, d: np.ones_like(d)),
     )
@@ -132,7 +135,7 @@ TYPES = {
 """Every type by name.
 
 log_error is the standard deviation of ln d, which is v d to the first order. Networks with an
-exp_plus_one confidence c = 1 + exp(x) minimise c |e| - a ln c (Wang et al., "DUSt3R", CVPR 2024,
+dust3r confidence c = 1 + exp(x) minimise c |e| - a ln c (Wang et al., "DUSt3R", CVPR 2024,
 eq. 4), whose minimum is at c = a / |e|: 1 / c is in proportion to the expected error.
 """
 
@@ -190,7 +193,7 @@ class AssumedSigma:
         return [
             f"the confidence, up to {self._largest:g}, is read as sigma in metres, larger than "
             f"the depth in {share:.0%} of the pixels: is it one? Name its type with "
-            "--confidence-type, e.g. rank_up for a ZED's confidence of 1 to 100"
+            "--confidence-type, e.g. uncertainty_rank for a ZED's confidence of 1 to 100"
         ]
 
 
@@ -218,10 +221,12 @@ def doubts(sums: Sums, confidence_type: str) -> list[str]:
             "the confidence is read as sigma in metres, for nobody named its type, but ranks the "
             f"errors better the other way: AUSE abs_rel is {ause:.3g}, and would be {turned:.3g}: "
             "is it larger where the depth is certain? Name its type with --confidence-type, e.g. "
-            "confidence_0_1 or rank_down"
+            "confidence_0_1 or certainty_rank"
         ]
     if not TYPES[confidence_type].has_unit:
-        other = {"rank_up": "rank_down", "rank_down": "rank_up"}.get(confidence_type, "rank_up")
+        other = {"uncertainty_rank": "certainty_rank", "certainty_rank": "uncertainty_rank"}.get(
+            confidence_type, "uncertainty_rank"
+        )
         return [
             f"the confidence ranks the errors better the other way: AUSE abs_rel is {ause:.3g} "
             f"as {confidence_type}, and would be {turned:.3g}; expected --confidence-type "

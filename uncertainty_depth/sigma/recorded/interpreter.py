@@ -251,7 +251,7 @@ class Interpreter:
         if self.sigma_kind is SigmaKind.METRES:
             fitted |= self.half_widths.to_mapping()
         return {
-            "model": name,
+            "name": name,
             "method": "recorded",
             **fitted,
             "confidence_type": self.config.confidence_type or "sigma",
@@ -280,8 +280,8 @@ class Interpreter:
         else:
             notes.append(
                 f"each frame is aligned to its ground truth ({self.config.align}, in {space}): "
-                "no robot has such a depth, and errors of scale are not in these scores; "
-                "scale_deviation is what they leave out"
+                "a robot cannot do this, and these scores leave out errors of scale: see "
+                "scale_deviation"
             )
         if self._holes:
             share = self._holes / self._pixels
