@@ -4,7 +4,7 @@ r"""Start the sigma node behind the depth network of Nav2's depth pipeline.
 ros2 launch nav2_depth_estimation_ai depth_estimation_pipeline_launch.py
 ros2 launch uncertainty_depth nav2_depth.launch.py sigma_map:=/path/to/sigma.json
 
-Its points/confident and points/clearing, which config/consumers/nav2_voxel_layer.yaml takes, go to
+Its points and points/clearing, which config/consumers/nav2_voxel_layer.yaml takes, go to
 the voxel layer in the place of /pipeline/points.
 """
 

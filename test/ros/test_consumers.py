@@ -61,12 +61,12 @@ def test_every_topic_is_published_with_the_type_that_is_read():
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_trusted_points_mark_and_clearing_points_clear(path):
+def test_all_points_mark_and_clearing_points_clear(path):
     """A layer marks with one source, clears with the other, and uses each that it lists."""
     for layer in mappings(yaml.safe_load(path.read_text())):
         for name in layer.get("observation_sources", "").split():
             source = layer[name]
-            expected = "/points/confident" if source["marking"] else "/points/clearing"
+            expected = "/points" if source["marking"] else "/points/clearing"
             assert source["topic"] == expected
             assert source["clearing"] is not source["marking"]
 

@@ -274,6 +274,21 @@ class GatingConfig:
         maximum=MAX_SIGMAS,
         live=True,
     )
+    clearing_fraction: float = option(
+        1.0,
+        "points/clearing lies at most at this fraction of the depth",
+        minimum=0.01,
+        maximum=1.0,
+        live=True,
+    )
+    clearing_margin: float = option(
+        0.2,
+        "a ray of points/clearing ends at the nearest bound that it passes within this distance, "
+        "metres: two cells of the costmap; 0 disables",
+        minimum=0.0,
+        maximum=2.0,
+        live=True,
+    )
     coverage: float = option(
         0.95,
         "fraction of the true depths that depth/lower and depth/upper enclose",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -51,6 +52,36 @@ def upper_bound(
     return depth_m + np.float32(sigmas) * sigma_m
 
 
+RADII = (1, 2, 3, 4, 6, 8, 11, 15, 20, 28, 40)
+"""Pixels that a margin around a point may have in the image; it takes the next smaller one."""
+
+
+def nearest_bound(
+    bound_m: NDArray[np.float32], margin_m: float, focal_length: float
+) -> NDArray[np.float32]:
+    """Return the nearest bound of all points that a ray passes within a margin, (H, W) metres.
+
+    A costmap clears whole voxels. A ray that just misses the edge of an obstacle passes through
+    voxels of the obstacle, unless it ends where the obstacle begins.
+
+    Args:
+        bound_m: (H, W) metres, NaN for unknown, which stays.
+        margin_m: half the width of a square around each point.
+        focal_length: of the camera, pixels.
+    """
+    if not margin_m:
+        return bound_m
+    unknown = np.isnan(bound_m)
+    known_m = np.where(unknown, np.float32(np.inf), bound_m)
+    largest_m = focal_length * margin_m / np.array(RADII, np.float32)  # bound at each radius
+    nearest_m = np.full_like(known_m, np.inf)
+    for index in reversed(range(len(RADII))):
+        nearest_m = np.minimum(nearest_m, np.where(known_m <= largest_m[index], known_m, np.inf))
+        step = RADII[index] - (RADII[index - 1] if index else 0)
+        nearest_m = cv2.erode(nearest_m, np.ones((2 * step + 1, 2 * step + 1), np.uint8))
+    return np.where(unknown, bound_m, np.minimum(nearest_m, known_m))
+
+
 CLEARING_FIELD = "clearing_sigmas"
 """Of clearing points: how many sigmas lie between them and the depth. No LiDAR has it."""
 
@@ -75,7 +106,7 @@ class SigmaProducts:
         Args:
             depth_m: (H, W) metres, NaN for unknown.
             sigma_m: (H, W) metres, NaN for unknown.
-            config: limits, stride and `clearing_sigmas`.
+            config: limits, stride and how far to clear.
             half_width: of the interval between the bounds, in sigmas.
             camera: of the maps; the clouds need it.
             image: (H, W, 3) uint8 RGB; without it the points have no color.
@@ -135,15 +166,21 @@ class SigmaProducts:
     def clearing_points(self) -> NDArray[np.void]:
         """End of free space on each ray, (N,) x y z and `clearing_sigmas`.
 
-        They are of all pixels, trusted or not: the less is known, the less is cleared. A ray
-        whose lower bound is not in front of the camera clears nothing and has no point.
+        They are of all pixels, trusted or not: the less is known, the less is cleared. A ray ends
+        at the `nearest_bound`; one that is not in front of the camera clears nothing and has no
+        point.
         """
-        bound_m = lower_bound(self._depth_m, self._sigma_m, self._config.clearing_sigmas)
-        points = positions(bound_m, self._calibrated_camera(), self._config.point_stride)
+        camera, config = self._calibrated_camera(), self._config
+        by_sigma_m = lower_bound(self._depth_m, self._sigma_m, config.clearing_sigmas)
+        by_depth_m = np.float32(config.clearing_fraction) * self._depth_m
+        bound_m = np.minimum(by_sigma_m, by_depth_m)
+        focal_length = float(camera.intrinsics[0, 0])
+        nearest_m = nearest_bound(bound_m, config.clearing_margin, focal_length)
+        points = positions(nearest_m, camera, config.point_stride)
         marked = np.empty(points.shape, [*points.dtype.descr, (CLEARING_FIELD, "<f4")])
         for name in points.dtype.names or ():
             marked[name] = points[name]
-        marked[CLEARING_FIELD] = self._config.clearing_sigmas
+        marked[CLEARING_FIELD] = config.clearing_sigmas
         return marked
 
     def _calibrated_camera(self) -> Camera:

@@ -13,7 +13,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from uncertainty_depth.core.config import GatingConfig
 from uncertainty_depth.core.geometry.camera import Camera
-from uncertainty_depth.sigma.gating import SigmaProducts, confident_pixels, lower_bound
+from uncertainty_depth.sigma.gating import (
+    RADII,
+    SigmaProducts,
+    confident_pixels,
+    lower_bound,
+    nearest_bound,
+)
 
 WIDTH = 8
 HEIGHT = 6
@@ -78,12 +84,41 @@ def test_clearing_points_lie_k_sigmas_before_the_depth_of_every_ray(maps, sigmas
     bound = maps[0] - np.float32(sigmas) * maps[1]
     is_known = (bound > 0) & np.isfinite(bound)
     assert (bound <= 0).any() == (sigmas == 4)
-    points = products(maps, GatingConfig(clearing_sigmas=sigmas), camera).clearing_points
+    config = GatingConfig(clearing_sigmas=sigmas, clearing_margin=0.0)
+    points = products(maps, config, camera).clearing_points
     assert (points["clearing_sigmas"] == sigmas).all()
     depth, pixels = depth_and_pixels(points, camera)
     assert_allclose(depth, bound[is_known], rtol=1e-5)
     rows, columns = np.nonzero(is_known)
     assert_allclose(pixels, np.stack([columns, rows], axis=1), atol=1e-4)
+
+
+def test_clearing_points_lie_at_most_at_a_fraction_of_the_depth(maps):
+    camera = Camera(WIDTH, HEIGHT, K)
+    config = GatingConfig(clearing_sigmas=1.0, clearing_fraction=0.6, clearing_margin=0.0)
+    depth, _ = depth_and_pixels(products(maps, config, camera).clearing_points, camera)
+    bound = np.minimum(maps[0] - maps[1], 0.6 * maps[0])
+    assert_allclose(depth, bound[(bound > 0) & np.isfinite(bound)], rtol=1e-5)
+    assert (bound == maps[0] - maps[1]).any()
+
+
+@pytest.mark.parametrize("margin_m", [0.0, 0.05, 0.3])
+def test_a_clearing_ray_ends_at_the_nearest_bound_that_it_passes(margin_m):
+    """Against a loop: each point shortens the rays within its margin, in whole pixels."""
+    random = np.random.default_rng(3)
+    bound_m = random.uniform(0.2, 6, (24, 30)).astype(np.float32)
+    bound_m[random.random(bound_m.shape) < 0.1] = np.nan
+    bound_m[5, 7] = 0.0
+    focal_length = 37.0
+    expected_m = bound_m.copy()
+    rows, columns = np.indices(bound_m.shape)
+    for row, column in zip(*np.nonzero(np.isfinite(bound_m)), strict=True):
+        point_m = bound_m[row, column]
+        size = focal_length * margin_m / point_m if point_m else np.inf
+        radius = max((one for one in RADII if margin_m and one <= size), default=0)
+        near = (abs(rows - row) <= radius) & (abs(columns - column) <= radius)
+        expected_m[near] = np.minimum(expected_m[near], point_m)  # NaN stays
+    assert_array_equal(nearest_bound(bound_m, margin_m, focal_length), expected_m)
 
 
 def test_elevation_mapping_gets_the_variance_of_sigma(maps):
