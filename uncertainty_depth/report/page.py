@@ -111,8 +111,13 @@ TERMS = {
     },
 }
 """What each term of the verdict and of the tables means, for readers of the page."""
+LINES = ("depth", "order", "size", "domain")
+"""Terms only where they name a line of the verdict: elsewhere they are common words."""
 _TERM = re.compile(
-    "|".join(rf"(?<![\w-]){re.escape(term)}(?![\w-])" for term in sorted(TERMS, key=len)[::-1])
+    "|".join(
+        rf"^{term}$" if term in LINES else rf"(?<![\w-]){re.escape(term)}(?![\w-])"
+        for term in sorted(TERMS, key=len)[::-1]
+    )
 )
 _CODE = re.compile("`([^`]+)`")
 
