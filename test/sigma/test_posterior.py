@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import cv2
 import numpy as np
@@ -14,7 +13,13 @@ from hypothesis import strategies as st
 
 from uncertainty_depth.core.measurements import Measurements
 from uncertainty_depth.core.records import DepthPrediction
-from uncertainty_depth.sigma.posterior import FOR_MOTION, FOR_SENSORS, posterior
+from uncertainty_depth.sigma.posterior import (
+    CORNER_OWN,
+    FREEDOM,
+    MAX_WITNESSES,
+    OF_INDOOR,
+    posterior,
+)
 
 SHAPE = (30, 40)
 """One pixel a cell of the grid, so that nothing is interpolated."""
@@ -38,13 +43,15 @@ def measured(prediction, count=12, seed=1, common=0.0, factor=1.3):
     )
 
 
-def covariance_of(prediction, prior, image=None):
+def covariance_of(prediction, own=0.0, image=None):
     """The prior covariance of two pixels (row, column), written down one by one."""
     relative = (prediction.sigma_m / prediction.depth_m).astype(np.float64)
     log_depth = np.log(prediction.depth_m.astype(np.float64))
     lab = np.zeros((*SHAPE, 3))
     if image is not None:
         lab = cv2.cvtColor(image, cv2.COLOR_RGB2LAB).astype(np.float64) * (100 / 255, 1, 1)
+
+    prior = OF_INDOOR
 
     def matern(one, other, part):
         place = math.hypot(one[0] - other[0], one[1] - other[1]) / SHAPE[1] / part.length
@@ -55,7 +62,7 @@ def covariance_of(prediction, prior, image=None):
 
     def covariance(one, other):
         shared = prior.common + matern(one, other, prior.wide)
-        local = matern(one, other, prior.local) + prior.own * (one == other)
+        local = matern(one, other, prior.local) + own * (one == other)
         return shared * relative.mean() ** 2 + local * relative[one] * relative[other]
 
     return covariance
@@ -64,12 +71,12 @@ def covariance_of(prediction, prior, image=None):
 PIXELS = [(row, column) for row in range(SHAPE[0]) for column in range(SHAPE[1])]
 
 
-def dense(prediction, measurements, prior, result, image=None):
+def dense(prediction, measurements, own, result, image=None):
     """Rasmussen and Williams 2006, equations 2.23 and 2.24, pixel by pixel, in loops.
 
     Of pixels that were not measured, since the own part of a measured one is what it is.
     """
-    covariance = covariance_of(prediction, prior, image)
+    covariance = covariance_of(prediction, own, image)
     used = list(zip(measurements.rows.tolist(), measurements.columns.tolist(), strict=True))
     others = [pixel for pixel in PIXELS if pixel not in used]
     variance = result.sigma_factor**2
@@ -96,8 +103,8 @@ def test_it_is_the_dense_gaussian_process(common, is_coloured):
     image = np.random.default_rng(2).integers(0, 255, (*SHAPE, 3), np.uint8)
     image = image if is_coloured else None
     result = posterior(prediction, measurements, image)
-    prior = FOR_MOTION if common else FOR_SENSORS
-    at, depth, sigma = dense(prediction, measurements, prior, result, image)
+    own = CORNER_OWN if common else 0.0
+    at, depth, sigma = dense(prediction, measurements, own, result, image)
     np.testing.assert_allclose(result.prediction.depth_m[at], depth, rtol=1e-4)
     np.testing.assert_allclose(result.prediction.sigma_m[at], sigma, rtol=1e-3)
 
@@ -172,11 +179,25 @@ def test_an_error_that_all_measurements_share_stays_in_the_scale():
             measurements.log_sigma,
             np.full(len(measurements), common),
         )
-        prior = replace(FOR_SENSORS, freedom=math.inf)
-        return posterior(prediction, shared, prior=prior).prediction.scale_log_sigma
+        return posterior(prediction, shared).prediction.scale_log_sigma
 
     assert scale(many, 0.0) < scale(few, 0.0) / 2
     assert scale(many, 0.1) > 0.07, "as many measurements as one likes cannot tell it"
+
+
+def test_a_corner_at_an_edge_of_predicted_depth_tells_little():
+    """It may belong to either side; one on a surface corrects its neighbourhood."""
+    depth = np.full((120, 160), 2.0, np.float32)
+    depth[:, 80:] = 4.0
+    prediction = DepthPrediction(depth, 0.2 * depth)
+
+    def correction(column):
+        one = [np.array([60]), np.array([column]), np.array([1.2 * depth[60, column]])]
+        corner = Measurements(*one, np.array([0.05]), np.array([0.01]))
+        corrected = posterior(prediction, corner).prediction.depth_m
+        return np.log(corrected / depth).max()
+
+    assert correction(79) < 0.1 * correction(60)
 
 
 def test_sigma_is_the_scales_and_the_pixels_own():
@@ -190,10 +211,10 @@ def test_sigma_is_the_scales_and_the_pixels_own():
 
 @pytest.mark.parametrize("truly", [0.5, 1.0, 3.0])
 def test_sigma_is_right_even_if_the_network_is_better_or_worse_than_it_says(truly):
-    """Errors drawn from the prior, but `truly` times as large: 95 % lie in the 95 % interval."""
+    """Errors drawn from the prior, but `truly` times as large: few witnesses tell most of that."""
     rng = np.random.default_rng(5)
     prediction = network()
-    covariance = covariance_of(prediction, FOR_SENSORS)
+    covariance = covariance_of(prediction)
     some = [PIXELS[index] for index in rng.choice(len(PIXELS), 300, replace=False)]
     full = np.array([[covariance(a, b) for b in some] for a in some])
     factor = truly * np.linalg.cholesky(full + 1e-9 * np.eye(len(some)))
@@ -210,10 +231,11 @@ def test_sigma_is_right_even_if_the_network_is_better_or_worse_than_it_says(trul
         relative = (result.prediction.sigma_m / result.prediction.depth_m)[at]
         ratios.append(np.log(truth[60:] / result.prediction.depth_m[at]) / relative)
         factors.append(result.sigma_factor)
-    assert 0.92 < np.mean(np.abs(ratios) < 1.96) < 0.98
-    prior = FOR_SENSORS.freedom
-    expected = math.sqrt((prior + 60 * truly**2) / (prior + 60))
+    prior = FREEDOM / result.used.coverage(SHAPE)
+    expected = math.sqrt((prior + MAX_WITNESSES * truly**2) / (prior + MAX_WITNESSES))
     assert np.mean(factors) == pytest.approx(expected, rel=0.1)
+    holds = math.erf(1.96 * expected / truly / math.sqrt(2))
+    assert np.mean(np.abs(ratios) < 1.96) == pytest.approx(holds, abs=0.03)
 
 
 def test_measurements_of_one_row_that_agree_do_not_make_the_rest_certain():
@@ -225,7 +247,7 @@ def test_measurements_of_one_row_that_agree_do_not_make_the_rest_certain():
         depth = prediction.depth_m[rows, columns].astype(np.float64)
         noise = np.full(count, 0.03)
         measurements = Measurements(rows, columns, depth, noise, np.zeros(count))
-        return posterior(prediction, measurements, prior=FOR_SENSORS).sigma_factor
+        return posterior(prediction, measurements).sigma_factor
 
     one_row = sigma_factor(np.full(count, 15), np.arange(count))
     at = np.random.default_rng(0).choice(prediction.depth_m.size, count, replace=False)
@@ -288,7 +310,8 @@ def test_a_measurement_outside_the_prediction_is_refused():
 
 def test_many_measurements_are_thinned_evenly():
     known = np.ones((120, 160))
-    some = Measurements.from_map(known).spread_evenly(300, known.shape)
+    some = Measurements.from_map(known)
+    some = some.taken(some.evenly(300, known.shape))
     assert len(some) == 300
     counts, _, _ = np.histogram2d(some.rows, some.columns, bins=(6, 8), range=((0, 120), (0, 160)))
     assert counts.min() >= 4, "every cell has about its six"
@@ -299,5 +322,6 @@ def test_the_most_certain_measurement_of_a_place_is_kept():
     known = np.ones((120, 160))
     noise = np.full(known.shape, 0.2)
     noise[::3, ::3] = 0.01
-    some = Measurements.from_map(known, noise).spread_evenly(200, known.shape)
+    some = Measurements.from_map(known, noise)
+    some = some.taken(some.evenly(200, known.shape))
     assert (some.log_sigma == 0.01).mean() > 0.95

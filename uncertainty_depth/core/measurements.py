@@ -95,15 +95,15 @@ class Measurements:
             self.common_log_sigma[which],
         )
 
-    def spread_evenly(self, count: int, shape: tuple[int, ...]) -> Measurements:
-        """Return at most `count`, evenly over an image, in each cell the most certain first.
+    def evenly(self, count: int, shape: tuple[int, ...]) -> NDArray[np.intp]:
+        """Return at most `count` indices, evenly over an image: of each cell the most certain.
 
         Args:
             count: at least 1.
             shape: (H, W) of the image.
         """
         if len(self) <= count:
-            return self
+            return np.arange(len(self))
         height, width = shape
         cells_down = max(1, round(np.sqrt(count * height / width)))
         cells_across = max(1, count // cells_down)
@@ -116,7 +116,7 @@ class Measurements:
         lengths = np.diff(np.r_[starts, len(order)])
         rank = np.empty(len(order), np.intp)
         rank[order] = np.arange(len(order)) - np.repeat(starts, lengths)
-        return self.taken(np.sort(np.lexsort((mixed, rank))[:count]))
+        return np.sort(np.lexsort((mixed, rank))[:count])
 
     def coverage(self, shape: tuple[int, ...]) -> float:
         """Return the share of an image's 6x8 cells that have a measurement."""

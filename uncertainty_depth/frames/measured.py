@@ -218,7 +218,8 @@ def thinned(depth_m: NDArray[np.float32]) -> Measurements:
         sparse = np.full_like(depth_m, np.nan)
         sparse[::stride, ::stride] = depth_m[::stride, ::stride]
         depth_m = sparse
-    return Measurements.from_map(depth_m).spread_evenly(MAX_MEASUREMENTS, depth_m.shape)
+    measured = Measurements.from_map(depth_m)
+    return measured.taken(measured.evenly(MAX_MEASUREMENTS, depth_m.shape))
 
 
 def _nearest(messages: list[Any], time_ns: int) -> Any:

@@ -39,6 +39,8 @@ MODEL_LOG_SIGMA = 0.10
 REFINEMENTS = 4
 """Steps of the depth that all images agree on: later ones change nothing."""
 MIN_PIXEL_ERROR = 1.5
+COMMON_SHARE = 0.25
+"""Of the epipolar error: what all corners of an image err by together, as by its pose."""
 MIN_COMMON_ERROR_PX = 0.5
 MAX_FAILED = 0.85
 """Share of corners that fail above which the poses are not believed."""
@@ -287,7 +289,7 @@ class MotionTracker:
             return Measurements.none()
         parallax_px = focal * parallax[good]
         log_sigma = np.hypot(MODEL_LOG_SIGMA, max(MIN_PIXEL_ERROR, 2 * epipolar_px) / parallax_px)
-        common = 0.5 * max(epipolar_px, MIN_COMMON_ERROR_PX) / parallax_px
+        common = COMMON_SHARE * max(epipolar_px, MIN_COMMON_ERROR_PX) / parallax_px
         corners = wide[good]
         depth_m = self._refined(corners, here[good, 2], slot)
         self._depth_m[corners] = depth_m

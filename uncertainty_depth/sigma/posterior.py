@@ -32,12 +32,30 @@ from uncertainty_depth.core.records import DepthPrediction
 
 GRID = (30, 40)
 """Rows and columns at which the process is evaluated; between them it is interpolated."""
-DEGREES_OF_FREEDOM = 4.0
-"""Of the noise of a measurement."""
 MAX_REWEIGHTINGS = 6
-"""Solves at most that find the measurements' weights and the frame's variance."""
+"""Solves at most that find the measurements' weights, or the frame's variance."""
 SETTLED = 0.05
 """Change of a weight, or part of the variance, below which they are found."""
+FREEDOM = 2.7
+"""How many independent measurements it takes to believe them as much as the network about a
+frame's variance if they cover the image, and as many times more as they cover less of it: the
+process's degrees of freedom less two. Most likely for `indoor`, with its prior."""
+MAX_WITNESSES = 16
+"""Measurements, evenly over the image, that tell a frame's variance: the prior describes what
+distant pixels share better than what near ones do, of which there would be far more pairs."""
+SENSOR_FREEDOM = 4.0
+"""Degrees of freedom of a sensor's noise."""
+CORNER_FREEDOM = 1.0
+"""Of a triangulated corner's: a wrong match may be off by any distance."""
+CORNER_OWN = 0.25
+"""What is beside a corner is seldom at its depth: variance of each pixel that no neighbour tells,
+over the square of its relative sigma. Chosen on the two drives of `docs/measurements.md`, as is
+the next one."""
+CORNER_AT_EDGE = 2.0
+"""A corner at an edge may belong to either side: noise of its log depth, over the range of the
+predicted one within `EDGE_REACH`."""
+EDGE_REACH = 0.0125
+"""In image widths."""
 
 
 @dataclass(frozen=True)
@@ -65,39 +83,27 @@ class Prior:
     """How a network errs.
 
     The common and the wide part are in proportion to the frame's mean relative sigma, the local
-    part and the pixel's own to each pixel's.
+    part to each pixel's.
 
     Attributes:
         common: variance that all pixels of a frame have in common, over the square of the
             network's mean relative sigma.
         wide, local: the parts that neighbours share.
-        own: variance of each pixel that no neighbour tells, over the square of its relative sigma.
-        freedom: how many independent measurements it takes to believe them as much as the network
-            about a frame's variance if they cover the image, and as many times more as they cover
-            less of it: the process's degrees of freedom less two. Infinite takes the network at
-            its word.
     """
 
     common: float
     wide: Part
     local: Part
-    own: float
-    freedom: float
 
 
-FOR_SENSORS = Prior(
+OF_INDOOR = Prior(
     common=0.28,
     wide=Part(1.03, length=0.51, depth_length=0.87, colour_length=math.inf),
     local=Part(0.53, length=0.173, depth_length=0.209, colour_length=30.1),
-    own=0.0,
-    freedom=2.7,
 )
-"""Of the model `indoor`: most likely for random pixels of those 40 training images of NYU Depth v2
-that its training held out (`benchmarks/error_prior.py`). The variances add up to nearly two:
-frames differ in how far the network is off, and their mean is larger than a typical frame's."""
-FOR_MOTION = replace(FOR_SENSORS, own=0.25, freedom=math.inf)
-"""For corners: what is beside a corner is seldom at its depth, and what the network errs by cannot
-be told from their noise. `own` was chosen on the two drives of `docs/measurements.md`."""
+"""Most likely for random pixels of those 40 training images of NYU Depth v2 that the training of
+`indoor` held out (`benchmarks/error_prior.py`). The variances add up to nearly two: frames differ
+in how far the network is off, and their mean is larger than a typical frame's."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +132,7 @@ def posterior(
     prediction: DepthPrediction,
     measurements: Measurements,
     image: NDArray[np.uint8] | None = None,
-    prior: Prior | None = None,
+    prior: Prior = OF_INDOOR,
 ) -> Posterior:
     """Return a prediction that measurements have corrected, and what is left of its error.
 
@@ -138,8 +144,7 @@ def posterior(
         measurements: in pixels of the prediction; those on a pixel without a predicted depth or
             with a sigma of 0 or infinity tell nothing and are ignored.
         image: (H, W, 3) uint8, RGB, for the reach across edges of colour; None for without.
-        prior: how the network errs; None for `FOR_MOTION` if the measurements share an error, as
-            triangulated ones do, else `FOR_SENSORS`.
+        prior: how the network errs.
 
     Raises:
         ValueError: a measurement lies outside the prediction, or the image has another size.
@@ -157,34 +162,38 @@ def posterior(
         relative = prediction.sigma_m / depth
         has_value = (relative > 0) & (relative < np.inf)
         usable = has_value[measurements.rows, measurements.columns]
-    used = measurements.taken(usable).spread_evenly(MAX_MEASUREMENTS, depth.shape)
+    used = measurements.taken(usable)
+    used = used.taken(used.evenly(MAX_MEASUREMENTS, depth.shape))
     if not len(used):
         return Posterior(prediction, relative, 1.0, np.zeros(0), used)
-    if prior is None:
-        prior = FOR_MOTION if used.common_log_sigma.any() else FOR_SENSORS
     field = _Field(prior, depth, relative, image)
     at = field.at(used.rows, used.columns)
     residual = np.log(used.depth_m) - np.log(depth[used.rows, used.columns].astype(np.float64))
     shared = field.covariance(at, at).astype(np.float64)
-    shared[np.diag_indices_from(shared)] += prior.own * at.relative_sigma**2
-    # Neighbours that agree with each other are no evidence about the rest of the image.
-    freedom = prior.freedom / used.coverage(depth.shape)
-    solved = _solve(shared, used, residual, freedom)
+    noise = _noise(used, field)
+    shared[np.diag_indices_from(shared)] += noise.own * at.relative_sigma**2
+    frame = 1.0
+    if not noise.own:  # how far corners are off is not known well enough to tell what is beyond it
+        few = used.evenly(MAX_WITNESSES, depth.shape)
+        # Neighbours that agree with each other are no evidence about the rest of the image.
+        freedom = FREEDOM / used.coverage(depth.shape)
+        frame = _solve(shared[np.ix_(few, few)], noise.taken(few), residual[few], freedom).variance
+    solved = _solve(frame * shared, noise, residual)
     at = at.rounded()
     grid = field.grid().rounded()
-    to_grid = np.float32(solved.variance) * field.covariance(at, grid)
+    to_grid = np.float32(frame) * field.covariance(at, grid)
     mean = solved.weights.astype(np.float32) @ to_grid
     factor = solved.factor.astype(np.float32)
     explained = solve_triangular(factor, to_grid, lower=True, check_finite=False)
-    variance = solved.variance * field.variance(grid) - np.einsum("ng,ng->g", explained, explained)
+    variance = frame * field.variance(grid) - np.einsum("ng,ng->g", explained, explained)
     # The frame's scale is the mean correction over the image. Its posterior covariance with every
     # place needs few places to average over, and the whole grid's with itself 60 ms.
     few = np.arange(GRID[0] * GRID[1]).reshape(GRID)[1::3, 1::3].ravel()
-    with_scale = field.covariance(grid.taken(few), grid).mean(axis=0) * solved.variance
+    with_scale = field.covariance(grid.taken(few), grid).mean(axis=0) * frame
     with_scale -= explained[:, few].mean(axis=1) @ explained
     scale_variance = max(float(with_scale[few].mean()), 1e-12)
     given_scale = variance - with_scale**2 / scale_variance
-    own = np.float32(solved.variance * prior.own) * np.where(has_value, relative, 0) ** 2
+    own = np.float32(frame * noise.own) * np.where(has_value, relative, 0) ** 2
     own = np.where(has_value, own, relative)  # NaN, 0 and infinity stay what they are
     corrected = depth * np.exp(_enlarged(mean, depth.shape))
     sigma = corrected * np.sqrt(np.maximum(_enlarged(variance, depth.shape), 0) + own)
@@ -192,7 +201,7 @@ def posterior(
     return Posterior(
         replace(prediction, depth_m=corrected, sigma_m=sigma, scale_log_sigma=scale_log_sigma),
         np.sqrt(np.maximum(_enlarged(given_scale, depth.shape), 0) + own),
-        float(np.sqrt(solved.variance)),
+        float(np.sqrt(frame)),
         solved.noise_weights,
         used,
     )
@@ -239,6 +248,15 @@ class _Field:
         self._log_depth = np.where(self._has_value, log_depth, 0)
         self._image = image
         self._mean = float(relative[self._has_value].mean())
+
+    def log_depth_range(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Floats:
+        """Return by how much the log of predicted depth differs around pixels, (N,)."""
+        height, width = self._shape
+        reach = np.arange(-round(EDGE_REACH * width), round(EDGE_REACH * width) + 1)
+        near_rows = np.clip(rows[:, None, None] + reach[:, None], 0, height - 1)
+        near_columns = np.clip(columns[:, None, None] + reach, 0, width - 1)
+        around = self._log_depth[near_rows, near_columns].reshape(len(rows), -1)
+        return np.ptp(around, axis=1).astype(np.float64)
 
     def at(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> _Places:
         colours = None if self._image is None else self._image[rows, columns]
@@ -322,6 +340,37 @@ def _cell_means(values: NDArray) -> NDArray:
 
 
 @dataclass(frozen=True, eq=False)
+class _Noise:
+    """How measurements err.
+
+    Attributes:
+        variance: (N,) of log depth, of each measurement's own error.
+        common: (N,), see `Measurements.common_log_sigma`.
+        freedom: degrees of freedom of the own error.
+        own: variance of each pixel that no neighbour tells, over the square of its relative sigma.
+    """
+
+    variance: Floats
+    common: Floats
+    freedom: float
+    own: float
+
+    def taken(self, which: NDArray[np.intp]) -> _Noise:
+        return replace(self, variance=self.variance[which], common=self.common[which])
+
+
+def _noise(measurements: Measurements, field: _Field) -> _Noise:
+    """Return a sensor's noise, or that of corners, which share an error."""
+    variance = measurements.log_sigma**2
+    common = measurements.common_log_sigma
+    if not common.any():
+        return _Noise(variance, common, SENSOR_FREEDOM, own=0.0)
+    at_edge = CORNER_AT_EDGE * field.log_depth_range(measurements.rows, measurements.columns)
+    variance = variance + np.where(common > 0, at_edge, 0) ** 2
+    return _Noise(variance, common, CORNER_FREEDOM, CORNER_OWN)
+
+
+@dataclass(frozen=True, eq=False)
 class _Solved:
     """What the residuals tell.
 
@@ -339,40 +388,40 @@ class _Solved:
 
 
 def _solve(
-    shared: Floats, measurements: Measurements, residual: Floats, freedom: float
+    shared: Floats, noise: _Noise, residual: Floats, frame_freedom: float = math.inf
 ) -> _Solved:
     """Return the solution with the weights and the variance that the residuals suggest.
 
     The noise's weights are its expectation-maximisation for a Student-t distribution (Lange,
     Little and Taylor 1989), the frame's variance MacKay's fixed point of the evidence
-    (Neural Computation 4, 1992, equation 22), both under the posterior of the other.
+    (Neural Computation 4, 1992, equation 22), both under the posterior of the other. Infinite
+    freedom leaves the frame's variance as it is; finite, the noise has no common part.
     """
-    claimed = measurements.log_sigma**2
-    common = measurements.common_log_sigma
+    common = noise.common
     variance = 1.0
     noise_weights = np.ones(len(residual))
     for _ in range(MAX_REWEIGHTINGS):
-        noise = claimed / noise_weights
-        weights, factor = _factored(variance * shared, noise, common, residual)
+        own = noise.variance / noise_weights
+        weights, factor = _factored(variance * shared, own, common, residual)
         inverse_factor, _ = lapack.dtrtri(factor, lower=1)
         precision = np.einsum("ij,ij->j", inverse_factor, inverse_factor)
-        unexplained = (noise * weights) ** 2 + noise - noise**2 * precision
+        unexplained = (own * weights) ** 2 + own - own**2 * precision
         before = noise_weights
-        noise_weights = (DEGREES_OF_FREEDOM + 1) / (DEGREES_OF_FREEDOM + unexplained / claimed)
+        noise_weights = (noise.freedom + 1) / (noise.freedom + unexplained / noise.variance)
         noise_weights = np.minimum(noise_weights, 1)
-        # Of the squares, how many the process explains, and how many it could.
-        with_common = lapack.dpotrs(factor, common, lower=1)[0]
-        explained = residual @ weights - noise @ weights**2 - (common @ weights) ** 2
-        determined = len(residual) - noise @ precision - common @ with_common
         growth = 1.0
-        if math.isfinite(freedom):
-            growth = float((freedom / variance + explained) / (freedom + determined))
+        if math.isfinite(frame_freedom):
+            # Of the squares, how many the process explains, and how many it could.
+            explained = residual @ weights - own @ weights**2
+            determined = len(residual) - own @ precision
+            growth = float((frame_freedom / variance + explained) / (frame_freedom + determined))
             variance *= growth
         is_settled = abs(growth - 1) < SETTLED and np.abs(noise_weights - before).max() < SETTLED
         if is_settled:
             break
-    noise = claimed / noise_weights
-    weights, factor = _factored(variance * shared, noise, common, residual)
+    weights, factor = _factored(
+        variance * shared, noise.variance / noise_weights, common, residual
+    )
     return _Solved(variance, weights, factor, noise_weights)
 
 
