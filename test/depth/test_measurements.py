@@ -141,18 +141,49 @@ def test_measurements_and_a_followed_scale_exclude_each_other(drive, tmp_path, c
     assert "which correct the scale too; expected one of them" in capsys.readouterr().err
 
 
+@pytest.fixture
+def recorded(tmp_path):
+    """Maps of somebody's network: depth 30 % too large, more so on the right, and sigma."""
+    truth_m = np.tile(np.linspace(1, 4, 64, dtype=np.float32), (48, 1))
+    depth_m = truth_m * np.linspace(1.2, 1.4, 64, dtype=np.float32)
+    for name, values in (
+        ("depth", depth_m),
+        ("confidence", 0.3 * depth_m),
+        ("ground_truth", truth_m),
+    ):
+        (tmp_path / name).mkdir()
+        np.save(tmp_path / name / "0.npy", values)
+    return tmp_path
+
+
+def recorded_summary(recorded, name, *options):
+    command = ["evaluate", f"predictions:{recorded}", "--confidence-type", "sigma"]
+    assert main([*command, "-o", str(recorded / name), *options]) == 0
+    return json.loads((recorded / name / "summary.json").read_text())
+
+
+def test_recorded_depth_and_sigma_are_corrected_alike(recorded, plots_without_pixels):
+    alone = recorded_summary(recorded, "alone")
+    measured = recorded_summary(recorded, "measured", "--measurements", "random:20")
+    assert measured["depth"]["abs_rel"] < 0.2 * alone["depth"]["abs_rel"]
+    assert measured["model"]["measurements"] == "random:20"
+    assert alone["pixels"] - 20 * 9 <= measured["pixels"] < alone["pixels"]
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--measurements", "motion"], "which nothing corrects; expected --model"),
+        (["--measurements", "motion"], "expected --model, or lidar, points or depth"),
+        (
+            ["--confidence-type", "uncertainty_rank", "--measurements", "lidar"],
+            "expected --sigma-map",
+        ),
+        (["--align", "median", "--measurements", "lidar"], "expected one of them"),
         (["--odometry-frame", "odom"], "expected --measurements motion"),
     ],
 )
-def test_recorded_predictions_are_not_measured_beside(options, sentence, tmp_path, capsys):
-    for name in ("depth", "gt"):
-        (tmp_path / name).mkdir()
-        np.save(tmp_path / name / "0.npy", np.full((24, 32), 2.0, np.float32))
-    command = ["evaluate", f"predictions:{tmp_path}", "-o", str(tmp_path / "out")]
+def test_what_cannot_be_corrected_is_not_measured_beside(recorded, options, sentence, capsys):
+    command = ["evaluate", f"predictions:{recorded}", "-o", str(recorded / "out")]
     assert main([*command, *options]) == 1
     assert sentence in capsys.readouterr().err
 

@@ -11,7 +11,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from test.frames.conftest import CAMERA, START_NS, image_at, pose_message
-from uncertainty_depth.core.config import PredictorConfig, SourceConfig
+from uncertainty_depth.core.config import (
+    PredictionConfig,
+    PredictionTopics,
+    PredictorConfig,
+    SourceConfig,
+)
 from uncertainty_depth.core.errors import ConfigError, MessageError, SourceError
 from uncertainty_depth.core.geometry.transforms import transform_from
 from uncertainty_depth.core.measurements import MAX_MEASUREMENTS
@@ -61,6 +66,9 @@ def bag(tmp_path):
             writer.cloud("/lidar/points", image_ns, "lidar", wall(WALL_M - driven_m))
             writer.cloud("/slam/points", late_ns, "odom", wall(WALL_M)[::307])
             writer.image("/stereo/depth", late_ns, "camera", stereo_at(index))
+            for topic, metres in (("depth", 40.0), ("sigma", 10.0)):
+                image = np.full((CAMERA.height, CAMERA.width), metres, np.float32)
+                writer.image(f"/network/{topic}", image_ns, "camera", image)
         for time_ns in range(-PERIOD_NS, 6 * PERIOD_NS, 50_000_000):
             pose = np.eye(4)
             pose[0, 3] = SPEED_M_PER_S * time_ns / SECOND_NS
@@ -163,3 +171,22 @@ def test_messages_that_nobody_asks_for_are_forgotten():
         with pytest.raises(MessageError) as refused:
             topic.depth(Viewpoint("camera", second * SECOND_NS), None, (24, 32))
         assert refused.value.reason == reason
+
+
+def test_recorded_depth_of_any_network_is_corrected(bag):
+    job = Job(
+        sources=(str(bag),),
+        topics=PredictionTopics(depth_topic="/network/depth", confidence_topic="/network/sigma"),
+        meaning=PredictionConfig(confidence_type="sigma"),
+        reading=POINTS,
+    )
+    measured = replace(job, predictor=PredictorConfig(measurements="points"))
+    job = replace(job, reading=SourceConfig(lidar_topic="/lidar/points"))
+    job.check()
+    measured.check()
+    wrong_m, corrected_m = (
+        [np.nanmean(np.abs(it.prediction.depth_m - it.ground_truth_m)) for it in Stream.open(job)]
+        for job in (job, measured)
+    )
+    assert len(corrected_m) == FRAMES
+    assert np.max(np.array(corrected_m) / wrong_m) < 0.2

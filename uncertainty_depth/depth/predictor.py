@@ -27,7 +27,6 @@ from uncertainty_depth.core.errors import ConfigError, MessageError, ModelError
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.geometry.focal_length import TrainingLens
 from uncertainty_depth.core.geometry.resampling import resample_depth
-from uncertainty_depth.core.measurements import MAX_MEASUREMENTS, Measurements
 from uncertainty_depth.core.options import changed, check, takes_options
 from uncertainty_depth.core.records import DepthPrediction, Frame, SampleRange
 from uncertainty_depth.depth import familiarity
@@ -50,10 +49,8 @@ from uncertainty_depth.sigma.calibration.half_widths import BY_DISTRIBUTION, Hal
 from uncertainty_depth.sigma.sparse_depth import (
     SparseInput,
     check_sparse_depth,
-    check_unit,
     parse,
     parse_measurements,
-    spread,
 )
 
 logger = logging.getLogger(__name__)
@@ -266,22 +263,11 @@ class Predictor:
                 maps, *features = download(tensors)
             unfamiliarity = self._gauge.score(*features) if self._gauge and features else None
             prediction = _at_image(frame, maps, factor, unfamiliarity, calibration)
-            return self._measured(prediction, frame) if config.measurements else prediction
+            if not config.measurements:
+                return prediction
+            from uncertainty_depth.sigma.posterior import corrected  # SciPy loads slowly
 
-    def _measured(self, prediction: DepthPrediction, frame: Frame) -> DepthPrediction:
-        """Correct a prediction by what was measured in its frame."""
-        from uncertainty_depth.sigma.posterior import posterior  # SciPy loads slowly
-
-        measurements = frame.measurements or Measurements.none()
-        check_unit(measurements.depth_m, self.depth_range)
-        if frame.sparse_m is not None:
-            height, width = prediction.depth_m.shape
-            check_sparse_depth(frame.sparse_m, (height, width), self.depth_range)
-            known = Measurements.from_map(frame.sparse_m)
-            if len(known) > MAX_MEASUREMENTS:  # so dense that plain interpolation has less error
-                return spread(prediction, frame.sparse_m)
-            measurements = known.joined(measurements)
-        return posterior(prediction, measurements, frame.need_image()).prediction
+            return corrected(prediction, frame, self.depth_range)
 
     @property
     def sparse_input(self) -> SparseInput | None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.geometry.camera import Camera
+from uncertainty_depth.core.measurements import Measurements
 from uncertainty_depth.core.records import UNWANTED, Frame, Scan, Skipped, in_view
 from uncertainty_depth.frames.cameras import Cameras, rectified_image
 from uncertainty_depth.frames.ground_truth import GroundTruth
@@ -263,6 +264,17 @@ class Assembly(ABC):
         viewpoint = self._viewpoint(reference)
         return self._ground_truth.read(truth, viewpoint, camera, (shape[0], shape[1]))
 
+    def _measurements(
+        self, reference: Any, camera: Camera | None, shape: tuple[int, int]
+    ) -> Measurements | None:
+        """Return what other topics measure in a reference of this shape; None for nothing."""
+        measurements = None
+        for measured in self._measured.values():
+            found = measured.measure(self._viewpoint(reference), camera, shape)
+            if found is not None:
+                measurements = found.beside(measurements)
+        return measurements
+
     def _viewpoint(self, reference: Any) -> Viewpoint:
         header = reference[0].header
         return Viewpoint(self.cameras.frame_of(header), stamp_ns(header))
@@ -297,13 +309,12 @@ class ImageAssembly(Assembly):
                 raise
             # It is not scored, but the camera's motion is tracked through it.
             return Skipped(time_ns, error.reason, f"the image at {name} s: {error}", frame)
-        shape = (pixels.shape[0], pixels.shape[1])
-        measurements = None
-        for measured in self._measured.values():
-            found = measured.measure(self._viewpoint(reference), camera, shape)
-            if found is not None:
-                measurements = found.beside(measurements)
-        frame = replace(frame, ground_truth_m=ground_truth_m, scan=scan, measurements=measurements)
+        frame = replace(
+            frame,
+            ground_truth_m=ground_truth_m,
+            scan=scan,
+            measurements=self._measurements(reference, camera, (pixels.shape[0], pixels.shape[1])),
+        )
         if scan is None:
             return frame
         return in_view(frame, f"the image at {name} s: no LiDAR point falls into the image")

@@ -187,18 +187,20 @@ class BagSource:
             extrinsics = self._fixed or TreeExtrinsics(transforms, config.fixed_frame)
             ground_truth = LidarGroundTruth(extrinsics, config)
         parts = (topics, cameras, ground_truth, config.max_time_difference)
+        measured = self._measured(transforms, cameras)
         if not self._predictions.depth_topic:
             frame = config.odometry_frame
             return ImageAssembly(
                 *parts,
                 odometry=Odometry(transforms, frame) if frame else None,
-                measured=self._measured(transforms, cameras),
+                measured=measured,
                 max_pixels=config.max_pixels,
             )
         from uncertainty_depth.frames.map_assembly import MapAssembly  # of recorded depth alone
 
         return MapAssembly(
             *parts,
+            measured=measured,
             confidence_topic=self._predictions.confidence_topic,
             meaning=self._meaning,
             report_topic=config.image_topic,

@@ -223,6 +223,7 @@ class MapAssembly(Assembly):
             camera,
             ground_truth_m=ground_truth_m,
             scan=scan,
+            measurements=self._measurements(reference, camera, (depth.shape[0], depth.shape[1])),
             recorded=RecordedMaps(depth, confidence, *self._infos_of_maps.of(time_ns)),
         )
         if report_image is not None:

@@ -28,7 +28,8 @@ from scipy.linalg import lapack, solve_triangular
 
 from uncertainty_depth.core.array_types import Floats
 from uncertainty_depth.core.measurements import MAX_MEASUREMENTS, Measurements
-from uncertainty_depth.core.records import DepthPrediction
+from uncertainty_depth.core.records import DepthPrediction, Frame
+from uncertainty_depth.sigma.sparse_depth import check_sparse_depth, check_unit, spread
 
 GRID = (30, 40)
 """Rows and columns at which the process is evaluated; between them it is interpolated."""
@@ -205,6 +206,31 @@ def posterior(
         solved.noise_weights,
         used,
     )
+
+
+def corrected(
+    prediction: DepthPrediction, frame: Frame, depth_range: tuple[float, ...]
+) -> DepthPrediction:
+    """Return a prediction corrected by what was measured in its frame.
+
+    Args:
+        prediction: of the frame's image, metres.
+        frame: with its image, if that is known, its sparse depth and its measurements.
+        depth_range: min and max depth that the prediction may have, metres.
+
+    Raises:
+        MessageError: what was measured has another size, type or unit.
+    """
+    measurements = frame.measurements or Measurements.none()
+    check_unit(measurements.depth_m, depth_range)
+    if frame.sparse_m is not None:
+        height, width = prediction.depth_m.shape
+        check_sparse_depth(frame.sparse_m, (height, width), depth_range)
+        known = Measurements.from_map(frame.sparse_m)
+        if len(known) > MAX_MEASUREMENTS:  # so dense that plain interpolation has less error
+            return spread(prediction, frame.sparse_m)
+        measurements = known.joined(measurements)
+    return posterior(prediction, measurements, frame.image).prediction
 
 
 @dataclass(frozen=True, eq=False)

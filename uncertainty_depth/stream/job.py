@@ -70,8 +70,8 @@ class Job:
 
     @property
     def measuring(self) -> MeasurementSources:
-        """What measures depth beside the model."""
-        return parse_measurements(self.predictor.measurements if self.model else "")
+        """What measures depth beside what predicts it."""
+        return parse_measurements(self.predictor.measurements)
 
     @property
     def needs_motion(self) -> bool:
@@ -130,11 +130,7 @@ class Job:
                 f"model is {self.model!r}, but {names} has its own predictions; expected "
                 "--model, or a depth topic or predictions:DIR, not both"
             )
-        if self.predictor.measurements:
-            raise ConfigError(
-                f"measurements is {self.predictor.measurements!r}, but {names} has its own "
-                "predictions, which nothing corrects; expected --model, or no measurements"
-            )
+        self._check_correctable(names)
         if self.scale.use_depth_scale:
             raise ConfigError(
                 f"use_depth_scale is true, but {names} has its own predictions, whose depth "
@@ -145,6 +141,30 @@ class Job:
                 f"write_bag is {str(write_bag)!r}, which is to hold depth and sigma at the times "
                 f"of a bag, but {names} is scored without a confidence topic; expected a "
                 "bag with --depth-topic and --confidence-topic, or no --write-bag"
+            )
+
+    def _check_correctable(self, names: str) -> None:
+        """Refuse to correct recorded predictions that are not depth and sigma in metres."""
+        from uncertainty_depth.metrics.registry import SigmaKind
+
+        measurements = self.predictor.measurements
+        if not measurements:
+            return
+        if self.needs_motion:
+            raise ConfigError(
+                f"measurements is {measurements!r}, and motion is tracked through images, beside "
+                f"which {names} has its predictions; expected --model, or lidar, points or depth"
+            )
+        if self.meaning.align != "none":
+            raise ConfigError(
+                f"measurements is {measurements!r} and align is {self.meaning.align!r}, which "
+                "corrects the depth by all of the ground truth; expected one of them"
+            )
+        if self.sigma_kind is not SigmaKind.METRES:
+            raise ConfigError(
+                f"measurements is {measurements!r}, which correct depth as far as its sigma in "
+                f"metres says, and {names} has none; expected --sigma-map, the file that "
+                "`uncertainty-depth calibrate` writes, or no measurements"
             )
 
     def _check_model(self) -> None:

@@ -11,12 +11,18 @@ from uncertainty_depth.core import strict
 from uncertainty_depth.core.config import PredictionConfig, PredictionTopics
 from uncertainty_depth.core.errors import ConfigError, MessageError
 from uncertainty_depth.core.options import to_mapping
-from uncertainty_depth.core.records import DepthMap, Frame, Overlap, Skipped
+from uncertainty_depth.core.records import DepthMap, DepthPrediction, Frame, Overlap, Skipped
 from uncertainty_depth.frames.notation import RECORDED
 from uncertainty_depth.frames.predicted import DepthPredictor, predict_frame
 from uncertainty_depth.frames.protocol import MapSource, Source
 from uncertainty_depth.frames.published import published_model
-from uncertainty_depth.stream.held_out import HeldOutRule, held_out_rule, without_given
+from uncertainty_depth.stream.held_out import (
+    MEASURED_MARGIN,
+    HeldOutRule,
+    for_model,
+    held_out_rule,
+    without_given,
+)
 from uncertainty_depth.stream.job import Job
 from uncertainty_depth.stream.overlap import calibrated_on
 
@@ -84,6 +90,7 @@ class _Recorded(Predicting):
             job.sources, job.topics, job.meaning, job.evaluation
         )
         self.meaning = self._interpreter.config
+        self._job = job
         topics = filter(None, (self.topics.depth_topic, self.topics.confidence_topic))
         folder = job.sources[0].removeprefix(RECORDED).partition(",per_metre=")[0]
         self._name = " with ".join(topics) or f"{folder}/depth"
@@ -98,6 +105,9 @@ class _Recorded(Predicting):
                 raise ConfigError(f"{job.sources[0]}: {error}") from error
 
     def seen_by(self, source: Source) -> Source:
+        if self._job.predictor.measurements:
+            sparse = self._job.measuring.sparse
+            source = for_model(source, sparse, self._job.held_out, MEASURED_MARGIN)
         return MapSource(source, self._scorable, list)
 
     def _scorable(self, record: Frame | Skipped) -> Frame | Skipped:
@@ -114,14 +124,24 @@ class _Recorded(Predicting):
         self._interpreter.fit_to(source.name, source)
 
     def predict(self, frame: Frame) -> DepthMap:
-        return self._interpreter.predict(frame)
+        made = self._interpreter.predict(frame)
+        if not (self._job.predictor.measurements and isinstance(made, DepthPrediction)):
+            return made
+        from uncertainty_depth.sigma.posterior import corrected  # SciPy loads slowly
+
+        limits = self._job.evaluation
+        return corrected(made, frame, (limits.min_depth, limits.max_depth))
 
     def describe(self) -> Facts:
         familiar = {"familiar_places": self._familiar} if self._familiar else {}
-        return {**self._interpreter.describe(self._name), **familiar}
+        return {**self._interpreter.describe(self._name), **familiar, **self._measured()}
 
     def options(self) -> Facts:
-        return {**to_mapping(self.topics), **to_mapping(self.meaning)}
+        return {**to_mapping(self.topics), **to_mapping(self.meaning), **self._measured()}
+
+    def _measured(self) -> Facts:
+        measurements = self._job.predictor.measurements
+        return {"measurements": measurements} if measurements else {}
 
     def notes(self) -> list[str]:
         return self._interpreter.notes()
