@@ -39,7 +39,7 @@ from synthetic.sensors import CAMERA_HEIGHT
 from uncertainty_depth.core import atomic, strict
 from uncertainty_depth.core.node_config import OnlineCorrectionConfig
 from uncertainty_depth.core.records import DepthPrediction, Frame
-from uncertainty_depth.sigma.online.loop import AsPublished
+from uncertainty_depth.sigma.online.loop import OnlineCorrected
 
 Floats = NDArray[np.float64]
 DANGER_M = 0.2
@@ -170,7 +170,7 @@ class OnlineSigma:
 
     def __init__(self) -> None:
         config = OnlineCorrectionConfig(use_online_calibration=True)
-        self._publish = AsPublished(Frame.need_prediction, config, delay=3)
+        self._publish = OnlineCorrected(Frame.need_prediction, config, delay=3)
 
     def __call__(self, view: View) -> Floats:
         """Return corrected sigma, (P,) metres, and learn from the frame for those after it."""

@@ -29,7 +29,7 @@ from uncertainty_depth.core.node_config import OnlineCorrectionConfig
 from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.sigma.online.depth_scale import frame_log_scale
-from uncertainty_depth.sigma.online.loop import AsPublished
+from uncertainty_depth.sigma.online.loop import OnlineCorrected
 from uncertainty_depth.stream.opening import open_source
 
 Floats = NDArray[np.float64]
@@ -122,7 +122,7 @@ def _moments(frames: Iterator[Frame]) -> Iterator[tuple[Frame, dict[str, View]]]
         own[:] = [predictor.predict(frame.need_image(), frame.stamp_ns, frame.camera)]
         return own[0]
 
-    publish = AsPublished(predict, OnlineCorrectionConfig(use_depth_scale=True))
+    publish = OnlineCorrected(predict, OnlineCorrectionConfig(use_depth_scale=True))
     for frame in frames:
         published = publish(frame)
         truth_m = frame.need_ground_truth()

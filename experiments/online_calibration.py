@@ -39,7 +39,7 @@ from uncertainty_depth.core.records import Frame
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.frames.messages.bag_writer import BagWriter
 from uncertainty_depth.metrics import valid_pixels
-from uncertainty_depth.sigma.online.loop import AsPublished
+from uncertainty_depth.sigma.online.loop import OnlineCorrected
 from uncertainty_depth.stream.opening import open_source
 
 WORLDS = 24
@@ -95,7 +95,7 @@ def write_bag(path: Path, config: SynthesisConfig) -> None:
 def loop_rows(bag: Path) -> Iterator[dict[str, float]]:
     """Yield what the demo's own sigma and the corrected one cover on each frame's LiDAR."""
     predictor = Predictor(model_path("demo"), PredictorConfig(device="cpu"))
-    nodes = AsPublished(Frame.need_prediction, CORRECTION, delay=DELAY_FRAMES)
+    nodes = OnlineCorrected(Frame.need_prediction, CORRECTION, delay=DELAY_FRAMES)
     half_width = nodes.estimator.of_sigma.half_width
     limits = EvaluationConfig()
     for record in open_source(str(bag), SourceConfig()):

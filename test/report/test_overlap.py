@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from test.conftest import ListSource, frame_lines
 from test.report.conftest import NoisyPredictor
 from uncertainty_depth.core.records import Frame, Skipped
-from uncertainty_depth.frames.predicted import AHEAD, predict_frame, read_ahead
+from uncertainty_depth.frames.predicted import PREFETCH, predict_frame, read_ahead
 from uncertainty_depth.report.evaluation import Evaluation, evaluate
 from uncertainty_depth.stream.stream import predicted
 
@@ -120,7 +120,7 @@ def test_no_more_is_read_than_is_in_flight():
     assert next(ahead) == 0
     assert next(ahead) == 1
     ahead.close()
-    assert 2 <= len(read) <= 2 + AHEAD
+    assert 2 <= len(read) <= 2 + PREFETCH
     assert closed
     assert closed[0].startswith("reading"), "where a database connection was opened"
 

@@ -197,7 +197,7 @@ def test_what_is_set_while_inactive_holds_from_the_next_activation_on(graph, sta
     ):
         assert graph.set_parameters(NODE, **values).successful
         node.trigger_activate()
-        assert node.standing() == (b"\x02", f"inactive: {reason}")
+        assert node.inactive_status() == (b"\x02", f"inactive: {reason}")
     assert graph.set_parameters(NODE, method="", max_frame_age=0.0).successful
     node.trigger_activate()
     robot.image(1)

@@ -41,7 +41,7 @@ from uncertainty_depth.ros.sigma_messages import (
     read_info,
 )
 from uncertainty_depth.ros.sigma_node import SigmaNode
-from uncertainty_depth.sigma.online.loop import AsPublished
+from uncertainty_depth.sigma.online.loop import OnlineCorrected
 
 SECOND_NS = 1000 * MS
 ERROR_M = 0.5
@@ -247,7 +247,7 @@ def test_depth_follows_the_scale_as_a_recorded_run_scores_it_and_warns_at_its_li
     counts, received = node.health.counts, f"received.{ESTIMATES}"
     logs = camera.heard("/rosout")
     own = DepthPrediction(*WRONG, unfamiliarity=UNFAMILIARITY)
-    recorded = AsPublished(lambda frame: own, node.config, delay=1)
+    recorded = OnlineCorrected(lambda frame: own, node.config, delay=1)
     for count, plane_m in enumerate((4.0, 3.0, 5.0, 20.0, 4.0), start=1):
         second = 99 + count
         sigma, info = camera.maps_of(second)

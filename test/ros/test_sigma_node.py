@@ -172,10 +172,10 @@ def test_another_map_is_taken_at_the_next_activation(graph, robot, map_path, tmp
     node.trigger_deactivate()
     assert graph.set_parameters("/sigma_node", sigma_map=str(tmp_path / "none.json")).successful
     node.trigger_activate()
-    assert "cannot be read" in node.standing()[1]
+    assert "cannot be read" in node.inactive_status()[1]
     assert graph.set_parameters("/sigma_node", **other).successful
     node.trigger_activate()
-    assert node.standing() is None
+    assert node.inactive_status() is None
     models.wait_for(lambda model: json.loads(model.data)["confidence_type"] == "confidence_0_1")
 
 

@@ -83,9 +83,9 @@ class Predicted(SourceWrapper):
 
 
 Item = TypeVar("Item")
-AHEAD = 2
+PREFETCH = 2
 """Items that are read before they are asked for."""
-BEHIND = 1
+MAX_PENDING = 1
 """Steps that may wait to be done, or be at work: more make nothing faster."""
 _END: Any = object()
 
@@ -98,7 +98,7 @@ def read_ahead(items: Iterable[Item]) -> Generator[Item, None, None]:
     """
     iterator = iter(items)
     with ThreadPoolExecutor(1, "reading") as thread:
-        waiting = deque(thread.submit(next, iterator, _END) for _ in range(AHEAD))
+        waiting = deque(thread.submit(next, iterator, _END) for _ in range(PREFETCH))
         try:
             while (item := waiting.popleft().result()) is not _END:
                 waiting.append(thread.submit(next, iterator, _END))
@@ -111,8 +111,8 @@ def read_ahead(items: Iterable[Item]) -> Generator[Item, None, None]:
                 thread.submit(close).result()
 
 
-class Behind(Generic[Item]):
-    """Runs steps in order on its own thread, at most `BEHIND` of them late.
+class BackgroundQueue(Generic[Item]):
+    """Runs steps in order on its own thread, at most `MAX_PENDING` of them late.
 
     On leaving the context all steps are done; after an exception those that wait are dropped.
 
@@ -127,11 +127,11 @@ class Behind(Generic[Item]):
 
     def add(self, step: Callable[[], Item]) -> None:
         """Queue a step; raise the exception of an earlier one."""
-        while len(self._waiting) >= BEHIND or (self._waiting and self._waiting[0].done()):
+        while len(self._waiting) >= MAX_PENDING or (self._waiting and self._waiting[0].done()):
             self.latest = self._waiting.popleft().result()
         self._waiting.append(self._thread.submit(step))
 
-    def __enter__(self) -> Behind[Item]:
+    def __enter__(self) -> BackgroundQueue[Item]:
         return self
 
     def __exit__(

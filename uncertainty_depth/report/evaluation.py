@@ -16,7 +16,7 @@ from uncertainty_depth.core.config import EvaluationConfig
 from uncertainty_depth.core.interrupt import deferred_interrupt
 from uncertainty_depth.core.options import takes_options
 from uncertainty_depth.core.records import Frame, Skipped
-from uncertainty_depth.frames.predicted import Behind
+from uncertainty_depth.frames.predicted import BackgroundQueue
 from uncertainty_depth.frames.protocol import Source
 from uncertainty_depth.metrics.registry import SigmaKind
 from uncertainty_depth.report.scores import Scores
@@ -112,7 +112,7 @@ def evaluate(
     evaluation = Evaluation(config, sigma_kind, **options)
     records = (record for record in frames)  # which can be closed whatever the frames are
     bar = tqdm(records, total=len(frames), unit="frame", desc=frames.name, disable=not progress)
-    scoring: Behind[float | None] = Behind()
+    scoring: BackgroundQueue[float | None] = BackgroundQueue()
     mean_error = 0.0
 
     def score(record: Frame | Skipped) -> float | None:

@@ -28,7 +28,7 @@ from uncertainty_depth.ros.live_camera import ImageMessage, LiveCamera
 from uncertainty_depth.ros.measurement_sources import MeasurementSource, measurement_sources
 from uncertainty_depth.ros.messages import check_age
 from uncertainty_depth.ros.node import ACTIVE, ManagedNode, take_down
-from uncertainty_depth.ros.predictions import Origin, Predictions
+from uncertainty_depth.ros.prediction_publisher import PredictionPublisher, PredictionSource
 from uncertainty_depth.ros.process_resources import MIB
 from uncertainty_depth.ros.worker import Worker
 from uncertainty_depth.sigma.online.correction_in_force import FOLLOWED
@@ -81,7 +81,7 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         topic = self.resolve_topic_name(CAMERA_INFO)
         is_published = partial(self.is_published, topic, CameraInfo)
         self._camera = LiveCamera(topic, is_published, self.health, self.get_logger().info)
-        self._predictions = Predictions(self, self.health)
+        self._predictions = PredictionPublisher(self, self.health)
         self._inputs = Inputs(self, self.health)
         self._images: WatchedInput | None = None
         self._sources: tuple[MeasurementSource, ...] = ()
@@ -164,7 +164,7 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
             for source in self._sources:
                 frame = source.add_to(frame, header)
             samples = budget.choose(config.frame_budget_ms, predictor.passes)
-            origin = Origin(
+            origin = PredictionSource(
                 predictor.sigma_name,
                 predictor.half_widths,
                 samples,
@@ -239,7 +239,7 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
             description["held_out_fraction"] = config.held_out_fraction
         self._predictions.publish_model(description)
 
-    def awaited(self) -> tuple[str, ...]:
+    def expected_counters(self) -> tuple[str, ...]:
         """Return the counters that should keep growing."""
         return ("received",) if self.state == ACTIVE else ()
 
@@ -247,23 +247,23 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         """Return sentences on what is wrong with inputs and correction."""
         return [*self._inputs.problems, *self._predictions.problems()]
 
-    def facts(self) -> dict[str, object]:
+    def diagnostic_values(self) -> dict[str, object]:
         """Return facts about camera, model and device for the diagnostics."""
-        facts: dict[str, object] = {
+        values: dict[str, object] = {
             "state": self.state,
             "camera_info": self._camera.description(),
         }
         if (images := self._images) is not None:
-            facts["image_publishers"] = self.count_publishers(images.name)
-            facts["image_stamp_age_s"] = f"{images.last_age_s:.3f}"
+            values["image_publishers"] = self.count_publishers(images.name)
+            values["image_stamp_age_s"] = f"{images.last_age_s:.3f}"
         if (predictor := self._predictor) is not None:
             description = predictor.describe()
-            facts |= {
+            values |= {
                 "frame_budget_ms": f"{self.config.frame_budget_ms:g}",
                 "device_memory_mib": device_memory_bytes() // MIB,
                 **{name: description[name] for name in DESCRIBED if name in description},
             }
-        return facts | self._predictions.facts()
+        return values | self._predictions.diagnostic_values()
 
     def close(self) -> str:
         """Shut down: finish the frame in work, drop the one that waits, return a summary line."""

@@ -266,13 +266,13 @@ class Diagnosed(Protocol):
 
     health: Health
 
-    def awaited(self) -> Sequence[str]:
+    def expected_counters(self) -> Sequence[str]:
         """Return the counters that should keep growing, see `problem`."""
 
-    def facts(self) -> Mapping[str, object]:
+    def diagnostic_values(self) -> Mapping[str, object]:
         """Return further values to publish: device, samples, queue and the like."""
 
-    def standing(self) -> tuple[bytes, str] | None:
+    def inactive_status(self) -> tuple[bytes, str] | None:
         """Return level and message if the node is not at work, else None."""
 
     def problems(self) -> Sequence[str]:
@@ -307,8 +307,8 @@ class DiagnosticsPublisher:
         diagnosed = self._diagnosed
         health = diagnosed.health
         rates = health.rates()
-        awaited = diagnosed.awaited()
-        level, sentence = diagnosed.standing() or problem(
+        awaited = diagnosed.expected_counters()
+        level, sentence = diagnosed.inactive_status() or problem(
             health, rates, awaited, diagnosed.problems()
         )
         values = {name: str(count) for name, count in sorted(health.account().items())}
@@ -318,7 +318,7 @@ class DiagnosticsPublisher:
         if (resources := resources_of()) is not None:
             values["memory_mib"] = f"{resources.memory_mib:.0f}"
             values["threads"] = str(resources.threads)
-        values |= {name: str(value) for name, value in diagnosed.facts().items()}
+        values |= {name: str(value) for name, value in diagnosed.diagnostic_values().items()}
         return DiagnosticStatus(
             level=level,
             name=self._name,

@@ -311,30 +311,30 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
         counts = self.health.counts().items()
         return {name: count for name, count in counts if name.startswith(("dropped.", "lost_"))}
 
-    def awaited(self) -> tuple[str, ...]:
+    def expected_counters(self) -> tuple[str, ...]:
         """Return the counters that should keep growing."""
         maps = (DEPTH, SIGMA) if has_sigma(self.config) else (DEPTH,)
         inputs = (*maps, *ground_truth_topics(self.config))
         names = (*(f"received.{topic}" for topic in inputs), "evaluated")
         return names if self.state == ACTIVE else ()
 
-    def facts(self) -> dict[str, object]:
+    def diagnostic_values(self) -> dict[str, object]:
         """Return the diagnostics' content beside the counters.
 
         received = evaluated + skipped + dropped + waiting, counted in frames.
         """
-        facts: dict[str, object] = {"state": self.state, "waiting": 0}
+        values: dict[str, object] = {"state": self.state, "waiting": 0}
         if self._scores is None:
-            return facts
+            return values
         frames = self._scores.frames
-        facts["waiting"] = len(frames)
-        facts |= {f"pairing.{name}": count for name, count in frames.counts.items()}
+        values["waiting"] = len(frames)
+        values |= {f"pairing.{name}": count for name, count in frames.counts.items()}
         recent = list(self._recent)
         for name in recent[-1] if recent else ():
             if name.startswith(COVERAGE):
                 mean = np.mean([metrics[name] for metrics in recent])
-                facts[f"recent_{name.split('.', 1)[1]}"] = f"{mean:.3f}"
-        return facts | self._calibration.facts() | self._reports.verdict
+                values[f"recent_{name.split('.', 1)[1]}"] = f"{mean:.3f}"
+        return values | self._calibration.diagnostic_values() | self._reports.verdict
 
     def problems(self) -> tuple[str, ...]:
         """Return what is wrong with the scores, as sentences; unmet requirements come last."""

@@ -77,18 +77,18 @@ class LiveCalibration:
         values = estimate_values(estimate, sent)
         self._publisher.publish(status_message(header, ESTIMATE, "; ".join(sentences), values))
 
-    def facts(self) -> dict[str, object]:
+    def diagnostic_values(self) -> dict[str, object]:
         """Return facts for the diagnostics."""
         estimate = self._estimator.of_sigma
-        facts: dict[str, object] = {
+        values: dict[str, object] = {
             "calibration.frames": estimate.frames,
             "calibration.recent_coverage": f"{estimate.recent_coverage:.3f}",
         }
         if estimate.factor is not None:
-            facts["calibration.factor"] = f"{estimate.factor:.3f}"
+            values["calibration.factor"] = f"{estimate.factor:.3f}"
         if self._scale is not None:
-            facts["calibration.depth_scale"] = f"{self._scale.factor:.3f}"
-            facts["calibration.scale_sigma"] = f"{self._scale.scale_sigma:.3f}"
+            values["calibration.depth_scale"] = f"{self._scale.factor:.3f}"
+            values["calibration.scale_sigma"] = f"{self._scale.scale_sigma:.3f}"
         if self._without_info:
-            facts["calibration.without_prediction_info"] = self._without_info
-        return facts
+            values["calibration.without_prediction_info"] = self._without_info
+        return values

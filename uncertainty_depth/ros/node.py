@@ -221,7 +221,7 @@ class ManagedNode(GuardedNode, LifecycleNode, Generic[ConfigT]):
             self._trigger(self.trigger_activate)
         self._logs_failures = True
 
-    def standing(self) -> tuple[bytes, str] | None:
+    def inactive_status(self) -> tuple[bytes, str] | None:
         """Return diagnostic level and message of a node that is not active; None if it is."""
         if self.state == ACTIVE:
             return None

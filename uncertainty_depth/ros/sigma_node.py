@@ -20,7 +20,7 @@ from uncertainty_depth.ros.diagnostics import LOG_EVERY_S, DiagnosticsPublisher,
 from uncertainty_depth.ros.inputs import Inputs
 from uncertainty_depth.ros.live_camera import LiveCamera
 from uncertainty_depth.ros.node import ACTIVE, ManagedNode, take_down
-from uncertainty_depth.ros.predictions import Origin, Predictions
+from uncertainty_depth.ros.prediction_publisher import PredictionPublisher, PredictionSource
 from uncertainty_depth.ros.worker import Worker
 from uncertainty_depth.sigma.recorded.confidence import NONE
 from uncertainty_depth.sigma.recorded.interpreter import Interpreter
@@ -65,7 +65,7 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
         is_published = partial(self.is_published, topic, CameraInfo)
         self._camera = LiveCamera(topic, is_published, self.health, self.get_logger().info)
         # of the maps sigma alone: the depth's sender has published it
-        self._predictions = Predictions(self, self.health, ["uncertainty"])
+        self._predictions = PredictionPublisher(self, self.health, ["uncertainty"])
         self._interpreter: Interpreter | None = None
         self._worker: Worker[Pair] = Worker(
             self._process, lambda pair, reason: self.health.leave(pair.frame, f"dropped.{reason}")
@@ -170,7 +170,7 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
             height, width = depth.shape
             rectifier = self._camera.rectifier(stamp_ns(pair.depth.header))
             camera = None if rectifier is None else rectifier.camera(width, height)
-            origin = Origin(interpreter.sigma_name, interpreter.half_widths)
+            origin = PredictionSource(interpreter.sigma_name, interpreter.half_widths)
             publish_views = self._predictions.publish(
                 pair.frame, self._camera.header(pair.depth), prediction, camera, origin,
                 self.config, start_s,
@@ -184,7 +184,7 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
         """Return sentences on what is wrong with inputs and correction."""
         return [*self._inputs.problems, *self._predictions.problems()]
 
-    def awaited(self) -> tuple[str, ...]:
+    def expected_counters(self) -> tuple[str, ...]:
         """Return the counters that should keep growing."""
         topics = (DEPTH, CONFIDENCE) if self._has_confidence() else (DEPTH,)
         names = (*(f"received.{topic}" for topic in topics), "processed")
@@ -195,11 +195,11 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
         interpreter = self._interpreter
         return interpreter is None or interpreter.config.confidence_type != NONE
 
-    def facts(self) -> dict[str, object]:
+    def diagnostic_values(self) -> dict[str, object]:
         """Return facts about sigma for the diagnostics."""
         interpreter = self._interpreter
         sigma = {} if interpreter is None else {"sigma": interpreter.sigma_name}
-        return {"state": self.state, **sigma, **self._predictions.facts()}
+        return {"state": self.state, **sigma, **self._predictions.diagnostic_values()}
 
     def close(self) -> str:
         """Shut down: finish the pair in work, drop the others, return a summary line."""

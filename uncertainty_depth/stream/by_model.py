@@ -89,12 +89,12 @@ class _FollowedModel(_Model):
     """A model whose depth follows the scale of the frames before, as a node would publish it."""
 
     def __init__(self, job: Job, predictor: Predictor, checks: Sequence[GeometryCheck]) -> None:
-        from uncertainty_depth.sigma.online.loop import AsPublished
+        from uncertainty_depth.sigma.online.loop import OnlineCorrected
 
         super().__init__(job, predictor)
         config = OnlineCorrectionConfig(use_depth_scale=True)
         own = partial(predict_frame, predictor)
-        self._published = AsPublished(own, config, job.evaluation)
+        self._published = OnlineCorrected(own, config, job.evaluation)
         self._checks = checks
 
     def predict(self, frame: Frame) -> DepthMap:

@@ -25,7 +25,7 @@ from uncertainty_depth.sigma.online.depth_scale import (
     ScaleEstimate,
     frame_log_scale,
 )
-from uncertainty_depth.sigma.online.loop import AsPublished, CorrectionEstimator
+from uncertainty_depth.sigma.online.loop import CorrectionEstimator, OnlineCorrected
 from uncertainty_depth.stream.job import Job
 from uncertainty_depth.stream.scoring import score
 
@@ -63,7 +63,7 @@ def constant_drive(true_factor: float, count: int = 6) -> list[Frame]:
 
 
 def published(frames: list[Frame], **options: object) -> list[Frame]:
-    nodes = AsPublished(Frame.need_prediction, replace(ON, **options))
+    nodes = OnlineCorrected(Frame.need_prediction, replace(ON, **options))
     return [replace(frame, prediction=nodes(frame)) for frame in frames]
 
 
@@ -107,7 +107,7 @@ def test_a_frame_is_never_scaled_by_its_own_ground_truth() -> None:
 
 @pytest.mark.parametrize(("true_factor", "factor"), [(1.2, 1.2), (5.0, 2.0), (0.1, 0.5)])
 def test_the_factor_is_limited_and_settles_at_once(true_factor: float, factor: float) -> None:
-    nodes = AsPublished(Frame.need_prediction, ON)
+    nodes = OnlineCorrected(Frame.need_prediction, ON)
     frames = constant_drive(true_factor)
     depths = [nodes(frame).depth_m[0, 0] for frame in frames]
     assert depths == pytest.approx([2, 2, *[2 * factor] * 4], rel=1e-6)
@@ -120,7 +120,7 @@ def test_the_factor_is_limited_and_settles_at_once(true_factor: float, factor: f
 
 def test_frames_too_far_apart_to_follow_are_told() -> None:
     """An estimate comes into use two frames late, and is too old then."""
-    nodes = AsPublished(Frame.need_prediction, ON)
+    nodes = OnlineCorrected(Frame.need_prediction, ON)
     for frame in constant_drive(1.3):
         nodes(replace(frame, stamp_ns=4 * frame.stamp_ns))
     (note,) = nodes.scales.notes()
@@ -153,7 +153,7 @@ def test_the_estimate_is_an_exponential_average_of_the_model_s_own_scale() -> No
 
 def test_scale_sigma_is_what_the_published_scale_lacks() -> None:
     frames = drive()
-    nodes = AsPublished(Frame.need_prediction, ON)
+    nodes = OnlineCorrected(Frame.need_prediction, ON)
     scale_sigmas = []
     errors = []
     for frame in frames:

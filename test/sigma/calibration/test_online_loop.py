@@ -13,7 +13,7 @@ import pytest
 from uncertainty_depth.core.node_config import OnlineCorrectionConfig
 from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.sigma.online.correction_in_force import CorrectionInForce, ReceivedEstimate
-from uncertainty_depth.sigma.online.loop import AsPublished
+from uncertainty_depth.sigma.online.loop import OnlineCorrected
 
 PERIOD_NS = 100_000_000
 SECOND_NS = 1_000_000_000
@@ -43,7 +43,7 @@ def replay(
     def own(frame: Frame) -> DepthPrediction:
         return frame.need_prediction()
 
-    nodes = AsPublished(own, config, delay=delay)
+    nodes = OnlineCorrected(own, config, delay=delay)
     for stamp_ns, error, own_sigma in frames:
         truth = np.full_like(error, 10.0)
         frame = Frame(stamp_ns, "", ground_truth_m=truth)

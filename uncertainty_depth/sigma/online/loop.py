@@ -76,7 +76,7 @@ class CorrectionEstimator:
         return ReceivedEstimate(stamp_ns, sigma, self.of_sigma.factor, scale)
 
 
-class AsPublished:
+class OnlineCorrected:
     """A mapping from frames, in the order of time, to what both nodes would have published.
 
     No frame is corrected by its own ground truth, but by the ground truth of frames before. A

@@ -44,7 +44,7 @@ from uncertainty_depth.sigma.calibration.half_widths import HalfWidths
 from uncertainty_depth.sigma.online.correction_in_force import CorrectionInForce
 
 
-class Origin(NamedTuple):
+class PredictionSource(NamedTuple):
     """What a prediction was made with.
 
     Attributes:
@@ -62,7 +62,7 @@ class Origin(NamedTuple):
     measurements: Measurements | None = None
 
 
-class Predictions:
+class PredictionPublisher:
     """Corrects a camera's predictions, and publishes them, their model, and how each was made."""
 
     def __init__(self, node: Node, health: Health, maps: Sequence[str] = tuple(MAPS)) -> None:
@@ -90,7 +90,7 @@ class Predictions:
         header: Header,
         prediction: DepthPrediction,
         camera: Camera | None,
-        origin: Origin,
+        origin: PredictionSource,
         config: DepthNodeConfig | SigmaNodeConfig,
         start_s: float,
         image: NDArray[np.uint8] | None = None,
@@ -163,7 +163,7 @@ class Predictions:
         """Return what the diagnostics warn of."""
         return [self._correction.warning] if self._correction.warning else []
 
-    def facts(self) -> dict[str, object]:
+    def diagnostic_values(self) -> dict[str, object]:
         """Return facts for the diagnostics: subscribers, samples, and the correction in force."""
         subscribers: dict[str, object] = {
             f"{name}_subscribers": publisher.get_subscription_count()
