@@ -115,7 +115,12 @@ def report(tmp_path: Path) -> Path:
         "frames": {"evaluated": 60, "skipped": {}},
         "depth": {"mae": 0.31, "a1": 0.9},
         "uncertainty": {},
-        "verdict": {"color": "green", "text": "good: depth, order, size", "lines": lines},
+        "verdict": {
+            "color": "green",
+            "text": "good: depth, order, size",
+            "numbers": "Mean error 0.1 m",
+            "lines": lines,
+        },
     }
     (tmp_path / "summary.json").write_text(json.dumps(summary))
     return tmp_path

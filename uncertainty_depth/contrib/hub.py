@@ -114,6 +114,7 @@ def _judged(summary: Mapping[str, Any]) -> list[str]:
     parts = [
         f"## Measured on {Path(summary['source']).name}",
         f"**{verdict['text']}** ({', '.join(measured)})",
+        *([verdict["numbers"]] if verdict["numbers"] else []),
         "\n".join(
             f"- *{line['name']}*, {line['color']}: {line['text']}" for line in verdict["lines"]
         ),
