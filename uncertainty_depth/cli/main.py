@@ -37,7 +37,7 @@ COMMANDS: dict[str, type[Command]] = {
     "play": Play,
     "convert": Convert,
 }
-"""In the order in which a newcomer meets them."""
+"""Commands in the order in which a newcomer meets them."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -35,7 +35,7 @@ from uncertainty_depth.core.records import DepthPrediction
 
 PANEL_WIDTH = 480
 PANEL_HEIGHT = 960
-"""Of each panel of a plot, pixels at most."""
+"""Largest side of each panel of a plot, pixels."""
 RESULTS = ("depth.tiff", "sigma.tiff", "plot.png")
 logger = logging.getLogger(__name__)
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""What a user is told: exceptions of one clear sentence, which only `cli` prints; warnings."""
+"""Exceptions with one user-facing sentence, which only `cli` prints, and warnings."""
 
 import logging
 import re

@@ -49,7 +49,7 @@ from uncertainty_depth.frames.transforms import (
 )
 
 MOVING = 1000
-"""First messages of /tf that are searched for a connection."""
+"""Number of messages on /tf that are searched for a connection."""
 FIRST_INFOS = 100
 """First camera infos of which one must be usable."""
 

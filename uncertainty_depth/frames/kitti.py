@@ -180,7 +180,7 @@ def _calibration(
 
 
 def _stamps(path: Path, names: list[str]) -> list[int]:
-    """Return nanoseconds since 1970 of each frame: the line of `timestamps.txt` of its number."""
+    """Return each frame's time from `timestamps.txt`, nanoseconds since 1970."""
     if not path.exists():
         raise SourceError(f"no such KITTI timestamps: {path}")
     lines = strict.read_text(path).splitlines()

@@ -51,7 +51,7 @@ def fitted(image: NDArray[np.uint8], shape: tuple[int, ...], same_camera: bool) 
 
 
 class ReportImages:
-    """Images of a topic, of which each prediction is shown with the one nearest in time.
+    """Camera images; each prediction is shown with the one nearest in time.
 
     Attributes:
         topic: of the images; empty shows none.
@@ -171,7 +171,7 @@ class MapAssembly(Assembly):
         yield from super().finish()
 
     def __len__(self) -> int:
-        """Return the number of stamps of which a map waits, alone or with its partner."""
+        """Return the number of stamps still waiting for a map."""
         return super().__len__() + len(self._pairs)
 
     def losses(self) -> Iterator[str]:

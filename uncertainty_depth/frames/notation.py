@@ -41,7 +41,7 @@ def folder_and_options(notation: str, known: tuple[str, ...]) -> tuple[Path, dic
 
 
 def folder_of(rest: str) -> Path:
-    """Return the folder of what follows the colon, whatever options another version had."""
+    """Return the folder after the colon, ignoring options."""
     return Path(_parts(rest)[0])
 
 

@@ -54,7 +54,7 @@ class SelectiveSource(Source, Protocol):
 
 
 class FileSource(ABC):
-    """Frames in files of their own, any of which is read by its number alone. A `Source`."""
+    """A `Source` whose frames are stored one per file, with random access."""
 
     name: str
     _notes: Sequence[str] = ()

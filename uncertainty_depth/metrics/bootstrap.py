@@ -40,7 +40,7 @@ DECAY_LAGS = 3
 DECAY_VIEWS = 2 * MIN_VIEWS
 """Below it noise and a slow change cannot be told apart."""
 FEW_CORRELATION = 0.8
-"""Of neighbouring frames of one recording, at least, if they are fewer than `DECAY_VIEWS`: so few
+"""Lowest correlation of neighbouring frames of one recording with fewer than `DECAY_VIEWS`: so few
 cannot show that it is less."""
 MIN_DRAWN = 3
 """Min number of blocks, however slowly a run changes: fewer have no deviation to speak of."""

@@ -70,7 +70,7 @@ from uncertainty_depth.metrics.state import (
 )
 
 LARGEST_SUM = 1e200
-"""In place of a frame's infinite sum, which no weight could take out again."""
+"""Replaces an infinite sum of a frame, which no weight could take out again."""
 
 
 class ScoredPixels:

@@ -227,7 +227,7 @@ def _spearman(sums: Sums) -> Floats:
 
 
 class _OfSigma(NamedTuple):
-    """Names of what differs between the sigmas; the constant sigma is 1 m."""
+    """Names of the sums that belong to one sigma; the constant sigma is 1 m."""
 
     ratio: str  # its ratio to the error: sum, histogram and extremes
     bins: Bins

@@ -4,8 +4,8 @@
 A block is a structured array of no dimension: named float64 sums, int32 histograms and a few
 extremes. Blocks of any frames add up, and every metric of `registry` is computed from the result,
 whether it is one frame or a million.
-What a sum of infinities or of undefined values would spoil is left out of it and counted beside
-it, so that any weighted sum of blocks is finite. `frame` makes the block of a frame.
+Values that are not finite are counted beside the sums, so that any weighted sum of blocks is
+finite. `frame` makes the block of a frame.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ DISTRIBUTION_NAMES = tuple(DISTRIBUTIONS)
 ERROR = Bins(-18, 8, 6)
 """Metres: 4 um to 256 m."""
 RATIO = Bins(-10, 12, 6)
-"""Of error / sigma over `2^exponent`, which is about the median of the first frame: sigma may be
+"""Ratio of error to sigma over `2^exponent`, which is about the median of the first frame: sigma may be
 in any unit, or in none."""
 MAX_RATIO_EXPONENT = 1000
 """The bins about it are within float64."""
 DEPTH_RATIO = Bins(-15, 6, 6)
-"""Of error / predicted depth: the ratio of the sigma that is proportional to depth."""
+"""Ratio of error to predicted depth, for the sigma that is proportional to depth."""
 DEPTH_RATIO_SUMS = Bins(-15, 6, 3)
 TRUTH = Bins(-4, 8, 4)
 SIGMA = Bins(-14, 8, 3)
@@ -51,7 +51,7 @@ BLOCK_GRID = (8, 10)
 for every frame."""
 BLOCK_CELLS = math.prod(BLOCK_GRID)
 PLOTTED_FRACTIONS = slice(None, None, 2)
-"""Of those of `POGGI`: what is enough for a plot. The areas are of all."""
+"""Fractions of `POGGI` kept for plots; areas use all of them."""
 
 _SCALARS = (
     "frames",  # with a scored pixel
@@ -124,13 +124,13 @@ _METRIC_SUMS: dict[str, tuple[int, ...]] = {
     "by_depth_ratio.error": (DEPTH_RATIO_SUMS.number,),
     "by_depth_ratio.depth": (DEPTH_RATIO_SUMS.number,),
 }
-"""What metrics are computed from; of each frame it is saved."""
+"""Sums that metrics are computed from, saved for each frame."""
 _OTHER_SUMS: dict[str, tuple[int, ...]] = {
     "removal": (2, *_CURVE),  # of the predicted sigma and of depth
     "oracle": _CURVE,
     **{f"cell.{name}": (BLOCK_CELLS,) for name in _BY_CELL},
 }
-"""Of plots and verdict alone: of single frames they are not saved."""
+"""Used by plots and verdict alone; not saved for single frames."""
 _COUNTS: dict[str, tuple[int, ...]] = {
     "covered": (len(DISTRIBUTION_NAMES), len(CONFIDENCE_LEVELS)),
     "errors": (ERROR.number,),
@@ -272,7 +272,7 @@ class Sums:
     """Weighted sums of blocks, read part by part: what every metric is computed from.
 
     Attributes:
-        sigma_name: whose sigma is looked at.
+        sigma_name: the sigma to evaluate.
     """
 
     def __init__(

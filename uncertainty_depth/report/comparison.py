@@ -64,7 +64,7 @@ FrameKey = tuple[int, int]
 
 WORST_BY = "depth.abs_rel"
 WORST_FRAMES = 5
-"""Of each report, at most."""
+"""Largest number for each report."""
 
 
 @dataclass(frozen=True)
@@ -294,7 +294,7 @@ TABLE = "compare.json"
 MAX_IMAGES = 3
 MAX_IMAGE_BYTES = 2**24
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Of Okabe and Ito; colour-blind readers can tell them apart."""
+"""Okabe and Ito's: colour-blind readers can tell them apart."""
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (6, 1.5, 1, 1.5)), (0, (1, 1)))
 ORACLE_ALPHA = 0.45
 PANEL = (4.2, 3.3)  # inches; three side by side on a wide page

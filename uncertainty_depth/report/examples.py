@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from uncertainty_depth.core.records import DepthMap
 
 MIN_DISTANCE = 1 / 20
-"""Of two frames closer in time than this fraction of the run only one is shown."""
+"""Fraction of the run that lies between two of the worst frames, at least."""
 
 _STAMP = re.compile(r"(\d+)\.(\d{9})")
 """Seconds and nanoseconds, the name of a frame of a bag."""

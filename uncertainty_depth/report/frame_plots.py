@@ -34,7 +34,7 @@ MAX_ASPECT = 2.0  # height over width of a panel at most: a map may have few col
 FIGURE_WIDTH = 10.0  # inches; small, so that titles stay readable at a reduced size
 PANEL_SHARE = 0.84  # of a column's width; its colour bar has the rest
 MAX_DEPTH_RATIO = 100.0
-"""Of the farthest to the nearest depth of a scale."""
+"""Largest ratio of the farthest to the nearest depth on a scale."""
 RATIO_COLORS = "RdBu_r"
 MAX_RATIO = 4.0
 MIN_WIDTH = 1200  # pixels of the plot: smaller images are enlarged by an integer factor

@@ -64,7 +64,7 @@ SPEARMAN_MARGIN = 0.02
 """Margin for Spearman, absolute: a constant sigma's is 0."""
 AUCE_TOLERANCE = 0.05
 CRPS_TOLERANCE = 0.05
-"""As a fraction of the baseline's."""
+"""Fraction of the baseline's CRPS."""
 FAR_BEYOND = 6
 """Sigmas; a Gaussian has two errors in a thousand million beyond them."""
 FEW_FAR_BEYOND = 0.001
@@ -83,7 +83,7 @@ class Outcome(StrEnum):
 
     BETTER = "better"
     EQUAL = "equal"
-    """As far as it matters."""
+    """No difference that matters."""
     WORSE = "worse"
     UNCLEAR = "unclear"
 

@@ -177,7 +177,7 @@ def sparsification_figure(sums: Sums, statistic: str) -> Figure:
 
 
 SMALL_LABELS = {"random": "at random", "predicted": "by sigma", "oracle": "by error"}
-"""Which pixels are removed first."""
+"""Label of each curve: how pixels are removed."""
 
 
 def small_sparsification_figure(sums: Sums) -> Figure:

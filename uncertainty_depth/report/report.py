@@ -39,9 +39,9 @@ NUMBERS = ("frames.csv", "frames.sums", "state.npz", SUMMARY_FILE)
 """The files that a report is read back from."""
 PAGE = "report.html"
 KIND = "report"
-"""Of its folder."""
+"""Kind of the folder."""
 PACKAGES = ("numpy", "torch", "rosbags")
-"""Whose versions a report says; None for one that is not installed by pip."""
+"""Packages whose versions a report gives; None for one that is not installed by pip."""
 
 
 @dataclass(frozen=True)

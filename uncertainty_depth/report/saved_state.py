@@ -46,7 +46,7 @@ SUMMARY_LAYOUT: dict[str, Any] = {
         "lines": [{"name": str, "color": str, "text": str}],
     },
 }
-"""What is read of a summary; it holds more."""
+"""Parts of a summary that are read; it holds more."""
 OVERLAP_LAYOUT = {"source": str, "certain": bool, "model": str}
 LAYOUT = {
     **{

@@ -31,7 +31,7 @@ from uncertainty_depth.report.views import Views
 ScoresT = TypeVar("ScoresT", bound="Scores")
 STATE_FILE = "state.npz"
 FORMAT = 16
-"""Of the state."""
+"""Number of the state's format."""
 
 
 class Scores:

@@ -79,8 +79,8 @@ QUESTIONS = {
 TRUSTED = "Can be trusted here"
 USEFUL = {"depth.a1": 0.8, "depth.within_10_percent": 0.5}
 ACCURATE = {"depth.a1": 0.95, "depth.within_10_percent": 0.8}
-"""What the depth must reach at least to be called useful, and accurate to a tenth: a tenth of the
-distance is what a planner's margins are made of."""
+"""Lowest values to be called useful, and accurate to a tenth: a tenth of the distance is what a
+planner's margins are made of."""
 USEFUL_ORDER = 0.85
 """A sigma is useful if its AUSE of 1 - a1 is at most this fraction of the better baseline's."""
 DISTANCES_M = ((0.75, 1.5), (2.0, 4.0), (8.0, 12.0))

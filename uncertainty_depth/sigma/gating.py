@@ -83,7 +83,7 @@ def nearest_bound(
 
 
 CLEARING_FIELD = "clearing_sigmas"
-"""Of clearing points: how many sigmas lie between them and the depth. No LiDAR has it."""
+"""Field of points/clearing: sigmas between point and depth. No LiDAR has it."""
 
 
 class SigmaProducts:
@@ -166,7 +166,7 @@ class SigmaProducts:
     def clearing_points(self) -> NDArray[np.void]:
         """End of free space on each ray, (N,) x y z and `clearing_sigmas`.
 
-        They are of all pixels, trusted or not: the less is known, the less is cleared. A ray ends
+        Includes untrusted pixels: the less certain, the shorter the cleared ray. A ray ends
         at the `nearest_bound`; one that is not in front of the camera clears nothing and has no
         point.
         """

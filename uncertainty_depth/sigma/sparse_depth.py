@@ -2,9 +2,8 @@
 """Sparse depth as a model's input: which it takes, its check, and its spread along a prediction.
 
 The logarithm of depth is interpolated between the nearest known pixels, near in the image and in
-predicted depth, which keeps a wall's pixels from the chair before it. What is interpolated is the
-known depth less a part of the predicted one: all of it would copy the model's errors of shape,
-none of it would ignore the model (`TREND`).
+predicted depth, which keeps a wall's pixels from the chair before it. Only a part of the predicted
+relief is kept between known pixels (`TREND`): all of it would copy the model's errors of shape.
 
 Sigma is what the neighbours disagree by. Its size comes from the known pixels themselves, each
 predicted from others about as far away as the known ones are from an unknown pixel.

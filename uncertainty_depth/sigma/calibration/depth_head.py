@@ -31,7 +31,7 @@ FEATURES = 4 + 3 * len(WINDOWS)
 HIDDEN = 32
 LAYERS = (FEATURES, HIDDEN, HIDDEN, 1)
 LOG_RANGE = (-8.0, 2.0)
-"""Of the expected error of the log depth."""
+"""Range of the logarithm of the expected error, itself one of the log depth."""
 MIN_SPREAD = 0.003  # of the log depth in a window, below the noise of any camera
 EPOCHS = 12
 BATCH = 512

@@ -37,7 +37,7 @@ GROUPS = 64
 """Groups of pixels with like sigma that a shape is fitted to: most knots of a map, ends aside."""
 GROUP_QUANTILE = 0.68
 MIN_SLOPE = 1e-3
-"""Of an affine shape, as a fraction of mean error / mean sigma: keeps the order of sigma."""
+"""Lowest slope of an affine shape as a fraction of mean error / mean sigma: keeps the order."""
 OFFSET = 0.01
 """Added to an uncertainty without a unit, as a fraction of its 99 % quantile."""
 MAX_POWER = 4.0
@@ -67,10 +67,10 @@ class MapInput:
 
     @property
     def references(self) -> tuple[str, ...]:
-        """The maps of which the better one is what the fitted map must not be worse than.
+        """Maps to compare with: the fitted map must not be worse than the best of them.
 
-        A sigma is served as it is if no map is; what has no unit is compared with sigmas that do
-        without it.
+        Without a map, raw sigma is published; a confidence without a unit is compared with sigmas
+        that ignore it.
         """
         if self.has_unit:
             return (IDENTITY.name,)

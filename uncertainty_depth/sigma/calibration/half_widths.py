@@ -28,7 +28,7 @@ from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS, HALF_WIDTHS
 from uncertainty_depth.metrics.merci import at_shares, error_ratio
 
 KEY = "half_widths"
-"""In the record of a calibration in `model.json`."""
+"""Key in the record of a calibration in `model.json`."""
 MEASURED = "measured on frames that the calibration was not fitted to"
 
 

@@ -3,9 +3,9 @@
 
 It is the same for a network's raw sigma and for recorded depth, with or without confidence.
 
-What decides between maps is bounded: a pixel with a gross error moves the difference between two
-maps' CRPS by no more than their sigmas differ, and a coverage by one pixel. The likelihood is
-shown and decides nothing: in a Gaussian's, a few dozen mismatched pixels outweigh all others.
+Maps are compared by bounded scores, so gross errors cannot decide: a pixel moves the difference
+between two maps' CRPS by no more than their sigmas differ, and a coverage by one pixel. The
+likelihood is only shown: in a Gaussian's, a few dozen mismatched pixels outweigh all others.
 
 A map is chosen by values and refused by intervals: some map must serve, and the coverage of a few
 frames is off by chance.
@@ -59,9 +59,9 @@ from uncertainty_depth.sigma.calibration.sigma_map import SigmaMap
 DISTRIBUTION_NAMES = ("laplace", "gaussian")
 """Tried for a camera."""
 REPORT_FRACTION = 0.33
-"""Of a single source: its last frames, held out for the reported scores."""
+"""Last fraction of a single source, held out for the reported scores."""
 BLOCKS = 4
-"""Of a single source: blocks in time, left out in turn to select the map."""
+"""Blocks in time of a single source, left out in turn to select the map."""
 MIN_SPREAD = 0.05  # standard deviation of calibrated sigma over its mean
 MIN_TURNED = -0.2
 """Rank correlation with the error below which a confidence seems to be read the wrong way."""
@@ -473,15 +473,15 @@ LABELS = {
     "nll": "NLL",
 }
 CRPS_MARGIN = 0.005
-"""By how much CRPS may be above another's, as a fraction of it."""
+"""Margin of CRPS above another map's, as a fraction of it."""
 SIZE_MARGIN = 0.03
-"""By how much `_size_error` may be above another map's."""
+"""Margin of `_size_error` above another map's."""
 ROUGH_CRPS = 0.05
 """Half width of what few frames say of a difference in CRPS, as a fraction of it."""
 MAX_MISCOVERAGE = 0.03
-"""By how much coverage at 95 % may be off."""
+"""Largest miscoverage at 95 %."""
 MAX_MISCOVERAGE_68 = 0.15
-"""By how much coverage at 68 % may be off without a word."""
+"""Miscoverage at 68 % above which a note is added."""
 
 
 def scores_of_sigma(

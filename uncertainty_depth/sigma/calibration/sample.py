@@ -28,7 +28,7 @@ MIN_PIXELS = 1000
 PIXELS_PER_FRAME = 1000
 """At most, drawn at random: neighbours err alike, and say little more."""
 MAX_PIXELS = 200_000
-"""Of all sources together: frames are the independent observations, more pixels only take time."""
+"""Pixels of all sources together: frames are the independent observations, pixels take time."""
 MIN_FRAME_PIXELS = 100
 """Kept of every frame, if it has them."""
 

@@ -141,7 +141,7 @@ eq. 4), whose minimum is at c = a / |e|: 1 / c is in proportion to the expected 
 
 
 MIN_GAIN = 0.2
-"""By how much AUSE must be smaller the other way, as a fraction, to say so."""
+"""Minimum relative AUSE gain of the reversed order for a warning."""
 
 
 def ause_the_other_way(sums: Sums) -> float:
