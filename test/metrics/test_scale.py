@@ -117,7 +117,7 @@ def test_a_quantile_beyond_the_bins_is_no_number_and_says_why():
     assert math.isnan(values["by_distance"]["n_merci"]["1_1.5m"])
     assert math.isnan(values["baselines"]["constant"]["crps"])
     reasons = undefined(metrics.total())
-    assert "95% of the errors are below" in reasons["uncertainty.n_merci"]
+    assert "95 % of the errors are below" in reasons["uncertainty.n_merci"]
     assert "uncertainty.merci" not in reasons  # the ratio is known
 
 

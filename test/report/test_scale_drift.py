@@ -37,7 +37,7 @@ def fill(evaluation, scales=SCALES, aligned=False):
 def test_drift_and_jump_are_those_of_the_logarithms(aligned):
     found = fill(Evaluation(), aligned=aligned).summary()["scale"]
     logs = np.log(SCALES)
-    assert found["scale"] == pytest.approx(math.exp(logs.mean()), rel=0.01)
+    assert found["mean_factor"] == pytest.approx(math.exp(logs.mean()), rel=0.01)
     assert found["scale_deviation"] == pytest.approx(logs.std(), rel=0.05)
     assert found["scale_jump"] == pytest.approx(np.abs(np.diff(logs)).mean(), rel=0.05)
 

@@ -30,8 +30,8 @@ DISTRIBUTION_NAMES = tuple(DISTRIBUTIONS)
 ERROR = Bins(-18, 8, 6)
 """Metres: 4 um to 256 m."""
 RATIO = Bins(-10, 12, 6)
-"""Ratio of error to sigma over `2^exponent`, which is about the median of the first frame: sigma may be
-in any unit, or in none."""
+"""Ratio of error to sigma over `2^exponent`, which is about the median of the first frame: sigma
+may be in any unit, or in none."""
 MAX_RATIO_EXPONENT = 1000
 """The bins about it are within float64."""
 DEPTH_RATIO = Bins(-15, 6, 6)
