@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from uncertainty_depth.core.device_errors import first_line
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.extras import missing
 from uncertainty_depth.core.interrupt import Interrupt
@@ -46,6 +47,8 @@ def _cluster(address: str) -> Iterator[Any]:
             f"no Ray cluster answers at {address}; expected its address, as `ray start --head` "
             "prints it, or local"
         ) from error
+    except Exception as error:  # of a process of Ray that died: it has no type of its own
+        raise ConfigError(f"Ray at {address} does not start: {first_line(error)}") from error
     try:
         yield ray
     finally:
@@ -69,7 +72,7 @@ def run(
         tell: called with each finished source.
 
     Raises:
-        ConfigError: Ray is not installed, or no cluster answers at the address.
+        ConfigError: Ray is not installed or does not start, or no cluster answers at the address.
     """
     with _cluster(address) as ray:
         options: dict[str, Any] = {"num_cpus": 1, "max_retries": RETRIES}

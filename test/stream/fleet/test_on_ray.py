@@ -8,6 +8,7 @@ import importlib
 import os
 import sys
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -34,6 +35,18 @@ def test_without_ray_the_sentence_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     jobs = open_fleet(tmp_path, ["a"], [[]], {}, False)
     with pytest.raises(ConfigError, match=r"pip install '\.\[ray\]'"):
+        on_ray.run(dict.fromkeys(jobs, (print, "a", "")), "local", False, Interrupt(), print)
+
+
+def test_a_ray_that_dies_while_it_starts_is_one_sentence(tmp_path, monkeypatch):
+    """Its error, once its raylet was killed, is a plain Exception."""
+
+    def init(**_):
+        raise Exception("The current node timed out during startup. This could happen ...")
+
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(init=init))
+    jobs = open_fleet(tmp_path, ["a"], [[]], {}, False)
+    with pytest.raises(ConfigError, match="Ray at local does not start: The current node timed"):
         on_ray.run(dict.fromkeys(jobs, (print, "a", "")), "local", False, Interrupt(), print)
 
 
