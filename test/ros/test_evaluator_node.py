@@ -16,6 +16,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
+from sensor_msgs.msg import Image
 from std_msgs.msg import Float64, String
 from std_srvs.srv import SetBool, Trigger
 
@@ -618,3 +619,12 @@ def test_nodes_of_one_name_are_told(graph, robot):
     graph.start(EvaluatorNode, ["-r", "__node:=scores"], lidar_to_camera=POSE)
     told = robot.told(lambda values: "2 nodes are called /scores: " in values["message"])
     assert told.status[0].name == "scores: scores"
+
+
+def test_two_networks_on_one_topic_are_told(graph, robot):
+    """Each map has the other's stamp: depth of one was scored with sigma of the other."""
+    graph.start(EvaluatorNode, lidar_to_camera=POSE)
+    for _ in range(2):
+        graph.publisher(Image, "depth/image_rect")
+    told = robot.told(lambda values: "2 publish /depth/image_rect (/" in values["message"])
+    assert "give each a topic of its own" in told.status[0].message

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -240,6 +240,8 @@ class Inputs:
             watched.adapt()
             if is_silent(watched):
                 sentences[watched.name, "silence"] = silence(self._node, watched)
+            if len(publishers := watched.publishers()) > 1:
+                sentences[watched.name, "publishers"] = mixed(watched, publishers)
             if watched.lost > self._lost.get(watched.name, 0):
                 sentences[watched.name, "losses"] = losses(watched)
             if watched.name in self._ahead and is_ahead(watched):
@@ -302,6 +304,16 @@ def silence(node: Node, watched: WatchedInput) -> str:
     purpose = f" (needed for {watched.purpose})" if watched.purpose else ""
     silent = f"nothing on {watched.name}{purpose} for {SILENT_AFTER_S:.0f} s"
     return f"{silent}: {reason}; {transports()}"
+
+
+def mixed(watched: WatchedInput, publishers: Sequence[TopicEndpointInfo]) -> str:
+    """Return the warning that several publish a topic: maps of two nodes have equal stamps."""
+    names = [f"{publisher.node_namespace}/{publisher.node_name}" for publisher in publishers]
+    senders = ", ".join(sorted(name.replace("//", "/") for name in names))
+    return (
+        f"{len(publishers)} publish {watched.name} ({senders}): their messages are taken for "
+        "those of one sensor or network; give each a topic of its own"
+    )
 
 
 def obstacle(watched: WatchedInput, publisher: TopicEndpointInfo) -> str:
