@@ -55,7 +55,8 @@ def agreed(ends: Ends, moment: Moment) -> Map:
     before_m = ends(moment.before).ravel()
     own_m = np.where(own_m > 0, own_m, np.float32(1e-3))  # NaN too: all steps have all rays
     agrees = np.ones(own_m[::STRIDE, ::STRIDE].shape, bool)
-    agreed_m = np.zeros_like(own_m)
+    agreed_m = np.full_like(own_m, np.nan)
+    agreed_m[::STRIDE, ::STRIDE] = 0
     for step in range(1, STEPS + 1):
         at_m = own_m * np.float32(step / STEPS)
         pixels, index, depth_m = moment.before.seen(moment.points(at_m))
