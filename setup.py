@@ -15,7 +15,8 @@ ROS = [
 ]
 OPENCV = "opencv-python-headless>=4.6"
 BAGS = [OPENCV, "rosbags>=0.11", 'backports.zstd>=1.0; python_version < "3.14"']
-NETWORK = [OPENCV, "torch>=2.2", "transformers>=4.48", "safetensors>=0.4"]
+NETWORK = [OPENCV, "torch>=2.2"]
+PRETRAINED = [*NETWORK, "transformers>=4.48"]
 OPENVINO = ["openvino>=2024.4", "onnx>=1.16"]
 ONNXRUNTIME = ["onnxruntime>=1.18", "onnx>=1.16"]
 VIEW = [*BAGS, "rerun-sdk>=0.23"]
@@ -29,6 +30,8 @@ LINT = [
     "ros-ament-pep257>=0.17",
 ]
 TEST = [
+    *PRETRAINED,
+    "safetensors>=0.4",
     "pytest>=7.4",
     "pytest-timeout>=2.2",
     "pytest-xdist>=3.5",
@@ -61,8 +64,10 @@ setup(
         "Topic :: Scientific/Engineering :: Image Processing",
         "Typing :: Typed",
     ],
+    url="https://example.org/uncertainty_depth",
+    author="The uncertainty_depth developers",
     maintainer="The uncertainty_depth developers",
-    maintainer_email="maintainers@uncertainty-depth.invalid",
+    maintainer_email="uncertainty_depth@users.noreply.github.com",
     packages=find_packages(include=[NAME, f"{NAME}.*"]),
     package_data={NAME: ["py.typed", "models/*/*", "report/*.html.j2"]},
     data_files=[
@@ -96,6 +101,7 @@ setup(
     extras_require={
         "bags": BAGS,
         "network": NETWORK,
+        "pretrained": PRETRAINED,
         "openvino": OPENVINO,
         "onnxruntime": ONNXRUNTIME,
         "ros": [*BAGS, *ROS],

@@ -23,28 +23,27 @@ ROS = re.compile(
 MAY_IMPORT_ROS = {("frames/messages/images.py", "cv_bridge")}
 ROSDEP_KEYS = {
     "PIL": "python3-pil",
-    "backports": "python3-rosbags-pip",  # zstd, which it depends on
-    "compression": "python3-rosbags-pip",  # zstd of Python 3.14
     "cv2": "python3-opencv",
-    "huggingface_hub": "python3-transformers-pip",
     "jinja2": "python3-jinja2",
     "matplotlib": "python3-matplotlib",
     "mcap": "mcap-ros2-support",
     "numpy": "python3-numpy",
-    "rosbags": "python3-rosbags-pip",
-    "safetensors": "python3-transformers-pip",
     "scipy": "python3-scipy",
     "sklearn": "python3-sklearn",
     "threadpoolctl": "python3-sklearn",  # which depends on it
     "torch": "python3-torch",
     "tqdm": "python3-tqdm",
-    "transformers": "python3-transformers-pip",
     "yaml": "python3-yaml",
 }
 ROOMS = ("core", "metrics", "frames", "sigma", "depth", "report", "stream", "ros", "cli")
 """Each imports only from those before it."""
-OPTIONAL = {"jax", "numpyro", "onnxruntime", "openvino", "ray", "rerun", "uncertainty_toolbox"}
-"""Extras of setup.py."""
+OPTIONAL = {
+    *("backports", "compression"),  # zstd, for rosbags
+    *("huggingface_hub", "transformers"),
+    *("jax", "numpyro", "onnxruntime", "openvino", "ray", "rerun", "rosbags"),
+    "uncertainty_toolbox",
+}
+"""Extras of setup.py; no apt package has them."""
 
 
 def imported_packages(path: Path) -> set[str]:
@@ -66,6 +65,29 @@ def test_only_the_room_of_the_nodes_imports_ros_and_nothing_what_only_a_clone_ha
         if place.parts[0] != "ros":
             of_ros = {(place.as_posix(), name) for name in names if ROS.fullmatch(name)}
             assert of_ros <= MAY_IMPORT_ROS
+
+
+ON_A_ROBOT = """
+import importlib, sys
+
+class Absent:
+    def find_spec(self, name, path, target=None):
+        if name.partition(".")[0] in ("rosbags", "transformers", "safetensors", "huggingface_hub"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Absent())
+import numpy as np
+for node in ("depth_node", "evaluator_node", "sigma_node", "rviz_on_camera"):
+    importlib.import_module(f"uncertainty_depth.ros.{node}")
+from uncertainty_depth.depth.predictor import Predictor
+for model in ("demo", "indoor"):
+    found = Predictor(model, device="cpu").predict(np.zeros((48, 64, 3), np.uint8))
+    assert np.isfinite(found.sigma_m).all()
+"""
+
+
+def test_nodes_and_shipped_models_need_what_apt_has():
+    subprocess.run([sys.executable, "-c", ON_A_ROBOT], check=True, cwd=ROOT)
 
 
 def test_every_import_is_declared():

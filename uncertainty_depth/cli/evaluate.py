@@ -83,7 +83,7 @@ class Evaluate(Command):
     jobs: int | None = flag(
         type=at_least_one,
         metavar="N",
-        help="several sources: workers at a time (default: one a core)",
+        help="several sources: workers at a time (default: one a core; one on a GPU)",
     )
     ray: str = flag(
         default="",
@@ -245,7 +245,7 @@ def _evaluate_each(
             gpus = any(job.model and job.predictor.device != "cpu" for _, job, _ in work.values())
             on_ray.run(work, command.ray, gpus, interrupt, tell)
         else:
-            local.run(work, command.jobs or os.cpu_count() or 1, interrupt, tell)
+            local.run(work, command.jobs or _processes(jobs), interrupt, tell)
     if interrupt.requested:
         logger.warning(
             "%d of %d sources are scored; run the same command again to continue",
@@ -254,6 +254,16 @@ def _evaluate_each(
         )
         raise KeyboardInterrupt
     _report_on_all(command, sources, requirements)
+
+
+def _processes(jobs: Sequence[Job]) -> int:
+    """Return one for a GPU, where each takes memory of its own; otherwise one a core."""
+    if any(job.model and job.predictor.device != "cpu" for job in jobs):
+        import torch
+
+        if torch.cuda.is_available():
+            return 1
+    return os.cpu_count() or 1
 
 
 def _report_on_all(

@@ -6,9 +6,8 @@ from __future__ import annotations
 EXTRAS = {
     "cv2": "bags",
     "rosbags": "bags",
-    "safetensors": "network",
     "torch": "network",
-    "transformers": "network",
+    "transformers": "pretrained",
     "onnx": "onnxruntime",
     "onnxruntime": "onnxruntime",
     "openvino": "openvino",

@@ -14,7 +14,6 @@ from uncertainty_depth.core import strict
 from uncertainty_depth.core.config import MAX_COUNT
 from uncertainty_depth.core.errors import MessageError, SourceError
 from uncertainty_depth.frames.messages.decoding import stamp_ns
-from uncertainty_depth.frames.recording import Recording
 
 PREDICTION = "prediction"
 """Name of the status on `depth/prediction_info`."""
@@ -128,6 +127,8 @@ def published_model(path: Path, depth_topic: str) -> Mapping[str, Any]:
 
     Empty if the bag does not have it, or it cannot be read.
     """
+    from uncertainty_depth.frames.recording import Recording  # rosbags, which no node needs
+
     topic = f"{depth_topic.rpartition('/')[0]}/model"
     try:
         with Recording(path).open() as bag:

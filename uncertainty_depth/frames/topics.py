@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from uncertainty_depth.core.config import PredictionTopics, SourceConfig
 from uncertainty_depth.core.errors import MessageError, SourceError
@@ -13,7 +13,9 @@ from uncertainty_depth.core.geometry.transforms import POSE_NUMBERS
 from uncertainty_depth.frames.messages.clouds import is_predicted
 from uncertainty_depth.frames.messages.transports import encoding_of, is_depth_encoding
 from uncertainty_depth.frames.published import info_beside
-from uncertainty_depth.frames.recording import Topic
+
+if TYPE_CHECKING:
+    from uncertainty_depth.frames.recording import Topic  # rosbags, which no node needs
 
 IMAGE = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage")
 CAMERA_INFO = ("sensor_msgs/msg/CameraInfo",)

@@ -146,13 +146,17 @@ def test_zero_uncertainty_logs_a_warning(tmp_path, caplog, write_model):
     assert (found.sigma_m == 0.0).all()
 
 
-LIBRARIES = ("torch", "transformers", "safetensors")
+LIBRARIES = {
+    "torch": ("depth.predictor", "network"),
+    "transformers": ("depth.networks.transformers_backbone", "pretrained"),
+}
+"""With a module that needs each, and the extra that brings it."""
 WITHOUT_A_LIBRARY = f"""
-import sys
-for library in {LIBRARIES}:
+import importlib, sys
+for library, (module, _) in {LIBRARIES}.items():
     sys.modules[library] = None
     try:
-        import uncertainty_depth.depth.predictor
+        importlib.import_module(f"uncertainty_depth.{{module}}")
     except Exception as error:
         print(error)
     del sys.modules[library]
@@ -165,8 +169,10 @@ def test_a_missing_library_is_named_with_the_way_to_install_it():
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_A_LIBRARY], capture_output=True, text=True, check=True
     )
-    for library, told in zip(LIBRARIES, done.stdout.splitlines(), strict=True):
-        assert f"{library} is not installed; expected the extra 'network'" in told
+    for (library, (_, extra)), told in zip(
+        LIBRARIES.items(), done.stdout.splitlines(), strict=True
+    ):
+        assert f"{library} is not installed; expected the extra {extra!r}" in told
 
 
 @pytest.mark.parametrize(

@@ -273,3 +273,24 @@ def test_ctrl_c_while_a_worker_starts_is_for_its_parent_alone(tmp_path):
     with suppress(OSError):  # of a worker that is gone
         os.close(os.open(tmp_path / "go", os.O_WRONLY | os.O_NONBLOCK))
     assert parent.communicate(timeout=60)[0] == "True {}\n"
+
+
+@pytest.mark.parametrize(
+    ("has_gpu", "options", "processes"),
+    [(True, [], 1), (True, ["--jobs", "3"], 3), (True, ["--device", "cpu"], 7), (False, [], 7)],
+)
+def test_a_gpu_has_one_process_unless_more_are_asked_for(
+    has_gpu, options, processes, tmp_path, monkeypatch
+):
+    asked = []
+
+    def run(work, jobs, *rest):
+        asked.append(jobs)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(local, "run", run)
+    monkeypatch.setattr(os, "cpu_count", lambda: 7)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: has_gpu)
+    worlds = [f"synthetic:worlds=1,seed={seed}" for seed in (1, 2)]
+    evaluate(worlds, tmp_path / "report", "--model", "demo", *options)
+    assert asked == [processes]

@@ -9,13 +9,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save
 from torch import Tensor
 
 from uncertainty_depth.core import atomic, strict
 from uncertainty_depth.core.errors import ModelError
 from uncertainty_depth.core.model_location import MAX_BYTES, check_location
+from uncertainty_depth.depth.model_folder.tensor_files import (
+    TensorFile,
+    TensorFileError,
+    packed,
+)
 from uncertainty_depth.depth.networks.architectures import ARCHITECTURES
 
 FORMAT = 1
@@ -78,11 +81,10 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         ModelError: the file is missing or damaged.
     """
     try:
-        strict.check_file(path)
-        return load_file(path)
+        return TensorFile.open(path).tensors()
     except FileNotFoundError as error:
         raise ModelError(f"{path} is missing; model.json names it") from error
-    except (SafetensorError, OSError) as error:
+    except (TensorFileError, OSError) as error:
         raise ModelError(f"{path} is truncated or damaged: {error}") from error
 
 
@@ -112,6 +114,5 @@ def check_tensors(path: Path, tensors: dict[str, Tensor], expected: dict[str, Te
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> Path:
     """Write the tensors to a file, whole or not at all; returns its path."""
-    content = save({key: value.detach().cpu().contiguous() for key, value in tensors.items()})
-    atomic.write_bytes(path, content)
+    atomic.write_bytes(path, packed(tensors))
     return path

@@ -14,12 +14,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError, safe_open
 from torch import nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
 
-from uncertainty_depth.core import strict
 from uncertainty_depth.core.errors import ModelError
+from uncertainty_depth.depth.model_folder.tensor_files import TensorFile, TensorFileError
 
 MAX_MEMBERS = 1024
 MAX_INTEGER = 2**20
@@ -95,11 +94,9 @@ def not_larger_than(*files: Path) -> Iterator[None]:
 def _count(path: Path) -> tuple[int, int]:
     """Return the numbers of tensors and of values in a file, by its header."""
     try:
-        strict.check_file(path)
-        with safe_open(path, "pt") as file:
-            shapes = [file.get_slice(name).get_shape() for name in file.keys()]  # noqa: SIM118
+        shapes = [entry.shape for entry in TensorFile.open(path).entries.values()]
     except FileNotFoundError as error:
         raise ModelError(f"{path} is missing; model.json names it") from error
-    except (SafetensorError, OSError) as error:
+    except (TensorFileError, OSError) as error:
         raise ModelError(f"{path} is truncated or damaged: {error}") from error
     return len(shapes), sum(map(math.prod, shapes))

@@ -6,6 +6,6 @@ import importlib.util
 from uncertainty_depth.core.errors import UncertaintyDepthError
 from uncertainty_depth.core.extras import missing
 
-for _library in ("torch", "transformers", "safetensors"):
+for _library in ("torch",):
     if importlib.util.find_spec(_library) is None:
         raise UncertaintyDepthError(missing(_library))

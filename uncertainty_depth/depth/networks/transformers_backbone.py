@@ -6,11 +6,19 @@ Importing them takes three seconds: `backbone.py` imports this file only when ne
 
 from __future__ import annotations
 
+import importlib.util
 import logging
 import math
 from pathlib import Path
 from typing import Any
 
+from uncertainty_depth.core.errors import ModelError
+from uncertainty_depth.core.extras import missing
+
+if importlib.util.find_spec("transformers") is None:
+    raise ModelError(missing("transformers"))
+
+# isort: split
 from transformers import (
     MODEL_FOR_BACKBONE_MAPPING,
     MODEL_FOR_DEPTH_ESTIMATION_MAPPING,
@@ -20,7 +28,6 @@ from transformers import (
     PretrainedConfig,
 )
 
-from uncertainty_depth.core.errors import ModelError
 from uncertainty_depth.depth.networks.encoder import TransformersModel
 from uncertainty_depth.depth.networks.families import (
     FAMILIES,

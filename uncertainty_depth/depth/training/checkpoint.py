@@ -14,14 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
 from torch import Tensor
 from torch.optim.swa_utils import AveragedModel
 
 from uncertainty_depth.core import atomic, strict
 from uncertainty_depth.core.errors import ModelError
 from uncertainty_depth.core.strict import FormatError
+from uncertainty_depth.depth.model_folder.tensor_files import TensorFile, packed
 from uncertainty_depth.depth.networks.depth_network import DepthNetwork
 
 NAME = "checkpoint"
@@ -53,26 +52,20 @@ def write(
     """Replace the checkpoint atomically."""
     frozen = _frozen(network)
     tensors = {
-        f"network.{name}": value.detach().cpu().contiguous()
+        f"network.{name}": value
         for name, value in network.state_dict().items()
         if name not in frozen
     }
     if average is not None:
-        tensors |= {
-            f"average.{name}": value.detach().cpu().contiguous()
-            for name, value in average.state_dict().items()
-        }
+        tensors |= {f"average.{name}": value for name, value in average.state_dict().items()}
     for index, state in optimizer.state_dict()["state"].items():
-        tensors |= {
-            f"optimizer.{index}.{key}": value.detach().cpu().contiguous()
-            for key, value in state.items()
-        }
-    atomic.write_bytes(path, save(tensors, {"history": json.dumps(history)}))
+        tensors |= {f"optimizer.{index}.{key}": value for key, value in state.items()}
+    atomic.write_bytes(path, packed(tensors, {"history": json.dumps(history)}))
 
 
 def close(path: Path, history: History) -> None:
     """Replace a trained network's checkpoint with its history alone."""
-    atomic.write_bytes(path, save({}, {"history": json.dumps(history)}))
+    atomic.write_bytes(path, packed({}, {"history": json.dumps(history)}))
 
 
 def _frozen(network: DepthNetwork) -> dict[str, Tensor]:
@@ -95,10 +88,10 @@ def read(path: Path) -> State:
     if not path.exists():
         return State([], False)
     with _opened(path) as file:
-        history = strict.read_json(file.metadata()["history"], MAX_HISTORY_BYTES, allow_nan=True)
+        history = strict.read_json(file.metadata["history"], MAX_HISTORY_BYTES, allow_nan=True)
         if not isinstance(history, list) or not all(isinstance(epoch, dict) for epoch in history):
             raise ValueError("its history is not one of epochs")
-        return State(history, not file.keys())
+        return State(history, not file.entries)
 
 
 def restore(
@@ -115,8 +108,7 @@ def restore(
         ModelError: the checkpoint is damaged.
     """
     with _opened(path) as file:
-        # The file is not a mapping.
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        tensors = file.tensors()
         for name, value in tensors.items():
             if not bool(value.isfinite().all()):
                 raise ValueError(f"NaN or infinity in {name}: it is damaged")
@@ -146,12 +138,10 @@ def restore(
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[safe_open]:
+def _opened(path: Path) -> Iterator[TensorFile]:
     try:
-        strict.check_file(path)
-        with safe_open(path, "pt") as file:
-            yield file
-    except (SafetensorError, FormatError, OSError, KeyError, TypeError, ValueError) as error:
+        yield TensorFile.open(path)
+    except (FormatError, OSError, KeyError, TypeError, ValueError) as error:
         raise _unusable(path, str(error)) from error
     except RuntimeError as error:  # torch's, if the tensors do not fit the network
         raise _unusable(path, str(error).splitlines()[-1].strip()) from error
