@@ -99,6 +99,8 @@ def test_every_import_is_declared():
     assert len(foreign) > 15
     undeclared = {name for name in foreign if ROSDEP_KEYS.get(name, name) not in declared}
     assert undeclared == set()
+    by_pip = {key for key in declared if key and key.endswith("-pip")}
+    assert by_pip == set(), "bloom releases no package that needs pip"
 
 
 def modules() -> dict[str, Path]:
