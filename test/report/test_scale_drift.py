@@ -60,7 +60,7 @@ def test_nothing_seen_has_no_scale_and_a_frame_without_one_is_left_out():
 @pytest.mark.usefixtures("plots_without_pixels")
 def test_a_sigma_without_a_unit_has_no_size_anywhere(tmp_path):
     evaluation = fill(Evaluation(sigma_kind=SigmaKind.RANK))
-    context = report.Context("bag", {"model": "camera"})
+    context = report.Context("bag", {"name": "camera"})
     report.write(evaluation, tmp_path / "report", context)
     content = json.loads((tmp_path / "report" / "summary.json").read_text())
     sigma = content["uncertainty"]

@@ -19,7 +19,7 @@ from uncertainty_depth.report.page import table
 from uncertainty_depth.report.requirements import parse
 from uncertainty_depth.report.saved_state import merge, read_report
 
-MODEL = {"model": "camera", "method": "recorded", "confidence_type": "none"}
+MODEL = {"name": "camera", "method": "recorded", "confidence_type": "none"}
 
 
 def maps(number, noise=0.02, seed=0):

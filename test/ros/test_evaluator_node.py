@@ -179,7 +179,7 @@ def test_save_acknowledges_then_writes_in_a_process_of_its_own(
     _, driver = running(output=str(output))
     log = driver.heard("/rosout")
     driver.send("depth/model", String(data="no JSON"))
-    description = json.dumps({"model": "tiny", "method": "mc_dropout"})
+    description = json.dumps({"name": "tiny", "method": "mc_dropout"})
     driver.send("depth/model", String(data=description))
     driver.drive(0, 3)
     driver.predict(460)  # still waits for a later cloud when ~/save comes
