@@ -196,6 +196,14 @@ def test_oldest_is_given_up_when_full_and_repeated_stamps_replace():
     assert pairs.flush() == [Unmatched(2, 1, "b"), Unmatched(3, 0, "c")]
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_either_may_come_first(first):
+    pairs = ExactPairs(2)
+    names = ("depth", "confidence")
+    assert pairs.add(first, 1, names[first]) == (None, [])
+    assert pairs.add(1 - first, 1, names[1 - first]) == (names, [])
+
+
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 6))), st.integers(1, 4))
 def test_every_message_is_paired_or_given_up_once(arrivals, queue_size):
     pairs = ExactPairs(queue_size)

@@ -12,10 +12,12 @@ from uncertainty_depth.stream.held_out import (
     check_scorable,
     for_model,
     held_out,
+    held_out_rule,
     pixel_hashes,
     random_pixels,
     scored_pixels,
     split,
+    without_measured,
 )
 
 CAMERA = Camera(160, 120, np.array([[100.0, 0, 79.5], [0, 100, 59.5], [0, 0, 1]]))
@@ -172,3 +174,20 @@ def test_dense_depth_has_nothing_left_to_score_beside_measurements():
     assert skipped.reason == "no_depth_held_out"
     assert "every other known pixel is beside one of them" in skipped.message
     assert "expected random:N" in skipped.message
+
+
+def test_a_rule_keeps_off_the_neighbours_of_measurements_and_of_no_sparse_input():
+    description = {"held_out_fraction": 0.5}
+    assert held_out_rule({**description, "sparse_input": True}).margin == 0
+    assert held_out_rule({**description, "measurements": "lidar"}).margin == 1
+    assert held_out_rule(description) is None
+
+
+def test_what_has_no_measurements_is_scored_as_it_is():
+    records = [Skipped(1, "bad_image", "..."), frame(sparse_map())]
+    assert [*without_measured(ListSource(records))] == records
+
+
+@pytest.mark.parametrize("count", [1, 2, 10])
+def test_a_few_random_pixels_are_as_many_as_asked(count):
+    assert random_pixels(sparse_map(), 3, count).sum() == count

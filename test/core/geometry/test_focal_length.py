@@ -11,6 +11,7 @@ import pytest
 
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.geometry.focal_length import (
+    CameraRange,
     TrainingLens,
     camera_ranges,
     depth_factor,
@@ -112,3 +113,18 @@ def test_a_damaged_record_is_no_training_camera(value: Any) -> None:
     for record in (value, {"relative_focal_length": value}):
         factor = TrainingLens(0.0, record).factor(lens_of(0.4), "always")
         assert np.isfinite(factor)
+
+
+def test_a_range_holds_every_camera_in_any_order_and_of_both_evaluations() -> None:
+    cameras = [camera(300.0), camera(100.0, 320, 200), camera(200.0, 320, 320)]
+    for first in range(3):
+        ranges = [CameraRange(), CameraRange()]
+        for number in range(3):
+            one = cameras[(first + number) % 3]
+            ranges[number // 2].add(one, (one.height, one.width))
+        for merged, other in (ranges, ranges[::-1]):
+            merged = CameraRange.from_dict(merged.as_dict())
+            merged.merge(other)
+            assert merged.focal_length_per_width == pytest.approx([100 / 320, 300 / 320])
+            assert merged.aspect == pytest.approx([1.0, 1.6])
+            assert merged.size == other.size
