@@ -199,8 +199,8 @@ def test_the_verdict_compares_the_mean_with_places_like_the_training_s() -> None
     assert color(*(0.5,) * 99, *(3.0,) * 51) == RED
     assert color(1.1, 0.9) == GREY
     text = domain_check((0.5,) * 99 + (1.2,), {"familiar_places": [0.84, 0.91]}).text
-    assert "above 1 in 1% of 100 frames" in text
-    assert "exceeds 0.84, of one in a hundred 0.91" in text
+    assert "above 1 in 1 % of 100 frames" in text
+    assert "90 % below 0.84, 99 % below 0.91" in text
 
 
 def test_a_familiarity_without_places_still_scores_frames(tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def test_a_familiarity_without_places_still_scores_frames(tmp_path: Path) -> Non
 def test_unfamiliarity_is_grey_if_its_usual_values_are_not_known() -> None:
     check = domain_check((0.5,) * 40, {})
     assert check.color == GREY
-    assert "is not known" in check.text
+    assert "not known which" in check.text
 
 
 def test_a_model_says_what_is_usual_in_places_like_the_training_s(folder: Path) -> None:

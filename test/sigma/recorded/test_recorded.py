@@ -97,7 +97,12 @@ def test_a_prediction_is_never_its_own_ground_truth(bag, tmp_path):
     again, _ = run(written, topics, confidence_type="sigma")
     assert again.summary()["depth"] == pytest.approx(truth)
     with pytest.raises(SourceError, match="holds points of predicted depth"):
-        run(written, topics, SourceConfig(lidar_topic="/points"), confidence_type="sigma")
+        run(
+            written,
+            topics,
+            SourceConfig(lidar_topic="/points/uncertainty_color"),
+            confidence_type="sigma",
+        )
 
 
 def test_stamps_that_differ_are_counted_on_both_sides(write_camera):
