@@ -200,6 +200,18 @@ def test_a_corner_at_an_edge_of_predicted_depth_tells_little():
     assert correction(79) < 0.1 * correction(60)
 
 
+def test_at_an_edge_of_depth_sigma_grows_by_a_part_of_the_step():
+    depth = np.full((120, 160), 2.0, np.float32)
+    depth[:, 80:] = 4.0
+    known = np.full(depth.shape, np.nan)
+    known[::12, ::12] = depth[::12, ::12]
+    measured = Measurements.from_map(known)
+    corrected = posterior(DepthPrediction(depth, 0.02 * depth), measured).prediction
+    relative = corrected.sigma_m / corrected.depth_m
+    np.testing.assert_allclose(relative[:, 79], 0.3 * math.log(2), rtol=0.02)
+    assert relative[:, :77].max() < 0.03
+
+
 def test_sigma_is_the_scales_and_the_pixels_own():
     prediction = network()
     result = posterior(prediction, measured(prediction, common=0.1))
