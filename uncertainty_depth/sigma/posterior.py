@@ -190,27 +190,36 @@ def posterior(
     factor = solved.factor.astype(np.float32)
     explained = solve_triangular(factor, to_grid, lower=True, check_finite=False)
     variance = frame * field.variance(grid) - np.einsum("ng,ng->g", explained, explained)
-    # The frame's scale is the mean correction over the image. Its posterior covariance with every
-    # place needs few places to average over, and the whole grid's with itself 60 ms.
-    few = np.arange(GRID[0] * GRID[1]).reshape(GRID)[1::3, 1::3].ravel()
-    with_scale = field.covariance(grid.taken(few), grid).mean(axis=0) * frame
-    with_scale -= explained[:, few].mean(axis=1) @ explained
-    scale_variance = max(float(with_scale[few].mean()), 1e-12)
+    scale_variance, with_scale = _scale(field, grid, frame, explained)
     given_scale = variance - with_scale**2 / scale_variance
     own = np.float32(frame * noise.own) * np.where(has_value, relative, 0) ** 2
     correction = _enlarged(mean, depth.shape)
     own += (EDGE_SIGMA * field.log_depth_range(correction)) ** 2
     own = np.where(has_value, own, relative)  # NaN, 0 and infinity stay what they are
-    corrected = depth * np.exp(correction)
-    sigma = corrected * np.sqrt(np.maximum(_enlarged(variance, depth.shape), 0) + own)
+    depth_m = depth * np.exp(correction)
+    sigma_m = depth_m * np.sqrt(np.maximum(_enlarged(variance, depth.shape), 0) + own)
     scale_log_sigma = float(np.sqrt(scale_variance))
     return Posterior(
-        replace(prediction, depth_m=corrected, sigma_m=sigma, scale_log_sigma=scale_log_sigma),
+        replace(prediction, depth_m=depth_m, sigma_m=sigma_m, scale_log_sigma=scale_log_sigma),
         np.sqrt(np.maximum(_enlarged(given_scale, depth.shape), 0) + own),
         float(np.sqrt(frame)),
         solved.noise_weights,
         used,
     )
+
+
+def _scale(
+    field: _Field, grid: _Places, frame: float, explained: NDArray[np.float32]
+) -> tuple[float, NDArray[np.floating]]:
+    """Return the variance of the frame's scale, and its covariance with each cell, (cells,).
+
+    The scale is the mean correction over the image. Few places to average over suffice, and the
+    whole grid's covariance with itself takes 60 ms.
+    """
+    few = np.arange(GRID[0] * GRID[1]).reshape(GRID)[1::3, 1::3].ravel()
+    covariance = field.covariance(grid.taken(few), grid).mean(axis=0) * frame
+    covariance -= explained[:, few].mean(axis=1) @ explained
+    return max(float(covariance[few].mean()), 1e-12), covariance
 
 
 def corrected(
