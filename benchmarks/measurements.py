@@ -147,11 +147,10 @@ def one_scale(frame: Frame, measured: Measurements) -> DepthPrediction:
 
 
 def interpolation(frame: Frame, measured: Measurements) -> DepthPrediction:
-    """Return the measured depth spread along the prediction, as is done above 300 pixels."""
-    prediction = frame.need_prediction()
-    known_m = np.full(prediction.depth_m.shape, np.nan)
+    """Return the measured depth spread along the posterior, as is done above 300 pixels."""
+    known_m = np.full(frame.need_prediction().depth_m.shape, np.nan)
     known_m[measured.rows, measured.columns] = measured.depth_m
-    return spread(prediction, known_m)
+    return spread(process(frame, measured), known_m)
 
 
 # Poses that are wrong
@@ -261,21 +260,23 @@ class Way:
 WAYS: dict[str, Way] = {
     "network alone": Way(none),
     "one scale, 64 pixels": Way(partial(pixels, 64), one_scale),
-    "`spread`, 64 pixels": Way(partial(pixels, 64), interpolation),
+    "64 pixels, then `spread`": Way(partial(pixels, 64), interpolation),
     **{
         f"{count} {'pixel' if count == 1 else 'pixels'}": Way(partial(pixels, count))
         for count in (1, 16, 64, 256)
     },
     "500 pixels": Way(partial(pixels, 500)),
-    "`spread`, 500 pixels": Way(partial(pixels, 500), interpolation),
+    "500 pixels, then `spread`": Way(partial(pixels, 500), interpolation),
     "8x8 zones": Way(zones),
     "one ring": Way(partial(rings, 1)),
     "four rings": Way(partial(rings, 4)),
     **{f"64 pixels, {shift} px beside": Way(partial(shifted, shift, 64)) for shift in (1, 3, 5)},
     "network alone, 0.2 to 5 m": Way(none, limits_m=VOID_LIMITS_M),
     "150 corners, 0.2 to 5 m": Way(partial(corners, 150), limits_m=VOID_LIMITS_M),
-    "`spread`, 500 corners, 0.2 to 5 m": Way(partial(corners, 500), interpolation, VOID_LIMITS_M),
-    "`spread`, 1500 corners, 0.2 to 5 m": Way(
+    "500 corners, then `spread`, 0.2 to 5 m": Way(
+        partial(corners, 500), interpolation, VOID_LIMITS_M
+    ),
+    "1500 corners, then `spread`, 0.2 to 5 m": Way(
         partial(corners, 1500), interpolation, VOID_LIMITS_M
     ),
 }

@@ -14,6 +14,7 @@ from uncertainty_depth.core.errors import ConfigError, MessageError
 from uncertainty_depth.core.measurements import Measurements
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.depth.predictor import Predictor
+from uncertainty_depth.sigma.posterior import posterior
 from uncertainty_depth.sigma.sparse_depth import spread
 
 F, WIDTH, HEIGHT, WALL_M = 160.0, 160, 120, 2.0
@@ -59,7 +60,10 @@ def test_depth_that_is_known_densely_is_interpolated():
     predictor = Predictor("demo", samples=1, measurements="lidar")
     known = sparse(7.0, 400)
     result = predictor.predict(image(), sparse_m=known)
-    expected = spread(Predictor("demo", samples=1).predict(image()), known)
+    corrected = posterior(
+        Predictor("demo", samples=1).predict(image()), Measurements.from_map(known), image()
+    )
+    expected = spread(corrected.prediction, known)
     np.testing.assert_array_equal(result.depth_m, expected.depth_m)
 
 

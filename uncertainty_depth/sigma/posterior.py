@@ -241,10 +241,11 @@ def corrected(
         height, width = prediction.depth_m.shape
         check_sparse_depth(frame.sparse_m, (height, width), depth_range)
         known = Measurements.from_map(frame.sparse_m)
-        if len(known) > MAX_MEASUREMENTS:  # so dense that plain interpolation has less error
-            return spread(prediction, frame.sparse_m)
         measurements = known.joined(measurements)
-    return posterior(prediction, measurements, frame.image).prediction
+    result = posterior(prediction, measurements, frame.image).prediction
+    if frame.sparse_m is not None and len(known) > MAX_MEASUREMENTS:
+        return spread(result, frame.sparse_m)  # all of them, where the process takes 300
+    return result
 
 
 @dataclass(frozen=True, eq=False)

@@ -161,8 +161,9 @@ def check_unit(depth_m: NDArray[np.floating], depth_range: tuple[float, ...]) ->
 
 
 NEIGHBOURS = 4
-TREND = 0.3
-"""Part of the predicted relief of log depth that is kept between known pixels."""
+TREND = 0.7
+"""Part of the predicted relief of log depth that is kept between known pixels: the posterior has
+corrected it, and of a network's own less would be better."""
 DEPTH_WEIGHT = 0.3
 """Image widths that a factor e in predicted depth counts as in the distance to a neighbour."""
 OWN_SIGMA = 0.25
