@@ -21,7 +21,7 @@ from tqdm import trange
 from uncertainty_depth.core.errors import UncertaintyDepthError
 from uncertainty_depth.depth.predictor import Predictor
 
-SIGMA_NAMES = (
+CANDIDATES = (
     ("torch", "fp32"),
     ("torch", "bf16"),
     ("onnxruntime", "fp32"),
@@ -34,7 +34,7 @@ def measure(model: str, samples: int = 8, rounds: int = 9) -> dict[str, NDArray[
     """Return the CPU seconds of a frame in each round, by engine and precision."""
     torch.set_num_threads(1)
     predictors = {}
-    for engine, precision in SIGMA_NAMES:
+    for engine, precision in CANDIDATES:
         try:
             predictors[f"{engine} {precision}"] = Predictor(
                 model, samples=samples, engine=engine, precision=precision, device="cpu"
