@@ -174,6 +174,15 @@ def test_recorded_depth_and_sigma_are_corrected_alike(recorded, plots_without_pi
     assert alone["pixels"] - 20 * 9 <= measured["pixels"] < alone["pixels"]
 
 
+def test_an_image_of_another_camera_does_not_steer_the_correction(recorded, plots_without_pixels):
+    """It is shown in the report; nothing says where its pixels look."""
+    without = recorded_summary(recorded, "without", "--measurements", "random:20")
+    (recorded / "image").mkdir()
+    cv2.imwrite(str(recorded / "image" / "0.png"), image()[:30, :64])
+    beside = recorded_summary(recorded, "beside", "--measurements", "random:20")
+    assert beside["depth"] == without["depth"]
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

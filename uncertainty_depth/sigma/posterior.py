@@ -242,7 +242,10 @@ def corrected(
         check_sparse_depth(frame.sparse_m, (height, width), depth_range)
         known = Measurements.from_map(frame.sparse_m)
         measurements = known.joined(measurements)
-    result = posterior(prediction, measurements, frame.image).prediction
+    image = frame.image
+    if image is None or not frame.is_registered or image.shape[:2] != prediction.depth_m.shape:
+        image = None  # a picture for reports, whose colours are of other directions
+    result = posterior(prediction, measurements, image).prediction
     if frame.sparse_m is not None and len(known) > MAX_MEASUREMENTS:
         return spread(result, frame.sparse_m)  # all of them, where the process takes 300
     return result
