@@ -91,6 +91,7 @@ TRAINED_HERE = [Overlap("x", Use.TRAINING, True, "m")]
         ("sigma x 2", {}, [], "Calibrate sigma on drives of your own (`calibrate`)"),
         ("shuffled sigma", {}, [], "Try another method (`--method`): no calibration can mend"),
         ("half the depth", {}, [], "Do not act on this depth here. Fine-tune the model"),
+        ("NaN on a third", {}, [], "Find out why the model leaves pixels out"),
         ("half the depth", {"method": "recorded"}, [], "Do not act on this depth. Check its unit"),
         ("the right sigma", {"depth_range": [0.4, 4.0]}, [], "Leave out what lies beyond"),
         ("the right sigma", {}, TRAINED_HERE, "Score frames that the model was not trained on"),
@@ -103,6 +104,26 @@ def test_each_verdict_says_what_to_do_now(
     steps = judge(evaluation, model | change, trained_on).next_steps
     assert steps[0].startswith(first)
     assert len(steps) <= 3
+
+
+@pytest.mark.parametrize(
+    ("attack", "change", "trained_on", "cause"),
+    [
+        ("the right sigma", {}, TRAINED_HERE, "the model was trained on these frames"),
+        ("the right sigma", {"depth_range": [0.4, 4.0]}, [], "outside the model's depth range"),
+        ("NaN on a third", {}, [], "too little of the ground truth has a prediction"),
+        ("half the depth", {}, [], "the depth is no better than one that ignores the image"),
+    ],
+)
+def test_the_headline_names_what_is_red(
+    attack, change, trained_on, cause, evaluate_moments, model
+):
+    evaluation = evaluate_moments(ATTACKS[attack][0], frames=96)
+    verdict = judge(evaluation, model | change, trained_on)
+    assert verdict.color == "red"
+    assert cause in verdict.text
+    assert ("ignores the image" in verdict.text) == (attack == "half the depth")
+    assert "unlike the training's" not in verdict.text
 
 
 def test_few_places_ask_for_more_of_them(good_moments, model):

@@ -70,6 +70,7 @@ FAR_BEYOND = 6
 FEW_FAR_BEYOND = 0.001
 FEW_FAR_OFF = 0.001
 BOUNDED_LOG = f"rmse_log (errors capped at {math.exp(MAX_LOG_ERROR):.0f}x)"
+SCORED = "scored fraction"
 SCORED_ENOUGH = 0.99
 SCORED_AT_ALL = 0.9
 BASELINE_NAMES = {
@@ -222,7 +223,7 @@ def scored_checks(sample: Resampled, model: Mapping[str, Any], worst: str) -> li
         return []
     color = worst if interval.value < SCORED_AT_ALL else GREY
     text = f"only {percent_text(interval.value)} of the ground truth has a prediction"
-    return [_check("scored fraction", color, text, interval)]
+    return [_check(SCORED, color, text, interval)]
 
 
 def _better(rows: Mapping[str, Floats]) -> tuple[Floats, str]:

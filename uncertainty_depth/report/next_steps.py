@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from uncertainty_depth.metrics.registry import SigmaKind
-from uncertainty_depth.report.judgement import GREEN, GREY, RED
+from uncertainty_depth.report.judgement import GREEN, GREY, RED, SCORED
 
 MAX_STEPS = 3
 UNFAMILIARITY = "unfamiliarity"
@@ -57,7 +57,9 @@ def _steps(found: Findings) -> Iterator[str]:
     red = [name for name, color in found.colors.items() if color == RED]
     if TRAINED_ON in found.red_checks:
         yield "Score frames that the model was not trained on."
-    if "depth" in red:
+    if SCORED in found.red_checks:
+        yield "Find out why the model leaves pixels out: they are not scored."
+    elif "depth" in red:
         yield (
             "Do not act on this depth. Check its unit and geometry (`uncertainty-depth info`); a "
             "wrong scale shows as `scale` far from 1."

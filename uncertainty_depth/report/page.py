@@ -39,7 +39,7 @@ CURVES = {
     "reliability": "Coverage of each level's interval: below the diagonal sigma is too small.",
     "timeline": "Error, sigma and coverage over time. Sigma should rise with the error; coverage "
     "should stay at the dashed line of its level.",
-    "positions": "Error and coverage by position in the image; dark grey: too few pixels.",
+    "positions": "Error and coverage by position in the image; grey: too few pixels.",
     "by_distance": "Error, sigma, coverage and n-MeRCI of the pixels at each true distance.",
     "sparsification_abs_rel": SPARSIFICATION,
     "sparsification_rmse": "The same with the rmse.",

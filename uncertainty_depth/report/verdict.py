@@ -41,6 +41,7 @@ from uncertainty_depth.report.judgement import (
     GREY,
     MIN_BLOCKS,
     RED,
+    SCORED,
     SCORED_ENOUGH,
     Check,
     Outcome,
@@ -67,8 +68,11 @@ FAILURES = {
     "order": "sigma ranks the errors worse than a trivial sigma",
     "size": "sigma has the wrong size",
     "domain": "the data are unlike the training's",
+    SCORED: "too little of the ground truth has a prediction",
+    TRAINED_ON: "the model was trained on these frames",
+    OUTSIDE_RANGE: "much of the ground truth is outside the model's depth range",
 }
-"""What a red line says, for the headline."""
+"""What a red check says, for the headline: by its name if that is here, else by its line's."""
 QUESTIONS = {
     "depth": "the depth",
     "order": "the ranking of sigma",
@@ -184,7 +188,7 @@ def judge(
     if color == GREEN:
         headline = _level(sample, kind)
     elif color == RED:
-        headline = f"Do not trust: {'; '.join(FAILURES[name] for name in decisive)}"
+        headline = f"Do not trust: {'; '.join(_failures(lines))}"
     elif decisive == ["order"] and ranks_as_depth:
         headline = "Sigma says no more than depth does"
     else:
@@ -239,6 +243,14 @@ def _line(name: str, checks: Sequence[Check], doubt: str) -> Line:
         color = GREY
         text = f"{doubt}; so far: {text}"
     return Line(name, color, text, tuple(checks))
+
+
+def _failures(lines: Sequence[Line]) -> list[str]:
+    """Return what is wrong, each once."""
+    red = [(line, check) for line in lines for check in line.checks if check.color == RED]
+    return list(
+        dict.fromkeys(FAILURES.get(check.name, FAILURES[line.name]) for line, check in red)
+    )
 
 
 def _questions(names: Sequence[str]) -> str:
