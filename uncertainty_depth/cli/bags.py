@@ -120,7 +120,7 @@ class Info(Command):
             elif driver:
                 predictions = driver.topics
                 options = driver.options()
-                print(f"depth of a {driver.camera}, by its topics: evaluate {options}")
+                print(f"depth by {driver.camera}, known by its topics: evaluate {options}")
         job = Job(sources=(self.source,), reading=self.reading)
         try:
             stream = Stream.open(job)

@@ -269,7 +269,7 @@ class GatingConfig:
     )
     clearing_sigmas: float = option(
         2.0,
-        "points/clearing lies this many sigmas before the depth: space is free up to there",
+        "points/clearing lies at least this many sigmas before the depth: up to there is free",
         minimum=0.0,
         maximum=MAX_SIGMAS,
         live=True,

@@ -152,14 +152,14 @@ def load(model: ModelFolder, method: str, engine: str, precision: str, device: s
         return estimator
 
     size = model.network.input_size
-    maps_to_try: list[str] = []
+    precisions: list[str] = []
     if precision != "auto":
         check_precision(torch_device, precision)
     elif torch_device.type == "cuda":
-        maps_to_try = [name for name in FASTEST_FIRST if is_fast(torch_device, name)]
+        precisions = [name for name in FASTEST_FIRST if is_fast(torch_device, name)]
     with explained(torch_device, partial(at_load, precision)):
         if precision != "auto":
             estimator = load_in(precision)
         else:
-            estimator, precision = choose_precision(load_in, maps_to_try, size, torch_device)
+            estimator, precision = choose_precision(load_in, precisions, size, torch_device)
     return Loaded(estimator, engine, precision, torch_device)

@@ -212,7 +212,7 @@ def _or_infinite(compute: Compute) -> Compute:
 
 
 def _per_image(name: str, statistic: int | None = None) -> Compute:
-    """Return the mean over the images of a table by sigma_name, and by statistic if there are."""
+    """Return the mean over the images of a table by sigma, and by statistic if there are."""
 
     def compute(sums: Sums) -> Floats:
         table = sums[name][:, SIGMA_NAMES.index(sums.sigma_name)]

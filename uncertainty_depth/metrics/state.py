@@ -294,7 +294,7 @@ class Sums:
         self.sigma_name = sigma_name
 
     def of(self, sigma_name: str) -> Sums:
-        """Return the same sums for the sigma of another sigma_name."""
+        """Return the same sums for another sigma."""
         sums = Sums(self._blocks, self._weights, sigma_name)
         sums._cache = self._cache
         return sums

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import rclpy
 import yaml
+from rclpy.clock import Clock, ClockType
 from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 from rclpy.task import Future
@@ -60,9 +61,12 @@ def with_shown(config: Path, names: Sequence[str]) -> Path:
         before, _, after = state.partition(dock)
         state = before + dock + b"\x01" + after[1:]  # Qt: visible
     window["QMainWindow State"] = state.hex()
-    with tempfile.NamedTemporaryFile("w", suffix=".rviz", delete=False) as file:
+    # One for each user, made anew: RViz takes this process's place, which then deletes nothing.
+    copy = Path(tempfile.gettempdir()) / f"uncertainty_depth_{os.getuid()}.rviz"
+    copy.unlink(missing_ok=True)
+    with copy.open("x") as file:
         yaml.safe_dump(content, file)
-    return Path(file.name)
+    return copy
 
 
 def frame_of_first_map() -> str:
@@ -79,7 +83,7 @@ def frame_of_first_map() -> str:
         def tell() -> None:
             node.get_logger().warning(what_is_missing(node))
 
-        node.create_timer(TELL_EVERY_S, tell)
+        node.create_timer(TELL_EVERY_S, tell, clock=Clock(clock_type=ClockType.STEADY_TIME))
         rclpy.spin_until_future_complete(node, first_map)
         message = first_map.result()
         if message is None:

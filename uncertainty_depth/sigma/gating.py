@@ -53,7 +53,8 @@ def upper_bound(
 
 
 RADII = (1, 2, 3, 4, 6, 8, 11, 15, 20, 28, 40)
-"""Pixels that a margin around a point may have in the image; it takes the next smaller one."""
+"""Pixels that a margin around a point may have in the image; it takes the next smaller one. Beyond
+the last, which a margin of 0.2 m reaches 2.6 m before a 640x480 camera, it is narrower."""
 
 
 def nearest_bound(
@@ -83,7 +84,8 @@ def nearest_bound(
 
 
 CLEARING_FIELD = "clearing_sigmas"
-"""Field of points/clearing: sigmas between point and depth. No LiDAR has it."""
+"""Field of points/clearing: the parameter; fraction and margin may shorten a ray further. No LiDAR
+has it."""
 
 
 class SigmaProducts:

@@ -168,7 +168,7 @@ DEPTH_WEIGHT = 0.3
 """Image widths that a factor e in predicted depth counts as in the distance to a neighbour."""
 OWN_SIGMA = 0.25
 """Weight of the model's own sigma, grown with distance, beside the neighbours' disagreement."""
-SIGMA_NAMES = 64
+NEIGHBOURS_TRIED = 64
 """Neighbours among which one is looked for that is far enough."""
 MIN_PIXELS = 8
 """Known pixels below which the prediction stays as it is."""
@@ -258,7 +258,7 @@ def _neighbours_beyond(
 
     On a LiDAR's ring the next pixel is far nearer than it is to the pixels between the rings.
     """
-    distance, index = tree.query(known, k=min(SIGMA_NAMES, len(known)))
+    distance, index = tree.query(known, k=min(NEIGHBOURS_TRIED, len(known)))
     itself = index == np.arange(len(known))[:, None]
     usable = ~itself & (distance >= radius)
     order = np.argsort(~usable, axis=1, kind="stable")[:, :NEIGHBOURS]

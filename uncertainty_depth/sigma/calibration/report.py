@@ -58,7 +58,7 @@ def named(scores: Scores, distribution: str) -> Scores:
 
 
 def table(calibration: FittedCalibration) -> str:
-    """Return the maps_to_try on held-out frames, then before and after on frames not used."""
+    """Return the maps that were tried, on held-out frames, then before and after on others."""
     choice = calibration.choice
     names = " ".join(named(dict.fromkeys(COLUMNS, 0.0), choice.distribution))
     lines = [
