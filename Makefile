@@ -36,7 +36,7 @@ $(TEST): $(RUN)
 	touch $@
 
 $(LINT): $(RUN)
-	$(PIP) -e '.[network,ros,lint]'
+	$(PIP) -e '.[pretrained,ros,lint]'
 	touch $@
 
 # The site reads the sources and imports nothing: neither torch nor ROS is needed.
