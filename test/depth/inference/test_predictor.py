@@ -126,7 +126,7 @@ def test_arrays_that_are_no_images_are_refused(predictor, shape):
 
 def test_the_description_is_json(model, predictor):
     described = json.loads(json.dumps(predictor.describe()))
-    assert described["model"] == model.name
+    assert described["name"] == model.name
     expected = {"method": "mc_dropout", "samples": 4, "device": "cpu", "precision": "fp32"}
     assert described | expected == described
     assert described["training"] == {"epochs": 3}

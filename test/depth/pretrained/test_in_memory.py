@@ -43,7 +43,7 @@ def test_commands_take_a_folder_of_save_pretrained(saved, tmp_path, capsys, capl
         assert main(scored) == 0
     assert "is wrapped in memory" in caplog.text
     model = json.loads((report / "summary.json").read_text())["model"]
-    assert (model["model"], model["method"]) == ("depth_anything_metric", "mc_dropout")
+    assert (model["name"], model["method"]) == ("depth_anything_metric", "mc_dropout")
     assert main(["predict", str(photo), "--model", folder, "--output", str(maps), *QUICK]) == 0
     assert (maps / "photo_sigma.tiff").exists()
     assert main(["info", folder]) == 0
