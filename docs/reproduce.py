@@ -278,7 +278,9 @@ def indoor_scores(inputs: Inputs) -> str:
         summary = json.loads((inputs.reports / folder / "summary.json").read_text())
         values = flatten(summary)
         lines = {line["name"]: line for line in summary["verdict"]["lines"]}
-        constant = re.search(r"best constant depth, ([\d.]+)", lines["depth"]["checks"][0]["text"])
+        constant = re.search(
+            r"best constant depth \(([\d.]+)\)", lines["depth"]["checks"][0]["text"]
+        )
         cells = [f"{values[f'depth.{key}']:.3f}" for key in DEPTH_TITLES]
         cells.append(constant.group(1) if constant else "–")
         depth_rows.append([title, *cells, *(line["color"] for line in lines.values())])
