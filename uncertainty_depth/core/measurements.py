@@ -58,11 +58,15 @@ class Measurements:
         common = self.common_log_sigma
         if not (np.isfinite(common).all() and (common >= 0).all()):
             raise ValueError("common_log_sigma has values that are negative or not finite")
-        if len({*zip(self.rows.tolist(), self.columns.tolist(), strict=True)}) != count:
+        if len(np.unique(self._pixels())) != count:
             raise ValueError("a pixel is measured twice; expected each at most once")
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def _pixels(self) -> NDArray[np.int64]:
+        """Return a number for each pixel, equal for equal ones."""
+        return self.rows.astype(np.int64) << 32 | self.columns.astype(np.int64)
 
     @classmethod
     def from_map(
@@ -126,9 +130,9 @@ class Measurements:
 
     def joined(self, other: Measurements) -> Measurements:
         """Return both; a pixel that both measure is this one's."""
-        taken = {*zip(self.rows.tolist(), self.columns.tolist(), strict=True)}
-        pairs = zip(other.rows.tolist(), other.columns.tolist(), strict=True)
-        new = other.taken(np.array([pair not in taken for pair in pairs], np.bool_))
+        if not len(other):
+            return self
+        new = other.taken(~np.isin(other._pixels(), self._pixels()))
         return Measurements(
             np.concatenate([self.rows, new.rows]),
             np.concatenate([self.columns, new.columns]),
