@@ -52,9 +52,9 @@ def upper_bound(
     return depth_m + np.float32(sigmas) * sigma_m
 
 
-RADII = (1, 2, 3, 4, 6, 8, 11, 15, 20, 28, 40)
-"""Pixels that a margin around a point may have in the image; it takes the next smaller one. Beyond
-the last, which a margin of 0.2 m reaches 2.6 m before a 640x480 camera, it is narrower."""
+RADII = (1, 2, 3, 4, 6, 8, 11, 15, 20, 28, 40, 56, 80, 112, 160)
+"""Pixels that a margin around a point may have in the image; it takes the next smaller one. The
+last is 0.2 m at 0.66 m before a 640x480 camera; what is nearer has less of a margin."""
 
 
 def nearest_bound(

@@ -121,6 +121,15 @@ def test_a_clearing_ray_ends_at_the_nearest_bound_that_it_passes(margin_m):
     assert_array_equal(nearest_bound(bound_m, margin_m, focal_length), expected_m)
 
 
+def test_a_margin_reaches_as_far_around_what_is_near():
+    """Half a metre before a lens as a 640x480 camera has it, 0.1 m are a sixth of the image."""
+    bound_m = np.full((480, 640), 5.0, np.float32)
+    bound_m[240, 320] = 0.5
+    nearest_m = nearest_bound(bound_m, 0.1, 525.0)
+    reach = int((nearest_m[240] == 0.5).sum()) // 2
+    assert 0.7 * 105 <= reach <= 105
+
+
 def test_elevation_mapping_gets_the_variance_of_sigma(maps):
     """Its structured light model: variance = (model deviation)^2 / (epsilon + ratio^2).
 
