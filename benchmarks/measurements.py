@@ -43,7 +43,7 @@ from uncertainty_depth.metrics import coverage, depth_errors
 from uncertainty_depth.metrics.calibration import of_distribution
 from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.report.model_facts import distribution_of_model
-from uncertainty_depth.sigma.posterior import MAX_MEASUREMENTS, posterior
+from uncertainty_depth.sigma.posterior import MAX_MEASUREMENTS, corrected, posterior
 from uncertainty_depth.sigma.sparse_depth import spread
 from uncertainty_depth.stream.held_out import random_pixels, unmeasured
 from uncertainty_depth.stream.motion import Motion
@@ -102,14 +102,14 @@ def zones(frame: Frame) -> Measurements:
     return Measurements.from_map(means, ZONE_LOG_SIGMA)
 
 
-def rings(count: int, frame: Frame) -> Measurements:
+def rings(count: int, frame: Frame, most: int = MAX_MEASUREMENTS) -> Measurements:
     """Return rows of the ground truth: one at the camera's height, or some evenly spread."""
     truth_m = frame.need_ground_truth()
     height, width = truth_m.shape
     rows = (2 * np.arange(count) + 1) * height // (2 * count)
     if count == 1 and frame.camera is not None:
         rows = np.array([round(frame.camera.intrinsics[1, 2])])
-    columns = np.arange(0, width, -(-width * count // MAX_MEASUREMENTS))
+    columns = np.arange(0, width, -(-width * count // most))
     at = np.ix_(rows, columns)
     measured = np.full_like(truth_m, np.nan)
     measured[at] = truth_m[at]
@@ -147,10 +147,15 @@ def one_scale(frame: Frame, measured: Measurements) -> DepthPrediction:
 
 
 def interpolation(frame: Frame, measured: Measurements) -> DepthPrediction:
-    """Return the measured depth spread along the posterior, as is done above 300 pixels."""
-    known_m = np.full(frame.need_prediction().depth_m.shape, np.nan)
-    known_m[measured.rows, measured.columns] = measured.depth_m
-    return spread(process(frame, measured), known_m)
+    """Return the measured depth spread along the posterior."""
+    return spread(process(frame, measured), measured.map(frame.need_prediction().depth_m.shape))
+
+
+def as_served(frame: Frame, measured: Measurements) -> DepthPrediction:
+    """Return what is made of a LiDAR's pixels: interpolated too where they are everywhere."""
+    prediction = frame.need_prediction()
+    given = replace(frame, sparse_m=measured.map(prediction.depth_m.shape), measurements=None)
+    return corrected(prediction, given, VOID_LIMITS_M)
 
 
 # Poses that are wrong
@@ -266,19 +271,17 @@ WAYS: dict[str, Way] = {
         for count in (1, 16, 64, 256)
     },
     "500 pixels": Way(partial(pixels, 500)),
-    "500 pixels, then `spread`": Way(partial(pixels, 500), interpolation),
+    "500 pixels, then `spread`": Way(partial(pixels, 500), as_served),
     "8x8 zones": Way(zones),
     "one ring": Way(partial(rings, 1)),
     "four rings": Way(partial(rings, 4)),
+    "eight rings, all pixels": Way(partial(rings, 8, most=8 * 10_000), as_served),
+    "eight rings, then `spread`": Way(partial(rings, 8, most=8 * 10_000), interpolation),
     **{f"64 pixels, {shift} px beside": Way(partial(shifted, shift, 64)) for shift in (1, 3, 5)},
     "network alone, 0.2 to 5 m": Way(none, limits_m=VOID_LIMITS_M),
     "150 corners, 0.2 to 5 m": Way(partial(corners, 150), limits_m=VOID_LIMITS_M),
-    "500 corners, then `spread`, 0.2 to 5 m": Way(
-        partial(corners, 500), interpolation, VOID_LIMITS_M
-    ),
-    "1500 corners, then `spread`, 0.2 to 5 m": Way(
-        partial(corners, 1500), interpolation, VOID_LIMITS_M
-    ),
+    "500 corners, 0.2 to 5 m": Way(partial(corners, 500), as_served, VOID_LIMITS_M),
+    "1500 corners, 0.2 to 5 m": Way(partial(corners, 1500), as_served, VOID_LIMITS_M),
 }
 
 

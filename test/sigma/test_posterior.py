@@ -200,6 +200,21 @@ def test_a_corner_at_an_edge_of_predicted_depth_tells_little():
     assert correction(79) < 0.1 * correction(60)
 
 
+def test_a_corner_beside_a_sensor_takes_nothing_from_it():
+    """Each measurement has the noise of its kind, whatever measures beside it."""
+    prediction = network()
+    sensor = measured(prediction, count=60)
+    free = next(pixel for pixel in PIXELS if not sensor.mask(SHAPE)[pixel])
+    one = [np.array([free[0]]), np.array([free[1]]), np.array([1.3 * prediction.depth_m[free]])]
+    both = sensor.joined(Measurements(*one, np.array([0.2]), np.array([0.05])))
+    alone = posterior(prediction, sensor)
+    beside = posterior(prediction, both)
+    assert beside.sigma_factor == pytest.approx(alone.sigma_factor, rel=1e-6)
+    ratio = beside.prediction.sigma_m / alone.prediction.sigma_m
+    assert ratio.max() < 1.01, "it can only tell more"
+    assert np.median(ratio) == pytest.approx(1, abs=0.01)
+
+
 def test_at_an_edge_of_depth_sigma_grows_by_a_part_of_the_step():
     depth = np.full((120, 160), 2.0, np.float32)
     depth[:, 80:] = 4.0

@@ -5,9 +5,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from uncertainty_depth.core.records import DepthPrediction
-from uncertainty_depth.sigma.sparse_depth import spread
+from uncertainty_depth.core.measurements import MAX_MEASUREMENTS, Measurements
+from uncertainty_depth.core.records import DepthPrediction, Frame
+from uncertainty_depth.sigma.posterior import corrected, posterior
+from uncertainty_depth.sigma.sparse_depth import are_everywhere, spread
 
 
 def scene(height: int = 120, width: int = 160) -> tuple[np.ndarray, DepthPrediction]:
@@ -56,6 +60,35 @@ def test_sigma_covers_what_is_left_and_knows_where_it_is() -> None:
 def test_with_hardly_any_known_pixel_the_prediction_stays() -> None:
     truth, prediction = scene()
     assert spread(prediction, known(truth, 3)) is prediction
+
+
+@pytest.mark.parametrize("rows", [[60], [30, 90], [20, 50, 80, 110], range(40, 76, 4)])
+def test_along_rings_the_prediction_stays(rows):
+    """What neighbours along a ring disagree by tells nothing of the gap to the next ring."""
+    truth, prediction = scene()
+    truth, depth = (np.repeat(it, 4, axis=1) for it in (truth, prediction.depth_m))
+    prediction = DepthPrediction(depth, 0.2 * depth)
+    rings = np.full(truth.shape, np.nan, np.float32)
+    rings[list(rows)] = truth[list(rows)]
+    assert np.isfinite(rings).sum() > MAX_MEASUREMENTS
+    frame = Frame(0, "", sparse_m=rings)
+    by_process = posterior(prediction, Measurements.from_map(rings)).prediction
+    result = corrected(prediction, frame, (0.1, 10.0))
+    left = error(result, truth)[np.isnan(rings)]
+    assert ((left <= 3 * result.sigma_m[np.isnan(rings)]).mean()) > 0.9
+    np.testing.assert_allclose(result.depth_m, by_process.depth_m, rtol=0.05)
+
+
+@given(count=st.integers(310, 3000), seed=st.integers(0, 99))
+@settings(deadline=None, max_examples=15)
+def test_pixels_at_random_are_everywhere_and_rows_are_not(count, seed):
+    random = np.random.default_rng(seed)
+    at_random = np.zeros((120, 160), np.bool_)
+    at_random.flat[random.choice(at_random.size, count, replace=False)] = True
+    assert are_everywhere(at_random)
+    rows = np.zeros((120, 160), np.bool_)
+    rows[random.choice(120, 3, replace=False)] = True
+    assert not are_everywhere(rows)
 
 
 def test_pixels_without_a_value_keep_none() -> None:

@@ -145,6 +145,12 @@ class Measurements:
         """Return both; a pixel that both measure is the other's, which may be None for none."""
         return self if better is None else better.joined(self)
 
+    def map(self, shape: tuple[int, ...]) -> NDArray[np.float32]:
+        """Return the measured depth, (H, W) metres, NaN where nothing is measured."""
+        depth_m = np.full(shape, np.nan, np.float32)
+        depth_m[self.rows, self.columns] = self.depth_m
+        return depth_m
+
     def mask(self, shape: tuple[int, ...]) -> NDArray[np.bool_]:
         """Return which pixels of an image are measured, (H, W)."""
         mask = np.zeros(shape, np.bool_)

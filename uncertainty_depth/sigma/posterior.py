@@ -29,7 +29,12 @@ from scipy.linalg import lapack, solve_triangular
 from uncertainty_depth.core.array_types import Floats
 from uncertainty_depth.core.measurements import MAX_MEASUREMENTS, Measurements
 from uncertainty_depth.core.records import DepthPrediction, Frame
-from uncertainty_depth.sigma.sparse_depth import check_sparse_depth, check_unit, spread
+from uncertainty_depth.sigma.sparse_depth import (
+    are_everywhere,
+    check_sparse_depth,
+    check_unit,
+    spread,
+)
 
 GRID = (30, 40)
 """Rows and columns at which the process is evaluated; between them it is interpolated."""
@@ -41,6 +46,8 @@ FREEDOM = 2.7
 """How many independent measurements it takes to believe them as much as the network about a
 frame's variance if they cover the image, and as many times more as they cover less of it: the
 process's degrees of freedom less two. Most likely for `indoor`, with its prior."""
+MAX_INTERPOLATED = 4000
+"""Of more known pixels those are taken, evenly over the image: a LiDAR has as many in it."""
 MAX_WITNESSES = 16
 """Measurements, evenly over the image, that tell a frame's variance: the prior describes what
 distant pixels share better than what near ones do, of which there would be far more pairs."""
@@ -177,10 +184,13 @@ def posterior(
     noise = _noise(used, field)
     shared[np.diag_indices_from(shared)] += noise.own * at.relative_sigma**2
     frame = 1.0
-    if not noise.own:  # how far corners are off is not known well enough to tell what is beyond it
-        few = used.evenly(MAX_WITNESSES, depth.shape)
+    # How far corners are off is not known well enough to tell what is beyond it.
+    by_sensor = np.flatnonzero(used.common_log_sigma == 0)
+    if len(by_sensor):
+        sensed = used.taken(by_sensor)
+        few = by_sensor[sensed.evenly(MAX_WITNESSES, depth.shape)]
         # Neighbours that agree with each other are no evidence about the rest of the image.
-        freedom = FREEDOM / used.coverage(depth.shape)
+        freedom = FREEDOM / sensed.coverage(depth.shape)
         frame = _solve(shared[np.ix_(few, few)], noise.taken(few), residual[few], freedom).variance
     solved = _solve(frame * shared, noise, residual)
     at = at.rounded()
@@ -192,10 +202,11 @@ def posterior(
     variance = frame * field.variance(grid) - np.einsum("ng,ng->g", explained, explained)
     scale_variance, with_scale = _scale(field, grid, frame, explained)
     given_scale = variance - with_scale**2 / scale_variance
-    own = np.float32(frame * noise.own) * np.where(has_value, relative, 0) ** 2
+    own_variance = 0.0 if len(by_sensor) else CORNER_OWN
+    own = np.float32(own_variance) * np.where(has_value, relative, 0) ** 2
     correction = _enlarged(mean, depth.shape)
     own += (EDGE_SIGMA * field.log_depth_range(correction)) ** 2
-    own = np.where(has_value, own, relative)  # NaN, 0 and infinity stay what they are
+    own = np.where(has_value, own, relative)  # NaN and infinity stay what they are
     depth_m = depth * np.exp(correction)
     sigma_m = depth_m * np.sqrt(np.maximum(_enlarged(variance, depth.shape), 0) + own)
     scale_log_sigma = float(np.sqrt(scale_variance))
@@ -230,7 +241,8 @@ def corrected(
     Args:
         prediction: of the frame's image, metres.
         frame: with its image, if that is known, its sparse depth and its measurements.
-        depth_range: min and max depth that the prediction may have, metres.
+        depth_range: min and max depth of what predicts, metres: measured depth far beyond it has
+            another unit. What is measured may correct a prediction beyond it.
 
     Raises:
         MessageError: what was measured has another size, type or unit.
@@ -241,13 +253,15 @@ def corrected(
         height, width = prediction.depth_m.shape
         check_sparse_depth(frame.sparse_m, (height, width), depth_range)
         known = Measurements.from_map(frame.sparse_m)
+        is_dense = len(known) > MAX_MEASUREMENTS and are_everywhere(known.mask((height, width)))
+        known = known.taken(known.evenly(MAX_INTERPOLATED, (height, width)))
         measurements = known.joined(measurements)
     image = frame.image
     if image is None or not frame.is_registered or image.shape[:2] != prediction.depth_m.shape:
         image = None  # a picture for reports, whose colours are of other directions
     result = posterior(prediction, measurements, image).prediction
-    if frame.sparse_m is not None and len(known) > MAX_MEASUREMENTS:
-        return spread(result, frame.sparse_m)  # all of them, where the process takes 300
+    if frame.sparse_m is not None and is_dense:
+        return spread(result, known.map((height, width)))
     return result
 
 
@@ -296,9 +310,10 @@ class _Field:
     def log_depth_range(self, correction: NDArray[np.float32] | None = None) -> NDArray:
         """Return by how much log depth, (H, W), differs within `EDGE_REACH`, corrected or not."""
         log_depth = self._log_depth if correction is None else self._log_depth + correction
+        far = np.float32(1e30)  # of what has no depth; twice as much is still a float32
         window = np.ones(2 * [2 * round(EDGE_REACH * self._shape[1]) + 1], np.uint8)
-        highest = cv2.dilate(np.where(self._has_value, log_depth, np.float32(-np.inf)), window)
-        lowest = cv2.erode(np.where(self._has_value, log_depth, np.float32(np.inf)), window)
+        highest = cv2.dilate(np.where(self._has_value, log_depth, -far), window)
+        lowest = cv2.erode(np.where(self._has_value, log_depth, far), window)
         return np.maximum(highest - lowest, 0)
 
     def at(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> _Places:
@@ -389,28 +404,30 @@ class _Noise:
     Attributes:
         variance: (N,) of log depth, of each measurement's own error.
         common: (N,), see `Measurements.common_log_sigma`.
-        freedom: degrees of freedom of the own error.
-        own: variance of each pixel that no neighbour tells, over the square of its relative sigma.
+        freedom: (N,), degrees of freedom of the own error.
+        own: (N,), variance that no neighbour of the measured pixel tells, over the square of its
+            relative sigma.
     """
 
     variance: Floats
     common: Floats
-    freedom: float
-    own: float
+    freedom: Floats
+    own: Floats
 
     def taken(self, which: NDArray[np.intp]) -> _Noise:
-        return replace(self, variance=self.variance[which], common=self.common[which])
+        return _Noise(*(getattr(self, it.name)[which] for it in fields(self)))
 
 
 def _noise(measurements: Measurements, field: _Field) -> _Noise:
-    """Return a sensor's noise, or that of corners, which share an error."""
+    """Return the noise of a sensor's pixels and of corners, which share an error."""
     variance = measurements.log_sigma**2
     common = measurements.common_log_sigma
-    if not common.any():
-        return _Noise(variance, common, SENSOR_FREEDOM, own=0.0)
-    at_edge = CORNER_AT_EDGE * field.log_depth_range()[measurements.rows, measurements.columns]
-    variance = variance + np.where(common > 0, at_edge, 0) ** 2
-    return _Noise(variance, common, CORNER_FREEDOM, CORNER_OWN)
+    is_corner = common > 0
+    if is_corner.any():
+        at_edge = CORNER_AT_EDGE * field.log_depth_range()[measurements.rows, measurements.columns]
+        variance = variance + np.where(is_corner, at_edge, 0) ** 2
+    freedom = np.where(is_corner, CORNER_FREEDOM, SENSOR_FREEDOM)
+    return _Noise(variance, common, freedom, np.where(is_corner, CORNER_OWN, 0.0))
 
 
 @dataclass(frozen=True, eq=False)

@@ -172,10 +172,24 @@ NEIGHBOURS_TRIED = 64
 """Neighbours among which one is looked for that is far enough."""
 MIN_PIXELS = 8
 """Known pixels below which the prediction stays as it is."""
+MAX_GAP = 1.95
+"""Median distance of a pixel to a known one, over that of as many at random: 1.4 of a 64-ring
+LiDAR's on a street, above 2 of 16 rings over an image, where sigma becomes too small. Chosen on
+rows of NYU, the HoloLens and a classroom."""
 MAX_WIDTH = 320
 """Columns at most for which neighbours are looked up; wider maps are interpolated."""
 LAPLACE_SIGMA = math.sqrt(2.0)
 """Standard deviation of a Laplace distribution over its mean absolute deviation."""
+
+
+def are_everywhere(known: NDArray[np.bool_]) -> bool:
+    """Return whether known pixels, (H, W), leave no wider gaps than any at random would.
+
+    Rings do: what neighbours along a ring disagree by tells nothing of the gap to the next.
+    """
+    distance = cv2.distanceTransform((~known).astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_5)
+    at_random = math.sqrt(math.log(2) / math.pi * known.size / max(int(known.sum()), 1))
+    return bool(np.median(distance) <= MAX_GAP * at_random)
 
 
 def spread(prediction: DepthPrediction, sparse_m: NDArray[np.floating]) -> DepthPrediction:
@@ -187,7 +201,7 @@ def spread(prediction: DepthPrediction, sparse_m: NDArray[np.floating]) -> Depth
 
     Returns:
         Depth and sigma at every pixel of the prediction; the prediction itself if fewer than
-        `MIN_PIXELS` of its pixels are known.
+        `MIN_PIXELS` of its pixels are known, or none has others as far away as the gaps are.
     """
     has_value = np.isfinite(prediction.depth_m) & (prediction.depth_m > 0)
     rows, columns = np.nonzero(np.isfinite(sparse_m) & (sparse_m > 0) & has_value)
@@ -213,10 +227,13 @@ def spread(prediction: DepthPrediction, sparse_m: NDArray[np.floating]) -> Depth
     own = sigma[grid[0], grid[1]].ravel()
     relative = np.hypot(disagreement, OWN_SIGMA * own * reach)
 
-    left_out, index = _neighbours_beyond(tree, known, typical_m)
+    apart, left_out, index = _neighbours_beyond(tree, known, typical_m)
+    if not len(apart):
+        return prediction
     blended, scatter = _blend(left_out, rest[index], width)
-    expected = np.hypot(scatter, OWN_SIGMA * sigma[rows, columns])
-    size = LAPLACE_SIGMA * np.abs(blended - rest).mean() / max(float(expected.mean()), 1e-9)
+    expected = np.hypot(scatter, OWN_SIGMA * sigma[rows[apart], columns[apart]])
+    missed = float(np.abs(blended - rest[apart]).mean())
+    size = LAPLACE_SIGMA * missed / max(float(expected.mean()), 1e-9)
 
     def at_pixels(values: Floats) -> Floats:
         coarse = values.reshape(grid.shape[1:])
@@ -253,13 +270,16 @@ def _blend(distance: Floats, values: Floats, width: int) -> tuple[Floats, Floats
 
 def _neighbours_beyond(
     tree: cKDTree, known: Floats, radius: float
-) -> tuple[Floats, NDArray[np.integer]]:
-    """Return distances and indices of each known pixel's nearest others beyond a radius, (n, k).
+) -> tuple[NDArray[np.intp], Floats, NDArray[np.integer]]:
+    """Return known pixels, and distances and indices of their nearest others beyond a radius.
 
     On a LiDAR's ring the next pixel is far nearer than it is to the pixels between the rings.
+    Those that have fewer than `NEIGHBOURS` are left out: (n,), (n, k) and (n, k).
     """
     distance, index = tree.query(known, k=min(NEIGHBOURS_TRIED, len(known)))
     itself = index == np.arange(len(known))[:, None]
     usable = ~itself & (distance >= radius)
-    order = np.argsort(~usable, axis=1, kind="stable")[:, :NEIGHBOURS]
-    return np.take_along_axis(distance, order, axis=1), np.take_along_axis(index, order, axis=1)
+    apart = np.flatnonzero(usable.sum(axis=1) >= min(NEIGHBOURS, len(known) - 1))
+    order = np.argsort(~usable[apart], axis=1, kind="stable")[:, :NEIGHBOURS]
+    chosen = (np.take_along_axis(it[apart], order, axis=1) for it in (distance, index))
+    return apart, *chosen
