@@ -14,8 +14,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from test.ros import tf2_stand_in
 from test.ros.conftest import HEIGHT, MS, WIDTH, FakePredictor, red
+from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.geometry.transforms import transform_from
 from uncertainty_depth.frames.transforms import TransformTree
+from uncertainty_depth.ros import topic_input
 from uncertainty_depth.sigma.sparse_depth import MeasurementSources
 
 
@@ -73,6 +75,35 @@ def test_a_depth_image_measures_where_it_has_depth(start, make):
     assert counts["image_alone.measured_at_another_time"] == 1
     assert counts["image_alone.sparse_depth_wrong_unit"] == 1
     assert counts["processed"] == 4
+
+
+def test_an_image_waits_for_its_own_depth_image(start, make, robot, monkeypatch):
+    """A stereo camera's comes after the image; the one before is of another place."""
+    monkeypatch.setattr(topic_input, "OWN_MESSAGE_TIMEOUT_S", 30.0)
+    node = start("depth")
+
+    def depth(metres, stamp):
+        return make.image(stamp * MS, np.full((HEIGHT, WIDTH), metres, np.float32))
+
+    assert_array_equal(node.predict(1000, depth(2.0, 1000)).depth_m, 2.0)
+    depths = robot.heard("depth/image_rect")
+    robot.image(1100, red(9))
+    robot.graph.until(lambda: node.counts()["received"] == 2, "the image")
+    robot.send("measured/depth", depth(3.0, 1100))
+    depths.wait(2)
+    assert_array_equal(CorrectedPredictor.newest.measured[-1].depth_m, 3.0)
+
+
+def test_images_wait_no_more_once_no_depth_comes_with_them(start, make):
+    node = start("depth")
+    for stamp in range(1000, 1800, 100):
+        node.predict(stamp)
+    assert node.counts()["without_own_measurement"] == 3
+
+
+def test_random_pixels_of_the_ground_truth_are_not_for_a_robot(start_depth):
+    with pytest.raises(ConfigError, match="are for `uncertainty-depth evaluate`"):
+        start_depth(predictor=CorrectedPredictor, measurements="random:64")
 
 
 def test_a_followed_scale_beside_measurements_is_refused_while_the_node_runs(start, graph):

@@ -30,7 +30,7 @@ def info(stamp_ns: int, values: dict[str, str]) -> object:
     return TYPES["diagnostic_msgs/msg/DiagnosticArray"](message_header(stamp_ns, ""), [status])
 
 
-def recorded(folder, infos_late=False, model=None):
+def recorded(folder, infos_late=False, model=None, measured="7"):
     random = np.random.default_rng(0)
     infos = []
     with BagWriter(folder / "bag") as writer:
@@ -40,7 +40,7 @@ def recorded(folder, infos_late=False, model=None):
         for index, value in enumerate(VALUES):
             stamp_ns = START_NS + index * PERIOD_NS
             depth_m = (TRUTH_M + random.normal(0, 0.1, TRUTH_M.shape)).astype(np.float32)
-            made = {"unfamiliarity": "" if value is None else repr(value), "measured": "7"}
+            made = {"unfamiliarity": "" if value is None else repr(value), "measured": measured}
             infos.append((stamp_ns, made))
             if not infos_late:
                 writer.message("/robot/depth/prediction_info", stamp_ns, info(stamp_ns, made))
@@ -67,6 +67,15 @@ def test_a_recorded_run_has_the_unfamiliarity_of_its_images(infos_late, tmp_path
     (check,) = (check for check in domain["checks"] if check["name"] == "unfamiliarity")
     assert "unlike the training's" in check["text"]
     assert "90 % below 0.30, 99 % below 0.60" in check["text"]
+
+
+@pytest.mark.usefixtures("no_plots")
+@pytest.mark.parametrize("measured", ["7 x", "-3"])
+def test_a_frame_whose_measured_pixels_cannot_be_read_is_not_scored(measured, tmp_path, capsys):
+    """It would be scored on the pixels that corrected it."""
+    bag = recorded(tmp_path, measured=measured)
+    assert main(["evaluate", str(bag), *TOPICS, "-o", str(tmp_path / "out")]) == 1
+    assert "4 prediction_info_unreadable" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("no_plots")

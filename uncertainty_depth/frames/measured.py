@@ -146,10 +146,15 @@ class MeasuredTopic:
 
     def is_awaited(self, viewpoint: Viewpoint) -> bool:
         """Return whether a message that is nearer in time, or its place, may still come."""
-        messages = list(self._messages)
-        if not messages or stamp_ns(messages[-1].header) < viewpoint.stamp_ns:
+        if not self.has_reached(viewpoint.stamp_ns):
             return True
-        return self._reader.is_awaited(_nearest(messages, viewpoint.stamp_ns), viewpoint)
+        nearest = _nearest(list(self._messages), viewpoint.stamp_ns)
+        return self._reader.is_awaited(nearest, viewpoint)
+
+    def has_reached(self, time_ns: int) -> bool:
+        """Return whether a message of this stamp, or a later one, has come."""
+        messages = list(self._messages)
+        return bool(messages) and stamp_ns(messages[-1].header) >= time_ns
 
     def depth(
         self, viewpoint: Viewpoint, camera: Camera | None, shape: tuple[int, int]

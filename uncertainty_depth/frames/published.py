@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -95,19 +94,21 @@ class RecordedInfos:
 
     def __init__(self, topic: str) -> None:
         self.topic = topic
-        self._by_stamp: OrderedDict[int, Made] = OrderedDict()
+        self._by_stamp: OrderedDict[int, Made | MessageError] = OrderedDict()
         self._newest_ns: int | None = None
 
     def add(self, message: Any) -> None:
-        """Take a prediction info; one that cannot be read says nothing."""
+        """Take a prediction info; what it does not name is not known."""
         self._newest_ns = stamp_ns(message.header)
-        unfamiliarity = None
-        measured: tuple[int, ...] = ()
-        with suppress(MessageError, KeyError, ValueError):
-            values = status_values(message.status, PREDICTION)
-            unfamiliarity = unfamiliarity_of(values)
-            measured = measured_in(values)
-        self._by_stamp[self._newest_ns] = Made(unfamiliarity, measured)
+        made: Made | MessageError
+        try:
+            values = {"unfamiliarity": "", "measured": ""}
+            values |= status_values(message.status, PREDICTION)
+            made = Made(unfamiliarity_of(values), measured_in(values))
+        except (MessageError, ValueError) as error:
+            sentence = f"how the prediction was made cannot be read: {error}"
+            made = MessageError("prediction_info_unreadable", sentence)
+        self._by_stamp[self._newest_ns] = made
         if len(self._by_stamp) > MAX_WAITING:
             self._by_stamp.popitem(last=False)
 
@@ -118,8 +119,15 @@ class RecordedInfos:
         return self._newest_ns is None or self._newest_ns < time_ns
 
     def of(self, time_ns: int) -> Made:
-        """Return how the prediction of this stamp was made."""
-        return self._by_stamp.get(time_ns, Made())
+        """Return how the prediction of this stamp was made.
+
+        Raises:
+            MessageError: it cannot be read: which pixels corrected it is not known.
+        """
+        made = self._by_stamp.get(time_ns, Made())
+        if isinstance(made, MessageError):
+            raise made
+        return made
 
 
 def published_model(path: Path, depth_topic: str) -> Mapping[str, Any]:

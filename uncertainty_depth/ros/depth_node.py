@@ -32,7 +32,7 @@ from uncertainty_depth.ros.prediction_publisher import PredictionPublisher, Pred
 from uncertainty_depth.ros.process_resources import MIB
 from uncertainty_depth.ros.worker import Worker
 from uncertainty_depth.sigma.online.correction_in_force import FOLLOWED
-from uncertainty_depth.sigma.sparse_depth import check_one_scale
+from uncertainty_depth.sigma.sparse_depth import check_one_scale, parse_measurements
 
 if TYPE_CHECKING:
     from uncertainty_depth.depth.predictor import Predictor
@@ -107,7 +107,7 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
                 "the parameter model is empty; expected a model folder, "
                 "e.g. --ros-args -p model:=/path/to/model"
             )
-        check_one_scale(config.measurements, use_depth_scale=config.use_depth_scale)
+        check_live(config)
         try:
             predictor = load_predictor(config)
         except Exception as error:
@@ -218,7 +218,7 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
             self._on_live_change(old, new)
 
     def _on_live_change(self, old: DepthNodeConfig, new: DepthNodeConfig) -> None:
-        check_one_scale(new.measurements, use_depth_scale=new.use_depth_scale)
+        check_live(new)
         predictor, _ = self._loaded()
         predictor.config = new
         self._publish_model(new)
@@ -271,3 +271,18 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         self.health.leave_all("shutdown")
         take_down(self.destroy_node)
         return self.health.summary()
+
+
+def check_live(config: DepthNodeConfig) -> None:
+    """Refuse measurements that no robot has, or beside a followed scale.
+
+    Raises:
+        ConfigError: they are asked for.
+    """
+    check_one_scale(config.measurements, use_depth_scale=config.use_depth_scale)
+    sparse = parse_measurements(config.measurements).sparse
+    if sparse is not None and sparse.pixels:
+        raise ConfigError(
+            f"measurements is {config.measurements!r}; expected lidar, motion, points or depth: "
+            "random pixels of the ground truth are for `uncertainty-depth evaluate`"
+        )

@@ -61,8 +61,8 @@ def with_shown(config: Path, names: Sequence[str]) -> Path:
         before, _, after = state.partition(dock)
         state = before + dock + b"\x01" + after[1:]  # Qt: visible
     window["QMainWindow State"] = state.hex()
-    # One for each user, made anew: RViz takes this process's place, which then deletes nothing.
-    copy = Path(tempfile.gettempdir()) / f"uncertainty_depth_{os.getuid()}.rviz"
+    # RViz takes this process's place, and its number: nobody deletes the file after it.
+    copy = Path(tempfile.gettempdir()) / f"uncertainty_depth_{os.getuid()}_{os.getpid()}.rviz"
     copy.unlink(missing_ok=True)
     with copy.open("x") as file:
         yaml.safe_dump(content, file)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from typing import Any
 
@@ -30,11 +31,18 @@ from uncertainty_depth.ros.node import GuardedNode
 from uncertainty_depth.sigma.sparse_depth import DEPTH, POINTS, check_sparse_depth
 
 TF_TIMEOUT_S = 0.2
+OWN_MESSAGE_TIMEOUT_S = 0.1
+MAX_MISSED = 3
 MESSAGES = {POINTS: PointCloud2, DEPTH: Image}
 
 
 class TopicInput:
     """Keeps the newest messages of `measured/points` or `measured/depth`; a `MeasurementSource`.
+
+    What measures may come after its image, so an image waits until a message of its stamp or a
+    later one has come, at most `OWN_MESSAGE_TIMEOUT_S`; then it is counted under
+    "without_own_measurement" and has the nearest before. After `MAX_MISSED` of these in a row none
+    waits until a message has the stamp of an image.
 
     Raises:
         ConfigError: points are to be placed by tf, and tf2 is not installed.
@@ -79,10 +87,26 @@ class TopicInput:
         )
         self._measured = MeasuredTopic(self._watched.name, reader)
         self._received = f"received.{topic}"
+        self._changed = threading.Condition()
+        self._image_ns: int | None = None
+        self._missed = 0
 
     def _add(self, message: Any) -> None:
-        self._measured.add(message)
+        with self._changed:
+            self._measured.add(message)
+            if stamp_ns(message.header) == self._image_ns:
+                self._missed = 0
+            self._changed.notify_all()
         self._health.count(self._received)
+
+    def _wait_for_own(self, time_ns: int) -> None:
+        with self._changed:
+            self._image_ns = time_ns
+            if self._missed < MAX_MISSED and not self._changed.wait_for(
+                lambda: self._measured.has_reached(time_ns), OWN_MESSAGE_TIMEOUT_S
+            ):
+                self._missed += 1
+                self._health.count("without_own_measurement")
 
     def add_to(self, frame: Frame, header: Header) -> Frame:
         """Return the frame with what the topic measures, see `MeasurementSource`.
@@ -91,6 +115,7 @@ class TopicInput:
         """
         viewpoint = Viewpoint(header.frame_id, stamp_ns(header))
         height, width = frame.need_image().shape[:2]
+        self._wait_for_own(viewpoint.stamp_ns)
         try:
             depth_m = self._measured.depth(viewpoint, frame.camera, (height, width))
             check_sparse_depth(depth_m, (height, width), self._depth_range)

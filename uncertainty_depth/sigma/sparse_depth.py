@@ -281,5 +281,5 @@ def _neighbours_beyond(
     usable = ~itself & (distance >= radius)
     apart = np.flatnonzero(usable.sum(axis=1) >= min(NEIGHBOURS, len(known) - 1))
     order = np.argsort(~usable[apart], axis=1, kind="stable")[:, :NEIGHBOURS]
-    chosen = (np.take_along_axis(it[apart], order, axis=1) for it in (distance, index))
-    return apart, *chosen
+    at = np.take_along_axis
+    return apart, at(distance[apart], order, axis=1), at(index[apart], order, axis=1)
