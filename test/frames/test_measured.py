@@ -169,7 +169,7 @@ def test_messages_that_nobody_asks_for_are_forgotten():
         topic.add(SimpleNamespace(header=header, data=data))
     for second, reason in ((3, "measured_at_another_time"), (4, "image_undecodable")):
         with pytest.raises(MessageError) as refused:
-            topic.depth(Viewpoint("camera", second * SECOND_NS), None, (24, 32))
+            topic.measured(Viewpoint("camera", second * SECOND_NS), None, (24, 32))
         assert refused.value.reason == reason
 
 
@@ -190,3 +190,27 @@ def test_recorded_depth_of_any_network_is_corrected(bag):
     )
     assert len(corrected_m) == FRAMES
     assert np.max(np.array(corrected_m) / wrong_m) < 0.2
+
+
+def test_a_topic_in_another_unit_measures_nothing_and_the_others_still_do(tmp_path):
+    """As live: the frame stays, and what else measures it."""
+    with BagWriter(tmp_path / "millimetres") as writer:
+        for index in range(FRAMES):
+            image_ns = START_NS + index * PERIOD_NS
+            writer.camera_info("/camera/camera_info", image_ns, "camera", CAMERA)
+            writer.image("/camera/image", image_ns, "camera", image_at(index))
+            writer.image("/camera/depth", image_ns, "camera", stereo_at(index))
+            writer.image("/stereo/depth", image_ns, "camera", 1000 * stereo_at(index))
+            writer.cloud("/slam/points", image_ns, "camera", wall(5.0)[::7, [1, 2, 0, 3]])
+    reading = replace(DEPTH, measured_points_topic="/slam/points")
+    predictor = PredictorConfig(measurements="points,depth", samples=1)
+    bag = str(tmp_path / "millimetres")
+    job = Job(sources=(bag,), model="demo", reading=reading, predictor=predictor)
+    stream = Stream.open(job)
+    frames = list(stream)
+    assert len(frames) == FRAMES
+    for frame in frames:
+        assert_allclose(frame.measurements.depth_m, 5.0)
+    (note,) = (note for note in stream.notes if "/stereo/depth measured" in note)
+    assert f"none in {FRAMES} of {FRAMES} images: {FRAMES} sparse_depth_wrong_unit" in note
+    assert "depth on /stereo/depth has a median of 5000, " in note

@@ -14,11 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.core.array_types import Floats
+from uncertainty_depth.core.errors import MessageError
 
 MAX_MEASUREMENTS = 300
 """A solve's time grows with the cube; more of them are spread too densely to add anything."""
 SENSOR_LOG_SIGMA = 0.03
 """Of a depth sensor's pixel: its own noise, and that a pixel's centre is not what it measured."""
+UNIT_FACTOR = 10.0
+"""Depth whose median is outside the range of what predicts by more than this is in other units."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,3 +159,28 @@ class Measurements:
         mask = np.zeros(shape, np.bool_)
         mask[self.rows, self.columns] = True
         return mask
+
+
+def check_unit(
+    depth_m: NDArray[np.floating], depth_range: tuple[float, ...], name: str = "measured depth"
+) -> None:
+    """Refuse measured depth, (N,), in another unit than the depth of what predicts.
+
+    Args:
+        depth_m: known depth alone, metres.
+        depth_range: min and max depth of what predicts, metres.
+        name: of the measured depth, for the sentence.
+
+    Raises:
+        MessageError: sparse_depth_wrong_unit.
+    """
+    if not depth_m.size:
+        return
+    median = float(np.median(depth_m))
+    low, high = depth_range
+    if not low / UNIT_FACTOR <= median <= high * UNIT_FACTOR:
+        raise MessageError(
+            "sparse_depth_wrong_unit",
+            f"{name} has a median of {median:g}, and what predicts has a depth range of {low:g} "
+            f"to {high:g} m; expected metres",
+        )

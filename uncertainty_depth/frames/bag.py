@@ -29,7 +29,12 @@ from uncertainty_depth.frames.ground_truth import (
     GroundTruth,
     LidarGroundTruth,
 )
-from uncertainty_depth.frames.measured import DepthOfTopic, MeasuredTopic, PointsOfTopic
+from uncertainty_depth.frames.measured import (
+    DepthOfTopic,
+    MeasuredDepth,
+    MeasuredTopic,
+    PointsOfTopic,
+)
 from uncertainty_depth.frames.messages.clouds import lidar_points
 from uncertainty_depth.frames.messages.decoding import stamp_ns
 from uncertainty_depth.frames.messages.transports import claimed_size
@@ -67,6 +72,8 @@ class BagSource:
         rectifier: the first camera, and how its images are rectified; None without camera info.
         lidar_to_camera: (4, 4) float64, for the bag's first image and cloud; None if it moves, for
             several LiDARs, or if the bag has no image or cloud.
+        depth_range: min and max depth of what predicts the frames, metres, for the unit of what
+            other topics measure; None if nothing predicts.
     """
 
     def __init__(
@@ -95,6 +102,7 @@ class BagSource:
         self.notes = self.recording.notes
         self.rectifier: Rectifier | None = None
         self.lidar_to_camera: NDArray[np.float64] | None = None
+        self.depth_range: tuple[float, ...] | None = None
         self._camera_info: Any | None = None  # the first message
         self._truth_camera_info: Any | None = None
         self._camera_frame = ""  # the first image's, or that of its camera info
@@ -210,13 +218,13 @@ class BagSource:
     def _measured(self, transforms: TransformTree, cameras: Cameras) -> list[MeasuredTopic]:
         """Return what other topics measure in the images."""
         config = self._config
-        measured = []
+        readers: dict[str, MeasuredDepth] = {}
         if topic := config.measured_depth_topic:
-            measured.append(MeasuredTopic(topic, DepthOfTopic(cameras.at, self.recording.note)))
+            readers[topic] = DepthOfTopic(cameras.at, self.recording.note)
         if topic := config.measured_points_topic:
             extrinsics = TreeExtrinsics(transforms, config.fixed_frame)
-            measured.append(MeasuredTopic(topic, PointsOfTopic(extrinsics, config)))
-        return measured
+            readers[topic] = PointsOfTopic(extrinsics, config)
+        return [MeasuredTopic(topic, it, self.depth_range) for topic, it in readers.items()]
 
     def _cameras(self) -> Cameras:
         distorted = self._config.distorted_images

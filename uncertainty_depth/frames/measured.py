@@ -19,7 +19,7 @@ from uncertainty_depth.core.config import ProjectionConfig
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.geometry.camera import Camera, ground_truth_from_cloud
 from uncertainty_depth.core.geometry.rectification import Rectifier
-from uncertainty_depth.core.measurements import MAX_MEASUREMENTS, Measurements
+from uncertainty_depth.core.measurements import MAX_MEASUREMENTS, Measurements, check_unit
 from uncertainty_depth.frames.messages.clouds import lidar_points
 from uncertainty_depth.frames.messages.decoding import SECOND_NS, check_stamp, stamp_ns
 from uncertainty_depth.frames.messages.depth_images import ground_truth_from_depth_image
@@ -128,9 +128,20 @@ class MeasuredTopic:
     Messages may arrive on another thread than images.
     """
 
-    def __init__(self, topic: str, reader: MeasuredDepth) -> None:
+    def __init__(
+        self, topic: str, reader: MeasuredDepth, depth_range: tuple[float, ...] | None = None
+    ) -> None:
+        """Start without a message.
+
+        Args:
+            topic: name of the topic.
+            reader: of its messages.
+            depth_range: min and max depth of what predicts, metres: far beyond it are other
+                units, which measure nothing; None if that is not known.
+        """
         self.topic = topic
         self._reader = reader
+        self._depth_range = depth_range
         self._messages: deque[Any] = deque()
         self._missing: Counter[str] = Counter()
         self._first: str | None = None
@@ -156,10 +167,10 @@ class MeasuredTopic:
         messages = list(self._messages)
         return bool(messages) and stamp_ns(messages[-1].header) >= time_ns
 
-    def depth(
+    def measured(
         self, viewpoint: Viewpoint, camera: Camera | None, shape: tuple[int, int]
-    ) -> NDArray[np.float32]:
-        """Return what is measured in an image, (H, W) metres, NaN for nothing.
+    ) -> Measurements:
+        """Return what is measured in an image of this shape.
 
         Raises:
             MessageError: nothing is, and why.
@@ -177,11 +188,14 @@ class MeasuredTopic:
                 f"than {MAX_AGE_S} s",
             )
         depth_m = self._reader.read(message, viewpoint, camera, shape)
-        if not np.isfinite(depth_m).any():
+        known = np.isfinite(depth_m)
+        if not known.any():
             raise MessageError(
                 "nothing_measured", f"nothing of {self.topic} is in view of the camera"
             )
-        return depth_m
+        if self._depth_range is not None:
+            check_unit(depth_m[known], self._depth_range, f"depth on {self.topic}")
+        return _thinned(depth_m, known)
 
     def measure(
         self, viewpoint: Viewpoint, camera: Camera | None, shape: tuple[int, int]
@@ -189,7 +203,7 @@ class MeasuredTopic:
         """Return what is measured in an image; None, counted, for nothing."""
         self._images += 1
         try:
-            measured = thinned(self.depth(viewpoint, camera, shape))
+            measured = self.measured(viewpoint, camera, shape)
         except MessageError as error:
             self._missing[error.reason] += 1
             self._first = self._first or str(error)
@@ -215,9 +229,8 @@ class MeasuredTopic:
         ]
 
 
-def thinned(depth_m: NDArray[np.float32]) -> Measurements:
+def _thinned(depth_m: NDArray[np.float32], known: NDArray[np.bool_]) -> Measurements:
     """Return the measurements of a map, at most `MAX_MEASUREMENTS`, evenly over the image."""
-    known = np.isfinite(depth_m)
     stride = max(1, int(np.sqrt(known.sum() / (16 * MAX_MEASUREMENTS))))
     if stride > 1:  # a look at each pixel of a dense map takes longer than the network
         sparse = np.full_like(depth_m, np.nan)

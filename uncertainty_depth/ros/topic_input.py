@@ -18,7 +18,6 @@ from uncertainty_depth.frames.measured import (
     MeasuredDepth,
     MeasuredTopic,
     PointsOfTopic,
-    thinned,
 )
 from uncertainty_depth.frames.messages.decoding import stamp_ns
 from uncertainty_depth.frames.transforms import Extrinsics, Viewpoint
@@ -28,7 +27,7 @@ from uncertainty_depth.ros.extrinsics import live_extrinsics
 from uncertainty_depth.ros.inputs import Inputs
 from uncertainty_depth.ros.live_camera import LiveCamera
 from uncertainty_depth.ros.node import GuardedNode
-from uncertainty_depth.sigma.sparse_depth import DEPTH, POINTS, check_sparse_depth
+from uncertainty_depth.sigma.sparse_depth import DEPTH, POINTS
 
 TF_TIMEOUT_S = 0.2
 OWN_MESSAGE_TIMEOUT_S = 0.1
@@ -71,7 +70,6 @@ class TopicInput:
         """
         self._node = node
         self._health = health
-        self._depth_range = depth_range
         self._extrinsics: Extrinsics | None = None
         reader: MeasuredDepth
         if kind == POINTS:
@@ -85,7 +83,7 @@ class TopicInput:
         self._watched = inputs.subscribe(
             MESSAGES[kind], topic, self._add, purpose=f"measurements by {kind}"
         )
-        self._measured = MeasuredTopic(self._watched.name, reader)
+        self._measured = MeasuredTopic(self._watched.name, reader, depth_range)
         self._received = f"received.{topic}"
         self._changed = threading.Condition()
         self._image_ns: int | None = None
@@ -117,12 +115,11 @@ class TopicInput:
         height, width = frame.need_image().shape[:2]
         self._wait_for_own(viewpoint.stamp_ns)
         try:
-            depth_m = self._measured.depth(viewpoint, frame.camera, (height, width))
-            check_sparse_depth(depth_m, (height, width), self._depth_range)
+            measured = self._measured.measured(viewpoint, frame.camera, (height, width))
         except MessageError as error:
             image_alone(self._node, self._health, error)
             return frame
-        return replace(frame, measurements=thinned(depth_m).beside(frame.measurements))
+        return replace(frame, measurements=measured.beside(frame.measurements))
 
     def close(self) -> None:
         """End the subscriptions to tf, if there are any."""

@@ -27,14 +27,9 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack, solve_triangular
 
 from uncertainty_depth.core.array_types import Floats
-from uncertainty_depth.core.measurements import MAX_MEASUREMENTS, Measurements
+from uncertainty_depth.core.measurements import MAX_MEASUREMENTS, Measurements, check_unit
 from uncertainty_depth.core.records import DepthPrediction, Frame
-from uncertainty_depth.sigma.sparse_depth import (
-    are_everywhere,
-    check_sparse_depth,
-    check_unit,
-    spread,
-)
+from uncertainty_depth.sigma.sparse_depth import are_everywhere, check_sparse_depth, spread
 
 GRID = (30, 40)
 """Rows and columns at which the process is evaluated; between them it is interpolated."""

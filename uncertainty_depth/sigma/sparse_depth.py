@@ -21,13 +21,11 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.core.array_types import Floats
 from uncertainty_depth.core.errors import ConfigError, MessageError
+from uncertainty_depth.core.measurements import check_unit
 from uncertainty_depth.core.records import DepthPrediction
 
 if TYPE_CHECKING:
     from scipy.spatial import cKDTree
-
-UNIT_FACTOR = 10.0
-"""Sparse depth whose median is outside the depth range by more than this is in other units."""
 
 
 class SparseInput(NamedTuple):
@@ -139,25 +137,8 @@ def check_sparse_depth(
             f"sparse depth is {sparse_m.dtype}; expected floats in metres, NaN where unknown "
             "(divide millimetres by 1000)",
         )
-    check_unit(sparse_m[np.isfinite(sparse_m) & (sparse_m > 0)], depth_range)
-
-
-def check_unit(depth_m: NDArray[np.floating], depth_range: tuple[float, ...]) -> None:
-    """Refuse measured depth, (N,), in another unit than the network's depth.
-
-    Raises:
-        MessageError: sparse_depth_wrong_unit.
-    """
-    if not depth_m.size:
-        return
-    median = float(np.median(depth_m))
-    low, high = depth_range
-    if not low / UNIT_FACTOR <= median <= high * UNIT_FACTOR:
-        raise MessageError(
-            "sparse_depth_wrong_unit",
-            f"sparse depth has a median of {median:g}, and the network's depth range is {low:g} "
-            f"to {high:g} m; expected metres",
-        )
+    known = np.isfinite(sparse_m) & (sparse_m > 0)
+    check_unit(sparse_m[known], depth_range, "sparse depth")
 
 
 NEIGHBOURS = 4

@@ -32,6 +32,7 @@ class _Model(Predicting):
     def __init__(self, job: Job, predictor: Predictor) -> None:
         self._held_out = job.held_out
         self._predictor = predictor
+        self.depth_range = predictor.depth_range
 
     def seen_by(self, source: Source) -> Source:
         margin = MEASURED_MARGIN if self._predictor.measurements.sparse else 0

@@ -38,10 +38,12 @@ class Predicting:
     Attributes:
         topics: that sources are read with.
         meaning: of what these hold.
+        depth_range: min and max depth of what predicts, metres; None if that is not known.
     """
 
     topics = PredictionTopics()
     meaning = PredictionConfig()
+    depth_range: tuple[float, ...] | None = None
 
     def seen_by(self, source: Source) -> Source:
         """Return the source with the depth that is given beside the image, and no truth there."""
@@ -91,6 +93,7 @@ class _Recorded(Predicting):
         )
         self.meaning = self._interpreter.config
         self._job = job
+        self.depth_range: tuple[float, ...] = (job.evaluation.min_depth, job.evaluation.max_depth)
         topics = filter(None, (self.topics.depth_topic, self.topics.confidence_topic))
         folder = job.sources[0].removeprefix(RECORDED).partition(",per_metre=")[0]
         self._name = " with ".join(topics) or f"{folder}/depth"
@@ -129,8 +132,7 @@ class _Recorded(Predicting):
             return made
         from uncertainty_depth.sigma.posterior import corrected  # SciPy loads slowly
 
-        limits = self._job.evaluation
-        return corrected(made, frame, (limits.min_depth, limits.max_depth))
+        return corrected(made, frame, self.depth_range)
 
     def describe(self) -> Facts:
         familiar = {"familiar_places": self._familiar} if self._familiar else {}

@@ -22,6 +22,7 @@ from uncertainty_depth.stream.predicting import Predicting, open_network, open_r
 
 if TYPE_CHECKING:
     from uncertainty_depth.depth.predictor import Predictor
+    from uncertainty_depth.frames.bag import BagSource
 
 
 class Stream(SourceWrapper):
@@ -82,6 +83,9 @@ class Stream(SourceWrapper):
             predicting = open_model(job, checks, cast("Predictor | None", predictor))
         elif predictor is not None:
             predicting = open_network(predictor)
+        if job.measuring.topics:
+            for source in sources:  # bags all, see `_reading`
+                cast("BagSource", source).depth_range = predicting.depth_range
         if job.model or predictor is not None or job.is_recorded:
             predicting.fit_to(_joined(spread))
             parts = [Predicted(predicting.seen_by(part), predicting.predict) for part in parts]
