@@ -33,7 +33,7 @@ from test.frames.conftest import (
     write_frame,
 )
 from uncertainty_depth.cli.main import main
-from uncertainty_depth.core.config import SourceConfig
+from uncertainty_depth.core.config import PredictionTopics, SourceConfig
 from uncertainty_depth.core.errors import SourceError
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.records import Skipped
@@ -229,7 +229,31 @@ def test_messages_that_cannot_be_deserialised_are_counted(tmp_path):
         write_frame(writer, 2)
     source = BagSource(tmp_path / "bag", CONFIG)
     assert reasons(source) == {"frame": 2, "image_message_damaged": 1}
-    assert any("1 cloud messages cannot be deserialised" in note for note in source.notes)
+    (note,) = (note for note in source.notes if "deserialised" in note)
+    assert note.endswith("bag: 1 message on /lidar/points cannot be deserialised")
+
+
+def test_damaged_messages_of_any_topic_that_is_read_are_told(tmp_path):
+    """Of what measures, of what says how depth was made, and of the pictures for the report."""
+    damaged = ("/camera/image", "/slam/points", "/network/prediction_info")
+    with recording(tmp_path / "bag") as writer:
+        for index in range(2):
+            write_frame(writer, index)
+            stamp_ns = START_NS + index * PERIOD_NS
+            writer.image("/network/depth", stamp_ns, "camera", np.ones((24, 32), np.float32))
+            writer.cloud("/slam/points", stamp_ns, "camera", points_at(index))
+        infos = TYPES["diagnostic_msgs/msg/DiagnosticArray"](message_header(START_NS, ""), [])
+        writer.message("/network/prediction_info", START_NS, infos)
+        for topic in damaged:
+            data = b"\x00\x01\x00\x00\xff\xff"
+            for _ in range(2):
+                writer.serialized(topic, START_NS + PERIOD_NS, "never/looked/at", data)
+    config = replace(CONFIG, image_topic="/camera/image", measured_points_topic="/slam/points")
+    source = BagSource(tmp_path / "bag", config, PredictionTopics("/network/depth"))
+    assert len(list(source)) == 2
+    for topic in damaged:
+        sentence = f"2 messages on {topic} cannot be deserialised"
+        assert sum(note.endswith(sentence) for note in source.notes) == 1
 
 
 def test_hostile_messages_among_sound_ones_are_counted(tmp_path):

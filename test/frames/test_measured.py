@@ -86,6 +86,7 @@ def test_points_of_a_map_are_where_the_camera_is_when_the_image_is_taken(bag):
         assert_allclose(frame.measurements.depth_m, depth_m, rtol=1e-6)
     (note,) = (note for note in source.notes if "/slam/points measured" in note)
     assert note.endswith("pixels per image, which are not scored")
+    assert not any("lidar-to-camera" in note for note in source.notes), "the LiDAR is fixed"
 
 
 def test_a_depth_image_measures_evenly_where_it_has_depth(bag):
@@ -145,8 +146,9 @@ def test_points_that_tf_does_not_place_are_refused_before_the_first_frame(tmp_pa
         writer.image("/camera/image", START_NS, "camera", image_at(0))
         writer.image("/camera/depth", START_NS, "camera", stereo_at(0))
         writer.cloud("/slam/points", START_NS, "map", wall(WALL_M))
-    with pytest.raises(SourceError, match="'map'"):
+    with pytest.raises(SourceError, match="'map', which no /tf connects") as refused:
         BagSource(tmp_path / "lost", POINTS)
+    assert "lidar" not in str(refused.value).lower(), "no option of the LiDAR places points"
 
 
 @pytest.mark.parametrize(

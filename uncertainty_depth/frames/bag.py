@@ -138,11 +138,11 @@ class BagSource:
             lost = {topic: count for topic, count in bag.lost().items() if topic in read}
             for topic, message in bag.messages(read):
                 images += topic == topics.image
-                if message is None:
+                if message is None and topic in frames.reference_topics:
+                    sentence = f"an image message on {topic} cannot be deserialised"
+                    yield Skipped(None, "image_message_damaged", sentence)
+                elif message is None:
                     damaged[topic] += 1
-                    if topic in frames.reference_topics:
-                        sentence = f"an image message on {topic} cannot be deserialised"
-                        yield Skipped(None, "image_message_damaged", sentence)
                 elif topic in self._transform_topics:
                     unusable += transforms.add_message(message, is_moving=True)
                     yield from frames.decided()
@@ -155,17 +155,11 @@ class BagSource:
                     yield Skipped(None, "image_message_lost", sentence)
         moved = [note for note in transforms.notes() if note not in self._transforms.notes()]
         losses = [*frames.losses(), *moved]
-        noun = "depth image" if topics.depth_image else "cloud"
-        if count := sum(damaged[topic] for topic in topics.ground_truths):
-            losses.append(f"{count} {noun} messages cannot be deserialised")
-        infos = (topics.camera_info, topics.truth_camera_info)
-        for topic in (*dict.fromkeys(infos), *self._transform_topics):
-            if count := damaged[topic]:
-                losses.append(f"{count} messages on {topic} cannot be deserialised")
+        for topic, count in damaged.items():
+            losses.append(f"{_messages(count, topic)} cannot be deserialised")
         for topic, (transport, recorder) in lost.items():
-            noun = "message" if transport + recorder == 1 else "messages"
             losses.append(
-                f"the recorder lost {transport + recorder} {noun} on {topic} ({transport} in "
+                f"the recorder lost {_messages(transport + recorder, topic)} ({transport} in "
                 f"transport, {recorder} by itself)"
             )
         if unusable:
@@ -260,8 +254,7 @@ class BagSource:
         if self._config.measured_points_topic:
             points = bag.first(self._config.measured_points_topic)
             if points is not None and image is not None:
-                needed = self._find_extrinsics(bag, points)[1]
-                self._transform_topics = sorted({*self._transform_topics, *needed})
+                self._place_points(bag, points.header.frame_id)
         if self._config.odometry_frame and not self._predictions.depth_topic:
             self._find_odometry(bag)
 
@@ -377,6 +370,26 @@ class BagSource:
             )
         return None, self._moving_topics
 
+    def _place_points(self, bag: OpenRecording, frame: str) -> None:
+        """Read moving transforms too if they place what measures; raise `SourceError` if none."""
+        camera = self._camera_frame
+        if self._config.fixed_frame:
+            self._check_fixed_frame(bag, frame)
+        elif self._transforms.is_connected(frame, camera):
+            return
+        elif self._moving_until(bag, lambda tree: tree.is_connected(frame, camera)) is None:
+            raise SourceError(
+                f"{self.recording.path}: {self._config.measured_points_topic} has points in frame "
+                f"{frame!r}, which {self._tf_lacks} with the camera frame {camera!r}; expected "
+                "the tf of what makes the points, recorded with them, or a frame_id that tf knows"
+            )
+        self._transform_topics = self._moving_topics
+
+    @property
+    def _tf_lacks(self) -> str:
+        topics = " and ".join(self._moving_topics)
+        return f"{topics} does not connect" if topics else "no /tf connects"
+
     def _find_odometry(self, bag: OpenRecording) -> None:
         """Read moving transforms too; raise `SourceError` if they do not place the camera."""
         frame = self._config.odometry_frame
@@ -388,16 +401,14 @@ class BagSource:
             )
             return
         if self._moving_until(bag, lambda tree: tree.is_connected(frame, camera)) is None:
-            topics = " and ".join(self._moving_topics)
             raise SourceError(
-                f"{self.recording.path}: odometry_frame is {frame!r}, which "
-                + (f"{topics} does not connect" if topics else "no /tf connects")
-                + f" with the camera frame {camera!r}; expected a frame that odometry says the "
+                f"{self.recording.path}: odometry_frame is {frame!r}, which {self._tf_lacks} "
+                f"with the camera frame {camera!r}; expected a frame that odometry says the "
                 "camera's pose in, as odom or map"
             )
         self._transform_topics = self._moving_topics
 
-    def _check_fixed_frame(self, bag: OpenRecording, lidar_frame: str) -> None:
+    def _check_fixed_frame(self, bag: OpenRecording, frame: str) -> None:
         """Note how motion is compensated; raise `SourceError` if the frame is not connected."""
         fixed_frame = self._config.fixed_frame
         camera_frame = self._camera_frame
@@ -412,17 +423,17 @@ class BagSource:
             bag,
             lambda tree: (
                 tree.is_connected(fixed_frame, camera_frame)
-                and tree.is_connected(fixed_frame, lidar_frame)
+                and tree.is_connected(fixed_frame, frame)
             ),
         )
         if moving is None:
             raise SourceError(
                 f"{self.recording.path}: fixed_frame is {fixed_frame!r}; expected a frame that "
-                f"/tf connects with the camera frame {camera_frame!r} and the LiDAR frame "
-                f"{lidar_frame!r}"
+                f"/tf connects with the camera frame {camera_frame!r} and the clouds' frame "
+                f"{frame!r}"
             )
         self.recording.note(
-            f"{' and '.join(self._moving_topics)}: the LiDAR at each cloud's stamp is taken "
+            f"{' and '.join(self._moving_topics)}: {frame!r} at each cloud's stamp is taken "
             f"through {fixed_frame!r} to the camera at the image's stamp"
         )
 
@@ -440,6 +451,10 @@ class BagSource:
             if is_complete(tree):
                 return tree
         return None
+
+
+def _messages(count: int, topic: str) -> str:
+    return f"{count} {'message' if count == 1 else 'messages'} on {topic}"
 
 
 def _frame_hints(cloud: Any) -> Iterator[str]:
