@@ -93,6 +93,7 @@ INDOOR_REPORTS = {
     "NYU test": "nyu",
 }
 """Outputs of the commands beside the block."""
+CONSTANT_CHECK = "a1 against the best constant depth"
 REPORTED = {"NYU": "nyu", "HoloLens": "hololens", "kitchen": "kitchen"}
 METHODS = {"mc_dropout": "[0-9]", "multi_epochs": "[0-9]", "multi_inits": "all"}
 """Method to the seeds in the names of its reports; three networks are one ensemble."""
@@ -278,11 +279,8 @@ def indoor_scores(inputs: Inputs) -> str:
         summary = json.loads((inputs.reports / folder / "summary.json").read_text())
         values = flatten(summary)
         lines = {line["name"]: line for line in summary["verdict"]["lines"]}
-        constant = re.search(
-            r"best constant depth \(([\d.]+)\)", lines["depth"]["checks"][0]["text"]
-        )
         cells = [f"{values[f'depth.{key}']:.3f}" for key in DEPTH_TITLES]
-        cells.append(constant.group(1) if constant else "–")
+        cells.append(_constant_a1(folder, lines["depth"]["checks"]))
         depth_rows.append([title, *cells, *(line["color"] for line in lines.values())])
         cells = []
         for key in ("ause.abs_rel", "ause.rmse", "ause.a1"):
@@ -299,6 +297,18 @@ def indoor_scores(inputs: Inputs) -> str:
         sigma_header += [f"AUSE {name}", "of constant, depth"]
     sigma_header += ["AUCE (Laplace)", "95 % (Laplace)", "unfamiliarity", "above 1"]
     return markdown(depth_header, depth_rows) + "\n" + markdown(sigma_header, sigma_rows)
+
+
+def _constant_a1(folder: str, checks: Sequence[Mapping[str, Any]]) -> str:
+    """Return a1 of the best constant depth, which stands in the verdict's text alone."""
+    texts = {check["name"]: check["text"] for check in checks}
+    found = re.search(r"best constant depth \(([\d.]+)\)", texts.get(CONSTANT_CHECK, ""))
+    if found is None:
+        raise SystemExit(
+            f"reproduce: the report {folder} has the checks {list(texts)}; expected "
+            f"{CONSTANT_CHECK!r}, with that constant's a1 in its text"
+        )
+    return found.group(1)
 
 
 def _trend(seed: Mapping[str, float], key: str) -> float:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 from pathlib import Path
@@ -64,3 +65,45 @@ def test_a_block_is_replaced_and_the_rest_stays(copied: Path) -> None:
     assert text.endswith("|\n\n<!-- end -->\nafter\n")
     assert "old" not in text
     assert reproduce.main(["demo-model", "--check"]) == 0
+
+
+def indoor_reports(folder: Path, checks: list[dict[str, str]]) -> None:
+    """Write summaries whose values are all 0.5."""
+    half = dict.fromkeys(
+        ["mae", "abs_rel", "rmse", "a1", "auce_laplace", "coverage_95_laplace"], 0.5
+    )
+    ranked = {**half, "ause": half}
+    summary = {
+        "depth": half,
+        "uncertainty": ranked,
+        "baselines": {"constant": ranked, "proportional_to_depth": ranked},
+        "unfamiliarity": {"mean": 0.5, "fraction_above_1": 0.5},
+        "verdict": {"lines": [{"name": "depth", "color": "green", "checks": checks}]},
+    }
+    for name in reproduce.INDOOR_REPORTS.values():
+        (folder / name).mkdir()
+        (folder / name / "summary.json").write_text(json.dumps(summary))
+
+
+def test_the_constants_a1_is_of_the_check_with_its_name(tmp_path: Path) -> None:
+    against = "against the best constant depth"
+    checks = [
+        {
+            "name": "rmse_log " + against,
+            "text": "rmse_log 0.2 beats the best constant depth (0.391)",
+        },
+        {"name": "a1 " + against, "text": "a1 0.8 beats the best constant depth (0.456)"},
+    ]
+    indoor_reports(tmp_path, checks)
+    made = reproduce.indoor_scores(reproduce.Inputs(reports=tmp_path))
+    assert "0.456" in made
+    assert "0.391" not in made
+
+
+@pytest.mark.parametrize("text", ["", "a1 0.8 beats the best constant depth"])
+def test_a_report_without_the_constants_a1_is_refused(tmp_path: Path, text: str) -> None:
+    indoor_reports(
+        tmp_path, [{"name": "a1 against the best constant depth" if text else "a1", "text": text}]
+    )
+    with pytest.raises(SystemExit, match="the report street has the checks"):
+        reproduce.indoor_scores(reproduce.Inputs(reports=tmp_path))
