@@ -84,6 +84,16 @@ def test_a_lens_far_from_the_trainings_is_reported_once(caplog: pytest.LogCaptur
     assert "rescale_depth always" in record.getMessage()
 
 
+def test_of_a_rescaled_lens_only_the_cameras_of_the_training_are_known(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Views that the training made by cropping and turning its pictures are not recorded."""
+    TrainingLens(0.8, TRAINED).factor(lens_of(1.5), "canonical")
+    (record,) = caplog.records
+    assert "the training's cameras is 0.5 to 1, 1.50 times off" in record.getMessage()
+    assert "seen" not in record.getMessage()
+
+
 @pytest.mark.parametrize(
     ("canonical", "rescale", "assumed"),
     [

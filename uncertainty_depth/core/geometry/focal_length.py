@@ -207,13 +207,13 @@ class TrainingLens:
         if not is_due:
             return
         advice = (
-            "depth is rescaled, but the network has seen no such view"
+            "depth is rescaled, and `uncertainty-depth evaluate` says how good it then is"
             if is_rescaled
             else "expect depth wrong by about that factor, or take rescale_depth always"
         )
         logger.warning(
-            "the camera's focal length, sqrt(fx fy / (width height)), is %.3g, and %.3g to %.3g "
-            "in the training, %.2f times off: %s",
+            "the camera's focal length, sqrt(fx fy / (width height)), is %.3g, and that of the "
+            "training's cameras is %.3g to %.3g, %.2f times off: %s",
             focal_length,
             low,
             high,
