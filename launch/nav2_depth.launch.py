@@ -22,4 +22,4 @@ def generate_launch_description() -> LaunchDescription:
         DeclareLaunchArgument(name, default_value=topic, description="topic of Nav2's pipeline")
         for name, topic in TOPICS.items()
     ]
-    return LaunchDescription([*topics, *describe(SIGMA)])
+    return LaunchDescription([*topics, *describe(SIGMA._replace(params_file="nav2_depth.yaml"))])

@@ -32,6 +32,7 @@ CONFIG_TYPES = {
     "depth": DepthNodeConfig,
     "sigma": SigmaNodeConfig,
     "evaluator": EvaluatorNodeConfig,
+    "nav2_depth": SigmaNodeConfig,
 }
 
 
@@ -52,6 +53,16 @@ def test_parameter_files_hold_legal_parameters_of_the_node(name):
         assert namespace == "/**"
         assert "use_sim_time" not in values  # it would undo what a parent launch file sets
         check_parameters(CONFIG_TYPES[name], values)
+
+
+def test_depth_from_images_alone_is_cleared_by_alike():
+    """By this package's network, and by Nav2's."""
+    clearing = []
+    for name in ("depth", "nav2_depth"):
+        ((_, content),) = yaml.safe_load((ROOT / "config" / f"{name}.yaml").read_text()).items()
+        values = content["ros__parameters"]
+        clearing.append((values["clearing_sigmas"], values["clearing_fraction"]))
+    assert clearing == [(0.0, 0.6)] * 2
 
 
 def test_the_aggregator_sorts_the_status_of_every_node(request):
@@ -262,6 +273,17 @@ def test_the_launch_file_for_nav2_reads_the_topics_of_its_depth_pipeline(descrip
         "depth_camera_info": "/resize/camera_info",
         "confidence": "confidence/image",
     }
+    arguments = {it.name: it for it in description("nav2_depth").get_launch_arguments()}
+    assert "nav2_depth.yaml" in arguments["params_file"].default_value[0].describe()
+
+
+def test_the_page_has_every_argument_of_the_launch_files(description):
+    files = ("depth", "sigma", "evaluate", "robot", "nav2_depth")
+    launched = {it.name for name in files for it in description(name).get_launch_arguments()}
+    page = (ROOT / "docs" / "robot.md").read_text()
+    section = page.partition("\n## Launch files\n")[2].partition("\n## ")[0]
+    cells = re.findall(r"^\| (`[^|]+) \|", section, flags=re.MULTILINE)
+    assert {name for cell in cells for name in re.findall(r"`(\w+)`", cell)} == launched
 
 
 @pytest.fixture
