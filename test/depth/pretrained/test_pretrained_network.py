@@ -108,9 +108,13 @@ def test_trunk_and_branches_are_the_whole_network(family, network):
     assert torch.equal(whole.depth_m, parts.depth_m)
     assert torch.equal(whole.scale_m, parts.scale_m)
     calls = []
-    wrapped.encoder.register_forward_hook(lambda *_: calls.append(1))
-    estimate = McDropout(wrapped).estimate(images, 7, PredictorConfig(samples=4))
-    assert len(calls) == 1, "samples run the encoder once"
+    shared = [wrapped.encoder]
+    if hasattr(wrapped.decoder, "neck"):
+        shared += wrapped.decoder.neck.convs
+    for module in shared:
+        module.register_forward_hook(lambda module, *_: calls.append(module))
+    estimate = McDropout(wrapped).estimate(images, 7, PredictorConfig(samples=20))
+    assert calls == shared, "samples run the encoder and the neck's maps once"
     assert estimate.epistemic.max() > 0
 
 

@@ -132,7 +132,7 @@ SCALE_WIDTH = 32
 
 
 class Features(NamedTuple):
-    """What the encoder returns.
+    """What the encoder returns, and what the neck makes of it.
 
     Attributes:
         states: shallowest first, (B, C, h, w) maps, or (B, 1 + h w, C) tokens, the class token
@@ -208,7 +208,7 @@ class PretrainedHead(DropoutDecoder):
         """Return the fusion stages, in the order in which they run."""
 
     @abstractmethod
-    def depth(self, features: Features) -> Tensor:
+    def depth(self, trunk: Features) -> Tensor:
         """Return the model's output, (B, h, w)."""
 
     def trunk(self, features: Features) -> Features:
@@ -238,7 +238,10 @@ def _scale_head(channels: int) -> nn.Sequential:
 
 
 class DptHead(PretrainedHead):
-    """Ranftl et al. 2021, section 3: maps at four scales, fused from coarsest to finest."""
+    """Ranftl et al. 2021, section 3: maps at four scales, fused from coarsest to finest.
+
+    The neck is taken apart, as its class runs it, so that samples share its maps.
+    """
 
     parts: ClassVar[tuple[str, ...]] = ("neck", "head")
     neck: TransformersModel
@@ -248,18 +251,25 @@ class DptHead(PretrainedHead):
         """See `PretrainedHead`."""
         return list(self.neck.fusion_stage.layers)
 
-    def depth(self, features: Features) -> Tensor:
+    def trunk(self, features: Features) -> Features:
+        """See `DropoutDecoder`: the maps that the stages fuse."""
+        states: Sequence[Tensor] = features.states
+        if self.neck.reassemble_stage is not None:
+            states = self.neck.reassemble_stage(list(states), *features.grid)
+        maps = [conv(state) for conv, state in zip(self.neck.convs, states, strict=True)]
+        return features._replace(states=tuple(maps))
+
+    def depth(self, trunk: Features) -> Tensor:
         """See `PretrainedHead`."""
-        return self.head(self.neck(list(features.states), *features.grid))
+        return self.head(self.neck.fusion_stage(list(trunk.states)))
 
 
 class DepthAnythingHead(DptHead):
     """Yang et al. 2024: the head takes the patch grid, which gives it the image's size."""
 
-    def depth(self, features: Features) -> Tensor:
+    def depth(self, trunk: Features) -> Tensor:
         """See `PretrainedHead`."""
-        states = self.neck(list(features.states), *features.grid)
-        return self.head(states, *features.grid)
+        return self.head(self.neck.fusion_stage(list(trunk.states)), *trunk.grid)
 
 
 class ZoeHead(DptHead):
@@ -269,12 +279,12 @@ class ZoeHead(DptHead):
     relative_head: TransformersModel
     metric_head: TransformersModel
 
-    def depth(self, features: Features) -> Tensor:
+    def depth(self, trunk: Features) -> Tensor:
         """See `PretrainedHead`.
 
         Without autocast: bfloat16 is too coarse for logarithms of probabilities near 0 and 1.
         """
-        states, deepest = self.neck(list(features.states), *features.grid)
+        states, deepest = self.neck.fusion_stage(list(trunk.states)), trunk.states[-1]
         relative, last = self.relative_head(states)
         dtype = next(self.metric_head.parameters()).dtype
         with torch.autocast(last.device.type, enabled=False):
@@ -300,9 +310,9 @@ class GlpnHead(PretrainedHead):
         """See `PretrainedHead`."""
         return list(self.decoder.stages)
 
-    def depth(self, features: Features) -> Tensor:
+    def depth(self, trunk: Features) -> Tensor:
         """See `PretrainedHead`."""
-        return self.head(self.decoder(list(features.states)))
+        return self.head(self.decoder(list(trunk.states)))
 
 
 def _with_all_samples(_: nn.Module, maps: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
@@ -325,9 +335,9 @@ class DepthProHead(PretrainedHead):
         """See `PretrainedHead`."""
         return [*self.fusion_stage.intermediate, self.fusion_stage.final]
 
-    def depth(self, features: Features) -> Tensor:
+    def depth(self, trunk: Features) -> Tensor:
         """See `PretrainedHead`."""
-        *maps, factor = features.states
+        *maps, factor = trunk.states
         return self.head(self.fusion_stage(maps[::-1])[-1]) * factor
 
 
