@@ -476,6 +476,7 @@ def test_diagnostics_hold_the_verdict_and_the_requirements_of_the_report(
             ConfigError,
             "lidar_to_camera has 2 numbers; expected 7",
         ),
+        ({"mask": __file__}, ConfigError, "does not begin as an image"),
         ({"output": __file__}, SourceError, "is a file"),
         ({"output": str(Path(__file__).parent)}, SourceError, "holds files, and no "),
         ({"require": ["aus<=0.2"]}, ConfigError, "unknown metric 'aus'"),

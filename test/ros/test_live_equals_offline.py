@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import cv2
 import numpy as np
 import pytest
 
@@ -12,6 +13,7 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from test.ros.conftest import HEIGHT, MS, POSE, WIDTH
 from uncertainty_depth.core.config import (
+    MaskConfig,
     PredictionConfig,
     PredictionTopics,
     ProjectionConfig,
@@ -86,7 +88,13 @@ def offline_and_live(bag, source_config, node_config):
         align=node_config.align,
     )
     topics = PredictionTopics("/depth", "/sigma")
-    job = Job(sources=(str(bag),), reading=source_config, topics=topics, meaning=meaning)
+    job = Job(
+        sources=(str(bag),),
+        reading=source_config,
+        mask=MaskConfig(node_config.mask),
+        topics=topics,
+        meaning=meaning,
+    )
     stream = Stream.open(job)
     recorded = stream.predicting
     offline = evaluate(stream, progress=False, sigma_kind=job.sigma_kind)
@@ -120,6 +128,18 @@ def test_live_equals_offline_in_every_digit(meaning, bag):
     offline, live = offline_and_live(bag, SourceConfig(lidar_to_camera=POSE), config)
     assert offline.evaluated == FRAMES
     assert any("camera_info changes" in note for note in live.notes())  # the zoom
+
+
+@pytest.mark.parametrize("meaning", MEANINGS)
+def test_a_mask_leaves_out_the_same_pixels_live(meaning, bag, tmp_path):
+    mask = np.full((2 * HEIGHT, 2 * WIDTH), 255, np.uint8)
+    mask[3 * HEIGHT // 2 :, : WIDTH // 2] = 0
+    cv2.imwrite(str(tmp_path / "mask.png"), mask)
+    config = EvaluatorNodeConfig(mask=str(tmp_path / "mask.png"), **MEANINGS[meaning])
+    offline, live = offline_and_live(bag, SourceConfig(lidar_to_camera=POSE), config)
+    assert offline.evaluated + offline.skipped["too_few_points_to_align"] == FRAMES
+    assert 0.02 < offline.left_out_fraction == live.evaluation.left_out_fraction < 0.2
+    assert any("of the ground truth: no score" in note for note in live.notes())
 
 
 REAR = transform_from(-0.4, 0.1, 0.2, 0.0, 0.0, 0.1, 1.0)

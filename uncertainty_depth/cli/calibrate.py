@@ -18,6 +18,7 @@ from uncertainty_depth.core.config import (
     CalibrationFramesConfig,
     EvaluationConfig,
     HeldOutConfig,
+    MaskConfig,
     PredictionConfig,
     PredictionTopics,
     PredictorConfig,
@@ -71,6 +72,7 @@ class Calibrate(Command):
     )
     calibration: CalibrationConfig
     frames: CalibrationFramesConfig
+    mask: MaskConfig
     predictor: RawPredictorConfig
     topics: PredictionTopics
     meaning: PredictionConfig
@@ -97,6 +99,7 @@ class Calibrate(Command):
             max_frames=self.frames.max_frames,
             reading=self.reading,
             evaluation=EvaluationConfig(limits.min_depth, limits.max_depth),
+            mask=self.mask,
             predictor=PredictorConfig(**asdict(self.predictor), calibrated=False),
             held_out=self.held_out,
             topics=self.topics,

@@ -34,6 +34,7 @@ from uncertainty_depth.core.config import (
     DepthScaleConfig,
     EvaluationConfig,
     HeldOutConfig,
+    MaskConfig,
     PredictionConfig,
     PredictionTopics,
     PredictorConfig,
@@ -92,6 +93,7 @@ class Evaluate(Command):
     )
     requirements: RequirementConfig
     evaluation: EvaluationConfig
+    mask: MaskConfig
     predictor: PredictorConfig
     topics: PredictionTopics
     meaning: PredictionConfig
@@ -130,6 +132,7 @@ class Evaluate(Command):
             max_frames=self.max_frames,
             reading=self.reading,
             evaluation=self.evaluation,
+            mask=self.mask,
             predictor=self.predictor,
             held_out=self.held_out,
             topics=self.topics,

@@ -179,6 +179,18 @@ class EvaluationConfig(DepthLimitsConfig):
 
 
 @dataclass(frozen=True)
+class MaskConfig:
+    """Which part of the image counts."""
+
+    mask: str = option(
+        "",
+        "file of a grey image of 8 bits: pixels where it is 0 (black) are not scored, e.g. a "
+        "robot's own arm; of the camera image as recorded, with depth_topic and in evaluator_node "
+        "of the depth image, at any size of its aspect; empty: all count",
+    )
+
+
+@dataclass(frozen=True)
 class RequirementConfig:
     """Requirements that the metrics must meet."""
 

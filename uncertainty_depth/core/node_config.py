@@ -13,6 +13,7 @@ from uncertainty_depth.core.config import (
     EvaluationConfig,
     LidarConfig,
     MapTypeConfig,
+    MaskConfig,
     MeaningConfig,
     OdometryConfig,
     OutputConfig,
@@ -133,6 +134,7 @@ class SigmaNodeConfig(OutputConfig, MeaningConfig, SigmaCorrectionConfig, Lifecy
 @dataclass(frozen=True)
 class EvaluatorNodeConfig(
     EvaluationConfig,
+    MaskConfig,
     RequirementConfig,
     LidarConfig,
     AlignConfig,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,6 +81,18 @@ class RecordedMaps:
     measured: tuple[int, ...] = ()
 
 
+class LeftOut(NamedTuple):
+    """What a mask leaves out of a frame's scores.
+
+    Attributes:
+        mask: (H, W), True for pixels that are left out; none of them has ground truth.
+        known: number of those that had it.
+    """
+
+    mask: NDArray[np.bool_]
+    known: int
+
+
 @dataclass(frozen=True, eq=False)
 class Frame:
     """One moment of one camera: what travels from every source to everything that uses frames.
@@ -104,6 +116,7 @@ class Frame:
             the image is only for people, and of any size.
         measurements: depths of single pixels that something beside the network measured; none of
             these pixels has ground truth. None if nothing measures.
+        left_out: what a mask leaves out of the scores; None without a mask.
     """
 
     stamp_ns: int
@@ -118,6 +131,7 @@ class Frame:
     recorded: RecordedMaps | None = None
     is_registered: bool = True
     measurements: Measurements | None = None
+    left_out: LeftOut | None = None
 
     def need_image(self) -> NDArray[np.uint8]:
         """Return the image.

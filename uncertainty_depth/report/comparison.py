@@ -281,7 +281,7 @@ def _notes(
     if different:
         notes.append(
             f"in {different} of {len(common)} common frames the reports scored different pixels: "
-            "where one has no prediction or other ground truth"
+            "where one has no prediction, other ground truth or another mask"
         )
     sources = sorted({str(report.summary["source"]) for report in reports})
     if len(sources) > 1:

@@ -31,6 +31,7 @@ class Example:
     """A frame to show: its arrays and its metrics.
 
     `image` is None if not available; the ground truth is drawn on it if `is_registered`.
+    `left_out` is (H, W), True for pixels that a mask leaves out; None without one.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Example:
     prediction: DepthMap
     metrics: Mapping[str, float]
     is_registered: bool = True
+    left_out: NDArray[np.bool_] | None = None
 
     def __deepcopy__(self, _: dict[int, Any]) -> Example:
         """Return itself: a copy of an evaluation shares the arrays, which do not change."""

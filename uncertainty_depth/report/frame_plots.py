@@ -42,12 +42,16 @@ BAR_HEIGHT = 84  # pixels
 DPI = 100
 DENSE = 0.3  # fraction of pixels with depth above which discs would hide the image
 DENSE_OPACITY = 0.55
+LEFT_OUT_HATCH = "////"
+LEFT_OUT_COLOR = "#e377c2"  # seen on the darkest sigma and on the brightest depth
+LEFT_OUT_BRIGHTNESS = 0.4
 
 
 def frame_plot(example: Example, has_size: bool = True) -> Figure:
     """Return six panels; sigma and error share one scale, depth and ground truth another.
 
-    A depth without sigma has four: the image, the two depths and the error.
+    A depth without sigma has four: the image, the two depths and the error. What a mask leaves out
+    is hatched.
 
     Args:
         example: of a report.
@@ -95,7 +99,11 @@ def frame_plot(example: Example, has_size: bool = True) -> Figure:
         _draw(axes[3], sigma, "uncertainty, no unit", SIGMA_COLORS, ranks)
         _draw(axes[4], thicken(error), "error (m)", SIGMA_COLORS, errors)
         axes[5].set_axis_off()
+    left_out = example.left_out
     for axis in axes:
+        if left_out is not None and left_out.any() and _is_of_size(axis, left_out.shape):
+            hatched = axis.contourf(left_out, [0.5, 1.5], colors="none", hatches=[LEFT_OUT_HATCH])
+            hatched.set(edgecolor=LEFT_OUT_COLOR, linewidth=0)
         axis.set_xticks([])
         axis.set_yticks([])
     return figure
@@ -112,6 +120,11 @@ def _draw(
         number_axis(bar.ax.yaxis, (1, 2, 3, 5, 7))
 
 
+def _is_of_size(axis: Axes, shape: tuple[int, ...]) -> bool:
+    """Return whether a panel shows an image of this size, as the maps are."""
+    return any(image.get_size()[:2] == shape[:2] for image in axis.get_images())
+
+
 def _percentile(values: NDArray[np.floating], percent: float) -> float:
     finite = values[np.isfinite(values)]
     return float(np.percentile(finite, percent)) if finite.size else 1.0
@@ -125,7 +138,9 @@ def number_axis(axis: Axis, steps: Sequence[float]) -> None:
 
 
 def lidar_overlay(
-    image: NDArray[np.uint8], ground_truth_m: NDArray[np.floating]
+    image: NDArray[np.uint8],
+    ground_truth_m: NDArray[np.floating],
+    left_out: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.uint8]:
     """Return the image in grey with each depth as a coloured disc, and a colour bar in metres.
 
@@ -134,6 +149,7 @@ def lidar_overlay(
     Args:
         image: (H, W, 3) uint8 RGB.
         ground_truth_m: (H, W), metres, NaN for unknown.
+        left_out: (H, W), True for pixels to darken; None for none.
 
     Returns:
         (height, width, 3) uint8 RGB, at least `MIN_WIDTH` pixels wide, colour bar included.
@@ -142,6 +158,8 @@ def lidar_overlay(
     grey = Image.fromarray(image).convert("L")  # the points have the colours
     grey = grey.resize((grey.width * factor, grey.height * factor), Image.Resampling.BILINEAR)
     background = np.repeat(np.asarray(grey)[..., None], 3, axis=2).astype(np.float32)
+    if left_out is not None:
+        background[left_out.repeat(factor, 0).repeat(factor, 1)] *= LEFT_OUT_BRIGHTNESS
     valid = np.isfinite(ground_truth_m) & (ground_truth_m > 0)
     near, far = np.percentile(ground_truth_m[valid], (1, 99)) if valid.any() else (1.0, 10.0)
     norm = LogNorm(near, max(far, near * 1.1), clip=True)

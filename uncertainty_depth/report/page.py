@@ -239,6 +239,8 @@ def summary_rows(summary: Mapping[str, Any], command: str) -> list[tuple[str, st
     pixels = f"{frames['evaluated']} frames, {summary['pixels']:,} pixels"
     if frames["evaluated"]:
         pixels += f", {percent_text(summary['scored_fraction'])} of the ground truth"
+        if left_out := summary["left_out_fraction"]:
+            pixels += f" beside the {percent_text(left_out)} that a mask leaves out"
     names = (model.get("name"), model.get("method", "unknown method"), scored_maps(model))
     camera = "unknown"
     if summary["camera"]["size"]:

@@ -102,7 +102,7 @@ def draw(evaluation: Scores, distribution: str) -> Images:
     overlay = None
     for example in (*typical, *worst):
         if example.image is not None and example.is_registered:
-            pixels = lidar_overlay(example.image, example.ground_truth_m)
+            pixels = lidar_overlay(example.image, example.ground_truth_m, example.left_out)
             overlay = encoded_pixels(pixels, "jpeg")
             break
     shown = [

@@ -189,6 +189,7 @@ def summarize(evaluation: Scores, context: Context) -> dict[str, Any]:
         "verdict": verdict.as_dict(),
         "requirements": [result.as_dict() for result in results],
         **metrics,
+        "left_out_fraction": evaluation.left_out_fraction,
         "geometry": dict(context.geometry),
         "notes": list(context.notes),
         "source": context.source,

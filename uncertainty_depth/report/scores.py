@@ -44,6 +44,7 @@ class Scores:
         **options: of `EvaluationConfig`, in place of the config's, e.g. `max_depth=10`.
 
     Attributes:
+        left_out: `known` pixels with ground truth of masked frames, and those `left_out`.
         first_skips: the first frame's sentence for each reason, in this process.
     """
 
@@ -59,6 +60,7 @@ class Scores:
         self._sigma_kind = sigma_kind
         self.metrics = OnlineMetrics(self.config)
         self.skipped: Counter[str] = Counter()
+        self.left_out: Counter[str] = Counter()
         self.first_skips: dict[str, str] = {}
         self.evaluated = 0
         self.interrupted = False
@@ -110,10 +112,19 @@ class Scores:
         self.views.add(row)
         name = FrameName(frame.name, frame.stamp_ns, continues=changes is not None)
         self.table.add(name, row, block)
+        if frame.left_out is not None:
+            known = int(np.isfinite(ground_truth_m).sum()) + frame.left_out.known
+            self.left_out.update(known=known, left_out=frame.left_out.known)
         self.examples.offer(
             row["depth.abs_rel"],
             lambda: Example(
-                frame.name, frame.image, ground_truth_m, prediction, row, frame.is_registered
+                frame.name,
+                frame.image,
+                ground_truth_m,
+                prediction,
+                row,
+                frame.is_registered,
+                None if frame.left_out is None else frame.left_out.mask,
             ),
         )
         return row
@@ -177,6 +188,11 @@ class Scores:
         """Fraction of the frames that repeat earlier ones, frames of a still camera left out."""
         return self.views.repeated / max(self.evaluated - self.views.still, 1)
 
+    @property
+    def left_out_fraction(self) -> float:
+        """Fraction of the ground truth of scored frames that a mask left out; 0 without one."""
+        return self.left_out["left_out"] / max(self.left_out["known"], 1)
+
     def resampled(self) -> Resampled:
         """Return the bootstrap replicates of all frames, at least one, for intervals."""
         return Resampled(self.metrics, self.repeated, places=self.views.places)
@@ -196,6 +212,7 @@ class Scores:
         self.cameras.merge(other.cameras)
         self.views.merge(other.views)
         self.skipped += other.skipped
+        self.left_out += other.left_out
         self.evaluated += other.evaluated
         self.first_skips = {**other.first_skips, **self.first_skips}
         self.interrupted = self.interrupted or other.interrupted
@@ -244,6 +261,7 @@ class Scores:
             **self.metrics.header(),
             "evaluated": self.evaluated,
             "skipped": dict(self.skipped),
+            "left_out": dict(self.left_out),
             "cameras": self.cameras.as_dict(),
             "sigma_kind": self.sigma_kind.value,
             "repeated_frames": self.views.repeated,
@@ -276,6 +294,9 @@ class Scores:
         evaluation.metrics = metrics
         evaluation.evaluated = int(header["evaluated"])
         evaluation.skipped = Counter({str(k): int(v) for k, v in header["skipped"].items()})
+        evaluation.left_out = Counter(
+            {str(k): int(v) for k, v in header.get("left_out", {}).items()}
+        )
         evaluation.cameras = CameraRange.from_dict(header["cameras"])
         evaluation.views = Views(
             int(header["still_frames"]),

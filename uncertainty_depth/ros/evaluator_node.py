@@ -20,6 +20,7 @@ from std_srvs.srv import Trigger
 from uncertainty_depth.core.errors import ConfigError, MessageError
 from uncertainty_depth.core.node_config import EvaluatorNodeConfig
 from uncertainty_depth.core.records import Skipped
+from uncertainty_depth.frames.mask import Mask
 from uncertainty_depth.frames.messages.decoding import stamp_ns
 from uncertainty_depth.frames.published import PREDICTION, status_values
 from uncertainty_depth.frames.topics import camera_info_beside
@@ -374,8 +375,8 @@ def check(config: EvaluatorNodeConfig) -> None:
 
     Raises:
         ConfigError: no depth lies between min_depth and max_depth, a requirement names no metric
-            or one of sigma that the confidence has not, or the options of the maps do not fit each
-            other.
+            or one of sigma that the confidence has not, the options of the maps do not fit each
+            other, or the mask cannot be read.
         SourceError: a report cannot be written to `output`, or it holds one already.
     """
     check_judged(requirements_of(config), Interpreter(meaning_of(config)).sigma_kind)
@@ -383,6 +384,7 @@ def check(config: EvaluatorNodeConfig) -> None:
         raise ConfigError(
             f"min_depth is {config.min_depth}; expected less than max_depth, {config.max_depth}"
         )
+    Mask(config)
     if config.output:
         report.check_output(Path(config.output), config.overwrite)
 

@@ -22,6 +22,7 @@ from uncertainty_depth.frames.ground_truth import (
     LidarGroundTruth,
 )
 from uncertainty_depth.frames.map_assembly import MapAssembly
+from uncertainty_depth.frames.mask import Mask
 from uncertainty_depth.frames.pairing import Outcome
 from uncertainty_depth.frames.topics import Topics
 from uncertainty_depth.frames.transforms import Extrinsics
@@ -178,6 +179,7 @@ class LiveScores:
         evaluation: the scores so far.
         interpreter: interprets the maps.
         check: the geometry check.
+        mask: the part of the maps that is not scored.
         held_out: depth that was not given to a model with sparse input; None for image-only
             models.
         scales: what the depth of the frames was multiplied by.
@@ -201,6 +203,7 @@ class LiveScores:
         self.evaluation = Evaluation(config, self.interpreter.sigma_kind)
         self.frames = LiveFrames(*self._arguments)
         self.check = GeometryCheck()
+        self.mask = Mask(config)
         self.held_out: HeldOutRule | None = None
         self.scales = DepthScales()
 
@@ -233,6 +236,7 @@ class LiveScores:
             *self.interpreter.notes(),
             *self.interpreter.doubts(self.evaluation.metrics.total()),
             *self.scales.notes(),
+            *self.mask.notes(),
             *self.check.warnings(),
             *self.frames.losses(),
         ]
@@ -244,7 +248,10 @@ class LiveScores:
         assert isinstance(record, LiveFrame)  # `LiveFrames` makes no other frames
         try:
             measured = () if record.info is None else record.info.measured
-            frame = without_given(record, self.held_out, measured)
+            scored = self.mask(without_given(record, self.held_out, measured))
+            if isinstance(scored, Skipped):
+                return self.evaluation.skip(scored)
+            frame = scored
             prediction = self.interpreter.predict(frame)
             if frame.info is not None:
                 prediction = replace(prediction, unfamiliarity=frame.info.unfamiliarity)

@@ -11,6 +11,7 @@ from uncertainty_depth.core.config import (
     DepthScaleConfig,
     EvaluationConfig,
     HeldOutConfig,
+    MaskConfig,
     PredictionConfig,
     PredictionTopics,
     PredictorConfig,
@@ -44,6 +45,7 @@ class Job:
         max_frames: how many frames of each source are read at most, evenly spread; 0 for all.
         reading: how the sources are read.
         evaluation: what is scored; its depth range is that of alignments too.
+        mask: the part of the image that is scored; alignments see no other.
         predictor: how the model predicts.
         held_out: the known depth that a model with sparse input is scored on.
         topics: of recorded predictions.
@@ -57,6 +59,7 @@ class Job:
     max_frames: int = 0
     reading: SourceConfig = field(default_factory=SourceConfig)
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
+    mask: MaskConfig = field(default_factory=MaskConfig)
     predictor: PredictorConfig = field(default_factory=PredictorConfig)
     held_out: HeldOutConfig = field(default_factory=HeldOutConfig)
     topics: PredictionTopics = field(default_factory=PredictionTopics)
@@ -96,7 +99,7 @@ class Job:
 
     def inputs(self) -> list[Path]:
         """Return the files and folders that are read: none of them may be written to."""
-        read = (self.model and model_path(self.model), self.meaning.sigma_map)
+        read = (self.model and model_path(self.model), self.meaning.sigma_map, self.mask.mask)
         return [*map(place_of, self.sources), *(Path(path) for path in read if path)]
 
     @property

@@ -67,7 +67,12 @@ def score(
         source=job.sources[0],
         model=predicting.describe(),
         notes=(*known, *notes),
-        options={**options, **to_mapping(job.reading), **predicting.options()},
+        options={
+            **options,
+            **to_mapping(job.reading),
+            **to_mapping(job.mask),
+            **predicting.options(),
+        },
         trained_on=stream.trained_on,
         calibrated_on=stream.calibrated_on,
         geometry=check.summary(),

@@ -12,8 +12,15 @@ from typing import TYPE_CHECKING, cast
 from uncertainty_depth.core.config import ODOMETRY_FRAME, PredictorConfig, SourceConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.records import Frame, Overlap, Skipped
+from uncertainty_depth.frames.mask import Mask
 from uncertainty_depth.frames.predicted import DepthPredictor, Predicted, predict_frame
-from uncertainty_depth.frames.protocol import JoinedSource, Source, SourceWrapper, Subsampled
+from uncertainty_depth.frames.protocol import (
+    JoinedSource,
+    MapSource,
+    Source,
+    SourceWrapper,
+    Subsampled,
+)
 from uncertainty_depth.stream.geometry_check import GeometryCheck
 from uncertainty_depth.stream.held_out import without_measured
 from uncertainty_depth.stream.job import Job
@@ -68,6 +75,7 @@ class Stream(SourceWrapper):
             ModelError: the model cannot be read.
             ConfigError: an option does not fit the sources or the model.
         """
+        mask = Mask(job.mask)
         predicting = open_recorded(job) if job.is_recorded else Predicting()
         reading = _reading(job)
         sources = [
@@ -87,8 +95,10 @@ class Stream(SourceWrapper):
             for source in sources:  # bags all, see `_reading`
                 cast("BagSource", source).depth_range = predicting.depth_range
         if job.model or predictor is not None or job.is_recorded:
-            predicting.fit_to(_joined(spread))
-            parts = [Predicted(predicting.seen_by(part), predicting.predict) for part in parts]
+            predicting.fit_to(_joined([MapSource(part, mask) for part in spread]))
+            # Masked last: a model is given what it is given on a robot, which knows no mask.
+            scored = [MapSource(predicting.seen_by(part), mask, mask.notes) for part in parts]
+            parts = [Predicted(part, predicting.predict) for part in scored]
         return cls(sources, checks, parts, predicting)
 
     @property

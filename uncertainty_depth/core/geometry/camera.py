@@ -44,6 +44,7 @@ class Camera:
         distortion: the lens distortion; None for a rectified image.
         seen: (height, width), False for the black pixels of a rectified image that the lens does
             not see; they get no depth. None if all are seen.
+        raw: the camera of the image that was rectified to this one's; None if none was.
     """
 
     width: int
@@ -52,6 +53,7 @@ class Camera:
     frame_to_camera: NDArray[np.float64] = field(default_factory=lambda: np.eye(4))
     distortion: Distortion | None = None
     seen: NDArray[np.bool_] | None = None
+    raw: Camera | None = None
 
     @classmethod
     def pinhole(cls, focal_length: float, width: int, height: int) -> Camera:

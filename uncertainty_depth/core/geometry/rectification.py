@@ -116,7 +116,7 @@ class Rectifier:
         raw = raw.for_image(width, height)
         rectified = rectified.scaled(*scaled_size)
         if self.rectifies:
-            rectified = replace(rectified, seen=_seen(raw, rectified))
+            rectified = replace(rectified, seen=_seen(raw, rectified), raw=raw)
         return raw, rectified
 
 
