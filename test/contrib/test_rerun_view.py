@@ -12,7 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("rerun", reason="rerun-sdk is not installed")
+pytest.importorskip(
+    "rerun", reason="rerun-sdk is not installed: its wheel has 170 MB, pyarrow 55 (the extra view)"
+)
 
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.contrib.rerun_view import Recorder
