@@ -82,10 +82,12 @@ def test_calibrate_interrupted_before_it_has_enough_frames_says_so(strike, tmp_p
 
 
 @pytest.mark.parametrize("call", [2, 12], ids=["too few frames to learn from", "enough"])
-def test_train_writes_no_sigma_learned_from_a_part_of_the_frames(strike, tmp_path, call):
+def test_calibrate_writes_no_sigma_learned_from_a_part_of_the_frames(strike, tmp_path, call):
     source = recorded(tmp_path / "frames", 30)
     place = ("uncertainty_depth.sigma.recorded.interpreter", "Interpreter.predict")
-    done = strike(["train", source, "--output", tmp_path / "sigma.json"], place, call)
+    done = strike(
+        ["calibrate", source, "--learn", "--output", tmp_path / "sigma.json"], place, call
+    )
     assert done.returncode == 130, done.stderr
     assert "interrupted" in done.stderr
     assert not (tmp_path / "sigma.json").exists()

@@ -31,7 +31,6 @@ FILES = {
     "junit": (f"evaluate {MAPS} -o {{new}} --junit", "out.xml"),
     "junit of merge": ("merge {report} -o {new} --junit", "out.xml"),
     "map": (f"calibrate {MAPS} --confidence-type sigma -o", "out.json"),
-    "learned sigma": ("train no_bag --depth-topic /depth -o", "out.json"),
     "plot": ("info no_bag -o", "out.png"),
     "account": ("play no_bag --json", "out.json"),
     "recording": (f"view {MAPS} --save", "out.rrd"),

@@ -70,6 +70,10 @@ class Calibrate(Command):
         action="store_true",
         help="write the calibration even if it makes the scores of held-out frames worse",
     )
+    learn: bool = flag(
+        action="store_true",
+        help="learn sigma from a recorded depth alone; kept only if better than a power of depth",
+    )
     calibration: CalibrationConfig
     frames: CalibrationFramesConfig
     mask: MaskConfig
@@ -183,6 +187,11 @@ def _calibrate_model(command: Calibrate) -> None:
 
 def _check_model(command: Calibrate) -> None:
     """Check the arguments and the model folder before any frame is read."""
+    if command.learn:
+        raise ConfigError(
+            f"--learn learns the sigma of a recorded depth, but {command.model} is a model; "
+            "expected --depth-topic or predictions:DIR, or no --learn"
+        )
     if not command.source:
         raise ConfigError(
             f"the source to calibrate {command.model} on is missing; expected MODEL SOURCE, or "
@@ -214,15 +223,22 @@ def _check_model(command: Calibrate) -> None:
 
 def _calibrate_recorded(command: Calibrate) -> None:
     """Fit the sigma of a recorded depth, with or without confidence: the map goes into a file."""
-    from uncertainty_depth.sigma.recorded.confidence import TYPES
+    from uncertainty_depth.sigma.recorded.confidence import NONE, TYPES
     from uncertainty_depth.stream.stream import Stream
 
     _check_recorded(command)
-    stream = Stream.open(command.job(_recorded(command), ""))
+    job = command.job(_recorded(command), "")
+    if command.learn:
+        job = replace(job, meaning=replace(job.meaning, confidence_type=NONE))
+    stream = Stream.open(job)
+    parts: Sequence[Source] = stream.parts
+    head: DepthHead | None = None
     kind = TYPES[stream.predicting.describe()["confidence_type"]].uncertainty_kind
-    kept = _fitted(stream, stream.parts, command.calibration, kind, command.dry_run, command.force)
+    if command.learn:
+        parts, head, kind = _with_learned_sigma(parts, command.calibration)
+    kept = _fitted(stream, parts, command.calibration, kind, command.dry_run, command.force)
     if kept is not None and command.output:
-        _write_map(command.output, command.command_line, stream, *kept)
+        _write_map(command.output, command.command_line, stream, *kept, head=head)
 
 
 def _recorded(command: Calibrate) -> list[str]:
@@ -230,35 +246,15 @@ def _recorded(command: Calibrate) -> list[str]:
     return [str(command.model), *command.source]
 
 
-def learn_sigma(
-    sources: Sequence[str],
-    topics: PredictionTopics,
-    reading: SourceConfig,
-    output: Path,
-    command_line: str,
-) -> None:
-    """Learn the sigma of a recorded depth from the depth itself, and write its map's file.
-
-    The first part of each source teaches the head, the rest decides what it is worth.
-    """
+def _with_learned_sigma(
+    parts: Sequence[Source], config: CalibrationConfig
+) -> tuple[list[Source], DepthHead, MapInput]:
+    """Learn a head from the first frames of each part; return the rest with its sigma."""
     from uncertainty_depth.frames.protocol import MapSource, SliceSource
     from uncertainty_depth.sigma.calibration.depth_head import learn
     from uncertainty_depth.sigma.calibration.fit import DEPTH_HEAD
-    from uncertainty_depth.sigma.recorded.confidence import NONE
-    from uncertainty_depth.stream.job import Job
-    from uncertainty_depth.stream.stream import Stream
 
-    _check_file(output, sources)
-    job = Job(
-        sources=tuple(sources),
-        max_frames=CalibrationFramesConfig().max_frames,
-        reading=reading,
-        topics=topics,
-        meaning=PredictionConfig(confidence_type=NONE),
-    )
-    stream = Stream.open(job)
-    config = CalibrationConfig()
-    head = learn([SliceSource(part, 0, HEAD_TRAINING_FRACTION) for part in stream.parts], config)
+    head = learn([SliceSource(part, 0, HEAD_TRAINING_FRACTION) for part in parts], config)
 
     def with_sigma(record: Frame | Skipped) -> Frame | Skipped:
         if isinstance(record, Skipped):
@@ -266,18 +262,19 @@ def learn_sigma(
         depth_m = record.need_depth().depth_m
         return replace(record, prediction=DepthPrediction(depth_m, head(depth_m)))
 
-    rest = [SliceSource(part, HEAD_TRAINING_FRACTION, 1) for part in stream.parts]
-    kept = _fitted(stream, [MapSource(part, with_sigma) for part in rest], config, DEPTH_HEAD)
-    if kept is not None:
-        _write_map(output, command_line, stream, *kept, head=head)
+    rest = [SliceSource(part, HEAD_TRAINING_FRACTION, 1) for part in parts]
+    return [MapSource(part, with_sigma) for part in rest], head, DEPTH_HEAD
 
 
 def _check_recorded(command: Calibrate) -> None:
+    from uncertainty_depth.sigma.recorded.confidence import NONE
+    from uncertainty_depth.stream.opening import place_of
+
     meaning = command.meaning
     if not (command.output or command.dry_run):
         raise ConfigError("--output is missing; expected --output map.json, or --dry-run")
     if command.output:
-        _check_file(command.output, _recorded(command))
+        OutputFile(command.output).check(map(place_of, _recorded(command)))
     if meaning.align != "none":
         raise ConfigError(
             f"align is {meaning.align!r}: a robot has no ground truth to align to; expected a "
@@ -288,12 +285,12 @@ def _check_recorded(command: Calibrate) -> None:
             f"sigma_map is {meaning.sigma_map!r}; expected none: a map is fitted to the "
             "confidence as it is"
         )
-
-
-def _check_file(output: Path, sources: Sequence[str]) -> None:
-    from uncertainty_depth.stream.opening import place_of
-
-    OutputFile(output).check(map(place_of, sources))
+    given = command.topics.confidence_topic or meaning.confidence_type
+    if command.learn and given not in ("", NONE):
+        raise ConfigError(
+            f"--learn learns sigma from the depth alone, but {given!r} is a confidence; expected "
+            "no --confidence-topic and no --confidence-type, or no --learn"
+        )
 
 
 def _write_map(
@@ -302,7 +299,7 @@ def _write_map(
     stream: Stream,
     calibration: FittedCalibration,
     notes: list[str],
-    head: DepthHead | None = None,
+    head: DepthHead | None,
 ) -> None:
     from uncertainty_depth.sigma.calibration import report
     from uncertainty_depth.sigma.recorded.saved_map import SavedMap

@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uncertainty_depth.cli.arguments import SOURCE, Command, flag, positional, written
-from uncertainty_depth.cli.calibrate import learn_sigma
 from uncertainty_depth.core.config import (
     UNTRAINED_METHODS,
     NetworkConfig,
-    PredictionTopics,
     SourceConfig,
     TrainingConfig,
 )
@@ -41,12 +39,7 @@ class Train(Command):
         metavar="SOURCE",
         help=f"one or more sources, each {SOURCE}; with --resume the recorded ones",
     )
-    output: Path = written("MODEL", "model folder to write; with --depth-topic a file, sigma.json")
-    depth_topic: str = flag(
-        default="",
-        metavar="TOPIC",
-        help="learn no model, but the sigma of the depth that others have recorded here",
-    )
+    output: Path = written("MODEL", "model folder to write")
     resume: bool = flag(
         action="store_true",
         help="continue the training in the output folder, with its sources and options",
@@ -57,15 +50,10 @@ class Train(Command):
 
     def _run(self) -> None:
         from uncertainty_depth.depth.training.record import check_output, read_begun
-        from uncertainty_depth.frames.notation import has_recorded
         from uncertainty_depth.stream.job import Job
         from uncertainty_depth.stream.opening import place_of
         from uncertainty_depth.stream.stream import Stream
 
-        topics = PredictionTopics(self.depth_topic)
-        if any(has_recorded(name, topics) for name in self.source):
-            learn_sigma(self.source, topics, self.reading, self.output, self.command_line)
-            return
         check_output(self.output, self.resume, map(place_of, self.source))
         before = read_begun(self.output) if self.resume else None
         recorded = before.source_options if before else None

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""A sigma for a depth without any confidence: learned by `train`, written, scored and served."""
+"""A sigma for a depth without any confidence, by `calibrate --learn`: written, scored, served."""
 
 import json
 
@@ -14,6 +14,7 @@ from uncertainty_depth.sigma.recorded.interpreter import Interpreter
 from uncertainty_depth.sigma.recorded.saved_map import read_map
 
 SHAPE = (60, 80)
+LEARN = ["calibrate", "--learn"]
 
 
 def recorded(folder, frames, is_readable=True):
@@ -42,7 +43,7 @@ def recorded(folder, frames, is_readable=True):
 @pytest.fixture(scope="module")
 def learned(tmp_path_factory):
     folder = tmp_path_factory.mktemp("learned")
-    assert main(["train", recorded(folder / "a", 30), "--output", str(folder / "s.json")]) == 0
+    assert main([*LEARN, recorded(folder / "a", 30), "--output", str(folder / "s.json")]) == 0
     return folder / "s.json"
 
 
@@ -75,9 +76,41 @@ def test_live_sigma_equals_the_one_that_is_scored(learned):
 def test_a_head_that_is_no_better_than_a_power_of_the_depth_is_left_out(tmp_path, capfd):
     output = tmp_path / "sigma.json"
     source = recorded(tmp_path / "noise", 30, is_readable=False)
-    assert main(["train", source, "--output", str(output)]) == 0
+    assert main([*LEARN, source, "--output", str(output)]) == 0
     assert "ignores the confidence" in capfd.readouterr().err
     assert read_map(output).head is None
+
+
+def test_a_dry_run_tells_what_the_head_is_worth_and_writes_nothing(tmp_path, capfd):
+    source = recorded(tmp_path / "a", 30)
+    assert main([*LEARN, source, "--dry-run"]) == 0
+    assert "frames not used" in capfd.readouterr().out
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_a_head_does_not_read_the_confidence_that_lies_beside_the_depth(learned, tmp_path):
+    source = recorded(tmp_path / "a", 30)
+    for path in (tmp_path / "a" / "depth").iterdir():
+        save_maps(tmp_path / "a", path.stem, confidence=np.ones(SHAPE, np.float32))
+    assert main([*LEARN, source, "--output", str(tmp_path / "s.json")]) == 0
+    assert read_map(tmp_path / "s.json").confidence_type == "none"
+    content, expected = (json.loads(path.read_text()) for path in (tmp_path / "s.json", learned))
+    assert content["head"] == expected["head"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["demo", "bag"], "demo is a model"),
+        (["bag", "--depth-topic", "/d", "--confidence-topic", "/c"], "'/c' is a confidence"),
+        (["predictions:a", "--confidence-type", "sigma"], "'sigma' is a confidence"),
+    ],
+)
+def test_only_a_depth_alone_can_be_learned_from(arguments, words, tmp_path, capfd):
+    output = tmp_path / "s.json"
+    assert main([*LEARN, *arguments, "--output", str(output)]) == 1
+    assert f"{words}; expected" in capfd.readouterr().err
+    assert not output.exists()
 
 
 @pytest.mark.parametrize(

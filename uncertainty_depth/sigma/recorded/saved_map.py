@@ -25,8 +25,7 @@ from uncertainty_depth.sigma.recorded.confidence import TYPES
 FORMAT = 2
 MAX_BYTES = 1_000_000
 EXPECTED = (
-    "expected the file that `calibrate` or `train` with --depth-topic T --output map.json writes "
-    "in this version"
+    "expected the file that `calibrate --depth-topic T --output map.json` writes in this version"
 )
 
 
