@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from uncertainty_depth.cli.arguments import SOURCE, Command, flag, positional, written
 from uncertainty_depth.core import strict
@@ -20,6 +20,7 @@ from uncertainty_depth.core.model_location import is_hugging_face, model_path
 from uncertainty_depth.core.output import MARK, NewFolder, OutputFile
 
 if TYPE_CHECKING:
+    from uncertainty_depth.frames.protocol import Source
     from uncertainty_depth.ros.bag_publisher import Played
     from uncertainty_depth.stream.stream import Stream
 
@@ -77,70 +78,104 @@ class Info(Command):
     reading: SourceConfig
 
     def _run(self) -> None:
-        from uncertainty_depth.core.geometry.transforms import option_from
-        from uncertainty_depth.frames.bag import BagSource
-        from uncertainty_depth.frames.recording import Recording
-        from uncertainty_depth.frames.topics import driver_predictions, published_predictions
-        from uncertainty_depth.stream.job import Job
-        from uncertainty_depth.stream.opening import place_of
-        from uncertainty_depth.stream.stream import Stream
-
         model = model_path(self.source)
         if (model / "model.json").is_file() or is_hugging_face(model):
-            from uncertainty_depth.depth.model_folder.folder import read
-
-            for name, value in read(model, relative=True).describe().items():
-                print(f"{name:14} {value}")
+            _describe_model(model)
             return
-        path = Path(self.source)
-        name = path.resolve().name if path.exists() else re.sub(r"[^\w.-]+", "_", path.name)
+        plot, no_plot = self._plot()
+        recorded = _list_topics(Path(self.source))  # first: the choice of topics may fail
+        stream = self._open(recorded)
+        _describe_source(stream.sources[0])
+        _check_geometry(stream, plot, no_plot)
+
+    def _plot(self) -> tuple[OutputFile, str]:
+        """Return the plot's file, and why it cannot be written; empty if it can."""
+        from uncertainty_depth.stream.opening import place_of
+
         if self.output and self.output.suffix.lower() != ".png":
             raise ConfigError(f"output is {self.output}; expected a file that ends in .png")
+        path = Path(self.source)
+        name = path.resolve().name if path.exists() else re.sub(r"[^\w.-]+", "_", path.name)
         plot = OutputFile(self.output or Path(f"{name}.png"))
-        no_plot = ""
         try:
             plot.check([place_of(self.source)])
         except SourceError as error:
             if self.output:
                 raise
-            no_plot = str(error)  # nobody asked for this file
-        predictions = PredictionTopics()
-        options = ""
-        if path.exists():
-            with Recording(path).open() as recording:  # told first: the choice of topics may fail
-                for topic_name, topic in sorted(recording.topics.items()):
-                    print(f"{topic.count:8} {topic_name}  {topic.message_type}")
-                predictions = published_predictions(recording.topics)
-                driver = driver_predictions(recording.topics)
-            if predictions.depth_topic:
-                options = (
-                    f"--depth-topic {predictions.depth_topic} "
-                    f"--confidence-topic {predictions.confidence_topic}"
-                )
-            elif driver:
-                predictions = driver.topics
-                options = driver.options()
-                print(f"depth by {driver.camera}, known by its topics: evaluate {options}")
+            return plot, str(error)  # nobody asked for this file
+        return plot, ""
+
+    def _open(self, recorded: _Recorded) -> Stream:
+        """Open the source; one without ground truth of images, with its recorded depth."""
+        from uncertainty_depth.stream.job import Job
+        from uncertainty_depth.stream.stream import Stream
+
         job = Job(sources=(self.source,), reading=self.reading)
         try:
-            stream = Stream.open(job)
+            return Stream.open(job)
         except SourceError:
-            if not predictions.depth_topic:
+            if not recorded.topics.depth_topic:
                 raise
-            stream = Stream.open(replace(job, topics=predictions))
-            print(f"recorded predictions: {options}")
-        (source,) = stream.sources
-        print(f"{source.name}: {len(source)} images")
-        if isinstance(source, BagSource):
-            topics = source.topics
-            camera = f"camera {topics.image} with {topics.camera_info or 'no camera info'}"
-            depth = "LiDAR" if topics.lidar else "depth image"
-            print(f"{camera}, {depth} {', '.join(topics.ground_truths)}")
-            if source.lidar_to_camera is not None:
-                numbers = option_from(source.lidar_to_camera)
-                print(f"for a command: --lidar-to-camera {numbers}")
-                print(f"for a node:    lidar_to_camera:=[{numbers.replace(' ', ', ')}]")
-        _check_geometry(stream, plot, no_plot)
+        stream = Stream.open(replace(job, topics=recorded.topics))
+        print(f"recorded predictions: {recorded.options}")
+        return stream
+
+
+class _Recorded(NamedTuple):
+    """Recorded depth of a bag, and what to type to have it scored."""
+
+    topics: PredictionTopics = PredictionTopics()
+    options: str = ""
+
+
+def _describe_model(model: Path) -> None:
+    from uncertainty_depth.depth.model_folder.folder import read
+
+    for name, value in read(model, relative=True).describe().items():
+        print(f"{name:14} {value}")
+
+
+def _list_topics(bag: Path) -> _Recorded:
+    """Print the topics of a source that is a path, and return the depth that it has recorded."""
+    from uncertainty_depth.frames.recording import Recording
+    from uncertainty_depth.frames.topics import driver_predictions, published_predictions
+
+    if not bag.exists():
+        return _Recorded()
+    with Recording(bag).open() as recording:
+        for name, topic in sorted(recording.topics.items()):
+            print(f"{topic.count:8} {name}  {topic.message_type}")
+        published = published_predictions(recording.topics)
+        driver = driver_predictions(recording.topics)
+    if published.depth_topic:
+        return _Recorded(
+            published,
+            f"--depth-topic {published.depth_topic} "
+            f"--confidence-topic {published.confidence_topic}",
+        )
+    if driver:
+        options = driver.options()
+        print(f"depth by {driver.camera}, known by its topics: evaluate {options}")
+        return _Recorded(driver.topics, options)
+    return _Recorded()
+
+
+def _describe_source(source: Source) -> None:
+    """Print how many images a source has; of a bag also its topics, and the LiDAR's pose."""
+    from uncertainty_depth.core.geometry.transforms import option_from
+    from uncertainty_depth.frames.bag import BagSource
+
+    print(f"{source.name}: {len(source)} images")
+    if not isinstance(source, BagSource):
+        return
+    topics = source.topics
+    camera = f"camera {topics.image} with {topics.camera_info or 'no camera info'}"
+    depth = "LiDAR" if topics.lidar else "depth image"
+    print(f"{camera}, {depth} {', '.join(topics.ground_truths)}")
+    if source.lidar_to_camera is not None:
+        numbers = option_from(source.lidar_to_camera)
+        print(f"for a command: --lidar-to-camera {numbers}")
+        print(f"for a node:    lidar_to_camera:=[{numbers.replace(' ', ', ')}]")
 
 
 def _check_geometry(stream: Stream, plot: OutputFile, no_plot: str) -> None:

@@ -154,68 +154,112 @@ def render(summary: Mapping[str, Any], command: str, images: Images) -> str:
         command: the command line that made the report; empty if there is none.
         images: to embed.
     """
-    distribution = distribution_of_model(summary["model"])
     kind = SigmaKind(summary["sigma_kind"])
-    scored = summary["frames"]["evaluated"] > 0
-    warnings = summary["geometry"].get("warnings", [])
-    training = dict(part_of(summary["model"], "training"))
-    training.pop("median_depth_m", None)  # hundreds of numbers
-    name = summary["model"].get("name")
-    settings = {key: summary[key] for key in ("source", "config", "model", "versions")}
-    captions = CURVES if kind is not SigmaKind.NONE else {**CURVES, **WITHOUT_SIGMA}
-    settings["model"] = {**summary["model"], "training": training}
     return render_template(
         "report.html.j2",
-        title=f"Depth and sigma of {name}" if name else "Depth and its uncertainty",
-        source=summary["source"],
-        rows_of_summary=summary_rows(summary, command),
-        verdict=summary["verdict"],
-        made=made(summary),
-        terms=[
+        **_top(summary, command, kind),
+        **_by_source(summary["sources"]),
+        **_of_sigma(summary, kind),
+        **_of_depth(summary),
+        **_remarks(summary, kind),
+        **_pictures(images, kind),
+        settings=_settings(summary),
+    )
+
+
+Values = dict[str, Any]
+"""Of the template's variables, by their names."""
+
+
+def _top(summary: Mapping[str, Any], command: str, kind: SigmaKind) -> Values:
+    name = summary["model"].get("name")
+    return {
+        "title": f"Depth and sigma of {name}" if name else "Depth and its uncertainty",
+        "source": summary["source"],
+        "rows_of_summary": summary_rows(summary, command),
+        "verdict": summary["verdict"],
+        "made": made(summary),
+        "requirements": summary["requirements"],
+        "terms": [
             (anchor(term), term, meaning)
             for term, meaning in TERMS.items()
             if term not in OF_SIGMA or kind is not SigmaKind.NONE
         ],
-        requirements=summary["requirements"],
-        sources=(sources := summary["sources"]),
-        source_metrics=[BY_NAME[name] for name in (sources or [{}])[0] if name in BY_NAME],
-        metric_title=title,
-        scored=scored,
-        distribution=distribution,
-        baselines=BASELINE_LABELS.values(),
-        has_sigma=(has_sigma := kind is not SigmaKind.NONE),
-        has_size=kind is SigmaKind.METRES,
-        headline=[
-            compared(summary, name)
-            for name in headline_names(distribution)
-            if scored and has_sigma
-        ],
-        others=[
-            compared(summary, name) for name in other_names(distribution) if scored and has_sigma
-        ],
-        by_distance=by_group(summary, "by_distance.", distribution) if scored else None,
-        by_sigma=by_group(summary, "uncertainty.", distribution) if scored and has_sigma else None,
-        depth=[depth_row(summary, name) for name in HEADLINE_DEPTH] if scored else [],
-        other_depth=[
-            depth_row(summary, f"depth.{name}")
-            for name in summary["depth"]
-            if f"depth.{name}" not in HEADLINE_DEPTH
-        ],
-        scale=scale_text(summary["scale"]),
-        not_judged=NOT_JUDGED.get(kind, ""),
-        frames=summary["frames"],
-        warnings=warnings,
-        notes=[note for note in summary["notes"] if note not in warnings],
-        overlay=base64_text(images.overlay) if images.overlay else "",
-        worst=[_frame(frame) for frame in images.worst],
-        typical=[_frame(frame) for frame in images.typical],
-        shown_plots=[
+    }
+
+
+def _by_source(sources: Sequence[Mapping[str, Any]]) -> Values:
+    return {
+        "sources": sources,
+        "source_metrics": [BY_NAME[name] for name in (sources or [{}])[0] if name in BY_NAME],
+        "metric_title": title,
+    }
+
+
+def _of_sigma(summary: Mapping[str, Any], kind: SigmaKind) -> Values:
+    distribution = distribution_of_model(summary["model"])
+    scored = summary["frames"]["evaluated"] > 0
+    has_sigma = kind is not SigmaKind.NONE
+    headline, others = (
+        [compared(summary, name) for name in names(distribution) if scored and has_sigma]
+        for names in (headline_names, other_names)
+    )
+    return {
+        "scored": scored,
+        "distribution": distribution,
+        "baselines": BASELINE_LABELS.values(),
+        "has_sigma": has_sigma,
+        "has_size": kind is SigmaKind.METRES,
+        "headline": headline,
+        "others": others,
+        "by_distance": by_group(summary, "by_distance.", distribution) if scored else None,
+        "by_sigma": (
+            by_group(summary, "uncertainty.", distribution) if scored and has_sigma else None
+        ),
+    }
+
+
+def _of_depth(summary: Mapping[str, Any]) -> Values:
+    scored = summary["frames"]["evaluated"] > 0
+    others = [f"depth.{name}" for name in summary["depth"]]
+    return {
+        "depth": [depth_row(summary, name) for name in HEADLINE_DEPTH] if scored else [],
+        "other_depth": [depth_row(summary, name) for name in others if name not in HEADLINE_DEPTH],
+        "scale": scale_text(summary["scale"]),
+    }
+
+
+def _remarks(summary: Mapping[str, Any], kind: SigmaKind) -> Values:
+    warnings = summary["geometry"].get("warnings", [])
+    return {
+        "not_judged": NOT_JUDGED.get(kind, ""),
+        "frames": summary["frames"],
+        "warnings": warnings,
+        "notes": [note for note in summary["notes"] if note not in warnings],
+    }
+
+
+def _pictures(images: Images, kind: SigmaKind) -> Values:
+    captions = CURVES if kind is not SigmaKind.NONE else {**CURVES, **WITHOUT_SIGMA}
+    return {
+        "overlay": base64_text(images.overlay) if images.overlay else "",
+        "worst": [_frame(frame) for frame in images.worst],
+        "typical": [_frame(frame) for frame in images.typical],
+        "shown_plots": [
             (name, base64_text(images.plots[name]), caption)
             for name, caption in captions.items()
             if name in images.plots
         ],
-        settings=json.dumps(settings, indent=2),
-    )
+    }
+
+
+def _settings(summary: Mapping[str, Any]) -> str:
+    """Return what the report was made with, as JSON, without hundreds of numbers of a map."""
+    training = dict(part_of(summary["model"], "training"))
+    training.pop("median_depth_m", None)
+    settings = {key: summary[key] for key in ("source", "config", "model", "versions")}
+    settings["model"] = {**summary["model"], "training": training}
+    return json.dumps(settings, indent=2)
 
 
 def made(summary: Mapping[str, Any]) -> str:
