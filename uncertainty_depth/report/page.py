@@ -216,6 +216,7 @@ def _of_sigma(summary: Mapping[str, Any], kind: SigmaKind) -> Values:
         "by_sigma": (
             by_group(summary, "uncertainty.", distribution) if scored and has_sigma else None
         ),
+        "conditional": conditional_text(summary["conditional_coverage"]),
     }
 
 
@@ -421,6 +422,21 @@ def scale_text(scale: Mapping[str, float]) -> str:
         f"scale: {scale['mean_factor']:.3f}, scale_deviation "
         f"{percent_text(scale['scale_deviation'], 2)} over the frames, scale_jump "
         f"{percent_text(scale['scale_jump'], 2)} from frame to frame"
+    )
+
+
+def conditional_text(found: Mapping[str, Any]) -> str:
+    """Return whether anything predicts where the interval fails; empty if it was not asked."""
+    if not found:
+        return ""
+    begin = "Conditional coverage (excess risk of the target coverage, Braun et al. 2025): "
+    if "undefined" in found:
+        return f"{begin}not a number: {found['undefined']}."
+    risk, of_all = (percent_text(found[name]) for name in ("excess_risk", "all_pixels"))
+    return (
+        f"{begin}{risk}. So far from 95 %, in the mean over the pixels, is the coverage that "
+        f"sigma, predicted depth and place in the image foretell; the coverage of all pixels is "
+        f"{of_all} from it. At 0 nothing tells where the 95 % interval fails."
     )
 
 

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -24,7 +25,10 @@ from uncertainty_depth.core.output import OutputFolder
 from uncertainty_depth.core.records import Overlap
 from uncertainty_depth.core.version import __version__
 from uncertainty_depth.metrics import registry
-from uncertainty_depth.metrics.bootstrap import Resampled
+from uncertainty_depth.metrics.bootstrap import ENOUGH_BLOCKS, MIN_VIEWS, Resampled
+from uncertainty_depth.metrics.calibration import NOMINAL_LEVEL, of_distribution
+from uncertainty_depth.metrics.conditional import excess_risk
+from uncertainty_depth.metrics.registry import SigmaKind
 from uncertainty_depth.report.model_facts import distribution_of_model
 from uncertainty_depth.report.page import Images, render
 from uncertainty_depth.report.plots import draw
@@ -170,8 +174,14 @@ def page(evaluation: Scores, context: Context) -> str:
     return render(summarize(evaluation, context), context.command, drawings)
 
 
-def summarize(evaluation: Scores, context: Context) -> dict[str, Any]:
-    """Return the content of `summary.json`: the metrics, and how to reproduce them."""
+def summarize(evaluation: Scores, context: Context, is_quick: bool = False) -> dict[str, Any]:
+    """Return the content of `summary.json`: the metrics, and how to reproduce them.
+
+    Args:
+        evaluation: of the frames.
+        context: the metrics' origin.
+        is_quick: leave out the conditional coverage, which takes a second.
+    """
     sample = evaluation.resampled() if evaluation.evaluated else None
     verdict = judge(evaluation, context.model, context.trained_on, sample, context.calibrated_on)
     metrics = metrics_with_intervals(evaluation, sample)
@@ -189,6 +199,9 @@ def summarize(evaluation: Scores, context: Context) -> dict[str, Any]:
         "verdict": verdict.as_dict(),
         "requirements": [result.as_dict() for result in results],
         **metrics,
+        "conditional_coverage": (
+            {} if is_quick else conditional_coverage(evaluation, sample, distribution)
+        ),
         "left_out_fraction": evaluation.left_out_fraction,
         "geometry": dict(context.geometry),
         "notes": list(context.notes),
@@ -198,6 +211,41 @@ def summarize(evaluation: Scores, context: Context) -> dict[str, Any]:
         "config": {**context.options, **to_mapping(evaluation.config)},
         "model": dict(context.model),
         "versions": versions,
+    }
+
+
+def conditional_coverage(
+    evaluation: Scores, sample: Resampled | None, distribution: str
+) -> dict[str, Any]:
+    """Return the excess risk of the 95 % coverage, or why it is not a number.
+
+    It has no interval: it is at least the distance of the coverage of all pixels from 95 %, given
+    as `all_pixels`, and a distance is never below 0, whatever chance does to the coverage.
+
+    Args:
+        evaluation: of the frames.
+        sample: of its metrics; None if no frame was scored.
+        distribution: of the error.
+    """
+    kind = evaluation.sigma_kind
+    frames = evaluation.sample.frames()
+    reason = ""
+    if kind is not SigmaKind.METRES:
+        reason = registry.NOT_JUDGED[kind]
+    elif sample is None or not len(frames):
+        reason = "no pixels are kept: a merged report has none, its sources' own reports have"
+    elif not sample.has_intervals or sample.drawn_blocks < ENOUGH_BLOCKS:
+        reason = (
+            f"the frames count as {sample.drawn_blocks} independent blocks; expected at least "
+            f"{ENOUGH_BLOCKS}, of {MIN_VIEWS} frames"
+        )
+    if reason or sample is None:
+        return {"excess_risk": math.nan, "undefined": reason}
+    metric = registry.BY_NAME[of_distribution("uncertainty.coverage_95", distribution)]
+    return {
+        "excess_risk": excess_risk(frames, distribution),
+        "all_pixels": abs(float(metric.values(sample.total)[0]) - NOMINAL_LEVEL),
+        "frames": len(frames),
     }
 
 

@@ -20,6 +20,7 @@ from uncertainty_depth.core.records import DepthMap, DepthPrediction, Frame, Ski
 from uncertainty_depth.frames.image_files import ImageLike, as_rgb
 from uncertainty_depth.metrics import checks, registry
 from uncertainty_depth.metrics.bootstrap import Resampled
+from uncertainty_depth.metrics.conditional import PixelSample
 from uncertainty_depth.metrics.frame import ScoredPixels
 from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.metrics.registry import SigmaKind
@@ -45,6 +46,7 @@ class Scores:
 
     Attributes:
         left_out: `known` pixels with ground truth of masked frames, and those `left_out`.
+        sample: pixels of the frames that were added in this process; it is not saved.
         first_skips: the first frame's sentence for each reason, in this process.
     """
 
@@ -66,6 +68,7 @@ class Scores:
         self.interrupted = False
         self.cameras = CameraRange()
         self.views = Views()
+        self.sample = PixelSample()
         self.table: Any = FrameTable() if saved is None else saved
         self.examples = Examples(self.config.example_frames)
 
@@ -110,6 +113,8 @@ class Scores:
         self.cameras.add(frame.camera, prediction.depth_m.shape)
         row = self._row_of(block)
         self.views.add(row)
+        if changes is None:  # else the frame says nothing new
+            self.sample.add(pixels)
         name = FrameName(frame.name, frame.stamp_ns, continues=changes is not None)
         self.table.add(name, row, block)
         if frame.left_out is not None:

@@ -120,10 +120,10 @@ def write_last(evaluation: Evaluation, folder: Path, context: Context) -> Path:
     Raises:
         SourceError: the numbers cannot be written.
     """
-    summary = report.summarize(evaluation, context)
+    summary = report.summarize(evaluation, context, is_quick=True)
     page = report.write(evaluation, folder, context, images=False, summary=summary)
     try:
-        page = report.write(evaluation, folder, context, summary=summary)
+        page = report.write(evaluation, folder, context)
     except Exception:  # the numbers are written
         logger.exception("the plots of the report cannot be drawn")
     return page
