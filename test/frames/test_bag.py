@@ -123,6 +123,18 @@ def test_what_the_recorder_says_that_it_lost_is_noted_for_the_topics_that_are_re
     ]
 
 
+def test_info_lists_what_the_recorder_lost_beside_each_topic(write_bag, tmp_path, capsys):
+    bag = write_bag()
+    add_lost(bag, [{"/camera/image": (2, 1)}, {"/camera/image": (0, 4)}])
+    assert main(["info", str(bag), "-o", str(tmp_path / "bag.png")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    (image,) = (line for line in lines if "  sensor_msgs/msg/Image" in line)
+    assert image.split()[0] == "5"
+    assert image.endswith("; 7 more are lost, 2 in transport, 5 by the recorder")
+    (cloud,) = (line for line in lines if "  sensor_msgs/msg/PointCloud2" in line)
+    assert "lost" not in cloud
+
+
 def ground_truth_at(index):
     return ground_truth_from_cloud(points_at(index)[:, :3], LIDAR_TO_CAMERA, CAMERA, CONFIG)
 

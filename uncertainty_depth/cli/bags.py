@@ -143,8 +143,14 @@ def _list_topics(bag: Path) -> _Recorded:
     if not bag.exists():
         return _Recorded()
     with Recording(bag).open() as recording:
+        losses = recording.lost()
         for name, topic in sorted(recording.topics.items()):
-            print(f"{topic.count:8} {name}  {topic.message_type}")
+            transport, recorder = losses.get(name, (0, 0))
+            lost = (
+                f"; {transport + recorder} more are lost, {transport} in transport, {recorder} by "
+                "the recorder"
+            )
+            print(f"{topic.count:8} {name}  {topic.message_type}{lost if name in losses else ''}")
         published = published_predictions(recording.topics)
         driver = driver_predictions(recording.topics)
     if published.depth_topic:
