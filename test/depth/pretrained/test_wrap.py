@@ -70,3 +70,17 @@ def test_a_folder_with_a_model_is_left_alone(saved, tmp_path):
     with pytest.raises(ModelError, match="already holds a model"):
         wrap(tmp_path / "model", config)
     assert (tmp_path / "model" / "model.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("metric", ["glpn", "zoedepth"])
+def test_a_runtime_computes_any_number_of_samples_of_a_wrapped_model(metric, saved, tmp_path):
+    """Its graph is traced with two samples, and decoders join the encoder's maps to each."""
+    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    wrapped = wrap(tmp_path / "model", replace(PLAIN, backbone=str(saved(metric)), dropout=0.2))
+    image = np.random.default_rng(1).integers(0, 256, (64, 64, 3), dtype=np.uint8)
+    by_torch, by_runtime = (
+        Predictor(wrapped, samples=3, device="cpu", engine=engine).predict(image)
+        for engine in ("torch", "onnxruntime")
+    )
+    np.testing.assert_allclose(by_runtime.depth_m, by_torch.depth_m, rtol=1e-3)
+    np.testing.assert_allclose(by_runtime.sigma_m, by_torch.sigma_m, rtol=1e-2)

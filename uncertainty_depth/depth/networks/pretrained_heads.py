@@ -288,7 +288,9 @@ class ZoeHead(DptHead):
         relative, last = self.relative_head(states)
         dtype = next(self.metric_head.parameters()).dtype
         with torch.autocast(last.device.type, enabled=False):
-            maps = [each.to(dtype).expand(len(last), -1, -1, -1) for each in (deepest, *states)]
+            maps = [
+                each.to(dtype).expand(last.shape[0], -1, -1, -1) for each in (deepest, *states)
+            ]
             outputs = self.metric_head(last.to(dtype), maps[0], maps[1:], relative.to(dtype))
             return outputs[0].squeeze(1)
 
@@ -318,7 +320,7 @@ class GlpnHead(PretrainedHead):
 def _with_all_samples(_: nn.Module, maps: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
     """Repeat the encoder's map for each sample: the fusion concatenates; a forward hook."""
     own, samples = maps
-    return own.expand(len(samples), -1, -1, -1), samples
+    return own.expand(samples.shape[0], -1, -1, -1), samples
 
 
 class DepthProHead(PretrainedHead):
