@@ -3,8 +3,8 @@
 
 python -m benchmarks.any_depth kitti:DRIVE_DIR rgbd:hololens
 
-Two shipped networks and a simulated stereo camera make the depth; the first 60 % of the frames
-teach `calibration.depth_head`, the rest are scored. A sigma of a d^k, k > 0, ranks as depth does.
+Two shipped networks make the depth; the first 60 % of the frames teach `calibration.depth_head`,
+the rest are scored. A sigma of a d^k, k > 0, ranks as depth does. `stereo` asks it of a matcher.
 """
 
 from __future__ import annotations
@@ -13,9 +13,6 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 
-import numpy as np
-
-from docs.stereo_confidence import stereo
 from uncertainty_depth.core.config import CalibrationConfig, PredictorConfig, SourceConfig
 from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.depth.predictor import Predictor
@@ -39,17 +36,6 @@ class Predicted(list[Frame]):
         self.name = name
         self.notes: list[str] = []
         super().__init__(replace(frame, prediction=predict(frame)) for frame in frames)
-
-
-def stereo_camera() -> Predict:
-    """Return what a stereo camera measures where the ground truth is dense; its sigma is none."""
-    random = np.random.default_rng(0)
-
-    def predict(frame: Frame) -> DepthPrediction:
-        depth_m, _ = stereo(frame, frame.need_ground_truth(), random)
-        return DepthPrediction(depth_m, np.ones_like(depth_m))
-
-    return predict
 
 
 def network(model: str) -> Predict:
@@ -91,8 +77,6 @@ def main(notations: list[str]) -> None:
         label = notation.partition(",")[0].rsplit("/", 1)[-1]
         for model in MODELS:
             row(f"{label}, {model}", frames, network(model))
-        if np.isfinite(frames[0].need_ground_truth()).mean() > 0.3:  # a LiDAR is too sparse
-            row(f"{label}, stereo", frames, stereo_camera())
 
 
 if __name__ == "__main__":
