@@ -15,7 +15,7 @@ from uncertainty_depth.core.options import option
 TRAINED_METHODS = [
     "deterministic",
     "mc_dropout",
-    "mirrored_dropout",
+    "mirrored",
     "multi_epochs",
     "log_likelihood",
     "multi_inits",
@@ -23,7 +23,7 @@ TRAINED_METHODS = [
     "distilled",
 ]
 """What `train` can train; a list, as `METHODS`: a project may add a method of its own."""
-UNTRAINED_METHODS = ["deterministic", "mc_dropout", "mirrored_dropout"]
+UNTRAINED_METHODS = ["deterministic", "mc_dropout", "mirrored"]
 """Methods that a network can be run with as it is, without a member or a head of their own."""
 METHODS = list(TRAINED_METHODS)
 """What a model can predict with."""

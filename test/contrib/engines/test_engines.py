@@ -27,7 +27,7 @@ TOLERANCES = {"fp32": (1e-4, 1e-4), "bf16": (0.03, 0.01)}
 has steps of 0.4 %."""
 VARIANTS = {
     "mc_dropout": {"head": "laplace"},
-    "mirrored_dropout": {"head": "laplace"},
+    "mirrored": {"head": "laplace"},
     "multi_epochs": {"head": "gaussian"},
     "deterministic": {"head": "laplace", "sparse_input": "lidar"},
 }

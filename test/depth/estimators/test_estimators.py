@@ -10,7 +10,7 @@ import torch
 from uncertainty_depth.core.config import NetworkConfig, PredictorConfig
 from uncertainty_depth.core.errors import ModelError
 from uncertainty_depth.core.records import SampleRange
-from uncertainty_depth.depth.estimators import Deterministic, Ensemble, McDropout, MirroredDropout
+from uncertainty_depth.depth.estimators import Deterministic, Ensemble, McDropout, Mirrored
 from uncertainty_depth.depth.estimators.mc_dropout import SeededDropout
 from uncertainty_depth.depth.estimators.noise import Draw, StratifiedNoise
 from uncertainty_depth.depth.model_folder.folder import read
@@ -75,21 +75,28 @@ def test_mc_dropout_is_m_whole_passes(head):
     assert depths.var(0).min() > 0
 
 
-@pytest.mark.parametrize("numbers", [range(5), (3,), (4, 0, 1)])
-def test_mirrored_dropout_shows_the_mirror_image_to_odd_samples(numbers):
-    made = network()
-    wanted = SampleRange(numbers[0], len(numbers))
-    estimate = MirroredDropout(made).estimate(IMAGE, STAMP, CONFIG, wanted)
-    depths, scales = naive_dropout(made, IMAGE, STAMP, CONFIG)
-    mirrored = naive_dropout(made, IMAGE.flip(-1), STAMP, CONFIG)
-    for number in (1, 3):
-        depths[number] = mirrored[0][number][:, ::-1]
-        scales[number] = mirrored[1][number][:, ::-1]
-    used = list(numbers)
-    aleatoric = np.mean([2 * scales[number] ** 2 for number in used], axis=0)
-    np.testing.assert_allclose(estimate.depth_m, depths[used].mean(0), rtol=1e-5)
-    np.testing.assert_allclose(estimate.epistemic, depths[used].var(0), rtol=1e-3, atol=1e-9)
-    np.testing.assert_allclose(estimate.aleatoric, aleatoric, rtol=1e-3)
+@pytest.mark.parametrize(
+    ("samples", "wanted", "passes"),
+    [(8, None, 2), (1, None, 1), (8, SampleRange(1, 1), 1), (8, SampleRange(1, 2), 2)],
+)
+@pytest.mark.parametrize("head", ["none", "laplace"])
+def test_mirrored_is_a_pass_of_the_image_and_one_of_its_mirror_image(
+    head, samples, wanted, passes
+):
+    made = network(head)
+    config = replace(CONFIG, samples=samples)
+    estimate = Mirrored(made).estimate(IMAGE, STAMP, config, wanted)
+    with torch.no_grad():
+        outputs = [made(IMAGE), made(IMAGE.flip(-1))]
+    depths = np.array([output.depth_m[0, 0].double().numpy() for output in outputs])
+    depths[1] = depths[1][:, ::-1]
+    aleatoric = np.zeros_like(depths)
+    if head == "laplace":
+        aleatoric = np.array([2 * out.scale_m[0, 0].double().numpy() ** 2 for out in outputs])
+        aleatoric[1] = aleatoric[1][:, ::-1]
+    np.testing.assert_allclose(estimate.depth_m, depths[:passes].mean(0), rtol=1e-5)
+    np.testing.assert_allclose(estimate.epistemic, depths[:passes].var(0), rtol=1e-3, atol=1e-9)
+    np.testing.assert_allclose(estimate.aleatoric, aleatoric[:passes].mean(0), rtol=1e-3)
 
 
 def test_the_encoder_runs_once_per_frame():

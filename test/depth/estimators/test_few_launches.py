@@ -17,7 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from uncertainty_depth.core.config import NetworkConfig, PredictorConfig
 from uncertainty_depth.core.records import SampleRange
-from uncertainty_depth.depth.estimators import Deterministic, Ensemble, McDropout, MirroredDropout
+from uncertainty_depth.depth.estimators import Deterministic, Ensemble, McDropout, Mirrored
 from uncertainty_depth.depth.estimators.estimator import Estimator
 from uncertainty_depth.depth.networks.deployment import prepare
 from uncertainty_depth.depth.networks.hourglass import Hourglass
@@ -129,7 +129,7 @@ def image(seed=0):
 ESTIMATORS = {
     "mc_dropout": lambda: McDropout(network()),
     "mc_dropout without a head": lambda: McDropout(network(head="none")),
-    "mirrored_dropout": lambda: MirroredDropout(network()),
+    "mirrored": lambda: Mirrored(network()),
     "deterministic": lambda: Deterministic(network()),
     "snapshots": lambda: Ensemble(snapshots()),
     "snapshots without a head": lambda: Ensemble(snapshots(head="none")),
@@ -225,7 +225,7 @@ def resnets():
 
 @pytest.mark.parametrize(
     ("method", "limit"),
-    [(McDropout, 1.3), (MirroredDropout, 2.0), (Ensemble, 1.3), (Deterministic, 1.1)],
+    [(McDropout, 1.3), (Mirrored, 2.3), (Ensemble, 1.3), (Deterministic, 1.1)],
 )
 def test_eight_samples_take_few_more_operations_than_a_pass(resnets, method, limit):
     one = image()

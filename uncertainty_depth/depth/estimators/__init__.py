@@ -2,13 +2,13 @@
 """Uncertainty methods, one file each, behind one interface, `Estimator`."""
 
 from uncertainty_depth.depth.estimators.estimator import Estimator
-from uncertainty_depth.depth.estimators.mc_dropout import McDropout, MirroredDropout
-from uncertainty_depth.depth.estimators.members import Deterministic, Ensemble
+from uncertainty_depth.depth.estimators.mc_dropout import McDropout
+from uncertainty_depth.depth.estimators.members import Deterministic, Ensemble, Mirrored
 
 ESTIMATORS: dict[str, type[Estimator]] = {
     "deterministic": Deterministic,
     "mc_dropout": McDropout,
-    "mirrored_dropout": MirroredDropout,
+    "mirrored": Mirrored,
     "multi_epochs": Ensemble,
     "log_likelihood": Deterministic,
     "multi_inits": Ensemble,

@@ -1,22 +1,17 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Passes with noise in the network: everything before its first dropout is computed once.
+"""`mc_dropout` (Gal and Ghahramani 2016): passes with the dropout that a network was trained with.
 
-`mc_dropout` (Gal and Ghahramani 2016): the dropout that the network was trained with.
-`mirrored_dropout`: the same, while every second pass sees the mirror image. A network treats an
-image and its mirror image differently although they are equally likely, so averaging both lowers
-the error, and their difference adds to sigma ("Post" of Poggi et al. 2020, section 3.2).
+Everything before its first dropout is computed once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
-from torch.utils import _pytree as pytree
 
 from uncertainty_depth.core.config import PredictorConfig
 from uncertainty_depth.core.errors import ModelError
@@ -51,10 +46,6 @@ class McDropout(Estimator):
         """See `Estimator`."""
         return config.samples
 
-    def views(self, numbers: Sequence[int]) -> list[tuple[bool, Sequence[int]]]:
-        """Return whether to mirror the image, and the samples that see it so; it comes last."""
-        return [(False, numbers)]
-
     def make_noise(self, shapes: Sequence[tuple[int, ...]], samples: int) -> Noise:
         """Return the noise of M samples of maps with these (C, h, w)."""
         draws = [
@@ -72,31 +63,16 @@ class McDropout(Estimator):
         """See `Estimator`; noise does not depend on `at_once`, see `StratifiedNoise`."""
         size = image.shape[-2:]
         moments = Moments(in_order=not self.few_launches)
-        all_numbers = range(config.samples) if samples is None else samples.numbers(config.samples)
-        views = self.views(all_numbers)
-        seen = [image.flip(-1) if is_mirrored else image for is_mirrored, _ in views]
-        drawn = None
-        for (is_mirrored, numbers), shared in zip(views, self._trunks(seen), strict=True):
-            features, trunk = shared
-            noise = self._noise_of(trunk, size, config.samples)
-            if drawn is None:
-                drawn = noise.draw(config.seed, stamp_ns)  # while a GPU encodes
-            for start in range(0, len(numbers), self.at_once):
-                some: Any = numbers[start : start + self.at_once]
-                if self.few_launches:
-                    some = upload(torch.tensor(some, dtype=torch.int32), image.device)
-                moments.add(*self.run(self._samples, trunk, noise, drawn, some, size, is_mirrored))
+        numbers = range(config.samples) if samples is None else samples.numbers(config.samples)
+        features, trunk = self.run(self.networks[0].trunk, image)
+        noise = self._noise_of(trunk, size, config.samples)
+        drawn = noise.draw(config.seed, stamp_ns)  # while a GPU encodes
+        for start in range(0, len(numbers), self.at_once):
+            some: Any = numbers[start : start + self.at_once]
+            if self.few_launches:
+                some = upload(torch.tensor(some, dtype=torch.int32), image.device)
+            moments.add(*self.run(self._samples, trunk, noise, drawn, some, size))
         return moments.estimate(features)
-
-    def _trunks(self, images: Sequence[Tensor]) -> Iterator[Any]:
-        """Yield features and trunk of each image; on a GPU they are computed together."""
-        trunk = self.networks[0].trunk
-        if not self.few_launches or len(images) == 1:
-            yield from (self.run(trunk, image) for image in images)
-            return
-        together = self.run(trunk, torch.cat(list(images)))
-        for index in range(len(images)):
-            yield pytree.tree_map_only(Tensor, itemgetter(slice(index, index + 1)), together)
 
     def _noise_of(self, trunk: Any, size: Sequence[int], samples: int) -> Noise:
         """Return the noise at this size, found by one pass, once."""
@@ -107,29 +83,10 @@ class McDropout(Estimator):
         return self._noise[key]
 
     def _samples(
-        self,
-        trunk: Any,
-        noise: Noise,
-        drawn: Any,
-        numbers: Any,
-        size: Sequence[int],
-        is_mirrored: bool,
+        self, trunk: Any, noise: Noise, drawn: Any, numbers: Any, size: Sequence[int]
     ) -> Samples:
-        network = self.networks[0]
-        output = network.branches(trunk, self.dropouts, noise.of(drawn, numbers), size)
-        return self.samples_of(output.mirrored() if is_mirrored else output)
-
-
-class MirroredDropout(McDropout):
-    """`McDropout`, with the mirror image in every second pass, from the second on."""
-
-    def views(self, numbers: Sequence[int]) -> list[tuple[bool, Sequence[int]]]:
-        """See `McDropout`."""
-        views = [
-            (is_mirrored, [number for number in numbers if number % 2 == is_mirrored])
-            for is_mirrored in (True, False)
-        ]
-        return [view for view in views if view[1]]
+        drops = noise.of(drawn, numbers)
+        return self.samples_of(self.networks[0].branches(trunk, self.dropouts, drops, size))
 
 
 @dataclass(frozen=True)

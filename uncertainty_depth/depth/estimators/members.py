@@ -1,9 +1,13 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""One pass through each trained network, one or several.
+"""One pass through each trained network, one or several; or two, for the mirror image.
 
 With a head, `deterministic` is `log_likelihood` (Nix and Weigend 1994; Kendall and Gal 2017,
 section 2.2): the network is trained with a normal or Laplace likelihood and predicts the
 distribution's scale. `distilled` (after Hinton et al. 2015) learns a whole model's mean and sigma.
+
+`mirrored` ("Post" of Poggi et al. 2020, section 3.2): a network treats an image and its mirror
+image differently although they are equally likely, so averaging both lowers the error, and their
+difference adds to sigma.
 
 The ensembles differ in how their members were trained:
 
@@ -83,6 +87,38 @@ class Deterministic(Estimator):
     @cached_property
     def _stacked(self) -> StackedDecoders:
         return StackedDecoders(self.networks)
+
+
+class Mirrored(Estimator):
+    """One network's maps of the image and of its mirror image."""
+
+    def passes(self, config: PredictorConfig) -> int:
+        """See `Estimator`."""
+        return min(config.samples, 2)
+
+    def compute(
+        self,
+        image: Tensor,
+        stamp_ns: int,
+        config: PredictorConfig,
+        samples: SampleRange | None,
+    ) -> Estimate:
+        """See `Estimator`; a single pass is the image's, so that sigma does not flicker."""
+        passes = self.passes(config)
+        if samples is not None:
+            passes = min(passes, samples.count)
+        moments = Moments(in_order=not self.few_launches)
+        features: Any = None
+        for is_mirrored in (True, False)[-passes:]:
+            features, maps = self.run(self._pass, image, is_mirrored)
+            moments.add(*maps)
+        return moments.estimate(features)
+
+    def _pass(self, image: Tensor, is_mirrored: bool) -> tuple[Any, Samples]:
+        network = self.networks[0]
+        features = network.encode(image.flip(-1) if is_mirrored else image)
+        output = network.decode(features, image.shape[-2:])
+        return features, self.samples_of(output.mirrored() if is_mirrored else output)
 
 
 class Ensemble(Deterministic):

@@ -35,7 +35,7 @@ def wrap(output: Path, config: NetworkConfig, method: str = "") -> Path:
             f"method is {method!r}, which needs training; "
             f"expected one of {', '.join(UNTRAINED_METHODS)}"
         )
-    if method != "deterministic" and not config.dropout:
+    if method == "mc_dropout" and not config.dropout:
         raise ConfigError(
             f"method is {method!r}, but dropout is 0; expected a rate above 0, or another method"
         )
