@@ -40,7 +40,7 @@ from uncertainty_depth.depth.networks.deployment import prepare
 from uncertainty_depth.depth.networks.hourglass import Hourglass
 from uncertainty_depth.depth.predictor import Predictor
 
-METHODS = {"mc_dropout": 1, "mirrored_dropout": 1, "multi_epochs": 8}
+METHODS = {"mc_dropout": 1, "mirrored": 1, "multi_epochs": 8}
 """With the members that each has; snapshots share their encoder."""
 OPERATIONS_OF = (8, 16, 64)
 """Numbers of samples."""

@@ -23,9 +23,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from operator import itemgetter
 from typing import Any
 
+import torch
 from torch import Tensor
+from torch.utils import _pytree as pytree
 
 from uncertainty_depth.core.config import PredictorConfig
 from uncertainty_depth.core.records import SampleRange
@@ -90,11 +93,15 @@ class Deterministic(Estimator):
 
 
 class Mirrored(Estimator):
-    """One network's maps of the image and of its mirror image."""
+    """One network's maps of the image and of its mirror image; on a GPU in one batch."""
 
     def passes(self, config: PredictorConfig) -> int:
         """See `Estimator`."""
         return min(config.samples, 2)
+
+    def computed_together(self, config: PredictorConfig) -> int:
+        """See `Estimator`."""
+        return super().computed_together(config) if self.few_launches else 1
 
     def compute(
         self,
@@ -109,16 +116,31 @@ class Mirrored(Estimator):
             passes = min(passes, samples.count)
         moments = Moments(in_order=not self.few_launches)
         features: Any = None
-        for is_mirrored in (True, False)[-passes:]:
-            features, maps = self.run(self._pass, image, is_mirrored)
+        if passes == 2 and self.computed_together(config) == 2:
+            features, maps = self.run(self._both, image)
             moments.add(*maps)
+        else:
+            for is_mirrored in (True, False)[-passes:]:
+                features, maps = self.run(self._one, image, is_mirrored)
+                moments.add(*maps)
         return moments.estimate(features)
 
-    def _pass(self, image: Tensor, is_mirrored: bool) -> tuple[Any, Samples]:
+    def _one(self, image: Tensor, is_mirrored: bool) -> tuple[Any, Samples]:
         network = self.networks[0]
         features = network.encode(image.flip(-1) if is_mirrored else image)
         output = network.decode(features, image.shape[-2:])
         return features, self.samples_of(output.mirrored() if is_mirrored else output)
+
+    def _both(self, image: Tensor) -> tuple[Any, Samples]:
+        network = self.networks[0]
+        features = network.encode(torch.cat([image.flip(-1), image]))
+        depths_m, variances = self.samples_of(network.decode(features, image.shape[-2:]))
+
+        def at_pixels(maps: Tensor) -> Tensor:
+            return torch.cat([maps[:1].flip(-1), maps[1:]])
+
+        own = pytree.tree_map_only(Tensor, itemgetter(slice(1, 2)), features)
+        return own, (at_pixels(depths_m), None if variances is None else at_pixels(variances))
 
 
 class Ensemble(Deterministic):
