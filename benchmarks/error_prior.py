@@ -1,13 +1,14 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """How does a network err: what do pixels near each other share of its error?
 
-python -m benchmarks.error_prior nyu:nyuv2:train SOURCE ... [--model indoor]
+python -m benchmarks.error_prior nyu:nyuv2:train SOURCE ... [--model indoor] [--write]
 
-Fits the prior of `uncertainty_depth.sigma.posterior` to random pixels of those frames of the first
-source that the model's training held out: the likelihood of their ln(true / predicted depth) under
-a Student-t process (Shah, Wilson and Ghahramani 2014) is made as large as it gets. Then prints the
-mean log likelihood of a pixel there and on the other sources, which nothing is fitted to, beside
-that without colour and without predicted depth in the distances.
+Fits the prior of `uncertainty_depth.sigma.posterior` to random pixels of the first source: of the
+frames that the model's training held out if it is what the model learned from, else of all. The
+likelihood of their ln(true / predicted depth) under a Student-t process (Shah, Wilson and
+Ghahramani 2014) is made as large as it gets. Then prints the mean log likelihood of a pixel there
+and on the other sources, which nothing is fitted to, beside that by the stored prior, without
+colour, and without predicted depth in the distances. `--write` stores it in the model's folder.
 """
 
 from __future__ import annotations
@@ -25,10 +26,12 @@ from torch import Tensor
 from experiments.data_folders import Subset, spread_frames
 from experiments.tables import markdown
 from uncertainty_depth.core.config import PredictorConfig, SourceConfig
-from uncertainty_depth.core.model_location import NAMES
+from uncertainty_depth.core.options import to_mapping
 from uncertainty_depth.core.records import Frame, Skipped
+from uncertainty_depth.depth.model_folder.writing import set_error_prior
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.depth.training.frames import split
+from uncertainty_depth.sigma.error_prior import error_prior
 from uncertainty_depth.stream.opening import open_source
 
 PIXELS = 220
@@ -47,9 +50,12 @@ START = {
     "local_length": 0.15,
     "local_depth_length": 0.2,
     "colour_length": 30.0,
-    "above_two": 1.0,
+    "freedom": 1.0,
 }
-"""Standard deviations, lengths, and degrees of freedom less two: what the search starts from."""
+"""What the search starts from, see `ErrorPrior`; the freedom beyond `MIN_FREEDOM`."""
+MIN_FREEDOM = 2.0
+"""Below, the fourth moment is infinite; a model whose sigma is the same in all frames while its
+error is not has a likelihood that grows towards 0, where the other values are without limit."""
 VARIANTS = {
     "all": (),
     "without colour": ("colour_length",),
@@ -135,7 +141,7 @@ def log_likelihood(values: Mapping[str, Tensor], pixels: Pixels) -> Tensor:
     white = torch.linalg.solve_triangular(factor, pixels.error[..., None], upper=False)
     squared = (white**2).sum(dim=(1, 2))
     log_determinant = 2 * torch.log(torch.diagonal(factor, dim1=1, dim2=2)).sum(dim=1)
-    above_two = values["above_two"]
+    above_two = values["freedom"]
     freedom = above_two + 2
     result = torch.lgamma((freedom + count) / 2) - torch.lgamma(freedom / 2)
     result = result - count / 2 * torch.log(above_two * math.pi) - log_determinant / 2
@@ -158,45 +164,55 @@ def fitted(pixels: Pixels, without: tuple[str, ...]) -> dict[str, Tensor]:
         line_search_fn="strong_wolfe",
     )
 
+    def values() -> dict[str, Tensor]:
+        result = {name: torch.exp(log) for name, log in logs.items()}
+        return {**result, "freedom": MIN_FREEDOM + result["freedom"]}
+
     def loss() -> float:
         optimizer.zero_grad()
-        values = {name: torch.exp(log) for name, log in logs.items()}
-        result = -log_likelihood(values, pixels)
+        result = -log_likelihood(values(), pixels)
         result.backward()
         return float(result.detach())
 
     optimizer.step(loss)
-    return {name: torch.exp(log.detach()) for name, log in logs.items()}
+    return {name: value.detach() for name, value in values().items()}
 
 
 def main() -> None:
     """Print the prior, and how likely each source is under it."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("fitted_to", metavar="SOURCE", help="that the model was trained on")
+    parser.add_argument("fitted_to", metavar="SOURCE")
     parser.add_argument("others", nargs="*", metavar="SOURCE")
-    parser.add_argument("--model", choices=NAMES, default="indoor")
+    parser.add_argument("--model", default="indoor")
+    parser.add_argument("--write", action="store_true", help="store the prior in the model")
     arguments = parser.parse_args()
     torch.set_default_dtype(torch.float32)
     predictor = Predictor(arguments.model, PredictorConfig(device="cpu", samples=8))
     config = SourceConfig()
     source = open_source(arguments.fitted_to, config)
-    options = predictor.model.training["options"]
-    seed = int(predictor.model.training["seed"])
-    _, held_out = split(len(source), float(options["validation_fraction"]), seed)
-    found = {"held out": read(Subset(source, held_out, "held out"), predictor, DRAWS)}
+    training = predictor.model.training
+    frames: Iterable[Frame | Skipped] = source
+    if training["source"] == source.name:
+        share = float(training["options"]["validation_fraction"])
+        _, held_out = split(len(source), share, int(training["seed"]))
+        frames = Subset(source, held_out, "held out")
+    found = {"fitted to": read(frames, predictor, DRAWS)}
     for notation in arguments.others:
         frames = spread_frames(open_source(notation, config), OTHER_FRAMES)
         found[notation] = read(frames, predictor, 1)
     torch.set_default_dtype(torch.float64)
-    rows = []
-    for title, without in VARIANTS.items():
-        values = fitted(found["held out"], without)
-        if not without:
-            for name, value in values.items():
-                print(f"{name}: {float(value):.3f}")
-        likelihoods = [float(log_likelihood(values, pixels)) for pixels in found.values()]
-        rows.append([title, *(f"{value:.3f}" for value in likelihoods)])
+    present = to_mapping(predictor.model.error_prior)
+    ways = {"as stored": {name: torch.tensor(value) for name, value in present.items()}}
+    ways |= {title: fitted(found["fitted to"], without) for title, without in VARIANTS.items()}
+    best = {name: float(f"{float(value):.3g}") for name, value in ways["all"].items()}
+    print(best)
+    rows = [
+        [title, *(f"{float(log_likelihood(values, pixels)):.3f}" for pixels in found.values())]
+        for title, values in ways.items()
+    ]
     print(markdown(["", *found], rows))
+    if arguments.write:
+        set_error_prior(predictor.model.path, error_prior(best))
 
 
 if __name__ == "__main__":

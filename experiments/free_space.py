@@ -98,7 +98,8 @@ REAL_MARGINS = (
 )
 """Of real drives, which have no LiDAR to correct sigma."""
 SCALED_MARGINS = ("relative", "sigma", "relative, one bound", "sigma, one bound")
-"""Of real drives, by the depth at the followed scale."""
+"""Of real drives, by the depth at one of `SCALES`."""
+SCALES = ("online scale, ", mapping_drives.MOTION)
 DRAWN = (
     "constant",
     "relative",
@@ -251,7 +252,8 @@ def _of_sector(
 def score_drive(folder: Path, drives: mapping_drives.Drives) -> list[list[dict[str, Any]]]:
     """Return the distances along the rays of each part of a real drive, by scale and margin.
 
-    Margins of the depth at the followed scale are named "online scale, ...".
+    Margins of the depth at the followed scale, and of the depth that motion has corrected, are
+    named `SCALES` and the margin.
     """
     rng = np.random.default_rng(0)
     parts = []
@@ -259,13 +261,13 @@ def score_drive(folder: Path, drives: mapping_drives.Drives) -> list[list[dict[s
         rays = []
         for _, views in moments:
             own = _thinned(views[""])
-            scaled = _thinned(views["online scale, "])
-            by_own = distances(own, own.sigma_m, SLAB, rng, REAL_MARGINS, RAYS)
-            by_scaled = distances(scaled, scaled.sigma_m, SLAB, rng, SCALED_MARGINS, RAYS)
-            rays += [
-                ray | {f"online scale, {name}": followed[name] for name in SCALED_MARGINS}
-                for ray, followed in zip(by_own, by_scaled, strict=True)
-            ]
+            of_frame = distances(own, own.sigma_m, SLAB, rng, REAL_MARGINS, RAYS)
+            for scale in SCALES:
+                view = _thinned(views[scale])
+                scaled = distances(view, view.sigma_m, SLAB, rng, SCALED_MARGINS, RAYS)
+                for ray, by_scaled in zip(of_frame, scaled, strict=True):
+                    ray |= {scale + name: by_scaled[name] for name in SCALED_MARGINS}
+            rays += of_frame
         parts.append(rays)
     return parts
 
@@ -382,7 +384,10 @@ def curves(worlds: Sequence[Sequence[dict[str, Any]]]) -> dict[str, Curve]:
     for name in worlds[0][0]:
         if name == "true":
             continue
-        sizes = MARGINS[name.removeprefix("online scale, ")].sizes
+        margin = name
+        for scale in SCALES:
+            margin = margin.removeprefix(scale)
+        sizes = MARGINS[margin].sizes
         dangerous = np.zeros((len(worlds), len(sizes)))
         given_away_m = np.zeros((len(worlds), len(sizes)))
         for number, world in enumerate(worlds):

@@ -2,8 +2,8 @@
 """Maps of real drives: the shipped model for any camera, measured poses, and depth's scale.
 
 Half of the error of an image's depth is common to its pixels, which no weight of a pixel mends, so
-each way to weigh is also fused with the scale that a LiDAR would have given two frames before, and
-with the true one of each frame.
+each way to weigh is also fused with the scale that a LiDAR would have given two frames before,
+with the true one of each frame, and after the camera's motion has corrected depth and sigma.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.sigma.online.depth_scale import frame_log_scale
 from uncertainty_depth.sigma.online.loop import OnlineCorrected
+from uncertainty_depth.sigma.posterior import corrected
+from uncertainty_depth.stream.motion import with_motion
 from uncertainty_depth.stream.opening import open_source
 
 Floats = NDArray[np.float64]
@@ -39,6 +41,7 @@ DRIVES = {
     "kitchen": ",k=262.5/262.5/160/120,depth_k=292.5/292.5/160/120,depth_xyz=-0.025/0/0",
 }
 """Folder to the options of its notation."""
+MOTION = "by motion, "
 SEEN = (0.01, 0.99)
 """Quantiles of the measured points, along each axis, that a map reaches to."""
 THINNED = 8
@@ -95,7 +98,8 @@ def parts(folder: Path, drives: Drives) -> Iterator[list[tuple[Frame, dict[str, 
     source = open_source(f"rgbd:{folder}{DRIVES[folder.name]}", SourceConfig())
     wanted = drives.parts * drives.frames
     step = min(max(len(source) // wanted, 1), MAX_STEP)
-    records = (record for index, record in enumerate(source) if index % step == 0)
+    tracked = enumerate(with_motion(source))
+    records = (record for index, record in tracked if index % step == 0)
     frames = (
         record for record in records if isinstance(record, Frame) and record.pose is not None
     )
@@ -114,7 +118,10 @@ def score(folder: Path, drives: Drives, cell_m: float, kept_fraction: float) -> 
 
 
 def _moments(frames: Iterator[Frame]) -> Iterator[tuple[Frame, dict[str, View]]]:
-    """Yield each frame with its views by scale: the model's own, the followed, the true one."""
+    """Yield each frame with its views by scale: the model's own, the followed, the true one.
+
+    And as motion has corrected it.
+    """
     predictor = Predictor(MODEL, PredictorConfig(device="cpu", samples=8))
     own: list[DepthPrediction] = []
 
@@ -129,12 +136,14 @@ def _moments(frames: Iterator[Frame]) -> Iterator[tuple[Frame, dict[str, View]]]
         log_scale = frame_log_scale(own[0].depth_m, truth_m)
         if log_scale is None:
             continue
+        by_motion = corrected(own[0], frame, predictor.depth_range, predictor.model.error_prior)
         yield (
             frame,
             {
                 "": _view(frame, own[0], 1.0),
                 "online scale, ": _view(frame, published, 1.0),
                 "true scale, ": _view(frame, own[0], math.exp(log_scale)),
+                MOTION: _view(frame, by_motion, 1.0),
             },
         )
 
@@ -162,7 +171,7 @@ def _score_part(
         truth.add(Measurement(plain, plain.truth_m, np.ones_like(plain.truth_m)))
         for scale, view in views.items():
             for way, weight in weights(view, kept_fraction, rng).items():
-                if not scale or way in ("1 / z^2", "1 / sigma^2"):
+                if scale in ("", MOTION) or way in ("1 / z^2", "1 / sigma^2"):
                     grid = maps.setdefault(scale + way, DistanceGrid(area))
                     grid.add(Measurement(view, view.depth_m, weight))
     values = {way: grid.values() for way, grid in maps.items()}

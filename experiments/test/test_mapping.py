@@ -131,7 +131,7 @@ def test_a_real_drive_is_mapped_with_each_scale(tmp_path):
     for number in range(6):
         image = rng.integers(0, 255, (60, 80, 3)).astype(np.uint8)
         cv2.imwrite(str(folder / "rgb" / f"{number:06d}.jpg"), image)
-        depth_mm = np.linspace(2500, 3500, 80).astype(np.uint16)[None].repeat(60, axis=0)
+        depth_mm = np.linspace(1200, 1800, 80).astype(np.uint16)[None].repeat(60, axis=0)
         depth_mm[:, :20] = 0  # a hole
         cv2.imwrite(str(folder / "depth" / f"{number:06d}.png"), depth_mm)
     np.savetxt(folder / "K.txt", [[70, 0, 40], [0, 70, 30], [0, 0, 1]])

@@ -4,16 +4,20 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import cv2
 import numpy as np
 import pytest
 
 from uncertainty_depth.cli.main import main
-from uncertainty_depth.core.errors import ConfigError, MessageError
+from uncertainty_depth.core.errors import ConfigError, MessageError, ModelError
 from uncertainty_depth.core.measurements import Measurements
+from uncertainty_depth.core.model_location import MODELS
 from uncertainty_depth.core.records import Frame
+from uncertainty_depth.depth.model_folder.writing import set_members
 from uncertainty_depth.depth.predictor import Predictor
+from uncertainty_depth.sigma.error_prior import ErrorPrior
 from uncertainty_depth.sigma.posterior import posterior
 from uncertainty_depth.sigma.sparse_depth import spread
 
@@ -61,10 +65,69 @@ def test_depth_that_is_known_densely_is_interpolated():
     known = sparse(7.0, 400)
     result = predictor.predict(image(), sparse_m=known)
     corrected = posterior(
-        Predictor("demo", samples=1).predict(image()), Measurements.from_map(known), image()
+        Predictor("demo", samples=1).predict(image()),
+        Measurements.from_map(known),
+        image(),
+        predictor.model.error_prior,
     )
     expected = spread(corrected.prediction, known)
     np.testing.assert_array_equal(result.depth_m, expected.depth_m)
+
+
+PRIOR = {
+    "common": 0.1,
+    "wide": 2.0,
+    "wide_length": 0.4,
+    "wide_depth_length": 0.8,
+    "local": 0.3,
+    "local_length": 0.1,
+    "local_depth_length": 0.2,
+    "colour_length": 30.0,
+    "freedom": 5.0,
+}
+
+
+def model_with(folder, prior):
+    shutil.copytree(MODELS / "demo", folder)
+    content = json.loads((folder / "model.json").read_text())
+    (folder / "model.json").write_text(json.dumps({**content, "error_prior": prior}))
+    return folder
+
+
+def test_a_model_is_corrected_by_the_prior_that_it_was_stored_with(tmp_path):
+    folder = model_with(tmp_path / "model", PRIOR)
+    result = Predictor(folder, samples=1, measurements="lidar").predict(
+        image(), sparse_m=sparse(7.0)
+    )
+    alone = Predictor(folder, samples=1).predict(image())
+    measured = Measurements.from_map(sparse(7.0))
+    expected = posterior(alone, measured, image(), ErrorPrior(**PRIOR)).prediction
+    np.testing.assert_array_equal(result.depth_m, expected.depth_m)
+    np.testing.assert_array_equal(result.sigma_m, expected.sigma_m)
+    foreign = posterior(alone, measured, image()).prediction
+    assert np.abs(foreign.sigma_m / result.sigma_m - 1).max() > 0.01
+
+
+@pytest.mark.parametrize(
+    "prior",
+    [
+        {**PRIOR, "common": 0.0},
+        {**PRIOR, "common": "wide"},
+        {**PRIOR, "colour": 1.0},
+        {name: PRIOR[name] for name in list(PRIOR)[1:]},
+        [],
+    ],
+)
+def test_a_prior_that_is_none_is_refused(prior, tmp_path):
+    with pytest.raises(ModelError, match=r"model.json .*(error prior|common)"):
+        Predictor(model_with(tmp_path / "model", prior))
+
+
+def test_a_model_that_is_trained_further_loses_its_prior(tmp_path):
+    folder = model_with(tmp_path / "model", PRIOR)
+    training = {**json.loads((folder / "model.json").read_text())["training"], "seed": 7}
+    set_members(folder, ["best"], "mc_dropout", training)
+    assert "error_prior" not in json.loads((folder / "model.json").read_text())
 
 
 def test_known_depth_in_another_unit_is_refused():

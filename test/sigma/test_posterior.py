@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 
 from uncertainty_depth.core.measurements import Measurements
 from uncertainty_depth.core.records import DepthPrediction
+from uncertainty_depth.sigma.error_prior import ErrorPrior
 from uncertainty_depth.sigma.posterior import (
     CORNER_OWN,
-    FREEDOM,
     MAX_WITNESSES,
-    OF_INDOOR,
     posterior,
 )
 
@@ -51,18 +50,20 @@ def covariance_of(prediction, own=0.0, image=None):
     if image is not None:
         lab = cv2.cvtColor(image, cv2.COLOR_RGB2LAB).astype(np.float64) * (100 / 255, 1, 1)
 
-    prior = OF_INDOOR
+    prior = ErrorPrior()
 
-    def matern(one, other, part):
-        place = math.hypot(one[0] - other[0], one[1] - other[1]) / SHAPE[1] / part.length
-        depth = (log_depth[one] - log_depth[other]) / part.depth_length
-        colour = np.linalg.norm(lab[one] - lab[other]) / part.colour_length
+    def matern(one, other, length, depth_length, colour_length):
+        place = math.hypot(one[0] - other[0], one[1] - other[1]) / SHAPE[1] / length
+        depth = (log_depth[one] - log_depth[other]) / depth_length
+        colour = np.linalg.norm(lab[one] - lab[other]) / colour_length
         distance = math.sqrt(3) * math.hypot(place, depth, colour)
-        return part.variance * (1 + distance) * math.exp(-distance)
+        return (1 + distance) * math.exp(-distance)
 
     def covariance(one, other):
-        shared = prior.common + matern(one, other, prior.wide)
-        local = matern(one, other, prior.local) + own * (one == other)
+        lengths = (prior.wide_length, prior.wide_depth_length, math.inf)
+        shared = prior.common**2 + prior.wide**2 * matern(one, other, *lengths)
+        lengths = (prior.local_length, prior.local_depth_length, prior.colour_length)
+        local = prior.local**2 * matern(one, other, *lengths) + own * (one == other)
         return shared * relative.mean() ** 2 + local * relative[one] * relative[other]
 
     return covariance
@@ -258,7 +259,7 @@ def test_sigma_is_right_even_if_the_network_is_better_or_worse_than_it_says(trul
         relative = (result.prediction.sigma_m / result.prediction.depth_m)[at]
         ratios.append(np.log(truth[60:] / result.prediction.depth_m[at]) / relative)
         factors.append(result.sigma_factor)
-    prior = FREEDOM / result.used.coverage(SHAPE)
+    prior = ErrorPrior().freedom / result.used.coverage(SHAPE)
     expected = math.sqrt((prior + MAX_WITNESSES * truly**2) / (prior + MAX_WITNESSES))
     assert np.mean(factors) == pytest.approx(expected, rel=0.1)
     holds = math.erf(1.96 * expected / truly / math.sqrt(2))

@@ -267,7 +267,7 @@ class Predictor:
                 return prediction
             from uncertainty_depth.sigma.posterior import corrected  # SciPy loads slowly
 
-            return corrected(prediction, frame, self.depth_range)
+            return corrected(prediction, frame, self.depth_range, self.model.error_prior)
 
     @property
     def sparse_input(self) -> SparseInput | None:

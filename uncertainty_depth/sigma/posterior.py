@@ -29,6 +29,7 @@ from scipy.linalg import lapack, solve_triangular
 from uncertainty_depth.core.array_types import Floats
 from uncertainty_depth.core.measurements import MAX_MEASUREMENTS, Measurements, check_unit
 from uncertainty_depth.core.records import DepthPrediction, Frame
+from uncertainty_depth.sigma.error_prior import FOREIGN, ErrorPrior
 from uncertainty_depth.sigma.sparse_depth import are_everywhere, check_sparse_depth, spread
 
 GRID = (30, 40)
@@ -37,10 +38,6 @@ MAX_REWEIGHTINGS = 6
 """Solves at most that find the measurements' weights, or the frame's variance."""
 SETTLED = 0.05
 """Change of a weight, or part of the variance, below which they are found."""
-FREEDOM = 2.9
-"""How many independent measurements it takes to believe them as much as the network about a
-frame's variance if they cover the image, and as many times more as they cover less of it: the
-process's degrees of freedom less two. Most likely for `indoor`, with its prior."""
 MAX_INTERPOLATED = 4000
 """Of more known pixels those are taken, evenly over the image: a LiDAR has as many in it."""
 MAX_WITNESSES = 16
@@ -62,54 +59,6 @@ Chosen on NYU and the two drives."""
 CORNER_AT_EDGE = 2.0
 """A corner at an edge may belong to either side: noise of its log depth, over the range of the
 predicted one."""
-
-
-@dataclass(frozen=True)
-class Part:
-    """What pixels near each other share of the error of the logarithm of predicted depth.
-
-    The correlation is Matern's of order 3/2, (1 + d) exp(-d), of the distance d = sqrt(3) |x|, x
-    the differences in place, depth and colour, each over its length.
-
-    Attributes:
-        variance: over the square of the network's relative sigma.
-        length: in the image, of its width.
-        depth_length: in the logarithm of predicted depth.
-        colour_length: in CIE Lab units; infinite for any colour.
-    """
-
-    variance: float
-    length: float
-    depth_length: float
-    colour_length: float
-
-
-@dataclass(frozen=True)
-class Prior:
-    """How a network errs.
-
-    The common and the wide part are in proportion to the frame's mean relative sigma, the local
-    part to each pixel's.
-
-    Attributes:
-        common: variance that all pixels of a frame have in common, over the square of the
-            network's mean relative sigma.
-        wide, local: the parts that neighbours share.
-    """
-
-    common: float
-    wide: Part
-    local: Part
-
-
-OF_INDOOR = Prior(
-    common=0.19,
-    wide=Part(0.95, length=0.47, depth_length=0.84, colour_length=math.inf),
-    local=Part(0.46, length=0.172, depth_length=0.206, colour_length=28.9),
-)
-"""Most likely for random pixels of those 40 training images of NYU Depth v2 that the training of
-`indoor` held out (`benchmarks/error_prior.py`). The variances add up to 1.6: frames differ in how
-far the network is off, and their mean is larger than a typical frame's."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +87,7 @@ def posterior(
     prediction: DepthPrediction,
     measurements: Measurements,
     image: NDArray[np.uint8] | None = None,
-    prior: Prior = OF_INDOOR,
+    prior: ErrorPrior = FOREIGN,
 ) -> Posterior:
     """Return a prediction that measurements have corrected, and what is left of its error.
 
@@ -185,7 +134,7 @@ def posterior(
         sensed = used.taken(by_sensor)
         few = by_sensor[sensed.evenly(MAX_WITNESSES, depth.shape)]
         # Neighbours that agree with each other are no evidence about the rest of the image.
-        freedom = FREEDOM / sensed.coverage(depth.shape)
+        freedom = prior.freedom / sensed.coverage(depth.shape)
         frame = _solve(shared[np.ix_(few, few)], noise.taken(few), residual[few], freedom).variance
     solved = _solve(frame * shared, noise, residual)
     at = at.rounded()
@@ -229,7 +178,10 @@ def _scale(
 
 
 def corrected(
-    prediction: DepthPrediction, frame: Frame, depth_range: tuple[float, ...]
+    prediction: DepthPrediction,
+    frame: Frame,
+    depth_range: tuple[float, ...],
+    prior: ErrorPrior = FOREIGN,
 ) -> DepthPrediction:
     """Return a prediction corrected by what was measured in its frame.
 
@@ -238,6 +190,7 @@ def corrected(
         frame: with its image, if that is known, its sparse depth and its measurements.
         depth_range: min and max depth of what predicts, metres: measured depth far beyond it has
             another unit. What is measured may correct a prediction beyond it.
+        prior: how what predicts errs.
 
     Raises:
         MessageError: what was measured has another size, type or unit.
@@ -254,7 +207,7 @@ def corrected(
     image = frame.image
     if image is None or not frame.is_registered or image.shape[:2] != prediction.depth_m.shape:
         image = None  # a picture for reports, whose colours are of other directions
-    result = posterior(prediction, measurements, image).prediction
+    result = posterior(prediction, measurements, image, prior).prediction
     if frame.sparse_m is not None and is_dense:
         return spread(result, known.map((height, width)))
     return result
@@ -286,7 +239,7 @@ class _Field:
 
     def __init__(
         self,
-        prior: Prior,
+        prior: ErrorPrior,
         depth: NDArray[np.float32],
         relative: NDArray[np.float32],
         image: NDArray[np.uint8] | None,
@@ -345,23 +298,25 @@ class _Field:
             # OpenCV's 8-bit Lab has L in 0 to 255.
             lab = cv2.cvtColor(colours[None], cv2.COLOR_RGB2LAB)[0] * (100 / 255, 1, 1)
 
-        def coordinates(part: Part) -> Floats:
-            scaled = [place / part.length, log_depth[:, None] / part.depth_length]
-            if math.isfinite(part.colour_length):
-                scaled.append(lab / part.colour_length)
-            return math.sqrt(3) * np.concatenate(scaled, axis=1)
-
         prior = self._prior
-        return _Places(coordinates(prior.wide), coordinates(prior.local), sigma.astype(np.float32))
+        depths = log_depth[:, None]
+        wide = [place / prior.wide_length, depths / prior.wide_depth_length]
+        local = [place / prior.local_length, depths / prior.local_depth_length]
+        local.append(lab / prior.colour_length)
+        return _Places(
+            math.sqrt(3) * np.concatenate(wide, axis=1),
+            math.sqrt(3) * np.concatenate(local, axis=1),
+            sigma.astype(np.float32),
+        )
 
     def covariance(self, one: _Places, other: _Places) -> NDArray[np.floating]:
         """Return the prior covariance, (N, M), in the places' precision."""
         prior = self._prior
         result = _matern(one.wide, other.wide)
-        result *= self._mean**2 * prior.wide.variance
-        result += self._mean**2 * prior.common
+        result *= self._mean**2 * prior.wide**2
+        result += self._mean**2 * prior.common**2
         local = _matern(one.local, other.local)
-        local *= prior.local.variance * one.relative_sigma[:, None]
+        local *= prior.local**2 * one.relative_sigma[:, None]
         local *= other.relative_sigma
         result += local
         return result
@@ -369,8 +324,8 @@ class _Field:
     def variance(self, places: _Places) -> NDArray[np.floating]:
         """Return the prior variance of what neighbours share, (N,)."""
         prior = self._prior
-        shared = self._mean**2 * (prior.common + prior.wide.variance)
-        return shared + prior.local.variance * places.relative_sigma**2
+        shared = self._mean**2 * (prior.common**2 + prior.wide**2)
+        return shared + prior.local**2 * places.relative_sigma**2
 
 
 def _matern(one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np.floating]:

@@ -2,8 +2,9 @@
 """Read a model from disk: a folder with `model.json` and `.safetensors` members, never a pickle.
 
 `model.json` holds the format's number, the network's and the backbone's config, the method, the
-names of the members, the training record, and a map of sigma for each calibrated method. Members
-of another architecture than the first have theirs under `architectures`.
+names of the members, the training record, a map of sigma for each calibrated method, and what
+`posterior` has to know of the model's errors. Members of another architecture than the first have
+theirs under `architectures`.
 
 Member `NAME` is `NAME.safetensors`. Members that share a frozen encoder hold the decoder alone;
 `encoder.safetensors` holds the encoder, once.
@@ -14,7 +15,7 @@ A depth model of Hugging Face can stand in the place of a folder, without writin
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -27,11 +28,13 @@ from uncertainty_depth.depth.model_folder.files import read_json
 from uncertainty_depth.depth.model_folder.limits import MAX_MEMBERS
 from uncertainty_depth.depth.model_folder.model import (
     ENCODER,
+    ERROR_PRIOR,
     Architecture,
     ModelFolder,
     is_member_name,
 )
 from uncertainty_depth.depth.model_folder.pretrained import pretrained_model
+from uncertainty_depth.sigma.error_prior import FOREIGN, ErrorPrior, error_prior
 
 
 def read(folder: Path | str, relative: bool = False) -> ModelFolder:
@@ -71,6 +74,7 @@ def read(folder: Path | str, relative: bool = False) -> ModelFolder:
         content.get("calibration", {}),
         _read_architectures(path, content.get("architectures", {})),
         content["architecture"],
+        error_prior=_read_error_prior(path, content),
     )
 
 
@@ -112,6 +116,15 @@ def _read_network(folder: Path, values: Any) -> NetworkConfig:
             "expected all options of this version"
         )
     return network
+
+
+def _read_error_prior(folder: Path, content: Mapping[str, Any]) -> ErrorPrior:
+    if ERROR_PRIOR not in content:
+        return FOREIGN
+    try:
+        return error_prior(content[ERROR_PRIOR])
+    except ConfigError as error:
+        raise ModelError(f"{folder / 'model.json'} cannot be used: {error}") from error
 
 
 def _read_architectures(folder: Path, values: Any) -> dict[str, Architecture]:

@@ -20,8 +20,10 @@ from uncertainty_depth.depth.model_folder.files import check_tensors, read_tenso
 from uncertainty_depth.depth.model_folder.limits import check_backbone, not_larger_than
 from uncertainty_depth.depth.networks.architectures import ARCHITECTURES, network_from_mapping
 from uncertainty_depth.depth.networks.depth_network import DepthNetwork
+from uncertainty_depth.sigma.error_prior import FOREIGN, ErrorPrior
 
 ENCODER = "encoder"
+ERROR_PRIOR = "error_prior"
 FAMILIARITY = "familiarity.safetensors"
 RESERVED = (ENCODER, "familiarity")
 
@@ -39,7 +41,8 @@ class ModelFolder:
     """The checked content of `model.json`; `load` and `load_all` read the weights.
 
     Depth `is_relative` if it is inverse depth up to scale and shift: no folder is written of such.
-    `calibration` holds the record of each calibrated sigma, see `predictor_settings`.
+    `calibration` holds the record of each calibrated sigma, see `predictor_settings`, and
+    `error_prior` what `posterior` has to know of its errors.
     """
 
     path: Path
@@ -53,6 +56,7 @@ class ModelFolder:
     architectures: dict[str, Architecture] = field(default_factory=dict)
     architecture: str = ARCHITECTURES[0]
     is_relative: bool = False
+    error_prior: ErrorPrior = FOREIGN
 
     @property
     def name(self) -> str:

@@ -23,11 +23,13 @@ from uncertainty_depth.depth.model_folder.files import (
 from uncertainty_depth.depth.model_folder.folder import read
 from uncertainty_depth.depth.model_folder.model import (
     ENCODER,
+    ERROR_PRIOR,
     FAMILIARITY,
     is_member_name,
     with_prefix,
 )
 from uncertainty_depth.depth.networks.depth_network import DepthNetwork
+from uncertainty_depth.sigma.error_prior import ErrorPrior
 
 if TYPE_CHECKING:
     from uncertainty_depth.sigma.calibration.sigma_map import SigmaMap
@@ -117,7 +119,8 @@ def set_members(
 ) -> None:
     """Set the model's members and method in `model.json`.
 
-    A calibration of other members, or of the same before they were trained further, is dropped.
+    Calibration and error prior of other members, or of the same before they were trained further,
+    are dropped.
 
     Args:
         folder: the model folder.
@@ -132,6 +135,7 @@ def set_members(
     is_trained_further = training is not None and content["training"] != dict(training)
     if content["members"] != list(names) or is_trained_further:
         content.pop("calibration", None)
+        content.pop(ERROR_PRIOR, None)
     content |= {"members": list(names), "method": method}
     if training is not None:
         content["training"] = dict(training)
@@ -157,6 +161,17 @@ def set_calibration(
         **content.get("calibration", {}),
         method: {**sigma_map.to_mapping(), **record},
     }
+    write_json(Path(folder), content)
+
+
+def set_error_prior(folder: Path | str, prior: ErrorPrior) -> None:
+    """Set how the model errs in `model.json`, for `posterior`.
+
+    Raises:
+        ModelError: the folder holds no valid `model.json`.
+    """
+    content = read_json(Path(folder))
+    content[ERROR_PRIOR] = to_mapping(prior)
     write_json(Path(folder), content)
 
 
