@@ -265,23 +265,22 @@ class Way:
 WAYS: dict[str, Way] = {
     "network alone": Way(none),
     "one scale, 64 pixels": Way(partial(pixels, 64), one_scale),
-    "64 pixels, then `spread`": Way(partial(pixels, 64), interpolation),
+    "64 pixels, the process alone": Way(partial(pixels, 64)),
     **{
-        f"{count} {'pixel' if count == 1 else 'pixels'}": Way(partial(pixels, count))
-        for count in (1, 16, 64, 256)
+        f"{count} {'pixel' if count == 1 else 'pixels'}": Way(partial(pixels, count), as_served)
+        for count in (1, 16, 64, 256, 500)
     },
-    "500 pixels": Way(partial(pixels, 500)),
-    "500 pixels, then `spread`": Way(partial(pixels, 500), as_served),
     "8x8 zones": Way(zones),
-    "one ring": Way(partial(rings, 1)),
-    "four rings": Way(partial(rings, 4)),
+    "one ring": Way(partial(rings, 1), as_served),
+    "four rings": Way(partial(rings, 4), as_served),
     "eight rings, all pixels": Way(partial(rings, 8, most=8 * 10_000), as_served),
-    "eight rings, then `spread`": Way(partial(rings, 8, most=8 * 10_000), interpolation),
-    **{f"64 pixels, {shift} px beside": Way(partial(shifted, shift, 64)) for shift in (1, 3, 5)},
+    "eight rings, interpolated": Way(partial(rings, 8, most=8 * 10_000), interpolation),
+    "64 pixels, 5 px beside": Way(partial(shifted, 5, 64), as_served),
     "network alone, 0.2 to 5 m": Way(none, limits_m=VOID_LIMITS_M),
-    "150 corners, 0.2 to 5 m": Way(partial(corners, 150), limits_m=VOID_LIMITS_M),
-    "500 corners, 0.2 to 5 m": Way(partial(corners, 500), as_served, VOID_LIMITS_M),
-    "1500 corners, 0.2 to 5 m": Way(partial(corners, 1500), as_served, VOID_LIMITS_M),
+    **{
+        f"{count} corners, 0.2 to 5 m": Way(partial(corners, count), as_served, VOID_LIMITS_M)
+        for count in (150, 500, 1500)
+    },
 }
 
 

@@ -286,6 +286,7 @@ def indoor_scores(inputs: Inputs) -> str:
         for key in ("ause.abs_rel", "ause.rmse", "ause.a1"):
             baselines = [f"{values[f'baselines.{name}.{key}']:.3f}" for name in BASELINES]
             cells += [f"{values[f'uncertainty.{key}']:.3f}", ", ".join(baselines)]
+        cells.append(f"{values['uncertainty.n_merci']:.2f}")
         cells.append(f"{values['uncertainty.auce_laplace']:.3f}")
         cells.append(f"{100 * values['uncertainty.coverage_95_laplace']:.1f} %")
         cells.append(f"{values['unfamiliarity.mean']:.2f}")
@@ -295,7 +296,7 @@ def indoor_scores(inputs: Inputs) -> str:
     sigma_header = [""]
     for name in ("abs_rel", "rmse (m)", "1 - a1"):
         sigma_header += [f"AUSE {name}", "of constant, depth"]
-    sigma_header += ["AUCE (Laplace)", "95 % (Laplace)", "unfamiliarity", "above 1"]
+    sigma_header += ["n-MeRCI", "AUCE (Laplace)", "95 % (Laplace)", "unfamiliarity", "above 1"]
     return markdown(depth_header, depth_rows) + "\n" + markdown(sigma_header, sigma_rows)
 
 

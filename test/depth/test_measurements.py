@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 
 import cv2
 import numpy as np
@@ -19,7 +20,7 @@ from uncertainty_depth.depth.model_folder.writing import set_members
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.sigma.error_prior import ErrorPrior
 from uncertainty_depth.sigma.posterior import posterior
-from uncertainty_depth.sigma.sparse_depth import spread
+from uncertainty_depth.sigma.sparse_depth import MIN_PIXELS, spread
 
 F, WIDTH, HEIGHT, WALL_M = 160.0, 160, 120, 2.0
 
@@ -28,7 +29,7 @@ def image(seed=0):
     return np.random.default_rng(seed).integers(0, 255, (HEIGHT, WIDTH, 3), np.uint8)
 
 
-def sparse(depth_m, count=50):
+def sparse(depth_m, count=MIN_PIXELS - 1):
     known = np.full((HEIGHT, WIDTH), np.nan, np.float32)
     at = np.random.default_rng(1).choice(known.size, count, replace=False)
     known.flat[at] = depth_m
@@ -39,7 +40,7 @@ def test_known_depth_corrects_the_depth_between_it():
     predictor = Predictor("demo", samples=1, measurements="lidar")
     assert predictor.sparse_input is not None
     alone = Predictor("demo", samples=1).predict(image())
-    corrected = predictor.predict(image(), sparse_m=sparse(7.0))
+    corrected = predictor.predict(image(), sparse_m=sparse(7.0, 100))
     assert np.abs(corrected.depth_m - 7).mean() < 0.3 * np.abs(alone.depth_m - 7).mean()
     assert corrected.scale_log_sigma < 0.2
     without = predictor.predict(image())
@@ -60,18 +61,21 @@ def test_measurements_of_a_frame_correct_it():
     np.testing.assert_array_equal(corrected.sigma_m, known.sigma_m)
 
 
-def test_depth_that_is_known_densely_is_interpolated():
+@pytest.mark.parametrize("count", [MIN_PIXELS, 400])
+def test_depth_that_is_known_everywhere_is_interpolated(count):
     predictor = Predictor("demo", samples=1, measurements="lidar")
-    known = sparse(7.0, 400)
+    known = sparse(7.0, count)
     result = predictor.predict(image(), sparse_m=known)
-    corrected = posterior(
+    by_process = posterior(
         Predictor("demo", samples=1).predict(image()),
         Measurements.from_map(known),
         image(),
         predictor.model.error_prior,
     )
-    expected = spread(corrected.prediction, known)
+    left_out = replace(by_process.used, depth_m=by_process.left_out_m)
+    expected = spread(by_process.prediction, known, left_out.map(known.shape))
     np.testing.assert_array_equal(result.depth_m, expected.depth_m)
+    np.testing.assert_array_equal(result.sigma_m, expected.sigma_m)
 
 
 PRIOR = {

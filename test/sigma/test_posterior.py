@@ -110,6 +110,28 @@ def test_it_is_the_dense_gaussian_process(common, is_coloured):
     np.testing.assert_allclose(result.prediction.sigma_m[at], sigma, rtol=1e-3)
 
 
+@pytest.mark.parametrize("common", [0.0, 0.1])
+def test_what_the_others_say_of_a_measured_pixel(common):
+    """Each measurement left out in turn, by loops; its weight and the variance stay."""
+    prediction = network()
+    measurements = measured(prediction, common=common)
+    result = posterior(prediction, measurements)
+    own = CORNER_OWN if common else 0.0
+    covariance = covariance_of(prediction, own)
+    used = list(zip(measurements.rows.tolist(), measurements.columns.tolist(), strict=True))
+    residual = np.log(measurements.depth_m)
+    residual = residual - np.log([float(prediction.depth_m[a]) for a in used])
+    variance = result.sigma_factor**2
+    shared = variance * np.array([[covariance(a, b) for b in used] for a in used])
+    total = shared + np.outer(measurements.common_log_sigma, measurements.common_log_sigma)
+    total += np.diag(measurements.log_sigma**2 / result.weights)
+    for index, pixel in enumerate(used):
+        others = np.arange(len(used)) != index
+        weights = np.linalg.solve(total[np.ix_(others, others)], residual[others])
+        expected = prediction.depth_m[pixel] * np.exp(total[index, others] @ weights)
+        assert result.left_out_m[index] == pytest.approx(expected, rel=1e-5)
+
+
 def test_without_measurements_it_is_the_networks_own():
     prediction = network()
     result = posterior(prediction, Measurements.none())

@@ -74,6 +74,7 @@ class Posterior:
         weights: (N,) of the measurements that were used, 1 as its noise claims, towards 0 for an
             outlier.
         used: the measurements themselves.
+        left_out_m: (N,) metres, the depth of their pixels by all the others.
     """
 
     prediction: DepthPrediction
@@ -81,6 +82,7 @@ class Posterior:
     sigma_factor: float
     weights: Floats
     used: Measurements
+    left_out_m: Floats
 
 
 def posterior(
@@ -120,7 +122,7 @@ def posterior(
     used = measurements.taken(usable)
     used = used.taken(used.evenly(MAX_MEASUREMENTS, depth.shape))
     if not len(used):
-        return Posterior(prediction, relative, 1.0, np.zeros(0), used)
+        return Posterior(prediction, relative, 1.0, np.zeros(0), used, np.zeros(0))
     field = _Field(prior, depth, relative, image)
     at = field.at(used.rows, used.columns)
     residual = np.log(used.depth_m) - np.log(depth[used.rows, used.columns].astype(np.float64))
@@ -160,6 +162,7 @@ def posterior(
         float(np.sqrt(frame)),
         solved.noise_weights,
         used,
+        used.depth_m * np.exp(-solved.left_out),
     )
 
 
@@ -201,16 +204,18 @@ def corrected(
         height, width = prediction.depth_m.shape
         check_sparse_depth(frame.sparse_m, (height, width), depth_range)
         known = Measurements.from_map(frame.sparse_m)
-        is_dense = len(known) > MAX_MEASUREMENTS and are_everywhere(known.mask((height, width)))
+        is_everywhere = are_everywhere(known.mask((height, width)))
         known = known.taken(known.evenly(MAX_INTERPOLATED, (height, width)))
         measurements = known.joined(measurements)
     image = frame.image
     if image is None or not frame.is_registered or image.shape[:2] != prediction.depth_m.shape:
         image = None  # a picture for reports, whose colours are of other directions
-    result = posterior(prediction, measurements, image, prior).prediction
-    if frame.sparse_m is not None and is_dense:
-        return spread(result, known.map((height, width)))
-    return result
+    result = posterior(prediction, measurements, image, prior)
+    if frame.sparse_m is not None and is_everywhere:
+        left_out = replace(result.used, depth_m=result.left_out_m)
+        shape = (height, width)
+        return spread(result.prediction, known.map(shape), left_out.map(shape))
+    return result.prediction
 
 
 @dataclass(frozen=True, eq=False)
@@ -396,6 +401,11 @@ class _Solved:
     factor: Floats
     noise_weights: Floats
 
+    @property
+    def left_out(self) -> Floats:
+        """Each residual less what all the others say (Rasmussen and Williams, equation 5.12)."""
+        return self.weights / _diagonal_of_inverse(self.factor)
+
 
 def _solve(
     shared: Floats, noise: _Noise, residual: Floats, frame_freedom: float = math.inf
@@ -413,8 +423,7 @@ def _solve(
     for _ in range(MAX_REWEIGHTINGS):
         own = noise.variance / noise_weights
         weights, factor = _factored(variance * shared, own, common, residual)
-        inverse_factor, _ = lapack.dtrtri(factor, lower=1)
-        precision = np.einsum("ij,ij->j", inverse_factor, inverse_factor)
+        precision = _diagonal_of_inverse(factor)
         unexplained = (own * weights) ** 2 + own - own**2 * precision
         before = noise_weights
         noise_weights = (noise.freedom + 1) / (noise.freedom + unexplained / noise.variance)
@@ -445,6 +454,12 @@ def _factored(
     if failed:
         raise ValueError(f"a covariance of {len(residual)} measurements is not positive")
     return lapack.dpotrs(factor, residual, lower=1)[0], factor
+
+
+def _diagonal_of_inverse(factor: Floats) -> Floats:
+    """Return the diagonal, (N,), of a matrix's inverse, of its lower Cholesky factor."""
+    inverse_factor, _ = lapack.dtrtri(factor, lower=1)
+    return np.einsum("ij,ij->j", inverse_factor, inverse_factor)
 
 
 def _enlarged(values: NDArray, shape: tuple[int, ...]) -> NDArray[np.float32]:

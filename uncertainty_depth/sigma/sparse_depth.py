@@ -6,7 +6,8 @@ predicted depth, which keeps a wall's pixels from the chair before it. Only a pa
 relief is kept between known pixels (`TREND`): all of it would copy the model's errors of shape.
 
 Sigma is what the neighbours disagree by. Its size comes from the known pixels themselves, each
-predicted from others about as far away as the known ones are from an unknown pixel.
+predicted from others about as far away as the known ones are from an unknown pixel, and from a
+posterior that has not seen it.
 """
 
 from __future__ import annotations
@@ -151,8 +152,8 @@ OWN_SIGMA = 0.25
 """Weight of the model's own sigma, grown with distance, beside the neighbours' disagreement."""
 NEIGHBOURS_TRIED = 64
 """Neighbours among which one is looked for that is far enough."""
-MIN_PIXELS = 8
-"""Known pixels below which the prediction stays as it is."""
+MIN_PIXELS = 16
+"""Known pixels below which the prediction stays as it is: the process alone has less error."""
 MAX_GAP = 1.95
 """Median distance of a pixel to a known one, over that of as many at random: 1.4 of a 64-ring
 LiDAR's on a street, above 2 of 16 rings over an image, where sigma becomes too small. Chosen on
@@ -173,12 +174,18 @@ def are_everywhere(known: NDArray[np.bool_]) -> bool:
     return bool(np.median(distance) <= MAX_GAP * at_random)
 
 
-def spread(prediction: DepthPrediction, sparse_m: NDArray[np.floating]) -> DepthPrediction:
+def spread(
+    prediction: DepthPrediction,
+    sparse_m: NDArray[np.floating],
+    left_out_m: NDArray[np.floating] | None = None,
+) -> DepthPrediction:
     """Return a prediction that agrees with known depth, and follows it between known pixels.
 
     Args:
         prediction: a model's, (H, W).
         sparse_m: (H, W), metres, NaN or 0 for unknown.
+        left_out_m: (H, W), metres, what the prediction would be at a known pixel that it has seen,
+            had it not; NaN elsewhere.
 
     Returns:
         Depth and sigma at every pixel of the prediction; the prediction itself if fewer than
@@ -196,7 +203,8 @@ def spread(prediction: DepthPrediction, sparse_m: NDArray[np.floating]) -> Depth
         return np.stack([y / width, x / width, DEPTH_WEIGHT * log_depth[y, x]], axis=-1)
 
     known = places(rows, columns)
-    rest = np.log(sparse_m[rows, columns].astype(np.float64)) - TREND * log_depth[rows, columns]
+    log_known = np.log(sparse_m[rows, columns].astype(np.float64))
+    rest = log_known - TREND * log_depth[rows, columns]
     from scipy.spatial import cKDTree  # loads slowly, and only who spreads needs it
 
     tree = cKDTree(known)
@@ -213,7 +221,12 @@ def spread(prediction: DepthPrediction, sparse_m: NDArray[np.floating]) -> Depth
         return prediction
     blended, scatter = _blend(left_out, rest[index], width)
     expected = np.hypot(scatter, OWN_SIGMA * sigma[rows[apart], columns[apart]])
-    missed = float(np.abs(blended - rest[apart]).mean())
+    unseen = log_depth[rows, columns]
+    if left_out_m is not None:
+        was_seen = np.isfinite(left_out_m[rows, columns])
+        unseen = np.where(was_seen, np.log(left_out_m[rows, columns]), unseen)
+    own = log_known - TREND * unseen
+    missed = float(np.abs(blended - own[apart]).mean())
     size = LAPLACE_SIGMA * missed / max(float(expected.mean()), 1e-9)
 
     def at_pixels(values: Floats) -> Floats:
