@@ -7,7 +7,7 @@ Each frame is predicted once, and corrected by every way of measuring. The simul
 their depth from the ground truth. Measured pixels and their neighbours are never scored, so a
 way's frames are compared with the network's on the pixels that are left.
 
-- *68, 95 % holds*: of the intervals, under the law of the model's head.
+- *68, 95 % holds*: of the intervals, under the distribution of the model's head.
 - *by distance*: 95 % holds in thirds of the scored pixels, by the distance to the nearest
   measurement.
 - *AUSE*: against the better of a constant sigma and one in proportion to depth; less is better.
@@ -43,6 +43,7 @@ from uncertainty_depth.metrics import coverage, depth_errors
 from uncertainty_depth.metrics.calibration import of_distribution
 from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.report.model_facts import distribution_of_model
+from uncertainty_depth.sigma.error_prior import FOREIGN, ErrorPrior
 from uncertainty_depth.sigma.posterior import MAX_MEASUREMENTS, corrected, posterior
 from uncertainty_depth.sigma.sparse_depth import spread
 from uncertainty_depth.stream.held_out import random_pixels, unmeasured
@@ -50,7 +51,7 @@ from uncertainty_depth.stream.motion import Motion
 from uncertainty_depth.stream.opening import open_source
 
 Measure = Callable[[Frame], Measurements]
-Correct = Callable[[Frame, Measurements], DepthPrediction]
+Correct = Callable[[Frame, Measurements, ErrorPrior], DepthPrediction]
 Pose = NDArray[np.float64]
 PoseError = Callable[[Sequence[Pose]], Sequence[Pose]]
 
@@ -133,12 +134,12 @@ def corners(count: int, frame: Frame) -> Measurements:
 # What is done with it
 
 
-def process(frame: Frame, measured: Measurements) -> DepthPrediction:
+def process(frame: Frame, measured: Measurements, prior: ErrorPrior) -> DepthPrediction:
     """Return the posterior."""
-    return posterior(frame.need_prediction(), measured, frame.need_image()).prediction
+    return posterior(frame.need_prediction(), measured, frame.need_image(), prior).prediction
 
 
-def one_scale(frame: Frame, measured: Measurements) -> DepthPrediction:
+def one_scale(frame: Frame, measured: Measurements, _: ErrorPrior) -> DepthPrediction:
     """Return the prediction times the median ratio of measured and predicted depth."""
     prediction = frame.need_prediction()
     predicted_m = prediction.depth_m[measured.rows, measured.columns]
@@ -146,16 +147,18 @@ def one_scale(frame: Frame, measured: Measurements) -> DepthPrediction:
     return DepthPrediction(scale * prediction.depth_m, scale * prediction.sigma_m)
 
 
-def interpolation(frame: Frame, measured: Measurements) -> DepthPrediction:
+def interpolation(frame: Frame, measured: Measurements, prior: ErrorPrior) -> DepthPrediction:
     """Return the measured depth spread along the posterior."""
-    return spread(process(frame, measured), measured.map(frame.need_prediction().depth_m.shape))
+    return spread(
+        process(frame, measured, prior), measured.map(frame.need_prediction().depth_m.shape)
+    )
 
 
-def as_served(frame: Frame, measured: Measurements) -> DepthPrediction:
+def as_served(frame: Frame, measured: Measurements, prior: ErrorPrior) -> DepthPrediction:
     """Return what is made of a LiDAR's pixels: interpolated too where they are everywhere."""
     prediction = frame.need_prediction()
     given = replace(frame, sparse_m=measured.map(prediction.depth_m.shape), measurements=None)
-    return corrected(prediction, given, VOID_LIMITS_M)
+    return corrected(prediction, given, VOID_LIMITS_M, prior)
 
 
 # Poses that are wrong
@@ -287,10 +290,11 @@ WAYS: dict[str, Way] = {
 class Score:
     """What one way has brought over the frames so far."""
 
-    def __init__(self, way: Way, law: str) -> None:
+    def __init__(self, way: Way, distribution: str, prior: ErrorPrior) -> None:
         near, far = way.limits_m
         self.way = way
-        self._law = law
+        self._distribution = distribution
+        self._prior = prior
         self._metrics = OnlineMetrics(min_depth=near, max_depth=far)
         self._measured: list[int] = []
         self._mae_m: list[float] = []
@@ -303,7 +307,9 @@ class Score:
     def add(self, frame: Frame, measured: Measurements) -> None:
         """Correct a frame's prediction, and score it where nothing was measured."""
         network = frame.need_prediction()
-        corrected = self.way.correct(frame, measured) if len(measured) else network
+        corrected = network
+        if len(measured):
+            corrected = self.way.correct(frame, measured, self._prior)
         mask = measured.mask(network.depth_m.shape)
         truth_m = unmeasured(frame.need_ground_truth(), mask)
         depth_m, sigma_m = corrected.depth_m, corrected.sigma_m
@@ -326,7 +332,7 @@ class Score:
         error, sigma = error_m[scored], sigma_m[scored]
         parts = [third == index for index in range(3)]
         self._by_distance.append(
-            [float(coverage(error[part], sigma[part], 0.95, self._law)) for part in parts]
+            [float(coverage(error[part], sigma[part], 0.95, self._distribution)) for part in parts]
         )
         correction = np.log(depth_m / network.depth_m)
         self._corrections.append(corrections(correction, measured.rows, measured.columns))
@@ -343,7 +349,8 @@ class Score:
         depth, uncertainty = values["depth"], values["uncertainty"]
 
         def holds(percent: int) -> str:
-            return f"{100 * uncertainty[of_distribution(f'coverage_{percent}', self._law)]:.0f}"
+            name = of_distribution(f"coverage_{percent}", self._distribution)
+            return f"{100 * uncertainty[name]:.0f}"
 
         def against_trivial(name: str) -> str:
             trivial = min(
@@ -441,10 +448,11 @@ def scores_of(
     ways: dict[str, Way],
     every: int,
     predict: Callable[[Frame], DepthPrediction],
-    law: str,
+    distribution: str,
+    prior: ErrorPrior = FOREIGN,
 ) -> dict[str, Score]:
     """Return what each way brings in every so many frames, by its name."""
-    scores = {name: Score(way, law) for name, way in ways.items()}
+    scores = {name: Score(way, distribution, prior) for name, way in ways.items()}
     for number, frame in enumerate(frames):
         is_scored = number % every == 0 and frame.ground_truth_m is not None
         if is_scored:
@@ -466,7 +474,7 @@ def main() -> None:
     parser.add_argument("--model", choices=NAMES, default="indoor")
     arguments = parser.parse_args()
     predictor = Predictor(arguments.model, PredictorConfig(device="cpu"))
-    law = distribution_of_model(predictor.describe())
+    distribution = distribution_of_model(predictor.describe())
     for notation in arguments.sources:
         source = open_source(notation, SourceConfig())
         ways = {**WAYS, "motion": Way(ByMotion())}
@@ -478,7 +486,8 @@ def main() -> None:
             ways,
             arguments.every,
             lambda frame: predictor.predict(frame.need_image(), frame.stamp_ns, frame.camera),
-            law,
+            distribution,
+            predictor.model.error_prior,
         )
         cells = Score.row_of_poses if arguments.bad_poses else Score.row
         rows = {name: cells(score) for name, score in scores.items() if score.has_input}

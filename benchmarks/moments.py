@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.measurements import ByMotion, Measure, frames_of, pixels, process, rings
+from benchmarks.measurements import WAYS, ByMotion, Way, frames_of
 from uncertainty_depth.core.array_types import Floats
 from uncertainty_depth.core.config import SourceConfig
 from uncertainty_depth.core.geometry.camera import Camera
@@ -69,7 +68,8 @@ class Moment:
 def moments(notation: str, every: int, predictor: Predictor) -> list[Moment]:
     """Return the frames of a source, every so many."""
     motion = ByMotion()
-    measures: tuple[Measure, ...] = (motion, partial(rings, 1), partial(pixels, 64))
+    prior = predictor.model.error_prior
+    ways = [Way(motion) if name == "motion" else WAYS[name] for name in MEASURES]
     found: list[Moment] = []
     for number, frame in enumerate(frames_of(open_source(notation, SourceConfig()))):
         if number % every or frame.ground_truth_m is None:
@@ -81,9 +81,11 @@ def moments(notation: str, every: int, predictor: Predictor) -> list[Moment]:
         network = predictor.predict(frame.need_image(), frame.stamp_ns, camera)
         frame = replace(frame, prediction=network)
         predictions = {"": network}
-        for name, measure in zip(MEASURES, measures, strict=True):
-            measured = measure(frame)
-            predictions[name] = process(frame, measured) if len(measured) else network
+        for name, way in zip(MEASURES, ways, strict=True):
+            measured = way.measure(frame)
+            predictions[name] = network
+            if len(measured):
+                predictions[name] = way.correct(frame, measured, prior)
         before = found[-1] if len(found) % PART else None
         truth_m = frame.need_ground_truth()
         found.append(Moment(camera, pose, truth_m, predictions, before))

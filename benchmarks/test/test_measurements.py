@@ -74,7 +74,7 @@ def test_a_measured_pixel_and_its_neighbours_are_not_scored():
             np.array([10]), np.array([20]), np.array([3.0]), np.array([0.1]), np.zeros(1)
         )
 
-    row = row_of(Way(one, lambda frame, measured: frame.prediction), truth_m, depth_m)
+    row = row_of(Way(one, lambda frame, *_: frame.prediction), truth_m, depth_m)
     assert (row["pixels"], row["MAE (m)"]) == ("1", "0.030")
 
 

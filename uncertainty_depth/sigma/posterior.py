@@ -419,7 +419,7 @@ def _solve(
     """
     common = noise.common
     variance = 1.0
-    noise_weights = np.ones(len(residual))
+    noise_weights: Floats = np.ones(len(residual))
     for _ in range(MAX_REWEIGHTINGS):
         own = noise.variance / noise_weights
         weights, factor = _factored(variance * shared, own, common, residual)
@@ -459,7 +459,8 @@ def _factored(
 def _diagonal_of_inverse(factor: Floats) -> Floats:
     """Return the diagonal, (N,), of a matrix's inverse, of its lower Cholesky factor."""
     inverse_factor, _ = lapack.dtrtri(factor, lower=1)
-    return np.einsum("ij,ij->j", inverse_factor, inverse_factor)
+    diagonal: Floats = np.einsum("ij,ij->j", inverse_factor, inverse_factor)
+    return diagonal
 
 
 def _enlarged(values: NDArray, shape: tuple[int, ...]) -> NDArray[np.float32]:
