@@ -13,7 +13,7 @@ from uncertainty_depth.core.node_config import DepthNodeConfig
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.frames.messages.decoding import stamp_ns
 from uncertainty_depth.frames.transforms import Viewpoint
-from uncertainty_depth.ros.diagnostics import Health, image_alone
+from uncertainty_depth.ros.diagnostics import LOG_EVERY_S, Health, image_alone
 from uncertainty_depth.ros.extrinsics import live_odometry
 from uncertainty_depth.ros.node import GuardedNode
 from uncertainty_depth.stream.motion import Motion
@@ -72,6 +72,8 @@ class MotionInput:
                 self._motion.measure(frame)  # its corners are lost: tracking starts anew
             image_alone(self._node, self._health, error)
             return frame
+        for warning in self._motion.warnings():
+            self._node.get_logger().warning(warning, throttle_duration_sec=LOG_EVERY_S)
         if not len(measured):
             self._health.count("image_alone.no_parallax")
             return frame

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.core.array_types import Floats
 from uncertainty_depth.core.measurements import Measurements
+from uncertainty_depth.sigma.time_offset import SPAN, TimeOffset
 
 MAX_CORNERS = 300
 CELLS = (6, 8)
@@ -94,10 +95,12 @@ class MotionTracker:
     Attributes:
         quality: of the last image.
         rejected: number of images whose poses were not believed.
+        time_offset: between images and poses.
     """
 
     def __init__(self) -> None:
         self.rejected = 0
+        self.time_offset = TimeOffset()
         self._stamp_ns = 0
         self._intrinsics = np.eye(3)
         self.start_anew()
@@ -113,6 +116,7 @@ class MotionTracker:
         # Pixels of each live corner in the last images, NaN before it was found: (WINDOW, N, 2).
         self._seen_at: Floats = np.full((WINDOW, 0, 2), np.nan)
         self._poses = np.full((WINDOW, 4, 4), np.nan)
+        self._stamps_ns = np.zeros(WINDOW, np.int64)
         self._count = 0
         self._map = _MapPoints(np.zeros((0, 3)), np.zeros(0), np.zeros(0), np.zeros(0, np.intp))
         self._map_of: NDArray[np.intp] = np.zeros(0, np.intp)
@@ -150,7 +154,10 @@ class MotionTracker:
         self._track(grey, pose)
         slot = self._count % WINDOW
         self._poses[slot] = pose
+        self._stamps_ns[slot] = stamp_ns
         self._seen_at[slot] = self._pixels
+        if self._count >= SPAN + 2 and self._count % SPAN == 0:
+            self._compare_times(slot)
         live = self._triangulated(slot)
         self._find_corners(grey, slot)
         self._previous = grey
@@ -197,6 +204,20 @@ class MotionTracker:
             np.float32, order="C"
         )
 
+    def _compare_times(self, slot: int) -> None:
+        """Compare the image before this one with one before that, by poses about both."""
+        images = np.arange(slot - SPAN - 2, slot + 1) % WINDOW
+        stamps_s = (self._stamps_ns[images] - self._stamps_ns[images[0]]) / 1e9
+        before, after = self._seen_at[images[1]], self._seen_at[images[-2]]
+        is_seen = np.isfinite(before[:, 0]) & np.isfinite(after[:, 0])
+        inverse = np.linalg.inv(self._intrinsics).T
+        rays = (_homogeneous(pixels[is_seen]) @ inverse for pixels in (before, after))
+        self.time_offset.add(stamps_s, self._poses[images], *rays, self._focal_px)
+
+    @property
+    def _focal_px(self) -> float:
+        return float(np.sqrt(self._intrinsics[0, 0] * self._intrinsics[1, 1]))
+
     def _find_corners(self, grey: NDArray[np.uint8], slot: int) -> None:
         """Add corners in the cells that have too few."""
         rows, columns = CELLS
@@ -242,7 +263,7 @@ class MotionTracker:
         """
         intrinsics = self._intrinsics
         inverse = np.linalg.inv(intrinsics)
-        focal = float(np.sqrt(intrinsics[0, 0] * intrinsics[1, 1]))
+        focal = self._focal_px
         count = len(self._pixels)
         self._depth_m = np.full(count, np.nan)
         self.quality = MotionQuality(0, float("nan"), float("nan"), False)

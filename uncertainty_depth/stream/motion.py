@@ -81,4 +81,16 @@ class Motion:
         moved = self._empty - self.without_pose - rejected
         if moved > 0:
             reasons.append(f"in {moved} too few corners had parallax")
-        return [f"{sentence}: {', '.join(reasons)}" if reasons else sentence]
+        notes = [f"{sentence}: {', '.join(reasons)}" if reasons else sentence]
+        return [*notes, *self.warnings()]
+
+    def warnings(self) -> list[str]:
+        """Return a sentence if the poses are of other moments than the images."""
+        offset_s = self.tracker.time_offset.seconds()
+        if not abs(offset_s) > 0:
+            return []
+        side = "before" if offset_s < 0 else "after"
+        return [
+            f"the camera's poses fit its images best {1e3 * abs(offset_s):.0f} ms {side} the "
+            "images' stamps: expected the time of exposure by the odometry's clock"
+        ]

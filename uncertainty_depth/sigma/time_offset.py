@@ -1,0 +1,99 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Are images and poses of the same moment? By which offset the corners fit the poses best.
+
+A camera that turns unevenly sees corners move as its poses of the images' true moments say, and
+less well as those of other moments do. A common cause is a camera that stamps an image when it has
+been sent, not when it was exposed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from uncertainty_depth.core.array_types import Floats
+
+SPAN = 4
+"""Images between two that are compared."""
+OFFSETS = np.linspace(-1, 1, 17)
+"""That are tried, over the time between two images."""
+MIN_TURN_RAD = np.deg2rad(1.0)
+"""Of a camera between two images, below which they tell nothing."""
+MIN_CORNERS = 20
+MIN_PAIRS = 10
+MIN_ERROR_PX = 0.1
+"""Added to the epipolar error: corners are not tracked better than that."""
+SURE = 3.0
+"""Standard errors by which another offset must fit better than none."""
+
+
+class TimeOffset:
+    """Estimates it over pairs of images that do not overlap.
+
+    Attributes:
+        pairs: of images that were compared.
+    """
+
+    def __init__(self) -> None:
+        self.pairs = 0
+        self._interval_s = 0.0
+        self._error = np.zeros(len(OFFSETS))  # sums over the pairs of its logarithm
+        self._gain = np.zeros(len(OFFSETS))  # and of how much less it is than without an offset
+        self._gain_squared = np.zeros(len(OFFSETS))
+
+    def add(
+        self, stamps_s: Floats, poses: Floats, before: Floats, after: Floats, focal_px: float
+    ) -> None:
+        """Compare two images, and the poses of those about them.
+
+        Args:
+            stamps_s: (N,) seconds, of N successive images.
+            poses: (N, 4, 4), their cameras to a world that stands still.
+            before, after: (C, 3) rays of corners in the second image, and in the last but one.
+            focal_px: of the images.
+        """
+        from scipy.spatial.transform import Rotation, Slerp  # loads slowly
+
+        turn = poses[1, :3, :3].T @ poses[-2, :3, :3]
+        if len(before) < MIN_CORNERS or np.trace(turn) > 1 + 2 * np.cos(MIN_TURN_RAD):
+            return
+        interval_s = float(np.median(np.diff(stamps_s)))
+        error = np.empty(len(OFFSETS))
+        slerp = Slerp(stamps_s, Rotation.from_matrix(poses[:, :3, :3]))
+        for index, offset in enumerate(OFFSETS):
+            moments = stamps_s[[1, -2]] + offset * interval_s
+            moments = np.clip(moments, stamps_s[0], stamps_s[-1])
+            first, last = slerp(moments).as_matrix()
+            places = [np.interp(moments, stamps_s, poses[:, axis, 3]) for axis in range(3)]
+            way = np.diff(np.array(places), axis=1)[:, 0]
+            one, other = before @ first.T, after @ last.T
+            normal = np.cross(one, way)
+            normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-12)
+            angle = np.abs((normal * other).sum(axis=1)) / np.linalg.norm(other, axis=1)
+            error[index] = np.median(angle) * focal_px
+        logs = np.log(error + MIN_ERROR_PX)
+        gain = logs[len(OFFSETS) // 2] - logs
+        self._error += logs
+        self._gain += gain
+        self._gain_squared += gain**2
+        self._interval_s += (interval_s - self._interval_s) / (self.pairs + 1)
+        self.pairs += 1
+
+    def seconds(self) -> float:
+        """Return what the images' stamps lack to their moments, below 0 if they are late.
+
+        0 if no offset fits better for sure; NaN if too few images tell.
+        """
+        if self.pairs < MIN_PAIRS:
+            return float("nan")
+        best = int(np.argmin(self._error))
+        mean = self._gain[best] / self.pairs
+        variance = self._gain_squared[best] / self.pairs - mean**2
+        deviation = np.sqrt(max(variance, 0.0) / self.pairs)
+        if mean <= SURE * deviation:
+            return 0.0
+        offset = OFFSETS[best]
+        if 0 < best < len(OFFSETS) - 1:  # the vertex of the parabola through three
+            left, middle, right = self._error[best - 1 : best + 2]
+            step = OFFSETS[1] - OFFSETS[0]
+            offset += step * (left - right) / (2 * max(left - 2 * middle + right, 1e-12))
+        return float(offset) * self._interval_s
