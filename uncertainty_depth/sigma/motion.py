@@ -211,8 +211,8 @@ class MotionTracker:
         before, after = self._seen_at[images[1]], self._seen_at[images[-2]]
         is_seen = np.isfinite(before[:, 0]) & np.isfinite(after[:, 0])
         inverse = np.linalg.inv(self._intrinsics).T
-        rays = (_homogeneous(pixels[is_seen]) @ inverse for pixels in (before, after))
-        self.time_offset.add(stamps_s, self._poses[images], *rays, self._focal_px)
+        before, after = (_homogeneous(pixels[is_seen]) @ inverse for pixels in (before, after))
+        self.time_offset.add(stamps_s, self._poses[images], before, after, self._focal_px)
 
     @property
     def _focal_px(self) -> float:

@@ -48,7 +48,8 @@ class TimeOffset:
         Args:
             stamps_s: (N,) seconds, of N successive images.
             poses: (N, 4, 4), their cameras to a world that stands still.
-            before, after: (C, 3) rays of corners in the second image, and in the last but one.
+            before: (C, 3) rays of corners in the second image.
+            after: (C, 3) their rays in the last image but one.
             focal_px: of the images.
         """
         from scipy.spatial.transform import Rotation, Slerp  # loads slowly
