@@ -380,6 +380,7 @@ class Score:
     def row_of_poses(self) -> dict[str, str]:
         """Return the cells of the table of wrong poses."""
         assert isinstance(self.way.measure, ByMotion)
+        offset = self.way.measure.motion.tracker.time_offset
         factors = np.array(self._mae_m) / self._network_mae_m
         mae_m, network_m = (
             np.average(each, weights=self._scored) for each in (self._mae_m, self._network_mae_m)
@@ -389,6 +390,7 @@ class Score:
             "MAE over the network's": f"{mae_m / network_m:.2f}",
             "worst frame": f"x{factors.max():.2f}",
             "frames rejected": f"{100 * self.way.measure.rejected:.0f} %",
+            "offset found (images)": f"{offset.seconds() / offset.interval_s:.2f}",
         }
 
 

@@ -31,11 +31,12 @@ class TimeOffset:
 
     Attributes:
         pairs: of images that were compared.
+        interval_s: between two images, the mean; NaN before any pair.
     """
 
     def __init__(self) -> None:
         self.pairs = 0
-        self._interval_s = 0.0
+        self.interval_s = float("nan")
         self._error = np.zeros(len(OFFSETS))  # sums over the pairs of its logarithm
         self._gain = np.zeros(len(OFFSETS))  # and of how much less it is than without an offset
         self._gain_squared = np.zeros(len(OFFSETS))
@@ -76,7 +77,8 @@ class TimeOffset:
         self._error += logs
         self._gain += gain
         self._gain_squared += gain**2
-        self._interval_s += (interval_s - self._interval_s) / (self.pairs + 1)
+        before_s = self.interval_s if self.pairs else 0.0
+        self.interval_s = before_s + (interval_s - before_s) / (self.pairs + 1)
         self.pairs += 1
 
     def seconds(self) -> float:
@@ -97,4 +99,4 @@ class TimeOffset:
             left, middle, right = self._error[best - 1 : best + 2]
             step = OFFSETS[1] - OFFSETS[0]
             offset += step * (left - right) / (2 * max(left - 2 * middle + right, 1e-12))
-        return float(offset) * self._interval_s
+        return float(offset) * self.interval_s
