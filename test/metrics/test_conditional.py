@@ -11,7 +11,7 @@ from uncertainty_depth.metrics.conditional import MAX_FRAMES, PixelSample, exces
 from uncertainty_depth.metrics.frame import ScoredPixels
 
 SHAPE = (24, 30)
-FRAMES = 200
+FRAMES = MAX_FRAMES
 
 
 def sample_of(errors_at, frames=FRAMES, draw=np.random.Generator.standard_normal):
@@ -61,17 +61,21 @@ def test_an_interval_that_covers_95_percent_of_all_may_fail_where_that_can_be_to
     assert excess_risk(frames, "gaussian") > 0.04
 
 
-def test_a_failure_that_nothing_foretells_is_none():
-    """Each frame has a scale of its own: neither place nor depth nor sigma tells which."""
-    frames = sample_of(lambda *_: 1)
-    log = np.zeros(FRAMES)
-    random = np.random.default_rng(5)
-    for index in range(1, FRAMES):
-        log[index] = 0.8 * log[index - 1] + random.normal(0, 0.2)
-    frames[:, 4] *= np.exp(log)[:, None]
-    covered = (frames[:, 4] <= norm.ppf(0.975)).mean(axis=1)
-    assert covered.std() > 0.05
-    assert excess_risk(frames, "gaussian") == pytest.approx(abs(covered.mean() - 0.95), abs=0.01)
+def test_a_failure_that_nothing_foretells_is_not_found():
+    """The scale of sigma drifts: neither place nor depth nor sigma tells where it is too small."""
+    right = sample_of(lambda *_: 1)
+    excess = []
+    for seed in range(6):
+        random = np.random.default_rng(seed)
+        log = np.zeros(FRAMES)
+        for index in range(1, FRAMES):
+            log[index] = 0.8 * log[index - 1] + random.normal(0, 0.3)
+        frames = right.copy()
+        frames[:, 4] *= np.exp(log)[:, None]
+        covered = (frames[:, 4] <= norm.ppf(0.975)).mean(axis=1)
+        assert covered.std() > 0.05
+        excess.append(excess_risk(frames, "gaussian") - abs(covered.mean() - 0.95))
+    assert max(excess) < 0.01
 
 
 def test_the_interval_is_of_the_distribution_of_the_error():

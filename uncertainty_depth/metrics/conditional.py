@@ -18,7 +18,7 @@ from uncertainty_depth.metrics.merci import error_ratio
 from uncertainty_depth.metrics.state import BLOCK_GRID
 
 PIXELS_PER_FRAME = 100
-MAX_FRAMES = 256
+MAX_FRAMES = 128
 FOLDS = 5
 """Parts of the run, each of consecutive frames: neighbours in time are alike."""
 
@@ -61,7 +61,7 @@ def excess_risk(frames: NDArray[np.float32], distribution: str) -> float:
     It is the mean of sign(p - 0.95) (covered - 0.95), where p is the coverage that is predicted
     for a pixel from its sigma, depth and place in the image by trees that learned from other parts
     of the run. In the mean that is at most E|P(covered | pixel) - 0.95|, and 0 if nothing tells
-    where the interval fails; by chance it may be below 0.
+    where the interval fails; by chance, or if the run drifts, it may be below.
 
     Args:
         frames: as `PixelSample.frames` returns them, at least `FOLDS`.

@@ -219,8 +219,8 @@ def conditional_coverage(
 ) -> dict[str, Any]:
     """Return the excess risk of the 95 % coverage, or why it is not a number.
 
-    It has no interval: it is at least the distance of the coverage of all pixels from 95 %, given
-    as `all_pixels`, and a distance is never below 0, whatever chance does to the coverage.
+    It has no interval: it is a lower bound, which falls if the run drifts. `all_pixels` is the
+    distance of the coverage of all pixels from 95 %.
 
     Args:
         evaluation: of the frames.
