@@ -70,7 +70,7 @@ def test_a_block_is_replaced_and_the_rest_stays(copied: Path) -> None:
 def indoor_reports(folder: Path, checks: list[dict[str, str]]) -> None:
     """Write summaries whose values are all 0.5."""
     half = dict.fromkeys(
-        ["mae", "abs_rel", "rmse", "a1", "auce_laplace", "coverage_95_laplace"], 0.5
+        ["mae", "abs_rel", "rmse", "a1", "n_merci", "auce_laplace", "coverage_95_laplace"], 0.5
     )
     ranked = {**half, "ause": half}
     summary = {
