@@ -163,6 +163,19 @@ def _play(source: BagSource, logs: Path) -> dict[str, int]:
 
 
 @contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let processes that start now take SIGINT: a shell's job in the background ignores it."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        if before is signal.SIG_IGN:
+            signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
 def running(
     commands: Mapping[str, Sequence[str]], logs: Path
 ) -> Iterator[dict[str, subprocess.Popen]]:
@@ -172,9 +185,10 @@ def running(
     """
     processes = {}
     try:
-        for name, command in commands.items():
-            with (logs / f"{name}.log").open("w") as file:
-                processes[name] = subprocess.Popen(command, stdout=file, stderr=file)
+        with _interruptible():
+            for name, command in commands.items():
+                with (logs / f"{name}.log").open("w") as file:
+                    processes[name] = subprocess.Popen(command, stdout=file, stderr=file)
         yield processes
     finally:
         for process in processes.values():

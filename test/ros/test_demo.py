@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,7 +14,7 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from synthetic import demo
 from synthetic.config import SynthesisConfig
-from synthetic.live_run import drained
+from synthetic.live_run import drained, running
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.report.evaluation import Evaluation
 
@@ -90,6 +91,18 @@ SCORES = {"received.lidar/points": 10, "evaluated": 5, "skipped.no_lidar": 1, "w
 )
 def test_a_run_is_drained_once_every_frame_is_settled(depth, scores, expected):
     assert drained(DEPTH | depth, SCORES | scores, images=10, clouds=10) == expected
+
+
+def test_processes_of_a_job_in_the_background_end_too(tmp_path):
+    """A shell starts it with SIGINT ignored, and children would inherit that."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with running({"asleep": ["sleep", "1000"]}, tmp_path) as processes:
+            assert processes["asleep"].poll() is None
+        assert processes["asleep"].returncode == -signal.SIGINT
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_an_interrupt_in_the_offline_part_ends_the_demo(tmp_path, monkeypatch):
