@@ -92,16 +92,12 @@ class Deterministic(Estimator):
         return StackedDecoders(self.networks)
 
 
-class Mirrored(Estimator):
+class Mirrored(Deterministic):
     """One network's maps of the image and of its mirror image; on a GPU in one batch."""
 
     def passes(self, config: PredictorConfig) -> int:
         """See `Estimator`."""
         return min(config.samples, 2)
-
-    def computed_together(self, config: PredictorConfig) -> int:
-        """See `Estimator`."""
-        return super().computed_together(config) if self.few_launches else 1
 
     def compute(
         self,
