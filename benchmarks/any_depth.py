@@ -13,7 +13,9 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 
-from uncertainty_depth.core.config import CalibrationConfig, PredictorConfig, SourceConfig
+from uncertainty_depth.core.config.predictor import PredictorConfig
+from uncertainty_depth.core.config.scoring import CalibrationConfig
+from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.frames.protocol import SliceSource, Subsampled

@@ -19,7 +19,7 @@ import numpy as np
 from experiments.robot_worlds import Floats, View, drive, make_config
 from experiments.tables import markdown
 from synthetic.sensors import CAMERA_HEIGHT
-from uncertainty_depth.core.config import PredictorConfig
+from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.model_location import NAMES
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.sigma.online.depth_scale import ScaleEstimate, frame_log_scale

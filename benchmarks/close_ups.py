@@ -28,7 +28,8 @@ from torch.nn import functional
 from experiments.classification_metrics import auroc
 from experiments.data_folders import spread_frames
 from experiments.tables import markdown
-from uncertainty_depth.core.config import PredictorConfig, SourceConfig
+from uncertainty_depth.core.config.predictor import PredictorConfig
+from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.depth.familiarity import Familiarity

@@ -34,7 +34,7 @@ from benchmarks.ray_ends import CLEARED, MARKED, SHIPPED, Ends
 from benchmarks.voxel_layer import EDGE, FREE, LETHAL, VOXELS, Layer, VoxelLayer
 from experiments.tables import markdown
 from uncertainty_depth.core.array_types import Floats
-from uncertainty_depth.core.config import PredictorConfig
+from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.model_location import NAMES
 from uncertainty_depth.depth.predictor import Predictor
 

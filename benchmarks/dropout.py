@@ -21,7 +21,8 @@ import torch
 
 from experiments.data_folders import spread_frames
 from experiments.tables import markdown
-from uncertainty_depth.core.config import PredictorConfig, SourceConfig
+from uncertainty_depth.core.config.predictor import PredictorConfig
+from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.metrics.calibration import distribution_of, of_distribution

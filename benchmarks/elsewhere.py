@@ -23,12 +23,10 @@ from typing import Any
 from experiments.nyu_scores import CONFIG
 from experiments.runner import resume
 from experiments.tables import markdown
-from uncertainty_depth.core.config import (
-    CalibrationConfig,
-    PredictorConfig,
-    SourceConfig,
-    TrainingConfig,
-)
+from uncertainty_depth.core.config.predictor import PredictorConfig
+from uncertainty_depth.core.config.scoring import CalibrationConfig
+from uncertainty_depth.core.config.source import SourceConfig
+from uncertainty_depth.core.config.training import TrainingConfig
 from uncertainty_depth.core.model_location import NAMES, model_path
 from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.depth.model_folder.folder import read

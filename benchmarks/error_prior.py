@@ -25,7 +25,8 @@ from torch import Tensor
 
 from experiments.data_folders import Subset, spread_frames
 from experiments.tables import markdown
-from uncertainty_depth.core.config import PredictorConfig, SourceConfig
+from uncertainty_depth.core.config.predictor import PredictorConfig
+from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.options import to_mapping
 from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.depth.model_folder.writing import set_error_prior

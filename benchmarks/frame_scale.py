@@ -30,7 +30,8 @@ from experiments.data_folders import spread_frames
 from experiments.robot_worlds import Floats
 from experiments.runner import resume
 from experiments.tables import markdown
-from uncertainty_depth.core.config import PredictorConfig, SourceConfig
+from uncertainty_depth.core.config.predictor import PredictorConfig
+from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.model_location import NAMES
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.depth.familiarity import pooled

@@ -25,7 +25,7 @@ from scipy.spatial.transform import Rotation
 
 from synthetic.config import SynthesisConfig
 from synthetic.source import SyntheticSource
-from uncertainty_depth.core.config import LidarConfig, SourceConfig
+from uncertainty_depth.core.config.source import LidarConfig, SourceConfig
 from uncertainty_depth.core.geometry.camera import ground_truth_from_cloud
 from uncertainty_depth.core.geometry.transforms import (
     BODY_TO_OPTICAL,

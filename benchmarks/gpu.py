@@ -32,7 +32,8 @@ from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 from tqdm import tqdm
 
-from uncertainty_depth.core.config import NetworkConfig, PredictorConfig
+from uncertainty_depth.core.config.predictor import PredictorConfig
+from uncertainty_depth.core.config.training import NetworkConfig
 from uncertainty_depth.core.errors import UncertaintyDepthError
 from uncertainty_depth.depth.estimators import ESTIMATORS, Estimator
 from uncertainty_depth.depth.model_folder.writing import create, set_members, write_member

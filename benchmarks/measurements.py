@@ -31,7 +31,9 @@ from scipy.spatial.transform import Rotation
 
 from experiments.tables import markdown
 from uncertainty_depth.core.array_types import Floats
-from uncertainty_depth.core.config import EvaluationConfig, PredictorConfig, SourceConfig
+from uncertainty_depth.core.config.predictor import PredictorConfig
+from uncertainty_depth.core.config.scoring import EvaluationConfig
+from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.geometry.transforms import interpolated
 from uncertainty_depth.core.measurements import Measurements

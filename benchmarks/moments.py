@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from benchmarks.measurements import WAYS, ByMotion, Way, frames_of
 from uncertainty_depth.core.array_types import Floats
-from uncertainty_depth.core.config import SourceConfig
+from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.records import DepthPrediction
 from uncertainty_depth.depth.predictor import Predictor

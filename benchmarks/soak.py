@@ -24,7 +24,7 @@ from synthetic.config import SynthesisConfig
 from synthetic.live_run import METRICS, START_S, Monitor, node_commands, running
 from synthetic.source import synthesize
 from uncertainty_depth.cli.arguments import positive_float
-from uncertainty_depth.core.config import SourceConfig
+from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.errors import UncertaintyDepthError
 from uncertainty_depth.core.model_location import model_path
 from uncertainty_depth.frames.bag import BagSource

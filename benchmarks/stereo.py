@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from experiments.worlds.varied import home
 from synthetic import furnishing, materials, sensors
 from synthetic.render import NOTHING, Floats, Hits, Renderer, Scene
-from uncertainty_depth.core.config import CalibrationConfig, LidarConfig
+from uncertainty_depth.core.config.scoring import CalibrationConfig
+from uncertainty_depth.core.config.source import LidarConfig
 from uncertainty_depth.core.geometry.camera import ground_truth_from_cloud
 from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.metrics.online import OnlineMetrics

@@ -17,7 +17,8 @@ import numpy as np
 
 from experiments.classification_metrics import auroc
 from experiments.corruption import CORRUPTIONS, Corruption
-from uncertainty_depth.core.config import PredictorConfig, SourceConfig
+from uncertainty_depth.core.config.predictor import PredictorConfig
+from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.frames.image_files import read_pixels

@@ -35,7 +35,8 @@ from experiments.nyu_methods import (
 )
 from experiments.tables import markdown, mean_and_deviation
 from uncertainty_depth.core import atomic
-from uncertainty_depth.core.config import PredictorConfig, SourceConfig
+from uncertainty_depth.core.config.predictor import PredictorConfig
+from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.metrics.online import OnlineMetrics

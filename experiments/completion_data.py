@@ -18,7 +18,8 @@ from experiments.completion_models import (
 )
 from experiments.completion_sets import MAX_DEPTH_M, MIN_DEPTH_M
 from experiments.data_folders import KITTI, NYU, first_frames, spread_frames
-from uncertainty_depth.core.config import HeldOutConfig, SourceConfig
+from uncertainty_depth.core.config.scoring import HeldOutConfig
+from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.geometry.camera import project
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.frames.protocol import Source

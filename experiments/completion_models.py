@@ -10,12 +10,9 @@ from pathlib import Path
 from tqdm import tqdm
 
 from experiments import deep_dropout, methods  # noqa: F401  adds deep dropout
-from uncertainty_depth.core.config import (
-    NetworkConfig,
-    PredictorConfig,
-    SourceConfig,
-    TrainingConfig,
-)
+from uncertainty_depth.core.config.predictor import PredictorConfig
+from uncertainty_depth.core.config.source import SourceConfig
+from uncertainty_depth.core.config.training import NetworkConfig, TrainingConfig
 from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.depth.training.run import train

@@ -22,7 +22,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.core.config import SourceConfig
+from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.frames.protocol import MapSource, Source

@@ -14,7 +14,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from uncertainty_depth.core.config import NetworkConfig
+from uncertainty_depth.core.config.training import NetworkConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.depth.networks.backbone import make_backbone
 from uncertainty_depth.depth.networks.decoder import Decoder, Dropout, decoder_widths

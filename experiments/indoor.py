@@ -27,7 +27,7 @@ from torch import Tensor
 from torch.nn import functional
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from uncertainty_depth.core.config import SourceConfig
+from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.depth.model_folder import writing
 from uncertainty_depth.depth.model_folder.folder import read
 from uncertainty_depth.depth.networks.depth_network import DepthNetwork

@@ -10,7 +10,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from uncertainty_depth.core.config import NetworkConfig, PredictorConfig, TrainingConfig
+from uncertainty_depth.core.config.predictor import PredictorConfig
+from uncertainty_depth.core.config.training import NetworkConfig, TrainingConfig
 from uncertainty_depth.core.errors import ModelError
 from uncertainty_depth.core.records import SampleRange
 from uncertainty_depth.depth.estimators.estimator import Estimate, Estimator, Place

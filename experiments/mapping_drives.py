@@ -23,9 +23,10 @@ from experiments.mapping_grids import Area, DistanceGrid, Measurement, weights
 from experiments.robot_worlds import View, model_digest
 from experiments.runner import resume
 from synthetic.sensors import OPTICAL_TO_CAMERA_LINK
-from uncertainty_depth.core.config import PredictorConfig, SourceConfig
+from uncertainty_depth.core.config.correction import OnlineCorrectionConfig
+from uncertainty_depth.core.config.predictor import PredictorConfig
+from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.model_location import MODELS
-from uncertainty_depth.core.node_config import OnlineCorrectionConfig
 from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.sigma.online.depth_scale import frame_log_scale

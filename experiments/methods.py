@@ -28,13 +28,8 @@ from experiments.perturbed_features import (
     IndependentMcDropout,
     InferenceDropout,
 )
-from uncertainty_depth.core.config import (
-    METHODS,
-    TRAINED_METHODS,
-    UNTRAINED_METHODS,
-    NetworkConfig,
-    TrainingConfig,
-)
+from uncertainty_depth.core.config.predictor import METHODS, TRAINED_METHODS, UNTRAINED_METHODS
+from uncertainty_depth.core.config.training import NetworkConfig, TrainingConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.depth.estimators import ESTIMATORS
 from uncertainty_depth.depth.estimators.members import Deterministic, Ensemble

@@ -12,13 +12,9 @@ from tqdm import tqdm
 
 from experiments.data_folders import first_frames
 from experiments.methods import SELF_TEACHING
-from uncertainty_depth.core.config import (
-    METHODS,
-    NetworkConfig,
-    PredictorConfig,
-    SourceConfig,
-    TrainingConfig,
-)
+from uncertainty_depth.core.config.predictor import METHODS, PredictorConfig
+from uncertainty_depth.core.config.source import SourceConfig
+from uncertainty_depth.core.config.training import NetworkConfig, TrainingConfig
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.depth.training.run import train
 from uncertainty_depth.frames.protocol import Source

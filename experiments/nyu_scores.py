@@ -18,7 +18,7 @@ from tqdm import trange
 from experiments.merci_readings import by_depth
 from experiments.nyu_methods import ROWS, load, model_name, prediction, seeds_of
 from experiments.runner import resume
-from uncertainty_depth.core.config import EvaluationConfig
+from uncertainty_depth.core.config.scoring import EvaluationConfig
 from uncertainty_depth.core.options import to_mapping
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.depth.model_folder.folder import read

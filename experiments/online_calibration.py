@@ -23,17 +23,11 @@ from synthetic import source as synthetic
 from synthetic.config import SynthesisConfig
 from synthetic.sensors import make_camera
 from uncertainty_depth.core import strict
-from uncertainty_depth.core.config import (
-    EvaluationConfig,
-    LidarConfig,
-    PredictorConfig,
-    SourceConfig,
-)
+from uncertainty_depth.core.config.correction import OnlineCorrectionConfig, OnlineEstimateConfig
+from uncertainty_depth.core.config.predictor import PredictorConfig
+from uncertainty_depth.core.config.scoring import EvaluationConfig
+from uncertainty_depth.core.config.source import LidarConfig, SourceConfig
 from uncertainty_depth.core.model_location import model_path
-from uncertainty_depth.core.node_config import (
-    OnlineCorrectionConfig,
-    OnlineEstimateConfig,
-)
 from uncertainty_depth.core.options import to_mapping
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.depth.predictor import Predictor

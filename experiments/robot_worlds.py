@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from synthetic import sensors
 from synthetic.config import SynthesisConfig
 from synthetic.source import World
-from uncertainty_depth.core.config import LidarConfig, PredictorConfig
+from uncertainty_depth.core.config.predictor import PredictorConfig
+from uncertainty_depth.core.config.source import LidarConfig
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.model_location import SHIPPED_MODEL
 from uncertainty_depth.depth.predictor import Predictor

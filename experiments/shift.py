@@ -23,7 +23,8 @@ from experiments import shift_report
 from experiments.corruption import CORRUPTIONS, SEVERITIES, Corruption, corrupted
 from experiments.runner import resume
 from experiments.shift_methods import Method, methods
-from uncertainty_depth.core.config import PredictorConfig, SourceConfig
+from uncertainty_depth.core.config.predictor import PredictorConfig
+from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.depth.model_folder.folder import read
 from uncertainty_depth.depth.predictor import Predictor

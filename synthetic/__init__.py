@@ -11,7 +11,7 @@ from pathlib import Path
 
 from synthetic.config import SynthesisConfig, synthesis_config
 from synthetic.source import SyntheticSource, synthesize
-from uncertainty_depth.core.config import SourceConfig
+from uncertainty_depth.core.config.source import SourceConfig
 
 __all__ = ["SynthesisConfig", "SyntheticSource", "frames_of", "open_source", "write_bag"]
 

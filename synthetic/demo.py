@@ -11,7 +11,8 @@ from typing import Any
 
 from synthetic.config import SynthesisConfig
 from synthetic.source import synthesize
-from uncertainty_depth.core.config import PredictorConfig, SourceConfig
+from uncertainty_depth.core.config.predictor import PredictorConfig
+from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.model_location import SHIPPED_MODEL
 from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.metrics.registry import flatten

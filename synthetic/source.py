@@ -17,7 +17,7 @@ from synthetic import furnishing, sensors
 from synthetic.config import SynthesisConfig
 from synthetic.render import Renderer, Scene
 from synthetic.solids import Solid
-from uncertainty_depth.core.config import ODOMETRY_FRAME, LidarConfig
+from uncertainty_depth.core.config.source import ODOMETRY_FRAME, LidarConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.geometry.camera import Camera, ground_truth_from_cloud
 from uncertainty_depth.core.options import to_mapping

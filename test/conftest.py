@@ -89,7 +89,7 @@ def make_model() -> Callable[..., Path]:
 
     They may share their encoder.
     """
-    from uncertainty_depth.core.config import NetworkConfig
+    from uncertainty_depth.core.config.training import NetworkConfig
     from uncertainty_depth.depth.model_folder.writing import create, set_members, write_member
     from uncertainty_depth.depth.networks.hourglass import Hourglass
 

@@ -173,7 +173,7 @@ def print_frame_path() -> None:
     import numpy as np
 
     from uncertainty_depth.cli.main import main as command
-    from uncertainty_depth.core.config import SourceConfig
+    from uncertainty_depth.core.config.source import SourceConfig
     from uncertainty_depth.core.records import DepthPrediction
     from uncertainty_depth.report.evaluation import evaluate
     from uncertainty_depth.report.report import Context, summarize

@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT))
 
 from uncertainty_depth.cli.arguments import configs_of  # noqa: E402  after the path
 from uncertainty_depth.cli.main import COMMANDS  # noqa: E402
-from uncertainty_depth.core import node_config  # noqa: E402
+from uncertainty_depth.core.config import nodes  # noqa: E402
 from uncertainty_depth.core.options import flag_of, parameters_of  # noqa: E402
 from uncertainty_depth.metrics.registry import METRICS  # noqa: E402
 
@@ -41,7 +41,7 @@ def made(name: str) -> str:
     makers = {"commands": commands, "option_groups": option_groups, "metrics": metrics_table}
     if name in makers:
         return makers[name]()
-    node = getattr(node_config, name)
+    node = getattr(nodes, name)
     return table((field.name, field) for field in parameters_of(node))
 
 

@@ -18,7 +18,7 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from uncertainty_depth.core.config import PredictorConfig
+from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.report.images import (
     DEPTH_COLORS,

@@ -18,7 +18,8 @@ from experiments.augmented_views import (
     View,
     predict_view,
 )
-from uncertainty_depth.core.config import NetworkConfig, PredictorConfig
+from uncertainty_depth.core.config.predictor import PredictorConfig
+from uncertainty_depth.core.config.training import NetworkConfig
 from uncertainty_depth.core.model_location import SHIPPED_MODEL
 from uncertainty_depth.depth.networks.depth_network import NetworkOutput
 from uncertainty_depth.depth.networks.hourglass import Hourglass

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from experiments.corruption import CORRUPTIONS, SEVERITIES, Corruption, corrupted, parse
-from uncertainty_depth.core.config import SourceConfig
+from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.stream.opening import open_source

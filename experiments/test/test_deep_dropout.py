@@ -7,7 +7,8 @@ import torch
 
 from experiments import deep_dropout, methods  # noqa: F401  adds the network
 from uncertainty_depth.contrib.engines.graphs import trace
-from uncertainty_depth.core.config import NetworkConfig, PredictorConfig
+from uncertainty_depth.core.config.predictor import PredictorConfig
+from uncertainty_depth.core.config.training import NetworkConfig
 from uncertainty_depth.depth.estimators.mc_dropout import McDropout, seeded
 from uncertainty_depth.depth.model_folder import writing
 from uncertainty_depth.depth.model_folder.folder import read as read_model

@@ -6,12 +6,9 @@ import pytest
 import torch
 
 from experiments import methods
-from uncertainty_depth.core.config import (
-    NetworkConfig,
-    PredictorConfig,
-    SourceConfig,
-    TrainingConfig,
-)
+from uncertainty_depth.core.config.predictor import PredictorConfig
+from uncertainty_depth.core.config.source import SourceConfig
+from uncertainty_depth.core.config.training import NetworkConfig, TrainingConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.depth.model_folder.folder import read
 from uncertainty_depth.depth.predictor import Predictor

@@ -26,7 +26,7 @@ from experiments.nyu_methods import (
 )
 from uncertainty_depth.cli.arguments import build_parser
 from uncertainty_depth.cli.main import COMMANDS
-from uncertainty_depth.core.config import NetworkConfig, TrainingConfig
+from uncertainty_depth.core.config.training import NetworkConfig, TrainingConfig
 from uncertainty_depth.core.errors import ConfigError, SourceError
 from uncertainty_depth.core.options import from_arguments
 from uncertainty_depth.core.records import Frame

@@ -8,7 +8,7 @@ import pytest
 
 from experiments import online_calibration as experiment
 from synthetic.config import SynthesisConfig
-from uncertainty_depth.core.config import SourceConfig
+from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.stream.opening import open_source
 
 

@@ -24,7 +24,8 @@ from experiments.perturbed_features import (
     keep_mask,
     normal_noise,
 )
-from uncertainty_depth.core.config import NetworkConfig, PredictorConfig
+from uncertainty_depth.core.config.predictor import PredictorConfig
+from uncertainty_depth.core.config.training import NetworkConfig
 from uncertainty_depth.depth.estimators import McDropout
 from uncertainty_depth.depth.estimators.mc_dropout import SeededDropout
 from uncertainty_depth.depth.estimators.noise import random_stream

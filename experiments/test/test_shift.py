@@ -13,7 +13,7 @@ import torch
 
 from experiments import shift, shift_methods, shift_report
 from experiments.shift_methods import VARIANTS, methods
-from uncertainty_depth.core.config import NetworkConfig
+from uncertainty_depth.core.config.training import NetworkConfig
 from uncertainty_depth.depth.model_folder.folder import read
 from uncertainty_depth.depth.model_folder.writing import create, set_members, write_member
 from uncertainty_depth.depth.networks.architectures import make_network

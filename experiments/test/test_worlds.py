@@ -13,7 +13,7 @@ from experiments.worlds.varied import FOCAL_LENGTHS
 from synthetic.config import SynthesisConfig
 from synthetic.render import cast
 from synthetic.source import MAX_DEPTH_M, SyntheticSource, World, synthesize
-from uncertainty_depth.core.config import SourceConfig
+from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.geometry.focal_length import relative_focal_length
 from uncertainty_depth.core.records import Frame

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from synthetic.config import SynthesisConfig
 from synthetic.source import PAUSE_NS, SyntheticSource, World, synthesize
-from uncertainty_depth.core.config import ODOMETRY_FRAME, SourceConfig
+from uncertainty_depth.core.config.source import ODOMETRY_FRAME, SourceConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.frames.bag import BagSource

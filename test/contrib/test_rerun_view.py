@@ -18,7 +18,7 @@ pytest.importorskip(
 
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.contrib.rerun_view import Recorder
-from uncertainty_depth.core.config import ColorConfig
+from uncertainty_depth.core.config.outputs import ColorConfig
 from uncertainty_depth.core.records import DepthPrediction, Frame
 
 CHUNK = re.compile(r"with (\d+) rows .*? - (/\S+)")

@@ -3,12 +3,18 @@
 
 import argparse
 import dataclasses
+import importlib
 import inspect
+import pkgutil
 
 import pytest
 
 from uncertainty_depth import Evaluation, OnlineMetrics, Predictor, evaluate
 from uncertainty_depth.core import config
+from uncertainty_depth.core.config.predictor import PredictorConfig
+from uncertainty_depth.core.config.scoring import EvaluationConfig
+from uncertainty_depth.core.config.source import LidarConfig
+from uncertainty_depth.core.config.training import NetworkConfig, TrainingConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.options import (
     add_arguments,
@@ -18,7 +24,16 @@ from uncertainty_depth.core.options import (
     to_mapping,
 )
 
-KINDS = [kind for kind in vars(config).values() if dataclasses.is_dataclass(kind)]
+SUBJECTS = [
+    importlib.import_module(f"{config.__name__}.{module.name}")
+    for module in pkgutil.iter_modules(config.__path__)
+]
+KINDS = [
+    kind
+    for subject in SUBJECTS
+    for kind in vars(subject).values()
+    if dataclasses.is_dataclass(kind) and kind.__module__ == subject.__name__
+]
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
@@ -49,18 +64,18 @@ def test_without_flags_and_from_a_mapping_come_the_defaults_and_numbers_have_bot
 )
 def test_invalid_values_are_named(values, words):
     with pytest.raises(ConfigError) as caught:
-        from_mapping(config.PredictorConfig, values)
+        from_mapping(PredictorConfig, values)
     assert all(word in str(caught.value) for word in words)
 
 
 @pytest.mark.parametrize(
     ("function", "kind"),
     [
-        (Predictor, config.PredictorConfig),
-        (OnlineMetrics, config.EvaluationConfig),
-        (OnlineMetrics.__init__, config.EvaluationConfig),
-        (Evaluation, config.EvaluationConfig),
-        (evaluate, config.EvaluationConfig),
+        (Predictor, PredictorConfig),
+        (OnlineMetrics, EvaluationConfig),
+        (OnlineMetrics.__init__, EvaluationConfig),
+        (Evaluation, EvaluationConfig),
+        (evaluate, EvaluationConfig),
     ],
 )
 def test_a_function_that_takes_options_lists_them_as_keywords(function, kind):
@@ -73,7 +88,7 @@ def test_a_function_that_takes_options_lists_them_as_keywords(function, kind):
 
 def test_integers_and_lists_become_what_the_field_asks_for():
     made = from_mapping(
-        config.LidarConfig, {"lidar_to_camera": [0, 0, 1, 0, 0, 0, 1], "max_time_difference": 1}
+        LidarConfig, {"lidar_to_camera": [0, 0, 1, 0, 0, 0, 1], "max_time_difference": 1}
     )
     assert made.lidar_to_camera == (0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
     assert isinstance(made.max_time_difference, float)
@@ -83,7 +98,7 @@ def test_integers_and_lists_become_what_the_field_asks_for():
     ("alias", "method"), [("deep_ensemble", "multi_inits"), ("snapshot_ensemble", "multi_epochs")]
 )
 def test_usual_names_of_methods_mean_those_of_the_papers(alias, method):
-    for kind in (config.TrainingConfig, config.PredictorConfig):
+    for kind in (TrainingConfig, PredictorConfig):
         parser = argparse.ArgumentParser()
         add_arguments(parser, kind)
         assert from_arguments(kind, parser.parse_args(["--method", alias])).method == method
@@ -93,9 +108,9 @@ def test_usual_names_of_methods_mean_those_of_the_papers(alias, method):
 
 def test_expert_options_have_a_flag_that_the_help_leaves_out():
     parser = argparse.ArgumentParser(usage="")
-    add_arguments(parser, config.NetworkConfig)
+    add_arguments(parser, NetworkConfig)
     arguments = parser.parse_args(["--decoder-width", "64", "--no-sparse-residual"])
-    network = from_arguments(config.NetworkConfig, arguments)
+    network = from_arguments(NetworkConfig, arguments)
     assert (network.decoder_width, network.sparse_residual) == (64, False)
     assert "--decoder-width" not in parser.format_help()
 
@@ -103,13 +118,13 @@ def test_expert_options_have_a_flag_that_the_help_leaves_out():
 @pytest.mark.parametrize("device", ["auto", "cpu", "cuda", "cuda:0", "cuda:12"])
 def test_a_device_may_have_a_number(device):
     parser = argparse.ArgumentParser()
-    add_arguments(parser, config.PredictorConfig)
+    add_arguments(parser, PredictorConfig)
     arguments = parser.parse_args(["--device", device])
-    assert from_arguments(config.PredictorConfig, arguments).device == device
+    assert from_arguments(PredictorConfig, arguments).device == device
     assert "{auto,cpu,cuda,cuda:N}" in parser.format_help()
 
 
 @pytest.mark.parametrize("device", ["cuda:N", "cuda:", "cuda:-1", "cpu:1", "gpu", "", "cuda:1:2"])
 def test_other_devices_are_refused(device):
     with pytest.raises(ConfigError, match="expected one of 'auto', 'cpu', 'cuda', 'cuda:N'"):
-        from_mapping(config.PredictorConfig, {"device": device})
+        from_mapping(PredictorConfig, {"device": device})

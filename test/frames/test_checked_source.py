@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from uncertainty_depth.core.config import SourceConfig
+from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.geometry.transforms import transform_from
 from uncertainty_depth.frames.kitti import KittiSource
 from uncertainty_depth.frames.nyu import NyuSource

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 from synthetic import sensors
 from synthetic.config import SynthesisConfig
 from synthetic.source import World
-from uncertainty_depth.core.config import SourceConfig
+from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.geometry.lens import Distortion
 from uncertainty_depth.core.records import DepthPrediction

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from uncertainty_depth.core.config import PredictionConfig, SourceConfig
+from uncertainty_depth.core.config.recorded import PredictionConfig
+from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.frames.messages.depth_images import (
     decode_maps,

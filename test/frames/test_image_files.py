@@ -16,7 +16,7 @@ import PIL.ImageOps
 import pytest
 from numpy.testing import assert_allclose
 
-from uncertainty_depth.core.config import SourceConfig
+from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.frames.image_files import as_rgb
 from uncertainty_depth.frames.messages.images import decode_image
 from uncertainty_depth.stream.opening import open_source

@@ -8,7 +8,7 @@ import numpy as np
 
 from test.conftest import save_maps
 from uncertainty_depth.cli.main import main
-from uncertainty_depth.core.config import SourceConfig
+from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.frames.protocol import NAME_SEPARATOR, JoinedSource
 from uncertainty_depth.stream.opening import open_source
 

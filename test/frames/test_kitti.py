@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from test.frames.conftest import ENORMOUS, points_at, replace_file
-from uncertainty_depth.core.config import SourceConfig
+from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.errors import MessageError, SourceError
 from uncertainty_depth.core.geometry.camera import image_coordinates
 from uncertainty_depth.core.records import Frame, Skipped

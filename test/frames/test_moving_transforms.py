@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 from scipy.spatial.transform import Rotation
 
 from test.frames.conftest import CAMERA, START_NS, image_at, pose_message
-from uncertainty_depth.core.config import SourceConfig
+from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.errors import ConfigError, SourceError
 from uncertainty_depth.core.geometry.transforms import (
     interpolated,

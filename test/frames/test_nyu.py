@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from test.frames.conftest import replace_file
-from uncertainty_depth.core.config import SourceConfig
+from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.errors import SourceError
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.stream.opening import open_source

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from uncertainty_depth.core.config import SourceConfig
+from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.errors import SourceError
 from uncertainty_depth.core.geometry.camera import project
 from uncertainty_depth.core.geometry.transforms import parameters_from, transform_from

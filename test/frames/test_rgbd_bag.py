@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from test.frames.conftest import PERIOD_NS, START_NS, TYPES, image_at, message_header, write_frame
-from uncertainty_depth.core.config import SourceConfig
+from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.frames.messages.bag_writer import BagWriter

@@ -19,7 +19,7 @@ from test.frames.conftest import (
     points_at,
     write_frame,
 )
-from uncertainty_depth.core.config import SourceConfig
+from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.geometry.camera import ground_truth_from_cloud
 from uncertainty_depth.core.geometry.transforms import parameters_from, transform_from

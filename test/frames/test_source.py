@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from test.frames.conftest import ENORMOUS
-from uncertainty_depth.core.config import SourceConfig
+from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.errors import ConfigError, SourceError
 from uncertainty_depth.stream.opening import open_source
 from uncertainty_depth.stream.overlap import calibrated_on, trained_on

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from test.metrics.conftest import drawn
-from uncertainty_depth.core.config import EvaluationConfig
+from uncertainty_depth.core.config.scoring import EvaluationConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.metrics.registry import flatten

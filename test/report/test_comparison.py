@@ -13,7 +13,7 @@ import pytest
 from test.conftest import frame_lines, scored
 from test.report.conftest import saved
 from uncertainty_depth.cli.main import main
-from uncertainty_depth.core.config import EvaluationConfig
+from uncertainty_depth.core.config.scoring import EvaluationConfig
 from uncertainty_depth.core.errors import ConfigError, SourceError
 from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.metrics.bootstrap import Resampled

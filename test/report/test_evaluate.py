@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from test.conftest import ListSource, frame_lines, scored
 from test.report.conftest import NoisyPredictor, saved
 from uncertainty_depth import OnlineMetrics
-from uncertainty_depth.core.config import EvaluationConfig
+from uncertainty_depth.core.config.scoring import EvaluationConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.metrics.state import MAX_BLOCKS

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from uncertainty_depth.core.config import RequirementConfig
+from uncertainty_depth.core.config.scoring import RequirementConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.records import Skipped
 from uncertainty_depth.metrics.registry import flatten

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import uncertainty_depth
-from uncertainty_depth.core.config import EvaluationConfig, PredictorConfig, SourceConfig
+from uncertainty_depth.core.config.predictor import PredictorConfig
+from uncertainty_depth.core.config.scoring import EvaluationConfig
+from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.depth.predictor import Predictor

@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 
 from test.ros.conftest import NODE_COMMAND
 from uncertainty_depth.cli.main import main
-from uncertainty_depth.core.errors import ConfigError
-from uncertainty_depth.core.node_config import (
+from uncertainty_depth.core.config.nodes import (
     DepthNodeConfig,
     EvaluatorNodeConfig,
     SigmaNodeConfig,
 )
+from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.options import parameters_of
 from uncertainty_depth.ros import main as node_main
 from uncertainty_depth.ros.command_line import (

@@ -32,7 +32,8 @@ from test.ros.conftest import (
     maps,
     numbers,
 )
-from uncertainty_depth.core.config import EvaluationConfig, LidarConfig
+from uncertainty_depth.core.config.scoring import EvaluationConfig
+from uncertainty_depth.core.config.source import LidarConfig
 from uncertainty_depth.core.errors import ConfigError, SourceError
 from uncertainty_depth.core.geometry.camera import ground_truth_from_cloud
 from uncertainty_depth.core.records import DepthPrediction, Frame

@@ -17,10 +17,10 @@ from std_srvs.srv import SetBool
 from test.ros import tf2_stand_in
 from test.ros.conftest import frame_messages
 from test.ros.tf2_stand_in import Buffer, TransformListener
-from uncertainty_depth.core.config import ProjectionConfig
+from uncertainty_depth.core.config.nodes import EvaluatorNodeConfig
+from uncertainty_depth.core.config.source import ProjectionConfig
 from uncertainty_depth.core.errors import ConfigError, MessageError
 from uncertainty_depth.core.geometry.transforms import transform_from
-from uncertainty_depth.core.node_config import EvaluatorNodeConfig
 from uncertainty_depth.frames.messages.decoding import SECOND_NS
 from uncertainty_depth.frames.transforms import TransformTree, TreeExtrinsics, Viewpoint
 from uncertainty_depth.ros.evaluator_node import EvaluatorNode

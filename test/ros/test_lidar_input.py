@@ -12,9 +12,10 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from test.ros.conftest import MS, POSE, FakePredictor, frame_messages, red
-from uncertainty_depth.core.config import HeldOutConfig, ProjectionConfig
+from uncertainty_depth.core.config.nodes import EvaluatorNodeConfig
+from uncertainty_depth.core.config.scoring import HeldOutConfig
+from uncertainty_depth.core.config.source import ProjectionConfig
 from uncertainty_depth.core.errors import MessageError
-from uncertainty_depth.core.node_config import EvaluatorNodeConfig
 from uncertainty_depth.frames.messages.depth_images import decode_depth
 from uncertainty_depth.frames.transforms import FixedExtrinsics
 from uncertainty_depth.ros.live_scores import LiveScores

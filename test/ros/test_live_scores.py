@@ -16,9 +16,10 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from test.conftest import ListSource, frame_lines
 from test.ros.conftest import HEIGHT, MS, POSE, WIDTH, maps
-from uncertainty_depth.core.config import HeldOutConfig, ProjectionConfig
+from uncertainty_depth.core.config.nodes import EvaluatorNodeConfig
+from uncertainty_depth.core.config.scoring import HeldOutConfig
+from uncertainty_depth.core.config.source import ProjectionConfig
 from uncertainty_depth.core.geometry.camera import ground_truth_from_cloud
-from uncertainty_depth.core.node_config import EvaluatorNodeConfig
 from uncertainty_depth.core.records import Frame, SampleRange
 from uncertainty_depth.frames.messages.camera_info import camera_from_info, rectifier_from_info
 from uncertainty_depth.frames.messages.decoding import frame_name

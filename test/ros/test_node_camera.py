@@ -12,7 +12,8 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from test.ros.conftest import DEADLINE_S, POSE, FakePredictor
-from uncertainty_depth.core.config import PredictorConfig, SourceConfig
+from uncertainty_depth.core.config.predictor import PredictorConfig
+from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.records import DepthPrediction

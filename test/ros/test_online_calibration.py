@@ -24,7 +24,7 @@ from test.ros.conftest import (
     facts,
     header,
 )
-from uncertainty_depth.core.node_config import EvaluatorNodeConfig
+from uncertainty_depth.core.config.nodes import EvaluatorNodeConfig
 from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.frames.messages.decoding import stamp_ns
 from uncertainty_depth.frames.messages.depth_images import decode_depth

@@ -12,8 +12,8 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from rclpy.executors import SingleThreadedExecutor
 
+from uncertainty_depth.core.config.nodes import DepthNodeConfig, EvaluatorNodeConfig
 from uncertainty_depth.core.errors import ConfigError
-from uncertainty_depth.core.node_config import DepthNodeConfig, EvaluatorNodeConfig
 from uncertainty_depth.core.options import parameters_of
 from uncertainty_depth.ros.node import GuardedNode
 from uncertainty_depth.ros.parameters import NodeParameters

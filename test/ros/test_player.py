@@ -22,7 +22,7 @@ from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from std_msgs.msg import Header
 
 from test.ros.conftest import ManualClock
-from uncertainty_depth.core.config import PlayerConfig
+from uncertainty_depth.core.config.player import PlayerConfig
 from uncertainty_depth.core.errors import SourceError
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.frames.messages.bag_writer import BagWriter

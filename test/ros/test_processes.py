@@ -15,7 +15,7 @@ from sensor_msgs.msg import Image
 from synthetic.config import SynthesisConfig
 from synthetic.source import synthesize
 from test.ros.conftest import NODE_COMMAND
-from uncertainty_depth.core.config import SourceConfig
+from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.frames.bag import BagSource
 
 

@@ -19,7 +19,7 @@ import pytest
 import yaml
 
 from test.ros.conftest import NODE_COMMAND
-from uncertainty_depth.core.node_config import (
+from uncertainty_depth.core.config.nodes import (
     DepthNodeConfig,
     EvaluatorNodeConfig,
     SigmaNodeConfig,

@@ -15,7 +15,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image, PointCloud2
 
 from test.ros.conftest import FakeNode, header
-from uncertainty_depth.core.config import OutputConfig
+from uncertainty_depth.core.config.outputs import OutputConfig
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.records import DepthPrediction
 from uncertainty_depth.frames.messages.clouds import cloud_points

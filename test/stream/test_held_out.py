@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from test.conftest import ListSource
-from uncertainty_depth.core.config import HeldOutConfig
+from uncertainty_depth.core.config.scoring import HeldOutConfig
 from uncertainty_depth.core.errors import ConfigError, MessageError
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.records import Frame, Skipped

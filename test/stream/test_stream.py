@@ -11,7 +11,8 @@ from synthetic.config import SynthesisConfig
 from synthetic.source import SyntheticSource
 from test.conftest import save_maps
 from uncertainty_depth.cli.main import main
-from uncertainty_depth.core.config import PredictionConfig, PredictorConfig
+from uncertainty_depth.core.config.predictor import PredictorConfig
+from uncertainty_depth.core.config.recorded import PredictionConfig
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.stream.job import Job

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from uncertainty_depth.cli.arguments import SOURCE, Command, flag, positional, written
 from uncertainty_depth.core import strict
-from uncertainty_depth.core.config import PlayerConfig, PredictionTopics, SourceConfig
+from uncertainty_depth.core.config.player import PlayerConfig
+from uncertainty_depth.core.config.recorded import PredictionTopics
+from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.errors import ConfigError, SourceError
 from uncertainty_depth.core.model_location import is_hugging_face, model_path
 from uncertainty_depth.core.output import MARK, NewFolder, OutputFile

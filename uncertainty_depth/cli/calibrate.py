@@ -13,18 +13,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from uncertainty_depth.cli.arguments import SOURCE, Command, flag, positional, written
-from uncertainty_depth.core.config import (
+from uncertainty_depth.core.config.predictor import PredictorConfig, RawPredictorConfig
+from uncertainty_depth.core.config.recorded import PredictionConfig, PredictionTopics
+from uncertainty_depth.core.config.scoring import (
     CalibrationConfig,
     CalibrationFramesConfig,
     EvaluationConfig,
     HeldOutConfig,
     MaskConfig,
-    PredictionConfig,
-    PredictionTopics,
-    PredictorConfig,
-    RawPredictorConfig,
-    SourceConfig,
 )
+from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.errors import ConfigError, warn
 from uncertainty_depth.core.interrupt import deferred_interrupt
 from uncertainty_depth.core.model_location import is_hugging_face, model_path

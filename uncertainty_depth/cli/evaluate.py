@@ -29,18 +29,17 @@ from uncertainty_depth.cli.arguments import (
     positional,
     written,
 )
-from uncertainty_depth.core.config import (
-    ColorConfig,
-    DepthScaleConfig,
+from uncertainty_depth.core.config.correction import DepthScaleConfig
+from uncertainty_depth.core.config.outputs import ColorConfig
+from uncertainty_depth.core.config.predictor import PredictorConfig
+from uncertainty_depth.core.config.recorded import PredictionConfig, PredictionTopics
+from uncertainty_depth.core.config.scoring import (
     EvaluationConfig,
     HeldOutConfig,
     MaskConfig,
-    PredictionConfig,
-    PredictionTopics,
-    PredictorConfig,
     RequirementConfig,
-    SourceConfig,
 )
+from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.errors import ConfigError, RequirementError, SourceError, warn
 from uncertainty_depth.core.interrupt import deferred_interrupt
 from uncertainty_depth.core.output import MARK, NewFolder, OutputFile, check_apart

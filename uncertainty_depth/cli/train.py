@@ -10,12 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uncertainty_depth.cli.arguments import SOURCE, Command, flag, positional, written
-from uncertainty_depth.core.config import (
-    UNTRAINED_METHODS,
-    NetworkConfig,
-    SourceConfig,
-    TrainingConfig,
-)
+from uncertainty_depth.core.config.predictor import UNTRAINED_METHODS
+from uncertainty_depth.core.config.source import SourceConfig
+from uncertainty_depth.core.config.training import NetworkConfig, TrainingConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.model_location import from_hub, is_hugging_face
 from uncertainty_depth.core.options import from_arguments, from_mapping

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.core.config import ColorConfig, GatingConfig
+from uncertainty_depth.core.config.outputs import ColorConfig, GatingConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.extras import missing
 from uncertainty_depth.core.output import OutputFile

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from uncertainty_depth.core.config import PredictorConfig
+from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.depth.estimators import Estimator
 from uncertainty_depth.depth.networks.encoder import image_tensor
 

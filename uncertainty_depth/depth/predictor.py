@@ -21,7 +21,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from uncertainty_depth.core.config import UNTRAINED_METHODS, PredictorConfig
+from uncertainty_depth.core.config.predictor import UNTRAINED_METHODS, PredictorConfig
 from uncertainty_depth.core.device_errors import at_load, at_run_time, explained
 from uncertainty_depth.core.errors import ConfigError, MessageError, ModelError
 from uncertainty_depth.core.geometry.camera import Camera

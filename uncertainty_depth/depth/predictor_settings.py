@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
-from uncertainty_depth.core.config import UNTRAINED_METHODS
+from uncertainty_depth.core.config.predictor import UNTRAINED_METHODS
 from uncertainty_depth.core.device_errors import at_load, explained
 from uncertainty_depth.core.errors import ConfigError, ModelError
 from uncertainty_depth.depth.estimators import ESTIMATORS, Estimator

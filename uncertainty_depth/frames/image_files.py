@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.core import strict
-from uncertainty_depth.core.config import MAX_PIXELS
+from uncertainty_depth.core.config.source import MAX_PIXELS
 from uncertainty_depth.core.errors import MessageError, SourceError
 from uncertainty_depth.frames.messages.decoding import check_pixels
 from uncertainty_depth.frames.messages.depth_values import depth_of, sigma_of

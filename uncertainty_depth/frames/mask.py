@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.core.config import MaskConfig
+from uncertainty_depth.core.config.scoring import MaskConfig
 from uncertainty_depth.core.errors import ConfigError, MessageError
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.geometry.rectification import rectification_map

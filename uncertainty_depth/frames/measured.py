@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.core.config import ProjectionConfig
+from uncertainty_depth.core.config.source import ProjectionConfig
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.geometry.camera import Camera, ground_truth_from_cloud
 from uncertainty_depth.core.geometry.rectification import Rectifier

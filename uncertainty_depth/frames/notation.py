@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from uncertainty_depth.core.config import PredictionTopics
+from uncertainty_depth.core.config.recorded import PredictionTopics
 from uncertainty_depth.core.errors import SourceError
 
 RECORDED = "predictions:"

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.core import strict
-from uncertainty_depth.core.config import SourceConfig
+from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.errors import MessageError, SourceError
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.records import Frame

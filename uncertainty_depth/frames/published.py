@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from uncertainty_depth.core import strict
-from uncertainty_depth.core.config import MAX_COUNT
+from uncertainty_depth.core.config.limits import MAX_COUNT
 from uncertainty_depth.core.errors import MessageError, SourceError
 from uncertainty_depth.frames.messages.decoding import stamp_ns
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.core.config import ProjectionConfig
+from uncertainty_depth.core.config.source import ProjectionConfig
 from uncertainty_depth.core.errors import ConfigError, MessageError, SourceError
 from uncertainty_depth.core.geometry.transforms import (
     interpolated,

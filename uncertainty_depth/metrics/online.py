@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from uncertainty_depth.core.config import EvaluationConfig
+from uncertainty_depth.core.config.scoring import EvaluationConfig
 from uncertainty_depth.core.interrupt import held_interrupt
 from uncertainty_depth.core.options import changed, from_mapping, takes_options, to_mapping
 from uncertainty_depth.metrics import checks, registry

@@ -12,7 +12,7 @@ from typing import Any
 from tqdm import tqdm
 
 from uncertainty_depth.core.blas import single_threaded_blas
-from uncertainty_depth.core.config import EvaluationConfig
+from uncertainty_depth.core.config.scoring import EvaluationConfig
 from uncertainty_depth.core.interrupt import deferred_interrupt
 from uncertainty_depth.core.options import takes_options
 from uncertainty_depth.core.records import Frame, Skipped

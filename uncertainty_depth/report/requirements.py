@@ -17,7 +17,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from uncertainty_depth.core import strict
-from uncertainty_depth.core.config import RequirementConfig
+from uncertainty_depth.core.config.scoring import RequirementConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.output import MARK, OutputFile
 from uncertainty_depth.metrics.bootstrap import Interval

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from uncertainty_depth.core import strict
-from uncertainty_depth.core.config import EvaluationConfig
+from uncertainty_depth.core.config.scoring import EvaluationConfig
 from uncertainty_depth.core.errors import ConfigError, SourceError
 from uncertainty_depth.core.options import flag_of
 from uncertainty_depth.core.records import Overlap, Use

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from uncertainty_depth.core import strict
-from uncertainty_depth.core.config import EvaluationConfig
+from uncertainty_depth.core.config.scoring import EvaluationConfig
 from uncertainty_depth.core.geometry.focal_length import CameraRange
 from uncertainty_depth.core.options import changed, takes_options
 from uncertainty_depth.core.records import DepthMap, DepthPrediction, Frame, Skipped, sigma_of

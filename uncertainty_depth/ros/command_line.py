@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import NamedTuple
 
-from uncertainty_depth.core.errors import ConfigError
-from uncertainty_depth.core.node_config import (
+from uncertainty_depth.core.config.nodes import (
     DepthNodeConfig,
     EvaluatorNodeConfig,
     SigmaNodeConfig,
 )
+from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.options import add_parameters, parameters_of
 
 WIDTH = 99

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 
-from uncertainty_depth.core.config import PredictorConfig
+from uncertainty_depth.core.config.nodes import DepthNodeConfig
+from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.device_errors import (
     DeviceLostError,
     device_memory_bytes,
@@ -20,7 +21,6 @@ from uncertainty_depth.core.device_errors import (
 )
 from uncertainty_depth.core.errors import ConfigError, MessageError
 from uncertainty_depth.core.model_location import check_location, model_path
-from uncertainty_depth.core.node_config import DepthNodeConfig
 from uncertainty_depth.core.options import parameters_of
 from uncertainty_depth.ros.diagnostics import DiagnosticsPublisher, fail
 from uncertainty_depth.ros.inputs import Inputs, WatchedInput

@@ -17,8 +17,8 @@ from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
+from uncertainty_depth.core.config.nodes import EvaluatorNodeConfig
 from uncertainty_depth.core.errors import ConfigError, MessageError
-from uncertainty_depth.core.node_config import EvaluatorNodeConfig
 from uncertainty_depth.core.records import Skipped
 from uncertainty_depth.frames.mask import Mask
 from uncertainty_depth.frames.messages.decoding import stamp_ns

@@ -11,7 +11,7 @@ from rclpy.clock import ClockType, JumpThreshold
 from rclpy.duration import Duration
 from rclpy.time import Time
 
-from uncertainty_depth.core.config import ProjectionConfig
+from uncertainty_depth.core.config.source import ProjectionConfig
 from uncertainty_depth.core.errors import ConfigError, MessageError
 from uncertainty_depth.core.geometry.transforms import transform_from
 from uncertainty_depth.frames.messages.decoding import stamp_ns

@@ -24,7 +24,7 @@ from launch_ros.actions import Node, PushRosNamespace
 from launch_ros.parameter_descriptions import ParameterFile, ParameterValue
 from launch_ros.substitutions import FindPackageShare
 
-from uncertainty_depth.core.node_config import (
+from uncertainty_depth.core.config.nodes import (
     DepthNodeConfig,
     EvaluatorNodeConfig,
     SigmaNodeConfig,

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from sensor_msgs.msg import PointCloud2
 from std_msgs.msg import Header
 
-from uncertainty_depth.core.config import HeldOutConfig
+from uncertainty_depth.core.config.nodes import DepthNodeConfig
+from uncertainty_depth.core.config.scoring import HeldOutConfig
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.geometry.transforms import POSE_NUMBERS
-from uncertainty_depth.core.node_config import DepthNodeConfig
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.frames.ground_truth import LidarGroundTruth
 from uncertainty_depth.frames.messages.decoding import SECOND_NS, check_stamp, stamp_ns

@@ -9,7 +9,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 from std_msgs.msg import Header
 
-from uncertainty_depth.core.node_config import EvaluatorNodeConfig
+from uncertainty_depth.core.config.nodes import EvaluatorNodeConfig
 from uncertainty_depth.frames.messages.decoding import stamp_ns
 from uncertainty_depth.metrics import valid_pixels
 from uncertainty_depth.ros.live_scores import LiveFrame

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from uncertainty_depth.core.config import PredictionConfig
+from uncertainty_depth.core.config.nodes import MAX_LIDARS, EvaluatorNodeConfig
+from uncertainty_depth.core.config.recorded import PredictionConfig
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.geometry.rectification import RECTIFY
-from uncertainty_depth.core.node_config import MAX_LIDARS, EvaluatorNodeConfig
 from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.frames.cameras import Cameras
 from uncertainty_depth.frames.ground_truth import (

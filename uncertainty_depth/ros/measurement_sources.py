@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from std_msgs.msg import Header
 
-from uncertainty_depth.core.node_config import DepthNodeConfig
+from uncertainty_depth.core.config.nodes import DepthNodeConfig
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.ros.diagnostics import Health
 from uncertainty_depth.ros.inputs import Inputs

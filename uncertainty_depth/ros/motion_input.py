@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from std_msgs.msg import Header
 
-from uncertainty_depth.core.config import ODOMETRY_FRAME
+from uncertainty_depth.core.config.nodes import DepthNodeConfig
+from uncertainty_depth.core.config.source import ODOMETRY_FRAME
 from uncertainty_depth.core.errors import MessageError
-from uncertainty_depth.core.node_config import DepthNodeConfig
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.frames.messages.decoding import stamp_ns
 from uncertainty_depth.frames.transforms import Viewpoint

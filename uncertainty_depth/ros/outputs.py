@@ -19,7 +19,7 @@ from rclpy.utilities import get_rmw_implementation_identifier
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image, PointCloud2
 from std_msgs.msg import Header
 
-from uncertainty_depth.core.config import OutputConfig
+from uncertainty_depth.core.config.outputs import OutputConfig
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.records import DepthPrediction
 from uncertainty_depth.frames.messages.depth_images import FORMAT, encode_compressed_depth

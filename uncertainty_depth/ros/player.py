@@ -13,7 +13,7 @@ from rosbags.convert.converter import migrate_bytes
 from rosbags.typesys import Stores, get_typestore
 from tqdm import tqdm
 
-from uncertainty_depth.core.config import PlayerConfig
+from uncertainty_depth.core.config.player import PlayerConfig
 from uncertainty_depth.core.errors import SourceError
 from uncertainty_depth.core.interrupt import deferred_interrupt
 from uncertainty_depth.frames.recording import OpenRecording, Record, Recording

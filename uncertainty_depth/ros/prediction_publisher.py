@@ -16,10 +16,10 @@ from rclpy.node import Node
 from sensor_msgs.msg import CameraInfo, Image
 from std_msgs.msg import Header, String
 
+from uncertainty_depth.core.config.nodes import DepthNodeConfig, SigmaNodeConfig
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.measurements import Measurements
-from uncertainty_depth.core.node_config import DepthNodeConfig, SigmaNodeConfig
 from uncertainty_depth.core.records import DepthPrediction, SampleRange
 from uncertainty_depth.frames.messages.decoding import stamp_ns
 from uncertainty_depth.frames.published import PREDICTION, status_values

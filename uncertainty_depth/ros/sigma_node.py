@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from sensor_msgs.msg import CameraInfo, Image
 
-from uncertainty_depth.core.config import PredictionConfig
+from uncertainty_depth.core.config.nodes import SigmaNodeConfig
+from uncertainty_depth.core.config.recorded import PredictionConfig
 from uncertainty_depth.core.errors import ConfigError, MessageError
-from uncertainty_depth.core.node_config import SigmaNodeConfig
 from uncertainty_depth.frames.messages.decoding import check_stamp, stamp_ns
 from uncertainty_depth.frames.messages.depth_images import UNMATCHED_REASONS, decode_maps
 from uncertainty_depth.frames.pairing import ExactPairs

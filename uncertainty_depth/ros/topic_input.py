@@ -10,8 +10,8 @@ from typing import Any
 from sensor_msgs.msg import Image, PointCloud2
 from std_msgs.msg import Header
 
+from uncertainty_depth.core.config.nodes import DepthNodeConfig
 from uncertainty_depth.core.errors import MessageError
-from uncertainty_depth.core.node_config import DepthNodeConfig
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.frames.measured import (
     DepthOfTopic,

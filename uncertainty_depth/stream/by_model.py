@@ -9,9 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from uncertainty_depth.core.config.correction import OnlineCorrectionConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.model_location import check_location, model_path
-from uncertainty_depth.core.node_config import OnlineCorrectionConfig
 from uncertainty_depth.core.records import DepthMap, Frame, Overlap, RecordedMaps
 from uncertainty_depth.frames.predicted import predict_frame
 from uncertainty_depth.frames.protocol import Source

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.core.config import LidarConfig
+from uncertainty_depth.core.config.source import LidarConfig
 from uncertainty_depth.core.geometry.alignment import (
     MAX_SHIFT,
     ROTATIONS,

@@ -17,7 +17,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.core.config import HeldOutConfig
+from uncertainty_depth.core.config.scoring import HeldOutConfig
 from uncertainty_depth.core.errors import ConfigError, MessageError
 from uncertainty_depth.core.options import from_mapping
 from uncertainty_depth.core.records import Frame, Skipped

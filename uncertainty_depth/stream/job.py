@@ -7,16 +7,11 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from uncertainty_depth.core.config import (
-    DepthScaleConfig,
-    EvaluationConfig,
-    HeldOutConfig,
-    MaskConfig,
-    PredictionConfig,
-    PredictionTopics,
-    PredictorConfig,
-    SourceConfig,
-)
+from uncertainty_depth.core.config.correction import DepthScaleConfig
+from uncertainty_depth.core.config.predictor import PredictorConfig
+from uncertainty_depth.core.config.recorded import PredictionConfig, PredictionTopics
+from uncertainty_depth.core.config.scoring import EvaluationConfig, HeldOutConfig, MaskConfig
+from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.model_location import is_hugging_face, model_path
 from uncertainty_depth.core.options import to_mapping

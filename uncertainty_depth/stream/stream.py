@@ -9,7 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from uncertainty_depth.core.config import ODOMETRY_FRAME, PredictorConfig, SourceConfig
+from uncertainty_depth.core.config.predictor import PredictorConfig
+from uncertainty_depth.core.config.source import ODOMETRY_FRAME, SourceConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.records import Frame, Overlap, Skipped
 from uncertainty_depth.frames.mask import Mask

@@ -13,7 +13,7 @@ import pytest
 
 from uncertainty_depth.contrib.engines.graphs import Graph
 from uncertainty_depth.contrib.engines.runtimes import is_installed, make_engine
-from uncertainty_depth.core.config import PredictorConfig
+from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.records import SampleRange
 from uncertainty_depth.depth.predictor import Predictor

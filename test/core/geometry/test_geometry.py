@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from uncertainty_depth.core.config import LidarConfig
+from uncertainty_depth.core.config.source import LidarConfig
 from uncertainty_depth.core.errors import ConfigError, MessageError
 from uncertainty_depth.core.geometry.camera import (
     Camera,

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from uncertainty_depth.core.config import NetworkConfig, PredictorConfig
+from uncertainty_depth.core.config.predictor import PredictorConfig
+from uncertainty_depth.core.config.training import NetworkConfig
 from uncertainty_depth.core.errors import ModelError
 from uncertainty_depth.core.records import SampleRange
 from uncertainty_depth.depth.estimators import Deterministic, Ensemble, McDropout, Mirrored

@@ -15,7 +15,8 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from uncertainty_depth.core.config import NetworkConfig, PredictorConfig
+from uncertainty_depth.core.config.predictor import PredictorConfig
+from uncertainty_depth.core.config.training import NetworkConfig
 from uncertainty_depth.core.records import SampleRange
 from uncertainty_depth.depth.estimators import Deterministic, Ensemble, McDropout, Mirrored
 from uncertainty_depth.depth.estimators.estimator import Estimator

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from uncertainty_depth.core.config import NetworkConfig
+from uncertainty_depth.core.config.training import NetworkConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.depth.networks.deployment import (
     check_precision,

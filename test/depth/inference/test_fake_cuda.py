@@ -17,7 +17,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from uncertainty_depth.core.config import NetworkConfig, PredictorConfig
+from uncertainty_depth.core.config.predictor import PredictorConfig
+from uncertainty_depth.core.config.training import NetworkConfig
 from uncertainty_depth.core.model_location import SHIPPED_MODEL
 from uncertainty_depth.depth import familiarity
 from uncertainty_depth.depth import predictor as predictor_module

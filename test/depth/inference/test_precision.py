@@ -6,7 +6,7 @@ import copy
 import pytest
 import torch
 
-from uncertainty_depth.core.config import NetworkConfig
+from uncertainty_depth.core.config.training import NetworkConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.depth.estimators import Deterministic, McDropout
 from uncertainty_depth.depth.model_folder.folder import read

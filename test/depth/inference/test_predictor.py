@@ -17,9 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
-from uncertainty_depth.core.config import (
-    PredictorConfig,
-)
+from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.errors import ConfigError, MessageError, ModelError
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.records import SampleRange

@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import load, save
 from transformers import AutoBackbone, ResNetConfig
 
-from uncertainty_depth.core.config import NetworkConfig
+from uncertainty_depth.core.config.training import NetworkConfig
 from uncertainty_depth.core.errors import ModelError
 from uncertainty_depth.depth.model_folder.folder import read
 from uncertainty_depth.depth.model_folder.writing import (

@@ -14,7 +14,7 @@ from transformers import (
     SwinConfig,
 )
 
-from uncertainty_depth.core.config import NetworkConfig
+from uncertainty_depth.core.config.training import NetworkConfig
 from uncertainty_depth.core.errors import ModelError
 from uncertainty_depth.depth.networks.backbone import (
     PRESETS,

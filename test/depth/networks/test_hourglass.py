@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from uncertainty_depth.core.config import NetworkConfig
+from uncertainty_depth.core.config.training import NetworkConfig
 from uncertainty_depth.depth.networks.decoder import geometric
 from uncertainty_depth.depth.networks.depth_network import RELATIVE_SCALE
 from uncertainty_depth.depth.networks.hourglass import Hourglass

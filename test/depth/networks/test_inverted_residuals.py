@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch.nn import functional
 
-from uncertainty_depth.core.config import NetworkConfig, TrainingConfig
+from uncertainty_depth.core.config.training import NetworkConfig, TrainingConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.depth.networks.backbone import (
     backbone_from_mapping,

@@ -6,7 +6,8 @@ import torch
 from torch import nn
 
 from uncertainty_depth.contrib.engines.graphs import trace
-from uncertainty_depth.core.config import NetworkConfig, PredictorConfig
+from uncertainty_depth.core.config.predictor import PredictorConfig
+from uncertainty_depth.core.config.training import NetworkConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.depth.estimators.mc_dropout import McDropout, seeded
 from uncertainty_depth.depth.familiarity import pooled

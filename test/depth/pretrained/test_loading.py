@@ -13,7 +13,7 @@ from transformers import (
 )
 
 from uncertainty_depth.cli.main import main
-from uncertainty_depth.core.config import NetworkConfig
+from uncertainty_depth.core.config.training import NetworkConfig
 from uncertainty_depth.core.errors import ConfigError, ModelError
 from uncertainty_depth.depth.networks.architectures import make_network
 from uncertainty_depth.depth.networks.backbone import make_backbone, own_options

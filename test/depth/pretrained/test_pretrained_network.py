@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from test.depth.pretrained.conftest import MEAN, METRIC, RELATIVE, STD, by_hand, random_model
-from uncertainty_depth.core.config import NetworkConfig, PredictorConfig
+from uncertainty_depth.core.config.predictor import PredictorConfig
+from uncertainty_depth.core.config.training import NetworkConfig
 from uncertainty_depth.depth.estimators import Ensemble, McDropout
 from uncertainty_depth.depth.model_folder import folder as model_folder
 from uncertainty_depth.depth.model_folder import writing

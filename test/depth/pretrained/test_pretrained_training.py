@@ -13,11 +13,8 @@ from safetensors.torch import load_file
 
 from test.depth.pretrained.conftest import random_model
 from uncertainty_depth.cli.main import main
-from uncertainty_depth.core.config import (
-    NetworkConfig,
-    PredictorConfig,
-    TrainingConfig,
-)
+from uncertainty_depth.core.config.predictor import PredictorConfig
+from uncertainty_depth.core.config.training import NetworkConfig, TrainingConfig
 from uncertainty_depth.depth.model_folder import folder as model_folder
 from uncertainty_depth.depth.networks.architectures import make_network
 from uncertainty_depth.depth.predictor import Predictor

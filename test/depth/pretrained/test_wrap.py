@@ -9,10 +9,8 @@ import torch
 
 from test.depth.pretrained.conftest import METRIC, metres
 from uncertainty_depth.cli.main import main
-from uncertainty_depth.core.config import (
-    NetworkConfig,
-    PredictorConfig,
-)
+from uncertainty_depth.core.config.predictor import PredictorConfig
+from uncertainty_depth.core.config.training import NetworkConfig
 from uncertainty_depth.core.errors import ConfigError, ModelError
 from uncertainty_depth.depth.model_folder.wrapping import wrap
 from uncertainty_depth.depth.predictor import Predictor

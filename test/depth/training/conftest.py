@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from test.conftest import ListSource, wall
-from uncertainty_depth.core.config import NetworkConfig, TrainingConfig
+from uncertainty_depth.core.config.training import NetworkConfig, TrainingConfig
 from uncertainty_depth.depth.training.run import train
 
 

@@ -13,7 +13,8 @@ import pytest
 import torch
 
 from uncertainty_depth.cli.main import main
-from uncertainty_depth.core.config import HeldOutConfig, PredictorConfig
+from uncertainty_depth.core.config.predictor import PredictorConfig
+from uncertainty_depth.core.config.scoring import HeldOutConfig
 from uncertainty_depth.core.errors import ConfigError, MessageError
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.depth.predictor import Predictor

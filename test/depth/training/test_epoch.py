@@ -5,7 +5,7 @@ import pytest
 import torch
 from tqdm import tqdm
 
-from uncertainty_depth.core.config import TrainingConfig
+from uncertainty_depth.core.config.training import TrainingConfig
 from uncertainty_depth.depth.networks.hourglass import Hourglass
 from uncertainty_depth.depth.training.epoch import train_epoch, validate
 from uncertainty_depth.depth.training.frames import TrainingFrames, read_frames

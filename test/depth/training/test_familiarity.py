@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from uncertainty_depth.core.config import PredictorConfig
+from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.errors import ModelError, SourceError
 from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.depth import familiarity

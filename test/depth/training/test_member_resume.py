@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from test.depth.training.conftest import Killed, content, counted_writes
-from uncertainty_depth.core.config import TrainingConfig
+from uncertainty_depth.core.config.training import TrainingConfig
 from uncertainty_depth.depth.model_folder import folder as model_folder
 from uncertainty_depth.depth.training.member_run import MemberRun
 from uncertainty_depth.depth.training.run import train

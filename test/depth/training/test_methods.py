@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from uncertainty_depth.core.config import TRAINED_METHODS, PredictorConfig
+from uncertainty_depth.core.config.predictor import TRAINED_METHODS, PredictorConfig
 from uncertainty_depth.core.errors import ConfigError, ModelError
 from uncertainty_depth.depth.model_folder import folder as model_folder
 from uncertainty_depth.depth.predictor import Predictor

@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from uncertainty_depth.core.config import TRAINED_METHODS, NetworkConfig, TrainingConfig
+from uncertainty_depth.core.config.predictor import TRAINED_METHODS
+from uncertainty_depth.core.config.training import NetworkConfig, TrainingConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.depth.networks.hourglass import Hourglass
 from uncertainty_depth.depth.training import objective, schedule

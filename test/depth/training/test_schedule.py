@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from uncertainty_depth.core.config import TrainingConfig
+from uncertainty_depth.core.config.training import TrainingConfig
 from uncertainty_depth.depth.training import schedule
 from uncertainty_depth.depth.training.schedule import (
     is_finished,

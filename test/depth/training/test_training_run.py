@@ -13,7 +13,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save
 
 from test.depth.training.conftest import Killed, content, counted_writes
-from uncertainty_depth.core.config import NetworkConfig, TrainingConfig
+from uncertainty_depth.core.config.training import NetworkConfig, TrainingConfig
 from uncertainty_depth.core.errors import ConfigError, ModelError, SourceError
 from uncertainty_depth.depth.model_folder import folder as model_folder
 from uncertainty_depth.depth.training.run import train

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 
-from uncertainty_depth.core.config import SourceConfig
+from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.errors import MessageError, SourceError
 from uncertainty_depth.frames.messages.depth_images import decode_depth
 from uncertainty_depth.frames.messages.images import decode_image

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from test.conftest import ListSource
-from uncertainty_depth.core.config import CalibrationConfig
+from uncertainty_depth.core.config.scoring import CalibrationConfig
 from uncertainty_depth.core.errors import CalibrationError, MessageError, SourceError
 from uncertainty_depth.core.records import DepthPrediction, Frame, Skipped
 from uncertainty_depth.frames.predicted import Predicted

@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from uncertainty_depth.core.config import DepthScaleConfig, PredictorConfig
-from uncertainty_depth.core.node_config import OnlineCorrectionConfig
+from uncertainty_depth.core.config.correction import DepthScaleConfig, OnlineCorrectionConfig
+from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.sigma.online.correction_in_force import (
     MAX_DEPTH_SCALE,

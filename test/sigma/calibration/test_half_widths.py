@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from uncertainty_depth.core.config import CalibrationConfig, PredictorConfig
+from uncertainty_depth.core.config.predictor import PredictorConfig
+from uncertainty_depth.core.config.scoring import CalibrationConfig
 from uncertainty_depth.core.errors import ModelError
 from uncertainty_depth.depth.model_folder.writing import set_calibration
 from uncertainty_depth.depth.predictor import Predictor

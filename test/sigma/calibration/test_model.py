@@ -11,7 +11,7 @@ import pytest
 from synthetic.config import SynthesisConfig
 from synthetic.source import synthesize
 from uncertainty_depth.cli.main import main
-from uncertainty_depth.core.config import PredictorConfig
+from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.errors import ModelError
 from uncertainty_depth.depth.model_folder.folder import read
 from uncertainty_depth.depth.model_folder.writing import export_half, set_calibration, set_members

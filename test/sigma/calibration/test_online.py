@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from uncertainty_depth.core.node_config import OnlineEstimateConfig
+from uncertainty_depth.core.config.correction import OnlineEstimateConfig
 from uncertainty_depth.metrics.calibration import GAUSSIAN
 from uncertainty_depth.sigma.online.estimates import (
     LIMIT,

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from uncertainty_depth.core.node_config import OnlineCorrectionConfig
+from uncertainty_depth.core.config.correction import OnlineCorrectionConfig
 from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.sigma.online.correction_in_force import CorrectionInForce, ReceivedEstimate
 from uncertainty_depth.sigma.online.loop import OnlineCorrected

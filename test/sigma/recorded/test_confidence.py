@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from test.sigma.recorded.conftest import scene
-from uncertainty_depth.core.config import CONFIDENCE_TYPES, PredictionConfig
+from uncertainty_depth.core.config.recorded import CONFIDENCE_TYPES, PredictionConfig
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.records import Frame, RecordedMaps
 from uncertainty_depth.metrics.registry import NOT_JUDGED, SigmaKind

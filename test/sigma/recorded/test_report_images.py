@@ -10,9 +10,7 @@ import pytest
 from test.conftest import save_maps
 from test.sigma.recorded.conftest import NAMES, TOPICS, ShownCamera, run, scene
 from uncertainty_depth.cli.main import main
-from uncertainty_depth.core.config import (
-    SourceConfig,
-)
+from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.errors import SourceError
 from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.report.plots import draw

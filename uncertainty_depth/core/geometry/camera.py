@@ -19,7 +19,7 @@ from uncertainty_depth.core.geometry.lens import Distortion
 from uncertainty_depth.core.geometry.resampling import pixel_at_centre
 
 if TYPE_CHECKING:
-    from uncertainty_depth.core.config import ProjectionConfig
+    from uncertainty_depth.core.config.source import ProjectionConfig
 
 MAX_ENLARGEMENT = 4
 """Of images over their camera info: a stranger's image is not scored at any size."""

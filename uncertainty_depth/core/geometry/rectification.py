@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.core.config import DISTORTED_IMAGES
+from uncertainty_depth.core.config.source import DISTORTED_IMAGES
 from uncertainty_depth.core.geometry.camera import Camera
 
 RECTIFY, KEEP, ALREADY_RECTIFIED = DISTORTED_IMAGES

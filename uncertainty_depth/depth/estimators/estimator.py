@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from uncertainty_depth.core.config import PredictorConfig
+from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.device_errors import free_memory, is_out_of_memory
 from uncertainty_depth.core.records import SampleRange
 from uncertainty_depth.depth.estimators.cuda_graphs import CudaGraphs

@@ -13,7 +13,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from uncertainty_depth.core.config import PredictorConfig
+from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.errors import ModelError
 from uncertainty_depth.core.records import SampleRange
 from uncertainty_depth.depth.estimators.estimator import Estimate, Estimator, Moments, Samples

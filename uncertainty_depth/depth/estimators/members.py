@@ -30,7 +30,7 @@ import torch
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
-from uncertainty_depth.core.config import PredictorConfig
+from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.records import SampleRange
 from uncertainty_depth.depth.estimators.estimator import (
     Estimate,

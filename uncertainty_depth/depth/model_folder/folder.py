@@ -20,7 +20,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from uncertainty_depth.core.config import METHODS, NetworkConfig
+from uncertainty_depth.core.config.predictor import METHODS
+from uncertainty_depth.core.config.training import NetworkConfig
 from uncertainty_depth.core.errors import ConfigError, ModelError
 from uncertainty_depth.core.model_location import from_hub, is_hugging_face, model_path
 from uncertainty_depth.core.options import from_mapping

@@ -7,7 +7,8 @@ import logging
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from uncertainty_depth.core.config import MAX_DEPTH_M, NetworkConfig
+from uncertainty_depth.core.config.limits import MAX_DEPTH_M
+from uncertainty_depth.core.config.training import NetworkConfig
 from uncertainty_depth.core.errors import ModelError
 from uncertainty_depth.core.options import from_mapping
 from uncertainty_depth.depth.model_folder.model import ModelFolder

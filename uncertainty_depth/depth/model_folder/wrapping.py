@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from uncertainty_depth.core.config import UNTRAINED_METHODS, NetworkConfig
+from uncertainty_depth.core.config.predictor import UNTRAINED_METHODS
+from uncertainty_depth.core.config.training import NetworkConfig
 from uncertainty_depth.core.errors import ConfigError, ModelError
 from uncertainty_depth.depth.model_folder import writing
 from uncertainty_depth.depth.model_folder.pretrained import MEMBER, default_method, training_record

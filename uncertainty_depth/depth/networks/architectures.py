@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from uncertainty_depth.core.config import NetworkConfig
+from uncertainty_depth.core.config.training import NetworkConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.depth.networks.backbone import backbone_from_mapping, make_backbone
 from uncertainty_depth.depth.networks.depth_network import DepthNetwork

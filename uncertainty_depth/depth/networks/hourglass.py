@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from uncertainty_depth.core.config import NetworkConfig
+from uncertainty_depth.core.config.training import NetworkConfig
 from uncertainty_depth.depth.networks.backbone import backbone_mapping, make_backbone
 from uncertainty_depth.depth.networks.decoder import (
     Decoder,

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from uncertainty_depth.core.config import NetworkConfig
+from uncertainty_depth.core.config.training import NetworkConfig
 from uncertainty_depth.depth.networks.backbone import backbone_mapping
 from uncertainty_depth.depth.networks.decoder import raw_value
 from uncertainty_depth.depth.networks.depth_network import RELATIVE_SCALE, DepthNetwork

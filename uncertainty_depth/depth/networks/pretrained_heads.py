@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from uncertainty_depth.core.config import NetworkConfig
+from uncertainty_depth.core.config.training import NetworkConfig
 from uncertainty_depth.depth.networks.decoder import Dropout, DropoutDecoder
 from uncertainty_depth.depth.networks.encoder import TransformersModel, resize_maps
 from uncertainty_depth.depth.networks.families import DEPTH_PRO_MAX_DEPTH_M, metric_range

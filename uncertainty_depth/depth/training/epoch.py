@@ -12,7 +12,7 @@ from torch import nn
 from torch.optim.swa_utils import AveragedModel
 from tqdm import tqdm
 
-from uncertainty_depth.core.config import TrainingConfig
+from uncertainty_depth.core.config.training import TrainingConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.depth.networks.depth_network import DepthNetwork
 from uncertainty_depth.depth.training.frames import (

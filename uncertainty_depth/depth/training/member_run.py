@@ -17,7 +17,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from tqdm import tqdm
 
 from uncertainty_depth.core import atomic
-from uncertainty_depth.core.config import TrainingConfig
+from uncertainty_depth.core.config.training import TrainingConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.depth.model_folder import writing
 from uncertainty_depth.depth.model_folder.files import read_tensors

@@ -16,7 +16,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from uncertainty_depth.core.config import PredictorConfig
+from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.depth.model_folder.folder import read
 from uncertainty_depth.depth.networks.deployment import has_bfloat16, prepare

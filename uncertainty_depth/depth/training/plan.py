@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from uncertainty_depth.core.config import NetworkConfig, TrainingConfig
+from uncertainty_depth.core.config.training import NetworkConfig, TrainingConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.options import to_mapping
 from uncertainty_depth.depth.model_folder.folder import read

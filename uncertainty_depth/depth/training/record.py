@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.core import strict
-from uncertainty_depth.core.config import NetworkConfig, TrainingConfig
+from uncertainty_depth.core.config.training import NetworkConfig, TrainingConfig
 from uncertainty_depth.core.errors import ConfigError, ModelError
 from uncertainty_depth.core.geometry.focal_length import camera_ranges, relative_focal_length
 from uncertainty_depth.core.geometry.resampling import resample_depth

@@ -9,7 +9,8 @@ from typing import Any
 
 import torch
 
-from uncertainty_depth.core.config import NetworkConfig, SourceConfig, TrainingConfig
+from uncertainty_depth.core.config.source import SourceConfig
+from uncertainty_depth.core.config.training import NetworkConfig, TrainingConfig
 from uncertainty_depth.core.errors import ModelError, SourceError
 from uncertainty_depth.core.options import check, to_mapping
 from uncertainty_depth.depth.networks.deployment import choose_device

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from uncertainty_depth.core.config import TrainingConfig
+from uncertainty_depth.core.config.training import TrainingConfig
 
 
 def validation_errors(history: Sequence[Mapping[str, float]]) -> list[float]:

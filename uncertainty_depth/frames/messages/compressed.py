@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.core.config import MAX_PIXELS
+from uncertainty_depth.core.config.source import MAX_PIXELS
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.frames.messages.decoding import check_pixels, octets
 

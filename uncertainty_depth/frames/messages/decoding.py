@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.core.config import MAX_PIXELS
+from uncertainty_depth.core.config.source import MAX_PIXELS
 from uncertainty_depth.core.errors import MessageError
 
 SECOND_NS = 1_000_000_000

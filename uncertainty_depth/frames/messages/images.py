@@ -20,7 +20,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.core.config import MAX_PIXELS
+from uncertainty_depth.core.config.source import MAX_PIXELS
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.frames.messages.compressed import decode_compressed
 from uncertainty_depth.frames.messages.decoding import check_pixels, octets, total

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.core.config import MAX_PIXELS
+from uncertainty_depth.core.config.source import MAX_PIXELS
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.frames.messages.compressed import compressed_size, is_gray16_png
 from uncertainty_depth.frames.messages.decoding import check_pixels, octets

@@ -17,7 +17,7 @@ import cv2
 import numpy as np
 
 from uncertainty_depth.core.array_types import Floats32
-from uncertainty_depth.core.config import CalibrationConfig
+from uncertainty_depth.core.config.scoring import CalibrationConfig
 from uncertainty_depth.core.errors import ModelError
 from uncertainty_depth.core.interrupt import deferred_interrupt
 from uncertainty_depth.core.records import Frame

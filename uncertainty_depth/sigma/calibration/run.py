@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
-from uncertainty_depth.core.config import CalibrationConfig
+from uncertainty_depth.core.config.scoring import CalibrationConfig
 from uncertainty_depth.core.errors import CalibrationError, SourceError
 from uncertainty_depth.core.interrupt import deferred_interrupt
 from uncertainty_depth.frames.protocol import Source

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from uncertainty_depth.core.config import CalibrationConfig
+from uncertainty_depth.core.config.scoring import CalibrationConfig
 from uncertainty_depth.core.errors import SourceError
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.geometry.focal_length import camera_ranges

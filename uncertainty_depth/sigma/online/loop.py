@@ -10,8 +10,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.core.config import EvaluationConfig
-from uncertainty_depth.core.node_config import OnlineCorrectionConfig, OnlineEstimateConfig
+from uncertainty_depth.core.config.correction import OnlineCorrectionConfig, OnlineEstimateConfig
+from uncertainty_depth.core.config.scoring import EvaluationConfig
 from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.metrics import valid_pixels
 from uncertainty_depth.sigma.online.correction_in_force import (

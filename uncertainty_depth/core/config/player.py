@@ -1,0 +1,40 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Options for publishing a bag into ROS 2."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from uncertainty_depth.core.config.limits import MAX_DURATION_S
+from uncertainty_depth.core.options import option
+
+
+@dataclass(frozen=True)
+class PlayerConfig:
+    """How a bag is published into ROS 2."""
+
+    rate: float = option(
+        1.0, "playback rate, as a multiple of the recording's", minimum=1e-3, maximum=1e3
+    )
+    clock: bool = option(False, "publish /clock, for nodes with use_sim_time")
+    loop: bool = option(False, "start again at the end, until interrupted")
+    wait_for_subscribers: float = option(
+        0.0,
+        "maximum time to wait before the first message for the subscribers, seconds: of every "
+        "topic, or of the camera image and those that come within 3 s of each other",
+        minimum=0.0,
+        maximum=MAX_DURATION_S,
+        expert=True,
+    )
+    wait_for_result: str = option(
+        "",
+        "image topic published by a node; each camera image is sent only after the result of the "
+        "previous one",
+    )
+    result_timeout: float = option(
+        10.0,
+        "maximum time to wait for a result, seconds; the frame then counts as unanswered",
+        minimum=0.1,
+        maximum=MAX_DURATION_S,
+        expert=True,
+    )

@@ -1,0 +1,117 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""Options that say what is read, and how: topics, cameras, LiDARs, odometry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from uncertainty_depth.core.config.limits import MAX_DEPTH_M
+from uncertainty_depth.core.options import option
+
+MAX_PIXELS = 16_000_000
+"""Of an image, unless the option max_pixels says otherwise: 4000x4000."""
+DISTORTED_IMAGES = ("rectify", "keep", "already_rectified")
+
+
+@dataclass(frozen=True)
+class ProjectionConfig:
+    """How LiDAR points become depth in the camera image."""
+
+    lidar_to_camera: tuple[float, ...] = option(
+        (),
+        "transform from the LiDAR to the camera optical frame: x y z qx qy qz qw, metres, of "
+        "several LiDARs one after the other; empty: tf",
+        minimum=-MAX_DEPTH_M,
+        maximum=MAX_DEPTH_M,
+    )
+    fixed_frame: str = option(
+        "",
+        "fixed tf frame (odom, map) to compensate the motion between a cloud and its image; "
+        "empty: off",
+    )
+    occlusion_tolerance: float = option(
+        0.1,
+        "occlusion filter: drop points more than this fraction deeper than the nearest point "
+        "in the window (0 disables)",
+        minimum=0.0,
+        maximum=10.0,
+        expert=True,
+        on_robot=False,
+    )
+
+
+@dataclass(frozen=True)
+class LidarConfig(ProjectionConfig):
+    """How LiDAR points become ground truth in the camera image."""
+
+    max_time_difference: float = option(
+        0.05,
+        "maximum time between an image and its LiDAR cloud, seconds",
+        minimum=0.0,
+        maximum=60.0,
+    )
+
+
+@dataclass(frozen=True)
+class CameraConfig:
+    """How camera images are read."""
+
+    max_pixels: int = option(
+        MAX_PIXELS,
+        "largest camera image, pixels: larger images are rejected before decoding",
+        minimum=1,
+        maximum=2**30,
+        expert=True,
+    )
+    distorted_images: str = option(
+        "rectify",
+        "if the camera info has distortion: rectify the images, keep it, or take them as "
+        "already_rectified (by image_proc)",
+        choices=DISTORTED_IMAGES,
+    )
+
+
+ODOMETRY_FRAME = "odom"
+"""Name of the frame that odometry is in by REP 105."""
+
+
+@dataclass(frozen=True)
+class OdometryConfig:
+    """Where the camera's motion is read."""
+
+    odometry_frame: str = option(
+        "",
+        "fixed tf frame that gives the camera's pose to measurements by motion; empty: "
+        f"{ODOMETRY_FRAME}",
+    )
+
+
+@dataclass(frozen=True)
+class SourceConfig(LidarConfig, CameraConfig, OdometryConfig):
+    """What to read from a bag; topics need a name only if several would fit."""
+
+    image_topic: str = option(
+        "",
+        "camera image topic; empty: the only one; with depth_topic the image to show in the "
+        "report, empty: none",
+    )
+    camera_info_topic: str = option(
+        "",
+        "camera info topic; empty: the image topic's, or the only one",
+    )
+    lidar_topic: str = option(
+        "",
+        "LiDAR topic, or several separated by commas, which are merged; empty: the only one",
+    )
+    ground_truth_topic: str = option(
+        "",
+        "registered depth image as ground truth; empty: the LiDAR, or the only depth image",
+    )
+    measured_points_topic: str = option(
+        "",
+        "for measurements by points: their point cloud, in any frame of tf",
+    )
+    measured_depth_topic: str = option(
+        "",
+        "for measurements by depth: depth image that is registered to the camera image",
+    )
