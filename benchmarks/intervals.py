@@ -20,8 +20,9 @@ import numpy as np
 from uncertainty_depth.core.array_types import Floats
 from uncertainty_depth.metrics.bootstrap import Resampled
 from uncertainty_depth.metrics.calibration import GAUSSIAN
+from uncertainty_depth.metrics.metric import ANY, Metric
 from uncertainty_depth.metrics.online import OnlineMetrics
-from uncertainty_depth.metrics.registry import ANY, BY_NAME, Metric
+from uncertainty_depth.metrics.registry import BY_NAME
 from uncertainty_depth.metrics.state import Sums, empty_block
 
 PIXELS = 1000

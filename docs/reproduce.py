@@ -40,7 +40,7 @@ from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.metrics.online import OnlineMetrics
-from uncertainty_depth.metrics.registry import flatten
+from uncertainty_depth.metrics.values import flatten
 from uncertainty_depth.sigma.calibration.fit import SHAPES, SIZES
 from uncertainty_depth.stream.opening import open_source
 

@@ -25,7 +25,8 @@ from uncertainty_depth.depth.model_folder.folder import read
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.frames.protocol import Source
 from uncertainty_depth.metrics import valid_pixels
-from uncertainty_depth.metrics.registry import ALPHA, BY_NAME, max_error_at, n_merci_at
+from uncertainty_depth.metrics.from_sums import ALPHA, max_error_at, n_merci_at
+from uncertainty_depth.metrics.registry import BY_NAME
 from uncertainty_depth.metrics.sparsification import POGGI
 from uncertainty_depth.metrics.state import SIGMA_NAMES, Sums
 from uncertainty_depth.report.evaluation import Evaluation, evaluate

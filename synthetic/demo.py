@@ -15,7 +15,7 @@ from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.model_location import SHIPPED_MODEL
 from uncertainty_depth.frames.bag import BagSource
-from uncertainty_depth.metrics.registry import flatten
+from uncertainty_depth.metrics.values import flatten
 from uncertainty_depth.report import report
 from uncertainty_depth.report.saved_state import read_summary
 from uncertainty_depth.report.verdict import sentences

@@ -29,7 +29,7 @@ from uncertainty_depth.depth.networks.hourglass import Hourglass
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.depth.training import run as training_run
 from uncertainty_depth.depth.training.plan import make_plan
-from uncertainty_depth.metrics.registry import flatten
+from uncertainty_depth.metrics.values import flatten
 from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.stream.stream import predicted
 

@@ -8,7 +8,7 @@ import json
 import numpy as np
 import pytest
 
-from uncertainty_depth.metrics.registry import percent_text
+from uncertainty_depth.metrics.metric import percent_text
 from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.page import conditional_text

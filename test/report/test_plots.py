@@ -8,7 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from uncertainty_depth.core.records import DepthPrediction
-from uncertainty_depth.metrics.registry import SigmaKind
+from uncertainty_depth.metrics.metric import SigmaKind
 from uncertainty_depth.report.examples import Example
 from uncertainty_depth.report.frame_plots import BAR_HEIGHT, frame_plot, lidar_overlay, number_axis
 from uncertainty_depth.report.images import (

@@ -10,7 +10,7 @@ import pytest
 
 from test.conftest import frame_lines, scored
 from uncertainty_depth.core.records import DepthPrediction, Frame
-from uncertainty_depth.metrics.registry import SigmaKind
+from uncertainty_depth.metrics.metric import SigmaKind
 from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.page import table

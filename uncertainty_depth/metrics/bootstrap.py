@@ -26,8 +26,9 @@ from uncertainty_depth.metrics.arrays import (
     autocorrelations,
     neighbour_correlation,
 )
+from uncertainty_depth.metrics.metric import ANY, Metric, SigmaKind, percent_text
 from uncertainty_depth.metrics.online import OnlineMetrics
-from uncertainty_depth.metrics.registry import ANY, METRICS, Metric, SigmaKind, percent_text
+from uncertainty_depth.metrics.registry import METRICS
 from uncertainty_depth.metrics.state import BLOCK, EXTREMES, Sums
 
 ENOUGH_BLOCKS = 10

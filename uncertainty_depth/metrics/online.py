@@ -20,9 +20,9 @@ from numpy.typing import ArrayLike, NDArray
 from uncertainty_depth.core.config.scoring import EvaluationConfig
 from uncertainty_depth.core.interrupt import held_interrupt
 from uncertainty_depth.core.options import changed, from_mapping, takes_options, to_mapping
-from uncertainty_depth.metrics import checks, registry
+from uncertainty_depth.metrics import checks
 from uncertainty_depth.metrics.frame import ScoredPixels, frame_block
-from uncertainty_depth.metrics.registry import SigmaKind
+from uncertainty_depth.metrics.metric import SigmaKind
 from uncertainty_depth.metrics.state import (
     BLOCK,
     SIZES,
@@ -32,6 +32,7 @@ from uncertainty_depth.metrics.state import (
     by_kind,
     check_exponents,
 )
+from uncertainty_depth.metrics.values import flat_values, nested
 
 HEAP_RESERVE_BYTES = 24 << 20
 """glibc returns freed memory beyond twice the largest block it was ever asked to free. It would
@@ -120,9 +121,7 @@ class OnlineMetrics:
         block = self.add(ScoredPixels(depth, sigma, ground_truth, *limits))
         if not block["pixels"]:
             return None
-        return registry.nested(
-            registry.flat_values(self.sums_of(block), self._sigma_kind, of_frame=True)
-        )
+        return nested(flat_values(self.sums_of(block), self._sigma_kind, of_frame=True))
 
     def add(
         self,
@@ -213,7 +212,7 @@ class OnlineMetrics:
 
     def compute(self) -> dict[str, Any]:
         """Return the nested mapping of `summary.json` over all frames; NaN without pixels."""
-        return registry.nested(registry.flat_values(self.total(), self._sigma_kind))
+        return nested(flat_values(self.total(), self._sigma_kind))
 
     @property
     def _sigma_kind(self) -> SigmaKind:

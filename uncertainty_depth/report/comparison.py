@@ -27,14 +27,10 @@ from uncertainty_depth.core.errors import ConfigError, SourceError
 from uncertainty_depth.core.output import OutputFolder
 from uncertainty_depth.metrics.bootstrap import REPLICATES, Interval, Resampled, dependence_of
 from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS
+from uncertainty_depth.metrics.from_sums import covered_shares
+from uncertainty_depth.metrics.metric import SigmaKind
 from uncertainty_depth.metrics.online import OnlineMetrics
-from uncertainty_depth.metrics.registry import (
-    BY_NAME,
-    BY_VALUE,
-    METRICS,
-    SigmaKind,
-    covered_shares,
-)
+from uncertainty_depth.metrics.registry import BY_NAME, BY_VALUE, METRICS
 from uncertainty_depth.metrics.state import Block
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.examples import frame_name

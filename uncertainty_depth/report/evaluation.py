@@ -18,7 +18,7 @@ from uncertainty_depth.core.options import takes_options
 from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.frames.predicted import BackgroundQueue
 from uncertainty_depth.frames.protocol import Source
-from uncertainty_depth.metrics.registry import SigmaKind
+from uncertainty_depth.metrics.metric import SigmaKind
 from uncertainty_depth.report.scores import Scores
 from uncertainty_depth.report.verdict import Verdict, judge
 

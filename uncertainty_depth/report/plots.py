@@ -16,13 +16,10 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.core.array_types import Floats
 from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS, of_distribution
+from uncertainty_depth.metrics.from_sums import covered_shares
+from uncertainty_depth.metrics.metric import SigmaKind
 from uncertainty_depth.metrics.online import OnlineMetrics
-from uncertainty_depth.metrics.registry import (
-    BY_NAME,
-    COVERAGE_LEVELS,
-    SigmaKind,
-    covered_shares,
-)
+from uncertainty_depth.metrics.registry import BY_NAME, COVERAGE_LEVELS
 from uncertainty_depth.metrics.sparsification import POGGI
 from uncertainty_depth.metrics.state import (
     BLOCK_GRID,

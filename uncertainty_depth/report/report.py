@@ -24,11 +24,12 @@ from uncertainty_depth.core.options import to_mapping
 from uncertainty_depth.core.output import OutputFolder
 from uncertainty_depth.core.records import Overlap
 from uncertainty_depth.core.version import __version__
-from uncertainty_depth.metrics import registry
 from uncertainty_depth.metrics.bootstrap import ENOUGH_BLOCKS, MIN_VIEWS, Resampled
 from uncertainty_depth.metrics.calibration import NOMINAL_LEVEL, of_distribution
 from uncertainty_depth.metrics.conditional import excess_risk
-from uncertainty_depth.metrics.registry import SigmaKind
+from uncertainty_depth.metrics.metric import NOT_JUDGED, SigmaKind
+from uncertainty_depth.metrics.registry import BY_NAME
+from uncertainty_depth.metrics.values import undefined
 from uncertainty_depth.report.model_facts import distribution_of_model
 from uncertainty_depth.report.page import Images, render
 from uncertainty_depth.report.plots import draw
@@ -231,7 +232,7 @@ def conditional_coverage(
     frames = evaluation.sample.frames()
     reason = ""
     if kind is not SigmaKind.METRES:
-        reason = registry.NOT_JUDGED[kind]
+        reason = NOT_JUDGED[kind]
     elif sample is None or not len(frames):
         reason = "no pixels are kept: a merged report has none, its sources' own reports have"
     elif not sample.has_intervals or sample.drawn_blocks < ENOUGH_BLOCKS:
@@ -241,7 +242,7 @@ def conditional_coverage(
         )
     if reason or sample is None:
         return {"excess_risk": math.nan, "undefined": reason}
-    metric = registry.BY_NAME[of_distribution("uncertainty.coverage_95", distribution)]
+    metric = BY_NAME[of_distribution("uncertainty.coverage_95", distribution)]
     return {
         "excess_risk": excess_risk(frames, distribution),
         "all_pixels": abs(float(metric.values(sample.total)[0]) - NOMINAL_LEVEL),
@@ -261,5 +262,5 @@ def metrics_with_intervals(evaluation: Scores, sample: Resampled | None) -> dict
     by_name = sample.intervals(kind) if sample else {}
     metrics["intervals"] = {name: [limits.low, limits.high] for name, limits in by_name.items()}
     metrics["sigma_kind"] = kind.value
-    metrics["undefined"] = registry.undefined(sample.total, kind) if sample else {}
+    metrics["undefined"] = undefined(sample.total, kind) if sample else {}
     return metrics

@@ -18,13 +18,14 @@ from uncertainty_depth.core.geometry.focal_length import CameraRange
 from uncertainty_depth.core.options import changed, takes_options
 from uncertainty_depth.core.records import DepthMap, DepthPrediction, Frame, Skipped, sigma_of
 from uncertainty_depth.frames.image_files import ImageLike, as_rgb
-from uncertainty_depth.metrics import checks, registry
+from uncertainty_depth.metrics import checks
 from uncertainty_depth.metrics.bootstrap import Resampled
 from uncertainty_depth.metrics.conditional import PixelSample
 from uncertainty_depth.metrics.frame import ScoredPixels
+from uncertainty_depth.metrics.metric import SigmaKind
 from uncertainty_depth.metrics.online import OnlineMetrics
-from uncertainty_depth.metrics.registry import SigmaKind
 from uncertainty_depth.metrics.state import Block
+from uncertainty_depth.metrics.values import flat_values, nested
 from uncertainty_depth.report.examples import Example, Examples
 from uncertainty_depth.report.frame_table import FrameName, FrameTable, SavedFrames
 from uncertainty_depth.report.views import Views
@@ -136,7 +137,7 @@ class Scores:
 
     def _row_of(self, block: Block) -> dict[str, float]:
         sums = self.metrics.sums_of(block)
-        return registry.flat_values(sums, self.sigma_kind, of_frame=True)
+        return flat_values(sums, self.sigma_kind, of_frame=True)
 
     def add_arrays(
         self,
@@ -241,11 +242,11 @@ class Scores:
 
     def values(self) -> dict[str, float]:
         """Return the metrics over all frames by dotted name; NaN for what has no value."""
-        return registry.flat_values(self.metrics.total(), self.sigma_kind)
+        return flat_values(self.metrics.total(), self.sigma_kind)
 
     def summary(self) -> dict[str, Any]:
         """Return the metrics over all frames, as in `summary.json`."""
-        return {"frames": self.frames(), **registry.nested(self.values())}
+        return {"frames": self.frames(), **nested(self.values())}
 
     def save(self, folder: Path, details: Mapping[str, Any]) -> None:
         """Write the state and the frames, for `saved_state.read_report`.

@@ -10,7 +10,8 @@ from itertools import chain
 
 from uncertainty_depth.core.output import MARK
 from uncertainty_depth.metrics.bootstrap import Interval
-from uncertainty_depth.metrics.registry import BY_VALUE, Metric
+from uncertainty_depth.metrics.metric import Metric
+from uncertainty_depth.metrics.registry import BY_VALUE
 from uncertainty_depth.report.comparison import Comparison, Row, headline_of
 
 CSV_MARK = "metric,unit,better,over,best,"

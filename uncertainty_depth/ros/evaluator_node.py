@@ -25,7 +25,7 @@ from uncertainty_depth.frames.messages.decoding import stamp_ns
 from uncertainty_depth.frames.published import PREDICTION, status_values
 from uncertainty_depth.frames.topics import camera_info_beside
 from uncertainty_depth.frames.transforms import Extrinsics
-from uncertainty_depth.metrics.registry import SigmaKind
+from uncertainty_depth.metrics.metric import SigmaKind
 from uncertainty_depth.report import report
 from uncertainty_depth.report.requirements import Requirement, check_judged, requirements_of
 from uncertainty_depth.ros.diagnostics import LATE_AFTER_S, LOG_EVERY_S, DiagnosticsPublisher

@@ -15,7 +15,7 @@ from uncertainty_depth.core.errors import ConfigError, MessageError
 from uncertainty_depth.frames.messages.decoding import check_stamp, stamp_ns
 from uncertainty_depth.frames.messages.depth_images import UNMATCHED_REASONS, decode_maps
 from uncertainty_depth.frames.pairing import ExactPairs
-from uncertainty_depth.metrics.registry import SigmaKind
+from uncertainty_depth.metrics.metric import SigmaKind
 from uncertainty_depth.ros.diagnostics import LOG_EVERY_S, DiagnosticsPublisher, fail
 from uncertainty_depth.ros.inputs import Inputs
 from uncertainty_depth.ros.live_camera import LiveCamera

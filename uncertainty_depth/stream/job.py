@@ -26,7 +26,7 @@ from uncertainty_depth.sigma.sparse_depth import (
 from uncertainty_depth.stream.opening import place_of
 
 if TYPE_CHECKING:
-    from uncertainty_depth.metrics.registry import SigmaKind
+    from uncertainty_depth.metrics.metric import SigmaKind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +100,7 @@ class Job:
     @property
     def sigma_kind(self) -> SigmaKind:
         """What sigma will be; a `ConfigError` if the options do not say."""
-        from uncertainty_depth.metrics.registry import SigmaKind
+        from uncertainty_depth.metrics.metric import SigmaKind
         from uncertainty_depth.sigma.recorded.interpreter import recorded_predictions
 
         if not self.is_recorded:
@@ -143,7 +143,7 @@ class Job:
 
     def _check_correctable(self, names: str) -> None:
         """Refuse to correct recorded predictions that are not depth and sigma in metres."""
-        from uncertainty_depth.metrics.registry import SigmaKind
+        from uncertainty_depth.metrics.metric import SigmaKind
 
         measurements = self.predictor.measurements
         if not measurements:

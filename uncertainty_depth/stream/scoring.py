@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from uncertainty_depth.core.errors import ConfigError, warn
 from uncertainty_depth.core.options import to_mapping
-from uncertainty_depth.metrics.registry import SigmaKind
+from uncertainty_depth.metrics.metric import SigmaKind
 from uncertainty_depth.stream.job import Job
 from uncertainty_depth.stream.stream import Stream
 

@@ -10,7 +10,7 @@ from test.sigma.recorded.conftest import scene
 from uncertainty_depth.core.config.recorded import CONFIDENCE_TYPES, PredictionConfig
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.records import Frame, RecordedMaps
-from uncertainty_depth.metrics.registry import NOT_JUDGED, SigmaKind
+from uncertainty_depth.metrics.metric import NOT_JUDGED, SigmaKind
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.sigma.recorded.confidence import TYPES
 from uncertainty_depth.sigma.recorded.interpreter import Interpreter

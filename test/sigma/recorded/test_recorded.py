@@ -12,7 +12,7 @@ from test.sigma.recorded.conftest import NAMES, TOPICS, run, scene
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.errors import SourceError
-from uncertainty_depth.metrics.registry import SigmaKind
+from uncertainty_depth.metrics.metric import SigmaKind
 
 FRAMES = 4
 

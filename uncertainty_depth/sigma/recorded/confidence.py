@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from uncertainty_depth.core.array_types import Floats32
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.metrics.arrays import trapezoid
-from uncertainty_depth.metrics.registry import BY_NAME, SigmaKind
+from uncertainty_depth.metrics.metric import SigmaKind
+from uncertainty_depth.metrics.registry import BY_NAME
 from uncertainty_depth.metrics.sparsification import POGGI
 from uncertainty_depth.metrics.state import PLOTTED_FRACTIONS, Sums
 from uncertainty_depth.sigma.calibration.fit import (

@@ -17,7 +17,7 @@ from uncertainty_depth.core.errors import ConfigError, MessageError, SourceError
 from uncertainty_depth.core.records import DepthMap, DepthPrediction, Frame, Skipped
 from uncertainty_depth.frames.recorded_folder import has_confidence
 from uncertainty_depth.metrics.depth import scorable
-from uncertainty_depth.metrics.registry import SigmaKind
+from uncertainty_depth.metrics.metric import SigmaKind
 from uncertainty_depth.metrics.state import Sums
 from uncertainty_depth.sigma.calibration.half_widths import BY_DISTRIBUTION, HalfWidths
 from uncertainty_depth.sigma.recorded.alignment import MIN_POINTS, Alignment, fit

@@ -1,0 +1,148 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""What a metric is: its name, unit and better direction, and how its values are written."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import partial
+
+import numpy as np
+
+from uncertainty_depth.core.array_types import Floats
+from uncertainty_depth.metrics.state import Sums
+
+METRES = "m"
+LOWER = "lower"
+HIGHER = "higher"
+SHARE = (0.0, 1.0)
+NOT_NEGATIVE = (0.0, math.inf)
+ANY = (-math.inf, math.inf)
+Compute = Callable[[Sums], Floats]
+
+
+def percent_text(share: float, decimals: int = 1, sign: str = "") -> str:
+    """Return a share as every table and sentence writes it: `69.3 %`, and `0 %` for 0.0."""
+    text = f"{100 * share:{sign}.{decimals}f}"
+    return f"{text} %" if float(text) else "0 %"
+
+
+def _distance(best: float, value: float) -> float:
+    return abs(value - best)
+
+
+class SigmaKind(Enum):
+    """What the sigma of a depth is."""
+
+    METRES = "metres"
+    RANK = "rank"
+    """Without a unit: it has an order, and no size."""
+    NONE = "none"
+    """The depth is alone."""
+
+
+NOT_JUDGED = {
+    SigmaKind.RANK: (
+        "the confidence has no unit: it ranks the pixels, and has no AUCE, coverage or NLL until "
+        "`calibrate` has put it in metres (--sigma-map)"
+    ),
+    SigmaKind.NONE: (
+        "the depth has no confidence: there is no sigma to judge until `calibrate` has fitted one "
+        "(--sigma-map)"
+    ),
+}
+"""Why a metric is not judged that is not of this kind of sigma."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric:
+    """One metric.
+
+    Attributes:
+        name: dotted, as in `summary.json`.
+        compute: from `Sums` to (R,) values, or (R, K) for the K `groups`.
+        label: title in tables.
+        unit: "" for a pure number, "count" for an integer.
+        better: "lower", "higher", "" for neither, or the value that is best.
+        limits: its smallest and largest possible value; intervals end there.
+        in_percent: whether tables write it in per cent.
+        meaning: for the reader of a table.
+        source: the definition's source; empty if it needs none.
+        over: "pixels" of all images, the mean over "images", or a statistic over "frames".
+        is_size: whether it compares sigma's size with the errors, so that sigma must be in metres;
+            all others are the same for a multiple of sigma.
+        distribution: of the error, whose intervals it is about; empty if it is about none.
+        groups: names of the parts of a metric that is a list.
+        has_baselines: whether the trivial baselines have it too, if it is a metric of sigma and
+            not a list.
+        reason: returns why it is not a number over scored frames; None if that is always one.
+    """
+
+    name: str = field(kw_only=False)
+    compute: Compute
+    label: str
+    unit: str = ""
+    better: str | float = ""
+    limits: tuple[float, float] = ANY
+    in_percent: bool = False
+    meaning: str = ""
+    source: str = ""
+    over: str = "pixels"
+    is_size: bool = False
+    distribution: str = ""
+    groups: tuple[str, ...] = ()
+    has_baselines: bool = True
+    reason: Callable[[Sums], str] | None = None
+
+    @property
+    def is_of_sigma(self) -> bool:
+        """Whether the trivial baselines have it too."""
+        is_list = bool(self.groups)
+        return self.name.startswith("uncertainty.") and self.has_baselines and not is_list
+
+    @property
+    def needs_sigma(self) -> bool:
+        """Whether a depth alone has it not."""
+        of_sigma = self.name.startswith("uncertainty.") or self.name == "by_distance.n_merci"
+        return of_sigma or self.is_size
+
+    def is_judged(self, kind: SigmaKind) -> bool:
+        """Return whether a sigma of this kind has it."""
+        if kind is SigmaKind.NONE:
+            return not self.needs_sigma
+        return kind is SigmaKind.METRES or not self.is_size
+
+    def values(self, sums: Sums) -> Floats:
+        """Return (R,) or (R, K) values; NaN if the metric is undefined."""
+        with np.errstate(all="ignore"):
+            return self.compute(sums)
+
+    def best_of(self, values: Sequence[float]) -> float:
+        """Return the best of some values, NaN left out; NaN if neither direction is better."""
+        numbers = [value for value in values if not math.isnan(value)]
+        if not numbers or self.better == "":
+            return math.nan
+        if isinstance(self.better, float):
+            return min(numbers, key=partial(_distance, self.better))
+        return max(numbers) if self.better == HIGHER else min(numbers)
+
+    def text(self, value: float, sign: str = "") -> str:
+        """Return a value as every table writes it: in per cent, or in 4 digits or so.
+
+        Args:
+            value: of this metric, or a difference of two.
+            sign: "+" shows the sign of a positive value too.
+        """
+        if self.in_percent:
+            return percent_text(value, sign=sign)
+        size = abs(value)
+        if not size < 10**5:  # infinite, undefined, or of a scale that is out of the question
+            return f"{value:{sign}.2g}"
+        decimals = 4 if size < 10 else 2 if size < 100 else 1
+        return f"{round(value, decimals) + 0.0:{sign}.{decimals}f}"  # -0.0 + 0.0 is 0.0
+
+    def names(self) -> tuple[str, ...]:
+        """Return the dotted name of each value."""
+        return tuple(f"{self.name}.{group}" for group in self.groups) or (self.name,)
