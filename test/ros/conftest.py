@@ -22,6 +22,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from uncertainty_depth.sigma.sparse_depth import MeasurementSources
+
 DOMAINS = range(1, 101)
 DEADLINE_S = 120.0  # of a busy machine; what is waited for comes within a second on a free one
 ASK_AGAIN_S = 10.0
@@ -588,7 +590,7 @@ class FakePredictor:
     model = SimpleNamespace(method="mc_dropout")
     device = "cpu"
     sparse_input = None
-    measurements = SimpleNamespace(motion=False, topics=())
+    measurements = MeasurementSources()
     depth_range = (0.3, 12.0)
     sigma_name = "fake"
     loads = 0
@@ -658,7 +660,7 @@ class SparsePredictor(FakePredictor):
     """Takes the LiDAR and another camera's depth beside the image."""
 
     sparse_input = "lidar"
-    measurements = SimpleNamespace(motion=False, topics=("depth",))
+    measurements = MeasurementSources(topics=("depth",))
 
 
 RUNS = {

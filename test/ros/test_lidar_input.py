@@ -76,6 +76,15 @@ def test_the_newest_cloud_reaches_the_model_and_without_one_the_image_does_alone
     assert node.counts()["processed"] == 3
 
 
+def test_a_late_image_has_the_cloud_of_its_own_time_and_not_the_newest(start, make):
+    node = start()
+    points = make.points_on_plane()
+    node.predict(900, make.cloud(points, 1000 * MS))
+    given = node.predict(1000, make.cloud(points * 2, 1300 * MS))
+    assert (given == 4).any()
+    assert not (given == 8).any()
+
+
 def test_what_is_held_out_is_not_given_and_the_evaluator_is_told(graph, start, robot, make):
     node = start(held_out_fraction=0.5)
     description = json.loads(robot.heard("depth/model").wait()[0].data)
@@ -101,7 +110,7 @@ def test_a_lidar_that_cannot_be_used_leaves_the_image_alone_for_a_counted_reason
     for stamp, cloud_stamp, cloud, reason in (
         (1000, 1000, points * 1000, "sparse_depth_wrong_unit"),
         (1200, 1000, points, "cloud_too_old"),
-        (1000, 1200, points, "cloud_too_old"),
+        (800, 1000, points, "cloud_too_old"),
         (1000, 1000, points * [1, 1, -1], "no_lidar_point_in_view"),
         (1000, 1000, points[:0], "cloud_without_points"),
         (0, 0, points, "unusable_stamp"),

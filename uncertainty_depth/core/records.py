@@ -133,6 +133,12 @@ class Frame:
     measurements: Measurements | None = None
     left_out: LeftOut | None = None
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the predicted depth, or before it is predicted of the image."""
+        depth = self.need_image() if self.prediction is None else self.prediction.depth_m
+        return depth.shape[0], depth.shape[1]
+
     def need_image(self) -> NDArray[np.uint8]:
         """Return the image.
 

@@ -122,11 +122,33 @@ class DepthOfTopic:
         return False
 
 
-class MeasuredTopic:
-    """The newest messages of a topic, and what they measure in images.
+class NewestMessages:
+    """The newest messages of a topic; they may arrive on another thread than is asked for them."""
 
-    Messages may arrive on another thread than images.
-    """
+    def __init__(self) -> None:
+        """Start without a message."""
+        self._messages: deque[Any] = deque()
+
+    def add(self, message: Any) -> None:
+        """Take a message."""
+        self._messages.append(message)
+        kept = list(self._messages)
+        for _ in range(surplus(kept, KEPT)):
+            self._messages.popleft()
+
+    def nearest(self, time_ns: int) -> Any | None:
+        """Return the message that is nearest in time, of equal ones the newest; None for none."""
+        newest_first = list(self._messages)[::-1]
+        return min(newest_first, key=lambda it: abs(stamp_ns(it.header) - time_ns), default=None)
+
+    def has_reached(self, time_ns: int) -> bool:
+        """Return whether a message of this stamp, or a later one, has come."""
+        messages = list(self._messages)
+        return bool(messages) and stamp_ns(messages[-1].header) >= time_ns
+
+
+class MeasuredTopic(NewestMessages):
+    """The newest messages of a topic, and what they measure in images."""
 
     def __init__(
         self, topic: str, reader: MeasuredDepth, depth_range: tuple[float, ...] | None = None
@@ -139,33 +161,20 @@ class MeasuredTopic:
             depth_range: min and max depth of what predicts, metres: far beyond it are other
                 units, which measure nothing; None if that is not known.
         """
+        super().__init__()
         self.topic = topic
         self._reader = reader
         self._depth_range = depth_range
-        self._messages: deque[Any] = deque()
         self._missing: Counter[str] = Counter()
         self._first: str | None = None
         self._images = 0
         self._pixels = 0
 
-    def add(self, message: Any) -> None:
-        """Take a message."""
-        self._messages.append(message)
-        kept = list(self._messages)
-        for _ in range(surplus(kept, KEPT)):
-            self._messages.popleft()
-
     def is_awaited(self, viewpoint: Viewpoint) -> bool:
         """Return whether a message that is nearer in time, or its place, may still come."""
         if not self.has_reached(viewpoint.stamp_ns):
             return True
-        nearest = _nearest(list(self._messages), viewpoint.stamp_ns)
-        return self._reader.is_awaited(nearest, viewpoint)
-
-    def has_reached(self, time_ns: int) -> bool:
-        """Return whether a message of this stamp, or a later one, has come."""
-        messages = list(self._messages)
-        return bool(messages) and stamp_ns(messages[-1].header) >= time_ns
+        return self._reader.is_awaited(self.nearest(viewpoint.stamp_ns), viewpoint)
 
     def measured(
         self, viewpoint: Viewpoint, camera: Camera | None, shape: tuple[int, int]
@@ -175,10 +184,9 @@ class MeasuredTopic:
         Raises:
             MessageError: nothing is, and why.
         """
-        messages = list(self._messages)
-        if not messages:
+        message = self.nearest(viewpoint.stamp_ns)
+        if message is None:
             raise MessageError("nothing_measured", f"nothing came on {self.topic}")
-        message = _nearest(messages, viewpoint.stamp_ns)
         check_stamp(message.header, f"a message on {self.topic}")
         apart_s = abs(stamp_ns(message.header) - viewpoint.stamp_ns) / SECOND_NS
         if apart_s > MAX_AGE_S:
@@ -238,7 +246,3 @@ def _thinned(depth_m: NDArray[np.float32], known: NDArray[np.bool_]) -> Measurem
         depth_m = sparse
     measured = Measurements.from_map(depth_m)
     return measured.taken(measured.evenly(MAX_MEASUREMENTS, depth_m.shape))
-
-
-def _nearest(messages: list[Any], time_ns: int) -> Any:
-    return min(messages, key=lambda message: abs(stamp_ns(message.header) - time_ns))

@@ -25,14 +25,18 @@ from uncertainty_depth.core.options import parameters_of
 from uncertainty_depth.ros.diagnostics import DiagnosticsPublisher, fail
 from uncertainty_depth.ros.inputs import Inputs, WatchedInput
 from uncertainty_depth.ros.live_camera import ImageMessage, LiveCamera
-from uncertainty_depth.ros.measurement_sources import MeasurementSource, measurement_sources
+from uncertainty_depth.ros.measurement_sources import (
+    MeasurementSource,
+    measurement_sources,
+    parse_live,
+)
 from uncertainty_depth.ros.messages import check_age
 from uncertainty_depth.ros.node import ACTIVE, ManagedNode, take_down
 from uncertainty_depth.ros.prediction_publisher import PredictionPublisher, PredictionSource
 from uncertainty_depth.ros.process_resources import MIB
 from uncertainty_depth.ros.worker import Worker
 from uncertainty_depth.sigma.online.correction_in_force import FOLLOWED
-from uncertainty_depth.sigma.sparse_depth import check_one_scale, parse_measurements
+from uncertainty_depth.sigma.sparse_depth import check_one_scale
 
 if TYPE_CHECKING:
     from uncertainty_depth.depth.predictor import Predictor
@@ -131,8 +135,9 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         config = self.config
         self._camera.configure(config.distorted_images)
         predictor, _ = self._loaded()
+        measuring = predictor.measurements._replace(sparse=predictor.sparse_input)
         sources = measurement_sources(
-            self, self.health, self._inputs, config, predictor, self._camera
+            self, self.health, self._inputs, config, measuring, predictor.depth_range, self._camera
         )
         self._sources = tuple(sources)
         self._inputs.subscribe(
@@ -280,9 +285,4 @@ def check_live(config: DepthNodeConfig) -> None:
         ConfigError: they are asked for.
     """
     check_one_scale(config.measurements, use_depth_scale=config.use_depth_scale)
-    sparse = parse_measurements(config.measurements).sparse
-    if sparse is not None and sparse.pixels:
-        raise ConfigError(
-            f"measurements is {config.measurements!r}; expected lidar, motion, points or depth: "
-            "random pixels of the ground truth are for `uncertainty-depth evaluate`"
-        )
+    parse_live(config.measurements)

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Project the newest LiDAR cloud into the image as sparse depth for the depth node."""
+"""Project the LiDAR's cloud that is nearest in time into the image as sparse depth."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from sensor_msgs.msg import PointCloud2
 from std_msgs.msg import Header
 
-from uncertainty_depth.core.config.nodes import DepthNodeConfig
+from uncertainty_depth.core.config.nodes import MeasuringNodeConfig
 from uncertainty_depth.core.config.scoring import HeldOutConfig
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.geometry.transforms import POSE_NUMBERS
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.frames.ground_truth import LidarGroundTruth
+from uncertainty_depth.frames.measured import NewestMessages
 from uncertainty_depth.frames.messages.decoding import SECOND_NS, check_stamp, stamp_ns
 from uncertainty_depth.frames.transforms import Extrinsics, Viewpoint
 from uncertainty_depth.ros.diagnostics import Health, image_alone
@@ -30,11 +31,11 @@ from uncertainty_depth.stream.held_out import held_out
 TOPIC = "lidar/points"
 TF_TIMEOUT_S = 0.2
 MAX_CLOUD_AGE_S = 0.15
-"""Between the newest cloud and an image: one and a half turns of a LiDAR at 10 Hz."""
+"""Between the nearest cloud and an image: one and a half turns of a LiDAR at 10 Hz."""
 
 
 class LidarInput:
-    """Keeps the newest cloud, and projects it into images; a `MeasurementSource`.
+    """Keeps the newest clouds, and projects the nearest into an image; a `MeasurementSource`.
 
     Raises:
         ConfigError: the parameter lidar_to_camera is not a transform, or is empty without tf2.
@@ -45,7 +46,7 @@ class LidarInput:
         node: GuardedNode,
         health: Health,
         inputs: Inputs,
-        config: DepthNodeConfig,
+        config: MeasuringNodeConfig,
         depth_range: tuple[float, ...],
     ) -> None:
         """Subscribe.
@@ -55,13 +56,13 @@ class LidarInput:
             health: counts images whose depth is from the image alone.
             inputs: to subscribe with.
             config: options at the start.
-            depth_range: the model's min and max depth, metres; if depth lies far beyond it, it has
-                other units, and only the image is used.
+            depth_range: min and max depth of what predicts, metres; if depth lies far beyond it,
+                it has other units, and only the image is used.
         """
         self._node = node
         self._depth_range = depth_range
         self._health = health
-        self._cloud: PointCloud2 | None = None
+        self._clouds = NewestMessages()
         poses = max(1, len(config.lidar_to_camera) // POSE_NUMBERS)  # the first LiDAR is read
         self._extrinsics: Extrinsics = live_extrinsics(node, config, poses, TF_TIMEOUT_S)
         self._projection = LidarGroundTruth(self._extrinsics, config)
@@ -70,13 +71,12 @@ class LidarInput:
             PointCloud2,
             TOPIC,
             self._on_cloud,
-            depth=1,
-            purpose="the sparse depth that the model takes; without it depth is from the image "
-            "alone",
+            purpose="measurements by lidar, or the sparse depth that the model takes; without it "
+            "depth is from the image alone",
         )
 
     def _on_cloud(self, message: PointCloud2) -> None:
-        self._cloud = message
+        self._clouds.add(message)
         self._health.count(f"received.{TOPIC}")
 
     def add_to(self, frame: Frame, header: Header) -> Frame:
@@ -96,16 +96,17 @@ class LidarInput:
 
     def _projected(self, header: Header, camera: Camera | None) -> NDArray[np.float32]:
         """Return the LiDAR's depth in an image, (H, W) metres, NaN for unknown."""
-        cloud = self._cloud
+        cloud = self._clouds.nearest(stamp_ns(header))
         if cloud is None:
             raise MessageError("no_cloud", f"no cloud received on {self._watched.name}")
         check_stamp(header, "an image")
-        check_stamp(cloud.header, f"the newest cloud on {self._watched.name}")
+        check_stamp(cloud.header, f"the nearest cloud on {self._watched.name}")
         age_s = abs(stamp_ns(header) - stamp_ns(cloud.header)) / SECOND_NS
         if age_s > MAX_CLOUD_AGE_S:
             raise MessageError(
                 "cloud_too_old",
-                f"the newest cloud is {age_s:.3f} s from the image, more than {MAX_CLOUD_AGE_S} s",
+                f"the nearest cloud is {age_s:.3f} s from the image; expected at most "
+                f"{MAX_CLOUD_AGE_S} s",
             )
         if camera is None or camera.intrinsics[0, 0] == 0:
             raise MessageError("no_camera_info", "a cloud cannot be projected without camera info")

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Measure depth by the camera's own motion, which tf tells, for the depth node."""
+"""Measure depth by the camera's own motion, which tf tells, for a node."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from std_msgs.msg import Header
 
-from uncertainty_depth.core.config.nodes import DepthNodeConfig
-from uncertainty_depth.core.config.source import ODOMETRY_FRAME
+from uncertainty_depth.core.config.source import ODOMETRY_FRAME, OdometryConfig
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.frames.messages.decoding import stamp_ns
@@ -28,7 +27,7 @@ class MotionInput:
         ConfigError: tf2 is not installed.
     """
 
-    def __init__(self, node: GuardedNode, health: Health, config: DepthNodeConfig) -> None:
+    def __init__(self, node: GuardedNode, health: Health, config: OdometryConfig) -> None:
         """Subscribe to tf.
 
         Args:

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Take what another topic measures, points or a depth image, for the depth node."""
+"""Take what another topic measures, points or a depth image, for a node."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from sensor_msgs.msg import Image, PointCloud2
 from std_msgs.msg import Header
 
-from uncertainty_depth.core.config.nodes import DepthNodeConfig
+from uncertainty_depth.core.config.nodes import MeasuringNodeConfig
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.frames.measured import (
@@ -52,7 +52,7 @@ class TopicInput:
         node: GuardedNode,
         health: Health,
         inputs: Inputs,
-        config: DepthNodeConfig,
+        config: MeasuringNodeConfig,
         kind: str,
         depth_range: tuple[float, ...],
         camera: LiveCamera,
@@ -65,7 +65,7 @@ class TopicInput:
             inputs: to subscribe with.
             config: options at the start.
             kind: points or depth.
-            depth_range: the model's min and max depth, metres; far beyond it are other units.
+            depth_range: min and max depth of what predicts, metres; far beyond it are other units.
             camera: has what rectifies the images, and so their depth images.
         """
         self._node = node
@@ -112,10 +112,9 @@ class TopicInput:
         If there is nothing, count it under "image_alone.REASON".
         """
         viewpoint = Viewpoint(header.frame_id, stamp_ns(header))
-        height, width = frame.need_image().shape[:2]
         self._wait_for_own(viewpoint.stamp_ns)
         try:
-            measured = self._measured.measured(viewpoint, frame.camera, (height, width))
+            measured = self._measured.measured(viewpoint, frame.camera, frame.shape)
         except MessageError as error:
             image_alone(self._node, self._health, error)
             return frame

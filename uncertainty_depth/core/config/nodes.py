@@ -12,7 +12,7 @@ from uncertainty_depth.core.config.correction import (
 )
 from uncertainty_depth.core.config.limits import MAX_DURATION_S
 from uncertainty_depth.core.config.outputs import OutputConfig
-from uncertainty_depth.core.config.predictor import PredictorConfig
+from uncertainty_depth.core.config.predictor import MeasurementConfig, PredictorConfig
 from uncertainty_depth.core.config.recorded import AlignConfig, MapTypeConfig, MeaningConfig
 from uncertainty_depth.core.config.scoring import EvaluationConfig, MaskConfig, RequirementConfig
 from uncertainty_depth.core.config.source import (
@@ -38,13 +38,25 @@ class LifecycleConfig:
 
 
 @dataclass(frozen=True)
+class MeasuringNodeConfig(MeasurementConfig, ProjectionConfig, OdometryConfig):
+    """What a node measures beside what predicts, and where."""
+
+    held_out_fraction: float = option(
+        0.0,
+        "measurements by lidar, and models with sparse input: fraction of the LiDAR's depth that "
+        "is not used, so that the evaluator node can score on it",
+        minimum=0.0,
+        maximum=1.0,
+    )
+
+
+@dataclass(frozen=True)
 class DepthNodeConfig(
     PredictorConfig,
     CameraConfig,
     OutputConfig,
     OnlineCorrectionConfig,
-    ProjectionConfig,
-    OdometryConfig,
+    MeasuringNodeConfig,
     LifecycleConfig,
 ):
     """Parameters of the depth node."""
@@ -68,13 +80,6 @@ class DepthNodeConfig(
         live=True,
     )
     compressed_input: bool = option(False, "subscribe to image/compressed instead of image")
-    held_out_fraction: float = option(
-        0.0,
-        "model with sparse input: fraction of the LiDAR's depth that it is not given, so that the "
-        "evaluator node can score on it",
-        minimum=0.0,
-        maximum=1.0,
-    )
 
 
 @dataclass(frozen=True)

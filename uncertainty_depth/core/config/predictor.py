@@ -76,20 +76,26 @@ class RawPredictorConfig:
 
 
 @dataclass(frozen=True)
-class PredictorConfig(RawPredictorConfig):
+class MeasurementConfig:
+    """What corrects predicted depth."""
+
+    measurements: str = option(
+        "",
+        "correct the depth of a network for images alone by what else measures: lidar, random:N "
+        "for N pixels of the ground truth, motion (tracked corners and the camera's poses), "
+        "points (a visual odometry's or a SLAM's), depth (a registered depth image with holes); "
+        "several after commas",
+    )
+
+
+@dataclass(frozen=True)
+class PredictorConfig(MeasurementConfig, RawPredictorConfig):
     """How a model predicts depth and sigma."""
 
     calibrated: bool = option(
         True,
         "apply the calibration of sigma in the model folder, if there is one",
         on_robot=False,
-    )
-    measurements: str = option(
-        "",
-        "correct the depth of a model for images alone by what else is measured: lidar, random:N "
-        "for N pixels of the ground truth, motion (tracked corners and the camera's poses), "
-        "points (a visual odometry's or a SLAM's), depth (a registered depth image with holes); "
-        "several after commas",
     )
     rescale_depth: str = option(
         "canonical",
