@@ -9,6 +9,7 @@ import os
 import platform
 import re
 import signal
+import subprocess
 import sys
 from collections import ChainMap
 from itertools import pairwise
@@ -151,6 +152,51 @@ def test_rviz_that_waits_says_why(published, told):
         get_topic_names_and_types=lambda: [(name, [kind]) for name, kind in published.items()],
     )
     assert told in what_is_missing(node)
+
+
+@pytest.fixture
+def rviz_prefix(tmp_path):
+    """An installed workspace with this package, and with a program in RViz's place."""
+    index = tmp_path / "share" / "ament_index" / "resource_index" / "packages"
+    index.mkdir(parents=True)
+    for package in ("rviz2", "uncertainty_depth"):
+        (index / package).touch()
+    rviz = tmp_path / "lib" / "rviz2" / "rviz2"
+    rviz.parent.mkdir(parents=True)
+    rviz.write_text('#!/bin/sh\necho "opened: $@"\n')
+    rviz.chmod(0o755)
+    return tmp_path
+
+
+def run_rviz_on_camera(prefix, *arguments):
+    code = "import sys; from uncertainty_depth.ros.rviz_on_camera import main; sys.exit(main())"
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        env=os.environ | {"AMENT_PREFIX_PATH": str(prefix)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_rviz_opens_the_packages_displays_in_the_frame(rviz_prefix):
+    pytest.importorskip("rclpy", reason="ROS 2 is not installed")
+    ended = run_rviz_on_camera(rviz_prefix, "--frame", "camera")
+    config = rviz_prefix / "share/uncertainty_depth/config/uncertainty_depth.rviz"
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout == f"opened: -d {config} -f camera\n"
+
+
+@pytest.mark.parametrize("package", ["rviz2", "uncertainty_depth"])
+def test_rviz_that_cannot_start_says_in_a_sentence_what_is_missing(rviz_prefix, package):
+    """Before it waits for a map; it was a traceback where no distribution is sourced."""
+    pytest.importorskip("rclpy", reason="ROS 2 is not installed")
+    (rviz_prefix / "share/ament_index/resource_index/packages" / package).unlink()
+    for prefix, missing in ((rviz_prefix, package), ("", "rviz2")):
+        ended = run_rviz_on_camera(prefix)
+        assert ended.returncode == 1
+        assert ended.stderr.count("\n") == 1, ended.stderr
+        assert f"the ROS package {missing} is not found" in ended.stderr
 
 
 def test_rviz_opens_with_a_window_layout_that_shows_every_image_at_nearly_its_size():

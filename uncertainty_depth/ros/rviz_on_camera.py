@@ -9,14 +9,15 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import rclpy
 import yaml
-from rclpy.clock import Clock, ClockType
-from rclpy.executors import ExternalShutdownException
-from rclpy.node import Node
-from rclpy.task import Future
-from sensor_msgs.msg import Image
+
+from uncertainty_depth.core.errors import UncertaintyDepthError
+from uncertainty_depth.ros.requirements import RosMissingError, require_ros
+
+if TYPE_CHECKING:
+    from rclpy.node import Node
 
 TOPIC = "depth/image_rect"
 IMAGE_TYPE = "sensor_msgs/msg/Image"
@@ -24,28 +25,39 @@ TELL_EVERY_S = 5.0
 
 
 def main() -> int:
-    """Wait for the first map if `--frame` is empty, then become RViz; return 0 if stopped."""
-    from ament_index_python.packages import get_package_prefix, get_package_share_directory
-
+    """Wait for the first map if `--frame` is empty, then become RViz; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--frame", default="", help="fixed frame; empty: that of the first map")
     parser.add_argument(
         "--show", action="append", default=[], help="name of a display that is off in the file"
     )
     options, rviz_arguments = parser.parse_known_args()
-    config = (
-        Path(get_package_share_directory("uncertainty_depth"))
-        / "config"
-        / "uncertainty_depth.rviz"
-    )
+    try:
+        require_ros()
+        rviz = _prefix("rviz2", "`apt install ros-$ROS_DISTRO-rviz2`") / "lib" / "rviz2" / "rviz2"
+        own = _prefix("uncertainty_depth", "`colcon build`, and source install/setup.bash")
+    except UncertaintyDepthError as error:
+        print(f"rviz_on_camera: {error}", file=sys.stderr)
+        return 1
+    config = own / "share" / "uncertainty_depth" / "config" / "uncertainty_depth.rviz"
     if options.show:
         config = with_shown(config, options.show)
-    try:
-        frame = options.frame or frame_of_first_map()
-    except (KeyboardInterrupt, ExternalShutdownException):
+    frame = options.frame or frame_of_first_map()
+    if not frame:
         return 0
-    rviz = Path(get_package_prefix("rviz2")) / "lib" / "rviz2" / "rviz2"
     os.execv(rviz, [str(rviz), "-d", str(config), "-f", frame, *rviz_arguments])
+
+
+def _prefix(package: str, remedy: str) -> Path:
+    from ament_index_python.packages import get_package_prefix
+
+    try:
+        return Path(get_package_prefix(package))
+    except (LookupError, OSError) as error:  # no such package; no distribution is sourced
+        raise RosMissingError(
+            f"the ROS package {package} is not found; expected a sourced ROS distribution that "
+            f"has it: {remedy}"
+        ) from error
 
 
 def with_shown(config: Path, names: Sequence[str]) -> Path:
@@ -70,7 +82,13 @@ def with_shown(config: Path, names: Sequence[str]) -> Path:
 
 
 def frame_of_first_map() -> str:
-    """Return the frame of the first depth map; ROS arguments may remap its topic."""
+    """Return the frame of the first depth map, empty if stopped; ROS arguments may remap it."""
+    import rclpy
+    from rclpy.clock import Clock, ClockType
+    from rclpy.executors import ExternalShutdownException
+    from rclpy.task import Future
+    from sensor_msgs.msg import Image
+
     rclpy.init(args=sys.argv)
     try:
         node = rclpy.create_node("rviz_on_camera")
@@ -86,9 +104,9 @@ def frame_of_first_map() -> str:
         node.create_timer(TELL_EVERY_S, tell, clock=Clock(clock_type=ClockType.STEADY_TIME))
         rclpy.spin_until_future_complete(node, first_map)
         message = first_map.result()
-        if message is None:
-            raise ExternalShutdownException
-        return message.header.frame_id
+        return "" if message is None else message.header.frame_id
+    except (KeyboardInterrupt, ExternalShutdownException):
+        return ""
     finally:
         rclpy.try_shutdown()
 
