@@ -428,12 +428,42 @@ def test_a_bag_of_predictions_is_described(tmp_path, has_image, capsys):
     assert main(["info", str(tmp_path / "bag"), "--output", str(tmp_path / "plot.png")]) == 0
     printed = capsys.readouterr().out
     assert "1 images" in printed
-    assert ("--confidence-topic /uncertainty/image_rect" in printed) != has_image
+    assert "--depth-topic /depth/image_rect --confidence-topic /uncertainty/image_rect" in printed
     assert (tmp_path / "plot.png").exists() == has_image
     if has_image:
         (read,) = BagSource(tmp_path / "bag", CONFIG)
         assert_array_equal(read.image, frame.image)
         assert_array_equal(read.ground_truth_m, depth)
+
+
+@pytest.mark.parametrize("has_image", [True, False])
+def test_recorded_depth_of_an_unknown_driver_is_told_with_what_its_confidence_can_be(
+    tmp_path, has_image, capsys
+):
+    confidence = np.linspace(1, 100, 24 * 32, dtype=np.float32).reshape(24, 32)
+    with recording(tmp_path / "bag") as writer:
+        for index in range(3):
+            write_frame(writer, index, leave_out="" if has_image else "image")
+            stamp_ns = START_NS + index * PERIOD_NS
+            writer.image("/a/confidence", stamp_ns, "camera", confidence)
+            writer.image("/a/depth", stamp_ns, "camera", np.full((24, 32), 2, np.float32))
+    assert main(["info", str(tmp_path / "bag"), "--output", str(tmp_path / "plot.png")]) == 0
+    printed = capsys.readouterr().out
+    assert (
+        f"depth; to score it: uncertainty-depth evaluate {tmp_path / 'bag'} --depth-topic /a/depth"
+        " --confidence-topic /a/confidence --confidence-type TYPE --output report\n" in printed
+    )
+    assert "/a/confidence holds 1 to 100: its manual says which TYPE it is, confide" in printed
+
+
+def test_a_depth_image_that_is_the_ground_truth_is_not_told_as_recorded_depth(tmp_path, capsys):
+    with recording(tmp_path / "bag") as writer:
+        for index in range(3):
+            write_frame(writer, index, leave_out="cloud")
+            stamp_ns = START_NS + index * PERIOD_NS
+            writer.image("/a/depth", stamp_ns, "camera", np.full((24, 32), 2, np.float32))
+    assert main(["info", str(tmp_path / "bag"), "--output", str(tmp_path / "plot.png")]) == 0
+    assert "to score it" not in capsys.readouterr().out
 
 
 def test_a_writer_that_fails_removes_its_files_and_no_other(tmp_path):

@@ -6,18 +6,19 @@ from __future__ import annotations
 import faulthandler
 import logging
 import re
+import shlex
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from uncertainty_depth.cli.arguments import SOURCE, Command, flag, positional, written
 from uncertainty_depth.core import strict
 from uncertainty_depth.core.config.player import PlayerConfig
 from uncertainty_depth.core.config.recorded import PredictionTopics
 from uncertainty_depth.core.config.source import SourceConfig
-from uncertainty_depth.core.errors import ConfigError, SourceError
+from uncertainty_depth.core.errors import ConfigError, MessageError, SourceError
 from uncertainty_depth.core.model_location import is_hugging_face, model_path
 from uncertainty_depth.core.output import MARK, NewFolder, OutputFile
 
@@ -107,7 +108,7 @@ class Info(Command):
             return plot, str(error)  # nobody asked for this file
         return plot, ""
 
-    def _open(self, recorded: _Recorded) -> Stream:
+    def _open(self, recorded: PredictionTopics) -> Stream:
         """Open the source; one without ground truth of images, with its recorded depth."""
         from uncertainty_depth.stream.job import Job
         from uncertainty_depth.stream.stream import Stream
@@ -116,18 +117,9 @@ class Info(Command):
         try:
             return Stream.open(job)
         except SourceError:
-            if not recorded.topics.depth_topic:
+            if not recorded.depth_topic:
                 raise
-        stream = Stream.open(replace(job, topics=recorded.topics))
-        print(f"recorded predictions: {recorded.options}")
-        return stream
-
-
-class _Recorded(NamedTuple):
-    """Recorded depth of a bag, and what to type to have it scored."""
-
-    topics: PredictionTopics = PredictionTopics()
-    options: str = ""
+        return Stream.open(replace(job, topics=recorded))
 
 
 def _describe_model(model: Path) -> None:
@@ -137,13 +129,18 @@ def _describe_model(model: Path) -> None:
         print(f"{name:14} {value}")
 
 
-def _list_topics(bag: Path) -> _Recorded:
-    """Print the topics of a source that is a path, and return the depth that it has recorded."""
+def _list_topics(bag: Path) -> PredictionTopics:
+    """Print the topics of a source that is a path; tell and return the depth it has recorded."""
     from uncertainty_depth.frames.recording import Recording
-    from uncertainty_depth.frames.topics import driver_predictions, published_predictions
+    from uncertainty_depth.frames.topics import (
+        DriverPredictions,
+        driver_predictions,
+        published_predictions,
+        unknown_driver,
+    )
 
     if not bag.exists():
-        return _Recorded()
+        return PredictionTopics()
     with Recording(bag).open() as recording:
         losses = recording.lost()
         for name, topic in sorted(recording.topics.items()):
@@ -154,18 +151,43 @@ def _list_topics(bag: Path) -> _Recorded:
             )
             print(f"{topic.count:8} {name}  {topic.message_type}{lost if name in losses else ''}")
         published = published_predictions(recording.topics)
-        driver = driver_predictions(recording.topics)
-    if published.depth_topic:
-        return _Recorded(
-            published,
-            f"--depth-topic {published.depth_topic} "
-            f"--confidence-topic {published.confidence_topic}",
+        driver = (
+            DriverPredictions("this package", published, "sigma")
+            if published.depth_topic
+            else driver_predictions(recording.topics)
+            or unknown_driver(recording.topics, recording.first)
         )
-    if driver:
-        options = driver.options()
-        print(f"depth by {driver.camera}, known by its topics: evaluate {options}")
-        return _Recorded(driver.topics, options)
-    return _Recorded()
+        if driver is None:
+            return published
+        maker = f"depth by {driver.camera}, known by its topics" if driver.camera else "depth"
+        command = f"uncertainty-depth evaluate {shlex.quote(str(bag))} {driver.options()}"
+        print(f"{maker}; to score it: {command} --output report")
+        confidence = driver.topics.confidence_topic
+        if confidence and not driver.confidence_type:
+            print(_possible_types(confidence, recording.first(confidence)))
+    return driver.topics
+
+
+def _possible_types(topic: str, message: Any) -> str:
+    """Return what the values of a first image say of its TYPE."""
+    import numpy as np
+
+    from uncertainty_depth.frames.messages.depth_images import decode_values
+    from uncertainty_depth.sigma.recorded.confidence import suggested_types
+
+    try:
+        values = decode_values(message)
+    except MessageError as error:
+        return f"{topic} cannot be read: {error}"
+    finite = values[np.isfinite(values)]
+    if not finite.size:
+        return f"{topic} has no finite value in its first image"
+    low, high = float(finite.min()), float(finite.max())
+    types = suggested_types(low, high).removeprefix("confidence_type ")
+    return (
+        f"{topic} holds {low:.4g} to {high:.4g}: its manual says which TYPE it is, {types}, or "
+        "sigma in metres"
+    )
 
 
 def _describe_source(source: Source) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -47,6 +48,9 @@ DRIVERS = (
     ("OAK", "stereo/image_raw", "", "none"),
 )
 """Cameras that measure depth: how their drivers name depth and confidence, and its type."""
+NAMED_CONFIDENCE = re.compile("conf|uncert|sigma|varian|error", re.IGNORECASE)
+NAMED_DEPTH = re.compile("depth|dispar", re.IGNORECASE)
+"""Words in the names of topics of drivers that are not known."""
 FirstMessage = Callable[[str], Any]
 """Returns the first message on a topic; None if none can be read."""
 
@@ -171,7 +175,8 @@ class TopicChooser:
             depths = self._images(depth=True)
             if depths and not images:
                 driver = driver_predictions(self._topics)
-                words = driver.options() if driver else f"--depth-topic {depths[0]}"
+                own = driver or unknown_driver(self._topics, self._first)
+                words = own.options() if own else f"--depth-topic {depths[0]}"
                 raise SourceError(
                     f"{self._bag} has depth images and no camera image; expected one for a model, "
                     f"or {words} to score the recorded depth"
@@ -223,10 +228,7 @@ class TopicChooser:
 
     def _is_depth(self, image: str) -> bool:
         """Return whether the first image on a topic holds depth; False if none can be read."""
-        message = self._first(image)
-        with suppress(MessageError):
-            return message is not None and is_depth_encoding(encoding_of(message))
-        return False
+        return _has_depth_encoding(self._first(image))
 
     def _is_predicted(self, cloud: str) -> bool:
         """Return whether the first cloud on a topic was made from predicted depth."""
@@ -324,9 +326,9 @@ class DriverPredictions(NamedTuple):
     """Topics of a camera's own depth, as its driver names them.
 
     Attributes:
-        camera: its maker.
+        camera: its maker; empty for a driver that is not known.
         topics: of depth and confidence; the latter is empty if the driver publishes none.
-        confidence_type: what the confidence holds.
+        confidence_type: what the confidence holds; empty if that is not known.
     """
 
     camera: str
@@ -339,7 +341,7 @@ class DriverPredictions(NamedTuple):
         if not self.topics.confidence_topic:
             return words
         words += f" --confidence-topic {self.topics.confidence_topic}"
-        return f"{words} --confidence-type {self.confidence_type}"
+        return f"{words} --confidence-type {self.confidence_type or 'TYPE'}"
 
 
 def driver_predictions(topics: Collection[str]) -> DriverPredictions | None:
@@ -351,6 +353,24 @@ def driver_predictions(topics: Collection[str]) -> DriverPredictions | None:
             if found and not rest and (not beside or beside in topics):
                 return DriverPredictions(camera, PredictionTopics(name, beside), confidence_type)
     return None
+
+
+def unknown_driver(topics: Mapping[str, Topic], first: FirstMessage) -> DriverPredictions | None:
+    """Return what looks like the depth and confidence of a camera; None if nothing does.
+
+    Both are images of one channel; their names tell one from the other. A depth image alone is
+    a camera's only beside a LiDAR, and else the ground truth.
+    """
+    images = _raw_first([name for name, it in topics.items() if it.message_type in IMAGE])
+    own = [name for name in images if not is_published(name, topics)]
+    confidences = [name for name in own if NAMED_CONFIDENCE.search(name)]
+    depths = [name for name in {*own} - {*confidences} if _has_depth_encoding(first(name))]
+    depths.sort(key=lambda name: (not NAMED_DEPTH.search(name), name))
+    has_lidar = any(it.message_type in CLOUD for it in topics.values())
+    if not depths or not (confidences or has_lidar):
+        return None
+    beside = confidences[0] if confidences else ""
+    return DriverPredictions("", PredictionTopics(depths[0], beside), "")
 
 
 def is_published(name: str, topics: Collection[str]) -> bool:
@@ -377,6 +397,12 @@ def without_transport(name: str) -> str:
     for suffix in TRANSPORTS:
         name = name.removesuffix(suffix)
     return name
+
+
+def _has_depth_encoding(message: Any) -> bool:
+    with suppress(MessageError):
+        return message is not None and is_depth_encoding(encoding_of(message))
+    return False
 
 
 def _raw_first(names: list[str]) -> list[str]:

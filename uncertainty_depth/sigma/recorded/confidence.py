@@ -93,7 +93,7 @@ class ConfidenceType:
             raise MessageError(
                 "confidence_out_of_range",
                 f"the confidence is {low:.4g} to {high:.4g}, which cannot be {self.name} "
-                f"({limits}); expected {_suggestion(low, high)}",
+                f"({limits}); expected {suggested_types(low, high)}",
             )
         with np.errstate(invalid="ignore"):
             uncertainty = self.uncertainty(values, depth)
@@ -103,8 +103,8 @@ class ConfidenceType:
 RANKS = "uncertainty_rank (larger = less certain) or certainty_rank (larger = more certain)"
 
 
-def _suggestion(low: float, high: float) -> str:
-    """Return what to type for a confidence of this range."""
+def suggested_types(low: float, high: float) -> str:
+    """Return what to type for a confidence of this range: the types that it could be."""
     if low < 0:
         return "values of 0 or more: publish exp(value) of a logarithm, or a rank"
     if low >= 1 and high > 100:
