@@ -131,6 +131,18 @@ def test_few_places_ask_for_more_of_them(good_moments, model):
     assert "`uncertainty-depth info`" in judge(Evaluation(), model, []).next_steps[0]
 
 
+def test_an_interval_that_is_too_wide_to_decide_asks_for_more_places(evaluate_moments, model):
+    """Many independent views, and a sigma at the edge of what is accepted: nothing was said."""
+    sigma_is_near_the_limit = lambda it: (it.depth, it.sigma * 4 / 3)  # noqa: E731
+    verdict = judge(evaluate_moments(sigma_is_near_the_limit, frames=96), model, [])
+    assert colors(verdict) == dict.fromkeys(("depth", "order", "domain"), "green") | {
+        "size": "grey"
+    }
+    assert verdict.next_steps == (
+        "Record in more places: the intervals are too wide to decide.",
+    )
+
+
 def camera(power, seed, noise=0.02, frames=48):
     """The evaluation of a camera whose sigma is the true one, a power of the depth."""
     random = np.random.default_rng(seed)

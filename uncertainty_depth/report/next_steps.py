@@ -37,6 +37,7 @@ class Findings:
         is_calibrated_on: sigma was calibrated on these frames.
         ranks_as_depth: sigma is known to rank the errors as well as depth does, and no better.
         few_views: so few views are independent that more of them could decide a line.
+        is_unclear: the intervals are too wide to decide a line.
     """
 
     colors: Mapping[str, str]
@@ -46,6 +47,7 @@ class Findings:
     is_calibrated_on: bool
     ranks_as_depth: bool
     few_views: bool
+    is_unclear: bool
 
 
 def next_steps(found: Findings) -> tuple[str, ...]:
@@ -65,12 +67,12 @@ def _steps(found: Findings) -> Iterator[str]:
             "wrong scale shows as `scale` far from 1."
             if found.is_recorded
             else "Do not act on this depth here. Fine-tune the model on drives like these (`train "
-            "--from MODEL`), or correct its depth by a sensor (`--measurements`)."
+            "--from MODEL`), or correct its depth by odometry or a sensor (`--measurements`)."
         )
     elif found.red_checks & {UNFAMILIARITY, *CAMERA_NAMES.values()}:
         yield (
-            "Fine-tune the model on drives like these (`train --from MODEL`), or choose a model "
-            "that was trained on such images."
+            "Fine-tune the model on drives like these (`train --from MODEL`), or correct its depth "
+            "by odometry or a sensor (`--measurements`)."
         )
     if OUTSIDE_RANGE in found.red_checks:
         yield "Leave out what lies beyond the model's range (`--max-depth`), or train a wider one."
@@ -95,6 +97,8 @@ def _steps(found: Findings) -> Iterator[str]:
         )
     if found.few_views and GREY in found.colors.values():
         yield "Record in more places: more frames of the same ones do not help."
+    elif found.is_unclear:
+        yield "Record in more places: the intervals are too wide to decide."
     if set(found.colors.values()) == {GREEN}:
         yield (
             "Act on it in places like these: bounds, trusted pixels and free space follow from "

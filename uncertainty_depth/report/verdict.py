@@ -197,6 +197,12 @@ def judge(
         is_calibrated_on=bool(calibrated_on),
         ranks_as_depth=ranks_as_depth,
         few_views=few_views,
+        is_unclear=any(
+            check.color == GREY and check.outcome is not Outcome.EQUAL
+            for line in lines
+            for check in line.checks
+            if line.name != "domain" and check.name != SCORED
+        ),
     )
     steps = next_steps(found)
     return Verdict(color, headline, _numbers(sample), steps, lines, sample.drawn_blocks, notes)
