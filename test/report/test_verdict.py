@@ -138,9 +138,7 @@ def test_an_interval_that_is_too_wide_to_decide_asks_for_more_places(evaluate_mo
     assert colors(verdict) == dict.fromkeys(("depth", "order", "domain"), "green") | {
         "size": "grey"
     }
-    assert verdict.next_steps == (
-        "Record in more places: the intervals are too wide to decide.",
-    )
+    assert verdict.next_steps == ("Record in more places: the intervals are too wide to decide.",)
 
 
 def camera(power, seed, noise=0.02, frames=48):

@@ -65,6 +65,19 @@ def test_the_true_pose_is_confirmed_without_a_warning(frames):
     assert "extrinsics look right (score " in check.description()
 
 
+def test_a_pose_that_another_beats_is_never_said_to_look_right(frames):
+    """Its own score may be enough alone: `info` said so one line above its warning."""
+    check = GeometryCheck()
+    for frame in frames:
+        depth_m = np.roll(frame.ground_truth_m, 5, axis=1)
+        depth_m[:, :64] = frame.ground_truth_m[:, :64]
+        check.update(frame.image, depth_m, frame.camera, None)
+    summary = check.summary()
+    assert summary["edge_fit"] > 4, "it would pass alone"
+    assert summary["outcome"] == "does not fit"
+    assert "look right" not in check.description()
+
+
 @pytest.mark.parametrize("degrees", [-3.0, 4.0])
 def test_a_turned_camera_is_noticed_and_the_turn_measured(frames, degrees):
     aside = turn("yxz", [degrees, 0.3, 0.3])

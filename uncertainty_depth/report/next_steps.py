@@ -71,8 +71,8 @@ def _steps(found: Findings) -> Iterator[str]:
         )
     elif found.red_checks & {UNFAMILIARITY, *CAMERA_NAMES.values()}:
         yield (
-            "Fine-tune the model on drives like these (`train --from MODEL`), or correct its depth "
-            "by odometry or a sensor (`--measurements`)."
+            "Fine-tune the model on drives like these (`train --from MODEL`), or correct its "
+            "depth by odometry or a sensor (`--measurements`)."
         )
     if OUTSIDE_RANGE in found.red_checks:
         yield "Leave out what lies beyond the model's range (`--max-depth`), or train a wider one."

@@ -259,6 +259,8 @@ class GeometryCheck:
         fit = self._edges[CONFIGURED_POSE].fit()
         if fit is None:
             parts.append("too few depth edges to compare with the image")
+        elif self._edge_warnings():
+            parts.append(f"another pose fits better than this one (score {fit.score:.1f})")
         elif fit.score >= SIGNIFICANT:
             parts.append(f"extrinsics look right (score {fit.score:.1f}, {SIGNIFICANT:g} needed)")
         else:
