@@ -72,6 +72,30 @@ def test_a_frame_whose_points_fail_is_published_and_not_counted_as_dropped(
     assert dropped(node) == {}
 
 
+def test_the_views_of_a_frame_are_published_while_the_next_is_computed(
+    start_depth, robot, monkeypatch
+):
+    begun, gate = threading.Semaphore(0), threading.Semaphore(0)
+
+    def colorize(*arguments):
+        begun.release()
+        assert gate.acquire(timeout=DEADLINE_S)
+        return in_color(*arguments)
+
+    in_color = outputs.colorize
+    monkeypatch.setattr(outputs, "colorize", colorize)
+    node = start_depth()
+    colors, depths = robot.heard("depth/image_color"), robot.heard(DEPTH)
+    robot.image(1)
+    assert begun.acquire(timeout=DEADLINE_S)
+    robot.image(2)
+    assert stamps(depths.wait(2)) == [1, 2]
+    robot.image(3)
+    gate.release(3)
+    assert stamps(colors.wait(3)) == stamps(depths.wait(3)) == [1, 2, 3]
+    assert dropped(node) == {}
+
+
 def test_only_the_newest_frame_waits_and_every_other_is_counted(graph, start_depth, robot):
     """More images than the middleware and the node keep while the network works."""
     start_depth()

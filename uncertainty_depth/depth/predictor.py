@@ -366,7 +366,8 @@ def _at_image(
     calibrated_m = calibration.sigma_map(raw_m)
     height, width = frame.need_image().shape[:2]
     size = (width, height)
-    depth_m = factor * cv2.resize(maps[0], size, interpolation=cv2.INTER_LINEAR)
+    depth_m = cv2.resize(maps[0], size, interpolation=cv2.INTER_LINEAR)
+    depth_m *= factor
     sigma_m = cv2.resize(calibrated_m, size, interpolation=cv2.INTER_LINEAR)
     unknown = ~(np.isfinite(depth_m) & np.isfinite(sigma_m))
     if frame.camera is not None and frame.camera.seen is not None:

@@ -1,7 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The depth node: a camera's images in, depth and its standard deviation out.
 
-A callback only queues the newest image. One thread takes it through `DepthNode._predict`.
+A callback only queues the newest image. One thread takes it through `DepthNode._predict`, to its
+maps; another publishes what is derived from them meanwhile.
 """
 
 from __future__ import annotations
@@ -179,7 +180,7 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
             prediction = predictor.predict_frame(frame, samples)
             if not self.health.is_inside(message):
                 return
-            publish_views = self._predictions.publish(
+            milliseconds = self._predictions.publish(
                 message, header, prediction, frame.camera, origin, config, start_s,
                 frame.image,
             )  # fmt: skip
@@ -193,11 +194,9 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
                 error.__traceback__ = None  # it holds the tensors
                 free_memory()
             return
-        milliseconds = (time.perf_counter() - start_s) * 1e3
         budget.add(samples.count, milliseconds)
         if 0 < config.frame_budget_ms < milliseconds and samples.count <= FEWEST_SAMPLES:
             self.health.count("over_budget")
-        publish_views()
 
     def _deactivate(self) -> None:
         """Unsubscribe, drop frames that are waiting or in progress, and wait for the thread."""
@@ -205,6 +204,7 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         self._images = None
         self.health.leave_all("deactivated")
         self._worker.wait(FINISH_S)
+        self._predictions.wait(FINISH_S)
         for source in self._sources:
             source.close()
         self._sources = ()
@@ -273,6 +273,7 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
     def close(self) -> str:
         """Shut down: finish the frame in work, drop the one that waits, return a summary line."""
         self._worker.stop(FINISH_S)
+        self._predictions.stop(FINISH_S)
         self.health.leave_all("shutdown")
         take_down(self.destroy_node)
         return self.health.summary()

@@ -28,8 +28,8 @@ from uncertainty_depth.ros.command_line import (
 )
 from uncertainty_depth.ros.requirements import require_ros
 
-THREADS = ("worker", "teardown")
-"""Threads that may outlast a node: its frames', and `take_down`'s."""
+THREADS = ("worker", "views", "teardown")
+"""Threads that may outlast a node: its frames', their views', and `take_down`'s."""
 
 
 def depth_node(args: Sequence[str] | None = None) -> int:

@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +41,7 @@ from uncertainty_depth.ros.sigma_messages import (
     info_values,
     read_estimate,
 )
+from uncertainty_depth.ros.worker import Worker
 from uncertainty_depth.sigma.calibration.half_widths import HalfWidths
 from uncertainty_depth.sigma.online.correction_in_force import CorrectionInForce
 
@@ -75,6 +77,9 @@ class PredictionPublisher:
         ]
         self._model = node.create_publisher(String, "depth/model", LATCHED_QOS)
         self._derived = DerivedOutputs(node)
+        self._views: Worker[Callable[[], None]] = Worker(
+            self._publish_views, lambda *_: None, "views"
+        )
         self._node = node
         self._health = health
         self._correction = CorrectionInForce()
@@ -94,10 +99,11 @@ class PredictionPublisher:
         config: DepthNodeConfig | SigmaNodeConfig,
         start_s: float,
         image: NDArray[np.uint8] | None = None,
-    ) -> Callable[[], None]:
-        """Publish the maps of a frame, which leaves; return a function to publish their views.
+    ) -> float:
+        """Publish the maps of a frame, which leaves; return its milliseconds since `start_s`.
 
-        Sigma is corrected by what is in force, depth is scaled.
+        Sigma is corrected by what is in force, depth is scaled. What is derived from the maps
+        follows on a thread of its own, while the next frame is computed; no frame's is left out.
 
         Args:
             frame: as it was counted in `health`.
@@ -131,29 +137,42 @@ class PredictionPublisher:
         # before the maps: the evaluator then has it when they come
         self._info.publish(status_message(header, PREDICTION, "", info_values(info)))
         if camera is not None:  # first: a subscriber of maps then has their camera info
+            camera_info = camera_info_message(camera, header)
             for publisher in self._camera_infos:
-                publisher.publish(camera_info_message(camera, header))
+                publisher.publish(camera_info)
         for name, publisher in self._maps.items():
             publisher.publish(image_message(MAPS[name](corrected), header))
         health.leave(frame)
         health.duration("latency", age_s(self._node, header) * 1e3)
-        health.duration("processing", (time.perf_counter() - start_s) * 1e3)
+        milliseconds = (time.perf_counter() - start_s) * 1e3
+        health.duration("processing", milliseconds)
         if unfamiliarity is not None and unfamiliarity > 1:
             health.count("unfamiliar")
         half_width = (info.half_widths or origin.half_widths).at(config.coverage)
 
-        def publish_views() -> None:
-            try:
-                self._derived.publish(corrected, header, camera, config, half_width, image)
-            except Exception as error:  # the maps are published: no frame is dropped
-                if self._node.context.ok():  # else a signal struck meanwhile
-                    health.count("views_failed")
-                    self._node.get_logger().warning(
-                        f"points or color images failed: {error}",
-                        throttle_duration_sec=LOG_EVERY_S,
-                    )
+        self._views.wait()  # for those of the frame before
+        self._views.put(
+            partial(self._derived.publish, corrected, header, camera, config, half_width, image)
+        )
+        return milliseconds
 
-        return publish_views
+    def _publish_views(self, publish: Callable[[], None]) -> None:
+        try:
+            publish()
+        except Exception as error:  # the maps are published: no frame is dropped
+            if self._node.context.ok():  # else a signal struck meanwhile
+                self._health.count("views_failed")
+                self._node.get_logger().warning(
+                    f"points or color images failed: {error}", throttle_duration_sec=LOG_EVERY_S
+                )
+
+    def wait(self, timeout_s: float) -> None:
+        """Wait until the views of the last frame are published."""
+        self._views.wait(timeout_s)
+
+    def stop(self, timeout_s: float) -> None:
+        """Finish the views in work, and end their thread."""
+        self._views.stop(timeout_s)
 
     def publish_model(self, description: Mapping[str, Any]) -> None:
         """Publish the description of the model as JSON, to later subscribers too."""

@@ -120,6 +120,7 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
             self.health.leave(item.item, f"dropped.{UNMATCHED_REASONS[item.side]}")
         self.health.leave_all("deactivated")
         self._worker.wait(FINISH_S)
+        self._predictions.wait(FINISH_S)
 
     def _free(self) -> None:
         self._interpreter = None
@@ -171,14 +172,12 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
             rectifier = self._camera.rectifier(stamp_ns(pair.depth.header))
             camera = None if rectifier is None else rectifier.camera(width, height)
             origin = PredictionSource(interpreter.sigma_name, interpreter.half_widths)
-            publish_views = self._predictions.publish(
+            self._predictions.publish(
                 pair.frame, self._camera.header(pair.depth), prediction, camera, origin,
                 self.config, start_s,
             )  # fmt: skip
         except Exception as error:  # a hostile message costs one frame
             fail(self, self.health, pair.frame, error)
-            return
-        publish_views()
 
     def problems(self) -> list[str]:
         """Return sentences on what is wrong with inputs and correction."""
@@ -204,6 +203,7 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
     def close(self) -> str:
         """Shut down: finish the pair in work, drop the others, return a summary line."""
         self._worker.stop(FINISH_S)
+        self._predictions.stop(FINISH_S)
         self.health.leave_all("shutdown")
         take_down(self.destroy_node)
         return self.health.summary()

@@ -20,7 +20,10 @@ class Worker(Generic[Item]):
     """
 
     def __init__(
-        self, process: Callable[[Item], None], dropped: Callable[[Item, str], object]
+        self,
+        process: Callable[[Item], None],
+        dropped: Callable[[Item, str], object],
+        name: str = "worker",
     ) -> None:
         self._process = process
         self._dropped = dropped
@@ -29,7 +32,7 @@ class Worker(Generic[Item]):
         self._is_busy = False
         self._stopping = False
         self._changed = threading.Condition()
-        self._thread = threading.Thread(target=self._run, name="worker", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
     def put(self, item: Item) -> None:
@@ -45,7 +48,7 @@ class Worker(Generic[Item]):
         for one in older:
             self._dropped(one, "queue_full")
 
-    def wait(self, timeout_s: float) -> bool:
+    def wait(self, timeout_s: float | None = None) -> bool:
         """Return whether nothing waits and nothing is in hand, at the latest after a time."""
         with self._changed:
             return self._changed.wait_for(lambda: not (self._waiting or self._is_busy), timeout_s)

@@ -84,11 +84,10 @@ class InForce:
 
     def applied(self, own: DepthPrediction) -> DepthPrediction:
         """Return the maps to be published, from the model's own."""
-        sigma_m = own.sigma_m * self._on_sigma
-        depth_m = own.depth_m
-        if self.depth_scale != 1:
-            depth_m = depth_m * np.float32(self.depth_scale)
-        return replace(own, depth_m=depth_m, sigma_m=sigma_m)
+        if self._on_sigma == self.depth_scale == 1:
+            return own
+        depth_m = own.depth_m * np.float32(self.depth_scale)
+        return replace(own, depth_m=depth_m, sigma_m=own.sigma_m * self._on_sigma)
 
     def own_sigma(self, sigma_m: NDArray[np.floating]) -> NDArray[np.floating]:
         """Return the model's own sigma, metres, from a published one."""
