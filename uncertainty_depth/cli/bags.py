@@ -209,13 +209,7 @@ def _describe_source(source: Source) -> None:
 
 
 def _check_geometry(stream: Stream, plot: OutputFile, no_plot: str) -> None:
-    """Plot the depth on the image, and print the geometry check of the first frames.
-
-    Args:
-        stream: of one source.
-        plot: its file.
-        no_plot: why it cannot be written; empty if it can.
-    """
+    """Plot depth on the image, or say why not, and print the check of the first frames."""
     from uncertainty_depth.core.records import Frame
     from uncertainty_depth.report.frame_plots import lidar_overlay
     from uncertainty_depth.report.images import encoded_pixels

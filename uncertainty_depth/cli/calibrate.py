@@ -117,20 +117,7 @@ def _fitted(
     is_dry: bool = False,
     is_forced: bool = False,
 ) -> tuple[FittedCalibration, list[str]] | None:
-    """Fit a map, print what it is worth, and return it with its notes; None if it is not kept.
-
-    Args:
-        stream: what the frames are of.
-        parts: frames with predictions and ground truth, of each source.
-        config: what is used, and how it is split.
-        kind: of the uncertainty.
-        is_dry: whether no map is kept.
-        is_forced: whether a map is kept that makes scores worse.
-
-    Raises:
-        CalibrationError: the map makes scores worse.
-        KeyboardInterrupt: it was interrupted; what was found is printed.
-    """
+    """Fit a map, print what it is worth, and return it with its notes; None if it is not kept."""
     from uncertainty_depth.sigma.calibration.report import table
     from uncertainty_depth.sigma.calibration.run import calibrate as fit
     from uncertainty_depth.sigma.calibration.run import check

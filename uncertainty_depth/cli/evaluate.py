@@ -205,11 +205,6 @@ def _evaluate_each(
     """Score every source in its own worker, and write one report over all of them.
 
     What is done is kept: the same command continues with the rest.
-
-    Raises:
-        KeyboardInterrupt: it was interrupted; no report over all sources is written.
-        SourceError: a source could not be scored; the report holds the others.
-        RequirementError: a requirement is not met.
     """
     from uncertainty_depth.contrib import on_ray
     from uncertainty_depth.report.fleet import DONE, open_fleet

@@ -56,12 +56,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def exit_code_of(program: str, run: Callable[[], object], hint: str = "") -> int:
-    """Run a program and return its exit code; user errors become one sentence on stderr.
+    """Run a program, named before each sentence, and return its exit code.
 
-    Args:
-        program: its name, before each sentence.
-        run: does the work; what it logs goes to stderr.
-        hint: how to go on after Ctrl-C.
+    User errors become one sentence on stderr; `hint` says how to go on after Ctrl-C.
     """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(PrintableFormatter("%(message)s"))

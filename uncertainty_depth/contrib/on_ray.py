@@ -62,14 +62,10 @@ def run(
     interrupt: Interrupt,
     tell: Callable[[FleetSource], None],
 ) -> None:
-    """Score each source, and record how it ended.
+    """Score each source, and record how it ended; the address "local" starts a cluster here.
 
-    Args:
-        work: what to do for each source.
-        address: of the cluster; "local" starts one on this machine.
-        gpus: whether each task takes a GPU if the cluster has any.
-        interrupt: once requested, tasks are cancelled.
-        tell: called with each finished source.
+    With `gpus` each task takes a GPU if the cluster has any. Once an interrupt is requested, tasks
+    are cancelled. `tell` is called with each finished source.
 
     Raises:
         ConfigError: Ray is not installed or does not start, or no cluster answers at the address.

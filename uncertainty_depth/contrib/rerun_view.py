@@ -154,9 +154,7 @@ class Recorder:
 def scores_of(metrics: Mapping[str, float], distribution: str) -> dict[str, float]:
     """Return the scores to show from a frame's metrics, as `Evaluation.add` returns them.
 
-    Args:
-        metrics: by dotted names.
-        distribution: of the error, "gaussian" or "laplace", for coverage and AUCE.
+    The error's distribution is that for coverage and AUCE.
     """
     scores = {}
     for name in SCORES:

@@ -15,7 +15,7 @@ from pathlib import Path
 def replacing(path: Path | str) -> Iterator[Path]:
     """Yield a temporary path beside `path`, with its ending, that replaces it on leaving.
 
-    The content is on the disk before the name is, so no reader and no crash ever meets a part.
+    The content is on the disk before the name is, so neither readers nor crashes ever meet a part.
     Left with an exception, the temporary file is removed and `path` is as before.
 
     Raises:

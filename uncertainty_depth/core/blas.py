@@ -11,10 +11,9 @@ from typing import Any
 
 
 def wait_passively() -> None:
-    """Let the waiting threads of torch sleep; to be called before torch is imported.
+    """Let torch's waiting threads sleep, not spin; call it before torch is imported.
 
-    They spin by default, which costs most when few cores are free. An OMP_WAIT_POLICY passed to
-    the process takes precedence.
+    An OMP_WAIT_POLICY passed to the process takes precedence.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
@@ -22,8 +21,8 @@ def wait_passively() -> None:
 def single_threaded_blas() -> Any:
     """Limit BLAS to one thread, for good or as a context; torch's own threads are not touched.
 
-    Projecting and scoring use matrices with three columns: threads gain nothing. If a camera's and
-    a network's processes occupy the cores, each call waits for all threads.
+    Projecting and scoring use matrices with three columns: threads gain nothing there, and if
+    other processes occupy the cores, each call waits for all threads.
     """
     import numpy as np  # noqa: F401  its BLAS must be loaded to be found
     from threadpoolctl import threadpool_limits

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""What a device's errors mean: memory that ran out, a GPU that is lost, a PyTorch that is not its.
+"""What a device's errors mean: out of memory, a lost GPU, a PyTorch built for another one.
 
 PyTorch, its libraries and the engines have no types for them, but words.
 """
@@ -65,11 +65,7 @@ def _cuda() -> Any:
 def explained(
     device: torch.device, explain: Callable[[BaseException, torch.device], UncertaintyDepthError]
 ) -> Iterator[None]:
-    """Raise what `explain` makes of the errors of a device in this block.
-
-    Raises:
-        DeviceLostError: the GPU is lost.
-    """
+    """Raise what `explain` makes of the device's errors here, or `DeviceLostError`."""
     try:
         yield
     except UncertaintyDepthError:
@@ -85,11 +81,7 @@ def explained(
 
 
 def at_load(precision: str, error: BaseException, device: torch.device) -> ConfigError:
-    """Return why a model cannot be run on a device.
-
-    Raises:
-        Exception: the error, if it is not of the device.
-    """
+    """Return why a device cannot run a model; raise the error itself if it is not the device's."""
     reason = first_line(error)
     if is_out_of_memory(error):
         return ConfigError(
@@ -107,11 +99,7 @@ def at_load(precision: str, error: BaseException, device: torch.device) -> Confi
 
 
 def at_run_time(error: BaseException, device: torch.device) -> UncertaintyDepthError:
-    """Return why a frame could not be predicted.
-
-    Raises:
-        Exception: the error, if it is not of the device.
-    """
+    """Return why a frame was not predicted; raise the error itself if it is not the device's."""
     if not is_out_of_memory(error):
         raise error
     return MessageError(

@@ -20,11 +20,7 @@ def shortened(text: str) -> str:
 
 
 class UncertaintyDepthError(Exception):
-    """Base class for errors caused by user input.
-
-    Attributes:
-        exit_code: of a command that ends with it.
-    """
+    """Base class for errors caused by user input, with the exit code for the command."""
 
     exit_code = 1
 

@@ -30,8 +30,8 @@ def deferred_interrupt() -> Iterator[Interrupt]:
     """Turn the first Ctrl-C into a flag; a second one raises `KeyboardInterrupt` at once.
 
     Nested contexts share the outer flag: a loop stops, and so does the code around it. Outside the
-    main thread, which alone gets signals, the flag is never set. Code that leaves a loop because
-    of the flag must report it: nothing is raised on leaving.
+    main thread, which alone gets signals, the flag is never set. Code that leaves a loop by the
+    flag must report it: nothing is raised on leaving.
     """
     outer = getattr(signal.getsignal(signal.SIGINT), "__self__", None)
     interrupt = outer if isinstance(outer, Interrupt) else Interrupt()
@@ -43,7 +43,7 @@ def deferred_interrupt() -> Iterator[Interrupt]:
 def held_interrupt() -> Iterator[None]:
     """Delay Ctrl-C until the context is left, for a short step that must be completed.
 
-    A handler of others stays: to set it again would undo rclpy's, which calls Python's, and the
+    Others' handlers stay: to set one again would undo rclpy's, which calls Python's, and the
     node would not hear Ctrl-C any more.
     """
     before = signal.getsignal(signal.SIGINT)

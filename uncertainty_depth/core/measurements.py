@@ -44,12 +44,7 @@ class Measurements:
     common_log_sigma: Floats
 
     def __post_init__(self) -> None:
-        """Refuse arrays that cannot be measurements.
-
-        Raises:
-            ValueError: lengths differ, a depth or a standard deviation is not positive and
-                finite, or a pixel stands there twice.
-        """
+        """Raise `ValueError` for arrays that cannot be measurements."""
         count = len(self.rows)
         for name in ("columns", "depth_m", "log_sigma", "common_log_sigma"):
             if len(getattr(self, name)) != count:
@@ -75,11 +70,9 @@ class Measurements:
     def from_map(
         cls, depth_m: NDArray[np.floating], log_sigma: float | Floats = SENSOR_LOG_SIGMA
     ) -> Measurements:
-        """Return the pixels of a map that have a depth.
+        """Return a map's pixels that have a depth: those positive and finite.
 
-        Args:
-            depth_m: (H, W), metres; what is not positive and finite is not measured.
-            log_sigma: of every pixel, or an (H, W) map.
+        `log_sigma` is every pixel's, or an (H, W) map.
         """
         rows, columns = np.nonzero(np.isfinite(depth_m) & (depth_m > 0))
         measured = depth_m[rows, columns].astype(np.float64)
@@ -103,12 +96,7 @@ class Measurements:
         )
 
     def evenly(self, count: int, shape: tuple[int, ...]) -> NDArray[np.intp]:
-        """Return at most `count` indices, evenly over an image: of each cell the most certain.
-
-        Args:
-            count: at least 1.
-            shape: (H, W) of the image.
-        """
+        """Return at most `count` indices, evenly over an (H, W) image, the most certain ones."""
         if len(self) <= count:
             return np.arange(len(self))
         height, width = shape
@@ -164,12 +152,12 @@ class Measurements:
 def check_unit(
     depth_m: NDArray[np.floating], depth_range: tuple[float, ...], name: str = "measured depth"
 ) -> None:
-    """Refuse measured depth, (N,), in another unit than the depth of what predicts.
+    """Refuse measured depth, (N,) without NaN, in another unit than the depth that is predicted.
 
     Args:
-        depth_m: known depth alone, metres.
-        depth_range: min and max depth of what predicts, metres.
-        name: of the measured depth, for the sentence.
+        depth_m: metres.
+        depth_range: min and max predicted depth, metres.
+        name: what the sentence calls it.
 
     Raises:
         MessageError: sparse_depth_wrong_unit.

@@ -56,13 +56,10 @@ def is_hugging_face(model: Path) -> bool:
 
 
 def from_hub(model: Path) -> Path:
-    """Return the local copy of a model folder that was published on the Hub; else the path itself.
+    """Return the local copy if this model folder was published on the Hub; else the path itself.
 
-    A network of transformers stays a hub id, which its own loader finds. So does what the Hub does
+    A transformers network stays a hub id, which its own loader finds. So does what the Hub does
     not answer for: the loader says why.
-
-    Args:
-        model: a folder, or ORG/NAME.
 
     Raises:
         ModelError: the Hub has the model folder and does not give it.

@@ -127,8 +127,7 @@ def from_mapping(config_class: type[ConfigT], values: Mapping[str, Any]) -> Conf
     choices they mean.
 
     Raises:
-        ConfigError: a key is unknown, or a value has the wrong type, is out of range or is not
-            among the choices.
+        ConfigError: a key is unknown, or a value has the wrong type, is out of range or no choice.
     """
     fields = _fields(config_class)
     unknown = sorted(set(values) - set(fields))
@@ -146,11 +145,7 @@ def from_mapping(config_class: type[ConfigT], values: Mapping[str, Any]) -> Conf
 
 
 def changed(config: ConfigT, options: Mapping[str, Any]) -> ConfigT:
-    """Return the config with other values of some of its options.
-
-    Raises:
-        ConfigError: as `from_mapping`.
-    """
+    """Return the config with other values for some options; raise as `from_mapping`."""
     if not options:
         return config
     return from_mapping(type(config), {**vars(config), **options})
@@ -211,7 +206,7 @@ def flag_of(field: dataclasses.Field[Any]) -> str:
 def add_arguments(
     parser: argparse.ArgumentParser, config_class: type, expert_help: bool = False
 ) -> None:
-    """Add one `--option-name` per field, in a group headed by the first line of the docstring.
+    """Add one `--option-name` per field, in a group headed by the docstring's first line.
 
     Unless asked for, the help leaves out expert options.
     """

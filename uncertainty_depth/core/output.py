@@ -43,11 +43,7 @@ def check_apart(paths: Iterable[Path | None]) -> None:
 
 @dataclass(frozen=True)
 class Output(ABC):
-    """A path that is written to: a new one, or one that earlier runs of ours wrote.
-
-    Attributes:
-        path: need not exist.
-    """
+    """A path that is written to: a new one, or one that earlier runs of ours wrote."""
 
     path: Path
 
@@ -55,7 +51,7 @@ class Output(ABC):
         """Refuse, before the work, a path that cannot be written to without loss.
 
         Args:
-            inputs: files and folders that are read, none of which may be the output.
+            inputs: files and folders that are read; the output may be none of them.
             names: what will be made in a folder, as far as it is known.
 
         Raises:
@@ -94,11 +90,7 @@ class Output(ABC):
 
 @dataclass(frozen=True)
 class OutputFile(Output):
-    """A file that is written to: new, empty, or with our mark near its beginning.
-
-    Attributes:
-        mark: of its kind of file.
-    """
+    """A file that is written to: new, empty, or with our mark, its kind's, near its beginning."""
 
     mark: str = MARK
 
@@ -156,10 +148,9 @@ class NewFolder(Output):
 
 @dataclass(frozen=True)
 class EmptyFolder(NewFolder):
-    """A folder that does not exist, or holds nothing but hidden files.
+    """A folder that does not exist, or holds only hidden files.
 
-    Attributes:
-        instead: what can be done if it is not empty, for the sentence.
+    `instead` says what can be done if it is not empty.
     """
 
     instead: str = "a new path"
@@ -176,10 +167,7 @@ class OutputFolder(Output):
     """A folder that is written to: new, empty, or one that its marker file calls ours.
 
     Files are replaced in it one by one, so the folder itself stays, and so does every name that
-    the marker does not list.
-
-    Attributes:
-        kind: what the folder holds, e.g. "report"; a folder of another kind is refused.
+    the marker does not list. `kind` is what it holds, e.g. "report"; another kind is refused.
     """
 
     kind: str
@@ -200,7 +188,7 @@ class OutputFolder(Output):
         """Return the names in the folder that we made; empty without a marker.
 
         Raises:
-            SourceError: the marker is damaged, or of another kind of folder.
+            SourceError: the marker is damaged, or a folder of another kind has it.
         """
         try:
             number, kind, names = _read_marker(self.path)
@@ -218,9 +206,7 @@ class OutputFolder(Output):
         return names
 
     def claim(self, names: Iterable[str]) -> None:
-        """List names in the marker: they are from now on ours to write and to replace.
-
-        The folder is created if missing.
+        """List names in the marker: from now on ours to write and replace.
 
         Raises:
             SourceError: a name is another's file.
@@ -330,7 +316,7 @@ class OutputFolder(Output):
 
 
 def remove(path: Path) -> None:
-    """Remove what we made: a file, or of a folder what its marker lists, and the folder if empty.
+    """Remove what we made: a file, or what a folder's marker lists, and the folder if empty.
 
     Raises:
         OSError: it cannot be removed.

@@ -140,41 +140,25 @@ class Frame:
         return depth.shape[0], depth.shape[1]
 
     def need_image(self) -> NDArray[np.uint8]:
-        """Return the image.
-
-        Raises:
-            MessageError: "no_image", the frame has none.
-        """
+        """Return the image, or raise `MessageError` "no_image"."""
         if self.image is None:
             raise MessageError("no_image", f"frame {self.name} has no image")
         return self.image
 
     def need_ground_truth(self) -> NDArray[np.float32]:
-        """Return the ground truth.
-
-        Raises:
-            MessageError: "no_ground_truth", the frame has none.
-        """
+        """Return the ground truth, or raise `MessageError` "no_ground_truth"."""
         if self.ground_truth_m is None:
             raise MessageError("no_ground_truth", f"frame {self.name} has no ground truth")
         return self.ground_truth_m
 
     def need_depth(self) -> DepthMap:
-        """Return the predicted depth.
-
-        Raises:
-            MessageError: "no_prediction", the frame has none.
-        """
+        """Return the predicted depth, or raise `MessageError` "no_prediction"."""
         if self.prediction is None:
             raise MessageError("no_prediction", f"frame {self.name} has no prediction")
         return self.prediction
 
     def need_prediction(self) -> DepthPrediction:
-        """Return the predicted depth and its sigma.
-
-        Raises:
-            MessageError: "no_prediction", the frame has none; "no_sigma", its depth has none.
-        """
+        """Return depth and sigma, or raise `MessageError` "no_prediction" or "no_sigma"."""
         depth = self.need_depth()
         if not isinstance(depth, DepthPrediction):
             raise MessageError("no_sigma", f"frame {self.name} has a depth without sigma")
@@ -188,7 +172,7 @@ class Skipped:
     Sources yield it in the frame's place, so that every lost frame is counted.
 
     Attributes:
-        stamp_ns: time of the image, nanoseconds; None if it could not be read.
+        stamp_ns: the image's time, nanoseconds; None if it could not be read.
         reason: short key that losses are counted under, e.g.
             "no_lidar_within_max_time_difference".
         message: the sentence that explains it.
@@ -214,13 +198,10 @@ def in_view(frame: Frame, message: str) -> Frame | Skipped:
 
 @dataclass(frozen=True)
 class SampleRange:
-    """Which of the MC-dropout samples or ensemble members make a prediction.
+    """Which MC-dropout samples or ensemble members make a prediction: `count` from `first` on.
 
-    With the image, its stamp and the options it decides the maps to the last bit.
-
-    Attributes:
-        first: number of the first one.
-        count: how many, one after the other; after the last of all comes the first of all.
+    With the image, its stamp and the options it decides the maps to the last bit. After the last
+    sample comes the first.
     """
 
     first: int

@@ -18,18 +18,12 @@ _NAME = re.compile(rf"{PREFIX}\w{{8}}")
 
 
 class ScratchFolder(tempfile.TemporaryDirectory):
-    """A temporary folder, removed with this object.
+    """A temporary folder, removed with this object; raises `OSError` if it cannot be made.
 
-    That of a killed process is removed when the next one is made: a killed process no longer holds
-    the lock of its folder.
+    A killed process no longer holds its folder's lock, and the next one removes the folder.
     """
 
     def __init__(self) -> None:
-        """Make a folder.
-
-        Raises:
-            OSError: it cannot be made.
-        """
         _remove_abandoned(Path(tempfile.gettempdir()))
         super().__init__(prefix=PREFIX)
         lock = Path(self.name) / LOCK

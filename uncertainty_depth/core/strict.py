@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Files of unknown origin, read within limits: JSON, YAML and arrays in an `.npz`.
+"""Files from unknown origin, read within limits: JSON, YAML and arrays in an `.npz`.
 
 What would be built is checked before it is built: a few bytes of YAML can stand for many, and an
 archive of a few megabytes can claim gigabytes. JSON is written without NaN.
@@ -41,7 +41,7 @@ class FormatError(UncertaintyDepthError):
 def read_json(
     text: str | bytes, max_bytes: int, max_depth: int = MAX_JSON_DEPTH, allow_nan: bool = False
 ) -> Any:
-    """Return the value of a JSON text of unknown origin.
+    """Return the value in a JSON text from unknown origin.
 
     The limits are checked before anything is built. All numbers are finite and fit a float, and
     all strings can be written as UTF-8: lone surrogates become "?".
@@ -49,7 +49,7 @@ def read_json(
     Args:
         text: as a string, or as UTF-8.
         max_bytes: the longest text that is read.
-        max_depth: number of levels of objects and lists that is read.
+        max_depth: how deeply objects and lists may be nested.
         allow_nan: read NaN and Infinity, which are no JSON but which Python writes.
 
     Raises:
@@ -98,7 +98,7 @@ def check_file(path: str | os.PathLike) -> None:
 
 
 def read_text(path: str | os.PathLike) -> str:
-    """Return the text of a UTF-8 file.
+    """Return a UTF-8 file's text.
 
     Raises:
         OSError: it is no file, or cannot be read.
@@ -140,9 +140,9 @@ def _refuse(text: str) -> float:
 
 
 def encodable(value: Any) -> Any:
-    """Return the value with "?" for the characters of its strings that UTF-8 cannot write.
+    """Return the value with "?" for the characters in its strings that UTF-8 cannot write.
 
-    They are lone surrogates: of JSON, or of the names of files that are not UTF-8.
+    They are lone surrogates: from JSON, or from file names that are not UTF-8.
     """
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode("utf-8")
@@ -175,15 +175,11 @@ def plain(value: Any) -> Any:
 
 
 def read_yaml_file(path: Path, max_bytes: int) -> Any:
-    """Return the lists and mappings in a YAML file; every scalar is a string.
-
-    Args:
-        path: the file, UTF-8.
-        max_bytes: the longest file that is read.
+    """Return the lists and mappings in a UTF-8 YAML file; every scalar is a string.
 
     Raises:
-        FormatError: the file is longer, nested more than `MAX_YAML_DEPTH` levels, has an alias,
-            or is no YAML.
+        FormatError: the file is longer than `max_bytes`, nested more than `MAX_YAML_DEPTH` levels,
+            has an alias, or is no YAML.
         OSError: the file cannot be read.
     """
     with open_file(path) as file:
@@ -226,12 +222,12 @@ HEADER = "header"
 
 @dataclass(frozen=True)
 class Expected:
-    """What an array must be: its dtype, its trailing shape, and at most how many rows.
+    """What an array must be.
 
     Attributes:
-        dtype: of the elements.
+        dtype: its elements'.
         shape: without the first axis; with it if `max_rows` is None.
-        max_rows: length of the first axis at most; None for an array of exactly `shape`.
+        max_rows: the first axis's maximum length; None for an array with exactly `shape`.
     """
 
     dtype: type
@@ -265,7 +261,7 @@ def read_header(path: str | os.PathLike) -> dict[str, Any]:
 
 
 def read_arrays(path: str | os.PathLike, layout: Mapping[str, Expected]) -> dict[str, NDArray]:
-    """Return the arrays of a layout; whatever else the file holds is not read.
+    """Return a layout's arrays; whatever else the file holds is not read.
 
     Raises:
         OSError, ValueError, KeyError, zipfile.BadZipFile, zlib.error: the file is missing or

@@ -63,7 +63,7 @@ class Familiarity:
 
 
 def write(folder: Path, familiarity: Familiarity) -> Path:
-    """Write it to the model folder, whole or not at all; returns the path of its file.
+    """Write it to the model folder, whole or not at all; return its file's path.
 
     The matrix is stored in half precision: 0.5 MB for 480 features.
     """
@@ -78,11 +78,7 @@ def write(folder: Path, familiarity: Familiarity) -> Path:
 
 
 def read(folder: Path) -> Familiarity | None:
-    """Return the folder's familiarity; None for a model that has none.
-
-    Raises:
-        ModelError: the file is damaged.
-    """
+    """Return the folder's familiarity, None if it has none; raise `ModelError` if damaged."""
     path = folder / FAMILIARITY
     if not path.exists():
         return None
@@ -105,14 +101,11 @@ def read(folder: Path) -> Familiarity | None:
 
 
 def pooled(features: Any) -> Tensor:
-    """Return (B, D) float32 means and deviations over the pixels, of each channel of the maps.
+    """Return (B, D) float32 means and deviations over the pixels, for each channel of the maps.
 
-    The deepest map is left out. It has most of the channels, and training has bent it most to its
-    own frames: with it the shipped model's AUROC for a street falls from .99 to .90.
-
-    Args:
-        features: of an encoder: maps, (B, C, h, w), or the states of a transformer, (B, N, C),
-            perhaps as the first of several values.
+    The deepest map is left out. It has most channels, and training has bent it most to its own
+    frames: with it the shipped model's AUROC for a street falls from .99 to .90. Features are an
+    encoder's maps, (B, C, h, w), or a transformer's states, (B, N, C), perhaps in a tuple.
     """
     maps = features if isinstance(features[0], Tensor) else features[0]
     moments = []
@@ -140,7 +133,7 @@ class Gauge:
         return {"familiar_places": [round(limit, 4) for limit in self._familiarity.places]}
 
     def score(self, features: NDArray[np.float32]) -> float:
-        """Return the unfamiliarity of the latest frame, from its (1, D) `pooled` features.
+        """Return the latest frame's unfamiliarity, from its (1, D) `pooled` features.
 
         Warns once if the median of the last `WARNING_FRAMES` is unfamiliar.
         """
@@ -159,11 +152,7 @@ class Gauge:
         return score
 
     def check(self, features: Any) -> None:
-        """Check the familiarity against an encoder's features, without a score.
-
-        Raises:
-            ModelError: it is of another network.
-        """
+        """Raise `ModelError` if an encoder's features are another network's."""
         found = pooled(features)
         dimensions = len(self._familiarity.mean)
         if found.shape[1] != dimensions:

@@ -33,14 +33,14 @@ def choose_precision(
 ) -> tuple[Estimator, str]:
     """Return the estimator in the first precision whose maps stay near float32's, and its name.
 
-    They are compared on two pictures of patches of colour, one with edges and one without; both
+    They are compared on two pictures with patches of colour, one with edges and one without; both
     methods of rounding keep about ten bits, so what differs between networks is what overflows.
 
     Args:
         load: returns the estimator in a precision.
-        candidates: precisions, the fastest first; fp32 is taken if there are none, or all fail.
+        candidates: the fastest first; fp32 is taken if there are none, or all fail.
         size: width and height of the network's images.
-        device: of the network.
+        device: the network's.
     """
     exact = load("fp32")
     if not candidates:
@@ -88,10 +88,7 @@ def _pictures(size: Sequence[int]) -> NDArray[np.uint8]:
 def _mean_errors(
     found: Sequence[NDArray[np.float32]], expected: Sequence[NDArray[np.float32]]
 ) -> tuple[float, float]:
-    """Return the mean relative differences of depth and of sigma; infinite for what is no number.
-
-    A sigma of 0 must stay 0.
-    """
+    """Return depth's and sigma's mean relative difference; a sigma of 0 must stay 0."""
     difference = np.abs(np.stack(found, 1) - np.stack(expected, 1))
     tiny = np.finfo(np.float32).tiny
     with np.errstate(invalid="ignore"):

@@ -61,15 +61,11 @@ def network_input(
 ) -> Tensor:
     """Return an image as (1, 3, h, w), or with sparse depth as a fourth channel, 0 for unknown.
 
-    Args:
-        frame: with its image.
-        factor: factor on the network's metres for the image's camera.
-        model: the model whose network takes it.
-        device: of the network.
+    `factor` turns the network's metres into those of the image's camera.
 
     Raises:
-        MessageError: the image is of another shape or dtype, a sparse depth is of another size,
-            dtype or unit, or the model takes none.
+        MessageError: the image has another shape or dtype, a sparse depth another size, dtype or
+            unit, or the model takes none.
     """
     network = model.network
     image = frame.need_image()
@@ -161,16 +157,10 @@ class Predictor:
         return self._calibration if config.calibrated else self._uncalibrated
 
     def _run_trial(self, config: PredictorConfig) -> None:
-        """Predict a black image, and warn if its sigma lacks what the method promises.
+        """Predict a black image: what lacks memory or an operation fails before the first frame.
 
-        An operation that the device lacks fails here, before the first frame, and the first frame
-        takes no longer than the next. All samples are computed, so a lack of memory shows here
-        too.
-
-        Raises:
-            ConfigError: the device cannot compute in the precision, or has too little memory.
-            DeviceLostError: the GPU is lost.
-            ModelError: no depth is finite, or the familiarity is of another network.
+        Warns if its sigma lacks what the method promises; the first frame then takes no longer
+        than the next.
         """
         device = self.device
         if config.precision == "fp16" and device.type == "cpu":
@@ -350,16 +340,9 @@ def _at_image(
 ) -> DepthPrediction:
     """Return a prediction at the image's size, its sigma calibrated at the network's.
 
-    Sigma, not the variance, is interpolated: errors of neighbouring pixels are fully correlated,
-    and the standard deviation of a weighted sum of such errors is the weighted sum of their
-    standard deviations. Pixels outside the lens's view have neither depth nor sigma.
-
-    Args:
-        frame: with its image and camera.
-        maps: (2, h, w) depth and sigma of the network.
-        factor: factor on both, for the image's camera.
-        unfamiliarity: the image's unfamiliarity; None if unknown.
-        calibration: of sigma.
+    Sigma, not the variance, is interpolated: neighbouring pixels' errors are fully correlated, and
+    the standard deviation of a weighted sum of such errors is the weighted sum of their standard
+    deviations. Pixels outside the lens's view have neither depth nor sigma.
     """
     raw_m = factor * maps[1]
     calibration.monitor.add_sigma(raw_m)

@@ -48,12 +48,7 @@ class SigmaCalibration(NamedTuple):
 def calibration_of(
     model: ModelFolder, method: str, uncalibrated: SigmaCalibration
 ) -> SigmaCalibration:
-    """Return the calibration of a method in a model's folder.
-
-    Args:
-        model: the folder.
-        method: that predicts.
-        uncalibrated: what holds if there is none, or if it says nothing.
+    """Return a method's calibration in a model's folder, or `uncalibrated` if it has none.
 
     Raises:
         ModelError: its record is damaged.
@@ -94,14 +89,9 @@ def choose_method(requested: str, model: ModelFolder) -> str:
 
 
 class Loaded(NamedTuple):
-    """An estimator that an engine runs.
+    """An estimator that an engine runs in a precision, and the device of the images it takes.
 
-    Attributes:
-        estimator: of the method.
-        engine: what runs it, as an option names it.
-        precision: in which it computes.
-        device: of the images it takes.
-        compiler: the engine, if it is not torch.
+    `compiler` is the engine, if it is not torch.
     """
 
     estimator: Estimator
@@ -124,14 +114,9 @@ class Loaded(NamedTuple):
 
 
 def load(model: ModelFolder, method: str, engine: str, precision: str, device: str) -> Loaded:
-    """Return the estimator of a method for one engine.
+    """Return a method's estimator for one engine.
 
-    Args:
-        model: the folder.
-        method: a name of `ESTIMATORS`.
-        engine: torch, openvino or onnxruntime.
-        precision: auto takes the engine's own, on a GPU what `choose_precision` finds.
-        device: auto, cpu, cuda or cuda:0, cuda:1, ...
+    The precision auto takes the engine's own, on a GPU what `choose_precision` finds.
 
     Raises:
         ConfigError: the engine is not installed, cannot run the method, or has no such device or

@@ -36,14 +36,10 @@ class SampleBudget:
         self._learned = 0
 
     def choose(self, budget_ms: float, passes: int) -> SampleRange:
-        """Return the samples of the next frame.
+        """Return the next frame's samples; a budget of 0 milliseconds uses all `passes`.
 
         Over a few frames, each sample gets its turn. If all samples fit, their order is always the
         same, so that the maps equal a run's without a budget.
-
-        Args:
-            budget_ms: time for a frame; 0 uses all.
-            passes: number of passes.
         """
         count = self._count(budget_ms, passes) if budget_ms and passes > MIN_SAMPLES else passes
         if count == passes:
@@ -60,12 +56,7 @@ class SampleBudget:
         return min(max(fitting, MIN_SAMPLES), passes)
 
     def add(self, samples: int, milliseconds: float) -> None:
-        """Learn from a frame.
-
-        Args:
-            samples: number of samples it used.
-            milliseconds: the frame's duration, above 0.
-        """
+        """Learn from a frame: how many samples it used, and its duration, above 0 milliseconds."""
         self._learned += 1
         self._frames.append((samples, milliseconds))
         newest = list(self._frames)[-2:]

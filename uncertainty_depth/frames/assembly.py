@@ -57,14 +57,8 @@ class Assembly(ABC):
     ) -> None:
         """Start without a message.
 
-        Args:
-            topics: topics that frames are made from.
-            cameras: may have camera infos already.
-            ground_truth: converts its messages to ground truth.
-            max_time_difference_s: between image and ground truth.
-            queue_size: maximum number of waiting images, and of waiting ground truth messages.
-            odometry: gives each image the camera's pose; None for images without.
-            measured: what other topics measure in the images.
+        `odometry` gives each image the camera's pose; `measured` is what other topics measure in
+        the images. At most `queue_size` images wait, and as many ground truth messages.
         """
         self.cameras = cameras
         self.images = 0

@@ -87,10 +87,10 @@ class BagSource:
         """Find the topics, the camera and the extrinsics.
 
         Args:
-            path: the bag's path.
+            path: the bag's.
             config: the topics and how they are read.
             predictions: recorded depth that replaces the camera image.
-            meaning: meaning of recorded depth and confidence.
+            meaning: what recorded depth and confidence mean.
 
         Raises:
             SourceError: the bag does not exist, cannot be read, or lacks one of these.
@@ -336,13 +336,7 @@ class BagSource:
     def _find_extrinsics(
         self, bag: OpenRecording, cloud: Any
     ) -> tuple[NDArray[np.float64] | None, list[str]]:
-        """Return a cloud's LiDAR's pose in the camera, and the topics of moving transforms.
-
-        The pose, (4, 4), is None if it moves; the topics are none if no transform is needed.
-
-        Raises:
-            SourceError: camera and LiDAR, or one of them and the fixed frame, are not connected.
-        """
+        """Return a LiDAR's (4, 4) pose, None if it moves, and the topics of moving transforms."""
         camera_frame = self._camera_frame
         lidar_frame = cloud.header.frame_id
         fixed = self._transforms

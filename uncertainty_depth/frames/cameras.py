@@ -166,10 +166,7 @@ class Cameras:
         return frame_id or self._frame_id
 
     def note_size(self, topic: str, shape: tuple[int, ...], rectifier: Rectifier) -> None:
-        """Note what is odd about images of shape (H, W) on `topic` with this camera info.
-
-        That is another size, or that the lens fills little of the rectified image.
-        """
+        """Note an image size that is odd for this camera info, or a lens that fills too little."""
         height, width = shape[:2]
         if self._looked_at == (rectifier, height, width):
             return
@@ -210,10 +207,7 @@ def rectified_image(
 ) -> tuple[NDArray[np.uint8], Camera | None]:
     """Return an image decoded and rectified, (H, W, 3) uint8 RGB, and its camera.
 
-    Args:
-        message: the image.
-        rectifier: of its camera; None returns the image as it is, without a camera.
-        max_pixels: maximum size to decode.
+    Without a rectifier the image stays as it is and has no camera.
 
     Raises:
         MessageError: as `decode_image`; or the camera does not fit the image, which is then not

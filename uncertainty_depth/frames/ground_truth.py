@@ -49,9 +49,9 @@ class LidarGroundTruth:
 
         Args:
             messages: one cloud per LiDAR, None for a LiDAR without one in time, but not for all.
-            viewpoint: of the camera image.
-            camera: the camera at the image's size.
-            shape: height and width of the camera image, pixels.
+            viewpoint: the camera image's.
+            camera: at the image's size.
+            shape: the camera image's height and width, pixels.
 
         Raises:
             MessageError: the messages give no ground truth; the sentence names no time.
@@ -158,13 +158,10 @@ GroundTruth = LidarGroundTruth | DepthImageGroundTruth
 
 
 def merged_scan(scans: Sequence[Scan]) -> Scan:
-    """Return the points of all scans in the frame of the first LiDAR, with its pose.
+    """Return all scans' points in the first LiDAR's frame, with its pose; at least one scan.
 
-    After projection each pixel has the nearest of all points, and the occlusion filter sees them
-    all: one LiDAR's points behind an edge are hidden by another's points on it.
-
-    Args:
-        scans: at least one, each with the pose of its LiDAR at the same camera.
+    After projection each pixel has the nearest point, and the occlusion filter sees them all: one
+    LiDAR's points behind an edge are hidden by another's points on it.
     """
     first = scans[0]
     if len(scans) == 1:

@@ -32,7 +32,7 @@ def as_rgb(image: ImageLike) -> NDArray[np.uint8]:
     """Return an array as it is, and a PIL image or an image file as upright (H, W, 3) uint8 RGB.
 
     Raises:
-        SourceError: the file is missing or not a readable image.
+        SourceError: the file is missing or no readable image.
     """
     if isinstance(image, (str, os.PathLike)):
         return read_rgb(Path(image))
@@ -45,11 +45,7 @@ def as_rgb(image: ImageLike) -> NDArray[np.uint8]:
 
 
 def read_rgb(path: Path) -> NDArray[np.uint8]:
-    """Read a photograph as upright (H, W, 3) uint8 RGB.
-
-    Raises:
-        SourceError: the file is missing or not a readable image.
-    """
+    """Read a photograph as upright (H, W, 3) uint8 RGB; raise `SourceError` if it cannot be."""
     if path.is_dir():
         raise SourceError(f"{path} is a folder; expected image files")
     if not path.is_file():
@@ -67,8 +63,8 @@ def read_pixels(
     """Read an image file, after its header has told its size.
 
     Args:
-        path: of the file.
-        max_pixels: maximum size to decode.
+        path: the file's.
+        max_pixels: the largest image that is decoded.
         color: convert to (H, W, 3) uint8 RGB; else the values stay as they are.
         upright: turn a colour image as its Exif data say; else pixels stay where the sensor has
             them, and where its camera matrix and depth have theirs.
@@ -115,14 +111,10 @@ def _turned(pixels: NDArray[np.uint8], data: bytes) -> NDArray[np.uint8]:
 
 
 def read_values(path: Path, max_pixels: int = MAX_PIXELS) -> NDArray[Any]:
-    """Read a map, .npy or an image of one channel, as (H, W) numbers, as they are stored.
-
-    Args:
-        path: of the file.
-        max_pixels: maximum size to read.
+    """Read a map, .npy or an image with one channel, as (H, W) numbers, as they are stored.
 
     Raises:
-        MessageError: depth_undecodable, it holds no numbers of one channel; or as `read_pixels`.
+        MessageError: depth_undecodable, it holds no numbers in one channel; or as `read_pixels`.
     """
     if path.suffix.lower() == ".npy":
         try:
@@ -149,13 +141,9 @@ def read_metres(
     is_sigma: bool = False,
     max_pixels: int = MAX_PIXELS,
 ) -> NDArray[np.float32]:
-    """Read depth or sigma, (H, W) metres, NaN for `holes`.
+    """Read depth, or with `is_sigma` sigma, as (H, W) metres, NaN for `holes`.
 
-    Args:
-        path: of the file.
-        per_metre: units to the metre of whole numbers, of 16 bits at least; others are metres.
-        is_sigma: whether it is sigma, see `sigma_of`.
-        max_pixels: maximum size to read.
+    Whole numbers, in 16 bits at least, are `per_metre` to the metre; others are metres.
 
     Raises:
         MessageError: as `read_values`; depth_undecodable too if its numbers have 8 bits.
@@ -196,14 +184,7 @@ _MAX_TILE_PIXELS = 2**20
 
 
 def _tiff_size(data: bytes) -> tuple[int, int] | None:
-    """Return width and height of a TIFF's first image.
-
-    None if readers may differ on them: a tag comes twice, or is of a rare type. Also None if the
-    image is turned, which OpenCV would apply to depth too, or has tiles much larger than itself.
-
-    Raises:
-        struct.error, OverflowError: it is cut.
-    """
+    """Return the first image's width and height; None for what readers may take differently."""
     order = "<" if data.startswith(b"II") else ">"
     (version,) = struct.unpack_from(f"{order}H", data, 2)
     if version not in _TIFF_LAYOUTS:

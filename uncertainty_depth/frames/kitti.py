@@ -45,11 +45,7 @@ class KittiSource(FileSource):
     """
 
     def __init__(self, folder: Path, config: SourceConfig) -> None:
-        """Read the calibration and the time stamps.
-
-        Raises:
-            SourceError: `folder` is no KITTI raw drive, or a file is missing or malformed.
-        """
+        """Read calibration and stamps; raise `SourceError` if `folder` is no KITTI raw drive."""
         self.name = f"kitti:{folder}"
         self._folder = folder
         self._config = config
@@ -110,11 +106,7 @@ class KittiSource(FileSource):
         return self._rectifiers[size].image(image)
 
     def _cameras(self, width: int, height: int) -> tuple[Camera, Camera]:
-        """Return the camera of images of this size, and the one that they are rectified to.
-
-        In a few drives rectified images differ in size from the calibration by pixels cut off at
-        the right and below.
-        """
+        """Return the camera for images of this size, and the one that they are rectified to."""
         path = self._folder.parent / "calib_cam_to_cam.txt"
         if (width, height) != tuple(_calibration(path, "S_02", (2,), default=(0, 0))):
             rectified = Camera(width, height, self._intrinsics)

@@ -57,15 +57,10 @@ def most_bytes(packed: int) -> int:
 
 
 def inflated(data: bytes, decompressor: Any, size: int | None = None) -> bytes:
-    """Return what compressed data stand for.
-
-    Args:
-        data: one frame of the decompressor's format.
-        decompressor: a new one, of zstd or bzip2.
-        size: what they should inflate to, if it is known.
+    """Return what one compressed frame stands for, by a new zstd or bzip2 decompressor.
 
     Raises:
-        SourceError: it is more than `size` or `most_bytes`, or the data are cut.
+        SourceError: it is more than `size`, if known, or than `most_bytes`, or the data are cut.
     """
     limit = most_bytes(len(data))
     if size is not None and size > limit:
@@ -85,12 +80,9 @@ rosbag1.reader.decompressors["bz2"] = lambda data: inflated(data, BZ2Decompresso
 
 
 def parse_known_qos(dcts: Any) -> list[Qos]:
-    """Return QoS profiles of which any policy may be missing; none of what cannot be read.
+    """Return QoS profiles, a list or its YAML, of which any policy may be missing; else none.
 
     rosbags asks for all nine, and refuses bags of writers that name four. No score depends on one.
-
-    Args:
-        dcts: a list of mappings, or its YAML.
     """
     try:
         if isinstance(dcts, str):

@@ -129,15 +129,15 @@ class MapAssembly(Assembly):
         info_topic: str = "",
         **options: Any,
     ) -> None:
-        """Start without a message.
+        """Start without a message; the other arguments are those of `Assembly`.
 
         Args:
-            *arguments: of `Assembly`.
+            *arguments: passed on.
             confidence_topic: empty takes the depth alone.
             meaning: what the maps hold.
-            report_topic: of the camera images that a report shows beside the maps; empty for none.
-            info_topic: of how each map was made; empty for none.
-            **options: of `Assembly`.
+            report_topic: the camera images that a report shows beside the maps; empty for none.
+            info_topic: says how each map was made; empty for none.
+            **options: passed on.
         """
         super().__init__(*arguments, **options)
         if confidence_topic:

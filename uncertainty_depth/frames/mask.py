@@ -33,11 +33,7 @@ class Mask:
     """
 
     def __init__(self, config: MaskConfig) -> None:
-        """Read the file.
-
-        Raises:
-            ConfigError: it is missing or no grey image of 8 bits, or it leaves no pixel.
-        """
+        """Read the file; raise `ConfigError` if it is no grey 8-bit image, or leaves no pixel."""
         self._path = config.mask
         self._left_out = _read(Path(config.mask)) if config.mask else None
         self._counts: Counter[str] = Counter()

@@ -90,11 +90,9 @@ class DepthOfTopic:
         rectifier_at: Callable[[int], Rectifier | None],
         warn: Callable[[str], object] = lambda sentence: None,
     ) -> None:
-        """Take what returns the rectifier of a stamp's image, and what tells a person of doubts.
+        """Take what returns the rectifier at an image's stamp, and what tells a person of doubts.
 
-        Args:
-            rectifier_at: of the camera image of a stamp, nanoseconds.
-            warn: takes a sentence, once for each frame of tf that is not the image's.
+        It is told once for each frame of tf that is not the image's.
         """
         self._rectifier_at = rectifier_at
         self._warn = warn
@@ -155,11 +153,8 @@ class MeasuredTopic(NewestMessages):
     ) -> None:
         """Start without a message.
 
-        Args:
-            topic: name of the topic.
-            reader: of its messages.
-            depth_range: min and max depth of what predicts, metres: far beyond it are other
-                units, which measure nothing; None if that is not known.
+        Measured depth far beyond `depth_range`, what predicts' min and max depth in metres, has
+        other units and measures nothing; None if that is not known.
         """
         super().__init__()
         self.topic = topic
@@ -179,11 +174,7 @@ class MeasuredTopic(NewestMessages):
     def measured(
         self, viewpoint: Viewpoint, camera: Camera | None, shape: tuple[int, int]
     ) -> Measurements:
-        """Return what is measured in an image of this shape.
-
-        Raises:
-            MessageError: nothing is, and why.
-        """
+        """Return what is measured in an image; raise `MessageError` if nothing is, and why."""
         message = self.nearest(viewpoint.stamp_ns)
         if message is None:
             raise MessageError("nothing_measured", f"nothing came on {self.topic}")

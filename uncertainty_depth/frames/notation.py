@@ -21,12 +21,10 @@ def has_recorded(notation: str, topics: PredictionTopics) -> bool:
 def folder_and_options(notation: str, known: tuple[str, ...]) -> tuple[Path, dict[str, str]]:
     """Return the folder, which may have commas in its name, and the options behind it.
 
-    Args:
-        notation: with its prefix, e.g. `rgbd:DIR,per_metre=5000`.
-        known: names of the options that the source has.
+    The notation has its prefix, e.g. `rgbd:DIR,per_metre=5000`.
 
     Raises:
-        SourceError: an option is unknown or stands there twice.
+        SourceError: an option is not known or stands there twice.
     """
     folder, *parts = _parts(notation.partition(":")[2])
     options: dict[str, str] = {}
@@ -50,13 +48,7 @@ def _parts(rest: str) -> list[str]:
 
 
 def numbers(notation: str, option: str, text: str, names: str) -> tuple[float, ...]:
-    """Return the numbers of an option such as `k=525/525/319.5/239.5`.
-
-    Args:
-        notation: of the source, for the sentence.
-        option: its name.
-        text: its value.
-        names: what the numbers are, separated by slashes, e.g. `fx/fy/cx/cy`.
+    """Return the numbers in an option's text such as `525/525/319.5/239.5`, named `fx/fy/cx/cy`.
 
     Raises:
         SourceError: they are not as many numbers.
@@ -71,7 +63,7 @@ def numbers(notation: str, option: str, text: str, names: str) -> tuple[float, .
 
 
 def per_metre(notation: str, options: dict[str, str]) -> float:
-    """Return the option `per_metre`: how many units of a 16-bit depth image are a metre.
+    """Return the option `per_metre`: 16-bit depth units to the metre.
 
     Raises:
         SourceError: it is no positive number.

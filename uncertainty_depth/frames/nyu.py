@@ -69,15 +69,7 @@ class NyuSource(FileSource):
     """
 
     def __init__(self, folder: Path, split: str = "") -> None:
-        """Read the lists of images.
-
-        Args:
-            folder: of the data set.
-            split: one of `PARTS`.
-
-        Raises:
-            SourceError: the folder, its split files or its images are missing.
-        """
+        """Read the lists of images in one of `PARTS`; raise `SourceError` if files are missing."""
         self.name = f"nyu:{folder}" + (f":{split}" if split else "")
         self._folder = folder
         if not folder.is_dir():

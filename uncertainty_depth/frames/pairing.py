@@ -197,10 +197,7 @@ class NearestClouds:
         return self._decide(count)
 
     def _decide_for_want_of(self, clouds: deque[_Cloud], stream: str) -> list[Outcome]:
-        """Return the first references that wait for another stream alone and may need this cloud.
-
-        A LiDAR that falls silent must not cost the clouds of the others.
-        """
+        """Decide what waits for another stream alone: a silent LiDAR must not cost the others."""
         last_ns = min(clouds[0].stamp_ns + self._tolerance_ns, self._newest_cloud[stream] or 0)
         count = 0
         for stamp_ns, _ in self._references:

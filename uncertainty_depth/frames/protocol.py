@@ -47,9 +47,8 @@ class SelectiveSource(Source, Protocol):
     def read(self, is_wanted: IsWanted) -> Iterator[Frame | Skipped]:
         """Yield as iteration does, with unread `UNWANTED` for images that are not wanted.
 
-        Args:
-            is_wanted: asked in order, for images that are known to have ground truth if the source
-                can tell.
+        `is_wanted` is asked in order, for images known to have ground truth if the source can
+        tell.
         """
 
 
@@ -74,11 +73,7 @@ class FileSource(ABC):
 
     @abstractmethod
     def _frame(self, index: int) -> Frame | Skipped:
-        """Return the record of an image; no other file is read.
-
-        Raises:
-            MessageError: a file cannot be used.
-        """
+        """Return an image's record, without reading other files, or raise `MessageError`."""
 
     def __iter__(self) -> Iterator[Frame | Skipped]:
         """Yield each image once, in order."""

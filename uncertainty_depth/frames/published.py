@@ -45,11 +45,10 @@ def status_values(statuses: Iterable[Any], name: str) -> dict[str, str]:
 
 
 def unfamiliarity_of(values: Mapping[str, str]) -> float | None:
-    """Return the unfamiliarity in the values of a prediction; None if it is not known.
+    """Return the unfamiliarity in a prediction's values; None if it is not known.
 
     Raises:
-        KeyError: they do not name it.
-        ValueError: it is no finite number of 0 or more.
+        KeyError, ValueError: they do not name it, or it is no finite number of 0 or more.
     """
     text = values["unfamiliarity"]
     if not text:
@@ -61,11 +60,10 @@ def unfamiliarity_of(values: Mapping[str, str]) -> float | None:
 
 
 def measured_in(values: Mapping[str, str]) -> tuple[int, ...]:
-    """Return the measured pixels in the values of a prediction, row * width + column.
+    """Return the measured pixels in a prediction's values, row * width + column.
 
     Raises:
-        KeyError: they do not name them.
-        ValueError: one is no whole number of 0 or more.
+        KeyError, ValueError: they do not name them, or one is no whole number of 0 or more.
     """
     pixels = tuple(map(int, values["measured"].split()))
     if pixels and not 0 <= min(pixels) <= max(pixels) <= MAX_COUNT:
@@ -77,7 +75,7 @@ class Made(NamedTuple):
     """How a recorded prediction was made.
 
     Attributes:
-        unfamiliarity: of the image; None if it is not known.
+        unfamiliarity: the image's; None if it is not known.
         measured: pixels that corrected it.
     """
 
@@ -86,11 +84,7 @@ class Made(NamedTuple):
 
 
 class RecordedInfos:
-    """How each prediction in a bag was made, by its stamp.
-
-    Attributes:
-        topic: of the prediction infos; empty if there are none.
-    """
+    """How each prediction in a bag was made, by its stamp; an empty topic has no infos."""
 
     def __init__(self, topic: str) -> None:
         self.topic = topic
@@ -119,11 +113,7 @@ class RecordedInfos:
         return self._newest_ns is None or self._newest_ns < time_ns
 
     def of(self, time_ns: int) -> Made:
-        """Return how the prediction of this stamp was made.
-
-        Raises:
-            MessageError: it cannot be read: which pixels corrected it is not known.
-        """
+        """Return how a stamp's prediction was made; raise `MessageError` if it cannot be read."""
         made = self._by_stamp.get(time_ns, Made())
         if isinstance(made, MessageError):
             raise made

@@ -53,11 +53,7 @@ class RecordedFolder(FileSource):
     """
 
     def __init__(self, notation: str, meaning: PredictionConfig) -> None:
-        """List the files.
-
-        Args:
-            notation: `predictions:DIR`, or `predictions:DIR,per_metre=256`.
-            meaning: what they hold.
+        """List the files of `predictions:DIR` or `predictions:DIR,per_metre=256`.
 
         Raises:
             SourceError: a folder is missing or holds no file that can be read.

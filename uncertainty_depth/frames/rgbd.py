@@ -43,12 +43,7 @@ MAX_SHEAR = 0.01
 
 
 class Key(NamedTuple):
-    """Key that associates files and poses: a time or a frame number.
-
-    Attributes:
-        value: nanoseconds, or the number.
-        is_time: which of the two.
-    """
+    """Key that associates files and poses: a time, nanoseconds, or a frame number."""
 
     value: int
     is_time: bool
@@ -118,12 +113,9 @@ class Trajectory:
         return key, pose
 
     def at(self, key: Key, index: int, tolerance_ns: int) -> NDArray[np.float64] | None:
-        """Return the (4, 4) camera-to-world pose of a frame; None if there is none.
+        """Return a frame's (4, 4) camera-to-world pose, by key or index; None if there is none.
 
-        Args:
-            key: the frame's key. At a time between two poses the pose is interpolated.
-            index: the frame's place among all frames.
-            tolerance_ns: largest time between the frame and its pose.
+        At a time between two poses, both within `tolerance_ns`, the pose is interpolated.
         """
         if self._in_order:
             return self._in_order[index] if index < len(self._in_order) else None
@@ -144,11 +136,7 @@ class Trajectory:
 
 
 def _rigid(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the rigid transform nearest to a matrix given by 16 rounded numbers.
-
-    Raises:
-        ConfigError: they are not a rotation and a translation.
-    """
+    """Return the rigid transform nearest to 16 rounded numbers; raise `ConfigError` for none."""
     matrix = numbers.reshape(4, 4)
     rotation = matrix[:3, :3]
     shear = np.abs(rotation @ rotation.T - np.eye(3)).max()

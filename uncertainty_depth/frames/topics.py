@@ -100,15 +100,7 @@ class TopicChooser:
         first: FirstMessage,
         predictions: PredictionTopics = NO_PREDICTIONS,
     ) -> None:
-        """Take the topics to choose from.
-
-        Args:
-            bag: its name in sentences.
-            topics: the bag's topics, by name.
-            config: names topics.
-            first: shows an image's encoding, and whether a cloud was made from predicted depth.
-            predictions: recorded depth that replaces the camera image.
-        """
+        """Take the bag's name and topics, and what its first messages show."""
         self._bag = bag
         self._topics = topics
         self._config = config
@@ -211,10 +203,7 @@ class TopicChooser:
         return (), self._only(depth_images, "depth image", "--ground-truth-topic")
 
     def _images(self, depth: bool, besides: str = "") -> list[str]:
-        """Return image topics with or without depth, each in one transport: raw if recorded.
-
-        Topics published by this package's nodes are not inputs, nor is a driver's confidence.
-        """
+        """Return image topics with or without depth, each in one transport: raw if recorded."""
         driver = driver_predictions(self._topics)
         others = {without_transport(besides), self._predictions.confidence_topic}
         others |= {driver.topics.confidence_topic} if driver else set()
@@ -290,15 +279,10 @@ class TopicChooser:
 def transform_topics(
     topics: Mapping[str, Topic], sensors: Collection[str], name: str = "tf_static"
 ) -> list[str]:
-    """Return the topics of fixed, or with `name` tf of moving transforms.
+    """Return the topics of fixed, or with the name tf of moving transforms.
 
     Robots in namespaces have tf of their own, with the same names of frames: only those count
-    whose namespace has one of the sensors, unless none has.
-
-    Args:
-        topics: the bag's topics.
-        sensors: topics of camera and LiDARs.
-        name: tf_static or tf.
+    whose namespace has a sensor's topic, unless none has.
     """
     found = sorted(
         topic
@@ -323,12 +307,9 @@ def published_predictions(topics: Collection[str]) -> PredictionTopics:
 
 
 class DriverPredictions(NamedTuple):
-    """Topics of a camera's own depth, as its driver names them.
+    """Topics of a camera's own depth, as its maker's driver names them.
 
-    Attributes:
-        camera: its maker; empty for a driver that is not known.
-        topics: of depth and confidence; the latter is empty if the driver publishes none.
-        confidence_type: what the confidence holds; empty if that is not known.
+    What is not known, or not published, is empty: maker, confidence topic, confidence type.
     """
 
     camera: str

@@ -27,12 +27,7 @@ LOOKAHEAD_NS = 2 * SECOND_NS  # once transforms are this much later, none is exp
 
 
 class Placed(NamedTuple):
-    """Where a frame is.
-
-    Attributes:
-        parent: the frame that it is placed in.
-        pose: (4, 4) float64, takes its coordinates to the parent's.
-    """
+    """Where a frame is: its parent, and the (4, 4) transform to the parent's coordinates."""
 
     parent: str
     pose: NDArray[np.float64]
@@ -204,16 +199,11 @@ class TransformTree:
         return rejections
 
     def lookup(self, target: str, source: str, time_ns: int | None = None) -> NDArray[np.float64]:
-        """Return the (4, 4) transform from coordinates in `source` to coordinates in `target`.
-
-        Args:
-            target: frame.
-            source: frame.
-            time_ns: time, nanoseconds; None takes the newest moving poses.
+        """Return the (4, 4) transform from `source` to `target` at a time; None: the newest.
 
         Raises:
             SourceError: no chain connects the two (the error names the known frames), or the time
-                lies outside the buffer of a moving one.
+                lies outside a moving one's buffer.
         """
         from_target = self._way_up(target, time_ns)
         from_source = self._way_up(source, time_ns)
@@ -238,17 +228,7 @@ class TransformTree:
         """Return the (4, 4) transform from `source` at one time to `target` at another.
 
         A point at rest in `fixed_frame` stays there in between, as in tf2's
-        `lookup_transform_full`.
-
-        Args:
-            fixed_frame: frame in which the world stands still.
-            target: frame.
-            target_ns: time of the coordinates in `target`, nanoseconds.
-            source: frame.
-            source_ns: time of the coordinates in `source`, nanoseconds.
-
-        Raises:
-            SourceError: as `lookup`.
+        `lookup_transform_full`. Raises as `lookup`.
         """
         to_fixed = self.lookup(fixed_frame, source, source_ns)
         return self.lookup(target, fixed_frame, target_ns) @ to_fixed
@@ -298,12 +278,7 @@ class TransformTree:
 
 
 class _WayUp(NamedTuple):
-    """The frames that a frame lies in.
-
-    Attributes:
-        poses: (4, 4) transforms from the frame to each of them, in order; first the frame itself.
-        error: why the way ends before the root.
-    """
+    """The (4, 4) transforms from a frame to each that it lies in, and why the way ends."""
 
     poses: dict[str, NDArray[np.float64]]
     error: SourceError | None
@@ -314,12 +289,7 @@ def _first_common(first: _WayUp, second: _WayUp) -> str | None:
 
 
 class Viewpoint(NamedTuple):
-    """A camera image's frame and time.
-
-    Attributes:
-        frame: optical frame of the camera.
-        stamp_ns: nanoseconds.
-    """
+    """A camera image's optical frame, and its time in nanoseconds."""
 
     frame: str
     stamp_ns: int
@@ -329,12 +299,9 @@ class Extrinsics(Protocol):
     """Looks up a LiDAR's pose in a camera."""
 
     def lookup(self, camera: Viewpoint, cloud: Any, lidar: int = 0) -> NDArray[np.float64]:
-        """Return the (4, 4) transform from a LiDAR, at the cloud's stamp, to the camera.
+        """Return the (4, 4) transform from a LiDAR, numbered from 0, to the camera.
 
-        Args:
-            camera: of the image.
-            cloud: header of the cloud.
-            lidar: which of several LiDARs it is of, from 0.
+        It takes the cloud at its header's stamp to the camera at the image's.
 
         Raises:
             MessageError: the transform is not known; "no_ego_motion" with a fixed frame, else
@@ -378,10 +345,7 @@ class TreeExtrinsics:
     """A bag's transforms at the cloud's stamp; a fixed frame compensates motion."""
 
     def __init__(self, transforms: TransformTree, fixed_frame: str = "") -> None:
-        """Take the tree, and a frame that does not move with the robot; empty for none.
-
-        Without one, the camera is assumed to be still since the cloud's stamp.
-        """
+        """Take the tree; without a fixed frame the camera is still since the cloud's stamp."""
         self._transforms = transforms
         self._fixed_frame = fixed_frame
 

@@ -56,7 +56,7 @@ class Bins:
         return replace(self, low=self.low + exponent, high=self.high + exponent)
 
     def moved(self, counts: NDArray, octaves: int) -> NDArray:
-        """Return histograms of these bins in those of `at(octaves)`.
+        """Return histograms by these bins in those of `at(octaves)`.
 
         What leaves the inner bins joins an open one. The open bins keep their pixels: where they
         lie in them is not known.
@@ -95,13 +95,13 @@ class Bins:
         infinite: NDArray,
         resolved: tuple[NDArray, NDArray] = NO_LIMITS,
     ) -> Floats:
-        """Return approximate order statistics of histograms, counted from 1.
+        """Return approximate order statistics from histograms, counted from 1.
 
         The density within a bin is assumed to be linear, see `_skew`. A statistic that lies in an
         open bin is NaN, unless it is one of the values that are exactly 0 or infinite.
 
         Args:
-            counts: (..., number) pixels in each bin.
+            counts: (..., bins) pixels in each bin.
             numbers: (..., K) which order statistics; same leading axes as `counts`.
             zeros: (...) pixels whose value is exactly 0.
             infinite: (...) pixels whose value is infinite.
@@ -128,11 +128,9 @@ class Bins:
         return np.where(number > 0, values, np.nan)
 
     def below(self, counts: NDArray, values: NDArray) -> Floats:
-        """Return approximately how many of each histogram's pixels lie at or below each value.
+        """Return approximately how many pixels lie at or below each value.
 
-        Args:
-            counts: (..., number).
-            values: (..., K), or (K,) for the same values in each histogram.
+        Counts are (..., bins); values (..., K), or (K,) for the same ones in each histogram.
         """
         place = np.clip(np.searchsorted(self.edges, values, side="right") - 1, 0, self.number - 1)
         lower = self.edges[place]
@@ -145,10 +143,7 @@ class Bins:
         return np.take_along_axis(before, place, axis=-1) - (1 - share) * count
 
     def _skew(self, counts: NDArray, place: Integers) -> Floats:
-        """Return how the density within bins leans, from -1, falling to 0, to 1, rising from it.
-
-        It is the slope between the two neighbours, reduced if that rests on a few pixels.
-        """
+        """Return the density's slope in bins, -1 to 1, reduced if it rests on a few pixels."""
         inner = (place > 0) & (place < self.number - 1)
         place = np.where(inner, place, 1)
         neighbours = place + np.array([-1, 0, 1]).reshape(3, *[1] * place.ndim)

@@ -98,10 +98,10 @@ class Resampled:
         """Draw the replicates.
 
         Args:
-            metrics: of at least one frame.
+            metrics: with at least one frame.
             repeated: fraction of the frames that repeat earlier ones, which are no new evidence:
                 only as many blocks are drawn as the others make.
-            dependence: of neighbouring state blocks; if None, that of `metrics`. The same one
+            dependence: between neighbouring state blocks; if None, that of `metrics`. The same one
                 draws the same frames from equal blocks.
             places: how many places the frames show, if known: no more blocks are drawn.
         """
@@ -196,10 +196,10 @@ class Dependence(NamedTuple):
     """How neighbouring state blocks depend on each other.
 
     Attributes:
-        length: how many of them are drawn as one.
-        correlation: of two neighbours.
+        length: how many are drawn as one.
+        correlation: between two neighbours.
         decay: factor from the correlation at one lag to that at the next; more than `correlation`
-            if noise of each block's own lies over a slow change.
+            if each block's own noise lies over a slow change.
     """
 
     length: int
@@ -224,13 +224,11 @@ def _series(metrics: OnlineMetrics) -> list[Floats]:
 
 
 def _dependence(values: Floats) -> Dependence:
-    """Return the dependence of a series, a metric by state block.
+    """Return a series' dependence: its first-order autoregression, or a longer block.
 
-    A first-order autoregression of correlation r is worth one value in (1 + r) / (1 - r). A series
-    may depend in other ways: its blocks are at least as long as Politis and White ask for
-    ("Automatic block-length selection for the dependent bootstrap", Econometric Reviews 2004):
-    `(3 (G / g)^2 / 2)^(1/3) n^(1/3)`, with the sums G and g of autocorrelations under a flat-top
-    window.
+    Blocks are at least as long as Politis and White ask for ("Automatic block-length selection for
+    the dependent bootstrap", Econometric Reviews 2004): `(3 (G / g)^2 / 2)^(1/3) n^(1/3)`, with
+    the sums G and g of autocorrelations under a flat-top window.
     """
     finite = values[np.isfinite(values)]
     correlation = neighbour_correlation(finite)
@@ -246,11 +244,9 @@ def _dependence(values: Floats) -> Dependence:
 def dependence_of_recording(values: Floats, number: int) -> Dependence:
     """Return how a recording's frames depend on each other, which few frames cannot tell.
 
-    Fewer than `MIN_VIEWS` are one block; fewer than `DECAY_VIEWS` have `FEW_CORRELATION` at least.
-
-    Args:
-        values: (N,), one a frame in the order of time, of this recording or of all.
-        number: of frames of this recording.
+    `values`, one a frame in the order of time, are from this recording or from all; `number`
+    counts its frames. Fewer than `MIN_VIEWS` are one block; fewer than `DECAY_VIEWS` have
+    `FEW_CORRELATION` at least.
     """
     found = _dependence(values)
     if number >= DECAY_VIEWS:
@@ -262,11 +258,9 @@ def dependence_of_recording(values: Floats, number: int) -> Dependence:
 
 
 def mean_interval(values: Floats, rough: float) -> Interval:
-    """Return the interval of the mean over a recording's frames.
+    """Return the interval of the mean over a recording's frames, (N,) in the order of time.
 
-    Args:
-        values: (N,), one a frame in the order of time.
-        rough: half width, at least, of fewer than `MIN_VIEWS` frames.
+    With fewer than `MIN_VIEWS` frames its half width is at least `rough`.
     """
     number = len(values)
     is_rough = number < MIN_VIEWS
@@ -285,11 +279,7 @@ def mean_interval(values: Floats, rough: float) -> Interval:
 
 
 def _decay(values: Floats) -> float:
-    """Return by what factor the correlations of the first lags fall from one to the next.
-
-    Noise of each value's own lowers them all alike, so it does not change their ratio. Returns 0
-    for few values, and for values that seem independent.
-    """
+    """Return by what factor correlations fall from lag to lag; noise alone does not change it."""
     number = len(values)
     found = autocorrelations(values, DECAY_LAGS)[1:]
     found += (1 + 3 * found[0]) / number  # the bias, as in `neighbour_correlation`
@@ -316,11 +306,7 @@ def _spread_of_window(values: Floats) -> float:
 
 
 def _widening(blocks: int, dependence: Dependence) -> float:
-    """Return the half width of an interval over the replicates' deviation; 0 of a single block.
-
-    It is the quantile of Student's t, times the deviation of the mean over the replicates'
-    deviation, both expected of this dependence.
-    """
+    """Return an interval's half width over the replicates' deviation; 0 for a single block."""
     from scipy.special import stdtrit  # loads slowly, and `train` needs no interval
 
     if blocks < 2:
@@ -332,10 +318,7 @@ def _widening(blocks: int, dependence: Dependence) -> float:
 
 
 def _variance_of_mean(number: int, dependence: Dependence) -> float:
-    """Return the variance of the mean of `number` values of variance 1.
-
-    Their correlation at lag k is `correlation * decay ** (k - 1)`.
-    """
+    """Return the mean's variance if correlation at lag k is `correlation * decay ** (k - 1)`."""
     gap = 1 - dependence.decay
     lags = 1 / gap - (1 - dependence.decay**number) / (number * gap**2)
     return (1 + 2 * dependence.correlation * lags) / number

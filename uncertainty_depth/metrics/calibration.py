@@ -58,18 +58,15 @@ class Distribution:
     def likely_scale(self, mean_power: ArrayLike) -> Floats:
         """Return the factor on sigma that maximises the errors' likelihood; 0 without any error.
 
-        Args:
-            mean_power: mean of `(error / sigma)^power`, of any shape.
+        `mean_power` is the mean of `(error / sigma)^power`, in any shape.
         """
         scale: Floats = (self.power * self.weight * np.asarray(mean_power)) ** (1 / self.power)
         return scale
 
     def nll(self, mean_log_sigma: ArrayLike, mean_power: ArrayLike) -> Any:
-        """Return the mean negative log likelihood, nats, from two means over the pixels.
+        """Return the mean negative log likelihood, nats.
 
-        Args:
-            mean_log_sigma: mean of `ln sigma`, of any shape.
-            mean_power: mean of `(error / sigma)^power`, same shape.
+        `mean_log_sigma` is the mean of `ln sigma`, `mean_power` that of `(error / sigma)^power`.
         """
         return self.normaliser + np.asarray(mean_log_sigma) + self.weight * np.asarray(mean_power)
 
@@ -110,11 +107,7 @@ def without_distribution(name: str) -> str:
 
 
 def named(distribution: str) -> Distribution:
-    """Return the distribution of this name.
-
-    Raises:
-        ValueError: the name is unknown.
-    """
+    """Return a distribution by its name; raise `ValueError` for an unknown one."""
     return DISTRIBUTIONS[checks.choice("distribution", distribution, tuple(DISTRIBUTIONS))]
 
 

@@ -36,10 +36,7 @@ A1_FACTOR = 1.25
 
 
 def scorable(ground_truth: NDArray, min_depth: float, max_depth: float) -> NDArray[np.bool_]:
-    """Return the mask of ground truth that is finite, positive and in `[min_depth, max_depth]`.
-
-    A ground truth of 0 stands for "none".
-    """
+    """Return which ground truth is finite, positive and in `[min_depth, max_depth]`."""
     above_min = ground_truth >= min_depth if min_depth > 0 else ground_truth > 0
     return above_min & (ground_truth <= max_depth)
 
@@ -53,12 +50,7 @@ def valid_pixels(
 ) -> tuple[NDArray, NDArray, NDArray]:
     """Return the scored pixels, flat: `scorable`, with a finite depth and a sigma >= 0.
 
-    Args:
-        depth: predicted depth of any shape, metres.
-        sigma: predicted standard deviation of the same shape, metres.
-        ground_truth: of the same shape, metres, NaN for unknown.
-        min_depth: minimum ground truth that is scored, metres.
-        max_depth: maximum ground truth that is scored, metres.
+    All maps have one shape, metres; unknown ground truth is NaN.
 
     Raises:
         ValueError: the shapes differ, or an argument is not an array of numbers.
@@ -69,7 +61,7 @@ def valid_pixels(
 
 
 def flat_maps(**maps: ArrayLike) -> list[NDArray]:
-    """Return maps of one shape flattened, with unchanged types.
+    """Return maps flattened, with unchanged types.
 
     Raises:
         ValueError: the shapes differ, or an argument is not an array of numbers.

@@ -143,14 +143,10 @@ def _cell_map(height: int, width: int) -> Integers:
 
 
 def frame_block(pixels: ScoredPixels, ratio_exponent: float = -math.inf) -> Block:
-    """Return the block of one frame.
+    """Return one frame's block, by the ratio exponent of the frames before; -inf takes its own.
 
     Rankings are exact per image. Pixels are sorted once by error, once by each sigma, and the rest
     is arithmetic; a pass over the pixels takes longer than any arithmetic in it.
-
-    Args:
-        pixels: of the frame.
-        ratio_exponent: of the frames before; -inf takes the frame's own.
     """
     block = empty_block()
     if not len(pixels.truth):

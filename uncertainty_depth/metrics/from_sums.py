@@ -122,10 +122,7 @@ def resolution(sums: Sums, name: str, bins: Bins) -> tuple[Bins, Resolved]:
 
 
 def _order_statistic(sums: Sums, of: _OfSigma, share: float) -> Floats:
-    """Return the smallest ratio that at least a share of the pixels do not exceed.
-
-    It is NaN if it lies in an open bin, unless an extreme says which value it is.
-    """
+    """Return the smallest ratio that a share of pixels do not exceed; NaN if not resolved."""
     counts = sums[f"{of.ratio}s"]
     pixels = counts.sum(axis=-1)
     number = np.ceil(share * pixels)
@@ -150,10 +147,7 @@ def ratio_quantile(sums: Sums, share: float) -> Floats:
 
 
 def _below(sums: Sums, values: Floats) -> Floats:
-    """Return how many ratios are at most these, (R, K) or (K,): (R, K).
-
-    It is NaN if a value lies in an open bin with more than `FEW_OPEN` of the ratios.
-    """
+    """Return how many ratios are at most these, (R, K) or (K,): (R, K); NaN if not resolved."""
     of = OF[sums.sigma_name]
     counts = sums[f"{of.ratio}s"]
     bins, (low, high) = resolution(sums, of.ratio, of.bins)
@@ -280,10 +274,7 @@ def half_width(distribution: str, sums: Sums) -> Floats:
 
 
 def _sigma_group(name: str, row: int | None, sums: Sums) -> Floats:
-    """Return the sums over ten groups of as many pixels each, by ascending sigma.
-
-    A group is NaN if it begins or ends in an open bin, unless all sigmas in it are 0.
-    """
+    """Return the sums over ten groups of equal size, by ascending sigma; NaN if not resolved."""
     counts = sums["by_sigma.pixels"]
     values = sums[name] if row is None else sums[name][:, row]
     pixels = counts.sum(axis=-1, keepdims=True)

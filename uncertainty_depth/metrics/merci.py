@@ -24,16 +24,7 @@ ROUNDING = 1e-12
 def merci(error: ArrayLike, sigma: ArrayLike, alpha: float = 0.95) -> float:
     """Return the mean length of error bars that cover a fraction alpha of the errors (equation 1).
 
-    Args:
-        error: (N,) absolute errors, metres.
-        sigma: (N,) predicted standard deviations, metres, zero allowed.
-        alpha: fraction in (0, 1].
-
-    Returns:
-        `mean(lambda_alpha * sigma)` over all N; +inf if lambda is infinite; NaN for N = 0.
-
-    Raises:
-        ValueError: wrong shapes, a negative or non-finite value, alpha out of range.
+    Arguments and errors as in `n_merci`; +inf if lambda is infinite; NaN for N = 0.
     """
     error, sigma = checks.errors(error, sigma)
     number = order_number(alpha, len(error))
@@ -83,9 +74,9 @@ def order_number(alpha: float, pixels: int) -> int:
 
 
 def at_shares(ascending: Floats, shares: ArrayLike) -> Floats:
-    """Return the smallest of the sorted values that at least each share of them do not exceed.
+    """Return the smallest sorted values that at least each share of them do not exceed.
 
-    Of ratios `error / sigma` it is the factor on sigma that covers each share of the errors.
+    For ratios `error / sigma` it is the factor on sigma that covers each share of the errors.
     """
     numbers = np.ceil(np.asarray(shares) * len(ascending)).astype(np.int64)
     values: Floats = ascending[numbers - 1]

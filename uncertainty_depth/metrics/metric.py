@@ -129,12 +129,7 @@ class Metric:
         return max(numbers) if self.better == HIGHER else min(numbers)
 
     def text(self, value: float, sign: str = "") -> str:
-        """Return a value as every table writes it: in per cent, or in 4 digits or so.
-
-        Args:
-            value: of this metric, or a difference of two.
-            sign: "+" shows the sign of a positive value too.
-        """
+        """Return a value or a difference as every table writes it: in per cent, or in 4 digits."""
         if self.in_percent:
             return percent_text(value, sign=sign)
         size = abs(value)

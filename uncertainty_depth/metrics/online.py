@@ -130,12 +130,12 @@ class OnlineMetrics:
         unfamiliarity: float | None = None,
         changes: NDArray[np.float64] | None = None,
     ) -> Block:
-        """Add the selected pixels of one frame, and return its block; `update` selects them.
+        """Add one frame's selected pixels, and return its block; `update` selects them.
 
         Args:
-            pixels: of the frame.
+            pixels: the frame's.
             aligned_by: factor that brought the depth to the scale of the ground truth.
-            unfamiliarity: the frame's unfamiliarity; None if unknown.
+            unfamiliarity: the frame's; None if unknown.
             changes: what `Views.look` returned: if the camera stood still, the frame belongs to
                 the previous frame's block.
 

@@ -251,10 +251,7 @@ def correlation(first: Floats, second: Floats) -> float:
 
 
 def statistic_values(errors: PixelErrors, name: str) -> tuple[Floats, Floats]:
-    """Return what a statistic averages, and what its oracle ranks by.
-
-    They are the same, but for a1, which averages `factor >= 1.25` and ranks by the factor.
-    """
+    """Return what a statistic averages, and what its oracle ranks by; they differ for a1."""
     if name == "a1":
         return errors.inaccurate, errors.factor
     values = {"abs_rel": errors.relative, "rmse": errors.squared, "mae": errors.absolute}[name]
@@ -270,12 +267,9 @@ class Ranking:
     def curves(
         self, convention: Variant, names: Sequence[str], values: Sequence[Floats] | Floats
     ) -> Floats:
-        """Return each statistic of the pixels that are left at each fraction, (S, K).
+        """Return each statistic over the pixels that are left at each fraction, (S, K).
 
-        Args:
-            convention: fractions and ties.
-            names: of the S statistics.
-            values: what each statistic averages, (N,) in the order of the pixels.
+        `values` is what each of the S statistics averages, (N,) in the order of the pixels.
         """
         counts = _remaining_counts(convention, self.ascending)
         curves = np.empty((len(names), len(counts)))
@@ -293,10 +287,7 @@ class Ranking:
 
 
 def oracle_curve(convention: Variant, name: str, ascending: Floats) -> Floats:
-    """Return the best curve that any order can give, from the sorted errors.
-
-    For a1 they are the sorted factors: pixels outside the factor come last.
-    """
+    """Return the best curve that any order can give, from the sorted errors; for a1, factors."""
     counts = _remaining_counts(convention, ascending)
     if name == "a1":
         return np.maximum(counts - np.searchsorted(ascending, A1_FACTOR), 0) / counts
@@ -319,10 +310,7 @@ def remaining_numbers(convention: Variant, number: int) -> Integers:
 
 
 def _upper_percentiles(ascending: Floats, convention: Variant) -> Floats:
-    """Return the percentiles of `-key` for each fraction, negated.
-
-    Linear interpolation between neighbours, rounded as NumPy does it.
-    """
+    """Return `-key`'s percentiles for each fraction, negated, rounded as NumPy does it."""
     places, weight = _percentile_places(convention, len(ascending))
     near, far = ascending[places]
     with np.errstate(invalid="ignore"):
@@ -362,7 +350,7 @@ def curves(convention: Variant, name: str, removal: Floats, oracle: Floats) -> S
 
 
 def poggi_areas(removal: Floats, oracle: Floats) -> tuple[Floats, Floats]:
-    """Return AUSE and AURG of raw poggi curves, (..., 50).
+    """Return AUSE and AURG from raw poggi curves, (..., 50).
 
     The trapezoids of `Sparsification` as one weighted sum, the appended (1, 0) included.
     """

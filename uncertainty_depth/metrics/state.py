@@ -193,7 +193,7 @@ def empty_block() -> Block:
 
 
 def rescaled(block: Block, exponent: float) -> Block:
-    """Return a block with its ratios in the bins of another exponent.
+    """Return a block with its ratios in another exponent's bins.
 
     What both exponents resolve stays exact. A block whose ratios are all 0 or infinite has none.
     """
@@ -248,10 +248,10 @@ def packed(block: Block) -> bytes:
 
 
 def unpacked(data: bytes) -> Block:
-    """Return the block that `packed` gave, without the sums of plots and verdict.
+    """Return the block that `packed` gave, without the sums for plots and verdict.
 
     Raises:
-        ValueError: the data are not such a block.
+        ValueError: the data are no such block.
         zlib.error: they are damaged.
     """
     stream = zlib.decompressobj()
@@ -271,8 +271,7 @@ def unpacked(data: bytes) -> Block:
 class Sums:
     """Weighted sums of blocks, read part by part: what every metric is computed from.
 
-    Attributes:
-        sigma_name: the sigma to evaluate.
+    `sigma_name`, one of `SIGMA_NAMES`, is the sigma to evaluate.
     """
 
     def __init__(
@@ -281,13 +280,7 @@ class Sums:
         weights: Floats | None = None,
         sigma_name: str = "predicted",
     ) -> None:
-        """Read blocks.
-
-        Args:
-            blocks: (B,) blocks, or by name their (B, ...) parts.
-            weights: (R, B) of each block in each of R sums; None for one sum of all.
-            sigma_name: one of `SIGMA_NAMES`.
-        """
+        """Read (B,) blocks, or their (B, ...) parts by name; (R, B) weights, None for one sum."""
         self._blocks = blocks
         self._weights = weights
         self._cache: dict[str, Floats] = {}
@@ -364,13 +357,7 @@ class Blocks:
         return np.array(self._blocks, BLOCK)
 
     def add(self, frame: Block, continues: bool = False) -> None:
-        """Add the next frame.
-
-        Args:
-            frame: its sums.
-            continues: it shows what the frame before shows: it belongs to the same block, of which
-                it is no further frame.
-        """
+        """Add the next frame; one that `continues` shows the same, and joins its block."""
         frame = self._rescaled(frame)
         if continues and self._blocks:
             add(self._blocks[-1], frame)

@@ -58,12 +58,7 @@ def flat_values(
 
 
 def undefined(sums: Sums, kind: SigmaKind = SigmaKind.METRES) -> dict[str, str]:
-    """Return why metrics are not numbers, by the dotted name of each value that is none.
-
-    Args:
-        sums: over scored frames.
-        kind: of the sigma.
-    """
+    """Return why metrics over scored frames are no numbers, by each such value's dotted name."""
     found: dict[str, str] = {}
     for metric in METRICS:
         if not metric.is_judged(kind):

@@ -65,13 +65,7 @@ WORST_FRAMES = 5
 
 @dataclass(frozen=True)
 class Row:
-    """One metric over the common frames.
-
-    Attributes:
-        name: dotted name.
-        values: each report's value, with its interval.
-        differences: each other report's difference from the first.
-    """
+    """One metric over the common frames: each report's interval, and differences to the first."""
 
     name: str
     values: tuple[Interval, ...]
@@ -208,13 +202,10 @@ def _by_frame(evaluation: Evaluation) -> dict[FrameKey, _Scored]:
 def _scored_again(
     evaluation: Evaluation, frames: Iterable[FrameKey], common: Mapping[FrameKey, bool]
 ) -> OnlineMetrics:
-    """Return the metrics of the common frames of a report, in the order of the first report.
+    """Return a report's metrics over the common frames, in the first report's order.
 
-    Args:
-        evaluation: of the report, to read the sums of.
-        frames: all of its frames, in their order.
-        common: those to score, in the order of the first report, and whether each shows what the
-            one before it shows, in any report: the blocks of all reports hold the same frames.
+    `common` says whether each frame shows what the one before it shows, in any report: the blocks
+    of all reports hold the same frames.
     """
     metrics = OnlineMetrics(evaluation.config)
     waiting: dict[FrameKey, Block] = {}
@@ -232,10 +223,7 @@ def _scored_again(
 def _rows(
     reports: Sequence[SavedReport], alone: Sequence[Resampled], samples: Sequence[Resampled]
 ) -> Iterator[Row]:
-    """Yield each metric: its intervals from each report `alone`, as the report itself has them.
-
-    Differences are of `samples`, which draw the same frames for every report.
-    """
+    """Yield each metric: each report's interval `alone`, and differences by common `samples`."""
     kinds = [report.evaluation.sigma_kind for report in reports]
     for metric in METRICS:
         if metric.unit == "count" or not all(map(metric.is_judged, kinds)):
@@ -302,13 +290,10 @@ def output_of(folder: Path) -> OutputFolder:
 
 
 def write(comparison: Comparison, folder: Path, command: str, curves: Sequence[str] = ()) -> Path:
-    """Write `compare.html` (self-contained) and `compare.json`; return the path of the page.
+    """Write `compare.html` (self-contained) and `compare.json`; return the page's path.
 
-    Args:
-        comparison: of reports.
-        folder: created if missing.
-        command: the command line; empty if there is none.
-        curves: formats, "png", "svg" or "pdf", of which each plot is also written as a file.
+    The command is empty if there is none; `curves` are formats, "png", "svg" or "pdf", that each
+    plot is also written in.
 
     Raises:
         SourceError: the folder holds files of these names that no comparison wrote.
@@ -459,7 +444,7 @@ def _text(row: Row, interval: Interval, sign: str = "") -> str:
 
 
 def figures(comparison: Comparison) -> dict[str, Figure]:
-    """Return the plots by file name; curves cover all of a report's frames.
+    """Return the plots by file name, one curve for all of a report's frames each.
 
     Each is a figure of its own: a page puts as many side by side as fit, on a telephone one.
     """

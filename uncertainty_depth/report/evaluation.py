@@ -44,20 +44,13 @@ class Evaluation(Scores):
     def verdict(self, distribution: str = "gaussian") -> Verdict:
         """Return the verdict on all frames so far; as text it is what a terminal shows.
 
-        Nothing is known of a training: they are judged as a camera's or as recorded depth is.
-
-        Args:
-            distribution: of the error, "gaussian" or "laplace", which gives sigma's intervals.
+        Nothing is known of a training: they are judged as a camera's or as recorded depth is. The
+        error's distribution, "gaussian" or "laplace", gives sigma's intervals.
         """
         return judge(self, {"head": distribution}, trained_on=None)
 
     def page(self, name: str = "predictions", distribution: str = "gaussian") -> str:
-        """Return the report as one self-contained HTML page.
-
-        Args:
-            name: name of what was scored, for the title.
-            distribution: see `verdict`.
-        """
+        """Return the report on `name` as one self-contained HTML page; see `verdict`."""
         from uncertainty_depth.report import report
 
         return report.page(self, report.Context(name, {"head": distribution}))
@@ -65,12 +58,9 @@ class Evaluation(Scores):
     def write(
         self, folder: Path | str, name: str = "predictions", distribution: str = "gaussian"
     ) -> Path:
-        """Write the report, as the command `evaluate` does, and return the path of its page.
+        """Write the report, as the command `evaluate` does, and return its page's path.
 
-        Args:
-            folder: created if missing; a report in it is replaced.
-            name: see `page`.
-            distribution: see `verdict`.
+        A missing folder is created; a report in it is replaced.
 
         Raises:
             SourceError: it cannot be written, or the folder holds files of others alone.

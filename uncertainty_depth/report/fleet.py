@@ -42,12 +42,9 @@ FAILED = "failed"
 
 @dataclass(frozen=True)
 class FleetSource:
-    """One source, and the location of its report and outcome.
+    """One source, its report's folder, and the state of all files that decide its scores.
 
-    Attributes:
-        notation: of the source.
-        folder: of its report.
-        state: of all files that decide its scores, see `state_of`, from before they are read.
+    The state is from before they are read, see `state_of`.
     """
 
     notation: str
@@ -100,13 +97,13 @@ def open_fleet(
     options: Mapping[str, Any],
     overwrite: bool,
 ) -> list[FleetSource]:
-    """Return the sources of an evaluation, new or to be continued, in the order of the sources.
+    """Return an evaluation's sources, new or to be continued, in the order given.
 
     Args:
-        folder: of the evaluation; created if missing.
+        folder: the evaluation's; created if missing.
         sources: notations, each once.
         inputs: files and folders that each is scored from, as `Job.inputs` names them.
-        options: that decide the scores, as JSON gives them back.
+        options: all that decide the scores, as JSON gives them back.
         overwrite: discard what an earlier run scored.
 
     Raises:
@@ -177,14 +174,10 @@ Row = dict[str, Any]
 
 
 def rows_of(sources: Sequence[FleetSource], folder: Path) -> list[Row]:
-    """Return one row per source: failed ones first, then those without a frame, then by CRPS.
+    """Return one row per source that ended: failed ones first, then without a frame, then by CRPS.
 
     Metrics have their names in the registry, and all rows have the same ones. Without CRPS, for a
-    sigma without a unit, the order is by abs_rel.
-
-    Args:
-        sources: all that ended.
-        folder: of the evaluation, which the paths of the reports are relative to.
+    sigma without a unit, the order is by abs_rel. Paths are relative to the folder.
     """
     outcomes = {source: source.outcome() for source in sources}
     summaries = {

@@ -51,11 +51,7 @@ def frame_plot(example: Example, has_size: bool = True) -> Figure:
     """Return six panels; sigma and error share one scale, depth and ground truth another.
 
     A depth without sigma has four: the image, the two depths and the error. What a mask leaves out
-    is hatched.
-
-    Args:
-        example: of a report.
-        has_size: whether a sigma is in metres; else it has a scale of its own, and no ratio.
+    is hatched. A sigma without size has a scale of its own, and no ratio.
     """
     truth = example.ground_truth_m
     depth = example.prediction.depth_m
@@ -144,15 +140,8 @@ def lidar_overlay(
 ) -> NDArray[np.uint8]:
     """Return the image in grey with each depth as a coloured disc, and a colour bar in metres.
 
-    Near points lie on top. Dense depth is blended with the image instead.
-
-    Args:
-        image: (H, W, 3) uint8 RGB.
-        ground_truth_m: (H, W), metres, NaN for unknown.
-        left_out: (H, W), True for pixels to darken; None for none.
-
-    Returns:
-        (height, width, 3) uint8 RGB, at least `MIN_WIDTH` pixels wide, colour bar included.
+    Near points lie on top. Dense depth is blended with the image instead. `left_out` pixels are
+    darkened. The result is (height, width, 3) uint8 RGB, at least `MIN_WIDTH` pixels wide.
     """
     factor = math.ceil(MIN_WIDTH / image.shape[1])
     grey = Image.fromarray(image).convert("L")  # the points have the colours

@@ -87,11 +87,7 @@ class SavedFrames:
                     rest -= writer.write(chunk)
 
     def __iter__(self) -> Iterator[tuple[FrameName, Block]]:
-        """Yield each frame's name and its sums.
-
-        Raises:
-            SourceError: the file of the sums is missing or damaged.
-        """
+        """Yield each frame's name and its sums; raise `SourceError` if their file is damaged."""
         path = self.folder / SUMS_FILE
         try:
             with strict.open_file(path) as file:
@@ -122,11 +118,7 @@ class FrameTable:
     """
 
     def __init__(self) -> None:
-        """Open new files.
-
-        Raises:
-            OSError: a file cannot be written.
-        """
+        """Open new files."""
         self._folder = ScratchFolder()
         folder = Path(self._folder.name)
         self._rows = (folder / ROWS_FILE).open("w", newline="", encoding="utf-8")

@@ -67,9 +67,7 @@ def thicken(values: NDArray[np.floating], size: int = 3) -> NDArray[np.floating]
 def stamped(sparse: NDArray[np.floating], footprint: NDArray[np.bool_]) -> NDArray[np.float32]:
     """Return (H, W) float32 with a footprint around each known value, the smallest on top.
 
-    Args:
-        sparse: (H, W), NaN for unknown.
-        footprint: (h, w) with odd sides, True for the pixels that take the value at its centre.
+    The footprint is (h, w), odd, True for the pixels that take the value at its centre.
     """
     height, width = sparse.shape
     rows, columns = np.nonzero(np.isfinite(sparse))
@@ -95,12 +93,7 @@ BLACK = (0, 0, 0)
 
 @lru_cache(maxsize=4)
 def color_scales(max_depth_m: float, max_sigma_m: float) -> NDArray[np.uint8]:
-    """Return the scales of the color images of depth and sigma, (H, W, 3) uint8 RGB.
-
-    Args:
-        max_depth_m: depth at the upper end of its scale, metres.
-        max_sigma_m: sigma at the upper end of its scale, metres.
-    """
+    """Return the scales for the color images of depth and sigma, (H, W, 3) uint8 RGB."""
     missing = np.full((BAR, WIDTH, 3), MISSING_RGB, np.uint8)
     _text(missing, "no value", WIDTH // 2, BAR - 6, WHITE)
     depth = _scale("depth, metres", max_depth_m, DEPTH_COLORS)

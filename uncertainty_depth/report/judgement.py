@@ -235,8 +235,7 @@ def _beats(
 ) -> Check:
     """Check that a metric is lower than its reference; red if it is certainly higher.
 
-    Unless given, the metric's size and the relevant gain follow from the reference. `equal` is the
-    color if a relevant gain is excluded, and a relevant loss too unless that color is red.
+    `equal` is the color if a relevant gain is excluded, and a relevant loss too unless it is red.
     """
     of_reference = abs(float(reference[0]))
     size, margin = size_and_margin or (of_reference, NEGLIGIBLE * of_reference)
@@ -271,10 +270,7 @@ def _no_worse(
     tolerance: float,
     scale: float,
 ) -> Check:
-    """Check that a metric is at most `tolerance` above a baseline fitted to these data.
-
-    The baseline has seen the ground truth, so sigma need not beat it.
-    """
+    """Check that a metric is at most `tolerance` above a baseline that has seen the truth."""
     difference = sample.interval(predicted - fitted, scale)
     allowed = f"{tolerance:.2g}"
     if difference.high < tolerance:
@@ -378,14 +374,11 @@ def outside(low: float, high: float) -> Compute:
 
 
 def median_map(median_m: NDArray[np.float64]) -> Compute:
-    """Return what computes `bounded_rmse_log` of a depth that is the same in every frame.
+    """Return what computes `bounded_rmse_log` for a depth that is the same in every frame.
 
     Its log errors are taken for normally distributed: their mean square follows from sums by cell,
-    and from it the mean of the bounded squares.
-
-    Args:
-        median_m: depth by cell of `model_facts.GRID`, metres, NaN for unknown; four cells are
-            merged here, and pixels do not count if none of the four is known.
+    and from it the mean of the bounded squares. Of (16, 20) cells four are merged here; pixels do
+    not count if none of the four is known.
     """
     rows, columns = BLOCK_GRID
     cells = np.where(median_m > 0, median_m, np.nan).reshape(rows, 2, columns, 2)

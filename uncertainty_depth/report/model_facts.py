@@ -24,10 +24,7 @@ def distribution_of_model(model: Mapping[str, Any]) -> str:
 
 
 def is_recorded(model: Mapping[str, Any]) -> bool:
-    """Return whether the depth is a camera's or was recorded: nobody describes a model.
-
-    Arrays are such a depth, and what a live topic brings without a description.
-    """
+    """Return whether the depth is a camera's, or recorded, or arrays: nobody describes a model."""
     is_described = "method" in model or "training" in model
     return not is_described or model.get("method") == "recorded"
 

@@ -140,12 +140,9 @@ def anchor(term: str) -> str:
 
 
 def render(summary: Mapping[str, Any], command: str, images: Images) -> str:
-    """Return the HTML of the page.
+    """Return the page's HTML.
 
-    Args:
-        summary: as `report.summarize` makes it.
-        command: the command line that made the report; empty if there is none.
-        images: to embed.
+    The summary is as `report.summarize` makes it; the command is empty if there is none.
     """
     kind = SigmaKind(summary["sigma_kind"])
     return render_template(
@@ -486,10 +483,7 @@ def by_group(
 ) -> tuple[list[str], list[Any]]:
     """Return the metrics that are lists, as a table: titles, and rows of (name, texts).
 
-    Args:
-        summary: as `report.summarize` makes it.
-        prefix: of their dotted names.
-        distribution: of the error, whose coverage is shown.
+    They have a prefix in the summary; the error's distribution is that whose coverage is shown.
     """
     kind = SigmaKind(summary["sigma_kind"])
     values = flatten({key: summary[key] for key in ("uncertainty", "by_distance")})

@@ -70,11 +70,9 @@ COVERAGE_COLORS = "RdBu"
 
 
 def draw(evaluation: Scores, distribution: str) -> Images:
-    """Return the images of a report; none if no frame was scored.
+    """Return a report's images; none if no frame was scored.
 
-    Args:
-        evaluation: of the frames.
-        distribution: of the error, "gaussian" or "laplace", for the intervals of sigma.
+    The error's distribution, "gaussian" or "laplace", gives sigma's intervals.
     """
     if not evaluation.evaluated:
         return Images({})
@@ -144,13 +142,9 @@ def removal_curves(sums: Sums, statistic: str) -> Removal:
 
 
 def sparsification_figure(sums: Sums, statistic: str) -> Figure:
-    """Return the plot of the error of the remaining pixels against the fraction removed.
+    """Return the plot of the remaining pixels' abs_rel, rmse or a1 against the fraction removed.
 
     The area between the predicted sigma and the oracle is the AUSE.
-
-    Args:
-        sums: over the frames, at least one.
-        statistic: "abs_rel", "rmse" or "a1".
     """
     figure, axes = one_plot(f"Sparsification, {POGGI.title}, mean over the images")
     curve = removal_curves(sums, statistic)
@@ -278,10 +272,7 @@ def distance_figure(sums: Sums, distribution: str, kind: SigmaKind) -> Figure:
 
 
 def by_distance(sums: Sums, name: str) -> tuple[Floats, Floats]:
-    """Return the middle of each interval of distance, metres, and a metric of its pixels.
-
-    NaN for fewer than `MIN_PIXELS` of them.
-    """
+    """Return each distance interval's middle, metres, and a metric; NaN below `MIN_PIXELS`."""
     edges = DISTANCE.edges
     limits = np.concatenate((edges[1:2] / 1.5, edges[1:-1], edges[-2:-1] * 1.5))
     values = BY_NAME[f"by_distance.{name}"].values(sums)[0]

@@ -87,10 +87,7 @@ def files_of(folder: Path) -> list[Path]:
 def check_output(folder: Path, overwrite: bool, inputs: Iterable[Path] = ()) -> None:
     """Raise `SourceError` unless a report can be written to `folder`; call it before the work.
 
-    Args:
-        folder: of the report.
-        overwrite: replace a report that is in it, which may have taken hours.
-        inputs: files and folders that are read.
+    `overwrite` replaces a report that is in it, which may have taken hours; `inputs` are read.
     """
     OutputFolder(folder, KIND).check(inputs, (*NUMBERS, PAGE))
     if not overwrite and (folder / SUMMARY_FILE).exists():
@@ -112,13 +109,13 @@ def write(
     It replaces an earlier report; files in the folder that we did not make stay.
 
     Args:
-        evaluation: of the frames.
+        evaluation: the frames.
         folder: created if missing.
         context: the metrics' origin.
         images: draw plots and frames, if there is memory for them; without them a report is
             written within a second.
         summary: as `summarize` made it, if the caller has it.
-        keep: names of ours in the folder that are of no report, and stay.
+        keep: our names in the folder that belong to no report, and stay.
 
     Raises:
         SourceError: it cannot be written; an earlier report is then unchanged.
@@ -178,10 +175,7 @@ def page(evaluation: Scores, context: Context) -> str:
 def summarize(evaluation: Scores, context: Context, is_quick: bool = False) -> dict[str, Any]:
     """Return the content of `summary.json`: the metrics, and how to reproduce them.
 
-    Args:
-        evaluation: of the frames.
-        context: the metrics' origin.
-        is_quick: leave out the conditional coverage, which takes a second.
+    A quick one lacks the conditional coverage, which takes a second.
     """
     sample = evaluation.resampled() if evaluation.evaluated else None
     verdict = judge(evaluation, context.model, context.trained_on, sample, context.calibrated_on)
@@ -220,13 +214,8 @@ def conditional_coverage(
 ) -> dict[str, Any]:
     """Return the excess risk of the 95 % coverage, or why it is not a number.
 
-    It has no interval: it is a lower bound, which falls if the run drifts. `all_pixels` is the
-    distance of the coverage of all pixels from 95 %.
-
-    Args:
-        evaluation: of the frames.
-        sample: of its metrics; None if no frame was scored.
-        distribution: of the error.
+    It has no interval: it is a lower bound, which falls if the run drifts. `all_pixels` is how far
+    all pixels' coverage is from 95 %.
     """
     kind = evaluation.sigma_kind
     frames = evaluation.sample.frames()
@@ -251,12 +240,7 @@ def conditional_coverage(
 
 
 def metrics_with_intervals(evaluation: Scores, sample: Resampled | None) -> dict[str, Any]:
-    """Return the metrics over all frames and their 95 % intervals, which requirements limit.
-
-    Args:
-        evaluation: of the frames.
-        sample: of its metrics; None if no frame was scored.
-    """
+    """Return the metrics over all frames and their 95 % intervals, which requirements limit."""
     metrics = evaluation.summary()
     kind = evaluation.sigma_kind
     by_name = sample.intervals(kind) if sample else {}

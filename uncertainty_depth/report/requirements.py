@@ -45,13 +45,9 @@ FAIL = "FAIL  "
 
 @dataclass(frozen=True)
 class Requirement:
-    """A limit of one metric.
+    """A metric's limit: its dotted name in the summary, one of `COMPARISONS`, and a value.
 
-    Attributes:
-        metric: its dotted name in the summary.
-        comparison: one of `COMPARISONS`.
-        limit: in the unit of the metric.
-        text: as the user wrote it.
+    `text` is what the user wrote.
     """
 
     metric: str
@@ -62,14 +58,9 @@ class Requirement:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Whether an evaluation meets a requirement.
+    """Whether an evaluation meets a requirement, with the metric's value and its interval.
 
-    Attributes:
-        requirement: as the user wrote it.
-        passed: whether the value keeps the limit; False if it is NaN.
-        value: of the metric.
-        interval: its 95 % interval; NaN if it has none.
-        text: the sentence for the user, "PASS ..." or "FAIL ...".
+    A value that is NaN fails. `text` is the sentence for the user, "PASS ..." or "FAIL ...".
     """
 
     requirement: str
@@ -109,10 +100,10 @@ def requirements_of(config: RequirementConfig) -> tuple[Requirement, ...]:
 
 
 def parse(text: str) -> Requirement:
-    """Return the requirement of a text such as `auce<=0.05`.
+    """Return the requirement in a text such as `auce<=0.05`.
 
     Raises:
-        ConfigError: a requirement cannot be parsed, or names an unknown metric.
+        ConfigError: it cannot be parsed, or names an unknown metric.
     """
     match = PATTERN.fullmatch(text) if len(text) <= MAX_LENGTH else None
     limit = math.nan
@@ -128,11 +119,7 @@ def parse(text: str) -> Requirement:
 
 
 def check_judged(requirements: Iterable[Requirement], kind: SigmaKind) -> None:
-    """Refuse requirements on what a sigma of this kind has not, before any work.
-
-    Raises:
-        ConfigError: there is one.
-    """
+    """Raise `ConfigError`, before any work, for requirements that this kind of sigma lacks."""
     for requirement in requirements:
         metric = BY_VALUE.get(requirement.metric)
         if metric is not None and not metric.is_judged(kind):
@@ -152,12 +139,10 @@ def metric_names() -> tuple[str, ...]:
 
 
 def outcome(requirement: Requirement, summary: Mapping[str, Any], distribution: str) -> Outcome:
-    """Return whether the metrics of an evaluation meet a requirement.
+    """Return whether an evaluation's metrics meet a requirement.
 
-    Args:
-        requirement: the limit.
-        summary: as `report.metrics_with_intervals` makes it.
-        distribution: of the model's error; the sentence tells if the metric's is another.
+    The summary is as `report.metrics_with_intervals` makes it; the sentence tells if the model's
+    distribution is another than the metric's.
     """
     frames = summary["frames"]
     counts = {**frames, "skipped": sum(frames["skipped"].values())}
@@ -222,13 +207,8 @@ def _short(metric: str) -> str:
 def write_junit(path: Path, summary: Mapping[str, Any]) -> None:
     """Write the outcome as JUnit, which continuous integration services display.
 
-    There is one test case for each requirement; without any, one for each line of the verdict.
-
-    A red line is a failure, a grey one is skipped. The verdict is always among the properties.
-
-    Args:
-        path: file to write, replaced in one step.
-        summary: as `report.summarize` makes it.
+    There is one test case for each requirement; without any, one for each line of the verdict. A
+    red line is a failure, a grey one is skipped. The verdict is always among the properties.
     """
     suite = ElementTree.Element("testsuite", name=f"evaluate {summary['source']}")
     verdict = summary["verdict"]

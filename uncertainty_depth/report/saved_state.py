@@ -61,14 +61,7 @@ LAYOUT = {
 
 @dataclass(frozen=True)
 class SavedReport:
-    """A report that was read back.
-
-    Attributes:
-        folder: of the report.
-        summary: its `summary.json`.
-        evaluation: with every sum; its table of frames is read only.
-        context: the origin of its metrics, without command and requirements.
-    """
+    """A report that was read back, with every sum; its context lacks command and requirements."""
 
     folder: Path
     summary: Mapping[str, Any]
@@ -77,11 +70,7 @@ class SavedReport:
 
 
 def read_report(folder: Path) -> SavedReport:
-    """Return the report in a folder.
-
-    Raises:
-        SourceError: the report is missing, damaged or of another format.
-    """
+    """Return the report in a folder; raise `SourceError` if it is missing, damaged or newer."""
     content = _summary_json(folder)
     path = folder / STATE_FILE
     try:
@@ -128,11 +117,7 @@ def _overlaps(use: Use, entries: Iterable[Mapping[str, Any]]) -> tuple[Overlap, 
 
 
 def read_summary(folder: Path) -> dict[str, Any]:
-    """Return the content of `summary.json`, which has all of `SUMMARY_LAYOUT`.
-
-    Raises:
-        SourceError: the file is missing, is no JSON, or lacks a part.
-    """
+    """Return the content of `summary.json`, with all of `SUMMARY_LAYOUT`, or `SourceError`."""
     return _checked_summary(folder, _summary_json(folder))
 
 
@@ -157,13 +142,10 @@ def _checked_summary(folder: Path, summary: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_layout(path: Path, name: str, value: Any, layout: Any) -> None:
-    """Raise `SourceError` for the first part of plain values that is of another type.
+    """Raise `SourceError` for the first part of plain values that has another type.
 
-    Args:
-        path: of the file, for the sentence.
-        name: dotted name of the part; empty for the whole.
-        value: the part.
-        layout: its type, or a list with its elements' type, or a mapping of the required keys.
+    A layout is a type, or a list with its elements' type, or a mapping of the required keys;
+    `name` is the part's dotted name in the file.
     """
     expected: Any = layout if isinstance(layout, type) else type(layout)
     if not isinstance(value, expected):
@@ -197,11 +179,8 @@ def merge(
     """Return the evaluation of all reports' frames, and their origin.
 
     Sums are added in the order of the reports: the same reports in the same order give the same
-    bits. One report is held at a time. A copied or converted recording is counted once.
-
-    Args:
-        reports: at least one.
-        max_frames: maximum number of frames whose rows are copied; None copies all.
+    bits. One report is held at a time. A copied or converted recording is counted once. At most
+    `max_frames` rows are copied; None copies all.
 
     Raises:
         ConfigError: they were scored with different options, or with different models.

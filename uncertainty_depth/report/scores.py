@@ -204,12 +204,9 @@ class Scores:
         return Resampled(self.metrics, self.repeated, places=self.views.places)
 
     def merge(self, other: Scores, source: str, with_frames: bool = True) -> None:
-        """Append another evaluation's frames to this one's.
+        """Append another evaluation's frames, without its examples, to this one's.
 
-        Args:
-            other: scored with the same options; not changed. Its example frames are not added.
-            source: name of its source, in the table of frames.
-            with_frames: copy its rows of frames too.
+        `source` names them in the table of frames, whose rows are copied `with_frames`.
 
         Raises:
             ValueError: it was scored with other options.
@@ -249,14 +246,10 @@ class Scores:
         return {"frames": self.frames(), **nested(self.values())}
 
     def save(self, folder: Path, details: Mapping[str, Any]) -> None:
-        """Write the state and the frames, for `saved_state.read_report`.
+        """Write state, details in JSON, and frames to a report's folder, for `read_report`.
 
         The state is one `.npz` of plain numbers; example frames are not saved. Call it on a copy
         if frames are being added.
-
-        Args:
-            folder: of the report.
-            details: any JSON.
 
         Raises:
             OSError: a file cannot be written.
@@ -286,11 +279,6 @@ class Scores:
         saved: SavedFrames,
     ) -> ScoresT:
         """Return the evaluation that `save` wrote; it is only read.
-
-        Args:
-            header: as written.
-            arrays: as written.
-            saved: its frames.
 
         Raises:
             ValueError, TypeError, KeyError, ConfigError: they are damaged.

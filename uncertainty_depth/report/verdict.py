@@ -88,14 +88,7 @@ DISTANCES_M = ((0.75, 1.5), (2.0, 4.0), (8.0, 12.0))
 
 @dataclass(frozen=True)
 class Line:
-    """One of the four questions.
-
-    Attributes:
-        name: "depth", "order", "size" or "domain".
-        color: the worst color of its checks: red, then grey, then green.
-        text: the checks that decide the color.
-        checks: all of them.
-    """
+    """One of the four questions, with the worst color of its checks and their text."""
 
     name: str
     color: str
@@ -145,11 +138,11 @@ def judge(
     """Return the verdict on all frames scored so far.
 
     Args:
-        evaluation: of the frames.
-        model: description of the predictor; empty if unknown.
+        evaluation: the frames.
+        model: describes the predictor; empty if unknown.
         trained_on: the scored sources that the model was trained on; None if the source is
             unknown, as in a live run.
-        sample: of its metrics, if the caller has them.
+        sample: the metrics', if the caller has it.
         calibrated_on: the scored sources that sigma was calibrated on.
     """
     if not evaluation.evaluated:
@@ -302,10 +295,7 @@ def _numbers(sample: Resampled) -> str:
 
 
 def _errors_by_distance(sums: Sums) -> list[str]:
-    """Return the mean error of the nearest pixels, the next obstacle's, and farther away.
-
-    Each is of an interval of ground truth that has `MIN_PIXELS` in each of its parts.
-    """
+    """Return the mean error of the nearest pixels, the next obstacle's, and farther away."""
     edges = DISTANCE.edges
     pixels = sums["distance.pixels"][0]
     (occupied,) = np.nonzero(pixels >= MIN_PIXELS)
@@ -475,10 +465,7 @@ def unfamiliarity_checks(sample: Resampled, model: Mapping[str, Any]) -> list[Ch
 
 
 def _depth_range(model: Mapping[str, Any], cameras: CameraRange) -> Sequence[float] | None:
-    """Return the depths the model can predict for these cameras, metres; None if not known.
-
-    A canonical camera's depth is rescaled by each camera's focal length, assuming square pixels.
-    """
+    """Return the depths, metres, that the model can predict for these cameras, if known."""
     limits = strict.limits_of(model.get("depth_range"))
     canonical = model.get("canonical_focal_length")
     focal_lengths = cameras.focal_length_per_width

@@ -122,11 +122,7 @@ class Views:
             self.places += 1
 
     def add(self, row: Mapping[str, float]) -> None:
-        """Add the frame that was last looked at.
-
-        Args:
-            row: its metrics; a copy, and nothing else, has the same bits.
-        """
+        """Add the frame last looked at, by its metrics: only a copy has the same bits."""
         values = np.fromiter(row.values(), np.float64, len(row))
         key = int.from_bytes(blake2b(values.tobytes(), digest_size=8).digest(), "little")
         is_known = key in self._keys

@@ -140,7 +140,7 @@ class BagPublisher:
         """Wait for the subscribers, or until the time is up; warn of topics without one.
 
         Several nodes may want a topic, and nobody another: all are there once none has come for a
-        while, but not before one of a camera image, for which a node loads its model first.
+        while, but not before a camera image has one, whose node loads its model first.
         """
         counts = self._subscribers()
         changed_s = time.monotonic()
@@ -232,10 +232,7 @@ class BagPublisher:
 
 
 def header_stamp_ns(data: bytes) -> int | None:
-    """Return the stamp of a serialized message that begins with a header; None if too short.
-
-    CDR's four bytes, then seconds and nanoseconds.
-    """
+    """Return the stamp in a CDR message that begins with a header; None if too short."""
     if len(data) < CDR_STAMP_END:
         return None
     seconds, nanoseconds = struct.unpack_from("<iI" if data[1] & 1 else ">iI", data, 4)
@@ -257,10 +254,7 @@ def _qos(latched: bool) -> QoSProfile:
 
 
 class Pace:
-    """Maps a recording's times to the wall clock.
-
-    It starts at the first requested time and runs `rate` times as fast.
-    """
+    """Maps a recording's times, from the first one on, to the wall clock, `rate` times as fast."""
 
     def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate = rate
@@ -292,7 +286,7 @@ class Pace:
 
 
 def message_class(name: str) -> type:
-    """Return the Python class of a message type, `package/msg/Name` or ROS 1's `package/Name`.
+    """Return a message type's Python class, `package/msg/Name` or ROS 1's `package/Name`.
 
     A bag is untrusted, and importing a module runs it. So rosidl must have generated the package,
     with that message in it.

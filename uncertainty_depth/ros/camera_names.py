@@ -14,11 +14,7 @@ OUTPUT = "evaluation/{camera}"
 
 
 def check_names(names: Sequence[str]) -> list[str]:
-    """Return the names.
-
-    Raises:
-        ConfigError: a name is repeated, or is not a valid namespace.
-    """
+    """Return the names; raise `ConfigError` for a repeated one, or one that is no namespace."""
     for name in names:
         if names.count(name) > 1 or not name.replace("/", "_").isidentifier():
             raise ConfigError(
@@ -29,11 +25,7 @@ def check_names(names: Sequence[str]) -> list[str]:
 
 
 def arguments_of_camera(camera: str, arguments: Mapping[str, str]) -> dict[str, str]:
-    """Return the launch arguments for this camera.
-
-    Args:
-        camera: its name.
-        arguments: all cameras' arguments, some with `CAMERA`.
+    """Return one camera's launch arguments from those of all, some with `CAMERA`.
 
     Raises:
         ConfigError: the cameras would write their reports to one folder.

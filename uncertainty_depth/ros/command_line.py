@@ -98,11 +98,7 @@ def print_help(command: NodeCommand) -> None:
 
 
 def refuse_ignored(command: NodeCommand, arguments: Sequence[str]) -> None:
-    """Refuse arguments that ROS would ignore, or take for a topic where they are a parameter.
-
-    Raises:
-        ConfigError: the first such argument.
-    """
+    """Raise `ConfigError` for arguments that ROS would ignore, or take for a topic."""
     parameters = {item.name for item in parameters_of(command.config_type)} | {"use_sim_time"}
     for argument in without_ros_arguments(arguments):
         name = re.sub(r"^-*|[:=].*", "", argument).replace("-", "_")

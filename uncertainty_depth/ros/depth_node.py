@@ -74,13 +74,6 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         """Create the publishers; with `autostart` load the model, then subscribe.
 
         In this order, the outputs' subscribers are connected before the first image.
-
-        Args:
-            options: keyword arguments of `rclpy.node.Node`.
-
-        Raises:
-            ConfigError: a parameter is missing or illegal.
-            ModelError: the model cannot be used.
         """
         super().__init__("depth_node", DepthNodeConfig, **options)
         topic = self.resolve_topic_name(CAMERA_INFO)
@@ -100,12 +93,7 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
         self.autostart()
 
     def _configure(self) -> None:
-        """Load the model and run it once.
-
-        Raises:
-            ConfigError: the parameter `model` is empty, or another does not go with the model.
-            ModelError: the model cannot be used.
-        """
+        """Load the model and run it once."""
         config = self.config
         if not config.model:
             raise ConfigError(
@@ -280,10 +268,6 @@ class DepthNode(ManagedNode[DepthNodeConfig]):
 
 
 def check_live(config: DepthNodeConfig) -> None:
-    """Refuse measurements that no robot has, or beside a followed scale.
-
-    Raises:
-        ConfigError: they are asked for.
-    """
+    """Raise `ConfigError` for measurements that no robot has, or beside a followed scale."""
     check_one_scale(config.measurements, use_depth_scale=config.use_depth_scale)
     parse_live(config.measurements)

@@ -208,11 +208,7 @@ def problem(
 ) -> tuple[bytes, str]:
     """Return a node's diagnostic level and message: what is wrong and what to do.
 
-    Args:
-        health: the node's counters.
-        rates: `health.rates()`.
-        awaited: counters that should keep growing, causes before effects.
-        problems: further sentences.
+    `awaited` are counters that should keep growing, causes before effects.
     """
     losses_hz = {
         name.removeprefix("dropped.").removeprefix("skipped."): rate
@@ -258,11 +254,7 @@ def image_alone(node: Node, health: Health, error: MessageError) -> None:
 
 
 class Diagnosed(Protocol):
-    """A node.
-
-    Attributes:
-        health: its counters.
-    """
+    """A node with its counters."""
 
     health: Health
 

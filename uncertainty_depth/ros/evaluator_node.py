@@ -73,12 +73,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
     """
 
     def __init__(self, **options: Any) -> None:
-        """Offer the services; with `autostart` check parameters and output, then subscribe.
-
-        Raises:
-            ConfigError: a parameter is illegal, or neither lidar_to_camera nor tf2 is available.
-            SourceError: the report could not be written.
-        """
+        """Offer the services; with `autostart` check parameters and output, then subscribe."""
         super().__init__("evaluator_node", EvaluatorNodeConfig, **options)
         self._outputs = EvaluatorOutputs(self)
         self._reports = EvaluatorReports(self, self._outputs)
@@ -151,11 +146,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
         self._take_held_out()
 
     def _deactivate(self) -> None:
-        """Score waiting frames, write the report, and unsubscribe.
-
-        Raises:
-            SourceError: the report cannot be written. The run goes on, and can be ended later.
-        """
+        """Score waiting frames, write the report, and unsubscribe, unless it cannot be written."""
         if self._scores is not None:  # else the activation failed
             self.get_logger().info(self._finish())
         self._inputs.close()
@@ -250,10 +241,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
             self.get_logger().warning(sentence, throttle_duration_sec=LOG_EVERY_S)
 
     def _is_published(self, topic: str) -> bool:
-        """Return whether a topic has a publisher; False during shutdown.
-
-        A camera info's may be found later than that of its images: at first it is assumed.
-        """
+        """Return whether a topic has a publisher, or is a camera info's and may yet be found."""
         if not self.context.ok():
             return False
         is_camera_info = topic in (CAMERA_INFO, TRUTH_CAMERA_INFO)
@@ -375,8 +363,8 @@ def check(config: EvaluatorNodeConfig) -> None:
 
     Raises:
         ConfigError: no depth lies between min_depth and max_depth, a requirement names no metric
-            or one of sigma that the confidence has not, the options of the maps do not fit each
-            other, or the mask cannot be read.
+            or one that this sigma lacks, the maps' options do not fit each other, or the mask
+            cannot be read.
         SourceError: a report cannot be written to `output`, or it holds one already.
     """
     check_judged(requirements_of(config), Interpreter(meaning_of(config)).sigma_kind)

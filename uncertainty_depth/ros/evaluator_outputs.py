@@ -113,7 +113,7 @@ class EvaluatorOutputs:
 
 
 def write_last(evaluation: Evaluation, folder: Path, context: Context) -> Path:
-    """Write the report of a finished run in this process: numbers first, then the plots.
+    """Write a finished run's report in this process: numbers first, then the plots.
 
     A stopped node may be killed before the plots are done.
 
@@ -138,12 +138,7 @@ class EvaluatorReports:
     """
 
     def __init__(self, node: Node, outputs: EvaluatorOutputs) -> None:
-        """Start without a copy.
-
-        Args:
-            node: node whose log is written to.
-            outputs: publishes the metrics of all frames.
-        """
+        """Start without a copy."""
         self.verdict: dict[str, str] = {}
         self.failures: tuple[str, ...] = ()
         self._node = node

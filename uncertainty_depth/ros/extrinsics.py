@@ -28,13 +28,7 @@ class _TfPoses:
     """What /tf and /tf_static say, up to now."""
 
     def __init__(self, node: Any, timeout_s: float) -> None:
-        """Subscribe to /tf and /tf_static.
-
-        Args:
-            node: subscribes.
-            timeout_s: how long a lookup waits; if above 0, call it from another thread than the
-                subscriptions.
-        """
+        """Subscribe to /tf and /tf_static; lookups that wait need another thread than these."""
         import tf2_ros
 
         self._timeout_s = timeout_s
@@ -63,7 +57,7 @@ class TfOdometry(_TfPoses):
         self._frame = frame
 
     def pose(self, camera: Viewpoint) -> NDArray[np.float64]:
-        """Return the (4, 4) pose, camera optical frame to the frame, at the image's stamp.
+        """Return the (4, 4) pose, camera optical frame to the odometry's, at the image's stamp.
 
         Raises:
             MessageError: "no_odometry", tf has none in time.
@@ -87,12 +81,8 @@ class TfExtrinsics(_TfPoses):
     def __init__(self, node: Any, fixed_frame: str, timeout_s: float) -> None:
         """Subscribe, see `_TfPoses`.
 
-        Args:
-            node: subscribes.
-            fixed_frame: frame that connects the LiDAR at the cloud's stamp to the camera at the
-                image's stamp; if empty, the camera is assumed not to have moved since the cloud's
-                stamp.
-            timeout_s: how long `lookup` waits.
+        `fixed_frame` connects the LiDAR at the cloud's stamp to the camera at the image's; if
+        empty, the camera is assumed not to have moved in between.
         """
         super().__init__(node, timeout_s)
         self._fixed_frame = fixed_frame
@@ -195,11 +185,7 @@ def live_extrinsics(
 
 
 def live_odometry(node: Any, frame: str, timeout_s: float) -> TfOdometry:
-    """Return the camera's poses by tf2.
-
-    Raises:
-        ConfigError: tf2_ros is not installed.
-    """
+    """Return the camera's poses by tf2; raise `ConfigError` if it is not installed."""
     try:
         return TfOdometry(node, frame, timeout_s)
     except ImportError as error:

@@ -100,14 +100,14 @@ class WatchedInput:
         optional: bool = False,
         purpose: str = "",
     ) -> None:
-        """Subscribe `receive` to the relative name `topic`.
+        """Subscribe `receive`, called on the executor's thread, to the relative name `topic`.
 
         Args:
-            node: owner of the subscription; its clock tells the messages' ages.
+            node: owns the subscription; its clock tells the messages' ages.
             health: counts losses.
             message_type: a message class with a header.
             topic: name before remaps.
-            receive: called with each message, on the executor's thread.
+            receive: called with each message.
             depth: messages that the middleware keeps while the executor is busy.
             once: whether one message is enough, so that later silence is fine.
             optional: whether silence is fine.
@@ -392,7 +392,7 @@ def losses(watched: WatchedInput) -> str:
 
 
 def is_ahead(watched: WatchedInput) -> bool:
-    """Return whether the newest message is stamped later than this node's clock.
+    """Return whether the newest stamp is ahead of this node's clock.
 
     A single case may be the last message before a bag restarted, which set the clock back.
     """

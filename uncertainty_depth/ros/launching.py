@@ -154,12 +154,9 @@ def start(context: LaunchContext, nodes: Sequence[NodeLaunch]) -> list[Any]:
 
 
 def start_node(node: NodeLaunch, namespace: str, arguments: Mapping[str, str]) -> Node:
-    """Return the node. When it ends, `respawn` restarts it; else launch ends with it.
+    """Return the node, in a namespace below the launch's, or none if empty.
 
-    Args:
-        node: node to start.
-        namespace: below that of the launch; empty for none.
-        arguments: launch arguments.
+    When the node ends, `respawn` restarts it; else launch ends with it.
     """
     respawn = arguments[node.argument("respawn")].lower() == "true"
     parameters = ParameterFile(arguments[node.argument("params_file")], allow_substs=True)
@@ -180,22 +177,14 @@ def start_node(node: NodeLaunch, namespace: str, arguments: Mapping[str, str]) -
 
 
 def end_launch(event: ProcessExited, context: LaunchContext) -> list[Shutdown]:
-    """End launch with the node.
-
-    Raises:
-        RuntimeError: the node failed; only an exception sets the exit code of launch.
-    """
+    """End launch with the node: only an exception sets launch's exit code if the node failed."""
     if event.returncode and not context.is_shutdown:
         raise RuntimeError(f"{event.process_name} ended with exit code {event.returncode}")
     return [Shutdown(reason=f"{event.process_name} ended")]
 
 
 def rviz(nodes: Sequence[NodeLaunch], namespace: str, arguments: Mapping[str, str]) -> Node:
-    """Return RViz on the topics of these nodes in a namespace; see `start_node`.
-
-    Raises:
-        RuntimeError: RViz is not installed.
-    """
+    """Return RViz on these nodes' topics, see `start_node`; `RuntimeError` without RViz."""
     try:
         get_package_prefix("rviz2")
     except PackageNotFoundError as error:

@@ -51,13 +51,8 @@ class LidarInput:
     ) -> None:
         """Subscribe.
 
-        Args:
-            node: resolves names, and logs.
-            health: counts images whose depth is from the image alone.
-            inputs: to subscribe with.
-            config: options at the start.
-            depth_range: min and max depth of what predicts, metres; if depth lies far beyond it,
-                it has other units, and only the image is used.
+        Depth far beyond `depth_range`, what predicts' min and max depth in metres, has other
+        units: then only the image is used.
         """
         self._node = node
         self._depth_range = depth_range

@@ -46,9 +46,7 @@ class LiveCalibration:
     def add(self, frame: LiveFrame, is_described: bool) -> None:
         """Add a scored frame, and publish the estimate; runs on the evaluation's thread.
 
-        Args:
-            frame: with its prediction.
-            is_described: whether a node publishes how its predictions are made.
+        A frame that `is_described`, but without a description, is left out.
         """
         info = frame.info
         prediction = frame.need_prediction()

@@ -49,14 +49,7 @@ class LiveCamera:
         health: Health,
         log: Callable[[str], object],
     ) -> None:
-        """Start without a camera info.
-
-        Args:
-            topic: full name of the camera infos' topic.
-            is_published: returns whether anybody publishes them.
-            health: counts images that have no info of their own.
-            log: takes a sentence for the user, each once.
-        """
+        """Start without a camera info; `log` takes each sentence for the user once."""
         self.info: CameraInfo | None = None
         self._topic = topic
         self._is_published = is_published
@@ -112,7 +105,7 @@ class LiveCamera:
         return Frame(time_ns, frame_name(time_ns), camera or uncalibrated, image)
 
     def rectifier(self, time_ns: int) -> Rectifier | None:
-        """Return what rectifies an image of this stamp; None if no camera info is published.
+        """Return what rectifies an image at this stamp; None if no camera info is published.
 
         Raises:
             MessageError: "no_camera_info", one is published but has not come; or it is invalid.
@@ -126,11 +119,7 @@ class LiveCamera:
             return self._cameras.at(time_ns)
 
     def rectifier_of(self, time_ns: int) -> Rectifier | None:
-        """Return what rectified the image of this stamp, which has waited for it.
-
-        Raises:
-            MessageError: as `rectifier`.
-        """
+        """Return what rectified the image at this stamp, once it has waited; see `rectifier`."""
         with self._changed:
             return self._cameras.at(time_ns)
 

@@ -69,12 +69,10 @@ def has_sigma(config: EvaluatorNodeConfig) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class LiveFrame(Frame):
-    """A frame from live topics.
+    """A frame from live topics, with its depth image's header.
 
-    Attributes:
-        header: its depth image's header.
-        info: how its prediction was made; None if not published.
-        metrics: its own by dotted name, once it is scored.
+    `info` says how its prediction was made, None if not published; `metrics` by dotted name come
+    once it is scored.
     """
 
     header: Any = None
@@ -111,14 +109,7 @@ class LiveFrames(MapAssembly):
         is_published: IsPublished,
         cameras: LiveCameras,
     ) -> None:
-        """Start without a message.
-
-        Args:
-            config: options.
-            extrinsics: the LiDARs' poses; None if ground truth comes as images.
-            is_published: whether what a frame waits for may come.
-            cameras: may have camera infos already.
-        """
+        """Start without a message; extrinsics are None if ground truth comes as images."""
         self._is_published = is_published
         self._infos: OrderedDict[int, PredictionInfo] = OrderedDict()
         ground_truth: GroundTruth
@@ -192,11 +183,7 @@ class LiveScores:
         is_published: IsPublished = lambda topic: False,
         cameras: LiveCameras | None = None,
     ) -> None:
-        """Start a run; see `LiveFrames`.
-
-        Raises:
-            ConfigError: the options do not fit each other.
-        """
+        """Start a run; see `LiveFrames`."""
         cameras = cameras or live_cameras(is_published)
         self._arguments = (config, extrinsics, is_published, cameras)
         self.interpreter = Interpreter(meaning_of(config), config)

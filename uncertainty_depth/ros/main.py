@@ -48,12 +48,7 @@ def sigma_node(args: Sequence[str] | None = None) -> int:
 
 
 def run(command: NodeCommand, args: Sequence[str] | None) -> int:
-    """Run a node, or print its help; return the exit code.
-
-    Args:
-        command: the node.
-        args: arguments after the command's name; None for the process's arguments.
-    """
+    """Run a node with these arguments, or the process's; return the exit code."""
     arguments = sys.argv[1:] if args is None else list(args)
     if not HELP.isdisjoint(arguments):
         print_help(command)
@@ -145,11 +140,7 @@ class Signals:
 
 
 def initialize(arguments: Sequence[str], signals: Signals) -> None:
-    """Initialize ROS; rclpy calls Python's signal handlers after its own.
-
-    Raises:
-        ConfigError: rclpy refuses an argument.
-    """
+    """Initialize ROS, or raise `ConfigError`; rclpy calls Python's handlers after its own."""
     import rclpy
 
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -30,10 +30,6 @@ class MeasurementSource(Protocol):
         """Return the frame with what is measured in it; called on the worker's thread.
 
         What cannot be measured is counted and logged, and the frame stays as it is.
-
-        Args:
-            frame: with its image or its prediction, and its camera if that is known.
-            header: of the image.
         """
 
     def close(self) -> None:
@@ -49,11 +45,7 @@ def measurement_sources(
     depth_range: tuple[float, ...],
     camera: LiveCamera,
 ) -> Iterator[MeasurementSource]:
-    """Subscribe to what measures, and yield the sources in the order they are asked.
-
-    Raises:
-        ConfigError: an option does not go with a source.
-    """
+    """Subscribe to what measures, and yield the sources in the order they are asked."""
     if measuring.sparse is not None:
         yield LidarInput(node, health, inputs, config, depth_range)
     for kind in measuring.topics:

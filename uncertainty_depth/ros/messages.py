@@ -76,12 +76,9 @@ def camera_info_message(camera: Camera, header: Header) -> CameraInfo:
 
 
 def points_message(points: NDArray[np.void], header: Header) -> PointCloud2:
-    """Return a cloud: an organised one of (H, W) points, one without NaN points of (N,).
+    """Return a cloud from a structured array with float32 fields.
 
-    Args:
-        points: (H, W) structured array of float32 fields, as `point_cloud.organised_points`
-            returns it, of which any may be NaN; or (N,) of finite points.
-        header: of the cloud.
+    (H, W) points make an organised one, with NaN points; (N,) are finite.
     """
     height, width = np.atleast_2d(points).shape
     message = PointCloud2(

@@ -28,13 +28,7 @@ class MotionInput:
     """
 
     def __init__(self, node: GuardedNode, health: Health, config: OdometryConfig) -> None:
-        """Subscribe to tf.
-
-        Args:
-            node: subscribes, and logs.
-            health: counts images whose depth is from the image alone.
-            config: options at the start.
-        """
+        """Subscribe to tf."""
         self._node = node
         self._health = health
         frame = config.odometry_frame or ODOMETRY_FRAME

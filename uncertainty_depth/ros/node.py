@@ -147,13 +147,8 @@ class ManagedNode(GuardedNode, LifecycleNode, Generic[ConfigT]):
     def __init__(self, name: str, config_type: type[ConfigT], **options: Any) -> None:
         """Declare the parameters and offer `~/enable`; the subclass calls `autostart` at its end.
 
-        Args:
-            name: of the node.
-            config_type: dataclass of its parameters, with `autostart` among them.
-            options: keyword arguments of `rclpy.node.Node`.
-
-        Raises:
-            ConfigError: a parameter is illegal.
+        Parameters are the config's fields, `autostart` among them; options are those of
+        `rclpy.node.Node`. A wrong parameter is a `ConfigError`.
         """
         super().__init__(name, **options)
         self._log_handler = RosHandler(self)
@@ -204,10 +199,7 @@ class ManagedNode(GuardedNode, LifecycleNode, Generic[ConfigT]):
     def autostart(self) -> None:
         """Configure and activate if the parameter `autostart` asks for it.
 
-        A node for which this fails is destroyed.
-
-        Raises:
-            Exception: what a transition raised, e.g. ConfigError or ModelError.
+        A node for which this fails is destroyed, and what the transition raised is raised.
         """
         if not self.config.autostart:
             self.get_logger().info(

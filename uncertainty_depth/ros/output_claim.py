@@ -20,11 +20,7 @@ class OutputClaim:
     """
 
     def __init__(self, folder: Path) -> None:
-        """Claim a folder, which need not exist.
-
-        Raises:
-            SourceError: another node has claimed it.
-        """
+        """Claim a folder, which need not exist; raise `SourceError` if another node has."""
         name = hashlib.sha256(os.path.realpath(folder).encode(errors="surrogateescape"))
         lock = f"uncertainty_depth_{os.getuid()}_{name.hexdigest()[:16]}.lock"
         path = Path(tempfile.gettempdir()) / lock

@@ -91,13 +91,8 @@ class DerivedOutputs:
     ) -> None:
         """Publish what has subscribers.
 
-        Args:
-            prediction: maps of shape (H, W).
-            header: of the camera image.
-            camera: of the maps; without a calibrated one, no clouds are published.
-            config: the parameters in use.
-            half_width: of the interval between `depth/lower` and `depth/upper`, in sigmas.
-            image: (H, W, 3) uint8 RGB, the points' colors; None, they have none.
+        Clouds need a calibrated camera, their colours the image, (H, W, 3) uint8 RGB.
+        `depth/lower` and `depth/upper` lie `half_width` sigmas from the depth.
         """
         products = SigmaProducts(
             prediction.depth_m, prediction.sigma_m, config, half_width, camera, image

@@ -105,11 +105,8 @@ def refuse_bad_clock(parameters: Iterable[Parameter]) -> None:
 def settle_overrides(node: Node, names: Iterable[str]) -> None:
     """Fix overrides of the quality of service, and log and drop those that nothing reads.
 
-    The node was created with `automatically_declare_parameters_from_overrides`.
-
-    Args:
-        node: with its overrides as parameters.
-        names: of the parameters that it is about to declare.
+    The node was created with `automatically_declare_parameters_from_overrides`; `names` are the
+    parameters that it is about to declare.
     """
     known = set(names)
     for name in sorted(node.get_parameters_by_prefix("").keys() - known):

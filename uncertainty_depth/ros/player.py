@@ -33,12 +33,8 @@ def play(
 ) -> Played:
     """Publish a bag in the order and at the pace it was recorded, as the bytes lie in it.
 
-    Args:
-        bag: a rosbag2, or a ROS 1 bag, whose messages are converted on the way.
-        config: pace, clock, and what to wait for.
-        progress: show a bar.
-        at_end: called with the counts of published messages, interrupted or not, before ROS shuts
-            down, because that can hang.
+    ROS 1 messages are converted on the way. `at_end` is called with the counts, interrupted or
+    not, before ROS shuts down, because that can hang.
 
     Raises:
         RosMissingError: without ROS 2.

@@ -50,10 +50,10 @@ class PredictionSource(NamedTuple):
     """What a prediction was made with.
 
     Attributes:
-        sigma: identifier of the sigma, which an estimate must be of.
-        half_widths: of its intervals, in sigmas.
-        samples: those that were used; the default for what is not made of samples.
-        passes: as many there are.
+        sigma: identifies the sigma, which an estimate must be for.
+        half_widths: its intervals', in sigmas.
+        samples: those that were used; the default without samples.
+        passes: how many there are.
         measurements: what corrected it beside a LiDAR; None for nothing.
     """
 
@@ -100,20 +100,11 @@ class PredictionPublisher:
         start_s: float,
         image: NDArray[np.uint8] | None = None,
     ) -> float:
-        """Publish the maps of a frame, which leaves; return its milliseconds since `start_s`.
+        """Publish a frame's maps; it leaves `health`. Return its milliseconds since `start_s`.
 
         Sigma is corrected by what is in force, depth is scaled. What is derived from the maps
         follows on a thread of its own, while the next frame is computed; no frame's is left out.
-
-        Args:
-            frame: as it was counted in `health`.
-            header: of the camera image.
-            prediction: the node's own maps.
-            camera: of the maps; None, no camera info is published.
-            origin: what they were made with.
-            config: the parameters in use.
-            start_s: start of the frame's processing, by `time.perf_counter`.
-            image: (H, W, 3) uint8 RGB, the points' colors; None, they have none.
+        The camera is None if no info is published.
         """
         health = self._health
         self._correction.config = config

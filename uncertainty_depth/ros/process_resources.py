@@ -11,13 +11,7 @@ MIB = 2**20
 
 
 class Resources(NamedTuple):
-    """What a process holds at one moment.
-
-    Attributes:
-        memory_mib: resident set size without the pages of shared files.
-        threads: number of threads.
-        descriptors: number of open file descriptors.
-    """
+    """What a process holds now: resident MiB without shared files, threads, open files."""
 
     memory_mib: float
     threads: int
@@ -25,10 +19,7 @@ class Resources(NamedTuple):
 
 
 def resources_of(pid: int | None = None) -> Resources | None:
-    """Return a process's resources, by default this one's; None if unavailable.
-
-    They are unavailable once the process has ended, or without /proc.
-    """
+    """Return a process's resources, by default this one's; None at its end, or without /proc."""
     folder = Path("/proc") / str(os.getpid() if pid is None else pid)
     try:
         pages = [int(text) for text in (folder / "statm").read_text().split()]

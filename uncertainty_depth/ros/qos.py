@@ -26,13 +26,9 @@ LATCHED_QOS = QoSProfile(
 
 
 def override_name(node: Node, topic: str, entity: str, policy: str) -> str:
-    """Return the parameter that overrides a policy of a topic, as rclcpp and rclpy call it.
+    """Return the parameter that overrides a topic's policy, as rclcpp and rclpy call it.
 
-    Args:
-        node: resolves the topic's name.
-        topic: before namespace and remaps.
-        entity: "publisher" or "subscription".
-        policy: one of `POLICIES`.
+    The topic is named before namespace and remaps; the entity is "publisher" or "subscription".
     """
     return f"qos_overrides.{node.resolve_topic_name(topic)}.{entity}.{policy}"
 

@@ -28,11 +28,7 @@ class RosMissingError(UncertaintyDepthError):
 
 
 def require_ros() -> None:
-    """Check that rclpy and the message packages can be imported, and are not too old.
-
-    Raises:
-        RosMissingError: with what to install.
-    """
+    """Raise `RosMissingError` unless rclpy and message packages are there, and not too old."""
     for module in REQUIRED_MODULES:
         try:
             importlib.import_module(module)

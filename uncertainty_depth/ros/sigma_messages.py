@@ -59,10 +59,7 @@ class PredictionInfo:
 
     @property
     def half_widths(self) -> HalfWidths | None:
-        """Half widths of intervals that the correction was estimated for; None without one.
-
-        The estimate makes Gaussian intervals cover what they should.
-        """
+        """Half widths of the Gaussian intervals that an estimate corrected; None without one."""
         return BY_DISTRIBUTION["gaussian"] if self.in_force.source == "online" else None
 
 
@@ -86,11 +83,7 @@ def info_values(info: PredictionInfo) -> dict[str, str]:
 
 
 def read_info(values: Mapping[str, str]) -> PredictionInfo:
-    """Read what `info_values` returned.
-
-    Raises:
-        MessageError: "prediction_info", a value is missing or no such value.
-    """
+    """Read what `info_values` returned; raise `MessageError` "prediction_info" if damaged."""
     try:
         samples = SampleRange(_whole(values["first_sample"]), _whole(values["samples"]))
         in_force = InForce(
@@ -119,12 +112,7 @@ def read_info(values: Mapping[str, str]) -> PredictionInfo:
 
 
 def estimate_values(estimate: OnlineEstimate, sent: ReceivedEstimate) -> dict[str, str]:
-    """Return keys and values of an estimate; empty texts stand for what is not known yet.
-
-    Args:
-        estimate: of sigma's correction: what it rests on.
-        sent: what is sent.
-    """
+    """Return a sent estimate and what it rests on as keys and values, empty if not yet known."""
     correction = sent.correction
     scale = sent.scale
     return {
@@ -142,11 +130,7 @@ def estimate_values(estimate: OnlineEstimate, sent: ReceivedEstimate) -> dict[st
 
 
 def read_estimate(stamp_ns: int, values: Mapping[str, str]) -> ReceivedEstimate:
-    """Read what `estimate_values` returned.
-
-    Args:
-        stamp_ns: of the message, nanoseconds.
-        values: its keys and values.
+    """Read what `estimate_values` returned, for a stamp in nanoseconds.
 
     Raises:
         MessageError: "online_calibration", a value is missing or makes no correction.
@@ -168,10 +152,10 @@ def read_estimate(stamp_ns: int, values: Mapping[str, str]) -> ReceivedEstimate:
 
 
 def model_description(text: str) -> dict[str, Any]:
-    """Return the JSON object in `text`.
+    """Return the JSON object in a text.
 
     Raises:
-        MessageError: "model_description", the text is not a JSON object, too long or too deep.
+        MessageError: "model_description", it is not a JSON object, too long or too deep.
     """
     try:
         content = strict.read_json(text, MAX_DESCRIPTION_CHARACTERS, MAX_DESCRIPTION_DEPTH)

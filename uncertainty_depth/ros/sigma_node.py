@@ -34,7 +34,7 @@ PAIRS_WAITING = 30
 
 
 class Pair(NamedTuple):
-    """A depth image and its confidence, of one stamp; None if sigma is of the depth alone.
+    """A depth image and its confidence, with one stamp; None if sigma comes from depth alone.
 
     `frame` is the one that came first: with it the pair entered the node.
     """
@@ -52,14 +52,7 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
     """
 
     def __init__(self, **options: Any) -> None:
-        """Create the publishers; with `autostart` read the map, then subscribe.
-
-        Args:
-            options: keyword arguments of `rclpy.node.Node`.
-
-        Raises:
-            ConfigError: a parameter is illegal, or the map cannot be used.
-        """
+        """Create the publishers; with `autostart` read the map, then subscribe."""
         super().__init__("sigma_node", SigmaNodeConfig, **options)
         topic = self.resolve_topic_name(CAMERA_INFO)
         is_published = partial(self.is_published, topic, CameraInfo)
@@ -76,11 +69,7 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
         self.autostart()
 
     def _configure(self) -> None:
-        """Read the map, and publish what sigma is, for the evaluator's report.
-
-        Raises:
-            ConfigError: the map cannot be used, or there is none for a confidence without a unit.
-        """
+        """Read the map, and publish what sigma is, for the evaluator's report."""
         config = self.config
         meaning = PredictionConfig(
             confidence_type=config.confidence_type,

@@ -57,16 +57,10 @@ class TopicInput:
         depth_range: tuple[float, ...],
         camera: LiveCamera,
     ) -> None:
-        """Subscribe.
+        """Subscribe to points or depth.
 
-        Args:
-            node: resolves names, and logs.
-            health: counts images whose depth is from the image alone.
-            inputs: to subscribe with.
-            config: options at the start.
-            kind: points or depth.
-            depth_range: min and max depth of what predicts, metres; far beyond it are other units.
-            camera: has what rectifies the images, and so their depth images.
+        Depth far beyond `depth_range`, what predicts' min and max depth in metres, has other
+        units. The camera has what rectifies the images, and so their depth images.
         """
         self._node = node
         self._health = health

@@ -56,8 +56,7 @@ class Worker(Generic[Item]):
     def stop(self, timeout_s: float | None = None) -> bool:
         """Finish the item in hand, drop the one that waits, and end the thread.
 
-        Returns:
-            Whether the thread ended within `timeout_s`; None waits for it.
+        Returns whether it ended within `timeout_s`; None waits for it.
         """
         with self._changed:
             self._stopping = True

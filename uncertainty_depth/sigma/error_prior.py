@@ -45,11 +45,7 @@ FOREIGN = ErrorPrior()
 
 
 def error_prior(values: Any) -> ErrorPrior:
-    """Return the prior that a model was stored with.
-
-    Raises:
-        ConfigError: it is not a number greater than zero for each field.
-    """
+    """Return a model's stored prior; raise `ConfigError` unless each field is a number above 0."""
     names = {field.name for field in fields(ErrorPrior)}
     if not isinstance(values, dict) or set(values) != names:
         raise ConfigError(f"the error prior is {values!r}; expected {', '.join(sorted(names))}")

@@ -17,13 +17,7 @@ from uncertainty_depth.core.geometry.point_cloud import organised_points, positi
 def confident_pixels(
     depth_m: NDArray[np.float32], sigma_m: NDArray[np.float32], config: GatingConfig
 ) -> NDArray[np.bool_]:
-    """Return the mask of sigma that is finite and within both limits, (H, W).
-
-    Args:
-        depth_m: (H, W) metres, NaN for unknown.
-        sigma_m: (H, W) metres, NaN for unknown.
-        config: the limits.
-    """
+    """Return where sigma is finite and within both limits, (H, W), from maps in metres."""
     limit = np.float32(config.max_sigma or np.inf)
     if config.max_relative_sigma:
         limits = np.minimum(depth_m * np.float32(config.max_relative_sigma), limit)
@@ -35,13 +29,7 @@ def confident_pixels(
 def lower_bound(
     depth_m: NDArray[np.float32], sigma_m: NDArray[np.float32], sigmas: float
 ) -> NDArray[np.float32]:
-    """Return `depth - sigmas sigma`, at least 0, (H, W) metres: the camera sees nothing behind it.
-
-    Args:
-        depth_m: (H, W) metres, NaN for unknown.
-        sigma_m: (H, W) metres.
-        sigmas: how many.
-    """
+    """Return `depth - sigmas sigma`, (H, W) metres, at least 0: nothing is behind the camera."""
     return np.maximum(depth_m - np.float32(sigmas) * sigma_m, np.float32(0))  # NaN stays
 
 
@@ -60,15 +48,11 @@ last is 0.2 m at 0.66 m before a 640x480 camera; what is nearer has less of a ma
 def nearest_bound(
     bound_m: NDArray[np.float32], margin_m: float, focal_length: float
 ) -> NDArray[np.float32]:
-    """Return the nearest bound of all points that a ray passes within a margin, (H, W) metres.
+    """Return the nearest bound that a ray passes within a margin, (H, W) metres.
 
     A costmap clears whole voxels. A ray that just misses the edge of an obstacle passes through
-    voxels of the obstacle, unless it ends where the obstacle begins.
-
-    Args:
-        bound_m: (H, W) metres, NaN for unknown, which stays.
-        margin_m: half the width of a square around each point.
-        focal_length: of the camera, pixels.
+    voxels of the obstacle, unless it ends where the obstacle begins. The margin is half the width
+    of a square around each point, metres; the focal length in pixels. Unknown bounds stay NaN.
     """
     if not margin_m:
         return bound_m
@@ -103,15 +87,10 @@ class SigmaProducts:
         camera: Camera | None = None,
         image: NDArray[np.uint8] | None = None,
     ) -> None:
-        """Store the prediction and its camera; nothing is computed yet.
+        """Store the prediction, (H, W) metres, and its camera; nothing is computed yet.
 
-        Args:
-            depth_m: (H, W) metres, NaN for unknown.
-            sigma_m: (H, W) metres, NaN for unknown.
-            config: limits, stride and how far to clear.
-            half_width: of the interval between the bounds, in sigmas.
-            camera: of the maps; the clouds need it.
-            image: (H, W, 3) uint8 RGB; without it the points have no color.
+        Bounds lie `half_width` sigmas from the depth. Clouds need the camera, colours the image,
+        (H, W, 3) uint8 RGB.
         """
         self._depth_m = depth_m
         self._sigma_m = sigma_m
@@ -168,9 +147,8 @@ class SigmaProducts:
     def clearing_points(self) -> NDArray[np.void]:
         """End of free space on each ray, (N,) x y z and `clearing_sigmas`.
 
-        Includes untrusted pixels: the less certain, the shorter the cleared ray. A ray ends
-        at the `nearest_bound`; one that is not in front of the camera clears nothing and has no
-        point.
+        Includes untrusted pixels: the less certain, the shorter the cleared ray. A ray ends at the
+        `nearest_bound`; one that is not in front of the camera clears nothing.
         """
         camera, config = self._calibrated_camera(), self._config
         by_sigma_m = lower_bound(self._depth_m, self._sigma_m, config.clearing_sigmas)

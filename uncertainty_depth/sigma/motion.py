@@ -75,13 +75,7 @@ class MotionQuality:
 
 @dataclass(eq=False)
 class _MapPoints:
-    """Triangulated points that outlive their tracks.
-
-    Attributes:
-        world: (N, 3), metres.
-        log_sigma, common: (N,), of the last triangulation.
-        seen: (N,) intp, number of the image of the last triangulation.
-    """
+    """Triangulated points that outlive their tracks: (N, 3) metres, and when they were seen."""
 
     world: Floats
     log_sigma: Floats
@@ -188,10 +182,7 @@ class MotionTracker:
         self._map_of = self._map_of[kept]
 
     def _expected(self, pose: NDArray[np.float64]) -> NDArray[np.float32]:
-        """Return the pixels where the pose moves the corners to, (N, 2).
-
-        Those of unknown depth are taken as far away as the median of the others.
-        """
+        """Return where the pose moves the corners to, (N, 2), unknown ones at the median depth."""
         before = self._poses[(self._count - 1) % WINDOW]
         is_known = np.isfinite(self._depth_m)
         typical = np.median(self._depth_m[is_known]) if is_known.any() else DEPTH_RANGE_M[1]
@@ -257,10 +248,7 @@ class MotionTracker:
         self._map_of = np.concatenate([self._map_of, np.full(len(new), -1)])
 
     def _triangulated(self, slot: int) -> Measurements:
-        """Return the live corners' depths: against the image with the widest parallax, then all.
-
-        The widest pair tells which corners reproject at all; all images together tell the depth.
-        """
+        """Return the live corners' depths: by the image with the widest parallax, then all."""
         intrinsics = self._intrinsics
         inverse = np.linalg.inv(intrinsics)
         focal = self._focal_px
@@ -323,10 +311,10 @@ class MotionTracker:
     def _refined(self, corners: NDArray[np.intp], depth_m: Floats, slot: int) -> Floats:
         """Return the depths of corners that all images of the window agree on best, (N,).
 
-        Gauss-Newton over inverse depth along the ray of the image in `slot`, with the weights of
-        Cauchy's distribution: one image with a wrong pose or track among many does not pull. This
-        image errs as much as any other, which offsets the corner in all of them alike: the offset
-        is eliminated, with the variance of one image's error as its prior.
+        Gauss-Newton over inverse depth along the ray of the image in `slot`, with Cauchy's
+        weights: one image with a wrong pose or track among many does not pull. This image errs as
+        much as any other, which offsets the corner in all of them alike: the offset is eliminated,
+        with one image's error as its prior.
         """
         is_known = np.isfinite(self._poses[:, 0, 0])
         poses = np.where(is_known[:, None, None], self._poses, np.eye(4))

@@ -119,12 +119,7 @@ class _FollowedModel(_Model):
 def open_model(
     job: Job, checks: Sequence[GeometryCheck], predictor: Predictor | None = None
 ) -> Predicting:
-    """Load a job's model.
-
-    Args:
-        job: with a model.
-        checks: have seen the geometry of the sources, after an iteration.
-        predictor: the model, if it is loaded.
+    """Load a job's model, unless `predictor` is it; checks see the sources' geometry.
 
     Raises:
         ModelError: the model cannot be read.

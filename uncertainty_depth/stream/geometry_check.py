@@ -155,12 +155,9 @@ class GeometryCheck:
     ) -> None:
         """Check a frame; every n-th is looked at.
 
-        Args:
-            image: (H, W, 3) uint8 RGB; without it edges are not compared.
-            ground_truth_m: (H, W), metres, NaN for unknown.
-            camera: the image's camera.
-            scan: the LiDAR scan that the ground truth was made from, if any. Other extrinsics are
-                tried only with a camera and a scan.
+        Ground truth is (H, W) metres, NaN for unknown. Without an image edges are not compared;
+        other extrinsics are tried only with a camera and the scan that the ground truth was made
+        from.
         """
         is_due = self._frames % self._stride == 0
         self._frames += 1

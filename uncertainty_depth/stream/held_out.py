@@ -40,13 +40,7 @@ def check_scorable(config: HeldOutConfig) -> None:
 def held_out(
     depth_m: NDArray[np.floating], stamp_ns: int, config: HeldOutConfig
 ) -> NDArray[np.bool_]:
-    """Return which pixels of a depth map are held out, (H, W); unknown ones never are.
-
-    Args:
-        depth_m: (H, W), metres, NaN for unknown.
-        stamp_ns: of the image, nanoseconds.
-        config: the fraction.
-    """
+    """Return which pixels of an (H, W) depth map are held out; unknown ones never are."""
     return _selected(depth_m, pixel_hashes(depth_m, stamp_ns) < config.held_out_fraction)
 
 
@@ -103,10 +97,8 @@ def without_measured(source: Source) -> Source:
 def without_given(frame: FrameT, rule: HeldOutRule | None, measured: Sequence[int] = ()) -> FrameT:
     """Return the frame without ground truth in the pixels that corrected its prediction.
 
-    Args:
-        frame: with a prediction that another process made.
-        rule: of the known depth that it was given; None if it was given none.
-        measured: its measured pixels, row * width + column.
+    Another process made it by the rule, None for no known depth, and by measured pixels, row *
+    width + column.
 
     Raises:
         MessageError: "would_score_its_input", nothing was held out; "no_depth_held_out", no pixel
@@ -199,11 +191,7 @@ def for_model(
 ) -> Source:
     """Return the source as a model with this input may see it: with part of its depth, or none.
 
-    Args:
-        source: with dense or sparse ground truth.
-        sparse_input: what the model takes; None for the image alone.
-        config: the fraction that is held out.
-        margin: pixels around a given one that are not scored either.
+    Within `margin` pixels around a given one nothing is scored either.
 
     Raises:
         ConfigError: nothing is held out.
@@ -231,12 +219,8 @@ def split(
 ) -> Source:
     """Return the source with `sparse_m`, and ground truth only in pixels that were not given.
 
-    Args:
-        source: with dense or sparse ground truth.
-        sparse_input: what the model takes; random:N is drawn, of a LiDAR a fraction is held out.
-        config: the fraction.
-        choose: holds out other pixels of a LiDAR's depth than `held_out` does.
-        margin: pixels around a given one that are not scored either.
+    random:N is drawn; of a LiDAR's depth `choose` holds pixels out, by default `held_out`. Within
+    `margin` pixels around a given one nothing is scored either.
 
     Raises:
         ConfigError: nothing is held out.

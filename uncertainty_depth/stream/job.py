@@ -111,14 +111,7 @@ class Job:
         return interpreter.sigma_kind
 
     def check(self, write_bag: Path | None = None) -> None:
-        """Refuse options that do not fit each other, before anything is opened.
-
-        Args:
-            write_bag: path of the bag to write; None for none.
-
-        Raises:
-            ConfigError: they do not, or nothing predicts.
-        """
+        """Raise `ConfigError`, before anything is opened, if options do not fit each other."""
         if not self.is_recorded:
             self._check_model()
             return

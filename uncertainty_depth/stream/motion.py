@@ -46,7 +46,7 @@ class Motion:
     def measure(self, frame: Frame) -> Measurements | None:
         """Return what motion measures in the next frame.
 
-        None if it has no pose, image or rectified camera: then tracking starts anew.
+        None, and tracking starts anew, if it has no pose, image or rectified camera.
         """
         self.frames += 1
         camera = frame.camera

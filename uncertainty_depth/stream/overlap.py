@@ -13,15 +13,9 @@ from uncertainty_depth.stream.opening import frames_of, prefix_of
 
 
 def trained_on(model: str, training: Mapping[str, Any], sources: Sequence[str]) -> list[Overlap]:
-    """Return each source whose frames the model has seen in training.
+    """Return each source whose frames the model has seen in training, by their names alone.
 
-    Only the sources' names are compared.
-
-    Args:
-        model: name of the model.
-        training: the training record of its folder: `source`, and of a model that was fine-tuned
-            `started_from` with the sources of the trainings before.
-        sources: names.
+    A fine-tuned model's record has, in `started_from`, the sources of the trainings before.
     """
     started_from = training.get("started_from")
     earlier = started_from.get("sources") if isinstance(started_from, Mapping) else None
@@ -33,12 +27,7 @@ def trained_on(model: str, training: Mapping[str, Any], sources: Sequence[str]) 
 
 
 def calibrated_on(fitted_to: Mapping[str, Any], sources: Sequence[str]) -> list[Overlap]:
-    """Return each source that a calibration of sigma was fitted to.
-
-    Args:
-        fitted_to: the calibration's record, with `sources`.
-        sources: names.
-    """
+    """Return each source that a calibration of sigma was fitted to, by its record's `sources`."""
     fitted = fitted_to.get("sources")
     names = [str(name) for name in fitted] if isinstance(fitted, (list, tuple)) else []
     return _overlaps("sigma", Use.CALIBRATION, names, sources)

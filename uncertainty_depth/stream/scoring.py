@@ -21,12 +21,9 @@ if TYPE_CHECKING:
 def score(
     job: Job, command: str = "", write_bag: Path | None = None
 ) -> tuple[Evaluation, Context]:
-    """Score a job's frames; return their evaluation and what a report says about them.
+    """Score a checked job with one source; return its evaluation and what a report says of it.
 
-    Args:
-        job: of one source, checked.
-        command: what made it, for the report.
-        write_bag: bag to write the predictions to; None for none.
+    The command is what made it, for the report; predictions go into the bag, if there is one.
 
     Raises:
         SourceError: the source cannot be read.

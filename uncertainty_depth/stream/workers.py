@@ -40,14 +40,10 @@ def run(
     interrupt: Interrupt,
     tell: Callable[[FleetSource], None],
 ) -> None:
-    """Score each source, and record how it ended.
+    """Score each source in at most so many processes, and record how it ended.
 
-    Args:
-        work: what to do for each source.
-        processes: at a time.
-        interrupt: once requested, no source is started, and running ones end after their current
-            frame.
-        tell: called with each finished source.
+    Once an interrupt is requested, no source is started, and running ones end after their current
+    frame. `tell` is called with each finished source.
     """
     workers: set[int] = set()
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))  # read when a process starts
@@ -73,11 +69,7 @@ def run(
 
 
 def score(work: Work, folder: Path) -> str:
-    """Do the work; return the sentence of its error, empty without one.
-
-    Raises:
-        KeyboardInterrupt: it was interrupted.
-    """
+    """Do the work; return the sentence of its error, empty without one."""
     function, job, command = work
     try:
         function(job, folder, command)

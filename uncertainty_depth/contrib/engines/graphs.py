@@ -24,14 +24,7 @@ SAMPLES = "samples"
 
 
 class Graph(NamedTuple):
-    """An ONNX graph.
-
-    Attributes:
-        onnx: its bytes.
-        inputs: their names.
-        outputs: their names.
-        free: the inputs with one row a sample, for any number of samples, and a row's shape.
-    """
+    """An ONNX graph; `free` are the inputs with one row a sample, with a row's shape."""
 
     onnx: bytes
     inputs: tuple[str, ...]
@@ -56,12 +49,10 @@ class GraphPair(NamedTuple):
 
 
 def trace(network: DepthNetwork, dropouts: Sequence[Any] = ()) -> GraphPair:
-    """Return the graphs of a prepared float32 network on the CPU.
+    """Return the graphs for a prepared float32 network on the CPU.
 
-    Args:
-        network: to be run at its input size.
-        dropouts: in place of its dropout layers, see `uncertainty.mc_dropout`; none makes a graph
-            without dropout, whose trunk is the encoder.
+    `dropouts` replace its dropout layers; none makes a graph without dropout, whose trunk is the
+    encoder.
     """
     width, height = network.config.input_size
     image = torch.zeros(1, input_channels(network), height, width)

@@ -25,10 +25,7 @@ from uncertainty_depth.depth.networks.depth_network import DepthNetwork, Network
 class EngineNetwork:
     """`DepthNetwork` with its two halves compiled; a half that is never called is never compiled.
 
-    Args:
-        network: prepared for inference in float32 on the CPU.
-        engine: computes.
-        encoders: compiled encoders by the encoder's id, which networks with one encoder share.
+    `encoders` are compiled ones by the encoder's id, which networks with one encoder share.
     """
 
     def __init__(

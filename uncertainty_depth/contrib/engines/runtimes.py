@@ -48,10 +48,7 @@ class Engine(Protocol):
     def compile(self, graph: Graph, is_shared: bool = False) -> Compiled:
         """Return the graph, ready to be called from one thread at a time.
 
-        Args:
-            graph: for any numbers of samples.
-            is_shared: its outputs are inputs of another graph, so they stay on the device;
-                otherwise they are arrays.
+        Outputs are arrays; those of a shared one stay on the device, as another graph's inputs.
         """
         ...
 
@@ -275,7 +272,7 @@ def make_engine(name: str, precision: str, device: str, most_samples: int) -> En
     """Return "openvino" or "onnxruntime", for at most so many samples at once.
 
     Raises:
-        ConfigError: it is unknown or not installed, or has no such precision or device.
+        ConfigError: it is not installed, or has no such precision or device.
     """
     import torch
 

@@ -72,11 +72,7 @@ class GatingConfig:
 
 @dataclass(frozen=True)
 class ColorConfig:
-    """Colour scales of depth and sigma images; fixed, so that images can be compared.
-
-    Attributes:
-        color_max_sigma: upper end of sigma's, a tenth of the depth's, metres.
-    """
+    """Colour scales for depth and sigma images; fixed, so that images can be compared."""
 
     color_max_depth: float = option(
         10.0,

@@ -48,18 +48,17 @@ class Edges(NamedTuple):
 def alignment(
     strength: NDArray[np.float32], edges: Edges, rotations: tuple[float, ...]
 ) -> NDArray[np.float32] | None:
-    """Return the image's edge strength at the depth edges, by rotation and shift of the depth.
+    """Return the image's edge strength at the depth edges, by the depth's rotation and shift.
 
     Args:
-        strength: (h, w), of `image_edges`.
-        edges: of `depth_edges`, at the same size.
+        strength: (h, w), from `image_edges`.
+        edges: from `depth_edges`, at the same size.
         rotations: degrees, clockwise about the image's centre.
 
     Returns:
-        (rotations, 2 MAX_SHIFT + 1, 2 MAX_SHIFT + 1): the weighted mean of the image's edge
-        strength, by row and column shift in pixels of the reduced image. Edge strength has mean 0
-        and standard deviation 1 over the image. [:, MAX_SHIFT, MAX_SHIFT] is without shift. None
-        if fewer than `MIN_EDGE_POINTS` points are at a depth edge.
+        (rotations, 2 MAX_SHIFT + 1, 2 MAX_SHIFT + 1): the image's weighted mean edge strength, by
+        row and column shift in pixels of the reduced image; [:, MAX_SHIFT, MAX_SHIFT] is without
+        shift. None if fewer than `MIN_EDGE_POINTS` points are at a depth edge.
     """
     if len(edges.strengths) < MIN_EDGE_POINTS:
         return None
@@ -93,12 +92,9 @@ def reduced_depth(depth_m: NDArray[np.floating]) -> NDArray[np.float32]:
 
 
 def image_edges(image: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """Return the edge strength of an image, reduced, (h, w), mean 0 and standard deviation 1.
+    """Return the edge strength of an (H, W, 3) uint8 image, reduced: (h, w), mean 0, deviation 1.
 
     It is the blurred gradient relative to its local mean.
-
-    Args:
-        image: (H, W, 3) uint8 RGB.
     """
     size = _reduced_size(image.shape[:2])[::-1]
     image = np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.uint8)
@@ -114,14 +110,11 @@ def image_edges(image: NDArray[np.uint8]) -> NDArray[np.float32]:
 
 
 def depth_edges(depth_m: NDArray[np.floating]) -> Edges:
-    """Return the foreground points of a depth image, reduced, at depth discontinuities.
+    """Return the foreground points at depth discontinuities, in the reduced depth image.
 
     Compare a point's inverse depth 1/z with the mean of the largest and smallest in a window that
     holds `NEIGHBOURS` depths on average. Both are equal on a plane; the point's is larger at an
-    outline.
-
-    Args:
-        depth_m: (H, W), metres, NaN for unknown; sparse or dense.
+    outline. The depth, (H, W) metres with NaN for unknown, may be sparse.
     """
     depth_m = reduced_depth(depth_m)
     valid = np.isfinite(depth_m)
@@ -143,8 +136,7 @@ def depth_edges(depth_m: NDArray[np.floating]) -> Edges:
 def row_density(depth_m: NDArray[np.floating]) -> float:
     """Return the fraction of the reduced image's rows with depth that a LiDAR's ring crosses.
 
-    The rings' spacing is the inverse of this fraction. Widely spaced rings look alike when they
-    are shifted by their spacing.
+    Its inverse is the rings' spacing: widely spaced rings look alike when shifted by it.
     """
     valid = np.isfinite(reduced_depth(depth_m))
     if not valid.any():

@@ -59,13 +59,8 @@ class Camera:
     def pinhole(cls, focal_length: float, width: int, height: int) -> Camera:
         """Return a camera with square pixels and its principal point at the image's centre.
 
-        Args:
-            focal_length: pixels.
-            width: image width, pixels.
-            height: image height, pixels.
-
         Raises:
-            ValueError: the focal length is not a positive number.
+            ValueError: the focal length, pixels, is not a positive number.
 
         Examples:
             >>> Camera.pinhole(525.0, width=640, height=480).intrinsics[0]
@@ -80,7 +75,7 @@ class Camera:
         return cls(width, height, np.array([[f, 0, center[0]], [0, f, center[1]], [0, 0, 1]]))
 
     def scaled(self, width: int, height: int) -> Camera:
-        """Return the camera of this image after resizing to (width, height).
+        """Return the camera after its image was resized to (width, height).
 
         Resizing keeps the image's borders, at -0.5 and size - 0.5: u' + 0.5 = s (u + 0.5), as in
         `cv2.resize`. (ROS's image_proc and image_geometry multiply cx and cy by s, which is off by
@@ -110,7 +105,7 @@ class Camera:
         return values if self.seen is None else np.where(self.seen, values, np.float32(np.nan))
 
     def for_image(self, width: int, height: int) -> Camera:
-        """Return the camera for an image of the same view at another size.
+        """Return the camera for an image with the same view at another size.
 
         Raises:
             MessageError: camera_info_wrong_aspect if it cannot be the same view, or
@@ -131,13 +126,9 @@ class Camera:
         return self.scaled(width, height)
 
     def pixels(self, points: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Return image coordinates (u, v) of points in the camera's own axes, with Z > 0.
+        """Return image coordinates (u, v), (N, 2), for points (N, 3) in own axes, with Z > 0.
 
-        Args:
-            points: (N, 3).
-
-        Returns:
-            (N, 2) float64; NaN for points outside the lens's field of view.
+        They are NaN outside the lens's field of view.
         """
         x, y, depth = points.T.astype(np.float64)
         return np.stack(self.ray_pixels(x / depth, y / depth), axis=1)
@@ -153,11 +144,10 @@ class Camera:
         return of_u[0] * x + of_u[1] * y + of_u[2], of_v[0] * x + of_v[1] * y + of_v[2]
 
     def rays(self) -> NDArray[np.float64]:
-        """Return the ray through each pixel's centre, own axes.
+        """Return the ray through each pixel's centre, (height, width, 3), own axes, Z = 1.
 
-        Returns:
-            (height, width, 3) float64, Z = 1; NaN if it cannot be known: at 90 degrees from the
-            axis and more, and in a corner that the lens's polynomial does not describe.
+        It is NaN if it cannot be known: at 90 degrees from the axis and more, and in a corner that
+        the lens's polynomial does not describe.
         """
         columns, rows = np.meshgrid(np.arange(self.width), np.arange(self.height))
         offsets = np.stack([columns.ravel(), rows.ravel()], axis=1) - self.intrinsics[:2, 2]
@@ -175,12 +165,9 @@ class Camera:
 def image_coordinates(
     points: NDArray[np.floating], lidar_to_camera: NDArray[np.float64], camera: Camera
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
-    """Return column, row and depth in metres of the points inside the image, in order.
+    """Return column, row and depth, metres, for the points that fall into the image, in order.
 
-    Args:
-        points: (N, 3), metres, in the LiDAR's frame; rows that are not finite are ignored.
-        lidar_to_camera: (4, 4) transform, LiDAR frame to camera optical frame.
-        camera: where to project to.
+    Points are (N, 3), metres, in the LiDAR's frame; rows that are not finite are ignored.
     """
     to_camera = camera.frame_to_camera @ lidar_to_camera
     # Compute each coordinate by itself: products of (N, 3) arrays take twice as long.
@@ -206,11 +193,11 @@ def image_coordinates(
 def project(
     points: NDArray[np.floating], lidar_to_camera: NDArray[np.float64], camera: Camera
 ) -> NDArray[np.float32]:
-    """Return the sparse depth image of a point cloud: the nearest point in each pixel.
+    """Return a point cloud's sparse depth image: the nearest point in each pixel.
 
     Args:
         points: (N, 3), metres, in the LiDAR's frame; rows that are not finite are ignored.
-        lidar_to_camera: (4, 4) homogeneous transform, LiDAR frame to camera optical frame.
+        lidar_to_camera: (4, 4) transform, LiDAR frame to camera optical frame.
         camera: where to project to.
 
     Returns:
@@ -226,18 +213,11 @@ def project(
 def remove_occluded(
     depth_m: NDArray[np.float32], tolerance: float, window: int
 ) -> NDArray[np.float32]:
-    """Remove occluded points: those deeper than (1 + tolerance) times the window's nearest.
+    """Return a copy without occluded points: those deeper than (1 + tolerance) times the nearest.
 
     The LiDAR looks past edges that hide the background from the camera. Such background points
-    land between the points of the nearer surface.
-
-    Args:
-        depth_m: (H, W) sparse depth, NaN for unknown.
-        tolerance: fraction of the nearer depth; 0 keeps everything.
-        window: height and width of the neighbourhood, pixels.
-
-    Returns:
-        (H, W) float32, a copy of `depth_m` with removed points set to NaN.
+    land between the nearer surface's points. The nearest is that in a `window` x `window`
+    neighbourhood; a tolerance of 0 keeps everything.
     """
     if tolerance == 0:
         return depth_m.copy()
@@ -258,10 +238,7 @@ def ground_truth_from_cloud(
 ) -> NDArray[np.float32]:
     """Return a camera image's ground truth: the projected cloud without occluded points.
 
-    Every source and the live evaluator use this function.
-
-    Returns:
-        (height, width) float32, metres along the optical axis, NaN for unknown.
+    Every source and the live evaluator use this function; see `project` for arguments and result.
     """
     # The same pose from tf and from an option differs in its last bits. Points on the edge between
     # two pixels must not depend on that.

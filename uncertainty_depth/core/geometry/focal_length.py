@@ -31,11 +31,7 @@ FAR_OFF = 1.1
 
 
 def relative_focal_length(camera: Camera | None) -> float | None:
-    """Return a camera's sqrt(fx fy / (width height)); None if unknown.
-
-    Args:
-        camera: of any size; a camera info without calibration has a focal length of 0.
-    """
+    """Return a camera's sqrt(fx fy / (width height)); None if unknown, or without calibration."""
     if camera is None:
         return None
     area = camera.width * camera.height
@@ -44,15 +40,10 @@ def relative_focal_length(camera: Camera | None) -> float | None:
 
 
 def depth_factor(camera: Camera | None, canonical: float) -> float:
-    """Return the factor from canonical-camera depth to metres.
+    """Return the factor from canonical-camera depth to metres; 1 if the camera is unknown.
 
-    Args:
-        camera: the image's camera.
-        canonical: the canonical camera's relative focal length; 0 if the network predicts metres
-            for every camera.
-
-    Returns:
-        1 if the camera is unknown or there is no canonical one.
+    `canonical` is the canonical camera's relative focal length; 0 if the network predicts metres
+    for every camera.
     """
     focal_length = relative_focal_length(camera)
     return focal_length / canonical if focal_length is not None and canonical > 0 else 1.0
@@ -93,7 +84,7 @@ class CameraRange:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> CameraRange:
-        """Return the range from the JSON of `as_dict`.
+        """Return the range from the JSON that `as_dict` makes.
 
         Raises:
             ValueError, TypeError, KeyError: it is something else.
@@ -164,12 +155,7 @@ class TrainingLens:
         self._lock = Lock()
 
     def factor(self, camera: Camera | None, rescale: str) -> np.float32:
-        """Return the factor for a camera's depth and sigma; 1 without a camera.
-
-        Args:
-            camera: of the image.
-            rescale: option `rescale_depth`: canonical, always or never.
-        """
+        """Return the factor for a camera's depth and sigma, by option `rescale_depth`."""
         trained = None  # the focal length that the network's depth assumes
         if rescale != "never" and self._canonical > 0:
             trained = self._canonical

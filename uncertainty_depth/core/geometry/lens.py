@@ -54,16 +54,11 @@ class Distortion:
 
     @np.errstate(all="ignore")  # coordinates without a ray, which become NaN
     def undistorted(self, coordinates: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return rays of image coordinates for unit focal length: the inverse of `distorted`.
+        """Return rays, (N, 2), from image coordinates for unit focal length.
 
-        OpenCV's `fisheye.undistortPoints` clamps angles at 90 degrees, and its `undistortPoints`
-        diverges in the corners of wide lenses, both in silence.
-
-        Args:
-            coordinates: (N, 2).
-
-        Returns:
-            (N, 2) float64; NaN if no ray within `max_radius` falls there.
+        It is the inverse of `distorted`; NaN if no ray within `max_radius` falls there. OpenCV's
+        `fisheye.undistortPoints` clamps angles at 90 degrees, and its `undistortPoints` diverges
+        in the corners of wide lenses, both in silence.
         """
         image_radius = np.hypot(coordinates[:, 0], coordinates[:, 1])
         radius = self._argument_of(image_radius)
@@ -100,10 +95,7 @@ class Distortion:
 
     @cached_property
     def _image_radius(self) -> tuple[Polynomial, Polynomial]:
-        """Numerator and denominator of the radius in the image, without tangential terms.
-
-        Their argument is the ray's radius, or its angle if the lens is equidistant.
-        """
+        """Numerator and denominator of the image radius, by the ray's radius or angle."""
         if self.model == EQUIDISTANT:
             k1, k2, k3, k4 = self.coefficients
             return Polynomial([0, 1, 0, k1, 0, k2, 0, k3, 0, k4]), Polynomial([1])
@@ -111,10 +103,7 @@ class Distortion:
         return Polynomial([0, 1, 0, k1, 0, k2, 0, k3]), Polynomial([1, 0, k4, 0, k5, 0, k6])
 
     def _argument_of(self, image_radius: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the arguments that `_image_radius` takes to these radii; NaN if there is none.
-
-        From a table by Newton's method, and by bisection if a step leaves the table's interval.
-        """
+        """Return what `_image_radius` takes to these radii, from a table; NaN if none."""
         above, below = self._image_radius
         slopes = above.deriv(), below.deriv()
         limit = min(self._limit * NEARLY, MAX_RAY_RADIUS)
@@ -142,10 +131,7 @@ class Distortion:
     def _with_tangential(
         self, rays: NDArray[np.float64], coordinates: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Return the rays by Newton's method, from those without tangential terms.
-
-        A polynomial's derivative is the imaginary part of its value at an imaginary step.
-        """
+        """Return the rays by Newton's method, with derivatives by an imaginary step."""
         for _ in range(MAX_TANGENTIAL_STEPS):
             missed = coordinates - self._polynomial(rays)
             by_x = self._polynomial(rays + np.array([COMPLEX_STEP * 1j, 0])).imag / COMPLEX_STEP

@@ -22,12 +22,7 @@ COLORED_POINT_TYPE = np.dtype(
 
 
 class _Rays(NamedTuple):
-    """The line of points that each pixel sees: `depth directions - origin`.
-
-    Attributes:
-        directions: (3, H, W) float32, for a depth of 1 along the camera's axis; NaN if unknown.
-        origin: (3,) float32, metres.
-    """
+    """The line of points that each pixel sees, `depth directions - origin`: (3, H, W), (3,)."""
 
     directions: NDArray[np.float32]
     origin: NDArray[np.float32]
@@ -44,13 +39,13 @@ def organised_points(
 
     Its fields: x y z (metres, optical frame), rgb (packed as RViz reads it), uncertainty (metres)
     and confidence_ratio, which is depth / uncertainty: elevation_mapping's structured light model
-    has the variance `(model deviation / confidence_ratio)^2`, which is the variance of uncertainty
-    if the model's deviation is the depth.
+    has the variance `(model deviation / confidence_ratio)^2`, which is uncertainty's variance if
+    the model's deviation is the depth.
 
     Args:
         depth_m: (H, W) metres; pixels without depth, or a ray, become NaN points.
         sigma_m: (H, W) metres.
-        camera: of the maps' size.
+        camera: at the maps' size.
         image: (H, W, 3) uint8 RGB.
         stride: rows and columns from one point to the next.
     """
@@ -71,14 +66,10 @@ def organised_points(
 
 
 def positions(depth_m: NDArray[np.float32], camera: Camera, stride: int = 1) -> NDArray[np.void]:
-    """Return the points of the pixels with a ray and a finite depth above 0, (N,).
+    """Return the points, (N,) `POSITION_TYPE`, for pixels with a ray and a finite depth above 0.
 
-    They are of `POSITION_TYPE`.
-
-    Args:
-        depth_m: (H, W) metres along the camera's axis, at the camera's size.
-        camera: the map's camera, rectified or not.
-        stride: rows and columns from one point to the next.
+    Depth is (H, W) metres along the camera's axis, at the camera's size; the camera may be raw.
+    `stride` is that in rows and columns.
     """
     depth = np.ascontiguousarray(depth_m[::stride, ::stride])
     rays = _rays(camera, stride)

@@ -63,7 +63,7 @@ class Rectifier:
         return image, raw if self.distorted_images == KEEP else rectified
 
     def camera(self, width: int, height: int) -> Camera:
-        """Return the camera of maps of this size, distorted if they are of raw images.
+        """Return the camera for maps at this size, distorted if they belong to raw images.
 
         Raises:
             MessageError: camera_info_wrong_aspect.
@@ -75,11 +75,7 @@ class Rectifier:
     def depth(self, depth_m: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return a raw depth image rectified as `image` does, without interpolating depths.
 
-        Args:
-            depth_m: (H, W) metres along the raw camera's axis, NaN for unknown.
-
-        Returns:
-            (H, W) float32, metres along the rectified camera's axis, NaN for unknown.
+        Both are (H, W) metres along their own camera's axis, NaN for unknown.
 
         Raises:
             MessageError: camera_info_wrong_aspect.

@@ -11,19 +11,12 @@ from numpy.typing import NDArray
 
 
 def resample_depth(depth_m: NDArray[np.floating], width: int, height: int) -> NDArray[np.float32]:
-    """Return the map at another size: each cell takes the known value nearest to its centre.
+    """Return (height, width) float32 metres: for each cell the known value nearest to its centre.
 
     Candidates are the pixel that holds the cell's centre and the pixels centred in the cell. For a
     dense map this is nearest-neighbour sampling; for sparse LiDAR, no cell that holds a point
-    stays empty. When enlarging, several cells take the same pixel.
-
-    Args:
-        depth_m: (H, W), metres; NaN, infinite, zero and negative values are unknown.
-        width: cells per row of the result.
-        height: rows of the result.
-
-    Returns:
-        (height, width) float32, metres, NaN if no candidate is known.
+    stays empty. When enlarging, several cells take the same pixel. What is not positive and finite
+    is unknown; NaN if no candidate is known.
     """
     depths_m = np.where(np.isfinite(depth_m) & (depth_m > 0), depth_m, np.nan)
     result = depths_m[
@@ -45,10 +38,7 @@ def pixel_at_centre(cells: int, pixels: int) -> NDArray[np.intp]:
 def _nearest_in_cell(
     depths_m: NDArray[np.floating], width: int, height: int
 ) -> NDArray[np.float32]:
-    """Return (height, width): the known pixel in each cell nearest to the cell's centre.
-
-    Among equally near pixels the upper left one is used.
-    """
+    """Return each cell's known pixel nearest to its centre, the upper left of equally near."""
     rows, columns = np.nonzero(~np.isnan(depths_m))
     cell_row, row_offset = _cell_of(rows, depths_m.shape[0], height)
     cell_column, column_offset = _cell_of(columns, depths_m.shape[1], width)

@@ -65,10 +65,7 @@ def transforms_from_option(
 def parameters_from(
     transform: NDArray[np.floating],
 ) -> tuple[float, float, float, float, float, float, float]:
-    """Return a (4, 4) transform's x y z qx qy qz qw: the inverse of `transform_from`.
-
-    It uses the nearest rotation.
-    """
+    """Return x y z qx qy qz qw for a (4, 4) transform, by the nearest rotation."""
     from scipy.spatial.transform import Rotation
 
     x, y, z = transform[:3, 3].tolist()
@@ -88,12 +85,7 @@ def option_from(transform: NDArray[np.floating]) -> str:
 def interpolated(
     before: NDArray[np.float64], after: NDArray[np.float64], fraction: float
 ) -> NDArray[np.float64]:
-    """Return the (4, 4) transform between two: translation linear, rotation by slerp.
-
-    Args:
-        before: at fraction 0.
-        after: at fraction 1.
-        fraction: 0 to 1.
+    """Return the (4, 4) transform at a fraction between two: linear, rotation by slerp.
 
     Source: Shoemake, Animating Rotation with Quaternion Curves, SIGGRAPH 1985; tf2 does the same.
     """
@@ -112,7 +104,7 @@ BODY_TO_OPTICAL_OPTION = "0 0 0 0.5 -0.5 0.5 0.5"  # the same as x y z qx qy qz 
 
 
 def candidate_poses(lidar_to_camera: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
-    """Return the poses that correct common mistakes in a (4, 4) pose, by name.
+    """Return by name the poses that correct common mistakes in a (4, 4) pose.
 
     Poses within a degree and a centimetre of the given one are left out.
     """

@@ -52,10 +52,9 @@ class CudaGraphs:
     def run(self, function: Callable[..., Any], *inputs: Any) -> Any:
         """Return `function(*inputs)`.
 
-        Args:
-            function: computes tensors with the same operations for the same other inputs and
-                shapes of tensors; it may keep, but not change, what it is given.
-            inputs: tensors, what can be hashed, and tuples or lists of both.
+        The function computes tensors with the same operations for the same other inputs and tensor
+        shapes; it may keep, but not change, what it is given. Inputs are tensors, what can be
+        hashed, and tuples or lists with both.
         """
         leaves, structure = pytree.tree_flatten(inputs)
         tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]

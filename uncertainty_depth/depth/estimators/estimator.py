@@ -31,9 +31,9 @@ class Estimate(NamedTuple):
 
     Attributes:
         depth_m: metres.
-        epistemic: square metres, the biased variance of the sampled depths.
-        aleatoric: square metres, mean of the samples' predicted variances; 0 without a head.
-        features: of the image, from the main network's encoder; None if it is not known.
+        epistemic: square metres, the sampled depths' biased variance.
+        aleatoric: square metres, the samples' mean predicted variance; 0 without a head.
+        features: the image's, from the main network's encoder; None if not known.
     """
 
     depth_m: Tensor
@@ -167,11 +167,7 @@ class Estimator(ABC):
 
     @classmethod
     def load(cls, model: ModelFolder, place: Place) -> Estimator:
-        """Load the members that the method needs.
-
-        Raises:
-            ModelError: the model has no such members.
-        """
+        """Load the members that the method needs; raise `ModelError` if the model has none."""
         return cls(place(model.load(model.members[-1])))
 
     @torch.inference_mode()
@@ -188,8 +184,7 @@ class Estimator(ABC):
 
         Args:
             image: (1, 3, h, w) float32 RGB in [0, 1], on the networks' device.
-            stamp_ns: the frame's time, nanoseconds; with `config.seed` it determines every random
-                number.
+            stamp_ns: with `config.seed` it determines every random number.
             config: `samples` and `seed` are used; they may differ from call to call.
             samples: which of the `passes` to use; None uses all. Single-pass methods ignore it.
         """

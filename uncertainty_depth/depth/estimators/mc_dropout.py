@@ -25,11 +25,8 @@ from uncertainty_depth.depth.networks.encoder import upload
 class McDropout(Estimator):
     """Passes with the network's own dropout on.
 
-    Attributes:
-        dropouts: functions of maps and noise that replace the network's dropout layers.
-
-    Raises:
-        ModelError: the network has no dropout.
+    `dropouts` are functions that replace the network's dropout layers, for maps and noise. A
+    network without dropout is a `ModelError`.
     """
 
     def __init__(self, network: DepthNetwork) -> None:
@@ -98,9 +95,7 @@ class SeededDropout:
     def __call__(self, x: Tensor, noise: Tensor) -> Tensor:
         """Return (M, C, h, w): (1 or M, C, h, w) maps without the units that are 0 in the noise.
 
-        Args:
-            x: the maps.
-            noise: (M, h, w, C), 1 for kept units, else 0.
+        Noise is (M, h, w, C), 1 for kept units.
         """
         return (x * (1.0 / (1.0 - self.rate))) * noise.permute(0, 3, 1, 2)
 

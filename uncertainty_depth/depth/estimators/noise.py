@@ -103,11 +103,9 @@ class StratifiedNoise:
         return upload(torch.from_numpy(np.concatenate(drawn)), self._device)
 
     def of(self, drawn: Tensor, numbers: Sequence[int] | Tensor) -> list[Tensor]:
-        """Return (m, h, w, C) masks for each dropout: 1 for kept units, else 0.
+        """Return (m, h, w, C) masks for each dropout from a `draw`: 1 for kept units, else 0.
 
-        Args:
-            drawn: see `draw`.
-            numbers: of m samples; as (m,) int32 on the device they are looked up together.
+        Sample numbers as (m,) int32 on the device are looked up together.
         """
         parts = drawn.split([math.prod(draw.shape) for draw in self._draws])
         return [

@@ -17,7 +17,7 @@ from uncertainty_depth.depth.networks.depth_network import DepthNetwork, Network
 
 
 class StackedDecoders:
-    """The decoders of S prepared networks of one architecture.
+    """The decoders of S prepared networks with one architecture.
 
     The networks' own parameters become views of the stacked ones, so they need no memory beside.
     """
@@ -33,13 +33,7 @@ class StackedDecoders:
                 tensor.data = view
 
     def decode(self, members: Sequence[int], features: Any, size: Sequence[int]) -> NetworkOutput:
-        """Return the maps of m networks, (m, 1, h, w), for the features of one image.
-
-        Args:
-            members: numbers of the networks.
-            features: that all decode.
-            size: height and width.
-        """
+        """Return these members' maps, (m, 1, h, w), from one image's features."""
         tensors = {name: _some(values, members) for name, values in self._stacked.items()}
 
         def decode(tensors: dict[str, Tensor]) -> tuple[Tensor, ...]:

@@ -75,11 +75,7 @@ def read_json(folder: Path) -> dict[str, Any]:
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
-    """Return all tensors of a file.
-
-    Raises:
-        ModelError: the file is missing or damaged.
-    """
+    """Return all tensors in a file; raise `ModelError` if it is missing or damaged."""
     try:
         return TensorFile.open(path).tensors()
     except FileNotFoundError as error:

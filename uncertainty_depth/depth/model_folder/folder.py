@@ -41,12 +41,9 @@ from uncertainty_depth.sigma.error_prior import FOREIGN, ErrorPrior, error_prior
 def read(folder: Path | str, relative: bool = False) -> ModelFolder:
     """Read the model in `folder` (see `model_path`), without its weights.
 
-    A hub id is a published model folder, see `hub.push`, or a network of transformers; that, and a
-    folder of `save_pretrained`, is read as if it had been wrapped.
-
-    Args:
-        folder: of the model.
-        relative: take one that gives inverse depth without a unit too.
+    A hub id is a published model folder, see `hub.push`, or a transformers network; that, and a
+    folder from `save_pretrained`, is read as if it had been wrapped. `relative` takes one that
+    gives inverse depth without a unit too.
 
     Raises:
         ModelError: the folder or a file is missing, `model.json` is broken, of a newer format or

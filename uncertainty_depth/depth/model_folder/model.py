@@ -92,7 +92,7 @@ class ModelFolder:
             ) from error
 
     def load(self, member: str) -> DepthNetwork:
-        """Return the network with the weights of one member, float32, in evaluation mode.
+        """Return the network with one member's weights, float32, in evaluation mode.
 
         Raises:
             ModelError: the member is missing, damaged or of another architecture.

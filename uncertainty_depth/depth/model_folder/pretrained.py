@@ -42,11 +42,7 @@ class PretrainedModel(ModelFolder):
         return self.path.resolve().name if self.path.is_dir() else str(self.path)
 
     def load(self, member: str) -> DepthNetwork:
-        """See `ModelFolder`; there is one member.
-
-        Raises:
-            ModelError: the weights are missing, pickled or damaged.
-        """
+        """See `ModelFolder`; there is one member."""
         network = make_network(self.network, make_backbone(str(self.path)))
         size = "{} x {}".format(*self.network.input_size)
         if self.is_relative:
@@ -68,11 +64,10 @@ class PretrainedModel(ModelFolder):
 
 
 def pretrained_model(path: Path, relative: bool) -> PretrainedModel:
-    """Return a depth model of Hugging Face as `wrap` would write it with its defaults.
+    """Return a Hugging Face depth model as `wrap` would write it with its defaults.
 
-    Args:
-        path: a hub id, looked up in the local cache first, or a folder of `save_pretrained`.
-        relative: take a model that gives inverse depth up to scale and shift too.
+    A hub id is looked up in the local cache first. `relative` takes a model that gives inverse
+    depth up to scale and shift too.
 
     Raises:
         ModelError: the model is unknown, not a depth model, or gives no metres.

@@ -52,13 +52,10 @@ class Entry(NamedTuple):
 
 
 class TensorFile(NamedTuple):
-    """The header of a file, checked against its size; its tensors are read when asked for.
+    """A file's header, checked against its size; tensors are read when asked for.
 
-    Attributes:
-        path: of the file.
-        entries: of its tensors.
-        metadata: its own words.
-        start: bytes before the tensors.
+    `entries` describe the tensors, `metadata` holds the file's own words; tensors begin at
+    `start`.
     """
 
     path: Path
@@ -68,10 +65,10 @@ class TensorFile(NamedTuple):
 
     @classmethod
     def open(cls, path: Path) -> TensorFile:
-        """Read the header of a file.
+        """Read a file's header.
 
         Raises:
-            TensorFileError: it is not of the format, or truncated.
+            TensorFileError: it has another format, or is truncated.
             OSError: it cannot be read.
         """
         with strict.open_file(path) as file:
@@ -98,11 +95,7 @@ class TensorFile(NamedTuple):
         return cls(path, entries, metadata if isinstance(metadata, dict) else {}, length + 8)
 
     def tensors(self) -> dict[str, Tensor]:
-        """Read all tensors.
-
-        Raises:
-            OSError: they cannot be read.
-        """
+        """Read all tensors; raise `OSError` if they cannot be."""
         content = torch.from_numpy(np.fromfile(self.path, np.uint8, offset=self.start))
         return {name: _tensor(content, entry) for name, entry in self.entries.items()}
 

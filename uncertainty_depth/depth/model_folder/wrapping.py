@@ -16,13 +16,9 @@ from uncertainty_depth.depth.networks.families import metric_range
 
 
 def wrap(output: Path, config: NetworkConfig, method: str = "") -> Path:
-    """Write the depth model that `config.backbone` names to the model folder `output`.
+    """Write the depth model that `config.backbone` names to the new model folder `output`.
 
-    Args:
-        output: folder to write; it is created.
-        config: of the network.
-        method: default prediction method, from `UNTRAINED_METHODS`; empty means mc_dropout, or
-            deterministic without dropout.
+    An empty method means mc_dropout, or deterministic without dropout.
 
     Raises:
         ConfigError: an option needs training, or the method needs dropout.

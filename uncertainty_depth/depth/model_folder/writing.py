@@ -36,12 +36,7 @@ if TYPE_CHECKING:
 
 
 def create(folder: Path | str, network: DepthNetwork, training: Mapping[str, Any]) -> None:
-    """Start a model folder for networks like `network`: `model.json`, without members yet.
-
-    Args:
-        folder: new or empty.
-        network: any member's.
-        training: the training record, JSON values.
+    """Start a model folder for networks like this one: `model.json`, without members yet.
 
     Raises:
         ModelError: the folder already holds a model.
@@ -117,16 +112,10 @@ def set_members(
     method: str,
     training: Mapping[str, Any] | None = None,
 ) -> None:
-    """Set the model's members and method in `model.json`.
+    """Set the model's members, the last for a single network, and its method in `model.json`.
 
-    Calibration and error prior of other members, or of the same before they were trained further,
-    are dropped.
-
-    Args:
-        folder: the model folder.
-        names: the members; the last one is used if a single network is needed.
-        method: the method that the members were trained for.
-        training: replaces the training record.
+    Other members' calibration and error prior, or the same ones' before they were trained further,
+    are dropped. `training` replaces the training record.
 
     Raises:
         ModelError: the folder holds no valid `model.json`.
@@ -145,13 +134,7 @@ def set_members(
 def set_calibration(
     folder: Path | str, method: str, sigma_map: SigmaMap, record: Mapping[str, Any]
 ) -> None:
-    """Set the calibration of a method's sigma in `model.json`.
-
-    Args:
-        folder: the model folder.
-        method: that predicts.
-        sigma_map: from raw to calibrated sigma.
-        record: how it was fitted, JSON values.
+    """Set the calibration for a method's sigma in `model.json`, with its record in JSON values.
 
     Raises:
         ModelError: the folder holds no valid `model.json`.
@@ -165,18 +148,14 @@ def set_calibration(
 
 
 def set_error_prior(folder: Path | str, prior: ErrorPrior) -> None:
-    """Set how the model errs in `model.json`, for `posterior`.
-
-    Raises:
-        ModelError: the folder holds no valid `model.json`.
-    """
+    """Set how the model errs, for `posterior`; raise `ModelError` without a valid `model.json`."""
     content = read_json(Path(folder))
     content[ERROR_PRIOR] = to_mapping(prior)
     write_json(Path(folder), content)
 
 
 def export_half(folder: Path | str, output: Path | str) -> Path:
-    """Copy a model with its weights stored in float16; returns the path of the copy.
+    """Copy a model with its weights stored in float16; return the copy's path.
 
     Half the size; `load` converts the weights back to float32. Biases and BatchNorm stay float32.
 

@@ -27,12 +27,10 @@ The package has none; a project that has one adds it here, as the papers' experi
 def make_network(config: NetworkConfig, backbone: TransformersModel | None = None) -> DepthNetwork:
     """Return a network: a pretrained depth model itself, or any other backbone in an hourglass.
 
-    Args:
-        config: of the network.
-        backbone: replaces the one that `config` names.
+    `backbone` replaces the one that `config` names.
 
     Raises:
-        ConfigError: a value of the config is out of range.
+        ConfigError: a value in the config is out of range.
         ModelError: the backbone cannot be made.
     """
     if config.backbone in NETWORKS:
@@ -56,9 +54,7 @@ def make_network(config: NetworkConfig, backbone: TransformersModel | None = Non
 def network_from_mapping(config: NetworkConfig, backbone: Mapping[str, Any]) -> DepthNetwork:
     """Return a network with random weights, from its config and its backbone's config.
 
-    Raises:
-        ConfigError: a value of the config is out of range.
-        ModelError: transformers cannot use the backbone's config.
+    Raises `ConfigError` or `ModelError` as `make_network`.
     """
     if config.backbone in NETWORKS:
         return make_network(config)

@@ -86,10 +86,9 @@ def make_backbone(name: str) -> TransformersModel:
 
 
 def config_of(name: str) -> Any:
-    """Return the config of the backbone or depth model called `name`, without its weights.
+    """Return the config of the backbone or depth model with this name, without its weights.
 
-    Raises:
-        ModelError: as `make_backbone`.
+    Raises `ModelError` as `make_backbone`.
     """
     if name in PRESETS:
         return PRESETS[name]
@@ -100,12 +99,9 @@ def config_of(name: str) -> Any:
 
 
 def own_options(backbone: str) -> dict[str, Any]:
-    """Return the option defaults that follow from a depth model.
+    """Return the option defaults that follow from a depth model; empty for another backbone.
 
-    The encoder is frozen; input size and depth range are the model's training values.
-
-    Returns:
-        Option names with plain values; empty for a backbone that is not a depth model.
+    The encoder is frozen; input size and depth range are those of the model's training.
 
     Raises:
         ModelError: the backbone is unknown.

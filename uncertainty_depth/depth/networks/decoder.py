@@ -25,8 +25,7 @@ RAW_FRACTIONS = (0.05, 0.95)
 class DropoutDecoder(nn.Module, ABC):
     """Features to raw maps, split at the first dropout so that MC dropout computes the trunk once.
 
-    Attributes:
-        dropouts: the dropout layers, in the order in which they act.
+    Its dropout layers are in the order in which they act.
     """
 
     dropouts: nn.ModuleList
@@ -136,18 +135,12 @@ class Decoder(DropoutDecoder):
 
 
 def geometric(raw: Tensor, low: float, high: float) -> Tensor:
-    """Return low * (high / low) ** sigmoid(raw).
-
-    It is smooth, never clipped, and equals the range's geometric mean at 0.
-    """
+    """Return low * (high / low) ** sigmoid(raw): smooth, never clipped, geometric mean at 0."""
     return low * torch.exp(torch.sigmoid(raw) * math.log(high / low))
 
 
 def raw_value(value: float, low: float, high: float) -> float:
-    """Return the raw output for a value: the inverse of `geometric`.
-
-    The value is clipped to `RAW_FRACTIONS` of the range.
-    """
+    """Return a value's raw output, clipped to `RAW_FRACTIONS`: the inverse of `geometric`."""
     fraction = math.log(max(value, low) / low) / math.log(high / low)
     fraction = min(max(fraction, RAW_FRACTIONS[0]), RAW_FRACTIONS[1])
     return math.log(fraction / (1 - fraction))

@@ -35,10 +35,7 @@ _arithmetic = threading.RLock()
 
 
 def choose_device(name: str) -> torch.device:
-    """Return and log the device for an option value: auto is the GPU if there is one.
-
-    Args:
-        name: auto, cpu, cuda, or cuda:0, cuda:1, ...
+    """Return and log the device for auto (the GPU if there is one), cpu, cuda, or cuda:0, ...
 
     Raises:
         ConfigError: cuda is requested, but torch finds no CUDA device, or none with this number.
@@ -91,14 +88,9 @@ def has_bfloat16(device: torch.device) -> bool:
 
 
 def prepare(network: DepthNetwork, device: torch.device, precision: str) -> DepthNetwork:
-    """Change the network, in place, for faster inference; it can no longer be trained.
+    """Change the network, in place, for faster inference on a device in one of `DTYPES`.
 
-    A second call changes nothing more.
-
-    Args:
-        network: in any state.
-        device: the device to move it to.
-        precision: one of `DTYPES`.
+    It can no longer be trained; a second call changes nothing more.
     """
     network.eval().requires_grad_(False)
     for part in network.foldable:

@@ -79,9 +79,8 @@ class DepthNetwork(nn.Module, ABC):
     def align(self, examples: Callable[[], tuple[Tensor, Tensor]]) -> None:
         """Fit a pretrained depth's units to metres, before training.
 
-        Args:
-            examples: returns images (B, 3, h, w) and their targets, (B, 1 or more, h, w), whose
-                first channel is the depth in metres, NaN for unknown.
+        `examples` returns images (B, 3, h, w) and their targets, (B, 1 or more, h, w), whose first
+        channel is the depth in metres, NaN for unknown.
         """
 
     def freeze_encoder(self) -> None:
@@ -110,10 +109,7 @@ class DepthNetwork(nn.Module, ABC):
         return self.decode(self.encode(image), image.shape[-2:])
 
     def encode(self, image: Tensor) -> Any:
-        """Return the encoder's features.
-
-        A frozen encoder has a gradient only if the image requires one.
-        """
+        """Return the encoder's features; a frozen one has a gradient only if the image has."""
         needs_gradient = image.requires_grad or not self.encoder_is_frozen
         with torch.set_grad_enabled(torch.is_grad_enabled() and needs_gradient):
             return self.encoder(image)
@@ -147,11 +143,7 @@ class DepthNetwork(nn.Module, ABC):
     ) -> NetworkOutput:
         """Return the maps of M samples, (M, 1, h, w) each, at `size` = (height, width).
 
-        Args:
-            trunk: the image's trunk.
-            dropouts: functions of maps and noise that replace the dropout layers.
-            noise: for each dropout, that of M samples.
-            size: height and width.
+        `dropouts` replace the dropout layers, for maps and the noise of M samples.
         """
         applied = [
             partial(dropout, noise=drawn) for dropout, drawn in zip(dropouts, noise, strict=True)
@@ -171,10 +163,7 @@ class DepthNetwork(nn.Module, ABC):
         return NetworkOutput(resize_maps(depth, size), resize_maps(scale, size))
 
     def variance(self, output: NetworkOutput) -> Tensor | None:
-        """Return the predicted variance, (B, 1, h, w) square metres; None without a head.
-
-        It is 2 b^2 for a Laplace head and s^2 for a Gaussian head.
-        """
+        """Return the predicted variance, (B, 1, h, w), square metres; None without a head."""
         if output.scale_m is None:
             return None
         return output.scale_m.square() * (2.0 if self.config.head == "laplace" else 1.0)

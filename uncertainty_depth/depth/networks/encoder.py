@@ -86,13 +86,13 @@ def resize_maps(maps: Tensor, size: Sequence[int], align_corners: bool = False) 
 
 
 class Encoder(nn.Module):
-    """A backbone behind the normalisation of its images.
+    """A backbone behind its images' normalisation.
 
     Args:
         backbone: (B, 3, h, w) to `.feature_maps`, finest first.
-        mean: mean of each channel of the training images, in [0, 1]; by default the backbone's
-            own `pixel_mean`, or ImageNet's.
-        std: standard deviation of each channel; by default as for `mean`.
+        mean: each channel's mean in the training images, in [0, 1]; by default the backbone's own
+            `pixel_mean`, or ImageNet's.
+        std: each channel's standard deviation; by default as for `mean`.
         patch: pixels that height and width must be a multiple of; by default the backbone's patch
             size, if it has one.
     """

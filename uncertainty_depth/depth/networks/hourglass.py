@@ -33,13 +33,7 @@ DROPOUTS = 3
 class Hourglass(DepthNetwork):
     """Any backbone and four up-projections; depth is bounded by the depth range.
 
-    Args:
-        config: of the network.
-        backbone: replaces `config.backbone`; a model folder has its own.
-
-    Raises:
-        ConfigError: a value of the config is out of range.
-        ModelError: the backbone cannot be made.
+    `backbone` replaces `config.backbone`; a model folder has its own. Raises as `make_network`.
     """
 
     architecture = "hourglass"

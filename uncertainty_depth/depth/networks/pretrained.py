@@ -43,10 +43,7 @@ class DepthProBackbone(nn.Module):
         return [*maps[::-1], self._width_by_focal_length(pixels, maps[0].detach())]
 
     def _width_by_focal_length(self, pixels: Tensor, coarsest: Tensor) -> Tensor:
-        """Return the image's width divided by its focal length (equation 1 in the paper).
-
-        It is 1, the canonical value, without a field-of-view model.
-        """
+        """Return the image's width over its focal length (equation 1 in the paper), or 1."""
         if self.fov_model is None:
             return pixels.new_ones(len(pixels), 1, 1)
         field_of_view_deg = self.fov_model(pixels, coarsest).float()
@@ -126,11 +123,7 @@ class PretrainedDepth(DepthNetwork):
         return self._model_config
 
     def depth_of(self, raw: Tensor) -> Tensor:
-        """See `DepthNetwork`.
-
-        The gradient passes the depth range's limits; otherwise a pixel beyond them would never
-        learn.
-        """
+        """See `DepthNetwork`; gradients pass the limits, so that a pixel there still learns."""
         depth = self.decoder.units(raw)
         return depth + (depth.clamp(*self.config.depth_range) - depth).detach()
 

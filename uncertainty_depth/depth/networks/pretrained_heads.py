@@ -145,12 +145,7 @@ class Features(NamedTuple):
 
 
 class _Pass(NamedTuple):
-    """A pass through the fusion stages of a head.
-
-    Attributes:
-        dropouts: what acts between them.
-        outputs: of the stages so far, after dropout.
-    """
+    """A pass through a head's fusion stages, with the dropouts between and the outputs so far."""
 
     dropouts: Sequence[Dropout]
     outputs: list[Tensor]
@@ -280,10 +275,7 @@ class ZoeHead(DptHead):
     metric_head: TransformersModel
 
     def depth(self, trunk: Features) -> Tensor:
-        """See `PretrainedHead`.
-
-        Without autocast: bfloat16 is too coarse for logarithms of probabilities near 0 and 1.
-        """
+        """See `PretrainedHead`; no autocast: bfloat16 is too coarse for log near 0 and 1."""
         states, deepest = self.neck.fusion_stage(list(trunk.states)), trunk.states[-1]
         relative, last = self.relative_head(states)
         dtype = next(self.metric_head.parameters()).dtype

@@ -46,12 +46,7 @@ class Maps(NamedTuple):
 
 
 class ResNet(nn.Module):
-    """A ResNet with random weights: (B, 3, h, w) to the maps of its four stages.
-
-    Attributes:
-        config: the config it was made from.
-        channels: channels of the four maps.
-    """
+    """A ResNet with random weights: (B, 3, h, w) to the maps of its four stages."""
 
     def __init__(self, config: ResNetConfig) -> None:
         super().__init__()
@@ -162,10 +157,7 @@ def _convolution(
 
 
 def _initialise(module: nn.Module) -> None:
-    """Draw a convolution's weights after He et al. 2015, as the paper does.
-
-    They are drawn twice, as in transformers, so one seed gives both the same weights.
-    """
+    """Draw a convolution's weights after He et al. 2015, twice, as transformers does."""
     if isinstance(module, nn.Conv2d):
         nn.init.normal_(module.weight)
         nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")

@@ -34,17 +34,11 @@ def log_position(depth_m: Tensor, low: float, high: float) -> Tensor:
 
 
 def fill(sparse_m: Tensor) -> Tensor:
-    """Return dense depth: known pixels unchanged, others from the finest scale with known depth.
+    """Return dense (B, 1, h, w) metres from sparse ones, 0 for unknown; known pixels stay.
 
     Each pyramid level halves the size and averages known values ("pull"). From the coarsest level
     down, a level's unknown values are interpolated from the next coarser one ("push", Gortler et
-    al. 1996, "The lumigraph").
-
-    Args:
-        sparse_m: (B, 1, h, w) metres, 0 for unknown.
-
-    Returns:
-        (B, 1, h, w) metres; 0 everywhere in an image without known depth.
+    al. 1996, "The lumigraph"). An image without known depth stays 0.
     """
     valid = (sparse_m > 0).to(sparse_m.dtype)
     levels = [(sparse_m, valid)]
@@ -57,10 +51,7 @@ def fill(sparse_m: Tensor) -> Tensor:
 
 
 def _halved(values: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
-    """Return each 2x2 cell's mean of known values, 0 for none, and a mask of cells that have any.
-
-    Cells at an odd edge reach over it; the pixels beyond are unknown.
-    """
+    """Return each 2x2 cell's mean over known values, 0 for none, and which cells have any."""
     products = torch.cat([values * valid, valid], dim=1)
     height, width = values.shape[-2:]
     even = functional.pad(products, (0, width % 2, 0, height % 2))  # OpenVINO crashes on ceil_mode
@@ -75,11 +66,9 @@ FRACTIONS = (1e-3, 1 - 1e-3)
 
 
 class SparseFeatures(NamedTuple):
-    """Output of a residual decoder's encoder.
+    """What a residual decoder takes: maps, finest first, and the interpolated depth's raw value.
 
-    Attributes:
-        maps: the backbone's maps, finest first, or whatever the inner decoder takes.
-        start: (B, 1, h, w), the interpolated depth's raw value; 0 if there is none.
+    The latter is (B, 1, h, w), 0 if there is none.
     """
 
     maps: Any
@@ -126,11 +115,9 @@ SPARSE_CHANNELS = 2
 
 
 class JoinedStem(nn.Module):
-    """The first convolutions of image and sparse depth, and the 1x1 convolution that joins them.
+    """The first convolutions for image, with its BatchNorm and activation, and for sparse depth.
 
-    Args:
-        image: the backbone's first convolution, with its BatchNorm and activation.
-        channels: number of output channels.
+    A 1x1 convolution joins them.
     """
 
     def __init__(self, image: nn.Module, channels: int) -> None:

@@ -59,11 +59,7 @@ def pretrained_config(name: str) -> PretrainedConfig:
 
 
 def described_backbone(values: dict[str, Any]) -> TransformersModel:
-    """Return a config's backbone, with random weights.
-
-    Raises:
-        ModelError: transformers knows no such model or refuses a value.
-    """
+    """Return a config's backbone, with random weights; raise `ModelError` if it has none."""
     try:
         return _from_config(AutoConfig.for_model(**values))
     except ModelError:
@@ -91,10 +87,7 @@ def _check_is_backbone(config: PretrainedConfig) -> None:
 
 
 def _with_feature_maps(config: PretrainedConfig) -> PretrainedConfig:
-    """Make the config return the feature maps after each quarter of the stages.
-
-    These are a ResNet's four scales, or blocks 3, 6, 9 and 12 of a ViT with 12.
-    """
+    """Make the config return the maps after each quarter of the stages: a ResNet's four scales."""
     stages = config.stage_names[1:]
     quarters = range(1, FEATURE_MAPS + 1)
     numbers = {math.ceil(len(stages) * quarter / FEATURE_MAPS) for quarter in quarters}
@@ -123,10 +116,7 @@ def _config_from_hub(name: str) -> PretrainedConfig:
 
 
 def _check_reachable(name: str) -> None:
-    """Raise `ModelError` if the hub does not answer one request in time.
-
-    transformers itself retries for half a minute.
-    """
+    """Raise `ModelError` if the hub is silent; transformers itself retries for half a minute."""
     from huggingface_hub import HfApi
 
     try:
@@ -148,10 +138,7 @@ def _read_config(name: str) -> PretrainedConfig:
 
 
 def _pretrained(name: str, config: PretrainedConfig) -> TransformersModel:
-    """Load config and weights with the config's own class.
-
-    AutoBackbone.from_pretrained asks the hub even for a local folder.
-    """
+    """Load with the config's own class: AutoBackbone asks the hub even for a local folder."""
     _check_is_backbone(config)
     if is_depth_model(config):
         model_class: TransformersModel = MODEL_FOR_DEPTH_ESTIMATION_MAPPING[type(config)]

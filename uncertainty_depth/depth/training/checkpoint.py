@@ -31,12 +31,7 @@ History = list[dict[str, float]]
 
 @dataclass(frozen=True)
 class State:
-    """Training progress of one network.
-
-    Attributes:
-        history: the epochs so far.
-        trained: whether it needs no further epoch.
-    """
+    """One network's training progress; `trained` if it needs no further epoch."""
 
     history: History
     trained: bool
@@ -78,9 +73,7 @@ def _frozen(network: DepthNetwork) -> dict[str, Tensor]:
 
 
 def read(path: Path) -> State:
-    """Return the progress; without a checkpoint the network has not been started.
-
-    The weights are not read.
+    """Return the progress, without the weights; not started if there is no checkpoint.
 
     Raises:
         ModelError: the checkpoint is damaged.

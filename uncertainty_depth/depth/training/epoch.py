@@ -86,10 +86,7 @@ def batches_per_epoch(count: int, batch_size: int) -> int:
 
 
 def _batches(order: Sequence[int], batch_size: int) -> Iterator[list[int]]:
-    """Yield batches whose sizes differ by one at most.
-
-    A last batch of one frame would break batch normalisation.
-    """
+    """Yield batches of nearly equal size: one frame alone would break batch normalisation."""
     yield from (
         part.tolist()
         for part in np.array_split(np.asarray(order), batches_per_epoch(len(order), batch_size))
@@ -108,10 +105,7 @@ def validate(
     indices: Sequence[int],
     batch_size: int,
 ) -> dict[str, float]:
-    """Return validation_loss, abs_rel, rmse and rmse_log (Eigen et al. 2014) in float32.
-
-    They cover all pixels with a target in the frames of `indices`.
-    """
+    """Return validation_loss, abs_rel, rmse and rmse_log over pixels with a target, float32."""
     device = _device(network)
     network.eval()
     sparse_input = parse(network.config.sparse_input)

@@ -33,15 +33,12 @@ MIN_FRAMES = 20
 
 
 def fit(features: NDArray[np.floating]) -> Familiarity:
-    """Return the familiarity with frames like these.
+    """Return the familiarity with frames like these, by (N, D) features in the recording's order.
 
-    Its limits are quantiles of the distances of held-out blocks to the Gaussian of the others, as
-    if their logarithm were normal, by its median and median deviation: a few frames in each
-    training set are odd, and a quantile of the values would lie beyond other cameras and places.
-    As these few count, a little more than 1 % of new frames are above the threshold.
-
-    Args:
-        features: (N, D), in the order of the recording.
+    Its limits are quantiles of held-out blocks' distances to the Gaussian of the others, as if
+    their logarithm were normal, by its median and median deviation: a few frames in each training
+    set are odd, and a quantile of the values would lie beyond other cameras and places. As these
+    few count, a little more than 1 % of new frames are above the threshold.
 
     Raises:
         SourceError: there are too few frames, or all have the same features.
@@ -95,13 +92,9 @@ def _gaussian(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray
 
 
 def add_familiarity(folder: Path, frames: TrainingFrames, device: str = "auto") -> Familiarity:
-    """Compute the familiarity of a model and write it to its folder.
+    """Compute a model's familiarity and write it to its folder.
 
-    Args:
-        folder: the model folder.
-        frames: of the training, validation frames too; evenly spaced ones if there are more than
-            `MAX_FRAMES`.
-        device: as for training.
+    At most `MAX_FRAMES` of the training's frames are used, evenly spaced.
 
     Raises:
         SourceError: there are too few frames.

@@ -101,11 +101,8 @@ def read_frames(
 ) -> TrainingFrames:
     """Read the source once; at most `max_frames`, evenly spaced, if that is not 0.
 
-    Args:
-        source: the frames' source.
-        size: width and height of the network's input.
-        max_frames: 0 for all.
-        canonical: relative focal length of the canonical camera whose depth is learnt; 0 for none.
+    `size` is width and height of the network's input; `canonical` the relative focal length of the
+    canonical camera whose depth is learnt, 0 for none.
 
     Raises:
         SourceError: fewer than two frames have ground truth: one to train on, one to validate on.
@@ -132,15 +129,12 @@ def read_frames(
 
 
 def split(count: int, validation_fraction: float, seed: int) -> tuple[list[int], list[int]]:
-    """Return training and validation frames: contiguous blocks in time, chosen by the seed.
+    """Return training and validation frames, sorted: contiguous blocks in time, by the seed.
 
     Neighbouring frames of a drive show nearly the same image. A random split would put a twin of
     every validation frame among the training frames, and so reward memorising. Therefore whole
-    blocks are held out: about `VALIDATION_BLOCKS` if there are enough frames.
-
-    Returns:
-        Two sorted lists of indices, disjoint, together all of `count`, neither empty for `count`
-        >= 2.
+    blocks are held out: about `VALIDATION_BLOCKS` if there are enough frames. With two frames or
+    more neither list is empty.
     """
     held_out = min(max(round(validation_fraction * count), 1), count - 1)
     blocks = min(max(round(VALIDATION_BLOCKS / validation_fraction), 2), count)
@@ -292,9 +286,9 @@ def with_sparse_input(
     Args:
         images: (B, 3, h, w) float32 RGB in [0, 1].
         depth_m: (B, 1, h, w) metres, NaN for unknown.
-        sparse_input: what is given: about N pixels for random:N, at most half of the known ones; a
-            random fraction for a LiDAR. One frame in ten gets nothing.
-        generator: source of all randomness, on the CPU.
+        sparse_input: about N pixels for random:N, at most half of the known ones; for a LiDAR a
+            random fraction. One frame in ten gets nothing.
+        generator: all randomness, on the CPU.
 
     Returns:
         (B, 4, h, w), 0 in pixels without given depth, and (B, 1, h, w), NaN in pixels with it.
@@ -317,12 +311,7 @@ def with_sparse_input(
 def warn_of_sparse_ground_truth(
     depths_m: Sequence[NDArray[np.floating]], sparse_input: SparseInput | None
 ) -> None:
-    """Log a warning if random:N asks for more known pixels than most frames can spare.
-
-    Args:
-        depths_m: each frame's depth at the network's size, (h, w) metres, NaN for unknown.
-        sparse_input: of the network.
-    """
+    """Log a warning if random:N asks for more known pixels than most (h, w) depths can spare."""
     if sparse_input is None or not sparse_input.pixels:
         return
     median_pixels = float(np.median([np.isfinite(depth).sum() for depth in depths_m]))

@@ -277,11 +277,7 @@ class MemberRun:
         return images, self.objective.targets(images, depth_m)
 
     def _save(self, epoch: int) -> None:
-        """Write weights and tables, then the checkpoint.
-
-        If the process is killed before the checkpoint, the epoch is repeated and writes the same
-        files again.
-        """
+        """Write weights and tables, then the checkpoint: a killed epoch writes the same again."""
         folder = self.model.folder
         if schedule.keeps(self.errors, self.training):
             writing.write_member(

@@ -68,10 +68,9 @@ LOSSES: dict[str, Loss] = {"none": log_l1, "laplace": laplace_nll, "gaussian": g
 
 
 def _supervised(ground_truth_m: Tensor, depth_m: Tensor, *maps: Tensor) -> list[Tensor]:
-    """Return the mask of ground truth, and depth, ground truth and maps in float32.
+    """Return the mask of ground truth, and all maps in float32, 1 without gradient outside it.
 
-    Outside the mask these are 1, without a gradient. Selecting the pixels instead would make a GPU
-    wait for their number in every step.
+    Selecting the pixels instead would make a GPU wait for their number in every step.
     """
     valid = torch.isfinite(ground_truth_m)
     return [
@@ -107,12 +106,7 @@ def ground_truth(images: Tensor, depth_m: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Objective:
-    """Called with a network, images and ground truth: the mean loss, a scalar.
-
-    Attributes:
-        loss: of the network's maps against the targets.
-        targets: makes the targets.
-    """
+    """Called with a network, images and ground truth: the mean loss against the targets."""
 
     loss: Loss
     targets: Targets = ground_truth
@@ -126,10 +120,7 @@ class Objective:
 
 
 def autocast(device: torch.device) -> torch.autocast:
-    """Return a context that computes the network in bfloat16 if that is faster.
-
-    bfloat16 needs no loss scaling; losses are computed in float32.
-    """
+    """Return a context that computes in bfloat16 if that is faster; it needs no loss scaling."""
     return torch.autocast(device.type, torch.bfloat16, enabled=has_bfloat16(device))
 
 

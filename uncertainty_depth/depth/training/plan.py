@@ -107,12 +107,7 @@ ENSEMBLES = ("multi_inits", "bagging")
 
 
 def defaults_of(model: ModelFolder, user_options: Container[str] = ()) -> dict[str, Any]:
-    """Return the defaults of the options that fine-tune `model`, as plain values.
-
-    Args:
-        model: the folder to start from.
-        user_options: names of the options that the user sets.
-    """
+    """Return the option defaults that fine-tune `model`, but for those that the user sets."""
     recorded = model.training.get("options", {})
     defaults: dict[str, Any] = {}
     if model.architecture == PRETRAINED:
@@ -329,10 +324,7 @@ def make_member(name: str, network: NetworkConfig, training: TrainingConfig, see
 
 
 def served(plan: Sequence[Member], histories: Sequence[Sequence[dict[str, float]]]) -> list[str]:
-    """Return the names of the model's weights after these epochs, the best last.
-
-    The last is used if a single network is needed.
-    """
+    """Return the names of the model's weights after these epochs, the best and single one last."""
     weights: dict[str, tuple[bool, float]] = {}
     for member, history in zip(plan, histories, strict=False):
         errors = schedule.validation_errors(history)

@@ -38,14 +38,9 @@ GRID_COLUMNS = 20
 def domain(frames: TrainingFrames, indices: Sequence[int]) -> dict[str, Any]:
     """Return the description of the training data for `model.json`, as plain values.
 
-    Args:
-        frames: training and validation frames.
-        indices: the training frames.
-
-    Returns:
-        `camera`: ranges of the cameras' geometry, None if no frame has a camera, with
-        `relative_focal_length`, None if no camera is calibrated; `median_depth_m`: 16 rows of 20
-        columns, metres, None if no frame has ground truth.
+    `indices` are the training frames. Of the result, `camera` holds the ranges of the cameras'
+    geometry, None if no frame has a camera, with `relative_focal_length`, None if no camera is
+    calibrated; `median_depth_m` is 16 rows of 20 columns, metres, None without ground truth.
     """
     depths_m = [frames.depth_m(index) for index in indices]
     cameras = [frames.cameras[index] for index in indices]
@@ -96,15 +91,10 @@ class OriginalRun:
 
 
 def check_output(folder: Path, resume: bool, inputs: Iterable[Path] = ()) -> None:
-    """Refuse, before the work, a folder that no training can be written to.
-
-    Args:
-        folder: new or empty; to resume, that of a training.
-        resume: whether a training in it goes on.
-        inputs: files and folders that are read.
+    """Refuse, before the work, a folder that no training can be written to: it must be empty.
 
     Raises:
-        ModelError: it holds no training to resume.
+        ModelError: to resume, it holds no training.
         SourceError: it is not empty, and nothing is resumed, or it cannot be written to.
     """
     is_begun = folder.is_dir() and any(not path.name.startswith(".") for path in folder.iterdir())
@@ -119,8 +109,7 @@ def check_output(folder: Path, resume: bool, inputs: Iterable[Path] = ()) -> Non
 def read_begun(folder: Path) -> OriginalRun | None:
     """Return the record of the training in `folder`; None before its first write.
 
-    Raises:
-        ModelError: `model.json` is damaged or names no options.
+    Raises `ModelError` as `read_original`.
     """
     return read_original(folder) if (folder / "model.json").exists() else None
 
@@ -174,13 +163,7 @@ def start(
 ) -> dict[str, Any]:
     """Return the record before the first epoch, as plain values.
 
-    Args:
-        source: the source's name.
-        frames: training and validation frames.
-        network: the architecture.
-        training: the options.
-        indices: the training frames.
-        held_out: the validation frames.
+    `indices` are the training frames, `held_out` those for validation.
 
     Raises:
         ConfigError: all ground truth is outside the depth range.

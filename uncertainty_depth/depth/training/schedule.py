@@ -19,10 +19,7 @@ from uncertainty_depth.core.config.training import TrainingConfig
 
 
 def validation_errors(history: Sequence[Mapping[str, float]]) -> list[float]:
-    """Return rmse_log of each epoch, which weighs too far and too near alike.
-
-    abs_rel would fall if all depths shrank.
-    """
+    """Return each epoch's rmse_log: abs_rel would fall if all depths shrank."""
     return [row["rmse_log"] for row in history]
 
 
@@ -39,10 +36,7 @@ def plateau(errors: Sequence[float], patience: int) -> int | None:
 
 
 def first_snapshot(errors: Sequence[float], training: TrainingConfig) -> int:
-    """Return the index of the first snapshot of multi_epochs.
-
-    That is after the plateau, or early enough that the last epochs give all snapshots.
-    """
+    """Return the first snapshot's index: after the plateau, or early enough that all are taken."""
     latest = max(training.epochs - training.snapshots, 0)
     reached = plateau(errors, training.patience)
     return latest if reached is None else min(reached, latest)
@@ -65,10 +59,7 @@ def is_finished(errors: Sequence[float], training: TrainingConfig) -> bool:
 
 
 def saved_epochs(errors: Sequence[float], training: TrainingConfig) -> list[int]:
-    """Return the epochs, counted from 0, whose weights are in the model.
-
-    Without snapshots that is the best epoch, which replaces earlier ones.
-    """
+    """Return the epochs, from 0, whose weights are in the model: the best one, or snapshots."""
     epochs = [epoch for epoch in range(len(errors)) if keeps(errors[: epoch + 1], training)]
     return epochs if training.method == "multi_epochs" else epochs[-1:]
 
@@ -79,10 +70,7 @@ def member_name(epoch: int, training: TrainingConfig, name: str) -> str:
 
 
 def fraction_of_rate(epoch: int, training: TrainingConfig) -> float:
-    """Return the learning rate of an epoch, counted from 0, as a fraction of the first epoch's.
-
-    It falls along half a cosine.
-    """
+    """Return an epoch's learning rate as a fraction of the first's: half a cosine."""
     progress = epoch / max(training.epochs - 1, 1)
     final = training.final_learning_rate
     return final + (1 - final) * (1 + math.cos(math.pi * progress)) / 2

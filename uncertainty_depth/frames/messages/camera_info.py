@@ -109,7 +109,7 @@ def camera_from_info(message: Any) -> Camera:
 
 
 def fields_from_camera(camera: Camera) -> CameraInfoFields:
-    """Return the fields of a camera info from a camera; `camera_from_info` is the inverse.
+    """Return the fields of a camera info from a camera.
 
     The rectified camera that P describes has the same intrinsics.
     """

@@ -25,11 +25,7 @@ def is_predicted(message: Any) -> bool:
 
 
 def lidar_points(message: Any) -> NDArray[np.float32]:
-    """Return the `cloud_points` of a LiDAR.
-
-    Raises:
-        MessageError: cloud_of_prediction, or as `cloud_points`.
-    """
+    """Return a LiDAR's `cloud_points`; raise `MessageError` cloud_of_prediction, or as it does."""
     points = cloud_points(message)
     if is_predicted(message):
         raise MessageError(
@@ -93,10 +89,7 @@ def cloud_points(message: Any) -> NDArray[np.float32]:
 
 
 def _row_step(message: Any) -> int:
-    """Return the bytes from one row of points to the next, after their sizes were checked.
-
-    Filters leave row_step 0, or as it was before them. Rows without padding do not need it.
-    """
+    """Return the bytes between rows; filters leave row_step 0, or as it was before them."""
     size = len(message.data)
     point_step = message.point_step
     row = message.width * point_step

@@ -42,12 +42,9 @@ marker in what is none, as FF 00, so its header may be another than the one afte
 
 
 def compressed_size(message: Any, max_pixels: int, skip: int = 0) -> tuple[int, int]:
-    """Return the width and height of a JPEG or PNG by its header, before anything is decoded.
+    """Return the width and height in a JPEG's or PNG's header, before anything is decoded.
 
-    Args:
-        message: a `sensor_msgs/CompressedImage`.
-        max_pixels: maximum size.
-        skip: bytes before a JPEG or PNG.
+    The header comes after `skip` bytes of the `sensor_msgs/CompressedImage`.
 
     Raises:
         MessageError: image_undecodable, image_zero_size or image_too_large.
@@ -62,13 +59,7 @@ def compressed_size(message: Any, max_pixels: int, skip: int = 0) -> tuple[int, 
 def decode_compressed(
     message: Any, flags: int, skip: int = 0, max_pixels: int = MAX_PIXELS
 ) -> NDArray[Any]:
-    """Decode the JPEG or PNG in a `sensor_msgs/CompressedImage`.
-
-    Args:
-        message: the image.
-        flags: `cv2.IMREAD_...`.
-        skip: bytes before the JPEG or PNG.
-        max_pixels: maximum size to decode, according to the header.
+    """Decode the JPEG or PNG after `skip` bytes of a `sensor_msgs/CompressedImage`.
 
     Raises:
         MessageError: image_undecodable, image_zero_size or image_too_large.
@@ -88,7 +79,7 @@ def decode_bytes(
         subject: what it is, for the error's sentence.
         size: width and height by the header.
         flags: `cv2.IMREAD_...`; `IMREAD_COLOR` alone turns it upright, as its Exif data say.
-        max_pixels: maximum size to decode.
+        max_pixels: the largest image that is decoded.
 
     Raises:
         MessageError: image_undecodable, image_zero_size or image_too_large.
@@ -138,14 +129,7 @@ def _png_row_bytes(data: bytes) -> int:
 
 
 def _within_header(data: bytes) -> bytes:
-    """Return a PNG without what its pixels do not need, inflated once and stored.
-
-    libpng inflates whatever follows the last row, and each text chunk up to 8 MB: seconds for a
-    megabyte of them.
-
-    Raises:
-        ValueError, struct.error or zlib.error: it is cut or damaged.
-    """
+    """Return a PNG inflated once, without all that libpng would inflate beside its pixels."""
     head = []
     packed = []
     end = len(PNG_MAGIC)

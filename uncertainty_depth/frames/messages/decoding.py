@@ -28,11 +28,8 @@ def stamp_ns(header: Any) -> int:
 def check_stamp(header: Any, subject: str) -> None:
     """Raise `MessageError` unusable_stamp unless messages can be paired by a header's stamp.
 
-    Drivers that know no time leave it 0, which any two messages share.
-
-    Args:
-        header: a `std_msgs/Header`.
-        subject: the sentence's beginning, e.g. "an image on /camera/image".
+    Drivers that know no time leave it 0, which any two messages share. `subject` begins the
+    sentence, e.g. "an image on /camera/image".
     """
     seconds = header.stamp.sec
     nanoseconds = header.stamp.nanosec
@@ -84,11 +81,9 @@ def _of_a_backend(data: Any) -> NDArray[np.uint8]:
 
 @contextmanager
 def total(reason: str, subject: str) -> Iterator[None]:
-    """Turn a decoder's unexpected exceptions into `MessageError`; its decorator.
+    """Turn a decoder's unexpected exceptions into `MessageError`, by reason; its decorator.
 
-    Args:
-        reason: the reason that the message is counted under.
-        subject: the sentence's beginning, e.g. "a point cloud".
+    `subject` begins the sentence, e.g. "a point cloud".
     """
     try:
         yield

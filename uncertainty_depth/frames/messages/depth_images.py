@@ -55,29 +55,20 @@ PNG_LEVEL = 1
 def decode_depth(message: Any) -> NDArray[np.float32]:
     """Return (H, W) float32 metres, NaN for `holes`: 32FC1 is metres, 16UC1 millimetres.
 
-    Raises:
-        MessageError: as `decode_image` does.
+    Raises `MessageError` as `decode_image` does.
     """
     return depth_of(_stored_depth(message))
 
 
 @total("image_undecodable", "an image of sigma")
 def decode_sigma(message: Any) -> NDArray[np.float32]:
-    """Return (H, W) float32 metres, see `sigma_of`.
-
-    Raises:
-        MessageError: as `decode_image` does.
-    """
+    """Return (H, W) float32 metres, see `sigma_of`; raise as `decode_image` does."""
     return sigma_of(_stored_depth(message))
 
 
 @total("image_undecodable", "an image of values")
 def decode_values(message: Any) -> NDArray[np.float32]:
-    """Return (H, W) float32: the unchanged numbers of a one-channel image.
-
-    Raises:
-        MessageError: as `decode_image` does.
-    """
+    """Return the unchanged numbers in one channel, (H, W) float32; raise as `decode_image`."""
     message = unpacked(message)
     if hasattr(message, "format"):
         return _decompressed(message).astype(np.float32)
@@ -129,11 +120,7 @@ def ground_truth_from_depth_image(message: Any, shape: tuple[int, int]) -> NDArr
 
 
 def as_ground_truth(depth_m: NDArray[np.float32], shape: tuple[int, int]) -> NDArray[np.float32]:
-    """Return the ground truth for an image of `shape` from its registered depth.
-
-    Args:
-        depth_m: (H, W) metres, NaN for holes.
-        shape: of the image.
+    """Return the ground truth for an image's shape from its registered depth, (H, W) metres.
 
     Raises:
         MessageError: ground_truth_wrong_aspect, or ground_truth_image_empty.
@@ -163,15 +150,12 @@ def has_aspect(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
 
 
 def encode_compressed_depth(values: NDArray[np.float32], quantization: float) -> array[int]:
-    """Return the data of a `sensor_msgs/CompressedImage` of format `FORMAT`.
+    """Return the data for a `sensor_msgs/CompressedImage` in format `FORMAT`, from (H, W) metres.
 
     A value v is read back within `v^2 / (2 A)`, A = quantization (quantization + 1). Values below
     `A / MAX_CODE` are read back as `A / MAX_CODE`, so that a near obstacle does not vanish. NaN,
-    infinity and negative values become NaN.
-
-    Args:
-        values: (H, W) depth or sigma, metres.
-        quantization: the value at which neighbouring codes are 1 metre apart.
+    infinity and negative values become NaN. Neighbouring codes are 1 metre apart at the
+    quantization.
 
     Raises:
         MessageError: OpenCV cannot write the image.
@@ -220,15 +204,9 @@ UNMATCHED_REASONS = ("depth_without_uncertainty", "uncertainty_without_depth")
 def decode_maps(
     depth: Any, confidence: Any | None, config: PredictionConfig
 ) -> tuple[Floats32, Floats32 | None]:
-    """Return depth and confidence, (H, W) each, decoded by their types.
+    """Return depth and confidence, (H, W) each, decoded by their types; None for no confidence.
 
-    Whole numbers of depth and sigma are millimetres (REP 118); those of other types are not
-    changed.
-
-    Args:
-        depth: a `sensor_msgs` Image or CompressedImage.
-        confidence: another one; None for depth alone.
-        config: the types of their values.
+    Whole numbers are millimetres (REP 118) for depth and sigma, and unchanged for other types.
 
     Raises:
         MessageError: one cannot be decoded; "uncertainty_wrong_size", their sizes differ.

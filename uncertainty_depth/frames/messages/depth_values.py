@@ -13,16 +13,12 @@ SATURATED = np.array([65535, 65.535], np.float32)
 
 
 def holes(values: NDArray[Any], is_inverse: bool = False) -> NDArray[np.bool_]:
-    """Return which pixels of a depth map hold no depth: the one answer of every reader.
+    """Return which pixels of a stored depth map hold no depth: the one answer for every reader.
 
     They are NaN, 0 or below, whatever the type: drivers and data sets write 0 or -1. `SATURATED`,
-    and the largest number of a type of whole numbers, are a sensor's end, not in inverse depth,
-    which networks stretch over all of 16 bits. Infinity is no hole: it is beyond the range
-    (REP 117); of inverse depth it is one, for nothing is at the camera.
-
-    Args:
-        values: (H, W) as they are stored.
-        is_inverse: whether they are inverse depth.
+    and the largest number of an integer type, are a sensor's end, not in inverse depth, which
+    networks stretch over all 16 bits. Infinity is no hole: it is beyond the range (REP 117); in
+    inverse depth it is one, for nothing is at the camera.
     """
     none = ~(values > 0)
     if is_inverse:
@@ -39,12 +35,9 @@ def _is_saturated(values: NDArray[Any]) -> NDArray[np.bool_]:
 def depth_of(
     values: NDArray[Any], is_inverse: bool = False, per_metre: float = 1000
 ) -> NDArray[np.float32]:
-    """Return a depth map as it is stored in metres or, if it is inverse, unchanged; NaN for holes.
+    """Return a stored depth map in metres or, if it is inverse, unchanged; NaN for holes.
 
-    Args:
-        values: (H, W). Whole numbers are `per_metre` to the metre (REP 118), others are metres.
-        is_inverse: whether they are inverse depth.
-        per_metre: units to the metre.
+    Whole numbers are `per_metre` to the metre (REP 118), others are metres.
     """
     numbers = values.astype(np.float32)
     if values.dtype.kind in "iu" and not is_inverse:

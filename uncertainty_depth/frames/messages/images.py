@@ -71,13 +71,9 @@ assert CvBridge().imgmsg_to_cv2(image, "rgb8").tolist() == [[[3, 2, 1]]]
 
 @total("image_undecodable", "an image")
 def decode_image(message: Any, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8]:
-    """Return (H, W, 3) uint8 RGB of a `sensor_msgs` Image or CompressedImage.
+    """Return (H, W, 3) uint8 RGB from a `sensor_msgs` Image or CompressedImage.
 
     An unpadded rgb8 image is a view of the message.
-
-    Args:
-        message: the image.
-        max_pixels: maximum size to decode, according to the header.
 
     Raises:
         MessageError: image_zero_size, image_too_large, image_wrong_step, image_short_data,

@@ -80,10 +80,6 @@ def mosaic_of(message: Any) -> str:
 def claimed_size(message: Any, max_pixels: int = MAX_PIXELS) -> tuple[int, int]:
     """Return an image's width and height by its header, before anything is decoded.
 
-    Args:
-        message: a `sensor_msgs` Image or CompressedImage.
-        max_pixels: maximum size.
-
     Raises:
         MessageError: image_undecodable, image_zero_size or image_too_large.
     """
@@ -131,14 +127,11 @@ def _unpacked_header(message: Any) -> Unpacked:
 
 
 def decode_rvl(data: bytes, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint16]:
-    """Return the (H, W) numbers of a depth image compressed by RVL.
+    """Return a depth image's (H, W) numbers that RVL compressed.
 
     Source: Wilson, "Fast Lossless Depth Image Compression", ISS 2017: pairs of a run of zeros and
-    a run of others, which are differences to the last one, in numbers of three bits a nibble.
-
-    Args:
-        data: columns, rows, and words of eight nibbles.
-        max_pixels: maximum size to decode.
+    a run of others, which are differences to the last one, in numbers of three bits a nibble. The
+    data are columns, rows, and words of eight nibbles.
 
     Raises:
         MessageError: image_undecodable, image_zero_size or image_too_large.

@@ -43,11 +43,8 @@ WEIGHT_DECAY = 0.1
 class DepthHead:
     """A network with two hidden layers on each pixel's features, in NumPy without torch.
 
-    Attributes:
-        mean: (F,) of the features, which are put to mean 0 and deviation 1.
-        deviation: (F,) of the features, positive.
-        weights: of each layer, (inputs, outputs).
-        biases: of each layer, (outputs,).
+    Features are normalised by (F,) `mean` and `deviation`; each layer has (inputs, outputs)
+    weights and (outputs,) biases.
     """
 
     mean: Floats32
@@ -78,11 +75,7 @@ class DepthHead:
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> DepthHead:
-        """Read a head from a map's file.
-
-        Raises:
-            ModelError: the values make no head.
-        """
+        """Read a head from a map's file; raise `ModelError` if the values make none."""
         shapes: dict[str, list[tuple[int, ...]]] = {
             "mean": [(FEATURES,)],
             "deviation": [(FEATURES,)],
@@ -139,14 +132,10 @@ def _means(values: Floats32, size: int) -> Floats32:
 
 
 def learn(sources: Sequence[Source], config: CalibrationConfig) -> DepthHead:
-    """Learn a head from the ground truth of the sources' frames.
+    """Learn a head from the ground truth in the sources' frames, within the config's depth range.
 
-    Minimises the negative log-likelihood of a Laplace error of the log depth, whose gradient grows
-    with the error and not with its square: a few mismatched pixels do not decide.
-
-    Args:
-        sources: of frames with a depth.
-        config: the depth range in which pixels are used.
+    Minimises a Laplace distribution's negative log-likelihood for the log depth's error, whose
+    gradient grows with the error and not with its square: a few mismatched pixels do not decide.
 
     Raises:
         SourceError: too few frames have both a depth and ground truth, see `collect`.
@@ -167,10 +156,7 @@ def learn(sources: Sequence[Source], config: CalibrationConfig) -> DepthHead:
 
 
 def _inputs_and_error(frame: Frame, config: CalibrationConfig) -> Floats32:
-    """Return the features and the log error of the pixels that have a depth and a truth, (F+1, N).
-
-    The features are of the whole image; only a sample of its pixels is kept.
-    """
+    """Return features and log error for a sample of the pixels with depth and truth, (F+1, N)."""
     depth_m = frame.need_depth().depth_m
     truth_m = frame.need_ground_truth()
     valid = scorable(truth_m, config.min_depth, config.max_depth) & (depth_m > 0)

@@ -104,17 +104,11 @@ class Pixels(NamedTuple):
 def maps_to_try(pixels: Pixels, kind: MapInput, distribution: str) -> dict[str, SigmaMap]:
     """Return every map that is tried, by its name.
 
-    `|error| / depth^power` is fitted to the uncertainty, for each power; that leaves
-    `error / sigma` as it is, and with it coverage.
-
-    Args:
-        pixels: that are fitted to.
-        kind: of the uncertainty.
-        distribution: "gaussian" or "laplace", what sigma is the standard deviation of.
+    `|error| / depth^power` is fitted to the uncertainty, for each power; that leaves `error /
+    sigma` as it is, and with it coverage.
 
     Raises:
-        SourceError: sigma is 0, or the error is, for so many of the pixels that no map can be
-            fitted.
+        SourceError: sigma or the error is 0 for so many pixels that no map can be fitted.
     """
     depth, uncertainty, error = pixels
     _check(uncertainty, error, kind.has_unit)
@@ -180,10 +174,7 @@ def _curves(uncertainty: Floats, error: Floats, distribution: str) -> Iterator[S
 def affine_shape(raw: Floats, spread: Floats, counts: Floats) -> SigmaMap:
     """Return `spread ~ a + b sigma`, a, b >= 0, with the least squares of the relative residual.
 
-    Args:
-        raw: (G,) mean sigma of each group of pixels, rising.
-        spread: (G,) of their errors, positive.
-        counts: (G,) number of pixels.
+    (G,) groups have a rising mean sigma, a positive spread of errors, and a number of pixels.
     """
     from scipy.optimize import nnls
 
@@ -240,7 +231,7 @@ def coverage_scale(sigma: Floats, error: Floats, distribution: str = "gaussian")
 
 
 def interval_scale(sigma: Floats, error: Floats, distribution: str = "gaussian") -> float:
-    """Return the factor whose interval at 95 % holds 95 % of the errors whose sigma is not 0.
+    """Return the factor at which the 95 % interval holds 95 % of the errors; sigma 0 is left out.
 
     Raises:
         SourceError: it is not positive and finite.
@@ -265,9 +256,7 @@ SIZES: dict[str, Size] = {"": coverage_scale, ", 95%": interval_scale}
 def grouped(sigma: Floats, error: Floats) -> tuple[Floats, Floats, Floats]:
     """Return at most `GROUPS` groups of like sigma, as many pixels in each; equals stay together.
 
-    Returns:
-        Mean sigma (rising), quantile of the error at `GROUP_QUANTILE` (positive) and number of
-        pixels of each group.
+    Each has its mean sigma (rising), its error's `GROUP_QUANTILE` (positive) and number of pixels.
     """
     order = np.argsort(sigma, kind="stable")
     _, first = np.unique(sigma[order], return_index=True)

@@ -44,11 +44,7 @@ class FittedData:
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> FittedData:
-        """Read what `model.json` holds.
-
-        Raises:
-            ModelError: a value is missing or of another type.
-        """
+        """Read what `model.json` holds; raise `ModelError` if a value is missing or wrong."""
         try:
             fitted = cls(
                 tuple(str(name) for name in values["sources"]),
@@ -93,13 +89,9 @@ def advice(is_recorded: bool = False) -> str:
 
 
 class DataMonitor:
-    """Warns once when raw sigmas differ from the calibration data.
+    """Warns once when raw sigmas differ from the data that the named map was fitted to.
 
     The verdict checks depths and camera, which need ground truth. Any thread may use it.
-
-    Args:
-        map_name: name of the map.
-        fitted_to: what the map was fitted to; None never warns.
     """
 
     def __init__(self, map_name: str, fitted_to: FittedData | None) -> None:

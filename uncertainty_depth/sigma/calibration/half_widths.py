@@ -34,12 +34,7 @@ MEASURED = "measured on frames that the calibration was not fitted to"
 
 @dataclass(frozen=True)
 class HalfWidths:
-    """Half widths of the intervals at the levels 1 to 99 %.
-
-    Attributes:
-        origin: what they follow from, for the model's description.
-        at_levels: (99,) in sigmas, finite, not negative, never falling.
-    """
+    """Half widths for intervals at 1 to 99 %, (99,) in sigmas, never falling, and their origin."""
 
     origin: str
     at_levels: tuple[float, ...]
@@ -73,24 +68,16 @@ BY_DISTRIBUTION = {
 def measured_half_widths(
     error: NDArray[np.floating], sigma: NDArray[np.floating]
 ) -> NDArray[np.float64]:
-    """Return the smallest half width that covers each level of the pixels, (99,) in sigmas.
+    """Return the smallest half width that covers each level of the N >= 1 pixels, (99,) in sigmas.
 
     Infinite at levels that no half width covers, because sigma is 0 and the error is not.
-
-    Args:
-        error: (N,) absolute errors, metres, N at least 1.
-        sigma: (N,) standard deviations, metres.
     """
     ratios = np.sort(error_ratio(error.astype(np.float64), sigma.astype(np.float64)))
     return at_shares(ratios, CONFIDENCE_LEVELS)
 
 
 def from_record(record: Mapping[str, Any]) -> HalfWidths | None:
-    """Return the half widths in a calibration's record; None if it has none.
-
-    Raises:
-        ModelError: they are not half widths.
-    """
+    """Return the half widths in a calibration's record, None if it has none, or `ModelError`."""
     values: Sequence[float] | None = record.get(KEY)
     if values is None:
         return None
@@ -166,7 +153,7 @@ class FrameGuarantee:
 
 
 def guarantee_of(record: Mapping[str, Any]) -> str:
-    """Return the sentence of the guarantee by frame in a calibration's record; empty without one.
+    """Return the sentence on the guarantee by frame in a calibration's record, or an empty one.
 
     Raises:
         ModelError: it is damaged.
@@ -178,24 +165,16 @@ def guarantee_of(record: Mapping[str, Any]) -> str:
 
 
 def frame_factor(error: Floats, sigma: NDArray[np.floating]) -> float:
-    """Return the smallest factor on sigma that covers `PIXELS` of one frame's errors.
-
-    Args:
-        error: (N,) absolute errors, metres, N at least 1.
-        sigma: (N,) standard deviations, metres.
-    """
+    """Return the smallest factor on sigma that covers `PIXELS` of one frame's N >= 1 errors."""
     ratios = np.sort(error_ratio(error, np.asarray(sigma, np.float64)))
     return float(at_shares(ratios, PIXELS))
 
 
 def guarantee(sequences: Sequence[ArrayLike]) -> FrameGuarantee:
-    """Return the guarantee from the factors of frames that the map was not fitted to.
+    """Return the guarantee from each recording's `frame_factor`s, in the order of time.
 
-    With blocks of single frames the factor is the order statistic `ceil((n + 1) FRAMES)`.
-
-    Args:
-        sequences: (n,) factors of the frames of each recording, in the order of time, see
-            `frame_factor`.
+    The map was not fitted to these frames. With blocks of single frames the factor is the order
+    statistic `ceil((n + 1) FRAMES)`.
     """
     series = [np.asarray(sequence, np.float64) for sequence in sequences]
     series = [sequence for sequence in series if len(sequence)]
@@ -213,10 +192,7 @@ def guarantee(sequences: Sequence[ArrayLike]) -> FrameGuarantee:
 
 
 def _blocks(series: Sequence[Floats]) -> list[Floats]:
-    """Cut each recording into blocks that hardly depend on each other, one at least.
-
-    What recordings have in common in all their frames counts as correlation.
-    """
+    """Cut each recording into blocks that hardly depend on each other, one at least."""
     if not series:
         return []
     logs = np.log(np.clip(np.concatenate(series), 1e-9, 1e9))

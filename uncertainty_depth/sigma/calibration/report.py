@@ -24,9 +24,7 @@ MAX_WORSE = 6
 def record(calibration: FittedCalibration, samples: int | None = None) -> Record:
     """Return what is stored beside the map: fitted data, scores, and intervals.
 
-    Args:
-        calibration: to store.
-        samples: that the predictor used; None for recorded depth.
+    `samples` is how many the predictor used; None for recorded depth.
     """
     before, after = calibration.scores()
     guarantee = calibration.guarantee()

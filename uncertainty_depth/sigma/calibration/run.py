@@ -148,7 +148,7 @@ class FittedCalibration:
         return before, mean_scores([trial.after for trial in self.trials])
 
     def half_widths(self) -> NDArray[np.float64]:
-        """Return the half widths of intervals in mapped sigmas, (99,), the mean over the trials.
+        """Return the intervals' half widths in mapped sigmas, (99,), the mean over the trials.
 
         Infinite if sigma is 0 and the error is not.
         """
@@ -232,11 +232,7 @@ class FittedCalibration:
 
 
 def check(calibration: FittedCalibration) -> None:
-    """Reject a map that fails on held-out frames.
-
-    Raises:
-        CalibrationError: it is worse than the reference, or its coverage is too far off.
-    """
+    """Raise `CalibrationError` if the map fails on held-out frames, by scores or coverage."""
     reasons = calibration.rejected()
     if reasons:
         raise CalibrationError(
@@ -334,14 +330,9 @@ def calibrate_samples(
 def choose(parts: Sequence[Sample], kind: MapInput, distributions: Sequence[str]) -> Choice:
     """Leave one part out in turn, two parts or more; then fit the best map to all.
 
-    Of the maps that are not rejected, in all distributions, those within `CRPS_MARGIN` of the
-    smallest CRPS are as good. Of these, those within `SIZE_MARGIN` of the best size are as good
+    Among the maps that are not rejected, in all distributions, those within `CRPS_MARGIN` of the
+    smallest CRPS are as good. Among these, those within `SIZE_MARGIN` of the best size are as good
     again, and the one with the smallest CRPS is taken.
-
-    Args:
-        parts: sequences, or blocks of time of one.
-        kind: of the uncertainty.
-        distributions: distributions that sigma may be the standard deviation of.
 
     Raises:
         SourceError: no map can be fitted.
@@ -388,30 +379,17 @@ def _best(tried: Sequence[Scores]) -> int:
 
 
 def _size_error(scores: Scores) -> float:
-    """Return by how much sigma is off at 95 %, as a log factor, or half of that at 68 %.
-
-    The latter tells the distribution: any can be made to cover 95 %.
-    """
+    """Return how far sigma is off at 95 % as a log factor, or half that at 68 %."""
     return max(abs(scores["log_factor_95"]), abs(scores["log_factor_68"]) / 2)
 
 
 def _crps_margin(scores: Scores) -> float:
-    """Return a difference of CRPS that does not matter, metres.
-
-    It is a fraction of a map's CRPS without the gross errors, which add as much to each map's.
-    """
+    """Return a CRPS difference that does not matter, metres, without the gross errors."""
     return CRPS_MARGIN * min(scores["crps"], scores["mean_sigma"])
 
 
 def _rejections(reference: Scores, scores: Scores, replaces: bool) -> list[str]:
-    """Return why a map is not chosen; empty for a good map.
-
-    Args:
-        reference: scores of what the map must not be worse than.
-        scores: of the map, on the same pixels.
-        replaces: whether the reference is served if the map is not. Then a coverage that is off
-            by more than `MAX_MISCOVERAGE`, but nearer, is still an improvement.
-    """
+    """Return why a map is not chosen; empty for a good one, or a better one than is served."""
     reasons = []
     if not scores["crps"] <= reference["crps"] + _crps_margin(reference):
         reasons.append(f"CRPS {scores['crps']:.4g} m, reference {reference['crps']:.4g} m")
@@ -487,13 +465,7 @@ MAX_MISCOVERAGE_68 = 0.15
 def scores_of_sigma(
     error: NDArray[np.float64], sigma: NDArray[np.floating], distribution: str
 ) -> Scores:
-    """Return the scores of (N,) sigmas for (N,) absolute errors, metres.
-
-    Args:
-        error: absolute errors.
-        sigma: standard deviations.
-        distribution: "gaussian" or "laplace", what sigma is the standard deviation of.
-    """
+    """Return the scores for (N,) sigmas and absolute errors, metres."""
     levels = np.array([0.68, NOMINAL_LEVEL])
     covered = np.asarray(coverage(error, sigma, levels, distribution=distribution))
     ratios = np.sort(error_ratio(error, np.asarray(sigma, np.float64)))

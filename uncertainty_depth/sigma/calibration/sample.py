@@ -104,16 +104,10 @@ def collect(
     progress: bool = True,
     values_of: Callable[[Frame, CalibrationConfig], NDArray] | None = None,
 ) -> Sample:
-    """Keep some of the pixels of a source's frames that have a prediction and a ground truth.
+    """Keep, from each frame, `PIXELS_PER_FRAME` pixels at most with a prediction and a truth.
 
-    Of each frame at most `PIXELS_PER_FRAME`. The first Ctrl-C ends it
-    after the current frame; the sample holds the frames so far.
-
-    Args:
-        source: of frames with predictions.
-        config: the depth range in which pixels are used.
-        progress: show a bar.
-        values_of: returns what is kept of each pixel, (K, N); None for depth, sigma and truth.
+    The first Ctrl-C ends it after the current frame; the sample holds the frames so far.
+    `values_of` returns what is kept of each pixel, (K, N); None for depth, sigma and truth.
 
     Raises:
         SourceError: fewer frames or pixels than a map can be fitted to; it says why the first

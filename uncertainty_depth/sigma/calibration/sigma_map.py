@@ -64,11 +64,9 @@ class SigmaMap:
     def __call__(
         self, uncertainty: NDArray[np.floating], depth_m: NDArray[np.floating] | None = None
     ) -> NDArray[np.floating]:
-        """Return sigma, metres, of arrays of one shape; NaN and dtype stay.
+        """Return sigma, metres, for arrays of one shape; NaN and dtype stay.
 
-        Args:
-            uncertainty: raw sigma, or any uncertainty.
-            depth_m: the depth that it is of; only a map with a power of 0 goes without.
+        Only a map with a power of 0 goes without the depth.
         """
         uncertainty = np.asarray(uncertainty)
         value = uncertainty + uncertainty.dtype.type(self.offset)
@@ -110,7 +108,7 @@ class SigmaMap:
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> SigmaMap:
-        """Read the map from its entry in `model.json` or a map's file; ignores other keys.
+        """Read the map in `model.json` or a map's file, other keys aside.
 
         Raises:
             ModelError: the values make no such map.

@@ -183,12 +183,7 @@ class CorrectionInForce:
                 self._of_depth = estimate
 
     def at(self, stamp_ns: int, sigma: str) -> InForce:
-        """Return the correction of the next frame in time.
-
-        Args:
-            stamp_ns: time of the frame, nanoseconds.
-            sigma: which sigma of the model is corrected.
-        """
+        """Return the next frame's correction, for the sigma that the model publishes."""
         with self._lock:
             of_sigma, of_depth = self._of_sigma, self._of_depth
         config = self.config
@@ -225,10 +220,7 @@ class CorrectionInForce:
         return InForce(correction, ONLINE, AT_ESTIMATE)
 
     def _watch_limits(self, stamp_ns: int) -> None:
-        """Set the warning from how long sigma's estimate, and whether depth's, is beyond a limit.
-
-        Sigma moves slowly and may catch up; depth that is wrong by such a factor is wrong now.
-        """
+        """Set the warning: sigma's estimate may catch up for a while, depth's is wrong at once."""
         if not self.last.reason.startswith(BEYOND):
             self._limited_since_ns = None
         elif self._limited_since_ns is None or stamp_ns < self._limited_since_ns:
@@ -274,14 +266,7 @@ def _scaled(
 def _problem(
     estimate: ReceivedEstimate | None, stamp_ns: int, sigma: str, timeout_s: float
 ) -> str:
-    """Return why an estimate is rejected; empty if it is accepted.
-
-    Args:
-        estimate: the newest one.
-        stamp_ns: time of the frame, nanoseconds.
-        sigma: which sigma of the model is corrected.
-        timeout_s: largest age of the estimate, seconds.
-    """
+    """Return why an estimate is rejected, e.g. older than `timeout_s`; empty if it is accepted."""
     if estimate is None:
         return "no estimate has come; is an evaluator with LiDAR running?"
     if estimate.sigma != sigma:

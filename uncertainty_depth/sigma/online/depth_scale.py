@@ -43,12 +43,7 @@ class DepthScale:
 def frame_log_scale(
     depth_m: NDArray[np.floating], ground_truth_m: NDArray[np.floating]
 ) -> float | None:
-    """Return ln of the median of true / predicted depth; None for fewer than `MIN_PIXELS` pixels.
-
-    Args:
-        depth_m: of any shape, metres, NaN where there is no value.
-        ground_truth_m: of the same shape, metres, NaN where unknown.
-    """
+    """Return ln of the median of true / predicted depth; None below `MIN_PIXELS` pixels."""
     valid = (ground_truth_m > 0) & (depth_m > 0)
     if np.count_nonzero(valid) < MIN_PIXELS:
         return None
@@ -77,12 +72,9 @@ class ScaleEstimate:
         ground_truth_m: NDArray[np.floating],
         factor: float = 1.0,
     ) -> DepthScale | None:
-        """Add a frame; return the estimate, None if the frame has too few known pixels.
+        """Add a frame's (N,) published depth and truth, metres; return the estimate.
 
-        Args:
-            depth_m: (N,) depth as published, metres.
-            ground_truth_m: (N,), metres.
-            factor: that was in force when the depth was published.
+        It is None if too few pixels are known. `factor` was in force when the depth was published.
         """
         missing = frame_log_scale(depth_m, ground_truth_m)
         if missing is None:

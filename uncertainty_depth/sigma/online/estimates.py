@@ -73,10 +73,7 @@ class OnlineEstimate:
     ) -> float:
         """Add a frame; return the fraction of its errors not covered by the previous estimate.
 
-        Args:
-            stamp_ns: its time, nanoseconds.
-            error: (N,) absolute errors, metres; N at least 1.
-            own_sigma: (N,) the model's own sigma of these pixels, metres.
+        `error` and the model's own sigma are (N,) metres, N at least 1.
         """
         if self.stamp_ns is not None and stamp_ns < self.stamp_ns - CLOCK_JUMP_NS:
             self.reset()
@@ -156,14 +153,7 @@ def every_nth(values: Floats) -> Floats:
 
 
 def frame_ratios(stamp_ns: int, error: Floats, half_width: Floats, coverage: float) -> FrameRatios:
-    """Return the ratios of a frame of at least one pixel.
-
-    Args:
-        stamp_ns: its time, nanoseconds.
-        error: (N,) absolute errors, metres.
-        half_width: (N,) of the interval that should cover `coverage` of them, metres.
-        coverage: fraction to be covered.
-    """
+    """Return a frame's ratios of (N,) errors to the half widths that should cover `coverage`."""
     with np.errstate(divide="ignore"):
         octaves = np.log2(error_ratio(error, half_width))
     clipped = np.clip(octaves, EDGES[0], EDGES[-1])
@@ -238,10 +228,8 @@ def frames_since_change(octaves: Floats) -> int:
     """Return how many of the newest frames share the newest's level; all without a change.
 
     Compare the newest 5, 10, 20, ... frames with the frames before them. If they differ, try every
-    number of frames near the best of these.
-
-    Args:
-        octaves: (N,) log2 of the factor that each frame needs, the oldest first.
+    number of frames near the best of these. `octaves`, the oldest first, are log2 of each frame's
+    factor.
     """
     max_recent = len(octaves) - MIN_BEFORE
     distances = {}
@@ -257,12 +245,7 @@ def frames_since_change(octaves: Floats) -> int:
 
 
 def standardised_distance(octaves: Floats, recent: int) -> float:
-    """Return the distance between the newest frames' mean and the others', in standard errors.
-
-    Args:
-        octaves: (N,) correlated in time.
-        recent: number of the newest.
-    """
+    """Return how far the newest frames' mean is from the others', in standard errors."""
     before = octaves[:-recent]
     after = octaves[-recent:]
     change = after.mean() - before.mean()

@@ -53,13 +53,9 @@ class CorrectionEstimator:
         in_force: InForce,
         sigma: str,
     ) -> ReceivedEstimate:
-        """Add a frame; return the estimates.
+        """Add a frame's pixels, as published; return the estimates.
 
-        Args:
-            stamp_ns: its time, nanoseconds.
-            pixels: with depth and sigma as published; at least one.
-            in_force: what the prediction was corrected by.
-            sigma: which sigma of the model it is; another one starts anew.
+        `in_force` corrected them; another sigma of the model than before starts anew.
         """
         newest_ns = self.of_sigma.stamp_ns
         elapsed_ns = 0 if newest_ns is None else stamp_ns - newest_ns
@@ -97,12 +93,8 @@ class OnlineCorrected:
     ) -> None:
         """Start without a frame.
 
-        Args:
-            predict: returns a frame's own prediction.
-            config: of the depth node.
-            limits: which pixels the evaluator scores.
-            delay: number of frames from one to the first that its ground truth corrects, at
-                least 1.
+        A frame's ground truth corrects the `delay`-th frame after it first; `limits` say which
+        pixels the evaluator scores.
         """
         self.estimator = CorrectionEstimator()
         self.in_force = CorrectionInForce(config)

@@ -48,10 +48,7 @@ class Alignment:
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return aligned depth and its standard deviation, to the first order; metres.
 
-        Args:
-            prediction: (H, W) depth or inverse depth.
-            sigma: (H, W) standard deviation of the prediction.
-            max_depth: depth of what is aligned to no inverse depth, metres.
+        What is aligned to no inverse depth becomes `max_depth`, metres.
         """
         aligned = self.scale * prediction.astype(np.float64) + self.shift
         scaled_sigma = self.scale * sigma.astype(np.float64)
@@ -62,17 +59,12 @@ class Alignment:
 
 
 def fit(mode: str, prediction: Floats, ground_truth_m: Floats, is_inverse: bool) -> Alignment:
-    """Fit a prediction to the ground truth.
+    """Fit a prediction to the ground truth, (N,) metres.
 
     `median` is the ratio of the two medians (Zhou et al., CVPR 2017). `scale` and `scale_shift`
     are least squares that start from the medians, then leave out residuals beyond `TRIM` robust
     standard deviations until the set stays the same; up to a third of the points may be outliers.
-
-    Args:
-        mode: "median", "scale" or "scale_shift".
-        prediction: (N,) depth or inverse depth, in any unit.
-        ground_truth_m: (N,) metres.
-        is_inverse: whether the prediction is inverse depth; it is then fitted as such.
+    Inverse depth is fitted as such.
 
     Raises:
         MessageError: "too_few_points_to_align"; "alignment_failed", no positive scale fits.
@@ -116,8 +108,7 @@ def _fit_scale(prediction: Floats, target: Floats, scale: float) -> float:
 def _fit_line(prediction: Floats, target: Floats) -> Line:
     """Return scale and shift: first least trimmed squares of one half, then all inliers.
 
-    Least trimmed squares by concentration steps: Rousseeuw and Van Driessen, "Computing LTS
-    Regression for Large Data Sets", Data Mining and Knowledge Discovery, 2006.
+    By concentration steps: Rousseeuw and Van Driessen, Data Mining and Knowledge Discovery, 2006.
     """
     centre = float(np.median(prediction))
     spread = float(np.median(np.abs(prediction - centre)))

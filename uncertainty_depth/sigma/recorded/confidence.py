@@ -70,10 +70,6 @@ class ConfidenceType:
     def read(self, values: Floats32, depth: Floats32) -> Floats32:
         """Return the uncertainty, (H, W) float32, NaN for values that are not finite.
 
-        Args:
-            values: (H, W) as they were recorded.
-            depth: (H, W), in the unit of the prediction.
-
         Raises:
             MessageError: "confidence_out_of_range", a value cannot be of this type.
         """
@@ -149,11 +145,8 @@ def ause_the_other_way(sums: Sums) -> float:
     """Return what AUSE abs_rel would be if sigma ranked the pixels in reverse.
 
     The errors that are left when the least uncertain pixels are removed are all errors less those
-    left when the most uncertain are, so the curve of this order gives that of the other. It is
-    rounded: sums keep every second point of the curve, and pixels of equal sigma keep their order.
-
-    Args:
-        sums: over the images, at least one.
+    left when the most uncertain are, so one curve gives the other. It is rounded: sums keep every
+    second point of the curve, and pixels of equal sigma keep their order.
     """
     row = POGGI.errors.index("abs_rel")
     predicted, oracle = (sums[name][0] / sums["frames"][0] for name in ("removal", "oracle"))
@@ -201,9 +194,7 @@ class AssumedSigma:
 def doubts(sums: Sums, confidence_type: str) -> list[str]:
     """Return sentences on what seems wrong with a confidence, from the scores of its frames.
 
-    Args:
-        sums: over all frames.
-        confidence_type: the type that it is read as; empty for sigma because nobody named one.
+    The type is empty for a sigma that nobody named.
     """
     if not sums["frames"][0] or confidence_type == NONE:
         return []

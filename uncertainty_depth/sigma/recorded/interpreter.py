@@ -36,15 +36,9 @@ def recorded_predictions(
     config: PredictionConfig,
     limits: DepthLimitsConfig,
 ) -> tuple[Interpreter, PredictionTopics]:
-    """Return what interprets the predictions of sources, and the topics that it needs.
+    """Return what interprets the sources' predictions, and the topics that it needs.
 
     A depth without a confidence has the type "none", whatever is assumed of others.
-
-    Args:
-        notations: of sources that are read alike.
-        topics: of recorded predictions in bags.
-        config: the options.
-        limits: the depth range in which is aligned.
 
     Raises:
         ConfigError: the options say what a confidence holds that is not there, or the sigma map
@@ -155,11 +149,7 @@ class Interpreter:
     def metric(self, depth: Floats32, confidence: Floats32 | None) -> DepthPrediction:
         """Return depth and sigma, metres, when there is no ground truth to align to.
 
-        Both are NaN if either has no value.
-
-        Args:
-            depth: (H, W) depth in metres or inverse depth in 1/m, NaN for no value.
-            confidence: (H, W) as recorded; None for a depth alone.
+        Both are NaN if either has no value; inverse depth is in 1/m.
 
         Raises:
             MessageError: the confidence cannot be of its type.
@@ -186,12 +176,7 @@ class Interpreter:
         return DepthPrediction(depth_m, sigma, aligned_by=alignment.depth_scale)
 
     def points(self, depth: Floats32, ground_truth_m: Floats32) -> tuple[Points, Points]:
-        """Return prediction and ground truth, (N,), in pixels that have both and can be aligned.
-
-        Args:
-            depth: (H, W) depth or inverse depth.
-            ground_truth_m: (H, W) metres.
-        """
+        """Return prediction and ground truth, (N,), in pixels with both that can be aligned."""
         valid = scorable(ground_truth_m, self._limits.min_depth, self._limits.max_depth)
         valid &= np.isfinite(depth)
         return depth[valid].astype(np.float64), ground_truth_m[valid].astype(np.float64)
@@ -203,7 +188,7 @@ class Interpreter:
     def fit_to(self, name: str, frames: Iterable[Frame | Skipped]) -> None:
         """Align all frames of a source together, if the options ask for that.
 
-        Of each frame at most `MAX_POINTS_PER_FRAME` points count.
+        At most `MAX_POINTS_PER_FRAME` points of a frame count.
 
         Raises:
             SourceError: too few points, or no positive scale fits.
@@ -230,11 +215,7 @@ class Interpreter:
             raise SourceError(f"{name} cannot be aligned: {error}") from error
 
     def describe(self, name: str) -> dict[str, object]:
-        """Return the predictions as plain values for a report, in the place of a model.
-
-        Args:
-            name: of the predictions: their topics, or their folder.
-        """
+        """Return the named predictions as plain values for a report, in the place of a model."""
         saved = self.sigma_map
         fitted: dict[str, object] = {}
         if saved is not None:

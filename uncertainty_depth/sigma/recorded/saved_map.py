@@ -75,11 +75,7 @@ class SavedMap:
 
 
 def read_map(path: str | Path) -> SavedMap:
-    """Read the file of a map.
-
-    Raises:
-        ConfigError: the file is missing, or is not a sigma map.
-    """
+    """Read a map's file; raise `ConfigError` if it is missing, or holds no sigma map."""
     try:
         content = strict.read_json_file(Path(path), MAX_BYTES)
     except (OSError, strict.FormatError) as error:
