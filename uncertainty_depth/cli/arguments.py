@@ -22,6 +22,7 @@ SOURCE = (
     "kitti:DRIVE_DIR, rgbd:DIR, or in a clone synthetic:[worlds=4,frames=20,seed=1]"
 )
 MODEL = "model folder, a shipped model (indoor, demo) or a Hugging Face model (ORG/NAME)"
+OWN = "or FOLDER/MODULE:CLASS, a Python class of your own with predict(image, stamp_ns, camera)"
 WIDTH_OF_FLAGS = 28
 
 

@@ -20,6 +20,7 @@ from tqdm import tqdm
 
 from uncertainty_depth.cli.arguments import (
     MODEL,
+    OWN,
     SOURCE,
     Command,
     at_least_one,
@@ -68,7 +69,7 @@ class Evaluate(Command):
         "several are scored in workers of their own and merged",
     )
     output: Path = written("REPORT", "folder for summary.json, frames.csv, plots and report.html")
-    model: Path | None = flag(type=Path, help=f"{MODEL}; none for recorded predictions")
+    model: Path | None = flag(type=Path, help=f"{MODEL}; {OWN}; none for recorded predictions")
     max_frames: int = flag(
         type=at_least_one,
         default=0,
@@ -147,7 +148,8 @@ def _evaluate_one(command: Evaluate, job: Job, requirements: tuple[Requirement, 
     with deferred_interrupt():  # also while the report is written
         evaluation, context = score(job, command.command_line, command.write_bag)
         context = replace(context, requirements=requirements)
-        print(f"scored: {context.model['method']}, {scored_maps(context.model)}")
+        method = context.model.get("method") or context.model["name"]
+        print(f"scored: {method}, {scored_maps(context.model)}")
         scores = write_and_print(evaluation, command.output, context)
     check_requirements(scores, command.junit)
     if evaluation.interrupted:
@@ -392,7 +394,7 @@ class View(Command):
 
     example = "my_bag --model demo --save my_bag.rrd"
     source: str = positional(metavar="SOURCE", help=f"{SOURCE}; or predictions:DIR")
-    model: Path | None = flag(type=Path, help=f"{MODEL}; none for recorded predictions")
+    model: Path | None = flag(type=Path, help=f"{MODEL}; {OWN}; none for recorded predictions")
     save: Path | None = flag(
         type=Path,
         metavar="RRD",

@@ -28,14 +28,26 @@ HUB_FILES = ("model.json", "*.safetensors")
 HUB_TIMEOUT_S = 10.0
 
 
+def is_own_class(model: Path | str) -> bool:
+    """Return whether this names a Python class of the user's own, `FOLDER/MODULE:CLASS`."""
+    is_class = re.fullmatch(r"(.*/)?[A-Za-z_][\w.]*:[A-Za-z_]\w*", str(model)) is not None
+    return is_class and not Path(model).exists()
+
+
 def check_location(model: Path) -> None:
     """Raise `ModelError` unless this can be a model: a folder of one, or a hub id."""
+    if is_own_class(model):
+        raise ModelError(
+            f"model is {model}, a class of your own, which `evaluate` and `view` take; expected a "
+            "model folder, indoor, demo or ORG/NAME"
+        )
     if is_hugging_face(model):
         return
     if not model.is_dir():
         raise ModelError(
             f"model folder {model} does not exist; expected one, indoor or demo, or a depth model "
-            "of Hugging Face: ORG/NAME, or a folder of save_pretrained"
+            "of Hugging Face: ORG/NAME, or a folder of save_pretrained; or FOLDER/MODULE:CLASS of "
+            "your own"
         )
     if not (model / "model.json").is_file():
         raise ModelError(

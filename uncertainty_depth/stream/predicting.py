@@ -13,7 +13,6 @@ from uncertainty_depth.core.errors import ConfigError, MessageError
 from uncertainty_depth.core.options import to_mapping
 from uncertainty_depth.core.records import DepthMap, DepthPrediction, Frame, Overlap, Skipped
 from uncertainty_depth.frames.notation import RECORDED
-from uncertainty_depth.frames.predicted import DepthPredictor, predict_frame
 from uncertainty_depth.frames.protocol import MapSource, Source
 from uncertainty_depth.frames.published import published_model
 from uncertainty_depth.stream.held_out import (
@@ -150,21 +149,6 @@ class _Recorded(Predicting):
 
     def doubts(self, sums: Sums) -> list[str]:
         return self._interpreter.doubts(sums)
-
-
-class _Network(Predicting):
-    """Anything that predicts images."""
-
-    def __init__(self, predictor: DepthPredictor) -> None:
-        self._predictor = predictor
-
-    def predict(self, frame: Frame) -> DepthMap:
-        return predict_frame(self._predictor, frame)
-
-
-def open_network(predictor: DepthPredictor) -> Predicting:
-    """Return what predicts by a network of which no more is known."""
-    return _Network(predictor)
 
 
 def open_recorded(job: Job) -> Predicting:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -89,7 +90,7 @@ def score_and_write(job: Job, folder: Path, command: str) -> None:
     from uncertainty_depth.core.interrupt import deferred_interrupt
     from uncertainty_depth.report import report
 
-    if job.model:
+    if job.model and find_spec("torch"):  # which a class of one's own may do without
         import torch
 
         torch.set_num_threads(1)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.config.source import ODOMETRY_FRAME, SourceConfig
 from uncertainty_depth.core.errors import ConfigError
+from uncertainty_depth.core.model_location import is_own_class
 from uncertainty_depth.core.records import Frame, Overlap, Skipped
 from uncertainty_depth.frames.mask import Mask
 from uncertainty_depth.frames.predicted import DepthPredictor, Predicted, predict_frame
@@ -26,7 +27,8 @@ from uncertainty_depth.stream.geometry_check import GeometryCheck
 from uncertainty_depth.stream.held_out import without_measured
 from uncertainty_depth.stream.job import Job
 from uncertainty_depth.stream.opening import open_source, prefix_of
-from uncertainty_depth.stream.predicting import Predicting, open_network, open_recorded
+from uncertainty_depth.stream.own_network import Network, open_own
+from uncertainty_depth.stream.predicting import Predicting, open_recorded
 
 if TYPE_CHECKING:
     from uncertainty_depth.depth.predictor import Predictor
@@ -86,12 +88,14 @@ class Stream(SourceWrapper):
         spread = [Subsampled(source, job.max_frames) for source in _measured(job, sources)]
         checks = [GeometryCheck() for _ in sources]
         parts = [check.seeing(source) for check, source in zip(checks, spread, strict=True)]
-        if job.model:
+        if is_own_class(job.model):
+            predicting = open_own(job)
+        elif job.model:
             from uncertainty_depth.stream.by_model import open_model
 
             predicting = open_model(job, checks, cast("Predictor | None", predictor))
         elif predictor is not None:
-            predicting = open_network(predictor)
+            predicting = Network(predictor)
         if job.measuring.topics:
             for source in sources:  # bags all, see `_reading`
                 cast("BagSource", source).depth_range = predicting.depth_range
