@@ -163,7 +163,7 @@ def command_of(arguments: argparse.Namespace, command_line: str) -> Command:
 
 
 def configs_of(command: type[Command]) -> dict[str, type[Any]]:
-    """Return the option classes of a command by the names of its fields."""
+    """Return the option classes of a command by its fields' names."""
     hints = typing.get_type_hints(command)
     return {
         item.name: hints[item.name] for item in fields(command) if is_dataclass(hints[item.name])

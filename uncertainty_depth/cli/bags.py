@@ -209,7 +209,7 @@ def _describe_source(source: Source) -> None:
 
 
 def _check_geometry(stream: Stream, plot: OutputFile, no_plot: str) -> None:
-    """Plot depth on the image, or say why not, and print the check of the first frames."""
+    """Plot depth on the image, or say why not, and print the first frames' check."""
     from uncertainty_depth.core.records import Frame
     from uncertainty_depth.report.frame_plots import lidar_overlay
     from uncertainty_depth.report.images import encoded_pixels

@@ -207,7 +207,7 @@ def _check_model(command: Calibrate) -> None:
 
 
 def _calibrate_recorded(command: Calibrate) -> None:
-    """Fit the sigma of a recorded depth, with or without confidence: the map goes into a file."""
+    """Fit a recorded depth's sigma, with or without confidence: the map goes into a file."""
     from uncertainty_depth.sigma.recorded.confidence import NONE, TYPES
     from uncertainty_depth.stream.stream import Stream
 
@@ -234,7 +234,7 @@ def _recorded(command: Calibrate) -> list[str]:
 def _with_learned_sigma(
     parts: Sequence[Source], config: CalibrationConfig
 ) -> tuple[list[Source], DepthHead, MapInput]:
-    """Learn a head from the first frames of each part; return the rest with its sigma."""
+    """Learn a head from each part's first frames; return the rest with its sigma."""
     from uncertainty_depth.frames.protocol import MapSource, SliceSource
     from uncertainty_depth.sigma.calibration.depth_head import learn
     from uncertainty_depth.sigma.calibration.fit import DEPTH_HEAD

@@ -268,7 +268,7 @@ def _processes(jobs: Sequence[Job]) -> int:
 def _report_on_all(
     command: Evaluate, sources: Sequence[FleetSource], requirements: tuple[Requirement, ...]
 ) -> None:
-    """Write the table of the sources, and the report over those that were scored."""
+    """Write the sources' table, and the report over those that were scored."""
     from uncertainty_depth.report.fleet import DONE, MADE, TABLE, rows_of, write_table
     from uncertainty_depth.report.saved_state import merge, read_report
 

@@ -64,7 +64,7 @@ def exit_code_of(program: str, run: Callable[[], object], hint: str = "") -> int
     handler.setFormatter(PrintableFormatter("%(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
     try:
-        # A message would otherwise stand on the line of a bar.
+        # A message would otherwise stand on a bar's line.
         with logging_redirect_tqdm(), redirect_stdout(cast(TextIO, _Printable(sys.stdout))):
             try:
                 run()

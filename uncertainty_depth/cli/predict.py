@@ -122,7 +122,7 @@ def _results(paths: Sequence[Path]) -> list[str]:
 def _write(
     stem: Path, image: NDArray[np.uint8], prediction: DepthPrediction, colors: ColorConfig
 ) -> Path:
-    """Write the maps and the plot of an image; return the path of the plot."""
+    """Write an image's maps and plot; return the plot's path."""
     import cv2
 
     from uncertainty_depth.report.images import (

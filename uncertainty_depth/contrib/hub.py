@@ -75,7 +75,7 @@ def card(
     summary: Mapping[str, Any] | None = None,
     license_id: str = "other",
 ) -> str:
-    """Return the model card: what the model is, how to run it, and the verdict of a report."""
+    """Return the model card: what the model is, how to run it, and a report's verdict."""
     from huggingface_hub import ModelCardData
 
     data = ModelCardData(

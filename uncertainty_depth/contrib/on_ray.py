@@ -98,7 +98,7 @@ def run(
 
 
 def _score_remotely(work: Work, folder: str) -> tuple[str, dict[str, bytes]]:
-    """Return why scoring failed, empty if it did not, and the files of the report."""
+    """Return why scoring failed, empty if it did not, and the report's files."""
     if Path(folder).is_dir():  # relative paths are then the same as the driver's
         os.chdir(folder)
     with ScratchFolder() as parent:

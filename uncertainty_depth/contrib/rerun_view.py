@@ -34,7 +34,7 @@ APPLICATION = "uncertainty_depth"
 
 
 def recording_file(path: Path) -> OutputFile:
-    """Return the file of a recording, to be checked before the work.
+    """Return a recording's file, to be checked before the work.
 
     Raises:
         ConfigError: its name is not one of a recording.

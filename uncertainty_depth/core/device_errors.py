@@ -110,7 +110,7 @@ def at_run_time(error: BaseException, device: torch.device) -> UncertaintyDepthE
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of an error, or its type if it says nothing."""
+    """Return an error's first line, or its type if it says nothing."""
     return next(iter(str(error).splitlines()), "") or type(error).__name__
 
 

@@ -71,7 +71,7 @@ def option(
 
 
 def element_type(config_class: type, name: str) -> type:
-    """Return the scalar type of a field: int for `int`, float for `tuple[float, float]`."""
+    """Return a field's scalar type: int for `int`, float for `tuple[float, float]`."""
     hint = _hints(config_class)[name]
     scalar: type = typing.get_args(hint)[0] if typing.get_origin(hint) is tuple else hint
     return scalar

@@ -23,7 +23,7 @@ MARK = "written by uncertainty_depth"
 """In the first `MARKED_BYTES` of a file that we wrote."""
 MARKED_BYTES = 1024
 MARKER = ".uncertainty_depth.json"
-"""In each output folder: the kind of the folder, and the names that were made in it."""
+"""In each output folder: the folder's kind, and the names that were made in it."""
 FORMAT = 1
 MAX_MARKER_BYTES = 2**24
 DAMAGED = (strict.FormatError, AttributeError, KeyError, TypeError, ValueError)

@@ -36,7 +36,7 @@ class DepthMap:
         depth_m: (H, W) float32, metres along the optical axis, NaN = no value, never clipped.
         unfamiliarity: of the frame: only a few % of familiar images score above 1; None if it is
             not known.
-        aligned_by: factor that brought the depth to the scale of the ground truth; 1 if the depth
+        aligned_by: factor that brought the depth to the ground truth's scale; 1 if the depth
             is as it was predicted.
     """
 
@@ -60,7 +60,7 @@ class DepthPrediction(DepthMap):
 
 
 def sigma_of(depth: DepthMap) -> NDArray[np.float32] | None:
-    """Return the sigma of a depth; None if it has none."""
+    """Return a depth's sigma; None if it has none."""
     return depth.sigma_m if isinstance(depth, DepthPrediction) else None
 
 
@@ -102,7 +102,7 @@ class Frame:
     Attributes:
         stamp_ns: time of the image, nanoseconds.
         name: what a person calls this frame (file stem, or the stamp in seconds).
-        camera: the intrinsics at the size of the maps; None if unknown.
+        camera: the intrinsics at the maps' size; None if unknown.
         image: (H, W, 3) uint8, RGB.
         sparse_m: (H, W) float32, the known depth that a model may use, metres, NaN for unknown;
             no pixel of it has ground truth. None if a model may use the image alone.
@@ -208,7 +208,7 @@ class SampleRange:
     count: int
 
     def numbers(self, passes: int) -> list[int]:
-        """Return the numbers of the samples, of as many as there are `passes`."""
+        """Return the samples' numbers, of as many as there are `passes`."""
         return [number % passes for number in range(self.first, self.first + self.count)]
 
 

@@ -91,7 +91,7 @@ class Predictor:
     `calibrated`; the change applies from the next `predict` on. Any thread may call `predict`.
 
     Args:
-        folder: model folder, or the name of a shipped model: indoor or demo.
+        folder: model folder, or a shipped model's name: indoor or demo.
         config: method, samples, device and so on.
         relative: also accept a Hugging Face network that gives inverse depth up to scale and
             shift; `depth_m` and `sigma_m` are then inverse depth, without a unit.
@@ -208,7 +208,7 @@ class Predictor:
         """Return depth and sigma of an image, at its size.
 
         Args:
-            image: (H, W, 3) uint8 RGB; or a PIL image or the path of an image file, which are
+            image: (H, W, 3) uint8 RGB; or a PIL image or an image file's path, which are
                 turned upright as their Exif data say.
             stamp_ns: time of the image, nanoseconds; part of the noise's seed.
             camera: the image's, or its focal length in pixels; None if unknown.

@@ -27,7 +27,7 @@ MAX_OVERHEAD = 64.0
 
 
 class SampleBudget:
-    """Chooses the samples of each frame; used from one thread."""
+    """Chooses each frame's samples; used from one thread."""
 
     def __init__(self) -> None:
         self._frames: deque[tuple[int, float]] = deque(maxlen=RECENT_FRAMES)

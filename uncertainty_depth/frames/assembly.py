@@ -38,7 +38,7 @@ class Assembly(ABC):
     Attributes:
         cameras: the camera infos.
         reference_topics: the topics that are paired with ground truth.
-        images: number of images received; each leaves as a frame or a reason.
+        images: how many images were received; each leaves as a frame or a reason.
         clocks_apart_s: time from the last image to the nearest ground truth, if that is more than
             `max_time_difference_s`; else None.
         is_wanted: returns whether to decode an image that has ground truth; others become
@@ -156,7 +156,7 @@ class Assembly(ABC):
             yield self._frame_or_reason(self._waiting.popleft())
 
     def __len__(self) -> int:
-        """Return the number of waiting images."""
+        """Return how many images wait."""
         return len(self._pairer) + len(self._waiting)
 
     @property

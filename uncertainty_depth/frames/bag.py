@@ -55,9 +55,9 @@ from uncertainty_depth.frames.transforms import (
 )
 
 MOVING = 1000
-"""Number of messages on /tf that are searched for a connection."""
+"""How many messages on /tf are searched for a connection."""
 FIRST_INFOS = 100
-"""First camera infos of which one must be usable."""
+"""First camera infos among which one must be usable."""
 
 
 class BagSource:
@@ -118,7 +118,7 @@ class BagSource:
             raise SourceError("; ".join([str(error), *self.notes])) from error
 
     def __len__(self) -> int:
-        """Return the number of camera images; of a truncated bag, those that can be read."""
+        """Return how many camera images there are; in a truncated bag, those that can be read."""
         return self._image_count
 
     def __iter__(self) -> Iterator[Frame | Skipped]:
@@ -435,7 +435,7 @@ class BagSource:
     def _moving_until(
         self, bag: OpenRecording, is_complete: Callable[[TransformTree], bool]
     ) -> TransformTree | None:
-        """Return the transforms that the first messages of /tf complete; None if incomplete."""
+        """Return the transforms that the first messages on /tf complete; None if incomplete."""
         tree = self._transforms.copy()
         if not self._moving_topics:
             return None

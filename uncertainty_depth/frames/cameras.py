@@ -56,7 +56,7 @@ class Cameras:
     Attributes:
         topic: its name in sentences.
         is_published: returns whether anybody publishes the infos, which then may still come.
-        changes: number of times a camera info differed from the previous one.
+        changes: how often a camera info differed from the previous one.
         first_change_ns: stamp of the first that differed; None if all are equal.
     """
 
@@ -161,7 +161,7 @@ class Cameras:
         return self._comes_with_images and self._newest_ns < time_ns
 
     def frame_of(self, header: Any) -> str:
-        """Return the optical frame of an image: its own, or if it names none its camera info's."""
+        """Return an image's optical frame: its own, or if it names none its camera info's."""
         frame_id: str = header.frame_id
         return frame_id or self._frame_id
 

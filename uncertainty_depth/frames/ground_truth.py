@@ -22,10 +22,10 @@ from uncertainty_depth.frames.transforms import Extrinsics, Viewpoint
 
 
 class LidarGroundTruth:
-    """Point clouds, projected with the pose of each LiDAR.
+    """Point clouds, projected with each LiDAR's pose.
 
     Attributes:
-        noun: name of a message in sentences.
+        noun: a message's name in sentences.
         unmatched_reason: the reason that an image without a message is counted under.
         cameras: the ground truth's own camera infos; None if it has none.
     """
@@ -86,7 +86,7 @@ class LidarGroundTruth:
 
 
 class DepthImageGroundTruth:
-    """A depth image of the camera, pixel by pixel, once it is rectified as the camera's image is.
+    """The camera's depth image, pixel by pixel, once it is rectified as the camera's image is.
 
     It is rectified with the camera image that it is registered to. Maps are rectified already, or
     kept raw; their depth image is rectified if they are, by its own camera info.

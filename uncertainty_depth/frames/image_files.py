@@ -159,7 +159,7 @@ def read_metres(
 
 
 def _header_size(data: bytes) -> tuple[int, int] | None:
-    """Return width and height by the header; None if it is of no format that files may have."""
+    """Return width and height by the header; None for a format that files may not have."""
     from uncertainty_depth.frames.messages.compressed import image_size
 
     if data.startswith((b"II", b"MM")):

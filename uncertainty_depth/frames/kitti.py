@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Frames from a KITTI raw drive: camera `image_02`, and the Velodyne scan of the same number.
+"""Frames from a KITTI raw drive: camera `image_02`, and the Velodyne scan with its number.
 
 Geiger et al., Vision meets Robotics: The KITTI Dataset, IJRR 2013.
 """
@@ -28,19 +28,19 @@ from uncertainty_depth.frames.protocol import FileSource
 
 
 def open_source(rest: str, config: SourceConfig) -> KittiSource:
-    """Return the source of a drive's folder."""
+    """Return the source in a drive's folder."""
     return KittiSource(Path(rest), config)
 
 
 class KittiSource(FileSource):
-    """The frames of one drive, `DATE/DATE_drive_NNNN_sync`, calibrated by files in `DATE`.
+    """One drive's frames, `DATE/DATE_drive_NNNN_sync`, calibrated by files in `DATE`.
 
-    Images are rectified in most drives; one whose images have the size of the sensor, S_02, is
+    Images are rectified in most drives; one whose images have the sensor's size, S_02, is
     rectified here.
 
     Attributes:
         names: image file stems, in order; the scan of an image has the same stem.
-        stamps_ns: time of each image.
+        stamps_ns: each image's time.
         lidar_to_camera: (4, 4), Velodyne to the optical frame of camera 2.
     """
 
@@ -62,7 +62,7 @@ class KittiSource(FileSource):
         self._rectifiers: dict[tuple[int, int], Rectifier] = {}
 
     def __len__(self) -> int:
-        """Return the number of images in the drive."""
+        """Return how many images the drive has."""
         return len(self.names)
 
     def _stamp_ns(self, index: int) -> int:
@@ -200,7 +200,7 @@ LIDAR_FRAME = "lidar"
 
 
 def write_bag(drive_dir: Path | str, out_bag: Path | str, progress: bool = True) -> int:
-    """Write the drive to the new bag `out_bag` and return its number of images.
+    """Write the drive to the new bag `out_bag` and return how many images it has.
 
     The synchronised drives pair image N with scan N, whatever their own clocks say to the
     millisecond; the scan gets the image's stamp, which keeps that pairing in a bag.

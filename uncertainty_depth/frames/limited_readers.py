@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""rosbags' readers, within limits of size, and with patience for what decides no score.
+"""rosbags' readers, within size limits, and with patience for what decides no score.
 
 A kilobyte of zstd can stand for gigabytes, and rosbags inflates whatever it reads. It has tables
 of decompressors, and a parser of QoS, which are replaced here.
@@ -35,7 +35,7 @@ METADATA = "metadata.yaml"
 ABOUT = "rosbag2_bagfile_information"
 MAX_METADATA_BYTES = 2**22
 MAX_RATIO = 1000
-"""Recordings of sensors reach 2 to 100, images of one colour 30,000."""
+"""Sensors' recordings reach 2 to 100, images in one colour 30,000."""
 FREE_BYTES = 2**25
 """Up to here the ratio does not matter."""
 MAX_BYTES = 2**30
@@ -177,7 +177,7 @@ class LimitedFolder(DirectoryReader):
 
 
 class LimitedRosbag2(rosbag2.Reader):
-    """A folder with metadata, or a file of one."""
+    """A folder with metadata, or a file from one."""
 
     STORAGE_PLUGINS: Mapping[str, Any] = {
         **rosbag2.Reader.STORAGE_PLUGINS,

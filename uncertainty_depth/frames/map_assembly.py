@@ -171,7 +171,7 @@ class MapAssembly(Assembly):
         yield from super().finish()
 
     def __len__(self) -> int:
-        """Return the number of stamps still waiting for a map."""
+        """Return how many stamps still wait for a map."""
         return super().__len__() + len(self._pairs)
 
     def losses(self) -> Iterator[str]:
@@ -234,7 +234,7 @@ class MapAssembly(Assembly):
         return in_view(frame, f"the image at {name} s: {sentence}")
 
     def _camera(self, time_ns: int, shape: tuple[int, ...]) -> Camera | None:
-        """Return the camera of maps of this shape; None if unknown and no LiDAR needs it."""
+        """Return the camera for maps in this shape; None if unknown and no LiDAR needs it."""
         try:
             rectifier = self.cameras.at(time_ns)
             if rectifier is None:

@@ -121,7 +121,7 @@ class DepthOfTopic:
 
 
 class NewestMessages:
-    """The newest messages of a topic; they may arrive on another thread than is asked for them."""
+    """A topic's newest messages; they may arrive on another thread than is asked for them."""
 
     def __init__(self) -> None:
         """Start without a message."""
@@ -146,7 +146,7 @@ class NewestMessages:
 
 
 class MeasuredTopic(NewestMessages):
-    """The newest messages of a topic, and what they measure in images."""
+    """A topic's newest messages, and what they measure in images."""
 
     def __init__(
         self, topic: str, reader: MeasuredDepth, depth_range: tuple[float, ...] | None = None
@@ -229,7 +229,7 @@ class MeasuredTopic(NewestMessages):
 
 
 def _thinned(depth_m: NDArray[np.float32], known: NDArray[np.bool_]) -> Measurements:
-    """Return the measurements of a map, at most `MAX_MEASUREMENTS`, evenly over the image."""
+    """Return a map's measurements, at most `MAX_MEASUREMENTS`, evenly over the image."""
     stride = max(1, int(np.sqrt(known.sum() / (16 * MAX_MEASUREMENTS))))
     if stride > 1:  # a look at each pixel of a dense map takes longer than the network
         sparse = np.full_like(depth_m, np.nan)

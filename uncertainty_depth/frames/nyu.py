@@ -60,7 +60,7 @@ def _folder_and_split(rest: str) -> tuple[Path, str]:
 
 
 class NyuSource(FileSource):
-    """The labelled images of a folder, of one split or of all in order. A `Source`.
+    """A folder's labelled images, of one split or of all in order. A `Source`.
 
     Depth is millimetres in 16 bits, 0 = none. Outside the usual evaluation crop it is taken as
     unknown: the images have a white border there. The border is replaced with mirrored pixels from
@@ -82,7 +82,7 @@ class NyuSource(FileSource):
         )
 
     def __len__(self) -> int:
-        """Return the number of images in the split."""
+        """Return how many images the split has."""
         return len(self._names)
 
     def _stamp_ns(self, index: int) -> int:

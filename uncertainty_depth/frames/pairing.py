@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Pair messages by time: images with the nearest cloud of each LiDAR, maps by equal stamps."""
+"""Pair messages by time: images with each LiDAR's nearest cloud, maps by equal stamps."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class ExactPairs:
         return None, unmatched
 
     def __len__(self) -> int:
-        """Return the number of messages that wait for their partner."""
+        """Return how many messages wait for their partner."""
         return len(self._waiting)
 
     def flush(self) -> list[Unmatched]:
@@ -151,7 +151,7 @@ class NearestClouds:
         return outcomes + self._decide(overflow)
 
     def add_cloud(self, stream: str, stamp_ns: int, item: Any) -> list[Outcome]:
-        """Add a cloud of a stream; return the references decided by it."""
+        """Add a stream's cloud; return the references decided by it."""
         outcomes = []
         newest_ns = self._newest_cloud[stream]
         if self._jumped(newest_ns, stamp_ns):
@@ -169,7 +169,7 @@ class NearestClouds:
         return outcomes + self._decide_complete()
 
     def flush(self) -> list[Outcome]:
-        """Decide all waiting references and forget the clouds: the end of the streams."""
+        """Decide all waiting references and forget the clouds: the streams' end."""
         outcomes = self._decide(len(self._references))
         for clouds in self._clouds.values():
             while clouds:
@@ -179,11 +179,11 @@ class NearestClouds:
         return outcomes
 
     def __len__(self) -> int:
-        """Return the number of references that wait."""
+        """Return how many references wait."""
         return len(self._references)
 
     def _jumped(self, newest_ns: int | None, stamp_ns: int) -> bool:
-        """Return whether time went back by more than the jitter of one stream."""
+        """Return whether time went back by more than one stream's jitter."""
         return newest_ns is not None and stamp_ns < newest_ns - self._tolerance_ns
 
     def _decide_complete(self) -> list[Outcome]:

@@ -25,7 +25,7 @@ from uncertainty_depth.core.records import DepthMap, DepthPrediction, Frame, Ski
 from uncertainty_depth.frames.protocol import Source, SourceWrapper
 
 Predict = Callable[[Frame], DepthMap]
-"""Returns the prediction of a frame; a `MessageError` skips the frame."""
+"""Returns a frame's prediction; a `MessageError` skips the frame."""
 
 
 class DepthPredictor(Protocol):
@@ -42,7 +42,7 @@ class DepthPredictor(Protocol):
 
 
 def predict_frame(predictor: DepthPredictor, frame: Frame) -> DepthPrediction:
-    """Return the prediction of a frame, from known depth and measurements too if it has any."""
+    """Return a frame's prediction, from known depth and measurements too if it has any."""
     image = frame.need_image()
     if frame.sparse_m is None and frame.measurements is None:
         return predictor.predict(image, frame.stamp_ns, frame.camera)
@@ -126,7 +126,7 @@ class BackgroundQueue(Generic[Item]):
         self._waiting: deque[Future[Item]] = deque()
 
     def add(self, step: Callable[[], Item]) -> None:
-        """Queue a step; raise the exception of an earlier one."""
+        """Queue a step; raise an earlier one's exception."""
         while len(self._waiting) >= MAX_PENDING or (self._waiting and self._waiting[0].done()):
             self.latest = self._waiting.popleft().result()
         self._waiting.append(self._thread.submit(step))

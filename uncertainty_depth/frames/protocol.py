@@ -34,7 +34,7 @@ class Source(Protocol):
         """Sentences about what was lost or assumed, complete after an iteration."""
 
     def __len__(self) -> int:
-        """Return the expected number of camera images, exact if the source knows it."""
+        """Return how many camera images are expected, exact if the source knows it."""
 
     def __iter__(self) -> Iterator[Frame | Skipped]:
         """Yield each camera image exactly once, as a frame or the reason for its loss."""
@@ -65,11 +65,11 @@ class FileSource(ABC):
 
     @abstractmethod
     def __len__(self) -> int:
-        """Return the number of images."""
+        """Return how many images there are."""
 
     @abstractmethod
     def _stamp_ns(self, index: int) -> int:
-        """Return the time of an image, nanoseconds; nothing is read."""
+        """Return an image's time, nanoseconds; nothing is read."""
 
     @abstractmethod
     def _frame(self, index: int) -> Frame | Skipped:
@@ -84,7 +84,7 @@ class FileSource(ABC):
         return (self[index] if is_wanted(index) else UNWANTED for index in range(len(self)))
 
     def __getitem__(self, index: int) -> Frame | Skipped:
-        """Return the record of an image, or why its files cannot be used."""
+        """Return an image's record, or why its files cannot be used."""
         try:
             return self._frame(index)
         except MessageError as error:
@@ -112,7 +112,7 @@ class SourceWrapper(ABC):
 
 
 class MapSource(SourceWrapper):
-    """The records of a source, each through a function."""
+    """A source's records, each through a function."""
 
     def __init__(
         self,
@@ -135,10 +135,10 @@ class MapSource(SourceWrapper):
 
 
 class JoinedSource:
-    """Frames of several sources, in the sources' order.
+    """Several sources' frames, in the sources' order.
 
     Attributes:
-        name: the names of the sources, joined by `NAME_SEPARATOR`.
+        name: the sources' names, joined by `NAME_SEPARATOR`.
         sources: each of them.
     """
 
@@ -148,7 +148,7 @@ class JoinedSource:
 
     @property
     def notes(self) -> list[str]:
-        """The notes of every source, after its name."""
+        """Every source's notes, after its name."""
         notes: list[str] = []
         for source in self.sources:
             notes += [f"{source.name}: {note}" for note in source.notes]
@@ -162,7 +162,7 @@ class JoinedSource:
 
 
 class SliceSource(SourceWrapper):
-    """The frames of a source between two fractions of its length."""
+    """A source's frames between two fractions of its length."""
 
     def __init__(self, source: Source, start: float, end: float) -> None:
         super().__init__(source)
@@ -192,7 +192,7 @@ class Subsampled(SourceWrapper):
 
     @property
     def notes(self) -> list[str]:
-        """The source's notes, and how many of its frames are used."""
+        """The source's notes, and how many frames are used."""
         count = len(self._source)
         if len(self._places) == count:
             return super().notes

@@ -42,11 +42,11 @@ def has_confidence(notation: str, topics: PredictionTopics) -> bool:
 
 
 class RecordedFolder(FileSource):
-    """Depth and confidence of `DIR/depth` and `DIR/confidence`, paired by the names of the files.
+    """Depth and confidence of `DIR/depth` and `DIR/confidence`, paired by the files' names.
 
     The ground truth is in `DIR/ground_truth`, the camera images may be in `DIR/image`. Whole
     numbers of 16 bits or more are millimetres, or `per_metre` to the metre, others metres. Frames
-    come in the order of their names, and their index is their time.
+    come in their names' order, and their index is their time.
 
     Attributes:
         name: the notation.
@@ -73,7 +73,7 @@ class RecordedFolder(FileSource):
         self._images = _files(folder / IMAGE, IMAGE_SUFFIXES) if has_images else {}
 
     def __len__(self) -> int:
-        """Return the number of names with depth or confidence."""
+        """Return how many names have depth or confidence."""
         return len(self._names)
 
     def _stamp_ns(self, index: int) -> int:
@@ -123,7 +123,7 @@ class RecordedFolder(FileSource):
 
 
 def _files(folder: Path, suffixes: tuple[str, ...] = MAP_SUFFIXES) -> dict[str, Path]:
-    """Return name to path of the files with one of the suffixes."""
+    """Return name to path for the files with one of the suffixes."""
     if not folder.is_dir():
         raise SourceError(f"no such folder: {folder}; {LAYOUT}")
     files: dict[str, Path] = {}

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Read bags of any format by rosbags: rosbag2 folders, .mcap, .db3 and ROS 1 .bag files.
+"""Read bags in any format by rosbags: rosbag2 folders, .mcap, .db3 and ROS 1 .bag files.
 
 What rosbags cannot read is one sentence, with the tool that repairs the file.
 """
@@ -41,11 +41,11 @@ LOST_TYPES = {
 
 
 class Topic(NamedTuple):
-    """A topic of a recording.
+    """A topic in a recording.
 
     Attributes:
         message_type: e.g. `package/msg/Name`.
-        count: number of messages.
+        count: how many messages.
         latched: whether late subscribers got the last message.
     """
 
@@ -65,7 +65,7 @@ class Record(NamedTuple):
 
 
 class Recording:
-    """A bag on disk, of any format.
+    """A bag on disk, in any format.
 
     The message types read here are the same in every ROS 2 distribution: no definitions needed.
 
@@ -133,7 +133,7 @@ def _natural_order(path: Path) -> list[int | str]:
 
 
 class OpenRecording:
-    """The messages of a recording whose files are open, in the order they were recorded.
+    """A recording's messages while its files are open, in the order they were recorded.
 
     Attributes:
         topics: name to `Topic`.
@@ -174,7 +174,7 @@ class OpenRecording:
         yield from heapq.merge(*streams, key=attrgetter("log_ns"))
 
     def lost(self) -> dict[str, tuple[int, int]]:
-        """Return what the recorder says that it lost of a topic: in transport, and by itself."""
+        """Return what the recorder says that it lost on a topic: in transport, and by itself."""
         events = [name for name, topic in self.topics.items() if topic.message_type == LOST_EVENT]
         lost: dict[str, tuple[int, int]] = {}
         for _, event in self.messages(events):

@@ -183,9 +183,9 @@ WORLD_FRAME = "odom"
 
 
 def write_bag(rest: str, out_bag: Path | str, progress: bool = True) -> int:
-    """Write `DIR[,option=value...]` to the new bag `out_bag` and return its number of images.
+    """Write `DIR[,option=value...]` to the new bag `out_bag` and return how many images it has.
 
-    The depth is written as it is scored, in metres at the pixels of the colour image, poses as
+    The depth is written as it is scored, in metres at the colour image's pixels, poses as
     /tf. Images whose names are no times begin at 1 s: a stamp of 0 is none. Those that cannot be
     read, or have no depth, are left out with a warning.
 
@@ -276,7 +276,7 @@ class RgbdSource(FileSource):
         return [*super().notes, sentence]
 
     def __len__(self) -> int:
-        """Return the number of colour images."""
+        """Return how many colour images there are."""
         return len(self._items)
 
     def _stamp_ns(self, index: int) -> int:
@@ -363,7 +363,7 @@ class RgbdSource(FileSource):
 
 
 def _files(folder: Path) -> dict[Key, Path]:
-    """Return the image files of a folder by the time or number in their names."""
+    """Return a folder's image files by the time or number in their names."""
     if not folder.is_dir():
         raise SourceError(f"no such folder: {folder}; {LAYOUT}")
     files: dict[Key, Path] = {}

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Choose the topics of camera, camera info and ground truth in a recording."""
+"""Choose the topics for camera, camera info and ground truth in a recording."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PACKED = (
 )
 """Images and clouds of transports that are not read here."""
 OUTPUTS = ("depth/", "uncertainty/", "evaluator_node/")
-"""Namespaces of the images that the nodes publish."""
+"""Namespaces that the nodes' images have."""
 DEPTH = "depth/image_rect"
 SIGMA = "uncertainty/image_rect"
 NO_PREDICTIONS = PredictionTopics()
@@ -145,7 +145,7 @@ class TopicChooser:
         return Topics(image, info, lidars, depth_image, of_truth, made if is_described else "")
 
     def _image(self) -> str:
-        """Return the topic of the depth to score, or else of the camera image."""
+        """Return the topic with the depth to score, or else with the camera image."""
         predictions = self._predictions
         if predictions.depth_topic:
             self._check(predictions.depth_topic, IMAGE, "depth_topic")
@@ -225,7 +225,7 @@ class TopicChooser:
         return message is not None and is_predicted(message)
 
     def _of(self, types: tuple[str, ...]) -> list[str]:
-        """Return the topics of these types that nothing else is read from."""
+        """Return the topics with these types that nothing else is read from."""
         config = self._config
         taken = (config.measured_points_topic, config.measured_depth_topic)
         return sorted(
@@ -326,7 +326,7 @@ class DriverPredictions(NamedTuple):
 
 
 def driver_predictions(topics: Collection[str]) -> DriverPredictions | None:
-    """Return the depth of the first camera whose driver's names these are; None if of none."""
+    """Return the first known camera's depth whose driver's names these are; None if none's."""
     for camera, depth, confidence, confidence_type in DRIVERS:
         for name in sorted(topics):
             namespace, found, rest = name.rpartition(f"/{depth}")
@@ -337,7 +337,7 @@ def driver_predictions(topics: Collection[str]) -> DriverPredictions | None:
 
 
 def unknown_driver(topics: Mapping[str, Topic], first: FirstMessage) -> DriverPredictions | None:
-    """Return what looks like the depth and confidence of a camera; None if nothing does.
+    """Return what looks like a camera's depth and confidence; None if nothing does.
 
     Both are images of one channel; their names tell one from the other. A depth image alone is
     a camera's only beside a LiDAR, and else the ground truth.
@@ -368,7 +368,7 @@ def is_published(name: str, topics: Collection[str]) -> bool:
 
 
 def camera_info_beside(image: str) -> str:
-    """Return the topic of an image's camera info: in its namespace, by convention."""
+    """Return an image's camera info topic: in its namespace, by convention."""
     namespace, slash, _ = without_transport(image).rpartition("/")
     return f"{namespace}{slash}camera_info"
 
@@ -398,7 +398,7 @@ def _raw_first(names: list[str]) -> list[str]:
 
 
 def _hint(topics: Mapping[str, Topic]) -> str:
-    """Return what to do with messages of transports that are not read."""
+    """Return what to do with messages in transports that are not read."""
     packed = [name for name, topic in topics.items() if topic.message_type in PACKED]
     if not packed:
         return ""

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Transforms between frames, fixed and moving, and the poses of LiDARs that follow from them."""
+"""Transforms between frames, fixed and moving, and the LiDARs' poses that follow from them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class MovingFrame:
         self._places: list[Placed] = []
 
     def __len__(self) -> int:
-        """Return the number of places in the buffer."""
+        """Return how many places the buffer has."""
         return len(self._stamps_ns)
 
     @property
@@ -108,7 +108,7 @@ class TransformTree:
 
     @property
     def frames(self) -> list[str]:
-        """The names of all frames, sorted, without leading slashes."""
+        """All frames' names, sorted, without leading slashes."""
         names = set(self._parents)
         for parents in self._parents.values():
             names.update(parents)
@@ -123,7 +123,7 @@ class TransformTree:
         return tree
 
     def add(self, parent: str, child: str, child_to_parent: NDArray[np.float64]) -> None:
-        """Add or replace one fixed transform, (4, 4): the pose of `child` in `parent`."""
+        """Add or replace one fixed transform, (4, 4): `child`'s pose in `parent`."""
         parent = parent.lstrip("/")
         child = child.lstrip("/")
         self._parents.setdefault(child, {})[parent] = None
@@ -145,7 +145,7 @@ class TransformTree:
     def add_moving(
         self, time_ns: int, parent: str, child: str, child_to_parent: NDArray[np.float64]
     ) -> None:
-        """Add the (4, 4) pose of `child` in `parent` at a time; a fixed transform stays."""
+        """Add `child`'s (4, 4) pose in `parent` at a time; a fixed transform stays."""
         parent = parent.lstrip("/")
         child = child.lstrip("/")
         frame = self._places.setdefault(child, MovingFrame(child))

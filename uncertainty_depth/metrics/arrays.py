@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Array operations that several metrics share: orders, sums of prefixes, ranks."""
+"""Array operations that several metrics share: orders, prefix sums, ranks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def as_floats(values: Any) -> Floats:
 
 
 def as_array(values: Any) -> NDArray[Any]:
-    """Return the values as an array of their own type.
+    """Return the values as an array in their own type.
 
     A torch tensor may be on any device and have a gradient. bfloat16, which NumPy lacks, becomes
     float32. Masked elements are NaN, so a masked array of whole numbers becomes float64.
@@ -44,10 +44,10 @@ def order_statistic(values: Floats, number: int) -> float:
 
 
 def sorted_order(values: Floats) -> tuple[Integers, Floats]:
-    """Return the argsort of values that are not negative, and the sorted values.
+    """Return the argsort for values that are not negative, and the sorted values.
 
     The sort is stable, so the result is the same on every machine. NumPy sorts 16 bits at a time
-    in linear time on any processor. Two such passes sort the upper half of each float64; values
+    in linear time on any processor. Two such passes sort each float64's upper half; values
     that differ only in the lower half are sorted afterwards.
     """
     order = _order_of_upper_bits(values)
@@ -92,14 +92,14 @@ def clipped(index: Integers, number: int) -> Integers:
 
 
 def first_sums(values: Floats, counts: Integers) -> Floats:
-    """Return the sums of the first `counts` values along the last axis.
+    """Return the sums over the first `counts` values along the last axis.
 
     Args:
         values: (..., N).
-        counts: a few counts, of any shape.
+        counts: a few counts, in any shape.
 
     Returns:
-        The leading axes of `values`, then the shape of `counts`.
+        The leading axes of `values`, then those of `counts`.
     """
     order = np.argsort(counts, axis=None)
     ends = counts.reshape(-1)[order]
@@ -115,7 +115,7 @@ def first_sums(values: Floats, counts: Integers) -> Floats:
 
 
 def average_ranks(ascending: Floats) -> Floats:
-    """Return the centred ranks of sorted values; equal values share their mean rank.
+    """Return the centred ranks for sorted values; equal values share their mean rank.
 
     The array may be shared with other callers: do not write to it.
     """
@@ -136,14 +136,14 @@ def average_ranks(ascending: Floats) -> Floats:
 
 @lru_cache(maxsize=1)
 def _distinct_ranks(number: int) -> Floats:
-    """Return the centred ranks of values that all differ."""
+    """Return the centred ranks for values that all differ."""
     ranks: Floats = np.arange(number, dtype=np.float64) - (number - 1) / 2
     ranks.flags.writeable = False
     return ranks
 
 
 ROUNDING = 1e-18
-"""A variance below this fraction of the mean square is that of rounding."""
+"""A variance below this fraction of the mean square comes from rounding."""
 MAX_CORRELATION = 0.97
 
 
@@ -160,11 +160,11 @@ def autocorrelations(values: Floats, lags: int) -> Floats:
 
 
 def neighbour_correlation(values: Floats) -> float:
-    """Return the correlation of neighbours in a series, 0 to `MAX_CORRELATION`.
+    """Return the correlation between neighbours in a series, 0 to `MAX_CORRELATION`.
 
-    That of a short series is too low by (1 + 3 r) / n (Marriott and Pope, "Bias in the estimation
-    of autocorrelations", Biometrika 1954). A mean of n values of such a first-order autoregression
-    has the variance of that of n (1 - r) / (1 + r) independent values.
+    For a short series it is too low by (1 + 3 r) / n (Marriott and Pope, "Bias in the estimation
+    of autocorrelations", Biometrika 1954). A mean over n values in a first-order autoregression
+    has the variance that n (1 - r) / (1 + r) independent values have.
     """
     found = float(autocorrelations(values, 1)[1])
     if not found:  # a constant, whose correlation is not known to be too low

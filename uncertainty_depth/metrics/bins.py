@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Logarithmic bins keyed by the top bits of a float64: `2^bits` equal bins in each octave.
+"""Logarithmic bins keyed by a float64's top bits: `2^bits` equal bins in each octave.
 
 Binning is a shift of the float's own bits, so it is exact, fast and the same on every machine. The
 first bin holds everything below the first octave and stands for 0, the last everything from the
@@ -26,12 +26,12 @@ NO_LIMITS = (np.array(0.0), np.array(np.inf))
 
 @dataclass(frozen=True)
 class Bins:
-    """Bins of `[2^low, 2^high)`, relative width at most `2^-bits`.
+    """Bins over `[2^low, 2^high)`, relative width at most `2^-bits`.
 
     Attributes:
-        low: exponent of the first octave.
+        low: the first octave's exponent.
         high: exponent that the last octave ends at.
-        bits: binary logarithm of the number of bins in an octave.
+        bits: binary logarithm of the bins in an octave.
     """
 
     low: int
@@ -40,11 +40,11 @@ class Bins:
 
     @property
     def number(self) -> int:
-        """Number of bins, the two open ones included."""
+        """How many bins there are, the two open ones included."""
         return ((self.high - self.low) << self.bits) + 2
 
     def index(self, values: Floats) -> Integers:
-        """Return the bin of each float64 >= 0, +inf included."""
+        """Return each float64's bin, >= 0, +inf included."""
         first = (EXPONENT_OFFSET + self.low) << self.bits
         index = values.view(np.int64) >> (MANTISSA_BITS - self.bits)
         index -= first - 1
@@ -68,22 +68,22 @@ class Bins:
         return result
 
     def coarse(self, index: Integers, coarser: Bins) -> Integers:
-        """Return the bin in `coarser`, of fewer bits, that contains each of these bins."""
+        """Return the bin in `coarser`, with fewer bits, that contains each bin here."""
         shift = self.bits - coarser.bits
-        # One sum moves to the first octave of `coarser` and makes the shift count from 1.
+        # One sum moves to the first octave in `coarser` and makes the shift count from 1.
         shifted = index + (((self.low - coarser.low) << self.bits) + (1 << shift) - 1)
         return clipped(shifted >> shift, coarser.number)
 
     @cached_property
     def edges(self) -> Floats:
-        """Lower edge of each bin, and +inf at the end: (number + 1,)."""
+        """Each bin's lower edge, and +inf at the end: (number + 1,)."""
         octave = np.ldexp(1.0, np.arange(self.low, self.high))
         inner = (octave[:, None] * (1 + np.arange(1 << self.bits) / (1 << self.bits))).reshape(-1)
         return np.concatenate(([0.0], inner, [2.0**self.high, np.inf]))
 
     @cached_property
     def centres(self) -> Floats:
-        """Representative value of each bin, (number,): 0 for the first, the edge for the last."""
+        """Each bin's representative value, (number,): 0 for the first, the edge for the last."""
         middle = (self.edges[:-1] + self.edges[1:]) / 2
         return np.concatenate(([0.0], middle[1:-1], [self.edges[-2]]))
 
@@ -98,7 +98,7 @@ class Bins:
         """Return approximate order statistics from histograms, counted from 1.
 
         The density within a bin is assumed to be linear, see `_skew`. A statistic that lies in an
-        open bin is NaN, unless it is one of the values that are exactly 0 or infinite.
+        open bin is NaN, unless it is one that is exactly 0 or infinite.
 
         Args:
             counts: (..., bins) pixels in each bin.
@@ -170,12 +170,12 @@ def _places(total: Floats, numbers: NDArray) -> Integers:
 
 
 def first_bin_sums(counts: NDArray, sums: NDArray, numbers: NDArray) -> Floats:
-    """Return the sum over the first `numbers` pixels of histograms, a cut bin in proportion.
+    """Return the sum over the first `numbers` pixels in histograms, a cut bin in proportion.
 
     Args:
         counts: (..., B) pixels in each bin.
         sums: (..., B) sums in each bin.
-        numbers: (..., K) numbers of pixels.
+        numbers: (..., K) how many pixels.
     """
     total = np.cumsum(counts, axis=-1, dtype=np.float64)
     place = _places(total, numbers)

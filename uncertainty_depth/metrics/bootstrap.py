@@ -1,12 +1,12 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""95 % intervals of metrics by a block bootstrap over frames.
+"""95 % intervals for metrics by a block bootstrap over frames.
 
-Neighbouring frames are similar, so frames are resampled in blocks of consecutive frames
+Neighbouring frames are similar, so frames are resampled in blocks that follow each other
 (Carlstein, "The use of subseries values for estimating the variance of a general statistic",
-1986). A replicate is a weighted sum of blocks: the registry computes metrics from it in the same
+1986). A replicate is a weighted sum over blocks: the registry computes metrics from it in the same
 way as from all frames. Blocks as long as a slow change are few, and still similar to each other:
 the replicates' deviation is widened by Student's t and by what a first-order autoregression, with
-or without noise of each frame's own, makes of that. `benchmarks/intervals.py` simulates how often
+or without each frame's own noise, makes of that. `benchmarks/intervals.py` simulates how often
 the intervals hold.
 """
 
@@ -35,7 +35,7 @@ ENOUGH_BLOCKS = 10
 REPLICATES = 1000
 SEED = 0
 MIN_VIEWS = 20
-"""Below it there is no interval: the correlation of so few views is hardly known."""
+"""Below it there is no interval: the correlation between so few views is hardly known."""
 MIN_WINDOW = 8
 DECAY_LAGS = 3
 DECAY_VIEWS = 2 * MIN_VIEWS
@@ -84,7 +84,7 @@ class Resampled:
     Attributes:
         total: sums over all frames, one row.
         replicates: `REPLICATES` rows.
-        drawn_blocks: number of blocks drawn in a replicate.
+        drawn_blocks: how many blocks a replicate draws.
         has_intervals: whether there are enough views and blocks for an interval.
     """
 
@@ -140,16 +140,16 @@ class Resampled:
     ) -> Interval:
         """Return a metric's interval from its values in the sample and the replicates.
 
-        It is symmetric around the value: percentiles of replicates lie too high for a metric that
-        adds up absolute deviations, as AUCE does, and those of few blocks are steps.
+        It is symmetric around the value: replicates' percentiles lie too high for a metric that
+        adds up absolute deviations, as AUCE does, and those from few blocks are steps.
 
         Args:
             rows: (1 + REPLICATES,) values.
-            scale: size of the metric, in its unit. Without it there is no interval (NaN) of fewer
+            scale: the metric's size, in its unit. Without it there is no interval (NaN) for fewer
                 than `MIN_VIEWS` views; with it a rough one, which can refute but not confirm.
             limits: a `Metric`'s limits, which clip the interval: with few blocks a symmetric
                 interval could promise a coverage above 1. A metric without limits has no interval
-                (NaN) of fewer than `ENOUGH_BLOCKS` blocks: nothing would keep three blocks' from
+                (NaN) for fewer than `ENOUGH_BLOCKS` blocks: nothing would keep three blocks' from
                 being absurd. None for the difference of two metrics, which is judged as it is.
         """
         value = float(rows[0])
@@ -171,7 +171,7 @@ class Resampled:
         return Interval(value, min(low, value), max(high, value))
 
     def intervals(self, kind: SigmaKind = SigmaKind.METRES) -> dict[str, Interval]:
-        """Return the interval of each metric that a sigma of this kind has, by dotted name."""
+        """Return each metric's interval that this kind of sigma has, by dotted name."""
         by_name = {}
         for metric in METRICS:
             if metric.unit == "count" or not metric.is_judged(kind):
@@ -185,7 +185,7 @@ class Resampled:
 
 
 def _joined(name: str, parts: NDArray, starts: NDArray[np.intp]) -> NDArray:
-    """Return a part of neighbouring blocks together, as 64 bits."""
+    """Return a part from neighbouring blocks together, as 64 bits."""
     if name in EXTREMES:
         return np.maximum.reduceat(parts, starts, axis=0)
     kind = np.int64 if parts.dtype.kind == "i" else np.float64
@@ -208,9 +208,9 @@ class Dependence(NamedTuple):
 
 
 def dependence_of(*metrics: OnlineMetrics) -> Dependence:
-    """Return the dependence that error, coverage and sigma's size of all `metrics` need.
+    """Return the dependence that all metrics' error, coverage and sigma's size need.
 
-    Any of them may drift slowly: the longest blocks and the highest correlations count.
+    Any may drift slowly: the longest blocks and the highest correlations count.
     """
     found = [_dependence(series) for each in metrics for series in _series(each)]
     return Dependence(*map(max, zip(*found, strict=True)))
@@ -228,7 +228,7 @@ def _dependence(values: Floats) -> Dependence:
 
     Blocks are at least as long as Politis and White ask for ("Automatic block-length selection for
     the dependent bootstrap", Econometric Reviews 2004): `(3 (G / g)^2 / 2)^(1/3) n^(1/3)`, with
-    the sums G and g of autocorrelations under a flat-top window.
+    the autocorrelations' sums G and g under a flat-top window.
     """
     finite = values[np.isfinite(values)]
     correlation = neighbour_correlation(finite)
@@ -244,7 +244,7 @@ def _dependence(values: Floats) -> Dependence:
 def dependence_of_recording(values: Floats, number: int) -> Dependence:
     """Return how a recording's frames depend on each other, which few frames cannot tell.
 
-    `values`, one a frame in the order of time, are from this recording or from all; `number`
+    `values`, one a frame in the order of time, are this recording's or all's; `number`
     counts its frames. Fewer than `MIN_VIEWS` are one block; fewer than `DECAY_VIEWS` have
     `FEW_CORRELATION` at least.
     """
@@ -258,13 +258,13 @@ def dependence_of_recording(values: Floats, number: int) -> Dependence:
 
 
 def mean_interval(values: Floats, rough: float) -> Interval:
-    """Return the interval of the mean over a recording's frames, (N,) in the order of time.
+    """Return the interval for the mean over a recording's frames, (N,) as time goes.
 
     With fewer than `MIN_VIEWS` frames its half width is at least `rough`.
     """
     number = len(values)
     is_rough = number < MIN_VIEWS
-    # So few are one block, which shows no deviation: that of the frames is then the least.
+    # So few are one block, which shows no deviation: the frames' own is then the least.
     dependence = _dependence(values) if is_rough else dependence_of_recording(values, number)
     length = dependence.length
     starts = np.arange(0, max(number - length // 2, 1), length)

@@ -1,10 +1,10 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Metrics of sigma's size: coverage, AUCE, likelihood, CRPS, interval score.
+"""Metrics on sigma's size: coverage, AUCE, likelihood, CRPS, interval score.
 
 Coverage and its area: Gustafsson, Danelljan and Schon, "Evaluating Scalable Bayesian Deep Learning
 Methods for Robust Computer Vision", CVPRW 2020. CRPS and interval score: Gneiting and Raftery,
-"Strictly Proper Scoring Rules, Prediction, and Estimation", JASA 2007. The coverage of a level is
-also known as PICP. Sigma is the standard deviation of a Gaussian or of a Laplace distribution.
+"Strictly Proper Scoring Rules, Prediction, and Estimation", JASA 2007. A level's coverage is
+also known as PICP. Sigma is a Gaussian's or a Laplace distribution's standard deviation.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from uncertainty_depth.metrics.merci import error_ratio
 
 @dataclass(frozen=True)
 class Distribution:
-    """A zero-mean distribution of the signed error with standard deviation sigma.
+    """A zero-mean distribution for the signed error with standard deviation sigma.
 
     Its negative log likelihood is `normaliser + ln sigma + weight (error / sigma)^power`.
 
     Attributes:
         name: "gaussian" or "laplace".
-        power: power of error / sigma.
-        weight: weight of that power.
+        power: that of error / sigma.
+        weight: before that power.
         normaliser: nats.
     """
 
@@ -42,7 +42,7 @@ class Distribution:
     normaliser: float
 
     def half_widths(self, levels: ArrayLike) -> Floats:
-        """Return the half width of each level's central interval, in standard deviations."""
+        """Return each level's central interval's half width, in standard deviations."""
         levels = np.asarray(levels, dtype=np.float64)
         if self.power == 1:
             return -np.log1p(-levels) / math.sqrt(2)
@@ -50,7 +50,7 @@ class Distribution:
         return np.array(quantiles).reshape(levels.shape)
 
     def coverage(self, half_width: float) -> float:
-        """Return the probability of an error of at most this many standard deviations."""
+        """Return the probability that an error is at most this many standard deviations."""
         if self.power == 1:
             return -math.expm1(-math.sqrt(2) * half_width)
         return math.erf(half_width / math.sqrt(2))
@@ -76,13 +76,13 @@ LAPLACE = Distribution("laplace", 1, math.sqrt(2), math.log(2) / 2)
 DISTRIBUTIONS = {distribution.name: distribution for distribution in (GAUSSIAN, LAPLACE)}
 LEVEL_STEP = 0.01
 CONFIDENCE_LEVELS: Floats = np.arange(1, 100) / 100
-"""Confidence levels of the reliability curve: 0.01 ... 0.99."""
+"""Confidence levels on the reliability curve: 0.01 ... 0.99."""
 HALF_WIDTHS = {
     name: distribution.half_widths(CONFIDENCE_LEVELS)
     for name, distribution in DISTRIBUTIONS.items()
 }
 NOMINAL_LEVEL = 0.95
-"""Level of the interval whose score and width are metrics of their own."""
+"""Level whose interval's score and width are metrics themselves."""
 SIZE_TOLERANCE = 4 / 3
 """A sigma within this factor of the true deviation has the right size."""
 NOMINAL_WIDTHS = {
@@ -97,12 +97,12 @@ def distribution_of(head: Any) -> str:
 
 
 def of_distribution(name: str, distribution: str) -> str:
-    """Return the name of a metric under a distribution of the error: `auce`, `auce_laplace`."""
+    """Return a metric's name under an error distribution: `auce`, `auce_laplace`."""
     return name if distribution == "gaussian" else f"{name}_{distribution}"
 
 
 def without_distribution(name: str) -> str:
-    """Return the name of a metric without that of a distribution."""
+    """Return a metric's name without its distribution's."""
     return name.replace("_laplace", "")
 
 
@@ -119,7 +119,7 @@ def coverage(
     Args:
         error: (N,) absolute errors, metres.
         sigma: (N,) standard deviations, metres, zero allowed.
-        p: a level in (0, 1), or an array of them.
+        p: a level in (0, 1), or several.
         distribution: "gaussian", interval `Phi^-1((1 + p) / 2) sigma`, or "laplace",
             `-ln(1 - p) sigma / sqrt(2)`.
 
@@ -165,7 +165,7 @@ def area_of_miscoverage(fractions: Floats) -> Floats:
 
 
 def nll(error: ArrayLike, sigma: ArrayLike, distribution: str = "gaussian") -> float:
-    """Return the mean negative log likelihood of the errors, nats.
+    """Return the errors' mean negative log likelihood, nats.
 
     Gaussian: `ln(2 pi s^2) / 2 + e^2 / (2 s^2)`. Laplace: `ln(sqrt(2) s) + sqrt(2) e / s`. A zero
     sigma claims certainty: the result is +inf if any such pixel is in error, and -inf if all are
@@ -188,7 +188,7 @@ def log_sum(sigma: Floats) -> float:
 
 
 def power_sum(ratio: Floats, claimed: Distribution) -> float:
-    """Return the sum of `(error / sigma)^power` for a distribution."""
+    """Return the sum over `(error / sigma)^power` for a distribution."""
     with np.errstate(over="ignore"):
         return inner(ratio, ratio) if claimed.power == 2 else float(ratio.sum())
 
@@ -197,7 +197,7 @@ def crps(error: ArrayLike, sigma: ArrayLike, distribution: str = "gaussian") -> 
     """Return the mean continuous ranked probability score, metres; 0 is best.
 
     Gaussian: `s (z erf(z / sqrt 2) + 2 phi(z) - 1 / sqrt pi)` with `z = e / s`. Laplace with scale
-    `b = s / sqrt 2`: `e + b exp(-e / b) - 3 b / 4`. The score of a certain claim, s = 0, is the
+    `b = s / sqrt 2`: `e + b exp(-e / b) - 3 b / 4`. A certain claim's score, s = 0, is the
     error. Arguments and errors as in `coverage`; NaN for N = 0.
     """
     claimed = named(distribution)
@@ -210,7 +210,7 @@ def crps(error: ArrayLike, sigma: ArrayLike, distribution: str = "gaussian") -> 
 def crps_sum(
     error: Floats, sigma: Floats, ratio: Floats, claimed: Distribution, scale: float = 1.0
 ) -> float:
-    """Return the sum of the CRPS of `scale * sigma`, metres.
+    """Return the summed CRPS for `scale * sigma`, metres.
 
     Args:
         error: (N,) absolute errors, metres; or sums over bins of nearly equal ratio, as the score
@@ -237,9 +237,9 @@ def interval_score(
     level: float = NOMINAL_LEVEL,
     distribution: str = "gaussian",
 ) -> float:
-    """Return the mean score of the central interval of a level, metres; 0 is best.
+    """Return the mean score for a level's central interval, metres; 0 is best.
 
-    `2 h + 2 / (1 - level) max(e - h, 0)`, h being the half width of the interval: its width, and a
+    `2 h + 2 / (1 - level) max(e - h, 0)`, h being the interval's half width: its width, and a
     penalty for errors beyond it. Arguments and errors as in `coverage`; NaN for N = 0.
 
     Examples:
@@ -262,14 +262,14 @@ def mean_interval_score(
 
 
 def excess_sum(error: Floats, sigma: Floats, half_width: float) -> float:
-    """Return the sum of the errors beyond their intervals, metres."""
+    """Return the summed errors beyond their intervals, metres."""
     excess = sigma * -half_width
     excess += error
     return float(np.maximum(excess, 0.0, out=excess).sum())
 
 
 def mpiw(sigma: ArrayLike, level: float = NOMINAL_LEVEL, distribution: str = "gaussian") -> float:
-    """Return the mean width of a level's central prediction interval, metres; NaN for N = 0.
+    """Return a level's mean central prediction interval width, metres; NaN for N = 0.
 
     Arguments and errors as in `coverage`.
     """
@@ -286,20 +286,20 @@ def _half_width(level: float, distribution: str) -> float:
 
 
 NORMAL_STEPS = 512
-"""Nodes of the table in each unit: a third-order step from the nearest is exact to 1e-13."""
+"""Table nodes in each unit: a third-order step from the nearest is exact to 1e-13."""
 NORMAL_LIMIT = 9.0
 """Beyond it the probability is 1 in float64."""
 _NODES = range(int(NORMAL_LIMIT) * NORMAL_STEPS + 1)
 CENTRAL_PROBABILITY: Floats = np.array(
     [math.erf(node / NORMAL_STEPS / math.sqrt(2)) for node in _NODES]
 )
-"""Probability of `[-z, z]` at the nodes."""
+"""Probability that `[-z, z]` has at the nodes."""
 
 
 def folded_normal(standard: Floats) -> tuple[Floats, Floats]:
-    """Return density and distribution function of `|Z|`, Z standard normal.
+    """Return density and distribution function for `|Z|`, Z standard normal.
 
-    It takes half the time of SciPy's `erf`.
+    It takes half as long as SciPy's `erf`.
 
     Args:
         standard: (N,) values that are not negative, +inf included; overwritten.

@@ -19,15 +19,15 @@ from uncertainty_depth.metrics.arrays import as_array, as_floats
 logger = logging.getLogger(__name__)
 
 MILLIMETRES = (300.0, 3000.0)
-"""Ratio of two maps of one scene if one is in millimetres, and the depth is off by up to three."""
+"""Two maps' ratio if one is in millimetres, and the depth is off by up to three."""
 FAR_M = 1000.0
 """Farther than what a robot scores, metres."""
 
 
 def flat(**arguments: Any) -> list[Floats]:
-    """Return the arguments as float64, checked to be flat, of one length and finite.
+    """Return the arguments as float64, checked to be flat, equally long and finite.
 
-    What is masked in any of them is left out of all.
+    What one masks is left out from all.
 
     Raises:
         ValueError: naming the argument, what was found and what was expected.
@@ -78,7 +78,7 @@ def floats(name: str, values: Any) -> Floats:
 
 
 def numbers_of(name: str, values: Any) -> NDArray:
-    """Return the values as an array of numbers of their own dtype, checked as by `floats`."""
+    """Return the values as an array in their own dtype, checked as by `floats`."""
     try:
         array = as_array(values)
     except (TypeError, ValueError, RuntimeError):
@@ -130,7 +130,7 @@ def fraction(name: str, value: float) -> float:
 
 
 def choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
-    """Return the value; refuse it unless it is one of the names."""
+    """Return the value; refuse it unless it is among the names."""
     if not isinstance(value, str) or value not in choices:
         shown = reprlib.repr(value)  # an array is easily given in place of a name
         raise ValueError(f"{name} is {shown}; expected one of {', '.join(map(repr, choices))}")
@@ -138,7 +138,7 @@ def choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
 
 
 def depth_limits(min_depth: float, max_depth: float) -> None:
-    """Refuse limits of the depth that are not finite, negative or reversed.
+    """Refuse depth limits that are not finite, negative or reversed.
 
     Raises:
         ConfigError: naming the option, its value and what was expected.

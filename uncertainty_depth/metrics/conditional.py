@@ -1,7 +1,7 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Conditional coverage in one number: can anything predict where the interval fails?
 
-An interval that covers 95 % of all errors may cover all of those at a wall and half of those in a
+An interval that covers 95 % of all errors may cover all at a wall and half of those in a
 corner. The excess risk of the target coverage (Braun et al., "Conditional coverage diagnostics for
 conformal prediction", arXiv 2512.11779, 2025) lets a classifier predict from what is known beside
 the error whether it is covered, on frames that it has not learned from.
@@ -20,11 +20,11 @@ from uncertainty_depth.metrics.state import BLOCK_GRID
 PIXELS_PER_FRAME = 100
 MAX_FRAMES = 128
 FOLDS = 5
-"""Parts of the run, each of consecutive frames: neighbours in time are alike."""
+"""Parts of the run, each with consecutive frames: neighbours in time are alike."""
 
 
 class PixelSample:
-    """Some pixels of evenly spread frames, in bounded memory.
+    """Some pixels from evenly spread frames, in bounded memory.
 
     Every k-th frame is kept; k doubles whenever they are more than `MAX_FRAMES`.
     """
@@ -51,7 +51,7 @@ class PixelSample:
             self._stride *= 2
 
     def frames(self) -> NDArray[np.float32]:
-        """Return (frames, 5, PIXELS_PER_FRAME) in the order of the run."""
+        """Return (frames, 5, PIXELS_PER_FRAME) in the run's order."""
         return np.stack(self._frames) if self._frames else np.empty((0, 5, 0), np.float32)
 
 
@@ -65,7 +65,7 @@ def excess_risk(frames: NDArray[np.float32], distribution: str) -> float:
 
     Args:
         frames: as `PixelSample.frames` returns them, at least `FOLDS`.
-        distribution: of the error, "gaussian" or "laplace".
+        distribution: the error's, "gaussian" or "laplace".
     """
     from sklearn.ensemble import HistGradientBoostingRegressor
     from sklearn.model_selection import GroupKFold, cross_val_predict

@@ -1,8 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Errors of depth.
+"""Errors in depth.
 
 Eigen, Puhrsch and Fergus, "Depth Map Prediction from a Single Image using a Multi-Scale Deep
-Network", NeurIPS 2014. Errors of the inverse depth: Uhrig et al., "Sparsity Invariant CNNs", 3DV
+Network", NeurIPS 2014. Errors in the inverse depth: Uhrig et al., "Sparsity Invariant CNNs", 3DV
 2017, as KITTI's depth completion benchmark reports them.
 """
 
@@ -31,7 +31,7 @@ DEPTH_ERRORS = (
     "a3",
 )
 PER_KM = 1000.0
-"""From 1/m to 1/km, KITTI's unit of errors of the inverse depth."""
+"""From 1/m to 1/km, KITTI's unit for errors in the inverse depth."""
 A1_FACTOR = 1.25
 
 
@@ -75,7 +75,7 @@ def flat_maps(**maps: ArrayLike) -> list[NDArray]:
 
 
 def has_prediction(depth: NDArray, sigma: NDArray | None) -> NDArray[np.bool_]:
-    """Return the mask of finite depth with a finite, non-negative sigma, if there is any sigma."""
+    """Return where depth is finite and sigma, if there is any, finite and not negative."""
     is_finite: NDArray[np.bool_] = np.isfinite(depth)
     return is_finite if sigma is None else is_finite & np.isfinite(sigma) & (sigma >= 0)
 
@@ -106,7 +106,7 @@ class PixelErrors:
 
     @classmethod
     def of(cls, depth: Floats, ground_truth: Floats) -> PixelErrors:
-        """Return the errors of float64 depth against positive ground truth."""
+        """Return the errors that float64 depth has against positive ground truth."""
         absolute = np.abs(depth - ground_truth)
         positive = np.maximum(depth, 0.0)
         with np.errstate(divide="ignore"):
@@ -131,7 +131,7 @@ def depth_errors(depth: ArrayLike, ground_truth: ArrayLike) -> dict[str, float]:
     """Return the depth errors of Eigen et al. and of KITTI's depth completion.
 
     mae, rmse in metres; abs_rel, sq_rel; rmse_log and silog (natural logarithm), silog being the
-    standard deviation of `ln d - ln g`; imae and irmse of the inverse depth, 1/km; the fractions
+    standard deviation of `ln d - ln g`; imae and irmse in the inverse depth, 1/km; the fractions
     a1, a2, a3. A depth that is not positive has neither logarithm nor inverse: it makes rmse_log,
     silog, imae and irmse infinite, and is within no factor of the truth.
 

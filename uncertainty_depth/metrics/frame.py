@@ -70,17 +70,17 @@ from uncertainty_depth.metrics.state import (
 )
 
 LARGEST_SUM = 1e200
-"""Replaces an infinite sum of a frame, which no weight could take out again."""
+"""Replaces a frame's infinite sum, which no weight could take out again."""
 
 
 class ScoredPixels:
     """A frame's pixels with ground truth, and the scored ones among them.
 
     Attributes:
-        truth: (M,) ground truth within the limits of the evaluation, metres.
+        truth: (M,) ground truth within the evaluation's limits, metres.
         depth, sigma, ground_truth: (N,) float64, metres, for pixels that also have a prediction;
             sigma is None for a depth alone.
-        cells: (N,) cell of `BLOCK_GRID` of each of these; None if the maps are flat.
+        cells: (N,) each one's cell in `BLOCK_GRID`; None if the maps are flat.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class ScoredPixels:
             self.cells = None if self.cells is None else self.cells[scored]
 
     def __len__(self) -> int:
-        """Return the number of scored pixels."""
+        """Return how many pixels are scored."""
         return len(self.depth)
 
     @cached_property
@@ -136,7 +136,7 @@ class ScoredPixels:
 
 @lru_cache(maxsize=4)
 def _cell_map(height: int, width: int) -> Integers:
-    """Return the (height * width,) cell of `BLOCK_GRID` of each pixel, numbered row by row."""
+    """Return each pixel's cell in `BLOCK_GRID`, (height * width,), row by row."""
     rows = np.arange(height) * BLOCK_GRID[0] // height
     columns = np.arange(width) * BLOCK_GRID[1] // width
     return (rows[:, None] * BLOCK_GRID[1] + columns).reshape(-1)
@@ -326,7 +326,7 @@ def _binned(index: Integers, values: Floats, bins: Bins) -> NDArray[np.float32]:
 
 
 def _add_by(block: Block, group: str, index: Integers, values: Mapping[str, Floats]) -> None:
-    """Add the pixels, and the sums of values over them, of each distance or cell."""
+    """Add the pixels, and the sums over their values, for each distance or cell."""
     for name, weights in {"pixels": None, **values}.items():
         part = block[f"{group}.{name}"]
         part[...] = np.bincount(index, weights, len(part))

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""What the metrics are computed from: sums of blocks of frames with a leading axis, see `state`.
+"""What the metrics are computed from: sums over blocks with a leading axis, see `state`.
 
 Values are (R,) unless stated otherwise.
 """
@@ -51,7 +51,7 @@ def root_mean(name: str, over: str = "pixels", factor: float = 1.0) -> Compute:
 
 
 def deviation(name: str, over: str = "pixels") -> Compute:
-    """Return the standard deviation, from a sum and that of its squares."""
+    """Return the standard deviation, from a sum and its squares' sum."""
 
     def compute(sums: Sums) -> Floats:
         variance = sums[f"squared_{name}"] / sums[over] - (sums[name] / sums[over]) ** 2
@@ -61,12 +61,12 @@ def deviation(name: str, over: str = "pixels") -> Compute:
 
 
 def or_infinite(compute: Compute) -> Compute:
-    """Return a metric of logarithm or inverse, infinite if a depth is not positive."""
+    """Return a metric by logarithm or inverse, infinite if a depth is not positive."""
     return lambda sums: np.where(sums["no_depth"] > 0, np.inf, compute(sums))
 
 
 def per_image(name: str, statistic: int | None = None) -> Compute:
-    """Return the mean over the images of a table by sigma, and by statistic if there are."""
+    """Return the mean over the images in a table by sigma, and by statistic if there are."""
 
     def compute(sums: Sums) -> Floats:
         table = sums[name][:, SIGMA_NAMES.index(sums.sigma_name)]
@@ -137,12 +137,12 @@ def _order_statistic(sums: Sums, of: _OfSigma, share: float) -> Floats:
 
 
 def max_error_at(share: float, sums: Sums) -> Floats:
-    """Return the largest of the smallest errors that make up a share of all, metres."""
+    """Return the largest among the smallest errors that make up a share, metres."""
     return _order_statistic(sums, OF["constant"], share)
 
 
 def ratio_quantile(sums: Sums, share: float) -> Floats:
-    """Return the factor on sigma at which a share of the errors is covered."""
+    """Return the factor on sigma that covers a share of the errors."""
     return _order_statistic(sums, OF[sums.sigma_name], share)
 
 
@@ -161,7 +161,7 @@ def _below(sums: Sums, values: Floats) -> Floats:
 
 
 def share_below(factor: float, sums: Sums) -> Floats:
-    """Return the share of the errors within a factor times sigma."""
+    """Return what share of the errors lies within a factor times sigma."""
     return _below(sums, np.array([factor]))[..., 0] / sums["pixels"]
 
 
@@ -186,7 +186,7 @@ def n_merci_at(alpha: float, sums: Sums) -> Floats:
 
 
 def _power_mean(sums: Sums, distribution: str) -> tuple[Floats, Floats]:
-    """Return the mean power of the finite ratios at scale 1, and how many there are."""
+    """Return the finite ratios' mean power at scale 1, and how many there are."""
     of = OF[sums.sigma_name]
     finite = sums["pixels"] - _sum_or_zero(sums, of.infinite)
     power = of.ratio if DISTRIBUTIONS[distribution].power == 1 else f"squared_{of.ratio}"
@@ -202,7 +202,7 @@ def _sigma_scale(distribution: str, sums: Sums) -> Floats:
 
 
 def covered_shares(distribution: str, sums: Sums) -> Floats:
-    """Return the share of the errors in the interval of each level, (R, 99)."""
+    """Return what share of the errors lies in each level's interval, (R, 99)."""
     pixels = sums["pixels"][:, None]
     if sums.sigma_name == "predicted":
         return sums["covered"][:, DISTRIBUTION_NAMES.index(distribution)] / pixels
@@ -213,12 +213,12 @@ def covered_shares(distribution: str, sums: Sums) -> Floats:
 
 
 def covered_share(distribution: str, percent: int, sums: Sums) -> Floats:
-    """Return the share of the errors in the interval of one level."""
+    """Return what share of the errors lies in one level's interval."""
     return covered_shares(distribution, sums)[:, percent - 1]
 
 
 def auce_by(half_widths: Floats, sums: Sums) -> Floats:
-    """Return AUCE of intervals of these (99,) half widths in sigmas, which were measured."""
+    """Return AUCE for intervals with these measured (99,) half widths in sigmas."""
     return area_of_miscoverage(_below(sums, half_widths) / sums["pixels"][:, None])
 
 
@@ -236,7 +236,7 @@ def nll(distribution: str, sums: Sums) -> Floats:
 
 
 def scores(distribution: str, sums: Sums) -> tuple[Floats, Floats]:
-    """Return the sums of CRPS and of the errors beyond the 95 % interval."""
+    """Return the summed CRPS, and the summed errors beyond the 95 % interval."""
     if sums.sigma_name == "predicted":
         row = DISTRIBUTION_NAMES.index(distribution)
         return sums["crps"][:, row], sums["excess"][:, row]
@@ -266,15 +266,15 @@ def scores(distribution: str, sums: Sums) -> tuple[Floats, Floats]:
 
 
 def half_width(distribution: str, sums: Sums) -> Floats:
-    """Return the mean half width of the 95 % interval, metres."""
+    """Return the 95 % interval's mean half width, metres."""
     return NOMINAL_WIDTHS[distribution] * _sigma_scale(distribution, sums) * mean_sigma(sums)
 
 
-# By size of sigma and by distance, (R, K).
+# By sigma's size and by distance, (R, K).
 
 
 def _sigma_group(name: str, row: int | None, sums: Sums) -> Floats:
-    """Return the sums over ten groups of equal size, by ascending sigma; NaN if not resolved."""
+    """Return the sums over ten equal groups, by ascending sigma; NaN if not resolved."""
     counts = sums["by_sigma.pixels"]
     values = sums[name] if row is None else sums[name][:, row]
     pixels = counts.sum(axis=-1, keepdims=True)
@@ -287,7 +287,7 @@ def _sigma_group(name: str, row: int | None, sums: Sums) -> Floats:
 
 
 def coverage_by_sigma(distribution: str, sums: Sums) -> Floats:
-    """Return the coverage of the 95 % interval in ten groups by sigma, (R, 10)."""
+    """Return the 95 % interval's coverage in ten groups by sigma, (R, 10)."""
     covered = _sigma_group("by_sigma.covered", DISTRIBUTION_NAMES.index(distribution), sums)
     return covered / (sums["pixels"][:, None] / SIGMA_GROUPS)
 
@@ -300,12 +300,12 @@ def ence(sums: Sums) -> Floats:
 
 
 def at_distance(name: str) -> Compute:
-    """Return the metric that is the mean in each range of distances, (R, K)."""
+    """Return the metric that is the mean in each distance range, (R, K)."""
     return mean(f"distance.{name}", "distance.pixels")
 
 
 def n_merci_at_distance(sums: Sums) -> Floats:
-    """Return n-MeRCI in each range of distances, (R, K)."""
+    """Return n-MeRCI in each distance range, (R, K)."""
     quantiles = []
     infinite = sums["distance.certain_errors"]
     for name, bins, never in (("error", DISTANCE_ERROR, 0), ("ratio", DISTANCE_RATIO, 1)):
@@ -316,7 +316,7 @@ def n_merci_at_distance(sums: Sums) -> Floats:
         resolved = low[:, None], high[:, None]
         zeros = sums["distance.exact"]
         found = bins.order_statistics(counts, number, zeros, never * infinite, resolved)
-        # Of few pixels it is the largest, of which the bin alone is known.
+        # With few pixels it is the largest, whose bin alone is known.
         quantiles.append(np.where(number < pixels, found, math.nan)[..., 0])
     max_error, factor = quantiles
     sigma = at_distance("sigma")(sums)

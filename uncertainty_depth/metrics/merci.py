@@ -22,7 +22,7 @@ ROUNDING = 1e-12
 
 
 def merci(error: ArrayLike, sigma: ArrayLike, alpha: float = 0.95) -> float:
-    """Return the mean length of error bars that cover a fraction alpha of the errors (equation 1).
+    """Return the mean length that error bars need to cover a fraction alpha (equation 1).
 
     Arguments and errors as in `n_merci`; +inf if lambda is infinite; NaN for N = 0.
     """
@@ -37,7 +37,7 @@ def merci(error: ArrayLike, sigma: ArrayLike, alpha: float = 0.95) -> float:
 def n_merci(error: ArrayLike, sigma: ArrayLike, alpha: float = 0.95) -> float:
     """Return n-MeRCI (equation 2): 0 for a sigma equal to the error, 1 for a constant sigma.
 
-    More than 1 is worse than no uncertainty. The scale of sigma does not matter.
+    More than 1 is worse than no uncertainty. Sigma's scale does not matter.
 
     Args:
         error: (N,) absolute errors, metres.

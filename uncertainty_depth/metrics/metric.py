@@ -53,7 +53,7 @@ NOT_JUDGED = {
         "(--sigma-map)"
     ),
 }
-"""Why a metric is not judged that is not of this kind of sigma."""
+"""Why a metric is not judged that this kind of sigma lacks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,14 +68,14 @@ class Metric:
         better: "lower", "higher", "" for neither, or the value that is best.
         limits: its smallest and largest possible value; intervals end there.
         in_percent: whether tables write it in per cent.
-        meaning: for the reader of a table.
+        meaning: for a table's reader.
         source: the definition's source; empty if it needs none.
         over: "pixels" of all images, the mean over "images", or a statistic over "frames".
         is_size: whether it compares sigma's size with the errors, so that sigma must be in metres;
             all others are the same for a multiple of sigma.
-        distribution: of the error, whose intervals it is about; empty if it is about none.
-        groups: names of the parts of a metric that is a list.
-        has_baselines: whether the trivial baselines have it too, if it is a metric of sigma and
+        distribution: the error's, whose intervals it is about; empty if it is about none.
+        groups: names for the parts if the metric is a list.
+        has_baselines: whether the trivial baselines have it too, if it is a metric on sigma and
             not a list.
         reason: returns why it is not a number over scored frames; None if that is always one.
     """
@@ -109,7 +109,7 @@ class Metric:
         return of_sigma or self.is_size
 
     def is_judged(self, kind: SigmaKind) -> bool:
-        """Return whether a sigma of this kind has it."""
+        """Return whether this kind of sigma has it."""
         if kind is SigmaKind.NONE:
             return not self.needs_sigma
         return kind is SigmaKind.METRES or not self.is_size
@@ -120,7 +120,7 @@ class Metric:
             return self.compute(sums)
 
     def best_of(self, values: Sequence[float]) -> float:
-        """Return the best of some values, NaN left out; NaN if neither direction is better."""
+        """Return the best value, NaN left out; NaN if neither direction is better."""
         numbers = [value for value in values if not math.isnan(value)]
         if not numbers or self.better == "":
             return math.nan
@@ -139,5 +139,5 @@ class Metric:
         return f"{round(value, decimals) + 0.0:{sign}.{decimals}f}"  # -0.0 + 0.0 is 0.0
 
     def names(self) -> tuple[str, ...]:
-        """Return the dotted name of each value."""
+        """Return each value's dotted name."""
         return tuple(f"{self.name}.{group}" for group in self.groups) or (self.name,)

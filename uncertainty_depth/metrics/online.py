@@ -41,10 +41,10 @@ never touched, makes it keep what a frame needs."""
 
 
 class OnlineMetrics:
-    """Accumulates all metrics of depth, its sigma and the trivial baselines over any frames.
+    """Accumulates all metrics on depth, its sigma and the trivial baselines over any frames.
 
-    The state is at most 128 blocks of frames; in addition, `update` needs 0.2 kB per scored pixel
-    of its frame.
+    The state is at most 128 blocks; in addition, `update` needs 0.2 kB per scored pixel
+    in its frame.
 
     Args:
         config: what is scored, and how.
@@ -52,7 +52,7 @@ class OnlineMetrics:
 
     Attributes:
         config: what is scored, and how. States merge when their configs score the same.
-        blocks: the sums of all frames so far.
+        blocks: the sums over all frames so far.
 
     Raises:
         ConfigError: an option is unknown, or the limits are not finite or reversed.
@@ -80,12 +80,12 @@ class OnlineMetrics:
 
     @property
     def pixels(self) -> int:
-        """Number of pixels scored so far."""
+        """How many pixels are scored so far."""
         return int(self.total()["pixels"][0])
 
     @property
     def frames(self) -> int:
-        """Number of frames with at least one valid pixel so far."""
+        """How many frames have at least one valid pixel so far."""
         return int(self.total()["frames"][0])
 
     @property
@@ -99,14 +99,14 @@ class OnlineMetrics:
         """Score one frame and add it.
 
         Args:
-            depth: predicted depth of any shape, metres; NaN for no prediction.
+            depth: predicted depth in any shape, metres; NaN for no prediction.
             sigma: predicted standard deviation, same shape, metres, or in any unit if only its
-                order is of interest; None for a depth alone, whose metrics of sigma are NaN.
+                order is of interest; None for a depth alone, whose metrics on sigma are NaN.
             ground_truth: same shape, metres, NaN for unknown.
 
         Returns:
             This frame's metrics, nested like `compute`, with only the rankings for baselines, and
-            without those of sigma for a depth alone; None if no pixel is valid. Its pixels with
+            without those on sigma for a depth alone; None if no pixel is valid. Its pixels with
             ground truth count in `scored_fraction` even then.
 
         Raises:
@@ -134,7 +134,7 @@ class OnlineMetrics:
 
         Args:
             pixels: the frame's.
-            aligned_by: factor that brought the depth to the scale of the ground truth.
+            aligned_by: factor that brought the depth to the ground truth's scale.
             unfamiliarity: the frame's; None if unknown.
             changes: what `Views.look` returned: if the camera stood still, the frame belongs to
                 the previous frame's block.
@@ -177,7 +177,7 @@ class OnlineMetrics:
         return block
 
     def merge(self, other: OnlineMetrics) -> None:
-        """Add the frames of another accumulator; the jump of scale between the two is not counted.
+        """Add another accumulator's frames; the jump in scale between the two is not counted.
 
         Raises:
             ValueError: the other one scores something else.
@@ -199,19 +199,19 @@ class OnlineMetrics:
             self._last_log_scale = other._last_log_scale
 
     def total(self) -> Sums:
-        """Return the sums of all frames, a leading axis of one."""
+        """Return the sums over all frames, with a leading axis of one."""
         return Sums(self.blocks.table())
 
     def each_block(self) -> Sums:
-        """Return the sums of each block, a row each."""
+        """Return each block's sums, a row each."""
         return Sums(self.blocks.table(), np.eye(len(self.blocks)))
 
     def sums_of(self, block: Block) -> Sums:
-        """Return the sums of one block."""
+        """Return one block's sums."""
         return Sums(block.reshape(1))
 
     def compute(self) -> dict[str, Any]:
-        """Return the nested mapping of `summary.json` over all frames; NaN without pixels."""
+        """Return the nested mapping in `summary.json` over all frames; NaN without pixels."""
         return nested(flat_values(self.total(), self._sigma_kind))
 
     @property

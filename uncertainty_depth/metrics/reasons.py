@@ -12,7 +12,7 @@ from uncertainty_depth.metrics.state import ERROR, SIGMA, Sums
 
 
 def ratio(sums: Sums) -> str:
-    """Return why the quantile of n-MeRCI's ratio is unknown; empty if it is known."""
+    """Return why n-MeRCI's ratio has no known quantile; empty if it has."""
     if not math.isnan(from_sums.ratio_quantile(sums, ALPHA)[0]):
         return ""
     of = from_sums.OF[sums.sigma_name]
@@ -27,7 +27,7 @@ def ratio(sums: Sums) -> str:
 
 
 def error_at(share: float, sums: Sums) -> str:
-    """Return why the largest of this share of the errors is unknown; empty if it is known."""
+    """Return why the largest among this share of errors is unknown; empty if it is known."""
     if not math.isnan(from_sums.max_error_at(share, sums)[0]):
         return ""
     errors = f"{percent_text(share, 0)} of the errors are"
@@ -43,7 +43,7 @@ def n_merci(sums: Sums) -> str:
 
 
 def by_distance(_: Sums) -> str:
-    """Return why n-MeRCI in a range of distances is not a number."""
+    """Return why n-MeRCI in a distance range is not a number."""
     return (
         "there are fewer than 20 pixels, their errors or the ratio to sigma are beyond what is "
         "resolved, or the errors that count are all equal"
@@ -51,7 +51,7 @@ def by_distance(_: Sums) -> str:
 
 
 def by_sigma(_: Sums) -> str:
-    """Return why a metric of groups by sigma is not a number."""
+    """Return why a metric by groups of sigma is not a number."""
     return (
         f"too many sigmas are beyond what is resolved, {SIGMA.edges[1]:.1g} to "
         f"{SIGMA.edges[-2]:.0f} m"
@@ -59,7 +59,7 @@ def by_sigma(_: Sums) -> str:
 
 
 def size_of_baseline(_: Sums) -> str:
-    """Return why the size of a baseline's sigma cannot be judged."""
+    """Return why a baseline's sigma cannot be judged by its size."""
     return f"the errors are below {ERROR.edges[1]:.1g} m, where none is resolved"
 
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Every metric of depth and sigma, once: name, unit, better direction, and computation.
+"""Every metric on depth and sigma, once: name, unit, better direction, and computation.
 
 `compute` takes sums of blocks of frames with a leading axis, see `state`. A metric's value is
 `compute` of the sum of all blocks; its interval comes from the same function on a thousand
@@ -37,7 +37,7 @@ from uncertainty_depth.metrics.sparsification import POGGI
 from uncertainty_depth.metrics.state import DISTANCE
 
 COVERAGE_LEVELS = (68, 95)
-"""Confidence levels, per cent, whose coverage is a metric of its own."""
+"""Confidence levels, per cent, whose coverage is a metric itself."""
 _EIGEN = "Eigen et al. 2014"
 _UHRIG = "Uhrig et al. 2017"
 _POGGI = "Poggi et al. 2020"
@@ -239,4 +239,4 @@ METRICS: tuple[Metric, ...] = (
 # fmt: on
 BY_NAME = {metric.name: metric for metric in METRICS}
 BY_VALUE = {name: metric for metric in METRICS for name in metric.names()}
-"""The metric of each dotted name of a value."""
+"""The metric behind each value's dotted name."""

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Metrics of sigma's order: sparsification (AUSE, AURG), risk-coverage, rank correlation.
+"""Metrics on sigma's order: sparsification (AUSE, AURG), risk-coverage, rank correlation.
 
 Pixels are removed from the most uncertain on, and the remaining error is plotted against the
 removed fraction. The oracle removes by true error; random removal changes nothing. Published
@@ -101,13 +101,13 @@ class Sparsification:
     """The three curves, (K,) each; all NaN for no pixel.
 
     Attributes:
-        variant: name of the convention.
-        error: name of the error statistic; "a1" is the fraction outside the factor 1.25, as `1 -
+        variant: the convention's name.
+        error: the error statistic's name; "a1" is the fraction outside the factor 1.25, as `1 -
             a1`.
         fractions: fractions removed.
-        sparsification: error of the rest when removed by sigma.
-        oracle: error of the rest when removed by the true error.
-        random: error of the full set, which random removal keeps.
+        sparsification: error in the rest when removed by sigma.
+        oracle: error in the rest when removed by the true error.
+        random: error in the full set, which random removal keeps.
     """
 
     variant: str
@@ -135,7 +135,7 @@ def sparsification(
     error: str | None = None,
     variant: str = "poggi",
 ) -> Sparsification:
-    """Return the sparsification curves of one set of pixels.
+    """Return the sparsification curves for one set of pixels.
 
     Args:
         depth: (N,) predicted depth, metres.
@@ -144,7 +144,7 @@ def sparsification(
         error: "abs_rel", "rmse" or "a1" for poggi, "rmse" for gustafsson, "mae" for ilg; None
             takes the variant's first.
         variant: "poggi" (per image: call it for each, and average), "gustafsson" or "ilg" (all
-            pixels of the set together).
+            pixels in the set together).
 
     Returns:
         Curves and areas; NaN for N = 0.
@@ -177,7 +177,7 @@ def sparsification(
 
 
 def aurc(error: ArrayLike, sigma: ArrayLike) -> float:
-    """Return the area under the curve of risk against coverage, metres; lower is better.
+    """Return the area under the risk-coverage curve, metres; lower is better.
 
     The risk is the mean error of the pixels kept, those with the smallest sigma first: the mean
     over k = 1 ... N of the mean error of the first k. Equal sigmas count as in the mean over all
@@ -207,7 +207,7 @@ def aurc(error: ArrayLike, sigma: ArrayLike) -> float:
 
 
 def mean_of_running_means(ascending_key: Floats, values: Floats) -> float:
-    """Return the mean of the running means of values that are sorted by a key, ties shared."""
+    """Return the running means' mean, values being sorted by a key and ties shared."""
     numbers = np.arange(1.0, len(values) + 1)
     sums = np.cumsum(values)
     is_last = np.append(ascending_key[1:] != ascending_key[:-1], True)
@@ -218,7 +218,7 @@ def mean_of_running_means(ascending_key: Floats, values: Floats) -> float:
 
 
 def spearman(sigma: ArrayLike, error: ArrayLike) -> float:
-    """Return Spearman's rank correlation of sigma and error; ties get the mean of their ranks.
+    """Return Spearman's rank correlation between sigma and error; ties get their ranks' mean.
 
     Args:
         sigma: (N,) standard deviations.
@@ -237,7 +237,7 @@ def spearman(sigma: ArrayLike, error: ArrayLike) -> float:
 
 
 def _ranks(values: Floats) -> Floats:
-    """Return the centred ranks of the values, each in the place of its value."""
+    """Return the values' centred ranks, each in its value's place."""
     order = np.argsort(values)
     result = np.empty(len(values))
     result[order] = average_ranks(values[order])
@@ -245,7 +245,7 @@ def _ranks(values: Floats) -> Floats:
 
 
 def correlation(first: Floats, second: Floats) -> float:
-    """Return the correlation of two centred arrays; NaN if one is constant."""
+    """Return the correlation between two centred arrays; NaN if one is constant."""
     spread = math.sqrt(inner(first, first) * inner(second, second))
     return inner(first, second) / spread if spread else math.nan
 
@@ -259,7 +259,7 @@ def statistic_values(errors: PixelErrors, name: str) -> tuple[Floats, Floats]:
 
 
 class Ranking:
-    """Pixels in ascending order of a key, for the curves of several statistics from one sort."""
+    """Pixels in ascending order by a key, for several statistics' curves from one sort."""
 
     def __init__(self, key: Floats) -> None:
         self.order, self.ascending = sorted_order(key)
@@ -269,7 +269,7 @@ class Ranking:
     ) -> Floats:
         """Return each statistic over the pixels that are left at each fraction, (S, K).
 
-        `values` is what each of the S statistics averages, (N,) in the order of the pixels.
+        `values` is what each of the S statistics averages, (N,) in the pixels' order.
         """
         counts = _remaining_counts(convention, self.ascending)
         curves = np.empty((len(names), len(counts)))
@@ -295,14 +295,14 @@ def oracle_curve(convention: Variant, name: str, ascending: Floats) -> Floats:
 
 
 def _remaining_counts(convention: Variant, ascending: Floats) -> Integers:
-    """Return the number of sorted pixels that are left at each fraction."""
+    """Return how many sorted pixels are left at each fraction."""
     if convention.keeps_ties:
         return np.searchsorted(ascending, _upper_percentiles(ascending, convention), "right")
     return remaining_numbers(convention, len(ascending))
 
 
 def remaining_numbers(convention: Variant, number: int) -> Integers:
-    """Return how many of `number` pixels are left at each fraction, if ties are not kept."""
+    """Return how many among `number` pixels are left at each fraction, without ties."""
     if convention is ILG:
         percent = np.round(100 * convention.fractions).astype(np.int64)
         return np.maximum((100 - percent) * number // 100, 1)  # a float product would lose pixels
@@ -328,7 +328,7 @@ def _percentile_places(convention: Variant, number: int) -> tuple[Integers, Floa
 
 
 def _statistic(name: str, mean: Floats) -> Floats:
-    """Return the statistic from the mean of its values."""
+    """Return the statistic from its values' mean."""
     return np.sqrt(mean) if name == "rmse" else mean
 
 

@@ -1,11 +1,11 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""All that is remembered of the frames scored: at most 128 blocks of consecutive frames.
+"""All that is remembered about the frames scored: at most 128 blocks of consecutive frames.
 
-A block is a structured array of no dimension: named float64 sums, int32 histograms and a few
-extremes. Blocks of any frames add up, and every metric of `registry` is computed from the result,
+A block is a structured array without dimension: named float64 sums, int32 histograms and a few
+extremes. Any frames' blocks add up, and every metric in `registry` is computed from the result,
 whether it is one frame or a million.
-Values that are not finite are counted beside the sums, so that any weighted sum of blocks is
-finite. `frame` makes the block of a frame.
+Values that are not finite are counted beside the sums, so that any weighted sum over blocks is
+finite. `frame` makes a frame's block.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ DISTRIBUTION_NAMES = tuple(DISTRIBUTIONS)
 ERROR = Bins(-18, 8, 6)
 """Metres: 4 um to 256 m."""
 RATIO = Bins(-10, 12, 6)
-"""Ratio of error to sigma over `2^exponent`, which is about the median of the first frame: sigma
+"""Ratio of error to sigma over `2^exponent`, which is about the first frame's median: sigma
 may be in any unit, or in none."""
 MAX_RATIO_EXPONENT = 1000
 """The bins about it are within float64."""
@@ -40,7 +40,7 @@ DEPTH_RATIO_SUMS = Bins(-15, 6, 3)
 TRUTH = Bins(-4, 8, 4)
 SIGMA = Bins(-14, 8, 3)
 DISTANCE = Bins(-1, 7, 1)
-"""Intervals of ground truth: 0.5, 0.75, 1, 1.5, 2, 3, 4, 6 ... 96, 128 m, open at both ends."""
+"""Ground truth intervals: 0.5, 0.75, 1, 1.5, 2, 3, 4, 6 ... 96, 128 m, open at both ends."""
 DISTANCE_ERROR = Bins(-12, 7, 2)
 DISTANCE_RATIO = Bins(-5, 9, 2)
 """Over the same power of 2 as `RATIO`."""
@@ -51,7 +51,7 @@ BLOCK_GRID = (8, 10)
 for every frame."""
 BLOCK_CELLS = math.prod(BLOCK_GRID)
 PLOTTED_FRACTIONS = slice(None, None, 2)
-"""Fractions of `POGGI` kept for plots; areas use all of them."""
+"""Fractions from `POGGI` kept for plots; areas use them all."""
 
 _SCALARS = (
     "frames",  # with a scored pixel
@@ -155,7 +155,7 @@ EXTREMES = (
     "-ratio_high",
 )
 Block: TypeAlias = NDArray[np.void]
-"""The sums of some frames: of `BLOCK`, without a dimension. Its parts are written in place."""
+"""The sums over some frames: a `BLOCK`, without dimension. Its parts are written in place."""
 BLOCK = np.dtype(
     [
         *((name, np.float64, shape) for name, shape in {**_METRIC_SUMS, **_OTHER_SUMS}.items()),
@@ -184,7 +184,7 @@ def by_kind(blocks: NDArray[np.void]) -> dict[str, NDArray]:
 _EMPTY = np.zeros((), BLOCK)
 by_kind(_EMPTY)["extremes"][...] = -math.inf
 SIZES = {name: (table.dtype.type, table.shape[1]) for name, table in by_kind(_EMPTY).items()}
-"""Type and number of the numbers of each kind in a block."""
+"""Type and count for each kind of number in a block."""
 
 
 def empty_block() -> Block:
@@ -211,7 +211,7 @@ def rescaled(block: Block, exponent: float) -> Block:
 
 
 def add(block: Block, other: Block) -> None:
-    """Add the frames of another block of the same exponent, which does not change."""
+    """Add the frames in another block by the same exponent, which does not change."""
     theirs = by_kind(other)
     for kind, mine in by_kind(block).items():
         (np.maximum if kind == "extremes" else np.add)(mine, theirs[kind], out=mine)
@@ -228,7 +228,7 @@ def check_exponents(blocks: NDArray[np.void]) -> None:
 
 
 def _metric_parts(block: Block) -> tuple[NDArray, ...]:
-    """Return views of all that metrics are computed from."""
+    """Return views on all that metrics are computed from."""
     kinds = by_kind(block)
     number = _FIRST_BYTE[next(iter(_OTHER_SUMS))] // 8
     return kinds["sums"][0, :number], kinds["extremes"][0], kinds["counts"][0]
@@ -238,7 +238,7 @@ PACKED_BYTES = sum(part.nbytes for part in _metric_parts(_EMPTY))
 
 
 def packed(block: Block) -> bytes:
-    """Return what the metrics of a frame are computed from, compressed: 1.5 to 3 kB.
+    """Return what a frame's metrics are computed from, compressed: 1.5 to 3 kB.
 
     The first bytes of all numbers go together, then the second ones: most are 0 or alike.
     """
@@ -294,12 +294,12 @@ class Sums:
 
     @property
     def ratio_exponent(self) -> int:
-        """The exponent of all blocks' ratios."""
+        """The exponent for all blocks' ratios."""
         exponent = float(np.max(self._blocks["ratio_exponent"], initial=-math.inf))
         return int(exponent) if math.isfinite(exponent) else 0
 
     def __getitem__(self, name: str) -> Floats:
-        """Return the (R, ...) sums of a part."""
+        """Return a part's (R, ...) sums."""
         if name not in self._cache:
             self._cache[name] = self._summed(name)
         return self._cache[name]
@@ -327,7 +327,7 @@ class Blocks:
     fewer. Full blocks never change in place, so a deep copy shares them and is fast.
 
     Attributes:
-        ratio_exponent: of all blocks, the first frame's; -inf before the first that has one.
+        ratio_exponent: all blocks', the first frame's; -inf before the first that has one.
     """
 
     def __init__(
@@ -344,7 +344,7 @@ class Blocks:
         self.ratio_exponent = max(exponents, default=-math.inf)
 
     def __len__(self) -> int:
-        """Return the number of blocks."""
+        """Return how many blocks there are."""
         return len(self._blocks)
 
     def __deepcopy__(self, _: dict[int, Any]) -> Blocks:
@@ -371,7 +371,7 @@ class Blocks:
         add(self._blocks[-1], frame)
 
     def merge(self, other: Blocks) -> None:
-        """Append the blocks of an evaluation of later frames; `other` does not change."""
+        """Append the blocks from an evaluation on later frames; `other` does not change."""
         second = other.__deepcopy__({})
         while second.frames_per_block < self.frames_per_block:
             second._merge_pairs()

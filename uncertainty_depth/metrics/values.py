@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Values of all metrics by dotted name, why some are none, and their nesting in `summary.json`."""
+"""All metrics' values by dotted name, why some are none, and their nesting in `summary.json`."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ BASELINES = SIGMA_NAMES[1:]
 
 
 def baseline_name(baseline: str, metric: Metric) -> str:
-    """Return the dotted name of a metric of a trivial baseline."""
+    """Return the dotted name of a trivial baseline's metric."""
     return f"baselines.{baseline}.{metric.name.removeprefix('uncertainty.')}"
 
 
 def flat_values(
     sums: Sums, kind: SigmaKind = SigmaKind.METRES, of_frame: bool = False
 ) -> dict[str, float]:
-    """Return the first row of every metric by dotted name, NaN for none.
+    """Return every metric's first row by dotted name, NaN for none.
 
     Args:
-        sums: of all frames, or of one.
-        kind: of the sigma; the metrics that it has not are NaN.
-        of_frame: a row of the table of frames: only metrics that are one number, of the trivial
+        sums: over all frames, or one.
+        kind: sigma's; the metrics that it has not are NaN.
+        of_frame: a row in the table of frames: only metrics that are one number, of the trivial
             baselines only the rankings, which are per image, and the scale and the unfamiliarity;
-            none of sigma for a depth alone.
+            none on sigma for a depth alone.
     """
     values: dict[str, float] = {}
     for metric in METRICS:
@@ -84,7 +84,7 @@ def undefined(sums: Sums, kind: SigmaKind = SigmaKind.METRES) -> dict[str, str]:
 
 
 def nested(values: Mapping[str, float]) -> dict[str, Any]:
-    """Return values by dotted name as the nested mapping of `summary.json`."""
+    """Return values by dotted name as the nested mapping in `summary.json`."""
     result: dict[str, Any] = {}
     for name, value in values.items():
         metric = BY_VALUE.get(name)
@@ -103,14 +103,14 @@ def nested(values: Mapping[str, float]) -> dict[str, Any]:
 
 
 def is_numbered(metric: Metric) -> bool:
-    """Return whether the groups of a metric are numbers from 1: a list in `summary.json`."""
+    """Return whether a metric's groups are numbers from 1: a list in `summary.json`."""
     return bool(metric.groups) and metric.groups[0].isdecimal()
 
 
 def flatten(metrics: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
     """Return nested metrics by dotted name: {"ause": {"rmse": 1}} becomes {"ause.rmse": 1}.
 
-    Items of a list are numbered from 1.
+    Items in a list are numbered from 1.
     """
     flat: dict[str, float] = {}
     for key, value in metrics.items():

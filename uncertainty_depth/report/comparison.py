@@ -99,7 +99,7 @@ class FrameRow:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The result of `compare`.
+    """What `compare` returns.
 
     Attributes:
         reports: in the order given; the first is the reference.
@@ -107,7 +107,7 @@ class Comparison:
         rows: every metric over the common frames.
         worst: for each report its worst frames, by `WORST_BY`.
         series: (reports, frames) `WORST_BY` of the common frames, in the order of the first.
-        blocks: blocks of frames that the intervals are based on.
+        blocks: how many blocks of frames the intervals are based on.
         notes: what limits the comparison.
     """
 
@@ -121,7 +121,7 @@ class Comparison:
 
 
 def compare(reports: Sequence[SavedReport]) -> Comparison:
-    """Return the comparison of two or more reports; the others are compared with the first.
+    """Return the comparison between two or more reports; the others are compared with the first.
 
     Raises:
         ConfigError: there are fewer than two, or they were scored with other options.
@@ -177,7 +177,7 @@ def compare(reports: Sequence[SavedReport]) -> Comparison:
 
 
 class _Scored(NamedTuple):
-    """A frame's name, its scored pixels, `WORST_BY`, and the number of its view in the report."""
+    """A frame's name, its scored pixels, `WORST_BY`, and its view's number in the report."""
 
     name: str
     pixels: int
@@ -186,7 +186,7 @@ class _Scored(NamedTuple):
 
 
 def _by_frame(evaluation: Evaluation) -> dict[FrameKey, _Scored]:
-    """Return the frames of a report, in their order."""
+    """Return a report's frames, in their order."""
     table: dict[FrameKey, _Scored] = {}
     repeats: Counter[int] = Counter()
     view = 0
@@ -285,7 +285,7 @@ PANEL = (4.2, 3.3)  # inches; three side by side on a wide page
 
 
 def output_of(folder: Path) -> OutputFolder:
-    """Return the folder of a comparison, to be checked before the work."""
+    """Return a comparison's folder, to be checked before the work."""
     return OutputFolder(folder, "comparison")
 
 
@@ -296,7 +296,7 @@ def write(comparison: Comparison, folder: Path, command: str, curves: Sequence[s
     plot is also written in.
 
     Raises:
-        SourceError: the folder holds files of these names that no comparison wrote.
+        SourceError: the folder holds files by these names that no comparison wrote.
     """
     content = {
         "reports": [str(report.folder) for report in comparison.reports],
@@ -378,13 +378,13 @@ def headline(comparison: Comparison) -> list[str]:
 
 
 def headline_of(comparison: Comparison) -> tuple[str, ...]:
-    """Return the names of the headline metrics, under the distribution of the first report."""
+    """Return the headline metrics' names, under the first report's distribution."""
     distribution = distribution_of_model(comparison.reports[0].summary["model"])
     return (*HEADLINE_DEPTH, *headline_names(distribution))
 
 
 def _aligned(table: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows of cells as lines: two spaces or more between the columns."""
+    """Return rows as lines: two spaces or more between the columns."""
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = []
     for first, *cells, last in table:
@@ -416,7 +416,7 @@ def _cells(row: Row) -> dict[str, Any]:
 
 
 def _worst_tables(comparison: Comparison) -> list[dict[str, Any]]:
-    """Return for each report the table of its worst frames and the plots in its folder."""
+    """Return for each report a table of its worst frames and the plots in its folder."""
     worst = []
     for name, report, frames in zip(
         comparison.names, comparison.reports, comparison.worst, strict=True
@@ -444,7 +444,7 @@ def _text(row: Row, interval: Interval, sign: str = "") -> str:
 
 
 def figures(comparison: Comparison) -> dict[str, Figure]:
-    """Return the plots by file name, one curve for all of a report's frames each.
+    """Return the plots by file name, each with one curve for all of a report's frames.
 
     Each is a figure of its own: a page puts as many side by side as fit, on a telephone one.
     """
@@ -507,7 +507,7 @@ def figures(comparison: Comparison) -> dict[str, Figure]:
 
 
 def _overlaid(title: str, names: Sequence[str], lines: Iterable[tuple[Floats, Floats]]) -> Figure:
-    """Return a plot of one line a report, with a legend below it."""
+    """Return a plot with one line a report, and a legend below it."""
     figure, axes = one_plot(title, PANEL)
     for index, (x, y) in enumerate(lines):
         dashes = DASHES[index // len(COLORS) % len(DASHES)]

@@ -26,7 +26,7 @@ Sink = Callable[[Frame], None]
 
 
 class Evaluation(Scores):
-    """The `Scores` of frames, with their verdict and report; it takes the same arguments.
+    """The `Scores` for frames, with their verdict and report; it takes the same arguments.
 
     Examples:
         >>> import numpy as np
@@ -63,7 +63,7 @@ class Evaluation(Scores):
         A missing folder is created; a report in it is replaced.
 
         Raises:
-            SourceError: it cannot be written, or the folder holds files of others alone.
+            SourceError: it cannot be written, or the folder holds others' files alone.
         """
         from uncertainty_depth.report import report
 
@@ -94,7 +94,7 @@ def evaluate(
         sinks: called with each frame, e.g. to write it to a bag.
         progress: show a progress bar.
         sigma_kind: what sigma is.
-        **options: of `EvaluationConfig`, in place of the config's, e.g. `max_depth=10`.
+        **options: `EvaluationConfig`'s, in place of the config's, e.g. `max_depth=10`.
 
     Raises:
         SourceError: the source cannot be read.

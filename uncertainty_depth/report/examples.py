@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from uncertainty_depth.core.records import DepthMap
 
 MIN_DISTANCE = 1 / 20
-"""Fraction of the run that lies between two of the worst frames, at least."""
+"""Fraction of the run that lies between two worst frames, at least."""
 
 _STAMP = re.compile(r"(\d+)\.(\d{9})")
-"""Seconds and nanoseconds, the name of a frame of a bag."""
+"""Seconds and nanoseconds, a frame's name in a bag."""
 
 
 def frame_name(name: str) -> str:
-    """Return a frame's name for people: a stamp of seconds and nanoseconds without the last."""
+    """Return a frame's name for people: a stamp in seconds and nanoseconds without the last."""
     stamp = _STAMP.fullmatch(name)
     return f"{stamp[1]}.{stamp[2][:3]}".rstrip("0").rstrip(".") + " s" if stamp else name
 
@@ -57,7 +57,7 @@ class ExampleSlot:
 
 
 class Examples:
-    """The worst frames of a run, and every k-th frame, of which typical ones are selected.
+    """A run's worst frames, and every k-th frame, of which typical ones are selected.
 
     k doubles whenever there are more than twice as many as are shown.
     """
@@ -94,7 +94,7 @@ class Examples:
         return [slot.example for slot in worst_first]
 
     def typical(self) -> list[Example]:
-        """Return frames with an error near the median, in the order of the run."""
+        """Return frames with an error near the median, in the run's order."""
         if not self._spread:
             return []
         median = float(np.median([slot.error for slot in self._spread]))

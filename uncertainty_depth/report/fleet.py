@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The folder of a fleet's evaluation: finished, failed and pending sources, and their reports.
+"""The folder for a fleet's evaluation: finished, failed and pending sources, and their reports.
 
 `fleet.json` holds the options that every source is scored with. For each source `sources/` has the
 folder NAME of its report, NAME.json on how it ended, and NAME.log with what its worker printed.
@@ -58,11 +58,11 @@ class FleetSource:
 
     @property
     def log_file(self) -> Path:
-        """File with the output of its worker."""
+        """File with its worker's output."""
         return self.folder.with_name(f"{self.folder.name}.log")
 
     def finish(self, failure: str = "") -> None:
-        """Record that the source is scored, or the sentence of its error."""
+        """Record that the source is scored, or its error's sentence."""
         outcome = {
             "source": self.notation,
             "state": FAILED if failure else DONE,
@@ -153,7 +153,7 @@ def open_fleet(
 
 
 def _name(source: str) -> str:
-    """Return a readable and unique folder name of a source."""
+    """Return a source's readable and unique folder name."""
     digest = hashlib.sha256(source.encode()).hexdigest()[:8]
     readable = re.sub(r"[^\w.-]+", "_", source).strip("._")[-MAX_NAME:]
     return f"{readable}-{digest}"
@@ -169,7 +169,7 @@ def state_of(path: Path) -> str:
 
 DEPTH_AND_ORDER = ("depth.abs_rel", "depth.rmse", "uncertainty.ause.rmse")
 SIZES = ("uncertainty.auce", "uncertainty.coverage_95", "uncertainty.crps")
-"""Under the distribution of the model's error."""
+"""Under the model's error distribution."""
 Row = dict[str, Any]
 
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Images of a frame: depth, sigma and error with scales in metres, and LiDAR on the image."""
+"""Images for a frame: depth, sigma and error with scales in metres, and LiDAR on the image."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MAX_ASPECT = 2.0  # height over width of a panel at most: a map may have few col
 FIGURE_WIDTH = 10.0  # inches; small, so that titles stay readable at a reduced size
 PANEL_SHARE = 0.84  # of a column's width; its colour bar has the rest
 MAX_DEPTH_RATIO = 100.0
-"""Largest ratio of the farthest to the nearest depth on a scale."""
+"""Largest ratio between farthest and nearest depth on a scale."""
 RATIO_COLORS = "RdBu_r"
 MAX_RATIO = 4.0
 MIN_WIDTH = 1200  # pixels of the plot: smaller images are enlarged by an integer factor
@@ -117,7 +117,7 @@ def _draw(
 
 
 def _is_of_size(axis: Axes, shape: tuple[int, ...]) -> bool:
-    """Return whether a panel shows an image of this size, as the maps are."""
+    """Return whether a panel shows an image as large as the maps."""
     return any(image.get_size()[:2] == shape[:2] for image in axis.get_images())
 
 

@@ -51,9 +51,9 @@ class SavedFrames:
     """The frames in a table at one moment; the table may have grown since.
 
     Attributes:
-        folder: of its two files.
+        folder: where its two files are.
         sums_size: size of these frames' sums, bytes; None for the whole file.
-        rows_size: of their rows.
+        rows_size: their rows', bytes.
         owner: keeps temporary files alive after their table is closed, in this process only.
     """
 
@@ -112,7 +112,7 @@ class SavedFrames:
 
 
 class FrameTable:
-    """The frames of a running evaluation, in temporary files so that memory stays bounded.
+    """A running evaluation's frames, in temporary files so that memory stays bounded.
 
     The files are deleted with the table. Its copy or pickle is its `SavedFrames` at that moment.
     """

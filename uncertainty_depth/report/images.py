@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Maps as colour images, on scales with a fixed range; images as the bytes of a file."""
+"""Maps as colour images, on scales with a fixed range; images as a file's bytes."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DEPTH_COLORS = "viridis_r"
-"""Of every depth shown anywhere: near is yellow, far is dark violet."""
+"""For every depth shown anywhere: near is yellow, far is dark violet."""
 SIGMA_COLORS = "magma"
-"""Of every sigma and every error, in images and on points: black is certain, or right."""
+"""For every sigma and every error, in images and on points: black is certain, or right."""
 MISSING_RGB = (128, 128, 128)
 """In neither palette: black would be certain, or right."""
 MISSING_COLOR = "#808080"
@@ -34,7 +34,7 @@ def colorize(
 ) -> NDArray[np.uint8]:
     """Return (H, W) values as (H, W, 3) uint8 RGB on the scale 0 ... `maximum`.
 
-    NaN is grey, +inf has the color of `maximum`.
+    NaN is grey, +inf has `maximum`'s color.
     """
     valid = np.isfinite(values) | np.isposinf(values)
     scaled = np.where(valid, values, 0.0) * (255.0 / maximum)
@@ -46,7 +46,7 @@ def colorize(
 
 @cache
 def _table(colors: str) -> NDArray[np.uint8]:
-    """Return the RGB of 256 levels, (256, 3)."""
+    """Return RGB for 256 levels, (256, 3)."""
     rgb = colormaps[colors](np.arange(256))[:, :3]
     return (rgb * 255).round().astype(np.uint8)
 
@@ -135,7 +135,7 @@ JPEG_QUALITY = 85
 
 
 def encoded(figure: Figure, dpi: int, image_format: str = "png") -> bytes:
-    """Return a figure as the bytes of a "png" or "jpeg" file.
+    """Return a figure as a "png" or "jpeg" file's bytes.
 
     They equal `Figure.savefig`'s, which draws a figure with a layout engine twice, the first time
     only for the layout.
@@ -152,7 +152,7 @@ def encoded(figure: Figure, dpi: int, image_format: str = "png") -> bytes:
 
 
 def vector(figure: Figure, file_format: str) -> bytes:
-    """Return a figure as the bytes of an "svg" or "pdf" file, which has no time in it."""
+    """Return a figure as an "svg" or "pdf" file's bytes, without a time in it."""
     buffer = io.BytesIO()
     no_date = {"svg": "Date", "pdf": "CreationDate"}[file_format]
     figure.savefig(buffer, format=file_format, metadata={no_date: None})
@@ -160,7 +160,7 @@ def vector(figure: Figure, file_format: str) -> bytes:
 
 
 def encoded_pixels(pixels: NDArray[np.uint8], image_format: str = "png", dpi: int = 100) -> bytes:
-    """Return (H, W, 3 or 4) pixels as the bytes of a "png" or "jpeg" file."""
+    """Return (H, W, 3 or 4) pixels as a "png" or "jpeg" file's bytes."""
     from matplotlib.image import imsave
 
     options: Any = {"quality": JPEG_QUALITY} if image_format == "jpeg" else {}

@@ -44,7 +44,7 @@ GREEN = "green"
 RED = "red"
 GREY = "grey"
 MIN_BLOCKS = 5
-"""With fewer blocks of frames no line is green, whatever its intervals."""
+"""With fewer blocks no line is green, whatever its intervals."""
 NEGLIGIBLE = 0.01
 """A gain below this fraction of the baseline's metric does not count as better.
 
@@ -82,16 +82,16 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Check:
-    """The outcome of judging one metric.
+    """The outcome when one metric is judged.
 
     Attributes:
-        name: of the metric, and of its reference.
+        name: the metric's, and its reference's.
         color: green, red or grey.
         text: the outcome with its numbers.
-        outcome: of the comparison with a reference that it is to beat; None without one.
-        value: of the metric; None if it has none.
-        interval: 95 % interval of the metric.
-        difference: 95 % interval of metric minus reference; None without a reference.
+        outcome: against a reference that it is to beat; None without one.
+        value: the metric's; None if it has none.
+        interval: the metric's 95 % interval.
+        difference: 95 % interval for metric minus reference; None without a reference.
     """
 
     name: str
@@ -114,8 +114,8 @@ WORDS = {
 def depth_checks(sample: Resampled, model: Mapping[str, Any]) -> list[Check]:
     """Check whether the depth is better than one that ignores the image.
 
-    Both metrics are bounded: the errors of a few mismatched pixels, which every stereo camera has,
-    decide rmse, and say nothing of the others.
+    Both metrics are bounded: errors at a few mismatched pixels, which every stereo camera has,
+    decide rmse, and say nothing about the others.
     """
     a1 = -sample.rows(BY_NAME["depth.a1"])
     rmse_log = sample.rows(bounded_rmse_log)
@@ -145,7 +145,7 @@ def order_checks(sample: Resampled, model: Mapping[str, Any]) -> list[Check]:
     better than depth does.
 
     Ranks and the share of inaccurate pixels are judged, since both are bounded. AUSE with abs_rel
-    or rmse depends on a few gross errors, which even a good stereo camera's sigma cannot know of.
+    or rmse depends on a few gross errors, which even a good stereo camera's sigma cannot know.
     The inaccurate pixels alone make no line red: they may be few, and near ones if the right sigma
     grows more slowly than the depth.
     """
@@ -218,7 +218,7 @@ def scored_checks(sample: Resampled, model: Mapping[str, Any], worst: str) -> li
 
 
 def _better(rows: Mapping[str, Floats]) -> tuple[Floats, str]:
-    """Return the minimum over the baselines in each replicate, and the name of the sample's."""
+    """Return the minimum over the baselines in each replicate, and the sample's by name."""
     name = min(rows, key=lambda baseline: np.nan_to_num(rows[baseline][0], nan=np.inf))
     return np.fmin.reduce(list(rows.values())), BASELINE_NAMES[name]
 
@@ -345,7 +345,7 @@ def bounded_rmse_log(sums: Sums) -> Floats:
 
 
 def constant_bounded_rmse_log(sums: Sums) -> Floats:
-    """Return the lowest `bounded_rmse_log` of a constant depth, among the edges of `TRUTH`."""
+    """Return a constant depth's lowest `bounded_rmse_log`, among the edges in `TRUTH`."""
     log_truth = np.log(TRUTH.centres[1:-1])
     log_error = np.abs(np.log(TRUTH.edges[1:-1]) - log_truth[:, None])
     squared = np.minimum(log_error, MAX_LOG_ERROR) ** 2
@@ -354,7 +354,7 @@ def constant_bounded_rmse_log(sums: Sums) -> Floats:
 
 
 def constant_a1(sums: Sums) -> Floats:
-    """Return the highest a1 of a constant depth, among the edges of `TRUTH`."""
+    """Return a constant depth's highest a1, among the edges in `TRUTH`."""
     edges = TRUTH.edges[1:-1]
     counts = sums["truths"]
     within = TRUTH.below(counts, A1_FACTOR * edges) - TRUTH.below(counts, edges / A1_FACTOR)
@@ -377,7 +377,7 @@ def median_map(median_m: NDArray[np.float64]) -> Compute:
     """Return what computes `bounded_rmse_log` for a depth that is the same in every frame.
 
     Its log errors are taken for normally distributed: their mean square follows from sums by cell,
-    and from it the mean of the bounded squares. Of (16, 20) cells four are merged here; pixels do
+    and from it the bounded squares' mean. Of (16, 20) cells four are merged here; pixels do
     not count if none of the four is known.
     """
     rows, columns = BLOCK_GRID

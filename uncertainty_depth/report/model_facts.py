@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Checked values of a model's description, which may hold anything if it comes from a topic."""
+"""Checked values in a model's description, which may hold anything if it comes from a topic."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from uncertainty_depth.metrics.state import BLOCK_GRID
 from uncertainty_depth.sigma.calibration.half_widths import MEASURED, HalfWidths
 
 GRID = (2 * BLOCK_GRID[0], 2 * BLOCK_GRID[1])
-"""Rows and columns of the median depth of a training."""
+"""Rows and columns of a training's median depth."""
 
 
 def distribution_of_model(model: Mapping[str, Any]) -> str:
-    """Return the distribution of the error that the model's head assumes."""
+    """Return the error distribution that the model's head assumes."""
     return distribution_of(model.get("head"))
 
 
@@ -30,7 +30,7 @@ def is_recorded(model: Mapping[str, Any]) -> bool:
 
 
 def half_widths_of(model: Mapping[str, Any]) -> NDArray[np.float64] | None:
-    """Return the measured half widths of the intervals, (99,) in sigmas; None if not measured."""
+    """Return the intervals' measured half widths, (99,) in sigmas; None if not measured."""
     try:
         return np.array(HalfWidths(MEASURED, tuple(map(float, model["half_widths"]))).at_levels)
     except (KeyError, TypeError, ValueError, OverflowError, ModelError):
@@ -38,13 +38,13 @@ def half_widths_of(model: Mapping[str, Any]) -> NDArray[np.float64] | None:
 
 
 def part_of(description: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return the named part of a description, e.g. "training"; empty if there is none."""
+    """Return a description's named part, e.g. "training"; empty if there is none."""
     part = description.get(name)
     return part if isinstance(part, Mapping) else {}
 
 
 def median_depth_of(model: Mapping[str, Any]) -> NDArray[np.float64] | None:
-    """Return the median depth of the training per cell of `GRID`, metres, NaN for null."""
+    """Return the training's median depth per cell in `GRID`, metres, NaN for null."""
     try:
         grid = np.array(part_of(model, "training").get("median_depth_m"), dtype=np.float64)
     except (TypeError, ValueError, OverflowError):

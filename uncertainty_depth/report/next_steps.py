@@ -18,7 +18,7 @@ CAMERA_NAMES = {
     "focal_length_per_width": "focal length / image width",
     "aspect": "image width / height",
 }
-"""Names of the checks of the domain."""
+"""Names of the domain's checks."""
 NOTHING_SCORED = (
     "Run `uncertainty-depth info` on the source: it shows the topics, and whether depth and image "
     "fit.",
@@ -30,9 +30,9 @@ class Findings:
     """What the steps depend on.
 
     Attributes:
-        colors: of the lines, by name.
-        red_checks: names of the red checks.
-        kind: of the sigma.
+        colors: the lines', by name.
+        red_checks: the red checks' names.
+        kind: sigma's.
         is_recorded: the depth is a camera's or was recorded: no model can be trained.
         is_calibrated_on: sigma was calibrated on these frames.
         ranks_as_depth: sigma is known to rank the errors as well as depth does, and no better.

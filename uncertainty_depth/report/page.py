@@ -39,7 +39,7 @@ CURVES = {
     "sparsification_a1": "The same with the share of inaccurate pixels.",
     "scale": "Ground truth / depth of each frame: above 1: depth too small.",
 }
-"""Plots of the page, with what each shows."""
+"""The page's plots, with what each shows."""
 WITHOUT_SIGMA = {"by_distance": "Error and bias of the pixels at each true distance."}
 CAPTION = {
     "abs_rel": "depth.abs_rel",
@@ -50,7 +50,7 @@ CAPTION = {
 
 @dataclass(frozen=True)
 class FrameImage:
-    """A frame of the page: its name, its metrics by dotted name, and its plot as JPEG."""
+    """A frame on the page: its name, its metrics by dotted name, and its plot as JPEG."""
 
     name: str
     metrics: Mapping[str, float]
@@ -59,11 +59,11 @@ class FrameImage:
 
 @dataclass(frozen=True)
 class Images:
-    """The images of the page; empty for a report without images.
+    """The page's images; empty for a report without images.
 
     Attributes:
         plots: PNG data by name.
-        overlay: JPEG data of LiDAR on an image; None without a camera image.
+        overlay: LiDAR on an image as JPEG; None without a camera image.
         worst: the frames with the largest errors.
         typical: frames with an error near the median.
     """
@@ -103,9 +103,9 @@ TERMS = {
         }.items()
     },
 }
-"""What each term of the verdict and of the tables means, for readers of the page."""
+"""What each term in the verdict and in the tables means, for the page's readers."""
 LINES = ("depth", "order", "size", "domain")
-"""Terms only where they name a line of the verdict: elsewhere they are common words."""
+"""Terms only where they name a line in the verdict: elsewhere they are common words."""
 _TERM = re.compile(
     "|".join(
         rf"^{term}$" if term in LINES else rf"(?<![\w-]){re.escape(term)}(?![\w-])"
@@ -116,7 +116,7 @@ _CODE = re.compile("`([^`]+)`")
 
 
 def linked(text: str) -> str:
-    """Return a text as HTML, with the first of each term linked to what it means."""
+    """Return a text as HTML, with each term's first use linked to what it means."""
     seen: set[str] = set()
 
     def link(found: re.Match[str]) -> str:
@@ -135,7 +135,7 @@ def with_code(text: str) -> str:
 
 
 def anchor(term: str) -> str:
-    """Return the id of a term on the page."""
+    """Return a term's id on the page."""
     return f"term-{re.sub(r'[^a-z0-9]+', '-', term.lower())}"
 
 
@@ -158,7 +158,7 @@ def render(summary: Mapping[str, Any], command: str, images: Images) -> str:
 
 
 Values = dict[str, Any]
-"""Of the template's variables, by their names."""
+"""The template's variables, by their names."""
 
 
 def _top(summary: Mapping[str, Any], command: str, kind: SigmaKind) -> Values:
@@ -245,7 +245,7 @@ def _pictures(images: Images, kind: SigmaKind) -> Values:
 
 
 def _settings(summary: Mapping[str, Any]) -> str:
-    """Return what the report was made with, as JSON, without hundreds of numbers of a map."""
+    """Return what the report was made with, as JSON, without a map's hundreds of numbers."""
     training = dict(part_of(summary["model"], "training"))
     training.pop("median_depth_m", None)
     settings = {key: summary[key] for key in ("source", "config", "model", "versions")}
@@ -322,12 +322,12 @@ def render_template(name: str, **values: Any) -> str:
 
 
 def base64_text(data: bytes) -> str:
-    """Return the data of an image as base64, for the page to embed."""
+    """Return an image's data as base64, for the page to embed."""
     return base64.b64encode(data).decode("ascii")
 
 
 BASELINE_LABELS = {"constant": "constant", "proportional_to_depth": "sigma ~ depth"}
-"""Label of each trivial baseline."""
+"""Each trivial baseline's label."""
 MIN_PIXELS = 100
 """Pixels that a distance needs to have a row."""
 
@@ -336,14 +336,14 @@ HEADLINE_DEPTH = ("depth.abs_rel", "depth.mae", "depth.p95", "depth.rmse", "dept
 
 
 def headline_names(distribution: str) -> tuple[str, ...]:
-    """Return the headline metrics: order, size under a distribution of the error, n-MeRCI."""
+    """Return the headline metrics: order, size under an error distribution, n-MeRCI."""
     sizes = (of_distribution(name, distribution) for name in ("auce", "coverage_95"))
     names = ("ause.abs_rel", "ause.rmse", "ause.a1", *sizes)
     return tuple(f"uncertainty.{name}" for name in (*names, "n_merci"))
 
 
 def other_names(distribution: str) -> tuple[str, ...]:
-    """Return the other metrics of sigma, sizes under this distribution first."""
+    """Return the other metrics on sigma, sizes under this distribution first."""
     headline = headline_names(distribution)
     others = [
         metric
@@ -357,7 +357,7 @@ def other_names(distribution: str) -> tuple[str, ...]:
 
 
 def title(metric: Metric) -> str:
-    """Return the label of a metric, with its unit."""
+    """Return a metric's label, with its unit."""
     return f"{metric.label}, {metric.unit}" if metric.unit else metric.label
 
 
@@ -400,14 +400,14 @@ def table(summary: Mapping[str, Any], model: Mapping[str, Any]) -> str:
 
 
 def interval_text(summary: Mapping[str, Any], name: str) -> str:
-    """Return the 95 % interval of a metric as `0.0280 to 0.0345`; empty if it has none."""
+    """Return a metric's 95 % interval as `0.0280 to 0.0345`; empty if it has none."""
     low, high = summary["intervals"].get(name, (math.nan, math.nan))
     written = BY_NAME[name].text
     return "" if math.isnan(low) else f"{written(low)} to {written(high)}"
 
 
 def scale_text(scale: Mapping[str, float]) -> str:
-    """Return how the scale of the depth wanders, as one line."""
+    """Return how the depth's scale wanders, as one line."""
     return (
         f"scale: {scale['mean_factor']:.3f}, scale_deviation "
         f"{percent_text(scale['scale_deviation'], 2)} over the frames, scale_jump "
@@ -452,7 +452,7 @@ def scored_maps(model: Mapping[str, Any]) -> str:
 
 
 def depth_row(summary: Mapping[str, Any], name: str) -> dict[str, str]:
-    """Return an error of depth as a table row: label, value, interval and note."""
+    """Return an error in depth as a table row: label, value, interval and note."""
     metric = BY_NAME[name]
     value = metric.text(summary["depth"][name.removeprefix("depth.")])
     interval = interval_text(summary, name)
@@ -460,7 +460,7 @@ def depth_row(summary: Mapping[str, Any], name: str) -> dict[str, str]:
 
 
 def compared(summary: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return a metric as a table row: label, note, and cells of sigma and baselines."""
+    """Return a metric as a table row: label, note, and cells for sigma and baselines."""
     metric = BY_NAME[name]
     by_name = flatten({key: summary[key] for key in ("uncertainty", "baselines")})
     names = [name, *(baseline_name(baseline, metric) for baseline in BASELINE_LABELS)]

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""All images of a report, without global state of matplotlib.
+"""All images in a report, without matplotlib's global state.
 
 Okabe and Ito's colours are used, which colour-blind readers can distinguish; dashes differ too.
 """
@@ -115,10 +115,10 @@ def draw(evaluation: Scores, distribution: str) -> Images:
 
 
 class Removal(NamedTuple):
-    """Curves of the error left when pixels are removed, means over the images, (K,) each.
+    """Curves for the error left when pixels are removed, means over the images, (K,) each.
 
     Attributes:
-        percent: of the pixels that are removed.
+        percent: how many pixels are removed.
         predicted, proportional_to_depth: the most uncertain ones by these sigmas.
         oracle: those with the largest errors.
         random: any, which changes nothing; a constant sigma's.
@@ -132,7 +132,7 @@ class Removal(NamedTuple):
 
 
 def removal_curves(sums: Sums, statistic: str) -> Removal:
-    """Return the curves of "abs_rel", "rmse" or "a1"."""
+    """Return the curves for "abs_rel", "rmse" or "a1"."""
     row = POGGI.errors.index(statistic)
     frames = sums["frames"][0]
     oracle: Floats = sums["oracle"][0, row] / frames
@@ -168,11 +168,11 @@ def sparsification_figure(sums: Sums, statistic: str) -> Figure:
 
 
 SMALL_LABELS = {"random": "at random", "predicted": "by sigma", "oracle": "by error"}
-"""Label of each curve: how pixels are removed."""
+"""Each curve's label: how pixels are removed."""
 
 
 def small_sparsification_figure(sums: Sums) -> Figure:
-    """Return the plot of the rmse against the fraction removed, for a dock of 200 pixels.
+    """Return the plot of rmse against the fraction removed, for a dock 200 pixels wide.
 
     Three thick lines, and sigma's area above the oracle.
     """
@@ -281,7 +281,7 @@ def by_distance(sums: Sums, name: str) -> tuple[Floats, Floats]:
 
 
 def scale_plot(metrics: OnlineMetrics) -> Figure:
-    """Return the plot of the scale per block of frames: their depth's missing factor."""
+    """Return the plot of the scale per block: the depth's missing factor in its frames."""
     figure = Figure(figsize=(1.4 * SIZE[0], 0.7 * SIZE[1]), layout="constrained")
     axes = figure.subplots()
     start, per_point = _frames_of(metrics)
@@ -298,14 +298,14 @@ def scale_plot(metrics: OnlineMetrics) -> Figure:
 
 
 def _frames_of(metrics: OnlineMetrics) -> tuple[NDArray[np.int64], str]:
-    """Return the first frame of each block, and how many frames each has, in words."""
+    """Return each block's first frame, and how many frames each has, in words."""
     number = metrics.blocks.frames_per_block
     words = f", {number} frames a point" if number > 1 else ""
     return np.arange(len(metrics.blocks)) * number, words
 
 
 def timeline_plot(metrics: OnlineMetrics, distribution: str) -> Figure:
-    """Return the plot of mean error, mean sigma and coverage per block of frames."""
+    """Return the plot of mean error, mean sigma and coverage per block."""
     figure = Figure(figsize=(1.4 * SIZE[0], 1.2 * SIZE[1]), layout="constrained")
     metres, fraction = figure.subplots(2, 1, sharex=True)
     sums = metrics.each_block()
@@ -361,7 +361,7 @@ def positions_plot(sums: Sums, distribution: str) -> Figure:
 
 
 def one_plot(title: str, size: tuple[float, float] = SIZE) -> tuple[Figure, Axes]:
-    """Return a figure of one plot, of a size in inches."""
+    """Return a figure with one plot, by its size in inches."""
     figure = Figure(figsize=size, layout="constrained")
     axes = figure.subplots()
     style(axes, title)
@@ -369,7 +369,7 @@ def one_plot(title: str, size: tuple[float, float] = SIZE) -> tuple[Figure, Axes
 
 
 def style(axes: Axes, title: str) -> None:
-    """Set title, grid and font sizes of axes."""
+    """Set the axes' title, grid and font sizes."""
     axes.set_title(title, fontsize=10)
     axes.grid(color="#DDDDDD", linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)

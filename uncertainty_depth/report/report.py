@@ -44,27 +44,27 @@ NUMBERS = ("frames.csv", "frames.sums", "state.npz", SUMMARY_FILE)
 """The files that a report is read back from."""
 PAGE = "report.html"
 KIND = "report"
-"""Kind of the folder."""
+"""The folder's kind."""
 PACKAGES = ("numpy", "torch", "rosbags")
 """Packages whose versions a report gives; None for one that is not installed by pip."""
 
 
 @dataclass(frozen=True)
 class Context:
-    """The origin of a report's metrics.
+    """Where a report's metrics come from.
 
     Attributes:
-        source: name of the source.
-        model: description of the predictor.
+        source: the source's name.
+        model: describes the predictor.
         notes: sentences about losses and limits.
-        options: how the source was read, in addition to the config of the evaluation.
+        options: how the source was read, in addition to the evaluation's config.
         trained_on: the scored sources that the model was trained on; None if the source is
             unknown, as in a live run.
         calibrated_on: the scored sources that sigma was calibrated on.
         geometry: see `GeometryCheck.summary`; empty if not checked.
         command: the command line that made the report.
         requirements: limits that the metrics must keep.
-        sources: of an evaluation of several, the row of each, see `fleet.rows_of`.
+        sources: for several, the row of each, see `fleet.rows_of`.
     """
 
     source: str
@@ -80,7 +80,7 @@ class Context:
 
 
 def files_of(folder: Path) -> list[Path]:
-    """Return the paths of the files that every report has, and the folder's."""
+    """Return the paths that every report's files have, and the folder's."""
     return [folder, *(folder / name for name in (*NUMBERS, PAGE))]
 
 
@@ -212,7 +212,7 @@ def summarize(evaluation: Scores, context: Context, is_quick: bool = False) -> d
 def conditional_coverage(
     evaluation: Scores, sample: Resampled | None, distribution: str
 ) -> dict[str, Any]:
-    """Return the excess risk of the 95 % coverage, or why it is not a number.
+    """Return the 95 % coverage's excess risk, or why it is not a number.
 
     It has no interval: it is a lower bound, which falls if the run drifts. `all_pixels` is how far
     all pixels' coverage is from 95 %.

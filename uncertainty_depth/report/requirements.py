@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Limits of metrics, such as `ause.rmse<=0.2`, and whether an evaluation meets them."""
+"""Limits on metrics, such as `ause.rmse<=0.2`, and whether an evaluation meets them."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from uncertainty_depth.report.judgement import GREEN, RED
 COMPARISONS: dict[str, Callable[[float, float], bool]] = {"<=": le, ">=": ge, "<": lt, ">": gt}
 PATTERN = re.compile(r"\s*(?P<metric>[\w.]+)\s*(?P<comparison><=|>=|<|>)\s*(?P<limit>\S+)\s*")
 PREFIXES = ("uncertainty.", "depth.", "scale.")
-"""May be left out of the name of a metric."""
+"""May be left out of a metric's name."""
 OTHER_NAMES = {"picp": "coverage_95", "mpiw": "mpiw_95", "interval_score": "interval_score_95"}
-"""Usual names of metrics that are called by their level here."""
+"""Usual names for metrics that are called by their level here."""
 FRAME_COUNTS = ("read", "evaluated", "skipped")
 MAX_NEAR_NAMES = 4
 FILE_SUFFIXES = (".yaml", ".yml")
 MAX_FILE_BYTES = 2**16
 MAX_LENGTH = 200
-"""Characters of a requirement."""
+"""Characters in a requirement."""
 PASS = "PASS  "
 FAIL = "FAIL  "
 
@@ -128,7 +128,7 @@ def check_judged(requirements: Iterable[Requirement], kind: SigmaKind) -> None:
 
 @cache
 def metric_names() -> tuple[str, ...]:
-    """Return the dotted names of everything that can be required."""
+    """Return the dotted names that can be required."""
     of_baselines = [
         baseline_name(baseline, metric)
         for baseline in BASELINES

@@ -46,7 +46,7 @@ SUMMARY_LAYOUT: dict[str, Any] = {
         "lines": [{"name": str, "color": str, "text": str}],
     },
 }
-"""Parts of a summary that are read; it holds more."""
+"""Parts that are read from a summary; it holds more."""
 OVERLAP_LAYOUT = {"source": str, "certain": bool, "model": str}
 LAYOUT = {
     **{
@@ -56,7 +56,7 @@ LAYOUT = {
     "frame_keys": Expected(np.uint64, (), 2 * MAX_FRAMES),
     "frame_patterns": Expected(np.float32, (2, BLOCK_CELLS), MAX_PATTERNS),
 }
-"""Arrays of the state; whatever else the file holds is not read."""
+"""Arrays in the state; whatever else the file holds is not read."""
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ def merge(
 ) -> tuple[Evaluation, Context]:
     """Return the evaluation of all reports' frames, and their origin.
 
-    Sums are added in the order of the reports: the same reports in the same order give the same
+    Sums are added in the reports' order: the same reports in the same order give the same
     bits. One report is held at a time. A copied or converted recording is counted once. At most
     `max_frames` rows are copied; None copies all.
 
@@ -224,7 +224,7 @@ def merge(
 
 
 def _model_of(context: Context) -> dict[str, Any]:
-    """Return the description of a model; recorded predictions are called by their folder."""
+    """Return a model's description; recorded predictions are called by their folder."""
     model = dict(context.model)
     if is_recorded(model):
         model.pop("name", None)
@@ -232,7 +232,7 @@ def _model_of(context: Context) -> dict[str, Any]:
 
 
 def _context(parts: Sequence[Context], notes: Sequence[str]) -> Context:
-    """Return the origin of the metrics of several reports."""
+    """Return where several reports' metrics come from."""
     sources = f"{len(parts)} sources: {parts[0].source} ... {parts[-1].source}"
     trained_on = chain.from_iterable(part.trained_on or () for part in parts)
     warned = [part for part in parts if part.geometry.get("warnings")]
@@ -253,7 +253,7 @@ def _context(parts: Sequence[Context], notes: Sequence[str]) -> Context:
 
 
 def _by_source(sentences: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the sentences of all sources, prefixed by their source unless all share them."""
+    """Return all sources' sentences, prefixed by their source unless all share them."""
     first, *others = sentences.values()
     in_all = set(first).intersection(*others)
     shared = [sentence for sentence in first if sentence in in_all]

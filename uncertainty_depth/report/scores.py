@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The scores of frames: what is added frame by frame, and saved to be merged and compared."""
+"""Scores for frames: what is added frame by frame, and saved to be merged and compared."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ from uncertainty_depth.report.views import Views
 ScoresT = TypeVar("ScoresT", bound="Scores")
 STATE_FILE = "state.npz"
 FORMAT = 16
-"""Number of the state's format."""
+"""The number of the state's format."""
 
 
 class Scores:
-    """Metrics of all frames so far, and the number of frames skipped, by reason.
+    """Metrics on all frames so far, and how many frames were skipped, by reason.
 
     Args:
         config: which pixels are scored, and how; None for the defaults.
         sigma_kind: what sigma is, if the frames have any.
         saved: frames of an evaluation that is only read; None to add frames.
-        **options: of `EvaluationConfig`, in place of the config's, e.g. `max_depth=10`.
+        **options: `EvaluationConfig`'s, in place of the config's, e.g. `max_depth=10`.
 
     Attributes:
-        left_out: `known` pixels with ground truth of masked frames, and those `left_out`.
-        sample: pixels of the frames that were added in this process; it is not saved.
+        left_out: `known` pixels with ground truth in masked frames, and those `left_out`.
+        sample: pixels from the frames that were added in this process; it is not saved.
         first_skips: the first frame's sentence for each reason, in this process.
     """
 
@@ -147,7 +147,7 @@ class Scores:
         image: ImageLike | None = None,
         name: str = "",
     ) -> dict[str, float] | Skipped:
-        """Score one frame of arrays or tensors.
+        """Score one frame, by arrays or tensors.
 
         Args:
             depth: (H, W) metres, NaN for no prediction.
@@ -196,11 +196,11 @@ class Scores:
 
     @property
     def left_out_fraction(self) -> float:
-        """Fraction of the ground truth of scored frames that a mask left out; 0 without one."""
+        """Fraction of the scored frames' ground truth that a mask left out; 0 without one."""
         return self.left_out["left_out"] / max(self.left_out["known"], 1)
 
     def resampled(self) -> Resampled:
-        """Return the bootstrap replicates of all frames, at least one, for intervals."""
+        """Return the bootstrap replicates for all frames, at least one, for intervals."""
         return Resampled(self.metrics, self.repeated, places=self.views.places)
 
     def merge(self, other: Scores, source: str, with_frames: bool = True) -> None:

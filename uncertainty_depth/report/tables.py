@@ -15,7 +15,7 @@ from uncertainty_depth.metrics.registry import BY_VALUE
 from uncertainty_depth.report.comparison import Comparison, Row, headline_of
 
 CSV_MARK = "metric,unit,better,over,best,"
-"""Begin of every CSV file, by which it is known for ours."""
+"""How every CSV file begins, by which it is known for ours."""
 OF_INTERVAL = ("", " low", " high")
 LATEX = str.maketrans(
     {
@@ -74,7 +74,7 @@ def latex_table(comparison: Comparison) -> str:
 
 
 def _head(metric: Metric) -> str:
-    """Return the label of a metric with its unit, and where it is best."""
+    """Return a metric's label with its unit, and where it is best."""
     arrow = {"lower": r"$\downarrow$", "higher": r"$\uparrow$"}.get(str(metric.better), "")
     unit = f" ({metric.unit})" if metric.unit else ""
     return f"{(metric.label + unit).translate(LATEX)} {arrow}".strip()

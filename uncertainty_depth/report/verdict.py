@@ -3,7 +3,7 @@
 
 depth   is the depth better than a depth that ignores the image?
 order   does sigma rank the errors better than a constant, or than depth itself?
-size    do the intervals of sigma cover as many errors as they claim?
+size    do sigma's intervals cover as many errors as they claim?
 domain  are these data like those the model was trained on? of a recorded depth this is
         known from its node's unfamiliarity alone, and left out without it
 
@@ -107,8 +107,8 @@ class Verdict:
         next_steps: what to do now, the most useful first.
         lines: depth, order, size, domain; order and size not for a depth without sigma, domain not
             for a recorded depth without unfamiliarity; empty if no frame was scored.
-        blocks: number of blocks of frames that the intervals are based on.
-        notes: limits of the verdict.
+        blocks: how many blocks of frames the intervals are based on.
+        notes: the verdict's limits.
     """
 
     color: str
@@ -202,7 +202,7 @@ def judge(
 
 
 def sentences(verdict: Mapping[str, Any]) -> list[str]:
-    """Return headline, lines and notes of a verdict (as a dict) for a terminal."""
+    """Return a verdict's headline, lines and notes (as a dict) for a terminal."""
     lines = [f"  {line['color']:5}  {line['name']}: {line['text']}" for line in verdict["lines"]]
     return [
         f"verdict: {verdict['color']}. {verdict['text']}",
@@ -270,7 +270,7 @@ def _says_no_more(order: Sequence[Check]) -> bool:
 
 
 def _level(sample: Resampled, kind: SigmaKind) -> str:
-    """Return the headline of a green verdict: beating a trivial baseline is not yet trust."""
+    """Return a green verdict's headline: beating a trivial baseline is not yet trust."""
     trusted = TRUSTED + (" as a depth without sigma" if kind is SigmaKind.NONE else "")
     values = {name: float(BY_NAME[name].values(sample.total)[0]) for name in USEFUL}
     metric = BY_NAME["uncertainty.ause.a1"]
@@ -424,7 +424,7 @@ def calibration_notes(
 
 
 def unfamiliarity_checks(sample: Resampled, model: Mapping[str, Any]) -> list[Check]:
-    """Return the check of the mean unfamiliarity; empty if no frame has one.
+    """Return the check on the mean unfamiliarity; empty if no frame has one.
 
     A run may stay in one place, so its mean is compared with those of single places.
     """

@@ -49,7 +49,7 @@ SAME_ERRORS = 0.998
 """Correlation of the log errors by cell: a copy with 2 % of noise is above it. No two frames of
 KITTI, HoloLens, kitchen and NYU are, unless the camera stood still."""
 SAME_TRUTH = 0.003
-"""Mean difference of the log ground truth by cell, after the scale is taken out."""
+"""Mean difference in the log ground truth by cell, after the scale is taken out."""
 
 
 class Views:
@@ -57,8 +57,8 @@ class Views:
 
     Attributes:
         still: frames that showed what the frame before had shown.
-        repeated: other frames that have the errors of an earlier one.
-        places: number of places, counted up to the number of blocks that a state can have.
+        repeated: other frames that have an earlier one's errors.
+        places: how many places, counted up to as many blocks as a state can have.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Views:
         keys: Iterable[int] = (),
         patterns: NDArray[np.float32] | None = None,
     ) -> None:
-        """Start with the counts and the arrays of an earlier run."""
+        """Start with the counts and an earlier run's arrays."""
         self.still = still
         self.repeated = repeated
         self.places = places
@@ -93,7 +93,7 @@ class Views:
 
         Args:
             frame: has a prediction and ground truth.
-            pixels: of the frame.
+            pixels: the frame's.
 
         Returns:
             (2, K) pixels and squared changes of the predicted depth since the frame before, m^2,
@@ -141,14 +141,14 @@ class Views:
             self._number += 1
 
     def merge(self, other: Views) -> None:
-        """Add the frames of another recording, which is of other places."""
+        """Add another recording's frames, which show other places."""
         self.still += other.still
         self.places += other.places
         self.repeated += other.repeated + self.common(other)
         self._remember(other._keys)
 
     def common(self, other: Views) -> int:
-        """Return the number of different frames that both have, to the last bit."""
+        """Return how many different frames both have, to the last bit."""
         return len(self._keys & other._keys)
 
     def includes(self, other: Views) -> bool:

@@ -276,7 +276,7 @@ class Pace:
         return first_ns + round((self._clock() - start) * self._rate * 1e9)
 
     def stand_still(self, seconds: float) -> None:
-        """Delay all later messages by the duration of a pause."""
+        """Delay all later messages by a pause's duration."""
         if self._origin is not None:
             self._origin = (self._origin[0], self._origin[1] + seconds)
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The help of the node commands, and the arguments that they refuse. Nothing here needs ROS."""
+"""The node commands' help, and the arguments that they refuse. Nothing here needs ROS."""
 
 from __future__ import annotations
 

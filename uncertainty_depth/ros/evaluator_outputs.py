@@ -75,7 +75,7 @@ class EvaluatorOutputs:
         return self._node.create_publisher(Image, f"~/{name}/image", OUTPUT_QOS)
 
     def publish_frame(self, frame: LiveFrame) -> None:
-        """Publish the metrics of a frame, and its images to their subscribers."""
+        """Publish a frame's metrics, and its images to their subscribers."""
         truth_m = frame.need_ground_truth()
         self._last_header = frame.header
         for key, publisher in self._plotted.items():

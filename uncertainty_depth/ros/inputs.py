@@ -60,14 +60,14 @@ class LossCounter:
         return self._before_first + max(self._reported, self._missing)
 
     def on_event(self, event: QoSMessageLostInfo) -> None:
-        """Count a message-lost event of the middleware."""
+        """Count the middleware's message-lost event."""
         if self._last_numbers:
             self._reported += event.total_count_change
         else:
             self._before_first += event.total_count_change
 
     def on_message(self, info: Mapping[str, Any]) -> None:
-        """Count the gap before the sequence number of a received message."""
+        """Count the gap before a received message's sequence number."""
         number = info.get("publication_sequence_number")
         if number in UNNUMBERED:
             return

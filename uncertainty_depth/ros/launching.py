@@ -57,7 +57,7 @@ class NodeLaunch(NamedTuple):
     prefix: str = ""
 
     def argument(self, name: str) -> str:
-        """Return the launch argument of a parameter."""
+        """Return a parameter's launch argument."""
         return f"{self.prefix}{name}" if name in PER_NODE else name
 
     def fields(self) -> list[dataclasses.Field[Any]]:
@@ -125,7 +125,7 @@ STOP_S = "60"
 
 
 def describe(*nodes: NodeLaunch) -> list[Any]:
-    """Return the entities of a launch file: arguments, RViz, then nodes in their namespace."""
+    """Return a launch file's entities: arguments, RViz, then nodes in their namespace."""
     node_arguments = chain.from_iterable(map(arguments_of, nodes))
     namespace = PushRosNamespace(LaunchConfiguration("namespace"))
     group = GroupAction([namespace, OpaqueFunction(function=start, args=[nodes])])

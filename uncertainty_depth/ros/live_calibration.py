@@ -37,7 +37,7 @@ class LiveCalibration:
         self.start(config)
 
     def start(self, config: EvaluatorNodeConfig) -> None:
-        """Forget all frames, and take the options of a run."""
+        """Forget all frames, and take a run's options."""
         self._config = config
         self._estimator = CorrectionEstimator(config)
         self._scale: DepthScale | None = None

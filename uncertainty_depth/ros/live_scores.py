@@ -54,7 +54,7 @@ def ground_truth_topics(config: EvaluatorNodeConfig) -> tuple[str, ...]:
 
 
 def meaning_of(config: EvaluatorNodeConfig) -> PredictionConfig:
-    """Return the meaning of the maps; alignment is per frame, as later frames are unknown."""
+    """Return the maps' meaning; alignment is per frame, as later frames are unknown."""
     return PredictionConfig(
         confidence_type=config.confidence_type,
         depth_type=config.depth_type,
@@ -85,7 +85,7 @@ IsPublished = Callable[[str], bool]
 
 
 class LiveCameras(NamedTuple):
-    """The camera infos of the maps, and of ground truth images."""
+    """Camera infos for the maps and for ground truth images."""
 
     of_maps: Cameras
     of_truth: Cameras
@@ -217,7 +217,7 @@ class LiveScores:
         return map(self._score, self.frames.finish())
 
     def notes(self) -> list[str]:
-        """Return sentences for the reader of the report."""
+        """Return sentences for the report's reader."""
         return [
             *self.frames.cameras.notes,
             *self.interpreter.notes(),

@@ -50,7 +50,7 @@ COLORED_POINTS = "points/uncertainty_color"
 """`points` in the colours of `uncertainty/image_color`: RViz has no such palette of its own."""
 COLORS = ("depth/image_color", "uncertainty/image_color")
 SCALES = "color_scales/image"
-"""The legend of the color images."""
+"""The color images' legend."""
 QUANTIZATION = {"depth": 100.0, "uncertainty": 10.0}
 """Depth and sigma, metres, at which neighbouring codes of compressedDepth are 1 metre apart."""
 

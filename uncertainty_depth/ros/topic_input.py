@@ -41,7 +41,7 @@ class TopicInput:
     What measures may come after its image, so an image waits until a message of its stamp or a
     later one has come, at most `OWN_MESSAGE_TIMEOUT_S`; then it is counted under
     "without_own_measurement" and has the nearest before. After `MAX_MISSED` of these in a row none
-    waits until a message has the stamp of an image.
+    waits until a message has an image's stamp.
 
     Raises:
         ConfigError: points are to be placed by tf, and tf2 is not installed.

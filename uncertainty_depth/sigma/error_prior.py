@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""How a network errs: the prior of `posterior`, fitted once per model and stored with it."""
+"""How a network errs: the prior for `posterior`, fitted once per model and stored with it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def _positive(default: float, help: str) -> Any:
 
 @dataclass(frozen=True)
 class ErrorPrior:
-    """What pixels near each other share of the error of the logarithm of predicted depth.
+    """What pixels near each other share in the error of the predicted depth's logarithm.
 
     `common`, `wide` and `local` are standard deviations, the first two over the frame's mean
-    relative sigma, the third over each pixel's. The correlation of a part is Matern's of order
+    relative sigma, the third over each pixel's. A part's correlation is Matern's with order
     3/2, (1 + d) exp(-d), of the distance d = sqrt(3) |x|, x the differences in place, depth and
     colour, each over its length. `benchmarks/error_prior.py` finds the most likely values for a
     model; the defaults are those of `indoor`.
@@ -41,7 +41,7 @@ class ErrorPrior:
 
 
 FOREIGN = ErrorPrior()
-"""Of a network whose own is not known."""
+"""For a network whose own is not known."""
 
 
 def error_prior(values: Any) -> ErrorPrior:

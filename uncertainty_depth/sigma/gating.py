@@ -75,7 +75,7 @@ has it."""
 class SigmaProducts:
     """Gated and bounded maps and clouds of one frame, computed on first access.
 
-    What several of them need is computed once: the gate, and the points of every pixel.
+    What several of them need is computed once: the gate, and every pixel's points.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class SigmaProducts:
         return self.painted(self._image)
 
     def painted(self, image: NDArray[np.uint8] | None) -> NDArray[np.void]:
-        """Return `points` in the colors of an image, (H, W, 3) uint8 RGB; without it, in none."""
+        """Return `points` in an image's colors, (H, W, 3) uint8 RGB; without it, in none."""
         stride = self._config.point_stride
         return organised_points(
             self._depth_m, self._sigma_m, self._calibrated_camera(), image, stride

@@ -231,7 +231,7 @@ def split(
 
 
 class _Split:
-    """Splits the known depth of each frame, and counts."""
+    """Splits each frame's known depth, and counts."""
 
     def __init__(
         self,

@@ -31,7 +31,7 @@ class Motion:
     """Measures the depth of a camera's frames by its motion, live and from any source.
 
     Attributes:
-        tracker: has the quality of the last frame.
+        tracker: has the last frame's quality.
         frames: how many were seen.
         without_pose: how many of them have no pose, image or rectified camera.
     """

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""What a notation names: its reader, and the place of its frames."""
+"""What a notation names: its reader, and its frames' place."""
 
 from __future__ import annotations
 

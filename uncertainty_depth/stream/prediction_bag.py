@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Write predictions to a bag, under the topics of the depth node."""
+"""Write predictions to a bag, under the depth node's topics."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Score the frames of a job."""
+"""Score a job's frames."""
 
 from __future__ import annotations
 

@@ -42,8 +42,8 @@ class Stream(SourceWrapper):
 
     Attributes:
         sources: the readers, as they were opened.
-        checks: have seen the geometry of each source, after an iteration.
-        parts: the frames of each source.
+        checks: have seen each source's geometry, after an iteration.
+        parts: each source's frames.
         predicting: what predicts.
         trained_on: sources that the model was trained on; None if that is not known.
         calibrated_on: sources that sigma was calibrated on.
@@ -122,7 +122,7 @@ class Stream(SourceWrapper):
 
 
 def predicted(source: Source | str | Path, predictor: DepthPredictor) -> Source:
-    """Return the frames of a source with the predictions of a model.
+    """Return the frames of a source with a model's predictions.
 
     A source that is named is opened as commands open it: its geometry is checked, and a predictor
     that takes measurements is given them, and is not scored on them.

@@ -69,7 +69,7 @@ def run(
 
 
 def score(work: Work, folder: Path) -> str:
-    """Do the work; return the sentence of its error, empty without one."""
+    """Do the work; return its error's sentence, empty without one."""
     function, job, command = work
     try:
         function(job, folder, command)

@@ -20,7 +20,7 @@ from uncertainty_depth.depth.networks.depth_network import DepthNetwork, Network
 
 OPSET = 17
 SAMPLES = "samples"
-"""Name of the free dimension of the noise."""
+"""Name of the noise's free dimension."""
 
 
 class Graph(NamedTuple):

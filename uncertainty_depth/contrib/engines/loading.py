@@ -51,7 +51,7 @@ class EngineNetwork:
         return self._encoders[key]([self._pixels(image)])
 
     def decode(self, features: Any, size: Sequence[int]) -> NetworkOutput:
-        """See `DepthNetwork`; at the size of its input."""
+        """See `DepthNetwork`; at its input's size."""
         return output_of(self._decoder(features))
 
     def trunk(self, image: Tensor) -> tuple[None, Any]:

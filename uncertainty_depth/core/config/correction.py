@@ -49,7 +49,7 @@ class OnlineEstimateConfig:
 
 @dataclass(frozen=True)
 class SigmaCorrectionConfig:
-    """How a node corrects sigma by the estimate of an evaluator."""
+    """How a node corrects sigma by an evaluator's estimate."""
 
     use_online_calibration: bool = option(
         False,
@@ -67,4 +67,4 @@ class SigmaCorrectionConfig:
 
 @dataclass(frozen=True)
 class OnlineCorrectionConfig(SigmaCorrectionConfig, DepthScaleConfig):
-    """How the depth node uses the estimate of an evaluator."""
+    """How the depth node uses an evaluator's estimate."""

@@ -56,7 +56,7 @@ class MeaningConfig(MapTypeConfig):
 
 @dataclass(frozen=True)
 class AlignConfig:
-    """How a prediction is brought to the scale of the ground truth."""
+    """How a prediction is brought to the ground truth's scale."""
 
     align: str = option(
         "none",
@@ -68,7 +68,7 @@ class AlignConfig:
 
 @dataclass(frozen=True)
 class PredictionConfig(AlignConfig, MeaningConfig):
-    """How a recorded prediction is read, and brought to the scale of the ground truth."""
+    """How a recorded prediction is read, and brought to the ground truth's scale."""
 
     align_per: str = option(
         FRAME,

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""How well the edges of a depth image lie on the edges of the camera image.
+"""How well the edges of a depth image lie on the camera image's edges.
 
 A correctly registered LiDAR sees its depth jump where the camera sees an outline. Levinson and
 Thrun (Automatic Online Calibration of Cameras and Lasers, RSS 2013) sum the image's edge strength
@@ -33,7 +33,7 @@ LOCALITY = 30.0  # standard deviation in pixels of the local mean of edge streng
 
 
 class Edges(NamedTuple):
-    """Foreground points at depth edges, and the size of each jump.
+    """Foreground points at depth edges, and each jump's size.
 
     Attributes:
         columns, rows: (N,) pixels.

@@ -97,7 +97,7 @@ class CameraRange:
         return cameras
 
     def merge(self, other: CameraRange) -> None:
-        """Add the cameras of another evaluation."""
+        """Add another evaluation's cameras."""
         for value in other.focal_length_per_width or []:
             self.focal_length_per_width = _widened(self.focal_length_per_width, value)
         for value in other.aspect or []:

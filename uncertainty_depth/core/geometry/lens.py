@@ -78,7 +78,7 @@ class Distortion:
         """Ray radius up to which rays farther out fall farther out in the image.
 
         Beyond it, a polynomial fitted to the image folds back: points beside the camera would land
-        in the middle of the image.
+        in the image's middle.
         """
         if self.model != EQUIDISTANT:
             return self._limit

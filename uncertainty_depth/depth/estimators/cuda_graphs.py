@@ -39,7 +39,7 @@ class Recorded(NamedTuple):
 class CudaGraphs:
     """Runs functions of CUDA tensors, from the third call on as graphs; one thread at a time.
 
-    Outputs hold until the next call of the same function.
+    Outputs hold until the same function's next call.
     """
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ theirs under `architectures`.
 Member `NAME` is `NAME.safetensors`. Members that share a frozen encoder hold the decoder alone;
 `encoder.safetensors` holds the encoder, once.
 
-A depth model of Hugging Face can stand in the place of a folder, without writing one.
+A depth model of Hugging Face can stand in a folder's place, without writing one.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class ModelFolder:
     """The checked content of `model.json`; `load` and `load_all` read the weights.
 
     Depth `is_relative` if it is inverse depth up to scale and shift: no folder is written of such.
-    `calibration` holds the record of each calibrated sigma, see `predictor_settings`, and
+    `calibration` holds each calibrated sigma's record, see `predictor_settings`, and
     `error_prior` what `posterior` has to know of its errors.
     """
 

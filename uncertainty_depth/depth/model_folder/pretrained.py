@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""A pretrained depth model of Hugging Face in the place of a model folder."""
+"""A pretrained depth model of Hugging Face in a model folder's place."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def create(folder: Path | str, network: DepthNetwork, training: Mapping[str, Any
 
 
 def write_member(folder: Path | str, name: str, network: DepthNetwork) -> Path:
-    """Write the weights of one member, whole or not at all; returns the path of its file.
+    """Write one member's weights, whole or not at all; returns its file's path.
 
     Of a network with a frozen encoder the decoder is written, and the encoder if it is not there
     yet. An architecture other than the one the folder was created for is added to `model.json`.

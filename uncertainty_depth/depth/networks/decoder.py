@@ -19,7 +19,7 @@ LAST_ACTIVATIONS: dict[str, nn.Module] = {"relu": nn.ReLU(), "leaky_relu": nn.Le
 """With ReLU, pixels at which all of the few last units are off get the final bias as their depth,
 the same in every member and pass, with no variance and no gradient to leave that state."""
 RAW_FRACTIONS = (0.05, 0.95)
-"""Limits of `raw_value` between the two ends of a range, so that the sigmoid has a gradient."""
+"""Limits of `raw_value` between a range's two ends, so that the sigmoid has a gradient."""
 
 
 class DropoutDecoder(nn.Module, ABC):

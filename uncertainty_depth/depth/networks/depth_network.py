@@ -65,7 +65,7 @@ class DepthNetwork(nn.Module, ABC):
     @property
     @abstractmethod
     def backbone_config(self) -> dict[str, Any]:
-        """The config of the pretrained part, as plain values."""
+        """The pretrained part's config, as plain values."""
 
     @property
     def foldable(self) -> list[nn.Module]:

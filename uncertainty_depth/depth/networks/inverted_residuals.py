@@ -26,7 +26,7 @@ MAPS_AFTER_STAGES = (1, 2, 4, 6)
 
 @dataclass(frozen=True)
 class Layout:
-    """The sizes of one encoder, by stage.
+    """One encoder's sizes, by stage.
 
     Attributes:
         repeats: number of blocks.

@@ -119,7 +119,7 @@ class PretrainedDepth(DepthNetwork):
 
     @property
     def backbone_config(self) -> dict[str, Any]:
-        """See `DepthNetwork`: the config of the whole model."""
+        """See `DepthNetwork`: the whole model's config."""
         return self._model_config
 
     def depth_of(self, raw: Tensor) -> Tensor:

@@ -136,7 +136,7 @@ class Features(NamedTuple):
 
     Attributes:
         states: shallowest first, (B, C, h, w) maps, or (B, 1 + h w, C) tokens, the class token
-            first; DepthPro's last is the factor of its inverse depth.
+            first; DepthPro's last is its inverse depth's factor.
         grid: rows and columns of patches.
     """
 

@@ -46,7 +46,7 @@ class Maps(NamedTuple):
 
 
 class ResNet(nn.Module):
-    """A ResNet with random weights: (B, 3, h, w) to the maps of its four stages."""
+    """A ResNet with random weights: (B, 3, h, w) to its four stages' maps."""
 
     def __init__(self, config: ResNetConfig) -> None:
         super().__init__()

@@ -49,7 +49,7 @@ def gaussian_nll(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor
 def distillation(depth_m: Tensor, scale_m: Tensor | None, targets_m: Tensor) -> Tensor:
     """Return the mean of |ln d - ln m| + |ln s - ln t| for a teacher's mean m and sigma t.
 
-    m and t are the two channels of the targets.
+    m and t are the targets' two channels.
 
     The same relative error costs the same everywhere, in depth and in sigma; a sigma below the
     smallest that a head can give counts as that.
@@ -64,7 +64,7 @@ def distillation(depth_m: Tensor, scale_m: Tensor | None, targets_m: Tensor) -> 
 
 
 LOSSES: dict[str, Loss] = {"none": log_l1, "laplace": laplace_nll, "gaussian": gaussian_nll}
-"""By the network's head: its likelihood, or without a head the error of the logarithm."""
+"""By the network's head: its likelihood, or without a head the logarithm's error."""
 
 
 def _supervised(ground_truth_m: Tensor, depth_m: Tensor, *maps: Tensor) -> list[Tensor]:
@@ -125,7 +125,7 @@ def autocast(device: torch.device) -> torch.autocast:
 
 
 def prediction_of(teacher: Path | str, folder: Path, device: torch.device) -> Targets:
-    """Return the targets of another model: its own method and all members, uncalibrated.
+    """Return another model's targets: its own method and all members, uncalibrated.
 
     They are mean and total sigma at every pixel, (B, 2, h, w), metres. mc_dropout drops the same
     units in every image.

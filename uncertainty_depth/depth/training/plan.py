@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Plan the networks of a model: their architectures, first weights, and how they differ."""
+"""Plan a model's networks: their architectures, first weights, and how they differ."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ LATCHED = Qos(
     FOREVER,
     False,
 )
-"""Quality of service of /tf_static."""
+"""Quality of service for /tf_static."""
 _MCAP_MAGIC_BYTES = 8
 _MCAP_RECORD = struct.Struct("<BQ")  # kind, length
 _MCAP_CHUNK = 0x06
@@ -192,7 +192,7 @@ class BagWriter:
         self._static_transforms += transforms
 
     def transform(self, stamp_ns: int, parent: str, child: str, pose: NDArray[np.float64]) -> None:
-        """Write the (4, 4) pose of a child in its parent at a time to /tf."""
+        """Write a child's (4, 4) pose in its parent at a time to /tf."""
         self.message("/tf", stamp_ns, _transforms_message(stamp_ns, [(parent, child, pose)]))
 
     def message(self, topic: str, stamp_ns: int, message: Any, latched: bool = False) -> None:
@@ -207,7 +207,7 @@ class BagWriter:
     def serialized(
         self, topic: str, stamp_ns: int, message_type: str, data: bytes, latched: bool = False
     ) -> None:
-        """Write the bytes of a message (CDR), recorded at `stamp_ns`."""
+        """Write a message's bytes (CDR), recorded at `stamp_ns`."""
         self._write_static_transforms(stamp_ns)
         if topic not in self._topics:
             self._topics[topic] = self._writer.add_connection(
@@ -227,7 +227,7 @@ class BagWriter:
 
 
 def _add_checksums(path: Path) -> None:
-    """Write the checksum of each chunk, which rosbags leaves at 0: none."""
+    """Write each chunk's checksum, which rosbags leaves at 0: none."""
     with path.open("r+b") as file:
         kind = 0
         end = _MCAP_MAGIC_BYTES

@@ -24,7 +24,7 @@ MATRICES = {"k": (3, 3), "r": (3, 3), "p": (3, 4)}
 POSE_DIGITS = 12  # a message changes a pose's last bits, which must have no effect
 
 MAX_OFFSET_M = 5.0
-"""Of a camera from its frame: no stereo pair is wider."""
+"""From a camera to its frame: no stereo pair is wider."""
 MAX_ZOOM = 1.5
 """Between raw and rectified image, beyond which it is said."""
 MODEL_ALIASES = {
@@ -39,7 +39,7 @@ UNDECODABLE = ("camera_info_undecodable", "a camera info")
 
 
 class CameraInfoFields(NamedTuple):
-    """The fields of a camera info that describe a camera; region and binning stay zero."""
+    """The fields in a camera info that describe a camera; region and binning stay zero."""
 
     height: int
     width: int
@@ -109,7 +109,7 @@ def camera_from_info(message: Any) -> Camera:
 
 
 def fields_from_camera(camera: Camera) -> CameraInfoFields:
-    """Return the fields of a camera info from a camera.
+    """Return a camera info's fields from a camera.
 
     The rectified camera that P describes has the same intrinsics.
     """

@@ -15,7 +15,7 @@ _FORMATS = {7: "f4", 8: "f8"}  # sensor_msgs/PointField FLOAT32, FLOAT64
 _SIZES = {1: 1, 2: 1, 3: 2, 4: 2, 5: 4, 6: 4, 7: 4, 8: 8}  # bytes of INT8 to FLOAT64
 
 PREDICTED_FIELDS = ({"uncertainty", "confidence_ratio"}, {"clearing_sigmas"})
-"""Of the clouds that the nodes publish: points, and where free space ends."""
+"""The clouds that the nodes publish: points, and where free space ends."""
 
 
 def is_predicted(message: Any) -> bool:
@@ -39,7 +39,7 @@ def lidar_points(message: Any) -> NDArray[np.float32]:
 
 @total("cloud_undecodable", "a point cloud")
 def cloud_points(message: Any) -> NDArray[np.float32]:
-    """Return (N, 3) float32 x y z in metres of the points of a `sensor_msgs/PointCloud2`.
+    """Return (N, 3) float32 x y z in metres for the points in a `sensor_msgs/PointCloud2`.
 
     What is not finite is no point, nor is (0, 0, 0): drivers write it for a beam without return.
 

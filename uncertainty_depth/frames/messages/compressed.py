@@ -114,13 +114,13 @@ def image_size(data: bytes) -> tuple[int, int] | None:
 
 
 def is_gray16_png(data: Any) -> bool:
-    """Return whether data begin as a PNG of one channel of 16 bits."""
+    """Return whether data begin as a PNG with one channel in 16 bits."""
     head = octets(data)[: _PNG_SIZE.size + 2].tobytes()
     return head[: len(PNG_MAGIC)] == PNG_MAGIC and head[_PNG_SIZE.size :] == _PNG_GRAY16
 
 
 def _png_row_bytes(data: bytes) -> int:
-    """Return the bytes of all rows by a PNG's header, or the most there may be."""
+    """Return all rows' bytes by a PNG's header, or the most there may be."""
     _, _, width, height = _PNG_SIZE.unpack_from(data)
     bits, color, _, _, is_interlaced = data[_PNG_SIZE.size : _PNG_SIZE.size + 5]
     if is_interlaced or color not in _PNG_CHANNELS:

@@ -48,7 +48,7 @@ def frame_name(time_ns: int) -> str:
 
 
 def octets(data: Any) -> NDArray[np.uint8]:
-    """Return the bytes of a message's field `data`, (N,), in this computer's memory.
+    """Return a message's field `data` as bytes, (N,), in this computer's memory.
 
     They are a view where the field lets others read it, as the arrays of rclpy and rosbags do. A
     `rosidl_buffer.Buffer` of ROS 2 Lyrical, whose bytes may lie on a GPU, is no such array: by

@@ -37,7 +37,7 @@ VALUE_ENCODINGS: dict[str, tuple[int, int, str]] = {
     "mono8": (1, 1, "u"),
     "8UC1": (1, 1, "u"),
 }
-"""Encodings of one number a pixel, whatever it means."""
+"""Encodings with one number a pixel, whatever it means."""
 ASPECT_TOLERANCE = 0.02  # 848x480 of 1280x720
 FORMAT = "32FC1; compressedDepth png"
 """Of a `sensor_msgs/CompressedImage` of quantised inverse depth."""
@@ -76,7 +76,7 @@ def decode_values(message: Any) -> NDArray[np.float32]:
 
 
 def _stored_depth(message: Any) -> NDArray[Any]:
-    """Return the (H, W) numbers of a depth image: metres, or 16-bit millimetres."""
+    """Return a depth image's (H, W) numbers: metres, or 16-bit millimetres."""
     message = unpacked(message)
     if not hasattr(message, "format"):
         return _raw_values(message, DEPTH_ENCODINGS)
@@ -99,7 +99,7 @@ def _stored_depth(message: Any) -> NDArray[Any]:
 
 
 def _raw_values(message: Any, encodings: dict[str, tuple[int, int, str]]) -> NDArray[Any]:
-    """Return the (H, W) numbers of an uncompressed image in its own type and byte order."""
+    """Return an uncompressed image's (H, W) numbers in its own type and byte order."""
     rows = image_rows(message, encodings)
     size, _, number = encodings[message.encoding]
     return rows.view(f"{'>' if message.is_bigendian else '<'}{number}{size}")
@@ -177,7 +177,7 @@ def encode_compressed_depth(values: NDArray[np.float32], quantization: float) ->
 
 
 def _decompressed(message: Any) -> NDArray[Any]:
-    """Return the (H, W) numbers of a PNG, or of compressedDepth's PNG or RVL."""
+    """Return the (H, W) numbers in a PNG, or in compressedDepth's PNG or RVL."""
     is_quantised = "compressedDepth" in message.format
     skip = COMPRESSED_DEPTH_HEADER.size if is_quantised else 0
     if is_quantised and message.format.rstrip().endswith("rvl"):

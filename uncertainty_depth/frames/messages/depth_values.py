@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""What the stored numbers of a depth map mean, in messages and files alike: holes and units."""
+"""What a depth map's stored numbers mean, in messages and files alike: holes and units."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def holes(values: NDArray[Any], is_inverse: bool = False) -> NDArray[np.bool_]:
     """Return which pixels of a stored depth map hold no depth: the one answer for every reader.
 
     They are NaN, 0 or below, whatever the type: drivers and data sets write 0 or -1. `SATURATED`,
-    and the largest number of an integer type, are a sensor's end, not in inverse depth, which
+    and an integer type's largest number, are a sensor's end, not in inverse depth, which
     networks stretch over all 16 bits. Infinity is no hole: it is beyond the range (REP 117); in
     inverse depth it is one, for nothing is at the camera.
     """

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Camera images of ROS messages as RGB arrays: fields checked, padding and byte order removed.
+"""Camera images in ROS messages as RGB arrays: fields checked, padding and byte order removed.
 
 A ROS distribution's cv_bridge converts colours of 8 bits; without it OpenCV does, which cv_bridge
 calls too: both give the same pixels.
@@ -102,7 +102,7 @@ def decode_image(message: Any, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8
 
 
 def _decompressed(message: Any, max_pixels: int) -> NDArray[np.uint8]:
-    """Return the colours of a JPEG or PNG."""
+    """Return a JPEG's or PNG's colours."""
     if is_depth_encoding(encoding := encoding_of(message)):
         raise _unknown_encoding(encoding, COLOR_ENCODINGS)
     if (mosaic := mosaic_of(message)) in _BAYER:

@@ -26,12 +26,12 @@ from uncertainty_depth.metrics.depth import scorable
 from uncertainty_depth.sigma.calibration.sample import MAX_PIXELS, collect
 
 WINDOWS = (1 / 64, 1 / 21, 1 / 7)
-"""Widths of the square windows, as fractions of the image's."""
+"""Square windows' widths, as fractions of the image's."""
 FEATURES = 4 + 3 * len(WINDOWS)
 HIDDEN = 32
 LAYERS = (FEATURES, HIDDEN, HIDDEN, 1)
 LOG_RANGE = (-8.0, 2.0)
-"""Range of the logarithm of the expected error, itself one of the log depth."""
+"""Range of the expected error's logarithm, itself one of the log depth."""
 MIN_SPREAD = 0.003  # of the log depth in a window, below the noise of any camera
 EPOCHS = 12
 BATCH = 512
@@ -156,7 +156,7 @@ def learn(sources: Sequence[Source], config: CalibrationConfig) -> DepthHead:
 
 
 def _inputs_and_error(frame: Frame, config: CalibrationConfig) -> Floats32:
-    """Return features and log error for a sample of the pixels with depth and truth, (F+1, N)."""
+    """Return features and log error for sampled pixels with depth and truth, (F+1, N)."""
     depth_m = frame.need_depth().depth_m
     truth_m = frame.need_ground_truth()
     valid = scorable(truth_m, config.min_depth, config.max_depth) & (depth_m > 0)

@@ -1,11 +1,11 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Fit the maps that are tried: a shape by regression of the error, then its size.
+"""Fit the maps that are tried: a shape by regression on the error, then its size.
 
 A shape needs the error's spread only up to a factor, the same for all pixels. The 68 % quantile
 of the absolute error is used in place of a mean: for errors of one distribution both are the same
 curve up to the factor, and a few mismatched pixels, whose errors are a hundred sigmas, move the
-quantile little and a mean as far as they like. The size is fitted in two ways, in the
-distribution of the error:
+quantile little and a mean as far as they like. The size is fitted in two ways, by
+the error's distribution:
 
 coverage
     The factor with the smallest AUCE.
@@ -34,7 +34,7 @@ from uncertainty_depth.sigma.calibration.sigma_map import IDENTITY, SigmaMap, af
 
 Size = Callable[[Floats, Floats, str], float]
 GROUPS = 64
-"""Groups of pixels with like sigma that a shape is fitted to: most knots of a map, ends aside."""
+"""Pixel groups with like sigma that a shape is fitted to: most knots in a map, ends aside."""
 GROUP_QUANTILE = 0.68
 MIN_SLOPE = 1e-3
 """Lowest slope of an affine shape as a fraction of mean error / mean sigma: keeps the order."""
@@ -58,7 +58,7 @@ class MapInput:
     Attributes:
         has_unit: whether it is a standard deviation in metres.
         powers: of the depth that maps are tried with; None is the one with which errors grow.
-        may_be_ignored: whether maps of the depth alone are tried, too.
+        may_be_ignored: whether maps from the depth alone are tried, too.
     """
 
     has_unit: bool
@@ -67,7 +67,7 @@ class MapInput:
 
     @property
     def references(self) -> tuple[str, ...]:
-        """Maps to compare with: the fitted map must not be worse than the best of them.
+        """Maps to compare with: the fitted map must not be worse than the best.
 
         Without a map, raw sigma is published; a confidence without a unit is compared with sigmas
         that ignore it.
@@ -81,7 +81,7 @@ NETWORK = MapInput(True, (0.0,), False)
 """A network's raw sigma. The map keeps its order."""
 RECORDED_SIGMA = MapInput(True, tuple(POWER_TEXTS), True)
 UNITLESS_CONFIDENCE = MapInput(False, tuple(POWER_TEXTS), True)
-"""A confidence without a unit. The error of stereo grows with the square of the depth."""
+"""A confidence without a unit. The error of stereo grows with the depth's square."""
 NO_CONFIDENCE = MapInput(False, (), True)
 DEPTH_HEAD = MapInput(False, (0.0,), True)
 """A sigma that was learned from the depth: it must be better than a power of the depth."""
@@ -148,9 +148,9 @@ def _depth_maps(depth: Floats, error: Floats, distribution: str) -> Iterator[Sig
 
 
 def error_power(depth: Floats, error: Floats) -> float:
-    """Return the power of the depth with which the error grows, 0 to `MAX_POWER`.
+    """Return the depth's power with which the error grows, 0 to `MAX_POWER`.
 
-    The slope of a line through log error against log depth, over groups of like depth.
+    It is a line's slope through log error against log depth, over groups with like depth.
     """
     mean_depth, spread, counts = grouped(depth, error)
     if len(mean_depth) < 2:
@@ -172,9 +172,9 @@ def _curves(uncertainty: Floats, error: Floats, distribution: str) -> Iterator[S
 
 
 def affine_shape(raw: Floats, spread: Floats, counts: Floats) -> SigmaMap:
-    """Return `spread ~ a + b sigma`, a, b >= 0, with the least squares of the relative residual.
+    """Return `spread ~ a + b sigma`, a, b >= 0, with least squares in the relative residual.
 
-    (G,) groups have a rising mean sigma, a positive spread of errors, and a number of pixels.
+    (G,) groups have a rising mean sigma, a positive spread in errors, and a pixel count.
     """
     from scipy.optimize import nnls
 
@@ -186,10 +186,10 @@ def affine_shape(raw: Floats, spread: Floats, counts: Floats) -> SigmaMap:
 
 
 def isotonic_shape(raw: Floats, spread: Floats, counts: Floats) -> SigmaMap:
-    """Return the centred isotonic regression of the spread on sigma, over groups of like sigma.
+    """Return the centred isotonic regression of spread on sigma, over groups with like sigma.
 
     Isotonic regression gives plateaus, on which all sigmas would become equal; each plateau's
-    value is put at the mean raw sigma of its pixels and the map is linear in between (Oron and
+    value is put at its pixels' mean raw sigma and the map is linear in between (Oron and
     Flournoy, "Centered isotonic regression", Statistics in Biopharmaceutical Research, 2017). A
     raw sigma of 0 becomes half of the first value; beyond the last knot calibrated sigma is
     proportional to raw sigma. Arguments as in `affine_shape`.
@@ -256,7 +256,7 @@ SIZES: dict[str, Size] = {"": coverage_scale, ", 95%": interval_scale}
 def grouped(sigma: Floats, error: Floats) -> tuple[Floats, Floats, Floats]:
     """Return at most `GROUPS` groups of like sigma, as many pixels in each; equals stay together.
 
-    Each has its mean sigma (rising), its error's `GROUP_QUANTILE` (positive) and number of pixels.
+    Each has its mean sigma (rising), its error's `GROUP_QUANTILE` (positive) and pixel count.
     """
     order = np.argsort(sigma, kind="stable")
     _, first = np.unique(sigma[order], return_index=True)

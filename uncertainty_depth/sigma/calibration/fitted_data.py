@@ -24,8 +24,8 @@ class FittedData:
 
     Attributes:
         sources: their names.
-        frames: number of frames.
-        pixels: number of pixels.
+        frames: how many.
+        pixels: how many.
         depth_range_m: the ground truth's quantiles at `RANGE`.
         sigma_range_m: raw sigma's.
         camera: [min, max] of `focal_length_per_width` and `aspect`; None if no camera is known.
@@ -70,11 +70,11 @@ class FittedData:
 logger = logging.getLogger(__name__)
 
 MAX_OUTSIDE = 0.1
-"""Fraction of the raw sigmas that may be outside the range that held 98 % of those fitted to."""
+"""Fraction of the raw sigmas that may be outside the range that held 98 % when fitted."""
 WARNING_FRAMES = 8
-"""Frames seen before a warning is logged: the first ones of a run may be of the floor."""
+"""Frames seen before a warning is logged: a run's first ones may show the floor."""
 STEP = 4
-"""Step between the rows and columns of a sigma map that are checked."""
+"""Step between a sigma map's rows and columns that are checked."""
 
 
 def advice(is_recorded: bool = False) -> str:

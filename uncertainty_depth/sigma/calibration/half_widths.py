@@ -1,12 +1,12 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """How many sigmas to each side of the depth enclose a fraction of the true depths.
 
-Of all pixels together, and of a guarantee by frame: the pixels of a frame share much of their
+For all pixels together, and as a guarantee by frame: a frame's pixels share much of their
 error, so coverage over all pixels promises nothing for one frame. Split conformal prediction over
 frames does (Vovk, Gammerman and Shafer, "Algorithmic Learning in a Random World", 2005): each
 frame that the map was not fitted to has a factor on sigma at which 90 % of its pixels are covered,
 and an order statistic of these factors holds for a new frame. Neighbouring frames are similar; for
-dependent groups of frames the exchangeable unit is the group (Lee, Barber and Willett,
+dependent groups the exchangeable unit is the group (Lee, Barber and Willett,
 "Distribution-free inference with hierarchical data", 2023): all blocks have the same weight, which
 each block's frames share.
 """
@@ -28,7 +28,7 @@ from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS, HALF_WIDTHS
 from uncertainty_depth.metrics.merci import at_shares, error_ratio
 
 KEY = "half_widths"
-"""Key in the record of a calibration in `model.json`."""
+"""Key in a calibration's record in `model.json`."""
 MEASURED = "measured on frames that the calibration was not fitted to"
 
 
@@ -50,12 +50,12 @@ class HalfWidths:
             )
 
     def to_mapping(self) -> dict[str, Any]:
-        """Return what the description of a model says: the origin, and values if measured."""
+        """Return what a model's description says: the origin, and values if measured."""
         values = {KEY: list(self.at_levels)} if self.origin == MEASURED else {}
         return {"interval": self.origin, **values}
 
     def at(self, coverage: float) -> float:
-        """Return the half width in sigmas of the interval at `coverage`, 0.01 to 0.99."""
+        """Return the half width in sigmas for the interval at `coverage`, 0.01 to 0.99."""
         return float(np.interp(coverage, CONFIDENCE_LEVELS, self.at_levels))
 
 
@@ -101,8 +101,8 @@ class FrameGuarantee:
 
     Attributes:
         factor: factor on sigma; infinite if there are too few frames for a guarantee.
-        number: number of frames that it rests on.
-        blocks: number of independent blocks among them.
+        number: how many frames it rests on.
+        blocks: how many independent blocks they make.
         is_refused: whether the map fails on these very frames.
     """
 
@@ -171,7 +171,7 @@ def frame_factor(error: Floats, sigma: NDArray[np.floating]) -> float:
 
 
 def guarantee(sequences: Sequence[ArrayLike]) -> FrameGuarantee:
-    """Return the guarantee from each recording's `frame_factor`s, in the order of time.
+    """Return the guarantee from each recording's `frame_factor`s, as time goes.
 
     The map was not fitted to these frames. With blocks of single frames the factor is the order
     statistic `ceil((n + 1) FRAMES)`.

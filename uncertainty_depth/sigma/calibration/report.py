@@ -18,7 +18,7 @@ Record = dict[str, Any]
 NAME_WIDTH = 44
 COLUMNS = ("crps", "auce", "coverage_68", "coverage_95")
 MAX_WORSE = 6
-"""Lines of the table for maps with a larger CRPS than the chosen one, the references aside."""
+"""Table lines for maps with a larger CRPS than the chosen one, the references aside."""
 
 
 def record(calibration: FittedCalibration, samples: int | None = None) -> Record:

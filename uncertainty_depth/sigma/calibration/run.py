@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The whole calibration of sigma: sample, choose, fit, and score on held-out frames.
+"""The whole calibration: sample, choose, fit, and score on held-out frames.
 
 It is the same for a network's raw sigma and for recorded depth, with or without confidence.
 
@@ -59,9 +59,9 @@ from uncertainty_depth.sigma.calibration.sigma_map import SigmaMap
 DISTRIBUTION_NAMES = ("laplace", "gaussian")
 """Tried for a camera."""
 REPORT_FRACTION = 0.33
-"""Last fraction of a single source, held out for the reported scores."""
+"""A single source's last fraction, held out for the reported scores."""
 BLOCKS = 4
-"""Blocks in time of a single source, left out in turn to select the map."""
+"""Blocks in time that a single source has, left out in turn to select the map."""
 MIN_SPREAD = 0.05  # standard deviation of calibrated sigma over its mean
 MIN_TURNED = -0.2
 """Rank correlation with the error below which a confidence seems to be read the wrong way."""
@@ -75,10 +75,10 @@ class Choice:
     Attributes:
         sigma_map: the chosen map, fitted to all parts.
         distribution: what sigma is the standard deviation of.
-        reference: the name of the map that it must not be worse than.
-        held_out: scores of each map on parts it was not fitted to, the mean over the parts.
+        reference: name of the map that it must not be worse than.
+        held_out: each map's scores on parts it was not fitted to, the mean over the parts.
         rejected: why a map was rejected, by its name.
-        distribution_scores: CRPS of the best map of each distribution that was tried.
+        distribution_scores: the best map's CRPS in each distribution that was tried.
     """
 
     sigma_map: SigmaMap
@@ -94,16 +94,16 @@ class Trial:
     """Held-out frames, and a map that was neither fitted nor selected on them.
 
     Attributes:
-        name: of the frames.
+        name: the frames'.
         sigma_map: the map.
-        frames: number of frames.
-        pixels: number of pixels.
-        before: scores of the reference.
-        after: scores of the map.
-        covered: interval of the map's coverage at 95 %.
-        lost: interval of what the map adds to the reference's CRPS, as a fraction of its size.
-        half_widths: (99,) of the intervals that cover those levels, in mapped sigmas.
-        frame_factors: (frames,) that cover most pixels of each frame, see `frame_factor`.
+        frames: how many.
+        pixels: how many.
+        before: the reference's scores.
+        after: the map's scores.
+        covered: interval for the map's coverage at 95 %.
+        lost: interval for what the map adds to the reference's CRPS, as a fraction of its size.
+        half_widths: (99,) for the intervals that cover those levels, in mapped sigmas.
+        frame_factors: (frames,) that cover most pixels in each frame, see `frame_factor`.
     """
 
     name: str
@@ -126,10 +126,10 @@ class FittedCalibration:
     would cancel.
 
     Attributes:
-        choice: the map, and the held-out scores of every candidate.
-        trials: one for each held-out sequence; of a single source, one for its last frames.
+        choice: the map, and every candidate's held-out scores.
+        trials: one for each held-out sequence; for a single source, one on its last frames.
         fitted: the data that the map was fitted to.
-        kind: of the uncertainty that it is fitted to.
+        kind: that of the uncertainty it is fitted to.
     """
 
     choice: Choice
@@ -143,7 +143,7 @@ class FittedCalibration:
         return self.choice.distribution
 
     def scores(self) -> tuple[Scores, Scores]:
-        """Return the scores of the reference and of the map, the mean over the trials."""
+        """Return the reference's and the map's scores, the mean over the trials."""
         before = mean_scores([trial.before for trial in self.trials])
         return before, mean_scores([trial.after for trial in self.trials])
 
@@ -259,9 +259,9 @@ def calibrate(
     The first Ctrl-C stops reading after the current frame; the frames read so far are used.
 
     Args:
-        sources: one or more sequences of frames with predictions, whose sigma is the uncertainty.
+        sources: one or more sequences with predictions, whose sigma is the uncertainty.
         config: what is used, and how it is split; an empty distribution tries both distributions.
-        kind: of the uncertainty.
+        kind: the uncertainty's.
         progress: show bars.
 
     Raises:
@@ -369,7 +369,7 @@ def _choice(parts: Sequence[Sample], kind: MapInput, distribution: str) -> Choic
 
 
 def _best(tried: Sequence[Scores]) -> int:
-    """Return the place of the scores of the map to take, see `choose`."""
+    """Return the index into the scores that the map to take has, see `choose`."""
     least = min(tried, key=lambda scores: scores["crps"])
     limit = least["crps"] + _crps_margin(least)
     as_good = [place for place, scores in enumerate(tried) if scores["crps"] <= limit]
@@ -451,11 +451,11 @@ LABELS = {
     "nll": "NLL",
 }
 CRPS_MARGIN = 0.005
-"""Margin of CRPS above another map's, as a fraction of it."""
+"""Margin in CRPS above another map's, as a fraction of it."""
 SIZE_MARGIN = 0.03
-"""Margin of `_size_error` above another map's."""
+"""Margin in `_size_error` above another map's."""
 ROUGH_CRPS = 0.05
-"""Half width of what few frames say of a difference in CRPS, as a fraction of it."""
+"""Half width for what few frames say on a difference in CRPS, as a fraction of it."""
 MAX_MISCOVERAGE = 0.03
 """Largest miscoverage at 95 %."""
 MAX_MISCOVERAGE_68 = 0.15
@@ -485,7 +485,7 @@ def scores_of_sigma(
 
 
 def mean_scores(score_sets: Sequence[Mapping[str, float]]) -> Scores:
-    """Return the mean of each score."""
+    """Return each score's mean."""
     means = {}
     for name in score_sets[0]:
         means[name] = float(np.mean([score_set[name] for score_set in score_sets]))

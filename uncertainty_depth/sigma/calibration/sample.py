@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The pixels a map is fitted to: a bounded, seeded sample of each frame, kept frame by frame."""
+"""The pixels a map is fitted to: a bounded, seeded sample from each frame, frame by frame."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ MIN_PIXELS = 1000
 PIXELS_PER_FRAME = 1000
 """At most, drawn at random: neighbours err alike, and say little more."""
 MAX_PIXELS = 200_000
-"""Pixels of all sources together: frames are the independent observations, pixels take time."""
+"""Pixels from all sources together: frames are the independent observations, pixels take time."""
 MIN_FRAME_PIXELS = 100
-"""Kept of every frame, if it has them."""
+"""Kept from every frame, if it has them."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Pixels of one sequence, or of a part of it.
+    """Pixels from one sequence, or a part of it.
 
     Attributes:
         name: what a person calls it.
-        frames: (3, n) float32 for each frame, in the order of time: predicted depth, raw sigma and
-            true depth, metres, in random order, or what else was kept of the pixels. n is at
+        frames: (3, n) float32 for each frame, as time goes: predicted depth, raw sigma and
+            true depth, metres, in random order, or what else was kept. n is at
             least 1.
-        cameras: of the frames, as many; empty if they are not known.
+        cameras: the frames', as many; empty if they are not known.
     """
 
     name: str
@@ -51,16 +51,16 @@ class Sample:
 
     @property
     def pixels(self) -> int:
-        """Return the number of pixels of all frames."""
+        """Return how many pixels all frames have."""
         return sum(frame.shape[1] for frame in self.frames)
 
     def thinned(self, pixels: int) -> Sample:
-        """Return the sample with about so many pixels, as many of each frame."""
+        """Return the sample with about so many pixels, as many from each frame."""
         each = max(pixels // max(len(self.frames), 1), MIN_FRAME_PIXELS)
         return replace(self, frames=tuple(frame[:, :each] for frame in self.frames))
 
     def blocks(self, number: int) -> list[Sample]:
-        """Cut into contiguous blocks of time, as equal as can be.
+        """Cut into contiguous blocks in time, as equal as can be.
 
         Neighbours in time are alike and must not be on both sides of a split.
 
@@ -79,7 +79,7 @@ class Sample:
         return blocks
 
     def split(self, fraction: float) -> tuple[Sample, Sample]:
-        """Return the first frames, and the last `fraction` of them; at least one of each."""
+        """Return the first frames, and their last `fraction`; at least one each."""
         count = len(self.frames)
         cut = count - min(max(round(fraction * count), 1), count - 1)
         return self._part(self.name, 0, cut), self._part(self.name, cut, count)
@@ -91,7 +91,7 @@ class Sample:
 
 
 def pixels_of(samples: Iterable[Sample]) -> Pixels:
-    """Return the pixels of all frames together; of those with a positive depth."""
+    """Return all frames' pixels together, those with a positive depth."""
     frames = list(chain.from_iterable(sample.frames for sample in samples))
     depth, uncertainty, truth = np.concatenate(frames, axis=1).astype(np.float64)
     valid = depth > 0
@@ -107,7 +107,7 @@ def collect(
     """Keep, from each frame, `PIXELS_PER_FRAME` pixels at most with a prediction and a truth.
 
     The first Ctrl-C ends it after the current frame; the sample holds the frames so far.
-    `values_of` returns what is kept of each pixel, (K, N); None for depth, sigma and truth.
+    `values_of` returns what a pixel keeps, (K, N); None for depth, sigma and truth.
 
     Raises:
         SourceError: fewer frames or pixels than a map can be fitted to; it says why the first
@@ -144,7 +144,7 @@ def collect(
 
 
 def _depth_sigma_truth(frame: Frame, config: CalibrationConfig) -> NDArray[np.floating]:
-    """Return predicted depth, raw sigma and true depth of the pixels that have all, metres."""
+    """Return predicted depth, raw sigma and true depth where all are known, metres."""
     prediction = frame.need_depth()
     sigma_m = sigma_of(prediction)
     if sigma_m is None:  # the maps of a depth alone ignore it

@@ -14,22 +14,22 @@ from uncertainty_depth.core.errors import ModelError
 
 FLAT_RANGE = 1e12
 FLAT_RISE = 1e-6
-"""Relative rise of a map that ignores the uncertainty over `FLAT_RANGE`: maps rise strictly."""
+"""Relative rise in a map that ignores the uncertainty over `FLAT_RANGE`: maps rise strictly."""
 
 
 @dataclass(frozen=True)
 class SigmaMap:
     """`sigma = f(uncertainty + offset) * depth^power`; f is piecewise linear.
 
-    The last segment of f extends to infinity. f strictly increases, so at one depth no two
-    uncertainties become equal; with a power of 0 the order of the pixels, and with it AUSE, AURG
+    f's last segment extends to infinity. f strictly increases, so at one depth no two
+    uncertainties become equal; with a power of 0 the pixels' order, and with it AUSE, AURG
     and Spearman, stays as it is.
 
     Attributes:
         name: how it was fitted, e.g. "affine, 95%".
         raw_m: two or more uncertainties from 0 on, strictly increasing; metres if with a unit.
-        calibrated_m: f of each, not negative, strictly increasing; metres / metres^power.
-        depth_power: power of the depth.
+        calibrated_m: f at each, not negative, strictly increasing; metres / metres^power.
+        depth_power: the depth's power.
         offset: keeps a full confidence, an uncertainty of 0, from being a sigma of 0.
     """
 
@@ -66,7 +66,7 @@ class SigmaMap:
     ) -> NDArray[np.floating]:
         """Return sigma, metres, for arrays of one shape; NaN and dtype stay.
 
-        Only a map with a power of 0 goes without the depth.
+        Only a map with power 0 goes without the depth.
         """
         uncertainty = np.asarray(uncertainty)
         value = uncertainty + uncertainty.dtype.type(self.offset)

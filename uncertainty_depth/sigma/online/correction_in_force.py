@@ -25,7 +25,7 @@ MAX_FACTOR = 8.0
 MAX_RATE = 1.5
 """Largest factor by which the correction grows within a second."""
 MAX_STEP_S = 1.0
-"""Time between two frames that counts towards the limit of the rate, at most."""
+"""Time between two frames that counts towards the rate's limit, at most."""
 SHRINKING = 0.2
 """Rate of shrinking as a fraction of that of growing: a sigma that is too small does the harm."""
 WARNING_S = 10.0
@@ -107,7 +107,7 @@ OFF = InForce()
 
 
 class DepthScales:
-    """What the depth of the frames was multiplied by, for the reader of their scores."""
+    """What the depth of the frames was multiplied by, for their scores' reader."""
 
     def __init__(self) -> None:
         self._frames = 0
@@ -128,7 +128,7 @@ class DepthScales:
             self._obstacle = in_force.depth_scale_reason
 
     def notes(self) -> list[str]:
-        """Return the range of the factors, or why there is none; nothing if none was asked for."""
+        """Return the factors' range, or why there is none; nothing if none was asked for."""
         if not self._scaled:
             if not self._obstacle:
                 return []
@@ -158,7 +158,7 @@ class CorrectionInForce:
 
     Attributes:
         config: options; may be replaced at any time.
-        last: the correction of the newest frame.
+        last: the newest frame's correction.
         warning: a sentence if sigma's estimate has been beyond a limit for `WARNING_S`, or the
             depth's scale is; else empty.
     """
@@ -247,7 +247,7 @@ def _scaled(
     problem: str,
     config: SigmaCorrectionConfig,
 ) -> InForce:
-    """Return what is in force with the scale of the depth, if it is followed."""
+    """Return what is in force with the depth's scale, if it is followed."""
     scale = estimate.scale if estimate else None
     scale_sigma = scale.scale_sigma if scale else None
     if not (isinstance(config, DepthScaleConfig) and config.use_depth_scale):

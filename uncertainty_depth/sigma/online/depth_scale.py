@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The scale of the depth: one factor per frame, which LiDAR sees and an image does not.
+"""The depth's scale: one factor per frame, which LiDAR sees and an image does not.
 
 On real images a third to a half of the variance of log(true / predicted depth) is common to all
 pixels of a frame. No sigma of a pixel can say it and no averaging removes it, but the frames
@@ -28,7 +28,7 @@ LIMIT = 64.0
 
 @dataclass(frozen=True)
 class DepthScale:
-    """What is known about the scale of the depth.
+    """What is known about the depth's scale.
 
     Attributes:
         factor: true depth over the model's own.

@@ -9,7 +9,7 @@ window
     lambda of n-MeRCI (Moukari et al. 2019) over the half width of a Gaussian interval.
 trim
     Rolling risk control (Feldman et al., "Achieving Risk Control in Online Learning Settings",
-    TMLR 2023) on the logarithm of the factor: after each frame it rises by
+    TMLR 2023) on the factor's logarithm: after each frame it rises by
     `gain (fraction not covered - fraction allowed)`. As in adaptive conformal inference (Gibbs
     and Candes, NeurIPS 2021) the sum of the steps is bounded, so whatever the errors do, the mean
     coverage of T frames is within C / T of the requested fraction.
@@ -219,7 +219,7 @@ class FrameWindow:
 
 
 def inflation(residuals: Floats) -> float:
-    """Return by how much correlation in time inflates the variance of a mean."""
+    """Return by how much correlation in time inflates a mean's variance."""
     correlation = neighbour_correlation(residuals)
     return (1 + correlation) / (1 - correlation)
 

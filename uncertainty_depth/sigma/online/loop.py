@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The loop of the online correction: the evaluator's end, and both ends without ROS."""
+"""The online correction's loop: the evaluator's end, and both ends without ROS."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from uncertainty_depth.sigma.online.depth_scale import ScaleEstimate
 from uncertainty_depth.sigma.online.estimates import CLOCK_JUMP_NS, OnlineEstimate
 
 Pixels: TypeAlias = tuple[NDArray[np.floating], NDArray[np.floating], NDArray[np.floating]]
-"""Depth, sigma and true depth of the scored pixels of a frame, each (N,), metres."""
+"""Depth, sigma and true depth of a frame's scored pixels, each (N,), metres."""
 DELAY_FRAMES = 2
 """Frames from one to the first that its estimate corrects: image to depth, to score, to node."""
 

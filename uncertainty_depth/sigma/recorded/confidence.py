@@ -41,7 +41,7 @@ class ConfidenceType:
 
     Attributes:
         name: the option's value.
-        has_unit: whether the uncertainty is a standard deviation in the unit of the depth.
+        has_unit: whether the uncertainty is a standard deviation in the depth's unit.
         minimum: smallest value that the type allows.
         maximum: largest value that the type allows.
         uncertainty: returns the uncertainty of values and depth, (H, W) each.
@@ -192,7 +192,7 @@ class AssumedSigma:
 
 
 def doubts(sums: Sums, confidence_type: str) -> list[str]:
-    """Return sentences on what seems wrong with a confidence, from the scores of its frames.
+    """Return sentences on what seems wrong with a confidence, from its frames' scores.
 
     The type is empty for a sigma that nobody named.
     """

@@ -26,7 +26,7 @@ from uncertainty_depth.sigma.recorded.saved_map import SavedMap, read_map
 
 NO_LIMITS = DepthLimitsConfig(min_depth=0.0, max_depth=MAX_DEPTH_M)
 MAX_POINTS_PER_FRAME = 2000
-"""Of a frame, evenly spaced, for the alignment of a whole source."""
+"""Of a frame, evenly spaced, for a whole source's alignment."""
 Points = NDArray[np.float64]
 
 
@@ -215,7 +215,7 @@ class Interpreter:
             raise SourceError(f"{name} cannot be aligned: {error}") from error
 
     def describe(self, name: str) -> dict[str, object]:
-        """Return the named predictions as plain values for a report, in the place of a model."""
+        """Return the named predictions as plain values for a report, in a model's place."""
         saved = self.sigma_map
         fitted: dict[str, object] = {}
         if saved is not None:
