@@ -77,7 +77,7 @@ def open_own(job: Job) -> Network:
             f"{module_name}"
         ) from error
     made = getattr(module, name, None)
-    network = made() if isinstance(made, type) else made
+    network: Any = made() if isinstance(made, type) else made
     if not callable(getattr(network, "predict", None)):
         raise ModelError(
             f"model is {job.model}, but {module.__file__} has no {name} with a method "
