@@ -132,6 +132,9 @@ def test_the_best_value_of_a_metric_is_marked(compared):
     page = comparison.headline(compared)
     (mae,) = [line for line in page if line.startswith("depth.mae")]
     assert mae.count("*") == 2
+    _, after_double, after_shuffled = mae.split(")")
+    assert after_double.startswith(" worse")
+    assert after_shuffled == ""
 
 
 def test_tables_and_curves_are_written_for_a_paper(folders, tmp_path, capsys):

@@ -354,7 +354,7 @@ def write(comparison: Comparison, folder: Path, command: str, curves: Sequence[s
 def headline(comparison: Comparison) -> list[str]:
     """Return the headline metrics as lines for a terminal."""
     names = headline_of(comparison)
-    table = [("", *comparison.names, "")]
+    table = [("", *comparison.names)]
     for row in comparison.rows:
         if row.name in names:
             written = BY_VALUE[row.name].text
@@ -363,11 +363,11 @@ def headline(comparison: Comparison) -> list[str]:
                 f"{written(value.value)}{'*' if place in best else ' '}"
                 for place, value in enumerate(row.values)
             ]
-            pairs = zip(values[1:], row.differences, strict=True)
-            cells = [values[0], *(f"{value} {_text(row, gap, '+')}" for value, gap in pairs)]
-            outcomes = [row.outcome(index) for index in range(len(row.differences))]
-            name = row.name.removeprefix("uncertainty.")
-            table.append((name, *cells, ", ".join(filter(None, outcomes))))
+            others = [
+                f"{value} {_text(row, gap, '+')} {row.outcome(index):6}"
+                for index, (value, gap) in enumerate(zip(values[1:], row.differences, strict=True))
+            ]
+            table.append((row.name.removeprefix("uncertainty."), values[0], *others))
     return [
         f"{comparison.series.shape[1]} common frames in {comparison.blocks} blocks; "
         f"differences to {comparison.names[0]} with 95 % intervals; * best",
@@ -387,9 +387,9 @@ def _aligned(table: Sequence[Sequence[str]]) -> list[str]:
     """Return rows as lines: two spaces or more between the columns."""
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = []
-    for first, *cells, last in table:
-        middle = [f"{cell:>{width}}" for cell, width in zip(cells, widths[1:-1], strict=True)]
-        lines.append("  ".join((f"{first:{widths[0]}}", *middle, last)).rstrip())
+    for first, *cells in table:
+        others = [f"{cell:>{width}}" for cell, width in zip(cells, widths[1:], strict=True)]
+        lines.append("  ".join((f"{first:{widths[0]}}", *others)).rstrip())
     return lines
 
 

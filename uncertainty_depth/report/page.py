@@ -8,6 +8,7 @@ import html
 import json
 import math
 import re
+import textwrap
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -391,11 +392,17 @@ def table(summary: Mapping[str, Any], model: Mapping[str, Any]) -> str:
         return "\n".join(lines[:-1])
     titles = "".join(f"{label:>16}" for label in BASELINE_LABELS.values())
     lines.append(f"{'':26}{'sigma':>10}{'95 % interval':>20}{titles}")
-    for name in headline_names(distribution_of_model(model)):
-        row = compared(summary, name)
+    rows = [compared(summary, name) for name in headline_names(distribution_of_model(model))]
+    for row in rows:
         method, *baselines = (cell["text"] for cell in row["cells"])
         cells = "".join(f"{text:>16}" for text in baselines)
-        lines.append(f"{row['label']:26}{method:>10}{row['interval']:>20}{cells}   {row['note']}")
+        lines.append(f"{row['label']:26}{method:>10}{row['interval']:>20}{cells}")
+    meanings = {row["label"].split()[0]: row["note"] for row in rows}
+    lines.append("")
+    lines += [
+        textwrap.fill(f"{label:9} {meaning}", 88, subsequent_indent=" " * 10)
+        for label, meaning in meanings.items()
+    ]
     return "\n".join(lines)
 
 
