@@ -1,5 +1,7 @@
 """Metadata of the package; read by pip and by colcon (ament_python) alike."""
 
+import os
+import re
 from glob import glob
 from pathlib import Path
 
@@ -44,13 +46,32 @@ TEST = [
     *ONNXRUNTIME,
 ]
 
+RELATIVE = r"\((?!https?:|#)([^)\s]+)\)"
+
+
+def description(readme: str, repository: str) -> str:
+    """Return README for a package index, where its own files are not.
+
+    Links and pictures lead to the repository, whose address is known to whoever publishes; without
+    it pictures are left out, and links are their text.
+    """
+    if not repository:
+        readme = re.sub(rf"^!\[[^]]*\]{RELATIVE}\n+(\*.*?\*\n+)?", "", readme, flags=re.M | re.S)
+        return re.sub(rf"\[([^]]*)\]{RELATIVE}", r"\1", readme)
+    readme = re.sub(rf"(!\[[^]]*\]){RELATIVE}", rf"\1({repository}/raw/main/\2)", readme)
+    return re.sub(rf"(\]){RELATIVE}", rf"\1({repository}/blob/main/\2)", readme)
+
+
 setup(
     name=NAME,
     version="0.1.0",
     description=(
         "Monocular depth with an error bar in ROS 2, and the scores that tell whether to trust it."
     ),
-    long_description=Path(__file__).with_name("README.md").read_text(encoding="utf-8"),
+    long_description=description(
+        Path(__file__).with_name("README.md").read_text(encoding="utf-8"),
+        os.environ.get("REPOSITORY_URL", ""),
+    ),
     long_description_content_type="text/markdown",
     license="Apache-2.0",
     keywords="depth-estimation uncertainty calibration ros2 robotics lidar evaluation",

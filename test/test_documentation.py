@@ -2,8 +2,11 @@
 
 import doctest
 import importlib
+import os
 import pkgutil
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +37,25 @@ def test_examples_run(page, monkeypatch, tmp_path, plots_without_pixels):
         "my_report" in text and page != "README.md"
     )
     assert names["prediction"].sigma_m.shape == (48, 64)
+
+
+@pytest.mark.parametrize("address", ["", "https://example.org/repository"])
+def test_the_wheels_description_leads_nowhere_that_an_index_has_not(address):
+    described = subprocess.run(
+        [sys.executable, "setup.py", "--quiet", "--long-description"],
+        cwd=ROOT,
+        env=os.environ | {"REPOSITORY_URL": address},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    links = re.findall(r"(!?)\[[^]]*\]\(([^)]*)\)", described)
+    assert all(link.startswith(("https://", "#")) for _, link in links), links
+    own = [bang for bang, link in links if address and link.startswith(address)]
+    assert own.count("!") == (2 if address else 0), "the pictures"
+    assert "Camera image, depth, sigma" in described or not address
+    assert "grey was" not in described or address, "the caption of a picture that is left out"
+    assert described.count("\n") > 80
 
 
 def test_docstring_examples_run():
