@@ -286,6 +286,7 @@ def _write_map(
     notes: list[str],
     head: DepthHead | None,
 ) -> None:
+    from uncertainty_depth.frames.topics import camera_info_beside
     from uncertainty_depth.sigma.calibration import report
     from uncertainty_depth.sigma.recorded.saved_map import SavedMap
 
@@ -308,3 +309,13 @@ def _write_map(
     )
     saved.write(output)
     print(f"map '{sigma_map.name}' written to {output}")
+    depth, confidence = options["depth_topic"], options["confidence_topic"]
+    topics = f"MY_BAG --depth-topic {depth}" if depth else "predictions:MY_DIR"
+    topics += f" --confidence-topic {confidence}" if confidence else ""
+    print(f"score it: uncertainty-depth evaluate {topics} --sigma-map {output} -o report")
+    if depth:
+        remaps = f"depth:={depth}" + (f" confidence:={confidence}" if confidence else "")
+        print(
+            f"on a robot: ros2 launch uncertainty_depth sigma.launch.py sigma_map:={output} "
+            f"{remaps} depth_camera_info:={camera_info_beside(depth)}"
+        )

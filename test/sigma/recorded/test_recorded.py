@@ -129,7 +129,7 @@ def test_info_tells_how_to_read_the_depth_of_a_known_driver(write_camera, capsys
     assert main(["info", str(bag)]) == 0
     told = capsys.readouterr().out
     options = f"--depth-topic {zed[0]} --confidence-topic {zed[1]}"
-    assert f"evaluate {options} --confidence-type uncertainty_rank" in told
+    assert f"evaluate {bag} {options} --confidence-type uncertainty_rank --output" in told
     assert "geometry of the first frames: median depth" in told
 
 

@@ -89,7 +89,11 @@ def test_from_a_bag_to_metres_and_back_by_the_command(
     kind = ["--confidence-type", "confidence_0_1"] if has_confidence else []
     bag = str(write_camera(TOPICS, frames=20, **form))
     assert main(["calibrate", bag, *names, *kind, "--output", str(path)]) == 0
-    assert "frames not used" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "frames not used" in printed
+    assert f"evaluate MY_BAG {' '.join(names)} --sigma-map {path} -o report\n" in printed
+    assert f"sigma.launch.py sigma_map:={path} depth:={names[1]} " in printed
+    assert (" confidence:=" in printed) == has_confidence
     content = json.loads(path.read_text())
     assert content["confidence_type"] == (kind[-1] if kind else "none")
     name = {"gaussian": "crps", "laplace": "crps_laplace"}[content["distribution"]]
