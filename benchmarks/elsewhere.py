@@ -29,7 +29,7 @@ from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.config.training import TrainingConfig
 from uncertainty_depth.core.model_location import NAMES, model_path
 from uncertainty_depth.core.records import Frame, Skipped
-from uncertainty_depth.depth.model_folder.folder import read
+from uncertainty_depth.depth.model_folder.folder import read_model
 from uncertainty_depth.depth.model_folder.writing import set_calibration
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.depth.training.run import train
@@ -122,10 +122,10 @@ def models(
     calibrated = folder / "calibrated"
     if not (calibrated / "model.json").exists():
         shutil.copytree(start_from, calibrated)
-    if not read(calibrated).calibration:
+    if not read_model(calibrated).calibration:
         calibrate_on(calibrated, place.learned)
     rows["calibrated"] = (calibrated, True)
-    shipped = read(start_from)
+    shipped = read_model(start_from)
     training = TrainingConfig(method="mc_dropout", epochs=place.epochs, patience=place.epochs)
     tuned = folder / "fine_tuned"
     start = time.perf_counter()

@@ -31,7 +31,7 @@ from uncertainty_depth.core.options import to_mapping
 from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.depth.model_folder.writing import set_error_prior
 from uncertainty_depth.depth.predictor import Predictor
-from uncertainty_depth.depth.training.frames import split
+from uncertainty_depth.depth.training.frames import split_frames
 from uncertainty_depth.sigma.error_prior import error_prior
 from uncertainty_depth.stream.opening import open_source
 
@@ -195,7 +195,7 @@ def main() -> None:
     frames: Iterable[Frame | Skipped] = source
     if training["source"] == source.name:
         share = float(training["options"]["validation_fraction"])
-        _, held_out = split(len(source), share, int(training["seed"]))
+        _, held_out = split_frames(len(source), share, int(training["seed"]))
         frames = Subset(source, held_out, "held out")
     found = {"fitted to": read(frames, predictor, DRAWS)}
     for notation in arguments.others:

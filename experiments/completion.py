@@ -38,7 +38,7 @@ from experiments.completion_sets import (
 from experiments.runner import resume
 from uncertainty_depth.core import strict
 from uncertainty_depth.core.records import DepthPrediction, Frame
-from uncertainty_depth.depth.model_folder.folder import read
+from uncertainty_depth.depth.model_folder.folder import read_model
 from uncertainty_depth.frames.predicted import predict_frame
 from uncertainty_depth.frames.protocol import Source
 
@@ -130,7 +130,7 @@ def _stored_with(models: Path, source: Source, settings: Settings) -> Any:
     def stored_with(name: str) -> dict[str, Any]:
         return {
             "scores": FORMAT,
-            "training": read(models / name).training,
+            "training": read_model(models / name).training,
             "source": source.name,
             "frames": len(source),
             "pixels": settings.pixels,

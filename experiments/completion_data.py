@@ -26,7 +26,7 @@ from uncertainty_depth.frames.protocol import Source
 from uncertainty_depth.metrics import depth_errors
 from uncertainty_depth.metrics.depth import scorable
 from uncertainty_depth.sigma.sparse_depth import SparseInput
-from uncertainty_depth.stream.held_out import split, unit_hashes
+from uncertainty_depth.stream.held_out import hold_out_pixels, unit_hashes
 from uncertainty_depth.stream.opening import open_source
 
 NYU_CROP = 214 * 281 / (240 * 320)
@@ -61,7 +61,7 @@ def test_sources(data: Path | None, settings: Settings) -> dict[str, Source]:
         drive = open_source(f"kitti:{drives[0]}", SourceConfig())
         first = first_frames(drive, settings.kitti_frames)
         config = HeldOutConfig(HELD_OUT_RINGS)
-        sources["KITTI"] = split(first, SparseInput(0), config, rings_held_out)
+        sources["KITTI"] = hold_out_pixels(first, SparseInput(0), config, rings_held_out)
     return sources
 
 
@@ -83,7 +83,7 @@ def rings_held_out(frame: Frame) -> NDArray[np.bool_]:
 
 
 def _with_random_input(source: Source, pixels: int) -> Source:
-    return split(source, SparseInput(pixels), HeldOutConfig())
+    return hold_out_pixels(source, SparseInput(pixels), HeldOutConfig())
 
 
 def interpolation_errors(source: Source, label: str) -> dict[str, float]:

@@ -29,7 +29,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.depth.model_folder import writing
-from uncertainty_depth.depth.model_folder.folder import read
+from uncertainty_depth.depth.model_folder.folder import read_model
 from uncertainty_depth.depth.networks.depth_network import DepthNetwork
 from uncertainty_depth.depth.training.familiarity import add_familiarity
 from uncertainty_depth.depth.training.frames import (
@@ -38,7 +38,7 @@ from uncertainty_depth.depth.training.frames import (
     change_light,
     change_sensor,
     read_frames,
-    split,
+    split_frames,
 )
 from uncertainty_depth.depth.training.objective import laplace_nll
 from uncertainty_depth.stream.opening import open_source
@@ -193,7 +193,7 @@ class Data:
         source = open_source(f"nyu:{nyu}:train", SourceConfig())
         self.wide = read_frames(source, NYU_SIZE, 0, canonical)
         self.photographs = read_frames(source, size, 0, canonical)
-        self.indices, self.held_out = split(len(self.photographs), VALIDATION_FRACTION, 0)
+        self.indices, self.held_out = split_frames(len(self.photographs), VALIDATION_FRACTION, 0)
 
     def render(self) -> None:
         """Render the worlds to train on."""
@@ -268,7 +268,7 @@ class Run:
     def __init__(self, start: str, output: Path, data: Data) -> None:
         """Begin at the weights of a model folder, or where the training in `output` was left."""
         self.data = data
-        self.network = read(start).load("best")
+        self.network = read_model(start).load("best")
         self.network.requires_grad_(True)
         self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         encoder = list(self.network.encoder.parameters())
@@ -278,7 +278,7 @@ class Run:
                 {"params": weights, "lr": rate, "first_lr": rate}
                 for weights, rate in ((encoder, ENCODER_RATE), (decoder, RATE))
             ],
-            weight_decay=read(start).training["options"]["weight_decay"],
+            weight_decay=read_model(start).training["options"]["weight_decay"],
         )
         follow = get_ema_multi_avg_fn(AVERAGE_DECAY)
         self.average = AveragedModel(self.network, multi_avg_fn=follow, use_buffers=True)
@@ -351,7 +351,7 @@ def scores(network: DepthNetwork, sets: dict[str, Batch]) -> dict[str, dict[str,
 
 def write(run: Run, start: str, folder: Path, epoch_scores: dict[str, dict[str, float]]) -> None:
     """Write the model folder, in half precision to `folder`, in full beside it."""
-    model = read(start)
+    model = read_model(start)
     full = folder.with_name(folder.name + "_full")
     record = dict(model.training)
     record["epochs"] = EPOCHS
@@ -378,13 +378,13 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     options.output.mkdir(parents=True, exist_ok=True)
-    network = read(options.start).network
+    network = read_model(options.start).network
     width, height = network.input_size
     data = Data(options.nyu, (width, height), network.canonical_focal_length)
     data.render()
     sets = data.selection()
     run = Run(options.start, options.output, data)
-    print("before", json.dumps(scores(read(options.start).load("best"), sets)), flush=True)
+    print("before", json.dumps(scores(read_model(options.start).load("best"), sets)), flush=True)
     while run.epoch < EPOCHS:
         loss = run.train_epoch()
         print(run.epoch, f"{loss:.4f}", json.dumps(scores(run.result, sets)), flush=True)

@@ -15,7 +15,7 @@ from uncertainty_depth.core.config.training import NetworkConfig, TrainingConfig
 from uncertainty_depth.core.errors import ModelError
 from uncertainty_depth.core.records import SampleRange
 from uncertainty_depth.depth.estimators.estimator import Estimate, Estimator, Place
-from uncertainty_depth.depth.model_folder.folder import read
+from uncertainty_depth.depth.model_folder.folder import read_model
 from uncertainty_depth.depth.model_folder.model import ModelFolder
 from uncertainty_depth.depth.networks.depth_network import DepthNetwork
 from uncertainty_depth.depth.training.frames import TrainingFrames
@@ -82,7 +82,7 @@ class ErrorOf:
 
 def error_of(member: str, folder: Path, device: torch.device) -> ErrorOf:
     """Return the targets of a member of the model folder."""
-    return ErrorOf(read(folder).load(member).to(device))
+    return ErrorOf(read_model(folder).load(member).to(device))
 
 
 class LearnedError(Estimator):

@@ -33,7 +33,7 @@ from uncertainty_depth.core.config.training import NetworkConfig, TrainingConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.depth.estimators import ESTIMATORS
 from uncertainty_depth.depth.estimators.members import Deterministic, Ensemble
-from uncertainty_depth.depth.model_folder.folder import read
+from uncertainty_depth.depth.model_folder.folder import read_model
 from uncertainty_depth.depth.networks.architectures import NETWORKS
 from uncertainty_depth.depth.networks.depth_network import DepthNetwork
 from uncertainty_depth.depth.training.plan import (
@@ -76,7 +76,7 @@ class DepthOf:
 
 def depth_of(member: str, folder: Path, device: torch.device) -> DepthOf:
     """Return the targets of a member of the model folder."""
-    return DepthOf(read(folder).load(member).to(device))
+    return DepthOf(read_model(folder).load(member).to(device))
 
 
 def multi_networks(network: NetworkConfig, training: TrainingConfig) -> list[Member]:

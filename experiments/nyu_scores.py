@@ -21,7 +21,7 @@ from experiments.runner import resume
 from uncertainty_depth.core.config.scoring import EvaluationConfig
 from uncertainty_depth.core.options import to_mapping
 from uncertainty_depth.core.records import Frame
-from uncertainty_depth.depth.model_folder.folder import read
+from uncertainty_depth.depth.model_folder.folder import read_model
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.frames.protocol import Source
 from uncertainty_depth.metrics import valid_pixels
@@ -52,7 +52,7 @@ def score_rows(output: Path, source: Source, seeds: int) -> Scores:
 
     def settings(name: str) -> dict[str, Any]:
         row, seed = names[name]
-        trained = read(output / "models" / model_name(ROWS[row].variant, seed)).training
+        trained = read_model(output / "models" / model_name(ROWS[row].variant, seed)).training
         return {
             "metrics": METRICS,
             "training": trained,
@@ -172,7 +172,8 @@ def time_rows(output: Path, source: Source, rounds: int) -> dict[str, dict[str, 
     """
     folder = output / "models"
     trained = {
-        name: read(folder / model_name(row.variant, 0)).training for name, row in ROWS.items()
+        name: read_model(folder / model_name(row.variant, 0)).training
+        for name, row in ROWS.items()
     }
 
     def compute(_: str) -> dict[str, dict[str, float]]:

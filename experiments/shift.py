@@ -26,7 +26,7 @@ from experiments.shift_methods import Method, methods
 from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.records import Frame
-from uncertainty_depth.depth.model_folder.folder import read
+from uncertainty_depth.depth.model_folder.folder import read_model
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.frames.protocol import Source
 from uncertainty_depth.metrics import coverage, sparsification, valid_pixels
@@ -93,7 +93,7 @@ def _settings(method: Method) -> dict[str, Any]:
     return {
         "source": method.source,
         "elsewhere": method.elsewhere,
-        "training": read(method.folder).training,
+        "training": read_model(method.folder).training,
     }
 
 

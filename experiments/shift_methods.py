@@ -12,7 +12,7 @@ from experiments import data_folders
 from experiments.nyu_methods import PRETRAINED
 from uncertainty_depth.core.model_location import SHIPPED_MODEL
 from uncertainty_depth.depth.model_folder import writing
-from uncertainty_depth.depth.model_folder.folder import read
+from uncertainty_depth.depth.model_folder.folder import read_model
 from uncertainty_depth.depth.model_folder.model import FAMILIARITY
 
 ROOMS = "rooms"
@@ -113,13 +113,13 @@ def join(folders: Sequence[Path], output: Path) -> None:
     """
     if output.exists():
         return
-    first = read(folders[0])
+    first = read_model(folders[0])
     partial = output.with_name(f".{output.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     writing.create(partial, first.load(first.members[-1]), first.training)
     names = []
     for number, folder in reversed(list(enumerate(folders))):
-        model = read(folder)
+        model = read_model(folder)
         names.append(f"seed_{number}")
         writing.write_member(partial, names[-1], model.load(model.members[-1]))
     if (first.path / FAMILIARITY).exists():

@@ -28,7 +28,7 @@ from uncertainty_depth.ros.evaluator_outputs import ALL_FRAMES
 START_S = 300.0
 DRAIN_S = 90.0
 RATE = "1000"
-"""Of the recording's: as fast as the depth node answers."""
+"""Times the recording's rate: as fast as the depth node answers."""
 RESULT = "uncertainty/image_rect"
 STOP_S = 300.0
 SCORES = {

@@ -11,7 +11,7 @@ from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.config.training import NetworkConfig
 from uncertainty_depth.depth.estimators.mc_dropout import McDropout, seeded
 from uncertainty_depth.depth.model_folder import writing
-from uncertainty_depth.depth.model_folder.folder import read as read_model
+from uncertainty_depth.depth.model_folder.folder import read_model
 from uncertainty_depth.depth.networks.architectures import make_network
 from uncertainty_depth.depth.training.objective import gaussian_nll
 

@@ -10,7 +10,7 @@ from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.config.training import NetworkConfig, TrainingConfig
 from uncertainty_depth.core.errors import ConfigError
-from uncertainty_depth.depth.model_folder.folder import read
+from uncertainty_depth.depth.model_folder.folder import read_model
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.depth.training.plan import make_plan, settle
 from uncertainty_depth.depth.training.run import train
@@ -41,7 +41,7 @@ def test_a_student_has_a_head_and_its_teacher_none():
 def test_a_student_learns_its_teacher_s_depth_everywhere(rooms, tmp_path):
     training = replace(TRAINING, method="self_teaching")
     folder = train(rooms, tmp_path / "model", NETWORK, training)
-    model = read(folder)
+    model = read_model(folder)
     assert model.members == ("teacher", "student")
     teach = methods.depth_of("teacher", folder, torch.device("cpu"))
     images = torch.rand(2, 3, 32, 32)
@@ -55,7 +55,7 @@ def test_a_student_learns_its_teacher_s_depth_everywhere(rooms, tmp_path):
 def test_a_second_network_learns_the_first_one_s_error_and_leaves_it_as_it_is(rooms, tmp_path):
     training = replace(TRAINING, method="learned_error")
     folder = train(rooms, tmp_path / "model", replace(NETWORK, head="laplace"), training)
-    model = read(folder)
+    model = read_model(folder)
     usual = replace(TRAINING, method="deterministic")
     alone = train(rooms, tmp_path / "alone", replace(NETWORK, head="laplace"), usual)
     depth = (folder / "depth.safetensors").read_bytes()
@@ -77,7 +77,7 @@ def test_members_of_multi_networks_have_the_encoders_named(rooms, tmp_path):
     network = replace(NETWORK, backbone="tiny,tiny18")
     training = replace(TRAINING, method="multi_networks")
     folder = train(rooms, tmp_path / "model", network, training)
-    model = read(folder)
+    model = read_model(folder)
     found = {name: model.build(name).config.backbone for name in model.members}
     assert found == {"member_01": "tiny", "member_02": "tiny18"}
     assert train(rooms, folder, network, training, resume=True) == folder

@@ -14,7 +14,7 @@ import torch
 from experiments import shift, shift_methods, shift_report
 from experiments.shift_methods import VARIANTS, methods
 from uncertainty_depth.core.config.training import NetworkConfig
-from uncertainty_depth.depth.model_folder.folder import read
+from uncertainty_depth.depth.model_folder.folder import read_model
 from uncertainty_depth.depth.model_folder.writing import create, set_members, write_member
 from uncertainty_depth.depth.networks.architectures import make_network
 from uncertainty_depth.depth.networks.backbone import make_backbone
@@ -119,7 +119,7 @@ def test_an_ensemble_is_joined_from_the_best_network_of_each_seed(tmp_path: Path
         set_members(folder, ["worse", "best"], "multi_epochs")
     (tmp_path / "nyuv2").mkdir()
     found = {method.name: method for method in methods(tmp_path, 2, 1, tmp_path)}
-    joined = read(found["ensemble"].folder)
+    joined = read_model(found["ensemble"].folder)
     biases = [one.decoder.final.bias[0].item() for one in joined.load_all(joined.members)]
     assert biases == [1, 0]  # the last is the one that single networks are compared with
     assert found["snapshots"].folder == tmp_path / f"{VARIANTS[0]}-0"

@@ -30,9 +30,9 @@ from uncertainty_depth.report.verdict import judge
 from uncertainty_depth.ros.live_scores import MAX_LATE, LiveFrame, LiveScores
 from uncertainty_depth.ros.messages import INFO_TOPIC, points_message
 from uncertainty_depth.ros.sigma_messages import PredictionInfo, info_values, read_info
-from uncertainty_depth.sigma.online.correction_in_force import InForce
+from uncertainty_depth.sigma.online.correction_filter import AppliedCorrection
 from uncertainty_depth.sigma.sparse_depth import SparseInput
-from uncertainty_depth.stream.held_out import MEASURED_MARGIN, HeldOutRule, split
+from uncertainty_depth.stream.held_out import MEASURED_MARGIN, HeldOutRule, hold_out_pixels
 
 LENS = [-0.28, 0.07, 0.0, 0.0, 0.0]
 PLANE = np.column_stack([np.linspace(-1, 1, 200), np.linspace(-1, 1, 200), np.full(200, 4.0)])
@@ -500,7 +500,7 @@ SCORES = (0.3, 1 / 3, None, 1.7)
 
 
 def info_of(score):
-    info = PredictionInfo("raw", SampleRange(0, 8), 8, InForce(1.0, "own", "why"), score)
+    info = PredictionInfo("raw", SampleRange(0, 8), 8, AppliedCorrection(1.0, "own", "why"), score)
     return read_info(info_values(info))  # as it comes back from the message
 
 
@@ -513,7 +513,7 @@ def test_a_prediction_without_a_cloud_waits_for_no_camera_info(make):
 
 def test_a_pixel_that_was_measured_and_its_neighbours_are_not_scored(make):
     info = PredictionInfo(
-        "raw", SampleRange(0, 8), 8, InForce(1.0, "own", "why"), None, (5 * WIDTH + 7,)
+        "raw", SampleRange(0, 8), 8, AppliedCorrection(1.0, "own", "why"), None, (5 * WIDTH + 7,)
     )
     alone, corrected = (Robot(make, published={INFO_TOPIC}) for _ in range(2))
     for robot, told in ((alone, info_of(None)), (corrected, info)):
@@ -528,7 +528,7 @@ def test_a_pixel_that_was_measured_and_its_neighbours_are_not_scored(make):
 
 def test_a_measured_pixel_outside_the_image_costs_its_frame_alone(make):
     robot = Robot(make, published={INFO_TOPIC})
-    in_force = InForce(1.0, "own", "why")
+    in_force = AppliedCorrection(1.0, "own", "why")
     info = PredictionInfo("raw", SampleRange(0, 8), 8, in_force, None, (WIDTH * HEIGHT,))
     robot.results += robot.run.add_info(100 * MS, info)
     robot.frame(100)
@@ -572,7 +572,7 @@ def test_unfamiliarity_is_scored_live_as_it_is_offline(order, make):
 def test_what_the_depth_was_multiplied_by_is_told_with_its_scores(make):
     robot = Robot(make, published={INFO_TOPIC})
     for stamp, factor in ((100, 1.0), (200, 1.25), (300, 1.5)):
-        scaled = InForce(1.0, "own", "", factor, 0.01, "")
+        scaled = AppliedCorrection(1.0, "own", "", factor, 0.01, "")
         robot.run.add_info(stamp * MS, replace(info_of(0.3), in_force=scaled))
         robot.frame(stamp)
     (note,) = (note for note in robot.run.notes() if "multiplied" in note)
@@ -609,7 +609,7 @@ def test_beside_a_measurement_nothing_is_scored_and_offline_scores_the_same_pixe
     robot = Robot(make)
     robot.run.held_out = HeldOutRule(HeldOutConfig(0.9), MEASURED_MARGIN)
     (live,) = robot.frame(100)
-    (offline,) = split(
+    (offline,) = hold_out_pixels(
         ListSource([full]), SparseInput(0), HeldOutConfig(0.9), margin=MEASURED_MARGIN
     )
     np.testing.assert_array_equal(live.ground_truth_m, offline.ground_truth_m)

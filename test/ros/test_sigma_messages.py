@@ -19,12 +19,12 @@ from uncertainty_depth.ros.sigma_messages import (
     read_estimate,
     read_info,
 )
-from uncertainty_depth.sigma.online.correction_in_force import InForce, ReceivedEstimate
+from uncertainty_depth.sigma.online.correction_filter import AppliedCorrection, ReceivedEstimate
 from uncertainty_depth.sigma.online.depth_scale import DepthScale
 from uncertainty_depth.sigma.online.estimates import OnlineEstimate
 
 HUGE = "9" * 401
-INFO = PredictionInfo("raw", SampleRange(3, 4), 8, InForce(2.0, "online", "why"))
+INFO = PredictionInfo("raw", SampleRange(3, 4), 8, AppliedCorrection(2.0, "online", "why"))
 
 
 def estimate() -> OnlineEstimate:
@@ -74,7 +74,7 @@ def test_a_number_that_no_node_publishes_is_refused_and_a_missing_one_is_named(k
 
 def test_intervals_are_gaussian_where_the_estimate_is_in_force() -> None:
     assert INFO.half_widths.at(0.95) == pytest.approx(1.96, abs=0.001)
-    own = PredictionInfo("raw", SampleRange(0, 8), 8, InForce(1.0, "own", "why"))
+    own = PredictionInfo("raw", SampleRange(0, 8), 8, AppliedCorrection(1.0, "own", "why"))
     assert own.half_widths is None
 
 

@@ -13,10 +13,10 @@ from uncertainty_depth.stream.held_out import (
     for_model,
     held_out,
     held_out_rule,
+    hold_out_pixels,
     pixel_hashes,
     random_pixels,
     scored_pixels,
-    split,
     without_measured,
 )
 
@@ -44,7 +44,7 @@ def splitmix(value):
 
 
 def completed(record, count, **options):
-    source = split(ListSource([record]), SparseInput(count), HeldOutConfig(**options))
+    source = hold_out_pixels(ListSource([record]), SparseInput(count), HeldOutConfig(**options))
     return source, next(iter(source))
 
 

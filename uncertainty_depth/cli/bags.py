@@ -123,9 +123,9 @@ class Info(Command):
 
 
 def _describe_model(model: Path) -> None:
-    from uncertainty_depth.depth.model_folder.folder import read
+    from uncertainty_depth.depth.model_folder.folder import read_model
 
-    for name, value in read(model, relative=True).describe().items():
+    for name, value in read_model(model, relative=True).describe().items():
         print(f"{name:14} {value}")
 
 

@@ -120,7 +120,7 @@ def _fitted(
     """Fit a map, print what it is worth, and return it with its notes; None if it is not kept."""
     from uncertainty_depth.sigma.calibration.report import table
     from uncertainty_depth.sigma.calibration.run import calibrate as fit
-    from uncertainty_depth.sigma.calibration.run import check
+    from uncertainty_depth.sigma.calibration.run import reject_if_worse
 
     with deferred_interrupt() as interrupt:
         try:
@@ -137,7 +137,7 @@ def _fitted(
     if is_dry:
         return None
     if not is_forced:
-        check(calibration)
+        reject_if_worse(calibration)
     return calibration, [*losses, *notes]
 
 
@@ -152,9 +152,11 @@ def _calibrate_model(command: Calibrate) -> None:
     _check_model(command)
     stream = Stream.open(command.job(command.source, str(command.model)))
     warn(map(str, stream.overlaps))
-    facts = stream.predicting.describe()
+    described = stream.predicting.describe()
     config = command.calibration
-    config = replace(config, distribution=config.distribution or distribution_of(facts["head"]))
+    config = replace(
+        config, distribution=config.distribution or distribution_of(described["head"])
+    )
     kept = _fitted(stream, stream.parts, config, NETWORK, command.dry_run, command.force)
     if kept is None:
         return
@@ -162,8 +164,8 @@ def _calibrate_model(command: Calibrate) -> None:
 
     calibration, _ = kept
     sigma_map = calibration.choice.sigma_map
-    method, model = facts["method"], command.model
-    set_calibration(model, method, sigma_map, record(calibration, facts["samples"]))
+    method, model = described["method"], command.model
+    set_calibration(model, method, sigma_map, record(calibration, described["samples"]))
     if sigma_map == IDENTITY:
         print(f"sigma of {method} stays raw; its scores are kept in {model}")
     else:
@@ -291,12 +293,12 @@ def _write_map(
     from uncertainty_depth.sigma.recorded.saved_map import SavedMap
 
     sigma_map = calibration.choice.sigma_map
-    facts = stream.predicting.describe()
+    described = stream.predicting.describe()
     options = stream.predicting.options()
     saved = SavedMap(
         sigma_map,
-        facts["confidence_type"],
-        facts["depth_type"],
+        described["confidence_type"],
+        described["depth_type"],
         calibration.distribution,
         {
             **{name: options[name] for name in to_mapping(PredictionTopics())},

@@ -234,7 +234,7 @@ def _evaluate_each(
         tqdm(total=len(work), unit="source", disable=not work) as bar,
     ):
 
-        def tell(source: FleetSource) -> None:
+        def on_source_done(source: FleetSource) -> None:
             bar.update()
             outcome = source.outcome()
             if outcome["state"] != DONE:
@@ -242,9 +242,9 @@ def _evaluate_each(
 
         if command.ray and work:
             gpus = any(job.model and job.predictor.device != "cpu" for _, job, _ in work.values())
-            on_ray.run(work, command.ray, gpus, interrupt, tell)
+            on_ray.run(work, command.ray, gpus, interrupt, on_source_done)
         else:
-            local.run(work, command.jobs or _processes(jobs), interrupt, tell)
+            local.run(work, command.jobs or _processes(jobs), interrupt, on_source_done)
     if interrupt.requested:
         logger.warning(
             "%d of %d sources are scored; run the same command again to continue",

@@ -92,7 +92,7 @@ def _sources(notations: list[str], before: OriginalRun | None) -> tuple[str, ...
 
 def _default_options(arguments: argparse.Namespace, before: OriginalRun | None) -> dict[str, Any]:
     """Return defaults of the options: of the resumed run, the model to fine-tune, or the usual."""
-    from uncertainty_depth.depth.model_folder.folder import read
+    from uncertainty_depth.depth.model_folder.folder import read_model
     from uncertainty_depth.depth.networks.backbone import own_options
     from uncertainty_depth.depth.training.plan import defaults_of
 
@@ -106,7 +106,7 @@ def _default_options(arguments: argparse.Namespace, before: OriginalRun | None) 
                 f"{training.from_model} is a depth model of Hugging Face, which --backbone takes; "
                 "expected a model folder of this package after --from"
             )
-        defaults = defaults_of(read(training.from_model), user_options)
+        defaults = defaults_of(read_model(training.from_model), user_options)
     else:
         defaults = own_options(network.backbone)
     return defaults | recorded

@@ -14,12 +14,12 @@ from typing import Any
 from uncertainty_depth.core.errors import ModelError
 from uncertainty_depth.core.model_location import HUB_FILES
 from uncertainty_depth.core.options import to_mapping
-from uncertainty_depth.depth.model_folder.folder import read
+from uncertainty_depth.depth.model_folder.folder import read_model
 from uncertainty_depth.depth.model_folder.model import ModelFolder
 from uncertainty_depth.report.saved_state import read_summary
 
 METRICS = ("mae", "abs_rel", "rmse", "a1")
-"""Of depth, in the card's table."""
+"""Depth metrics in the card's table."""
 
 
 def push(
@@ -47,7 +47,7 @@ def push(
     from huggingface_hub import CommitOperationAdd, HfApi
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
-    folder = read(model)
+    folder = read_model(model)
     if not folder.path.is_dir():
         raise ModelError(f"{model} is no model folder; expected one that train or wrap wrote")
     text = card(folder, repository, read_summary(Path(report)) if report else None, license_id)
@@ -84,14 +84,14 @@ def card(
         pipeline_tag="depth-estimation",
         tags=["uncertainty", "depth-estimation", "ros2"],
     )
-    facts = {name: value for name, value in model.describe().items() if name != "trained on"}
+    rows = {name: value for name, value in model.describe().items() if name != "trained on"}
     lines = [
         f"---\n{data.to_yaml()}\n---",
         f"# {repository.rpartition('/')[2]}",
         "Depth from one image, with its standard deviation at every pixel.",
         f"```bash\nuncertainty-depth predict {repository} photo.jpg --output maps\n"
         f"uncertainty-depth evaluate my_bag --model {repository} --output report\n```",
-        _table("", "", facts),
+        _table("", "", rows),
     ]
     if summary is None:
         lines.append("Not evaluated: this card was made without a report.")

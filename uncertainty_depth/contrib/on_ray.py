@@ -25,7 +25,7 @@ from uncertainty_depth.stream.workers import Work, score
 
 LOCAL = "local"
 RETRIES = 5
-"""Of a task whose node or process died."""
+"""How often a task is repeated whose node or process died."""
 POLL_S = 0.5
 
 
@@ -60,12 +60,12 @@ def run(
     address: str,
     gpus: bool,
     interrupt: Interrupt,
-    tell: Callable[[FleetSource], None],
+    on_source_done: Callable[[FleetSource], None],
 ) -> None:
     """Score each source, and record how it ended; the address "local" starts a cluster here.
 
     With `gpus` each task takes a GPU if the cluster has any. Once an interrupt is requested, tasks
-    are cancelled. `tell` is called with each finished source.
+    are cancelled. `on_source_done` is called with each finished source.
 
     Raises:
         ConfigError: Ray is not installed or does not start, or no cluster answers at the address.
@@ -92,7 +92,7 @@ def run(
                         for name, content in files.items():
                             (staging / name).write_bytes(content)
                 source.finish(failure)
-                tell(source)
+                on_source_done(source)
         for reference in running:
             ray.cancel(reference, force=True)
 

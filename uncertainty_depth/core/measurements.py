@@ -19,7 +19,7 @@ from uncertainty_depth.core.errors import MessageError
 MAX_MEASUREMENTS = 300
 """A solve's time grows with the cube; more of them are spread too densely to add anything."""
 SENSOR_LOG_SIGMA = 0.03
-"""Of a depth sensor's pixel: its own noise, and that a pixel's centre is not what it measured."""
+"""Error of a depth sensor's pixel: noise, and that it did not measure the pixel's centre."""
 UNIT_FACTOR = 10.0
 """Depth whose median is outside the range of what predicts by more than this is in other units."""
 

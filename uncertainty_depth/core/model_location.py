@@ -22,7 +22,7 @@ def model_path(folder: Path | str) -> Path:
 
 
 MAX_BYTES = 2**22
-"""Of a `model.json`; those of the package have some 10,000."""
+"""Largest `model.json`; those in the package have some 10,000."""
 HUB_FILES = ("model.json", "*.safetensors")
 """What of a model folder is published, and downloaded again; never a pickle."""
 HUB_TIMEOUT_S = 10.0

@@ -82,7 +82,7 @@ def _hints(config_class: type) -> dict[str, Any]:
     return typing.get_type_hints(config_class)
 
 
-def check(config: Any) -> None:
+def validate(config: Any) -> None:
     """Raise `ConfigError` for the first field of a wrong type, out of range or not a choice."""
     config_class: type = type(config)
     for field in dataclasses.fields(config):
@@ -140,7 +140,7 @@ def from_mapping(config_class: type[ConfigT], values: Mapping[str, Any]) -> Conf
             value = aliases.get(value, value)
         arguments[name] = _coerce(value, element_type(config_class, name))
     config = config_class(**arguments)
-    check(config)
+    validate(config)
     return config
 
 
@@ -284,7 +284,7 @@ def _choices(field: dataclasses.Field[Any]) -> list[str]:
     return [choice for choice in field.metadata["choices"] or () if choice]
 
 
-def _help(field: dataclasses.Field[Any], *facts: str) -> str:
+def _help(field: dataclasses.Field[Any], *further: str) -> str:
     """Return the help text for argparse, with limits, aliases and default in brackets."""
     minimum = field.metadata["minimum"]
     maximum = field.metadata["maximum"]
@@ -300,6 +300,6 @@ def _help(field: dataclasses.Field[Any], *facts: str) -> str:
     if field.default not in ("", ()):
         values = field.default if isinstance(field.default, tuple) else (field.default,)
         default = f"default: {' '.join(map(str, values))}"
-    details = [fact for fact in (*facts, limits, *aliases, default) if fact]
+    details = [fact for fact in (*further, limits, *aliases, default) if fact]
     brackets = f" ({'; '.join(details)})" if details else ""
     return (field.metadata["help"] + brackets).replace("%", "%%")

@@ -116,7 +116,7 @@ def pooled(features: Any) -> Tensor:
     return torch.cat(moments, dim=1)
 
 
-class Gauge:
+class UnfamiliarityMonitor:
     """Scores frames, and warns once if most are unfamiliar; any thread may use it."""
 
     def __init__(self, familiarity: Familiarity) -> None:

@@ -25,14 +25,14 @@ from uncertainty_depth.core.config.predictor import UNTRAINED_METHODS, Predictor
 from uncertainty_depth.core.device_errors import at_load, at_run_time, explained
 from uncertainty_depth.core.errors import ConfigError, MessageError, ModelError
 from uncertainty_depth.core.geometry.camera import Camera
-from uncertainty_depth.core.geometry.focal_length import TrainingLens
+from uncertainty_depth.core.geometry.focal_length import FocalLengthRescaling
 from uncertainty_depth.core.geometry.resampling import resample_depth
-from uncertainty_depth.core.options import changed, check, takes_options
+from uncertainty_depth.core.options import changed, takes_options, validate
 from uncertainty_depth.core.records import DepthPrediction, Frame, SampleRange
 from uncertainty_depth.depth import familiarity
 from uncertainty_depth.depth.estimators import Estimator
-from uncertainty_depth.depth.familiarity import Gauge, pooled
-from uncertainty_depth.depth.model_folder.folder import read
+from uncertainty_depth.depth.familiarity import UnfamiliarityMonitor, pooled
+from uncertainty_depth.depth.model_folder.folder import read_model
 from uncertainty_depth.depth.model_folder.model import ModelFolder
 from uncertainty_depth.depth.networks.encoder import download, image_tensor, resize_image
 from uncertainty_depth.depth.predictor_settings import (
@@ -119,8 +119,8 @@ class Predictor:
         **options: Any,
     ) -> None:
         config = changed(config, options)
-        check(config)
-        self.model = read(folder, relative)
+        validate(config)
+        self.model = read_model(folder, relative)
         self.measurements = parse_measurements(config.measurements)
         if config.measurements and (self.model.network.sparse_input or self.model.is_relative):
             what = "gives no metres" if self.model.is_relative else "takes sparse depth itself"
@@ -140,8 +140,8 @@ class Predictor:
         self.device = self._loaded.device
         is_torch = self._loaded.engine == "torch"
         familiar = familiarity.read(self.model.path) if is_torch else None
-        self._gauge = None if familiar is None else Gauge(familiar)
-        self._lens = TrainingLens(
+        self._unfamiliarity = None if familiar is None else UnfamiliarityMonitor(familiar)
+        self._lens = FocalLengthRescaling(
             self.model.network.canonical_focal_length, self.model.training.get("camera")
         )
         head = self._estimator.networks[-1].config.head
@@ -178,8 +178,8 @@ class Predictor:
                 f"{self.model.name} gives a black image no finite depth; expected weights without "
                 "NaN or infinity, of a training that did not diverge"
             )
-        if self._gauge is not None and estimate.features is not None:
-            self._gauge.check(estimate.features)
+        if self._unfamiliarity is not None and estimate.features is not None:
+            self._unfamiliarity.check(estimate.features)
         is_lone_member = (
             self.method not in UNTRAINED_METHODS and len(self._estimator.networks) == 1
         )
@@ -248,10 +248,12 @@ class Predictor:
             with self._turn:
                 estimate = self._estimator.estimate(image, frame.stamp_ns, config, samples)
                 tensors = [estimate.stacked()]
-                if self._gauge is not None and estimate.features is not None:
+                if self._unfamiliarity is not None and estimate.features is not None:
                     tensors.append(pooled(estimate.features))
                 maps, *features = download(tensors)
-            unfamiliarity = self._gauge.score(*features) if self._gauge and features else None
+            unfamiliarity = (
+                self._unfamiliarity.score(*features) if self._unfamiliarity and features else None
+            )
             prediction = _at_image(frame, maps, factor, unfamiliarity, calibration)
             if not config.measurements:
                 return prediction
@@ -326,7 +328,7 @@ class Predictor:
             "input_size": list(network_config.input_size),
             "depth_range": list(network_config.depth_range),
             "canonical_focal_length": network_config.canonical_focal_length,
-            **(self._gauge.describe() if self._gauge else {}),
+            **(self._unfamiliarity.describe() if self._unfamiliarity else {}),
             "training": self.model.training,
         }
 

@@ -38,7 +38,7 @@ class _Problem(NamedTuple):
     sentence: str
 
 
-class _InForce(NamedTuple):
+class _TimedCamera(NamedTuple):
     """A calibration that holds from its first message's stamp on."""
 
     since_ns: int
@@ -72,7 +72,7 @@ class Cameras:
         self.changes = 0
         self.first_change_ns: int | None = None
         self._distorted_images = distorted_images
-        self._calibrations: deque[_InForce] = deque(maxlen=MAX_CHANGES)
+        self._calibrations: deque[_TimedCamera] = deque(maxlen=MAX_CHANGES)
         self._first_ns: int | None = None
         self._newest_ns: int | None = None
         self._image_ns: int | None = None
@@ -109,7 +109,7 @@ class Cameras:
         if self._calibrations and key != self._calibrations[-1].key:
             self.changes += 1
             self.first_change_ns = self.first_change_ns or stamp
-        self._calibrations.append(_InForce(stamp, key, rectifier))
+        self._calibrations.append(_TimedCamera(stamp, key, rectifier))
         if not isinstance(rectifier, Rectifier):
             return
         if not rectifier.is_rectified:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 WEBP_MAGIC = b"RIFF"
 MAX_PHOTO_PIXELS = 8 * MAX_PIXELS
-"""Of a file that a user names: telephones take up to 108 million."""
+"""Largest file that a user may name: telephones take up to 108 million."""
 ImageLike = Union[NDArray[np.uint8], "Image", "os.PathLike[str]", str]
 
 

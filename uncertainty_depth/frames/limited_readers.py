@@ -39,7 +39,7 @@ MAX_RATIO = 1000
 FREE_BYTES = 2**25
 """Up to here the ratio does not matter."""
 MAX_BYTES = 2**30
-"""Of what is held in memory at one time, whatever the ratio."""
+"""Most that is held in memory at one time, whatever the ratio."""
 COPIED_BYTES = 2**20
 MAX_QOS_CHARACTERS = 2**16
 _NO_TIME = {"sec": 0, "nsec": 0}

@@ -55,7 +55,7 @@ def predict_frame(predictor: DepthPredictor, frame: Frame) -> DepthPrediction:
     return prediction
 
 
-class Predicted(SourceWrapper):
+class PredictedSource(SourceWrapper):
     """The frames of a source with their predictions.
 
     The next frames are read, by a thread of their own, while one is predicted.

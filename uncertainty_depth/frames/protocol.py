@@ -120,7 +120,7 @@ class MapSource(SourceWrapper):
         step: Callable[[Frame | Skipped], Frame | Skipped],
         notes: Callable[[], list[str]] = list,
     ) -> None:
-        """Take a source, what is done with each record, and sentences that follow its notes."""
+        """Take a source, the step applied to each record, and further notes."""
         super().__init__(source)
         self._step = step
         self._notes = notes

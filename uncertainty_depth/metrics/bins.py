@@ -108,19 +108,19 @@ class Bins:
             resolved: (...) each, what the histograms resolve if that is less than these bins.
         """
         total = np.cumsum(counts, axis=-1, dtype=np.float64)
-        place = _places(total, numbers)
-        count = np.take_along_axis(counts, place, axis=-1)
-        before = np.take_along_axis(total, place, axis=-1) - count
-        lower = self.edges[place]
-        upper = self.edges[place + 1]
+        index = _places(total, numbers)
+        count = np.take_along_axis(counts, index, axis=-1)
+        before = np.take_along_axis(total, index, axis=-1) - count
+        lower = self.edges[index]
+        upper = self.edges[index + 1]
         with np.errstate(invalid="ignore", divide="ignore"):
             share = (numbers - before - 0.5) / count
-            skew = self._skew(counts, place)
+            skew = self._skew(counts, index)
             # The root of t + skew (t^2 - t) = share, without a loss of digits.
             fraction = 2 * share / (1 - skew + np.sqrt((1 - skew) ** 2 + 4 * skew * share))
             values = lower + fraction * (upper - lower)
         low, high = (np.asarray(limit)[..., None] for limit in resolved)
-        is_inner = (place > 0) & (place < self.number - 1)
+        is_inner = (index > 0) & (index < self.number - 1)
         values = np.where(is_inner & (low <= lower) & (upper <= high), values, np.nan)
         number = total[..., -1:]
         values = np.where(numbers <= zeros[..., None], 0.0, values)
@@ -132,21 +132,21 @@ class Bins:
 
         Counts are (..., bins); values (..., K), or (K,) for the same ones in each histogram.
         """
-        place = np.clip(np.searchsorted(self.edges, values, side="right") - 1, 0, self.number - 1)
-        lower = self.edges[place]
+        index = np.clip(np.searchsorted(self.edges, values, side="right") - 1, 0, self.number - 1)
+        lower = self.edges[index]
         with np.errstate(invalid="ignore"):
-            fraction = np.nan_to_num((values - lower) / (self.edges[place + 1] - lower))
+            fraction = np.nan_to_num((values - lower) / (self.edges[index + 1] - lower))
         before = np.cumsum(counts, axis=-1, dtype=np.float64)
-        place = np.broadcast_to(place, (*counts.shape[:-1], place.shape[-1]))
-        count = np.take_along_axis(counts, place, axis=-1)
-        share = fraction + self._skew(counts, place) * (fraction * fraction - fraction)
-        return np.take_along_axis(before, place, axis=-1) - (1 - share) * count
+        index = np.broadcast_to(index, (*counts.shape[:-1], index.shape[-1]))
+        count = np.take_along_axis(counts, index, axis=-1)
+        share = fraction + self._skew(counts, index) * (fraction * fraction - fraction)
+        return np.take_along_axis(before, index, axis=-1) - (1 - share) * count
 
-    def _skew(self, counts: NDArray, place: Integers) -> Floats:
+    def _skew(self, counts: NDArray, index: Integers) -> Floats:
         """Return the density's slope in bins, -1 to 1, reduced if it rests on a few pixels."""
-        inner = (place > 0) & (place < self.number - 1)
-        place = np.where(inner, place, 1)
-        neighbours = place + np.array([-1, 0, 1]).reshape(3, *[1] * place.ndim)
+        inner = (index > 0) & (index < self.number - 1)
+        index = np.where(inner, index, 1)
+        neighbours = index + np.array([-1, 0, 1]).reshape(3, *[1] * index.ndim)
         width = np.maximum(np.diff(self.edges)[neighbours], np.finfo(float).tiny)
         count = np.stack([np.take_along_axis(counts, beside, axis=-1) for beside in neighbours])
         density = count / width
@@ -162,11 +162,11 @@ def _places(total: Floats, numbers: NDArray) -> Integers:
     """Return the bin that each order statistic lies in, (..., K), from cumulative counts."""
     if total.ndim == 1 or total.size == total.shape[-1]:
         flat = np.searchsorted(total.reshape(-1), np.asarray(numbers).reshape(-1), side="left")
-        place = flat.reshape(np.shape(numbers))
+        index = flat.reshape(np.shape(numbers))
     else:
         columns = np.moveaxis(np.asarray(numbers), -1, 0)
-        place = np.stack([(total < number[..., None]).sum(axis=-1) for number in columns], axis=-1)
-    return np.minimum(place, total.shape[-1] - 1)
+        index = np.stack([(total < number[..., None]).sum(axis=-1) for number in columns], axis=-1)
+    return np.minimum(index, total.shape[-1] - 1)
 
 
 def first_bin_sums(counts: NDArray, sums: NDArray, numbers: NDArray) -> Floats:
@@ -178,10 +178,10 @@ def first_bin_sums(counts: NDArray, sums: NDArray, numbers: NDArray) -> Floats:
         numbers: (..., K) how many pixels.
     """
     total = np.cumsum(counts, axis=-1, dtype=np.float64)
-    place = _places(total, numbers)
-    count = np.take_along_axis(counts, place, axis=-1)
-    before = np.take_along_axis(total, place, axis=-1) - count
+    index = _places(total, numbers)
+    count = np.take_along_axis(counts, index, axis=-1)
+    before = np.take_along_axis(total, index, axis=-1) - count
     fraction = (numbers - before) / np.maximum(count, 1)
-    cut = np.take_along_axis(sums, place, axis=-1)
-    until = np.take_along_axis(np.cumsum(sums, axis=-1, dtype=np.float64), place, axis=-1)
+    cut = np.take_along_axis(sums, index, axis=-1)
+    until = np.take_along_axis(np.cumsum(sums, axis=-1, dtype=np.float64), index, axis=-1)
     return until - (1 - fraction) * cut

@@ -297,7 +297,7 @@ def _spread_of_window(values: Floats) -> float:
     lags = math.ceil(math.sqrt(number)) + rest
     correlations = autocorrelations(values, lags)
     small = np.abs(correlations[1:]) < 2 * math.sqrt(math.log10(number) / number)
-    quiet = [place for place in range(lags - rest + 1) if small[place : place + rest].all()]
+    quiet = [index for index in range(lags - rest + 1) if small[index : index + rest].all()]
     width = 2 * max(quiet[0] if quiet else lags // 2, 1)
     lag = np.arange(1, min(width, lags) + 1)
     weighted = np.minimum(2 * (1 - lag / width), 1.0) * correlations[lag]

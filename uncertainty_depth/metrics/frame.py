@@ -296,14 +296,14 @@ def _add_rankings(block: Block, errors: PixelErrors, sigma: Floats | None) -> No
             continue
         ranking = Ranking(key)
         removal = ranking.curves(POGGI, POGGI.errors, values)
-        place = SIGMA_NAMES.index(sigma_name)
-        block["ause"][place], block["aurg"][place] = poggi_areas(removal, oracle)
-        block["aurc"][place] = mean_of_running_means(ranking.ascending, error.take(ranking.order))
+        index = SIGMA_NAMES.index(sigma_name)
+        block["ause"][index], block["aurg"][index] = poggi_areas(removal, oracle)
+        block["aurc"][index] = mean_of_running_means(ranking.ascending, error.take(ranking.order))
         ranks = average_ranks(ranking.ascending)
         spearman = correlation(ranks, error_ranks.take(ranking.order))
         if math.isfinite(spearman):
-            block["spearman"][place] = spearman
-            block["spearmans"][place] = 1
+            block["spearman"][index] = spearman
+            block["spearmans"][index] = 1
         block["removal"][row] = removal[:, PLOTTED_FRACTIONS]
     constant = SIGMA_NAMES.index("constant")  # all pixels tie: they are removed all together
     none_removed = np.repeat(oracle[:, :1], oracle.shape[1], axis=1)

@@ -136,7 +136,7 @@ class OnlineMetrics:
             pixels: the frame's.
             aligned_by: factor that brought the depth to the ground truth's scale.
             unfamiliarity: the frame's; None if unknown.
-            changes: what `Views.look` returned: if the camera stood still, the frame belongs to
+            changes: from `RepeatDetector.look`: if the camera stood still, the frame belongs to
                 the previous frame's block.
 
         Raises:

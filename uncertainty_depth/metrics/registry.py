@@ -149,17 +149,17 @@ METRICS: tuple[Metric, ...] = (
     ),
     *(
         Metric(f"uncertainty.ause.{name}", unit=_STATISTICS[name][1], better=LOWER,
-            limits=NOT_NEGATIVE, compute=from_sums.per_image("ause", place),
+            limits=NOT_NEGATIVE, compute=from_sums.per_image("ause", index),
             label=f"AUSE {_STATISTICS[name][0]}",
             meaning="order: extra error compared with a perfect ranking when the most uncertain "
             "pixels are removed", source=_POGGI, over="images")
-        for place, name in enumerate(POGGI.errors)
+        for index, name in enumerate(POGGI.errors)
     ),
     *(
         Metric(f"uncertainty.aurg.{name}", unit=_STATISTICS[name][1], better=HIGHER,
-            compute=from_sums.per_image("aurg", place), label=f"AURG {_STATISTICS[name][0]}",
+            compute=from_sums.per_image("aurg", index), label=f"AURG {_STATISTICS[name][0]}",
             meaning="order: gain over random removal", source=_POGGI, over="images")
-        for place, name in enumerate(POGGI.errors)
+        for index, name in enumerate(POGGI.errors)
     ),
     Metric("uncertainty.aurc", unit=METRES, better=LOWER, limits=NOT_NEGATIVE,
         compute=from_sums.per_image("aurc"), label="AURC",

@@ -322,9 +322,9 @@ def _upper_percentiles(ascending: Floats, convention: Variant) -> Floats:
 @lru_cache(maxsize=8)
 def _percentile_places(convention: Variant, number: int) -> tuple[Integers, Floats]:
     """Return the two sorted pixels next to each percentile (2, K) and the second one's weight."""
-    place = convention.fractions * (number - 1)
-    below = place.astype(np.int64)
-    return number - 1 - np.minimum(np.stack((below, below + 1)), number - 1), place - below
+    position = convention.fractions * (number - 1)
+    below = position.astype(np.int64)
+    return number - 1 - np.minimum(np.stack((below, below + 1)), number - 1), position - below
 
 
 def _statistic(name: str, mean: Floats) -> Floats:

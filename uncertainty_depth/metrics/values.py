@@ -92,13 +92,13 @@ def nested(values: Mapping[str, float]) -> dict[str, Any]:
         if metric and metric.groups:
             path = [*path, last]
             last = name.removeprefix(f"{metric.name}.")
-        place = result
+        branch = result
         for key in path[:-1] if metric and is_numbered(metric) else path:
-            place = place.setdefault(key, {})
+            branch = branch.setdefault(key, {})
         if metric and is_numbered(metric):
-            place.setdefault(path[-1], []).append(value)
+            branch.setdefault(path[-1], []).append(value)
         else:
-            place[last] = value
+            branch[last] = value
     return result
 
 

@@ -164,7 +164,7 @@ def encoded_pixels(pixels: NDArray[np.uint8], image_format: str = "png", dpi: in
     from matplotlib.image import imsave
 
     options: Any = {"quality": JPEG_QUALITY} if image_format == "jpeg" else {}
-    facts = {"Software": MARK} if image_format == "png" else None
+    metadata = {"Software": MARK} if image_format == "png" else None
     buffer = io.BytesIO()
-    imsave(buffer, pixels, format=image_format, dpi=dpi, metadata=facts, pil_kwargs=options)
+    imsave(buffer, pixels, format=image_format, dpi=dpi, metadata=metadata, pil_kwargs=options)
     return buffer.getvalue()

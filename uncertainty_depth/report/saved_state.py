@@ -24,9 +24,9 @@ from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.frame_table import SavedFrames
 from uncertainty_depth.report.judgement import GREEN, GREY, RED
 from uncertainty_depth.report.model_facts import is_recorded
+from uncertainty_depth.report.repeats import MAX_FRAMES, MAX_PATTERNS
 from uncertainty_depth.report.report import SUMMARY_FILE, Context
 from uncertainty_depth.report.scores import FORMAT, STATE_FILE
-from uncertainty_depth.report.views import MAX_FRAMES, MAX_PATTERNS
 
 logger = logging.getLogger(__name__)
 

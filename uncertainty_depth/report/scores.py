@@ -28,7 +28,7 @@ from uncertainty_depth.metrics.state import Block
 from uncertainty_depth.metrics.values import flat_values, nested
 from uncertainty_depth.report.examples import Example, Examples
 from uncertainty_depth.report.frame_table import FrameName, FrameTable, SavedFrames
-from uncertainty_depth.report.views import Views
+from uncertainty_depth.report.repeats import RepeatDetector
 
 ScoresT = TypeVar("ScoresT", bound="Scores")
 STATE_FILE = "state.npz"
@@ -68,7 +68,7 @@ class Scores:
         self.evaluated = 0
         self.interrupted = False
         self.cameras = CameraRange()
-        self.views = Views()
+        self.views = RepeatDetector()
         self.sample = PixelSample()
         self.table: Any = FrameTable() if saved is None else saved
         self.examples = Examples(self.config.example_frames)
@@ -292,7 +292,7 @@ class Scores:
             {str(k): int(v) for k, v in header.get("left_out", {}).items()}
         )
         evaluation.cameras = CameraRange.from_dict(header["cameras"])
-        evaluation.views = Views(
+        evaluation.views = RepeatDetector(
             int(header["still_frames"]),
             int(header["repeated_frames"]),
             int(header["places"]),

@@ -36,7 +36,7 @@ from uncertainty_depth.ros.node import ACTIVE, ManagedNode, take_down
 from uncertainty_depth.ros.prediction_publisher import PredictionPublisher, PredictionSource
 from uncertainty_depth.ros.process_resources import MIB
 from uncertainty_depth.ros.worker import Worker
-from uncertainty_depth.sigma.online.correction_in_force import FOLLOWED
+from uncertainty_depth.sigma.online.correction_filter import FOLLOWED
 from uncertainty_depth.sigma.sparse_depth import check_one_scale
 
 if TYPE_CHECKING:

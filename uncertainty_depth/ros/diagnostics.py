@@ -203,12 +203,12 @@ def with_advice(reason: str, rate_hz: float) -> str:
 def problem(
     health: Health,
     rates: Mapping[str, float],
-    awaited: Sequence[str],
+    expected: Sequence[str],
     problems: Sequence[str] = (),
 ) -> tuple[bytes, str]:
     """Return a node's diagnostic level and message: what is wrong and what to do.
 
-    `awaited` are counters that should keep growing, causes before effects.
+    `expected` are counters that should keep growing, causes before effects.
     """
     losses_hz = {
         name.removeprefix("dropped.").removeprefix("skipped."): rate
@@ -216,7 +216,7 @@ def problem(
         if rate > 0 and name.startswith(LOSSES)
     }
     sentences = [
-        _silence(name, health.age(name)) for name in awaited if health.age(name) > LATE_AFTER_S
+        _silence(name, health.age(name)) for name in expected if health.age(name) > LATE_AFTER_S
     ][:1]
     if losses_hz:
         losses = [with_advice(reason, rate) for reason, rate in sorted(losses_hz.items())]
@@ -299,13 +299,13 @@ class DiagnosticsPublisher:
         diagnosed = self._diagnosed
         health = diagnosed.health
         rates = health.rates()
-        awaited = diagnosed.expected_counters()
+        expected = diagnosed.expected_counters()
         level, sentence = diagnosed.inactive_status() or problem(
-            health, rates, awaited, diagnosed.problems()
+            health, rates, expected, diagnosed.problems()
         )
         values = {name: str(count) for name, count in sorted(health.account().items())}
         values |= {f"{name}_rate_hz": f"{rate:.2f}" for name, rate in sorted(rates.items())}
-        values |= {f"{name}_age_s": f"{health.age(name):.3f}" for name in awaited}
+        values |= {f"{name}_age_s": f"{health.age(name):.3f}" for name in expected}
         values |= {name: f"{value:.1f}" for name, value in health.percentiles_ms().items()}
         if (resources := resources_of()) is not None:
             values["memory_mib"] = f"{resources.memory_mib:.0f}"

@@ -35,7 +35,7 @@ REPEAT_AFTER_S = 30.0
 CLOCK_TOLERANCE_S = 0.1
 SUGGESTIONS = 3
 OWN_TOPICS = ("/depth/model", "/metrics/ause_rmse")
-"""One of which each node of this package publishes, whatever its name."""
+"""Topics that tell a node of this package: each publishes one of them."""
 TRANSPORTS = "FASTDDS_BUILTIN_TRANSPORTS"
 
 

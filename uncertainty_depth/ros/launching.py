@@ -38,7 +38,7 @@ TRANSPORTS = "FASTDDS_BUILTIN_TRANSPORTS"
 CONFIG = PathJoinSubstitution([FindPackageShare(PACKAGE), "config"])
 PER_NODE = {"params_file", "respawn", "autostart"}
 LIDAR_POSE = ("lidar_to_camera", "fixed_frame")
-"""Of one name for two nodes: both look at the same LiDAR."""
+"""Arguments of one name for two nodes: both look at the same LiDAR."""
 
 
 class NodeLaunch(NamedTuple):

@@ -16,20 +16,20 @@ from uncertainty_depth.ros.live_scores import LiveFrame
 from uncertainty_depth.ros.messages import CALIBRATION_TOPIC, status_message
 from uncertainty_depth.ros.qos import LATCHED_QOS
 from uncertainty_depth.ros.sigma_messages import ESTIMATE, estimate_values
-from uncertainty_depth.sigma.online.correction_in_force import OFF, ReceivedEstimate
+from uncertainty_depth.sigma.online.correction_filter import OFF, ReceivedEstimate
 from uncertainty_depth.sigma.online.depth_scale import DepthScale
 from uncertainty_depth.sigma.online.loop import CorrectionEstimator
 
 FOREIGN = "unknown"
-"""Name of a sigma that nobody describes: it is taken to be as its model gave it."""
+"""Sigma's name if no prediction_info is published: it is assumed to be uncorrected."""
 
 
 class LiveCalibration:
     """Estimates how large sigma and depth must be, and publishes it latched after every frame.
 
-    Maps arrive as published. The estimates are of the model's own, so what was in force, published
-    by the depth node for each stamp, is first undone. If a depth node publishes it, frames without
-    it are left out.
+    The correction that was applied, which a depth node publishes for each stamp, is undone first:
+    estimates are made on the model's own depth and sigma. If one publishes it, frames without it
+    are left out.
     """
 
     def __init__(self, node: Node, config: EvaluatorNodeConfig) -> None:

@@ -29,7 +29,7 @@ from uncertainty_depth.frames.transforms import Extrinsics
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.ros.messages import INFO_TOPIC
 from uncertainty_depth.ros.sigma_messages import PredictionInfo
-from uncertainty_depth.sigma.online.correction_in_force import DepthScales
+from uncertainty_depth.sigma.online.correction_filter import DepthScales
 from uncertainty_depth.sigma.recorded.confidence import NONE
 from uncertainty_depth.sigma.recorded.interpreter import Interpreter
 from uncertainty_depth.stream.geometry_check import GeometryCheck
@@ -41,9 +41,9 @@ CAMERA_INFO = "depth/camera_info"
 TRUTH_IMAGE = "ground_truth/image"
 TRUTH_CAMERA_INFO = "ground_truth/camera_info"
 LIDARS = ("lidar/points", *(f"lidar{number}/points" for number in range(2, MAX_LIDARS + 1)))
-"""Of the first LiDAR, the second, and so on."""
+"""The first LiDAR's, the second's, and so on."""
 MAX_LATE = 5
-"""Frames that wait for a camera info, a transform, or the word of how sigma was made."""
+"""Most frames that may wait for a camera info, a transform or a prediction info."""
 MAX_INFOS = 2000
 logger = logging.getLogger(__name__)
 

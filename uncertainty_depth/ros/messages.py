@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 CALIBRATION_TOPIC = "uncertainty/calibration"
 INFO_TOPIC = "depth/prediction_info"
 CLOCK_MISSING_AGE_S = 3600.0
-"""Beyond it the stamps are of another clock, a bag's."""
+"""Older stamps come from another clock, a bag's."""
 ENCODINGS = {(np.dtype(np.float32), 2): "32FC1", (np.dtype(np.uint8), 3): "rgb8"}
 
 

@@ -40,7 +40,7 @@ DERIVED: dict[str, Callable[[SigmaProducts], NDArray[np.float32]]] = {
     "depth/lower": attrgetter("lower_m"),
     "depth/upper": attrgetter("upper_m"),
 }
-"""The same, on demand."""
+"""Maps that are computed only while someone subscribes."""
 CLOUDS: dict[str, Callable[[SigmaProducts], NDArray[np.void]]] = {
     "points": attrgetter("points"),
     "points/confident": attrgetter("confident_points"),

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Publish a node's predictions: corrected as an evaluator says, and how each was made."""
+"""Publish predictions, corrected by an evaluator's estimate, and how each was made."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from uncertainty_depth.ros.sigma_messages import (
 )
 from uncertainty_depth.ros.worker import Worker
 from uncertainty_depth.sigma.calibration.half_widths import HalfWidths
-from uncertainty_depth.sigma.online.correction_in_force import CorrectionInForce
+from uncertainty_depth.sigma.online.correction_filter import CorrectionFilter
 
 
 class PredictionSource(NamedTuple):
@@ -82,7 +82,7 @@ class PredictionPublisher:
         )
         self._node = node
         self._health = health
-        self._correction = CorrectionInForce()
+        self._correction = CorrectionFilter()
         self._last: PredictionInfo | None = None
         self._info = node.create_publisher(DiagnosticArray, INFO_TOPIC, OUTPUT_QOS)
         node.create_subscription(

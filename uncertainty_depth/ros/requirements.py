@@ -20,7 +20,7 @@ REQUIRED_MODULES = (
 
 
 SINCE = "rclpy.event_handler"
-"""Of Iron and newer; Humble counts lost messages by another module."""
+"""In Iron and newer; Humble counts lost messages by another module."""
 
 
 class RosMissingError(UncertaintyDepthError):

@@ -21,9 +21,9 @@ from uncertainty_depth.frames.published import (
     unfamiliarity_of,
 )
 from uncertainty_depth.sigma.calibration.half_widths import BY_DISTRIBUTION, HalfWidths
-from uncertainty_depth.sigma.online.correction_in_force import (
+from uncertainty_depth.sigma.online.correction_filter import (
     MAX_DEPTH_SCALE,
-    InForce,
+    AppliedCorrection,
     ReceivedEstimate,
 )
 from uncertainty_depth.sigma.online.depth_scale import DepthScale
@@ -42,7 +42,7 @@ class PredictionInfo:
     Attributes:
         sigma: which sigma of the model it is, see `Predictor.sigma_name`.
         samples: those that were used.
-        passes: as many there are.
+        passes: how many there are.
         in_force: the correction in the published maps.
         unfamiliarity: the image's unfamiliarity, see `DepthPrediction`; None if unknown.
         measured: pixels, row * width + column, that something beside the network measured: they
@@ -53,7 +53,7 @@ class PredictionInfo:
     sigma: str
     samples: SampleRange
     passes: int
-    in_force: InForce
+    in_force: AppliedCorrection
     unfamiliarity: float | None = None
     measured: tuple[int, ...] = ()
 
@@ -86,7 +86,7 @@ def read_info(values: Mapping[str, str]) -> PredictionInfo:
     """Read what `info_values` returned; raise `MessageError` "prediction_info" if damaged."""
     try:
         samples = SampleRange(_whole(values["first_sample"]), _whole(values["samples"]))
-        in_force = InForce(
+        in_force = AppliedCorrection(
             _factor(values["correction"], MAX_FACTOR),
             values["calibration"],
             values["calibration_reason"],

@@ -41,7 +41,7 @@ REFINEMENTS = 4
 """Steps of the depth that all images agree on: later ones change nothing."""
 MIN_PIXEL_ERROR = 1.5
 COMMON_SHARE = 0.25
-"""Of the epipolar error: what all corners of an image err by together, as by its pose."""
+"""Part of the epipolar error that all corners in an image share, as by its pose."""
 MIN_COMMON_ERROR_PX = 0.5
 MAX_FAILED = 0.85
 """Share of corners that fail above which the poses are not believed."""

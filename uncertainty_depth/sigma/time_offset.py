@@ -17,7 +17,7 @@ SPAN = 4
 OFFSETS = np.linspace(-1, 1, 17)
 """That are tried, over the time between two images."""
 MIN_TURN_RAD = np.deg2rad(1.0)
-"""Of a camera between two images, below which they tell nothing."""
+"""Smallest turn between two images from which they tell anything."""
 MIN_CORNERS = 20
 MIN_PAIRS = 10
 MIN_ERROR_PX = 0.1

@@ -102,7 +102,7 @@ class _FollowedModel(_Model):
         return self._published(frame)
 
     def describe(self) -> Facts:
-        from uncertainty_depth.sigma.online.correction_in_force import FOLLOWED
+        from uncertainty_depth.sigma.online.correction_filter import FOLLOWED
 
         return {**super().describe(), "depth_scale": FOLLOWED}
 

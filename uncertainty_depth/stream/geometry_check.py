@@ -185,25 +185,25 @@ class GeometryCheck:
     ) -> None:
         self._factor = reduction(image.shape[1])
         self._row_densities.append(row_density(ground_truth_m))
-        strength = image_edges(image)
+        edge_strength = image_edges(image)
         edges = depth_edges(ground_truth_m)
-        self._edges[CONFIGURED_POSE].add(alignment(strength, edges, ROTATIONS))
+        self._edges[CONFIGURED_POSE].add(alignment(edge_strength, edges, ROTATIONS))
         fit = self._edges[CONFIGURED_POSE].fit()
         if fit is not None and fit.score >= SIGNIFICANT:
             return
-        self._add(UPSIDE_DOWN, strength[::-1, ::-1], edges)
-        self._add(MIRRORED, strength[:, ::-1], edges)
-        self._add(FLIPPED, strength[::-1], edges)
+        self._add(UPSIDE_DOWN, edge_strength[::-1, ::-1], edges)
+        self._add(MIRRORED, edge_strength[:, ::-1], edges)
+        self._add(FLIPPED, edge_strength[::-1], edges)
         if camera is None or scan is None:
             return
         for name, pose in candidate_poses(scan.lidar_to_camera).items():
             self._count_in_view(name, scan, pose, camera)
             depth_m = ground_truth_from_cloud(scan.points, pose, camera, LidarConfig())
-            self._add(name, strength, depth_edges(depth_m))
+            self._add(name, edge_strength, depth_edges(depth_m))
 
-    def _add(self, name: str, strength: NDArray[np.float32], edges: Edges) -> None:
+    def _add(self, name: str, edge_strength: NDArray[np.float32], edges: Edges) -> None:
         fit = self._edges.setdefault(name, EdgeFit())
-        fit.add(alignment(strength, edges, ROTATIONS[:1]))
+        fit.add(alignment(edge_strength, edges, ROTATIONS[:1]))
 
     def _count_in_view(
         self, name: str, scan: Scan, pose: NDArray[np.float64], camera: Camera

@@ -203,14 +203,14 @@ def for_model(
                 "on all known depth"
             )
         return source
-    return split(source, sparse_input, config, margin=margin)
+    return hold_out_pixels(source, sparse_input, config, margin=margin)
 
 
 Choose = Callable[[Frame], NDArray[np.bool_]]
 """Returns which pixels of a frame's known depth are held out, (H, W)."""
 
 
-def split(
+def hold_out_pixels(
     source: Source,
     sparse_input: SparseInput,
     config: HeldOutConfig,

@@ -19,7 +19,7 @@ from uncertainty_depth.report.images import DEPTH_COLORS, SIGMA_COLORS, colorize
 
 FRAME_ID = "camera"
 MAX_POINTS = 100_000
-"""Of a cloud: the maps hold every pixel, and points of all of them were half of the bag."""
+"""Clouds' stride: the maps hold every pixel, and points at all were half of the bag."""
 
 
 @contextmanager

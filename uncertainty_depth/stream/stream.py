@@ -15,7 +15,7 @@ from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.model_location import is_own_class
 from uncertainty_depth.core.records import Frame, Overlap, Skipped
 from uncertainty_depth.frames.mask import Mask
-from uncertainty_depth.frames.predicted import DepthPredictor, Predicted, predict_frame
+from uncertainty_depth.frames.predicted import DepthPredictor, PredictedSource, predict_frame
 from uncertainty_depth.frames.protocol import (
     JoinedSource,
     MapSource,
@@ -103,7 +103,7 @@ class Stream(SourceWrapper):
             predicting.fit_to(_joined([MapSource(part, mask) for part in spread]))
             # Masked last: a model is given what it is given on a robot, which knows no mask.
             scored = [MapSource(predicting.seen_by(part), mask, mask.notes) for part in parts]
-            parts = [Predicted(part, predicting.predict) for part in scored]
+            parts = [PredictedSource(part, predicting.predict) for part in scored]
         return cls(sources, checks, parts, predicting)
 
     @property
@@ -136,7 +136,7 @@ def predicted(source: Source | str | Path, predictor: DepthPredictor) -> Source:
         ConfigError: it does not have what the predictor measures by.
     """
     if not isinstance(source, (str, Path)):
-        return Predicted(source, partial(predict_frame, predictor))
+        return PredictedSource(source, partial(predict_frame, predictor))
     job = Job(sources=(str(source),))
     config = getattr(predictor, "config", None)
     if isinstance(config, PredictorConfig):

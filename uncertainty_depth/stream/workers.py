@@ -28,7 +28,7 @@ from uncertainty_depth.report.fleet import FleetSource
 Work = tuple[Callable[[Any, Path, str], None], Any, str]
 """A function that scores a job and writes its report to a folder, the job, and the command."""
 TRIES = 3
-"""Of a source whose process is killed, for example for lack of memory."""
+"""How often a source is tried whose process is killed, for example for lack of memory."""
 POLL_S = 0.5
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 """Each process has one thread, whatever their number: the same bits with any number of them."""
@@ -38,12 +38,12 @@ def run(
     work: Mapping[FleetSource, Work],
     processes: int,
     interrupt: Interrupt,
-    tell: Callable[[FleetSource], None],
+    on_source_done: Callable[[FleetSource], None],
 ) -> None:
     """Score each source in at most so many processes, and record how it ended.
 
     Once an interrupt is requested, no source is started, and running ones end after their current
-    frame. `tell` is called with each finished source.
+    frame. `on_source_done` is called with each finished source.
     """
     workers: set[int] = set()
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))  # read when a process starts
@@ -59,7 +59,7 @@ def run(
                 done, waiting = wait(waiting, POLL_S, FIRST_COMPLETED)
                 for future in done:
                     if future.result():
-                        tell(sources[future])
+                        on_source_done(sources[future])
                 if interrupt.requested and not announced:
                     announced = True
                     _signal(workers, signal.SIGINT)

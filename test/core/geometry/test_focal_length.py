@@ -12,7 +12,7 @@ import pytest
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.geometry.focal_length import (
     CameraRange,
-    TrainingLens,
+    FocalLengthRescaling,
     camera_ranges,
     depth_factor,
     relative_focal_length,
@@ -63,9 +63,9 @@ def lens_of(relative: float) -> Camera:
 def test_depth_is_rescaled_if_the_model_is_canonical_or_the_option_asks_for_it() -> None:
     trained = np.sqrt(0.5)
     for lens, focal_length, factors in (
-        (TrainingLens(0.8, TRAINED), 0.4, {"canonical": 0.5, "always": 0.5, "never": 1}),
-        (TrainingLens(0.0, TRAINED), 2 * trained, {"canonical": 1, "always": 2}),
-        (TrainingLens(0.0, None), 0.9, {"always": 1}),
+        (FocalLengthRescaling(0.8, TRAINED), 0.4, {"canonical": 0.5, "always": 0.5, "never": 1}),
+        (FocalLengthRescaling(0.0, TRAINED), 2 * trained, {"canonical": 1, "always": 2}),
+        (FocalLengthRescaling(0.0, None), 0.9, {"always": 1}),
     ):
         for rescale, factor in factors.items():
             assert lens.factor(lens_of(focal_length), rescale) == pytest.approx(factor)
@@ -73,7 +73,7 @@ def test_depth_is_rescaled_if_the_model_is_canonical_or_the_option_asks_for_it()
 
 
 def test_a_lens_far_from_the_trainings_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
-    lens = TrainingLens(0.0, TRAINED)
+    lens = FocalLengthRescaling(0.0, TRAINED)
     with caplog.at_level(logging.WARNING):
         lens.factor(lens_of(1.05), "canonical")
         assert not caplog.records
@@ -88,7 +88,7 @@ def test_of_a_rescaled_lens_only_the_cameras_of_the_training_are_known(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Views that the training made by cropping and turning its pictures are not recorded."""
-    TrainingLens(0.8, TRAINED).factor(lens_of(1.5), "canonical")
+    FocalLengthRescaling(0.8, TRAINED).factor(lens_of(1.5), "canonical")
     (record,) = caplog.records
     assert "the training's cameras is 0.5 to 1, 1.50 times off" in record.getMessage()
     assert "seen" not in record.getMessage()
@@ -106,7 +106,7 @@ def test_of_a_rescaled_lens_only_the_cameras_of_the_training_are_known(
 def test_an_unknown_lens_is_reported_once_if_depth_should_be_rescaled(
     canonical: float, rescale: str, assumed: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    lens = TrainingLens(canonical, TRAINED)
+    lens = FocalLengthRescaling(canonical, TRAINED)
     lens.factor(lens_of(0.7), rescale)
     assert not caplog.records
     lens.factor(None, rescale)
@@ -121,7 +121,7 @@ def test_an_unknown_lens_is_reported_once_if_depth_should_be_rescaled(
 )
 def test_a_damaged_record_is_no_training_camera(value: Any) -> None:
     for record in (value, {"relative_focal_length": value}):
-        factor = TrainingLens(0.0, record).factor(lens_of(0.4), "always")
+        factor = FocalLengthRescaling(0.0, record).factor(lens_of(0.4), "always")
         assert np.isfinite(factor)
 
 

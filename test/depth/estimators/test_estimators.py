@@ -14,7 +14,7 @@ from uncertainty_depth.core.records import SampleRange
 from uncertainty_depth.depth.estimators import Deterministic, Ensemble, McDropout, Mirrored
 from uncertainty_depth.depth.estimators.mc_dropout import SeededDropout
 from uncertainty_depth.depth.estimators.noise import Draw, StratifiedNoise
-from uncertainty_depth.depth.model_folder.folder import read
+from uncertainty_depth.depth.model_folder.folder import read_model
 from uncertainty_depth.depth.model_folder.writing import create, set_members, write_member
 from uncertainty_depth.depth.networks.hourglass import Hourglass
 
@@ -157,12 +157,14 @@ def test_snapshots_with_a_shared_encoder_run_it_once(tmp_path):
             made.decoder.final.bias.add_(0.1)
         write_member(tmp_path, name, made)
     set_members(tmp_path, list("abc"), "multi_epochs")
-    estimator = Ensemble.load(read(tmp_path), lambda loaded: loaded)
+    estimator = Ensemble.load(read_model(tmp_path), lambda loaded: loaded)
     calls = []
     estimator.networks[0].encoder.register_forward_hook(lambda *_: calls.append(1))
     found = estimator.estimate(IMAGE, STAMP, CONFIG)
     assert len(calls) == 1
-    apart = Ensemble([read(tmp_path).load(name) for name in "abc"]).estimate(IMAGE, STAMP, CONFIG)
+    apart = Ensemble([read_model(tmp_path).load(name) for name in "abc"]).estimate(
+        IMAGE, STAMP, CONFIG
+    )
     assert all(map(torch.equal, found[:3], apart[:3]))
 
 

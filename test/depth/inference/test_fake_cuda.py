@@ -23,7 +23,7 @@ from uncertainty_depth.core.model_location import SHIPPED_MODEL
 from uncertainty_depth.depth import familiarity
 from uncertainty_depth.depth import predictor as predictor_module
 from uncertainty_depth.depth.estimators import Ensemble, McDropout
-from uncertainty_depth.depth.model_folder.folder import read
+from uncertainty_depth.depth.model_folder.folder import read_model
 from uncertainty_depth.depth.networks.hourglass import Hourglass
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.depth.predictor_settings import Loaded
@@ -124,7 +124,7 @@ class Generator(torch.Generator):
 @pytest.fixture(scope="module")
 def known():
     """Return the shipped model's folder and familiarity, read before tensors are fake."""
-    return read(SHIPPED_MODEL), familiarity.read(SHIPPED_MODEL)
+    return read_model(SHIPPED_MODEL), familiarity.read(SHIPPED_MODEL)
 
 
 @pytest.fixture

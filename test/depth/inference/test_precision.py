@@ -9,7 +9,7 @@ import torch
 from uncertainty_depth.core.config.training import NetworkConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.depth.estimators import Deterministic, McDropout
-from uncertainty_depth.depth.model_folder.folder import read
+from uncertainty_depth.depth.model_folder.folder import read_model
 from uncertainty_depth.depth.networks.deployment import (
     check_precision,
     cuda_arithmetic,
@@ -64,7 +64,7 @@ def test_what_overflows_half_precision_is_not_computed_in_it(network):
 
 
 def test_bfloat16_is_too_coarse_for_the_shipped_network():
-    model = read("indoor")
+    model = read_model("indoor")
 
     def load(precision):
         return Deterministic(prepare(model.load(model.members[-1]), CPU, precision))

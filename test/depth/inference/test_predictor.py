@@ -21,7 +21,7 @@ from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.errors import ConfigError, MessageError, ModelError
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.records import SampleRange
-from uncertainty_depth.depth.model_folder.folder import read
+from uncertainty_depth.depth.model_folder.folder import read_model
 from uncertainty_depth.depth.model_folder.writing import set_calibration
 from uncertainty_depth.depth.networks.encoder import image_tensor, resize_image
 from uncertainty_depth.depth.predictor import Predictor
@@ -93,7 +93,7 @@ def test_the_prediction_is_the_resized_network_output(model):
     found = Predictor(model, PredictorConfig(method="deterministic", device="cpu")).predict(
         image, STAMP
     )
-    network = read(model).load("m1")
+    network = read_model(model).load("m1")
     with torch.no_grad():
         depth, scale = network(image_tensor(resize_image(image, (80, 64))[None]))
     for values, expected in ((found.depth_m, depth), (found.sigma_m, np.sqrt(2.0) * scale)):
@@ -128,7 +128,7 @@ def test_the_description_is_json(model, predictor):
     expected = {"method": "mc_dropout", "samples": 4, "device": "cpu", "precision": "fp32"}
     assert described | expected == described
     assert described["training"] == {"epochs": 3}
-    network = read(model).load("m1")
+    network = read_model(model).load("m1")
     assert described["parameters"] == pytest.approx(
         sum(weights.numel() for weights in network.parameters()), rel=0.01
     )

@@ -14,7 +14,7 @@ from transformers import AutoBackbone, ResNetConfig
 
 from uncertainty_depth.core.config.training import NetworkConfig
 from uncertainty_depth.core.errors import ModelError
-from uncertainty_depth.depth.model_folder.folder import read
+from uncertainty_depth.depth.model_folder.folder import read_model
 from uncertainty_depth.depth.model_folder.writing import (
     create,
     export_half,
@@ -63,7 +63,7 @@ def model(tmp_path):
 @pytest.mark.parametrize("frozen", [False, True])
 def test_what_is_read_predicts_what_was_written(tmp_path, frozen):
     written = snapshots(frozen)
-    found = read(write(tmp_path / "model", written))
+    found = read_model(write(tmp_path / "model", written))
     assert (found.network, found.method, found.members) == (CONFIG, "multi_epochs", ("a", "b"))
     assert found.training == {"epochs": 7, "source": "synthetic:"}
     assert found.shared_encoder == frozen
@@ -89,10 +89,10 @@ def test_half_storage_is_half_the_size_and_comes_back_as_float32(tmp_path):
     size = {p: sum(file.stat().st_size for file in p.glob("*.safetensors")) for p in (path, half)}
     assert size[half] < 0.6 * size[path]
     image = torch.rand(1, 3, 48, 64)
-    full, lossy = (read(p).load("b") for p in (path, half))
+    full, lossy = (read_model(p).load("b") for p in (path, half))
     assert all(weights.dtype == torch.float32 for weights in lossy.parameters())
     torch.testing.assert_close(lossy(image).depth_m, full(image).depth_m, rtol=5e-3, atol=0.0)
-    assert read(half).training == read(path).training
+    assert read_model(half).training == read_model(path).training
 
 
 def test_a_backbone_from_a_folder_is_not_needed_to_read(tmp_path):
@@ -104,7 +104,7 @@ def test_a_backbone_from_a_folder_is_not_needed_to_read(tmp_path):
         file.unlink()
     (tmp_path / "backbone").rmdir()
     image = torch.rand(1, 3, 48, 64)
-    assert torch.equal(read(path).load("a")(image).depth_m, made(image).depth_m)
+    assert torch.equal(read_model(path).load("a")(image).depth_m, made(image).depth_m)
 
 
 def test_an_interrupted_write_leaves_the_old_member_and_nothing_else(model, monkeypatch):
@@ -272,7 +272,7 @@ def test_a_damaged_folder_is_refused_in_one_sentence(model, file, damage, senten
     else:
         path.write_bytes(damage if isinstance(damage, bytes) else damage(path.read_bytes()))
     with pytest.raises(ModelError) as caught:
-        read(model).load("a")
+        read_model(model).load("a")
     assert sentence in str(caught.value)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 800
@@ -287,7 +287,7 @@ def test_a_damaged_folder_is_refused_in_one_sentence(model, file, damage, senten
 )
 def test_a_folder_that_is_no_model(tmp_path, name, sentence):
     with pytest.raises(ModelError, match=sentence.format(tmp_path / name)):
-        read(tmp_path / name)
+        read_model(tmp_path / name)
 
 
 def test_members_of_other_architectures_keep_theirs(tmp_path):
@@ -298,13 +298,13 @@ def test_members_of_other_architectures_keep_theirs(tmp_path):
         ).eval(),
     ]
     path = write(tmp_path / "model", networks)
-    found = read(path)
+    found = read_model(path)
     image = torch.rand(1, 3, 48, 64)
     assert set(found.architectures) == {"b"}
     for expected, loaded in zip(networks, found.load_all(found.members), strict=True):
         assert loaded.config == expected.config
         assert torch.equal(loaded(image).depth_m, expected(image).depth_m)
-    half = read(export_half(path, tmp_path / "half"))
+    half = read_model(export_half(path, tmp_path / "half"))
     torch.testing.assert_close(
         half.load("b")(image).depth_m, networks[1](image).depth_m, rtol=5e-3, atol=0.0
     )

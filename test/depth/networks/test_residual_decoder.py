@@ -12,7 +12,7 @@ from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.depth.estimators.mc_dropout import McDropout, seeded
 from uncertainty_depth.depth.familiarity import pooled
 from uncertainty_depth.depth.model_folder import writing
-from uncertainty_depth.depth.model_folder.folder import read as read_model
+from uncertainty_depth.depth.model_folder.folder import read_model
 from uncertainty_depth.depth.networks.architectures import make_network
 from uncertainty_depth.depth.networks.backbone import backbone_from_mapping, make_backbone
 from uncertainty_depth.depth.networks.decoder import geometric

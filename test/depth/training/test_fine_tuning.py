@@ -11,7 +11,7 @@ import torch
 
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.core.errors import ConfigError
-from uncertainty_depth.depth.model_folder.folder import read
+from uncertainty_depth.depth.model_folder.folder import read_model
 from uncertainty_depth.depth.model_folder.model import ModelFolder
 from uncertainty_depth.depth.training.plan import defaults_of
 from uncertainty_depth.depth.training.run import train
@@ -24,7 +24,7 @@ QUICK = ["--epochs", "1", "--device", "cpu"]
 def fine_tune(small, folder: Path, output: Path, **options) -> Path:
     """Fine-tune the model folder as the command does, with its own options where none is given."""
     source, _, training = small
-    model = read(folder)
+    model = read_model(folder)
     defaults = defaults_of(model, options)
     named = {name: defaults[name] for name in ("method", "members") if name in defaults}
     changed = replace(training, **{**named, "from_model": str(folder), "epochs": 1, **options})
@@ -41,8 +41,8 @@ def parameters(model: ModelFolder, member: str) -> torch.Tensor:
 )
 def test_each_member_starts_from_the_member_of_the_folder(method, small, make, tmp_path):
     """With learning rate 0 the parameters are those that the training started from."""
-    start = read(make(small, tmp_path / "start", method))
-    result = read(
+    start = read_model(make(small, tmp_path / "start", method))
+    result = read_model(
         fine_tune(small, start.path, tmp_path / "result", learning_rate=0.0, snapshots=1)
     )
     assert result.method == method
@@ -59,23 +59,23 @@ def test_each_member_starts_from_the_member_of_the_folder(method, small, make, t
 def test_the_record_says_what_the_training_started_from(small, make, tmp_path):
     start = make(small, tmp_path / "start", "mc_dropout")
     small[0].name = "another"
-    result = read(fine_tune(small, start, tmp_path / "result"))
+    result = read_model(fine_tune(small, start, tmp_path / "result"))
     assert result.training["started_from"] == {
         "model": str(start),
         "sources": ["list"],
         "members": {"best": "best"},
     }
-    again = read(fine_tune(small, result.path, tmp_path / "again"))
+    again = read_model(fine_tune(small, result.path, tmp_path / "again"))
     assert again.training["started_from"]["sources"] == ["another", "list"]
     overlaps = trained_on("again", again.training, ["list"])
     assert overlaps, "frames that an earlier training has seen are no new frames"
 
 
 def test_a_frozen_encoder_stays_shared_and_can_be_freed(small, make, tmp_path):
-    start = read(make(small, tmp_path / "start", "multi_epochs", freeze_encoder=True))
-    kept = read(fine_tune(small, start.path, tmp_path / "kept", freeze_encoder=True))
+    start = read_model(make(small, tmp_path / "start", "multi_epochs", freeze_encoder=True))
+    kept = read_model(fine_tune(small, start.path, tmp_path / "kept", freeze_encoder=True))
     assert kept.shared_encoder
-    freed = read(fine_tune(small, start.path, tmp_path / "freed", freeze_encoder=False))
+    freed = read_model(fine_tune(small, start.path, tmp_path / "freed", freeze_encoder=False))
     assert not freed.shared_encoder
     before = start.load(start.members[-1]).encoder.state_dict()
     encoder = kept.load(kept.members[-1]).encoder.state_dict()
@@ -120,8 +120,8 @@ def test_the_command_takes_network_and_method_from_the_folder(small, make, tmp_p
     start = make(small, tmp_path / "start", "mc_dropout")
     command = ["train", WORLD, "--from", str(start), "--output", str(tmp_path / "result"), *QUICK]
     assert main(command) == 0
-    result = read(tmp_path / "result")
-    assert result.network == read(start).network
+    result = read_model(tmp_path / "result")
+    assert result.network == read_model(start).network
     assert result.method == "mc_dropout"
     assert result.training["options"]["from_model"] == str(start)
     assert main([*command, "--resume"]) == 0, "complete"

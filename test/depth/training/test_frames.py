@@ -14,9 +14,9 @@ from test.conftest import ListSource
 from uncertainty_depth.core.errors import SourceError
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.records import Frame, Skipped
-from uncertainty_depth.depth.model_folder.folder import read
+from uncertainty_depth.depth.model_folder.folder import read_model
 from uncertainty_depth.depth.networks.encoder import resize_image
-from uncertainty_depth.depth.training.frames import TrainingFrames, read_frames, split
+from uncertainty_depth.depth.training.frames import TrainingFrames, read_frames, split_frames
 from uncertainty_depth.depth.training.record import domain, median_depth
 from uncertainty_depth.depth.training.run import train
 
@@ -99,10 +99,10 @@ def test_the_fingerprint_sees_one_pixel() -> None:
 def test_the_split_is_whole_disjoint_and_as_large_as_asked(
     count: int, share: float, seed: int
 ) -> None:
-    training, validation = split(count, share, seed)
+    training, validation = split_frames(count, share, seed)
     assert sorted(training + validation) == list(range(count))
     assert len(validation) == min(max(round(share * count), 1), count - 1)
-    assert (training, validation) == split(count, share, seed)
+    assert (training, validation) == split_frames(count, share, seed)
 
 
 def camera(focal_length: float, width: int = 80, height: int = 60) -> Camera:
@@ -128,8 +128,8 @@ def test_training_writes_them_of_its_training_frames_alone(small, tmp_path: Path
         replace(frame, camera=camera(40.0 + index)) for index, frame in enumerate(source.records)
     ]
     folder = train(source, tmp_path / "model", network, training)
-    described = read(folder).training
-    indices, _ = split(len(source.records), training.validation_fraction, training.seed)
+    described = read_model(folder).training
+    indices, _ = split_frames(len(source.records), training.validation_fraction, training.seed)
     assert described["camera"]["focal_length_per_width"] == [
         (40 + min(indices)) / 80,
         (40 + max(indices)) / 80,

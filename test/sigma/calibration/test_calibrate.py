@@ -10,7 +10,7 @@ from test.conftest import ListSource
 from uncertainty_depth.core.config.scoring import CalibrationConfig
 from uncertainty_depth.core.errors import CalibrationError, MessageError, SourceError
 from uncertainty_depth.core.records import DepthPrediction, Frame, Skipped
-from uncertainty_depth.frames.predicted import Predicted
+from uncertainty_depth.frames.predicted import PredictedSource
 from uncertainty_depth.sigma.calibration import IDENTITY, report
 from uncertainty_depth.sigma.calibration.fit import (
     DEPTH_HEAD,
@@ -18,7 +18,7 @@ from uncertainty_depth.sigma.calibration.fit import (
     RECORDED_SIGMA,
     UNITLESS_CONFIDENCE,
 )
-from uncertainty_depth.sigma.calibration.run import calibrate, calibrate_samples, check
+from uncertainty_depth.sigma.calibration.run import calibrate, calibrate_samples, reject_if_worse
 from uncertainty_depth.sigma.calibration.sample import Sample, collect
 
 GAUSSIAN = CalibrationConfig(distribution="gaussian")
@@ -70,7 +70,7 @@ def test_the_confidence_is_used_and_covers_whatever_the_share_of_mismatches(mism
     assert after["crps"] < before["crps"]
     assert after["auce"] < 0.1
     assert after["coverage_95"] == pytest.approx(0.95, abs=0.025)
-    check(calibration)
+    reject_if_worse(calibration)
     assert "rejected: " in report.table(calibration)
 
 
@@ -100,7 +100,7 @@ def test_a_right_sigma_stays_and_one_of_the_wrong_size_is_mended(draw):
     before, after = mended.scores()
     assert before["auce"] > 0.2
     assert after["auce"] < 0.03
-    check(mended)
+    reject_if_worse(mended)
 
 
 @pytest.mark.parametrize("law", ["gaussian", "laplace"])
@@ -127,7 +127,7 @@ def test_a_part_is_scored_by_maps_that_did_not_see_it(draw):
 def test_the_report_of_one_source_is_on_its_last_frames_alone():
     """The last third is miscalibrated otherwise: the map must know nothing of it."""
     source = ListSource([*drawn(20).records, *drawn(10, start=20, factor=0.5).records])
-    made = calibrate([Predicted(source, predict)], GAUSSIAN, progress=False)
+    made = calibrate([PredictedSource(source, predict)], GAUSSIAN, progress=False)
     np.testing.assert_allclose(made.choice.sigma_map(np.array([0.2])), 0.6, rtol=0.05)
     assert [trial.frames for trial in made.trials] == [10]
     before, after = made.scores()
@@ -149,12 +149,12 @@ def test_errors_of_another_distribution_are_named(draw):
 
 def test_what_fails_on_frames_not_used_is_refused_with_its_reasons():
     records = [*drawn(20, factor=0.3).records, *drawn(10, start=20, factor=0.8).records]
-    worse = calibrate([Predicted(ListSource(records), predict)], GAUSSIAN, progress=False)
+    worse = calibrate([PredictedSource(ListSource(records), predict)], GAUSSIAN, progress=False)
     with pytest.raises(CalibrationError, match=r"95% interval holds .*raw sigma.*--force"):
-        check(worse)
+        reject_if_worse(worse)
     lines = report.table(worse).splitlines()
     assert [line for line in lines if line.startswith("CRPS (m)") and line.endswith("worse")]
-    check(calibrate([Predicted(drawn(30), predict)], GAUSSIAN, progress=False))
+    reject_if_worse(calibrate([PredictedSource(drawn(30), predict)], GAUSSIAN, progress=False))
 
 
 def scaled(spread, frames, seed, last=1.0, mismatched=0.0):
@@ -177,7 +177,7 @@ def test_a_right_sigma_is_not_refused_by_the_chance_of_nine_frames():
     for seed in range(12):
         made = calibrate_samples([scaled(0.35, 27, seed)], GAUSSIAN, RECORDED_SIGMA)
         off.append(abs(made.scores()[1]["coverage_95"] - 0.95) > 0.03)
-        check(made)
+        reject_if_worse(made)
         covered = made.coverage()
         assert covered.low < 0.95 < covered.high
         assert made.notes() == [] or "(" in made.notes()[0]
@@ -212,7 +212,9 @@ def test_coverage_decides_among_maps_and_laws_whose_crps_is_as_good(mismatched):
 
 def test_each_of_several_sources_is_reported_on_by_the_map_of_the_others():
     sources = [drawn(10, 0), drawn(10, 100), drawn(10, 200, factor=0.3)]
-    made = calibrate([Predicted(source, predict) for source in sources], GAUSSIAN, progress=False)
+    made = calibrate(
+        [PredictedSource(source, predict) for source in sources], GAUSSIAN, progress=False
+    )
     assert [trial.name for trial in made.trials] == ["list 0", "list 100", "list 200"]
     np.testing.assert_allclose(made.trials[2].sigma_map(np.array([0.2])), 0.6, rtol=0.05)
     assert made.fitted.frames == 30
@@ -221,7 +223,9 @@ def test_each_of_several_sources_is_reported_on_by_the_map_of_the_others():
 
 def test_every_score_gets_better_for_several_sources():
     sources = [drawn(24, 100 * index) for index in range(3)]
-    made = calibrate([Predicted(source, predict) for source in sources], GAUSSIAN, progress=False)
+    made = calibrate(
+        [PredictedSource(source, predict) for source in sources], GAUSSIAN, progress=False
+    )
     before, after = made.scores()
     assert before["auce"] > 0.2
     assert after["auce"] < 0.02
@@ -234,7 +238,7 @@ def test_every_score_gets_better_for_several_sources():
 def test_a_sample_is_repeatable():
     skipped = Skipped(50, "bad_image", "frame 50 is torn")
     source = ListSource([*drawn(30).records, skipped, frame(31, known=0.0)])
-    predicted = Predicted(source, predict)
+    predicted = PredictedSource(source, predict)
     one, again = (collect(predicted, CalibrationConfig(), False) for _ in range(2))
     assert len(one.frames) == 30
     for mine, same in zip(one.frames, again.frames, strict=True):
@@ -272,10 +276,10 @@ TOO_LITTLE = "expected at least 8 frames and 1000 pixels"
 )
 def test_what_nothing_can_be_calibrated_on_is_one_sentence(source, predictor, sentence):
     with pytest.raises(SourceError, match=sentence):
-        calibrate([Predicted(source, predictor)], GAUSSIAN, progress=False)
+        calibrate([PredictedSource(source, predictor)], GAUSSIAN, progress=False)
 
 
 def test_a_constant_sigma_gets_the_right_size():
-    made = calibrate([Predicted(drawn(20), constant(0.25))], GAUSSIAN, progress=False)
+    made = calibrate([PredictedSource(drawn(20), constant(0.25))], GAUSSIAN, progress=False)
     before, after = made.scores()
     assert after["auce"] < 0.1 < before["auce"]

@@ -12,10 +12,10 @@ import pytest
 from uncertainty_depth.core.config.correction import DepthScaleConfig, OnlineCorrectionConfig
 from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.records import DepthPrediction, Frame
-from uncertainty_depth.sigma.online.correction_in_force import (
+from uncertainty_depth.sigma.online.correction_filter import (
     MAX_DEPTH_SCALE,
-    CorrectionInForce,
-    InForce,
+    AppliedCorrection,
+    CorrectionFilter,
     ReceivedEstimate,
 )
 from uncertainty_depth.sigma.online.depth_scale import (
@@ -177,9 +177,9 @@ def test_few_pixels_and_absurd_ones_do_no_harm() -> None:
 
 def in_force_at(
     time_s: float, factor: float = 1.3, sigma: str = "raw", **options: object
-) -> InForce:
+) -> AppliedCorrection:
     """Return what is in force at a time, with an estimate of 100 s."""
-    state = CorrectionInForce(replace(ON, **options))
+    state = CorrectionFilter(replace(ON, **options))
     scale = DepthScale(factor, 0.1)
     state.receive(ReceivedEstimate(100 * SECOND_NS, sigma, scale=scale))
     state.receive(ReceivedEstimate(100 * SECOND_NS + 1, sigma))  # has nothing to say of it
@@ -212,9 +212,11 @@ def test_what_starts_the_scale_anew(seconds: int, name: str, factor: float | Non
     depth = np.full(MIN_PIXELS, 2.0)
     estimator = CorrectionEstimator()
     for second in range(10):
-        estimator.add((90 + second) * SECOND_NS, (depth, depth, 1.2 * depth), InForce(), "raw")
+        estimator.add(
+            (90 + second) * SECOND_NS, (depth, depth, 1.2 * depth), AppliedCorrection(), "raw"
+        )
     stamp_ns = (99 + seconds) * SECOND_NS
-    sent = estimator.add(stamp_ns, (depth, depth, 1.5 * depth), InForce(), name)
+    sent = estimator.add(stamp_ns, (depth, depth, 1.5 * depth), AppliedCorrection(), name)
     expected = factor or math.exp(math.log(1.2) + GAIN * math.log(1.5 / 1.2))
     assert sent.scale.factor == pytest.approx(expected)
 
@@ -226,8 +228,8 @@ def test_the_correction_of_sigma_is_the_same_whatever_the_scale_in_force() -> No
     for number in range(30):
         own = prediction(rng.uniform(1, 4, 500))
         truth = own.depth_m * (1 + 0.3 * rng.normal(size=500)).astype(np.float32)
-        scaled = InForce(1.7, depth_scale=1.4)
-        for estimator, in_force in zip(estimates, (InForce(), scaled), strict=True):
+        scaled = AppliedCorrection(1.7, depth_scale=1.4)
+        for estimator, in_force in zip(estimates, (AppliedCorrection(), scaled), strict=True):
             maps = in_force.applied(own)
             factor = np.float32(in_force.depth_scale)
             # the same errors in the model's units

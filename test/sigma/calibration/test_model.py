@@ -13,7 +13,7 @@ from synthetic.source import synthesize
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.errors import ModelError
-from uncertainty_depth.depth.model_folder.folder import read
+from uncertainty_depth.depth.model_folder.folder import read_model
 from uncertainty_depth.depth.model_folder.writing import export_half, set_calibration, set_members
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.depth.predictor_settings import SigmaCalibration, calibration_of
@@ -27,12 +27,14 @@ SMALL = SynthesisConfig(worlds=1, frames=10, width=96, height=72, rings=24)
 
 def maps(model):
     """The maps of all calibrations in a folder, by key."""
-    return {method: calibration(model, method).sigma_map for method in read(model).calibration}
+    return {
+        method: calibration(model, method).sigma_map for method in read_model(model).calibration
+    }
 
 
 def calibration(model, method="mc_dropout"):
     none = SigmaCalibration(IDENTITY, BY_DISTRIBUTION["gaussian"], DataMonitor("", None), None)
-    return calibration_of(read(model), method, none)
+    return calibration_of(read_model(model), method, none)
 
 
 def picture(seed=0):

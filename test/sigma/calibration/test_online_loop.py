@@ -12,7 +12,7 @@ import pytest
 
 from uncertainty_depth.core.config.correction import OnlineCorrectionConfig
 from uncertainty_depth.core.records import DepthPrediction, Frame
-from uncertainty_depth.sigma.online.correction_in_force import CorrectionInForce, ReceivedEstimate
+from uncertainty_depth.sigma.online.correction_filter import CorrectionFilter, ReceivedEstimate
 from uncertainty_depth.sigma.online.loop import OnlineCorrected
 
 PERIOD_NS = 100_000_000
@@ -39,7 +39,7 @@ class Row(NamedTuple):
 
 def replay(
     frames: Iterable[Pixels], delay: int = 3, config: OnlineCorrectionConfig = ON
-) -> Iterator[tuple[Row, CorrectionInForce]]:
+) -> Iterator[tuple[Row, CorrectionFilter]]:
     def own(frame: Frame) -> DepthPrediction:
         return frame.need_prediction()
 
@@ -88,15 +88,15 @@ def test_without_online_calibration_sigma_is_unchanged() -> None:
     assert np.array_equal(run_of["coverage"], run_of["own_coverage"])
 
 
-def in_force(factor: float = 4.0, **options: object) -> CorrectionInForce:
+def in_force(factor: float = 4.0, **options: object) -> CorrectionFilter:
     """Return what has received an estimate of this factor at 100 s, and was at a frame then."""
-    state = CorrectionInForce(replace(ON, **options))
+    state = CorrectionFilter(replace(ON, **options))
     state.at(100 * SECOND_NS, "raw")
     state.receive(ReceivedEstimate(100 * SECOND_NS, "raw", factor))
     return state
 
 
-def factor_at(state: CorrectionInForce, time_s: float, sigma: str = "raw") -> float:
+def factor_at(state: CorrectionFilter, time_s: float, sigma: str = "raw") -> float:
     return state.at(round(time_s * 1e9), sigma).correction
 
 

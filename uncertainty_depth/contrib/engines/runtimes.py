@@ -28,7 +28,7 @@ TENSORRT = "TensorrtExecutionProvider"
 CUDA = "CUDAExecutionProvider"
 CPU = "CPUExecutionProvider"
 PROVIDERS = (TENSORRT, CUDA, CPU)
-"""Of ONNX Runtime, the fastest first."""
+"""ONNX Runtime's, the fastest first."""
 OPENVINO_TYPES = {"fp32": "f32", "fp16": "f16", "bf16": "bf16"}
 
 

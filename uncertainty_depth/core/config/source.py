@@ -9,7 +9,7 @@ from uncertainty_depth.core.config.limits import MAX_DEPTH_M
 from uncertainty_depth.core.options import option
 
 MAX_PIXELS = 16_000_000
-"""Of an image, unless the option max_pixels says otherwise: 4000x4000."""
+"""Largest image, unless the option max_pixels says otherwise: 4000x4000."""
 DISTORTED_IMAGES = ("rectify", "keep", "already_rectified")
 
 

@@ -46,12 +46,12 @@ class Edges(NamedTuple):
 
 
 def alignment(
-    strength: NDArray[np.float32], edges: Edges, rotations: tuple[float, ...]
+    edge_strength: NDArray[np.float32], edges: Edges, rotations: tuple[float, ...]
 ) -> NDArray[np.float32] | None:
     """Return the image's edge strength at the depth edges, by the depth's rotation and shift.
 
     Args:
-        strength: (h, w), from `image_edges`.
+        edge_strength: (h, w), from `image_edges`.
         edges: from `depth_edges`, at the same size.
         rotations: degrees, clockwise about the image's centre.
 
@@ -64,12 +64,12 @@ def alignment(
         return None
     from scipy import fft  # loads slowly
 
-    padded = np.pad(strength, MAX_SHIFT)
+    padded = np.pad(edge_strength, MAX_SHIFT)
     size = [fft.next_fast_len(length, real=True) for length in padded.shape]
     spectrum = fft.rfft2(padded, size)
     surfaces = []
     for rotation in rotations:
-        points = _rotated(edges, rotation, strength.shape)
+        points = _rotated(edges, rotation, edge_strength.shape)
         correlation = fft.irfft2(spectrum * np.conj(fft.rfft2(points, size)), size)
         surfaces.append(correlation[: 2 * MAX_SHIFT + 1, : 2 * MAX_SHIFT + 1])
     return np.stack(surfaces) / edges.strengths.sum()
@@ -105,8 +105,8 @@ def image_edges(image: NDArray[np.uint8]) -> NDArray[np.float32]:
     gradient = np.hypot(across, down)
     floor = 0.2 * gradient.mean() + 1e-3  # a featureless region has no edges, only noise
     relative = np.minimum(gradient / (_blurred(gradient, LOCALITY) + floor), 3.0)
-    strength = _blurred(relative, BLUR) - _blurred(relative, LOCALITY)
-    return strength / (strength.std() + 1e-6)
+    edge_strength = _blurred(relative, BLUR) - _blurred(relative, LOCALITY)
+    return edge_strength / (edge_strength.std() + 1e-6)
 
 
 def depth_edges(depth_m: NDArray[np.floating]) -> Edges:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from uncertainty_depth.core.config.source import ProjectionConfig
 
 MAX_ENLARGEMENT = 4
-"""Of images over their camera info: a stranger's image is not scored at any size."""
+"""Largest ratio of an image to its camera info: a stranger's is not scored at any size."""
 OCCLUSION_WINDOW = 7
 """Width and height, pixels, in which a nearer point hides one behind it."""
 MAX_ROUND_TRIP_PX = 0.1

@@ -134,7 +134,7 @@ def camera_ranges(cameras: Iterable[Camera | None]) -> dict[str, list[float]] | 
     return rounded if calibrated else None
 
 
-class TrainingLens:
+class FocalLengthRescaling:
     """Rescales depth to a camera, and warns once if that is unknown or unlike the training's.
 
     Any thread may use it.

@@ -22,7 +22,7 @@ from uncertainty_depth.depth.networks.encoder import upload
 
 KEY_MODULUS = 2**64
 UNIFORM_LEVELS = 2**16
-"""Of a uniform number."""
+"""Levels that a uniform number has."""
 PERMUTATIONS = 2**10
 """That units choose from, each in M rotations: with them a stratum is equally likely for all."""
 FRAME = 2**32

@@ -38,7 +38,7 @@ from uncertainty_depth.depth.model_folder.pretrained import pretrained_model
 from uncertainty_depth.sigma.error_prior import FOREIGN, ErrorPrior, error_prior
 
 
-def read(folder: Path | str, relative: bool = False) -> ModelFolder:
+def read_model(folder: Path | str, relative: bool = False) -> ModelFolder:
     """Read the model in `folder` (see `model_path`), without its weights.
 
     A hub id is a published model folder, see `hub.push`, or a transformers network; that, and a

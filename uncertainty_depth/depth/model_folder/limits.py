@@ -22,13 +22,13 @@ from uncertainty_depth.depth.model_folder.tensor_files import TensorFile, Tensor
 
 MAX_MEMBERS = 1024
 MAX_INTEGER = 2**20
-"""In a backbone's config: the largest vocabulary is a quarter of that."""
+"""Largest integer accepted in a backbone's config: four times the largest vocabulary."""
 MAX_PARTS = 1024
 """Layers, stages or heads of a backbone, and values in a list of its config."""
 PARTS = ("layers", "depth", "stages", "blocks", "heads", "experts")
 SPARE_VALUES = 2**24
 SPARE_TENSORS = 4096
-"""Of a network beyond twice the stored ones, so that a small mismatch is told tensor by tensor."""
+"""Slack above twice what is stored, so that a small mismatch is told tensor by tensor."""
 REMOTE = ("auto_map", "backbone", "use_pretrained_backbone", "quantization_config")
 """Keys that make transformers fetch a config, weights or code from a hub."""
 

@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 MEMBER = "pretrained"
 """The one member of a depth model that was wrapped."""
 RELATIVE_RANGE = (MIN_DEPTH_M, MAX_DEPTH_M)
-"""Of inverse depth without a unit: wide enough that nothing but 0 is cut off."""
+"""Range for inverse depth without a unit: only 0 is cut off."""
 
 
 @dataclass(frozen=True)

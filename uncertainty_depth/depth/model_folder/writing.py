@@ -20,7 +20,7 @@ from uncertainty_depth.depth.model_folder.files import (
     write_json,
     write_tensors,
 )
-from uncertainty_depth.depth.model_folder.folder import read
+from uncertainty_depth.depth.model_folder.folder import read_model
 from uncertainty_depth.depth.model_folder.model import (
     ENCODER,
     ERROR_PRIOR,
@@ -162,7 +162,7 @@ def export_half(folder: Path | str, output: Path | str) -> Path:
     Raises:
         ModelError: the folder cannot be used, or `output` holds a model.
     """
-    model = read(folder)
+    model = read_model(folder)
     output = Path(output)
     if (output / "model.json").exists():
         raise ModelError(f"{output} already holds a model; expected a new or empty folder")

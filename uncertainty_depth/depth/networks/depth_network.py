@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from uncertainty_depth.core.config.training import NetworkConfig
 from uncertainty_depth.core.errors import ConfigError
-from uncertainty_depth.core.options import check
+from uncertainty_depth.core.options import validate
 from uncertainty_depth.depth.networks.decoder import DropoutDecoder, geometric
 from uncertainty_depth.depth.networks.encoder import resize_maps
 from uncertainty_depth.sigma.sparse_depth import parse
@@ -171,7 +171,7 @@ class DepthNetwork(nn.Module, ABC):
 
 def check_network(config: NetworkConfig) -> None:
     """Raise `ConfigError` if values are out of range or contradict each other."""
-    check(config)
+    validate(config)
     parse(config.sparse_input)
     if not config.depth_range[0] < config.depth_range[1]:
         raise ConfigError(

@@ -19,7 +19,7 @@ from uncertainty_depth.depth.networks.resnet import Maps
 
 STEM_CHANNELS = 32
 STRIDES = (1, 2, 2, 2, 1, 2, 1)
-"""Of the first block of each of the seven stages."""
+"""Strides of the first block in each of the seven stages."""
 MAPS_AFTER_STAGES = (1, 2, 4, 6)
 """They end at 1/4, 1/8, 1/16 and 1/32 of the image's size: the last before each stride."""
 
@@ -58,7 +58,7 @@ LAYOUTS = {
 }
 """By the config's `model_type`."""
 EXPANSION = 6
-"""Of all blocks but the first, which has none."""
+"""Expansion in all blocks but the first, which has none."""
 
 
 class SameConv2d(nn.Conv2d):

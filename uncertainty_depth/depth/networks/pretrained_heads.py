@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 HALF = 0.5
 
 
-class Units(nn.Module, ABC):
+class DepthScaling(nn.Module, ABC):
     """A positive function of the output with one or two learned numbers.
 
     They adapt the depth to another camera or environment. They stay in float32 whatever the rest
@@ -33,7 +33,7 @@ class Units(nn.Module, ABC):
         super().__init__()
         self.log_scale = nn.Parameter(torch.zeros(()))
 
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Units:
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> DepthScaling:
         """Move to another device like any module, but stay float32 in a cast."""
         return super()._apply(lambda values: values.to(fn(values).device), recurse)
 
@@ -46,15 +46,15 @@ class Units(nn.Module, ABC):
         """Fit the learned numbers to outputs with known depth; both arrays are flat."""
 
 
-class Metric(Units):
+class Metric(DepthScaling):
     """Metres, times a factor that is 1 before the fit."""
 
     def forward(self, output: Tensor) -> Tensor:
-        """See `Units`."""
+        """See `DepthScaling`."""
         return self.log_scale.exp() * output.float()
 
     def fit(self, output: Tensor, depth_m: Tensor) -> None:
-        """See `Units`: the median ratio."""
+        """See `DepthScaling`: the median ratio."""
         ratio = (depth_m / output).median()
         if torch.isfinite(ratio) and ratio > 0:
             self.log_scale.data.copy_(ratio.log())
@@ -64,7 +64,7 @@ class InverseMetric(Metric):
     """Inverse metres, clipped as in DepthPro's own processor, with a factor as in `Metric`."""
 
     def forward(self, output: Tensor) -> Tensor:
-        """See `Units`."""
+        """See `DepthScaling`."""
         return super().forward(_reciprocal(output))
 
     def fit(self, output: Tensor, depth_m: Tensor) -> None:
@@ -72,7 +72,7 @@ class InverseMetric(Metric):
         super().fit(_reciprocal(output), depth_m)
 
 
-class InverseDepth(Units):
+class InverseDepth(DepthScaling):
     """Inverse depth up to scale and shift.
 
     Both are positive, so depth is positive and finite for any output of 0 or more.
@@ -83,11 +83,11 @@ class InverseDepth(Units):
         self.log_shift = nn.Parameter(torch.zeros(()))
 
     def forward(self, output: Tensor) -> Tensor:
-        """See `Units`."""
+        """See `DepthScaling`."""
         return 1.0 / (self.log_scale.exp() * output.float() + self.log_shift.exp())
 
     def fit(self, output: Tensor, depth_m: Tensor) -> None:
-        """See `Units`: least squares in inverse depth (Ranftl et al. 2020, eq. 4).
+        """See `DepthScaling`: least squares in inverse depth (Ranftl et al. 2020, eq. 4).
 
         The max depth limits the shift. If there is no positive solution, scale and shift each make
         up half of the mean inverse depth.
@@ -106,18 +106,18 @@ class InverseDepth(Units):
         self.log_shift.data.copy_(shift.log())
 
 
-class Unaligned(Units):
+class Unaligned(DepthScaling):
     """The unchanged output: inverse depth up to an unknown scale and shift, without a unit."""
 
     def forward(self, output: Tensor) -> Tensor:
-        """See `Units`."""
+        """See `DepthScaling`."""
         return output.float()
 
     def fit(self, output: Tensor, depth_m: Tensor) -> None:
-        """See `Units`; there is nothing to fit."""
+        """See `DepthScaling`; there is nothing to fit."""
 
 
-def units_of(config: PretrainedConfig) -> Units:
+def units_of(config: PretrainedConfig) -> DepthScaling:
     """Return the units of a depth model's output."""
     if metric_range(config) is None:
         return InverseDepth()

@@ -62,7 +62,7 @@ def _halved(values: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
 
 
 FRACTIONS = (1e-3, 1 - 1e-3)
-"""Of the depth range, in which interpolated depth is kept: its raw value is finite."""
+"""Part of the depth range in which interpolated depth is kept: its raw value is finite."""
 
 
 class SparseFeatures(NamedTuple):

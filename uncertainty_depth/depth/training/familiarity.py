@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from uncertainty_depth.core.errors import ModelError, SourceError
 from uncertainty_depth.depth import familiarity
 from uncertainty_depth.depth.familiarity import Familiarity, pooled
-from uncertainty_depth.depth.model_folder.folder import read
+from uncertainty_depth.depth.model_folder.folder import read_model
 from uncertainty_depth.depth.networks.deployment import choose_device
 from uncertainty_depth.depth.networks.encoder import download
 from uncertainty_depth.depth.training.frames import TrainingFrames
@@ -100,7 +100,7 @@ def add_familiarity(folder: Path, frames: TrainingFrames, device: str = "auto") 
         SourceError: there are too few frames.
         ModelError: the network has too many features to tell them apart.
     """
-    model = read(folder)
+    model = read_model(folder)
     place = choose_device(device)
     network = model.load(model.members[-1]).to(place)
     selection = range(0, len(frames), -(-len(frames) // MAX_FRAMES))

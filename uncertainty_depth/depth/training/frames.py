@@ -128,7 +128,7 @@ def read_frames(
     return frames
 
 
-def split(count: int, validation_fraction: float, seed: int) -> tuple[list[int], list[int]]:
+def split_frames(count: int, validation_fraction: float, seed: int) -> tuple[list[int], list[int]]:
     """Return training and validation frames, sorted: contiguous blocks in time, by the seed.
 
     Neighbouring frames of a drive show nearly the same image. A random split would put a twin of
@@ -267,11 +267,11 @@ def _factors(shape: tuple[int, ...], spread: float, generator: torch.Generator) 
 
 
 EMPTY_FRACTION = 0.1
-"""Of the frames, without any sparse depth: a robot's LiDAR can fail."""
+"""Fraction of the frames without any sparse depth: a robot's LiDAR can fail."""
 INPUT_FRACTIONS = (0.1, 0.9)
 """Range of the fraction of a LiDAR's points that is given, for each frame another."""
 MAX_FRACTION = 0.5
-"""Of the known pixels that random:N gives: the loss needs the others."""
+"""Largest fraction of known pixels that random:N gives: the loss needs the others."""
 VALIDATION_SEED = 0
 
 

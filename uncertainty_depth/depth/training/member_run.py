@@ -21,7 +21,7 @@ from uncertainty_depth.core.config.training import TrainingConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.depth.model_folder import writing
 from uncertainty_depth.depth.model_folder.files import read_tensors
-from uncertainty_depth.depth.model_folder.folder import read
+from uncertainty_depth.depth.model_folder.folder import read_model
 from uncertainty_depth.depth.networks.architectures import NETWORKS, make_network
 from uncertainty_depth.depth.networks.backbone import make_backbone
 from uncertainty_depth.depth.networks.deployment import has_bfloat16
@@ -45,7 +45,7 @@ def initial_network(member: Member) -> DepthNetwork:
     """
     if member.start:
         folder, name = member.start
-        model = read(folder)
+        model = read_model(folder)
         network = model.build(name)
         network.load_state_dict(model.load(name).state_dict())
     else:
@@ -98,7 +98,7 @@ class ModelRun:
         plan: the members in the order they are trained in.
         frames: training and validation frames.
         indices: the training frames.
-        held_out: the validation frames, shared by all members.
+        validation: the validation frames, shared by all members.
         device: the device to train on.
         record: the training's entry in `model.json`, without results.
     """
@@ -107,7 +107,7 @@ class ModelRun:
     plan: Sequence[Member]
     frames: TrainingFrames
     indices: Sequence[int]
-    held_out: Sequence[int]
+    validation: Sequence[int]
     device: torch.device
     record: dict[str, Any]
 
@@ -250,7 +250,7 @@ class MemberRun:
             self.average,
         )
         batch_size = self.training.batch_size
-        errors = validate(self.result, self.objective, model.frames, model.held_out, batch_size)
+        errors = validate(self.result, self.objective, model.frames, model.validation, batch_size)
         self.history.append({"train_loss": train_loss, **errors})
         bar.set_postfix(
             loss=f"{train_loss:.3f}",

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.errors import ConfigError
-from uncertainty_depth.depth.model_folder.folder import read
+from uncertainty_depth.depth.model_folder.folder import read_model
 from uncertainty_depth.depth.networks.deployment import has_bfloat16, prepare
 from uncertainty_depth.depth.networks.depth_network import RELATIVE_SCALE
 
@@ -132,7 +132,7 @@ def prediction_of(teacher: Path | str, folder: Path, device: torch.device) -> Ta
     """
     from uncertainty_depth.depth.estimators import ESTIMATORS  # which only a distillation needs
 
-    model = read(teacher)
+    model = read_model(teacher)
     place = partial(prepare, device=device, precision="fp32")
     estimator = ESTIMATORS[model.method].load(model, place)
     samples = max(len(model.members), PredictorConfig().samples)

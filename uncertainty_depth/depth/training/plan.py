@@ -17,7 +17,7 @@ import torch
 from uncertainty_depth.core.config.training import NetworkConfig, TrainingConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.options import to_mapping
-from uncertainty_depth.depth.model_folder.folder import read
+from uncertainty_depth.depth.model_folder.folder import read_model
 from uncertainty_depth.depth.model_folder.model import ModelFolder
 from uncertainty_depth.depth.networks.architectures import PRETRAINED
 from uncertainty_depth.depth.networks.families import options_of_architecture
@@ -129,7 +129,7 @@ def with_starting_weights(plan: Sequence[Member], from_model: str) -> list[Membe
         ConfigError: the options contradict the folder, or it holds too few members.
         ModelError: the folder cannot be read.
     """
-    model = read(from_model)
+    model = read_model(from_model)
     starts = _starting_members(plan, model)
     for member in plan:
         _refuse_other_network(member.network, model, starts[member.name])
@@ -147,7 +147,7 @@ def provenance(plan: Sequence[Member]) -> dict[str, Any]:
     if not starts:
         return {}
     folder, _ = next(iter(starts.values()))
-    earlier = read(folder).training
+    earlier = read_model(folder).training
     sources = [earlier.get("source", ""), *earlier.get("started_from", {}).get("sources", [])]
     return {
         "started_from": {
@@ -277,7 +277,7 @@ def numbered(networks: Sequence[NetworkConfig], training: TrainingConfig) -> lis
 
 
 def _distilled(network: NetworkConfig, training: TrainingConfig) -> list[Member]:
-    teacher = read(training.distill)
+    teacher = read_model(training.distill)
     if network.input_size != teacher.network.input_size:
         raise ConfigError(
             f"input_size is {network.input_size}, but {training.distill} has "

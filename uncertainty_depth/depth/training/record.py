@@ -159,11 +159,11 @@ def start(
     network: NetworkConfig,
     training: TrainingConfig,
     indices: Sequence[int],
-    held_out: Sequence[int],
+    validation: Sequence[int],
 ) -> dict[str, Any]:
     """Return the record before the first epoch, as plain values.
 
-    `indices` are the training frames, `held_out` those for validation.
+    `indices` are the training frames, `validation` the others.
 
     Raises:
         ConfigError: all ground truth is outside the depth range.
@@ -173,7 +173,7 @@ def start(
         "source": source,
         "frames": {
             "training": len(indices),
-            "validation": len(held_out),
+            "validation": len(validation),
             "skipped": dict(frames.skipped),
         },
         **domain(frames, indices),

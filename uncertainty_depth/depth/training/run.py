@@ -12,12 +12,16 @@ import torch
 from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.config.training import NetworkConfig, TrainingConfig
 from uncertainty_depth.core.errors import ModelError, SourceError
-from uncertainty_depth.core.options import check, to_mapping
+from uncertainty_depth.core.options import to_mapping, validate
 from uncertainty_depth.depth.networks.deployment import choose_device
 from uncertainty_depth.depth.networks.depth_network import check_network
 from uncertainty_depth.depth.training import record
 from uncertainty_depth.depth.training.familiarity import add_familiarity
-from uncertainty_depth.depth.training.frames import read_frames, split, warn_of_sparse_ground_truth
+from uncertainty_depth.depth.training.frames import (
+    read_frames,
+    split_frames,
+    warn_of_sparse_ground_truth,
+)
 from uncertainty_depth.depth.training.member_run import (
     MemberRun,
     ModelRun,
@@ -64,7 +68,7 @@ def train(
         ModelError: a backbone or the model to distill cannot be used, a checkpoint is damaged, or
             `output` holds something other than a training.
     """
-    check(training)
+    validate(training)
     check_network(network)
     network, training = settle(network, training)
     plan = make_plan(network, training)
@@ -81,8 +85,8 @@ def train(
         source, network.input_size, training.max_frames, network.canonical_focal_length
     )
     warn_of_sparse_ground_truth(frames.depths_m, parse(network.sparse_input))
-    indices, held_out = split(len(frames), training.validation_fraction, training.seed)
-    described = record.start(source.name, frames, network, training, indices, held_out)
+    indices, validation = split_frames(len(frames), training.validation_fraction, training.seed)
+    described = record.start(source.name, frames, network, training, indices, validation)
     described |= provenance(plan)
     described["source_options"] = to_mapping(source_options or SourceConfig())
     if before is not None and before.fingerprint not in ("", described["fingerprint"]):
@@ -90,7 +94,7 @@ def train(
             f"the frames of {source.name} are not those the training in {output} was started "
             "with; expected the same source"
         )
-    model = ModelRun(output, plan, frames, indices, held_out, device, described)
+    model = ModelRun(output, plan, frames, indices, validation, device, described)
     with torch.random.fork_rng():
         create(model)
         for number in model.unfinished():

@@ -40,7 +40,7 @@ VALUE_ENCODINGS: dict[str, tuple[int, int, str]] = {
 """Encodings with one number a pixel, whatever it means."""
 ASPECT_TOLERANCE = 0.02  # 848x480 of 1280x720
 FORMAT = "32FC1; compressedDepth png"
-"""Of a `sensor_msgs/CompressedImage` of quantised inverse depth."""
+"""Format for quantised inverse depth in a `sensor_msgs/CompressedImage`."""
 COMPRESSED_DEPTH_HEADER = struct.Struct("<iff")
 """ConfigHeader: the compression format, and A and B."""
 INVERSE_DEPTH = 0
@@ -48,7 +48,7 @@ MAX_VALUE = 10_000.0
 """Greater values have no code, and become NaN. It takes nothing from the precision of others."""
 MAX_CODE = 65535
 PNG_LEVEL = 1
-"""Of zlib: fast; higher levels are smaller and slower."""
+"""zlib's level: fast; higher ones are smaller and slower."""
 
 
 @total("image_undecodable", "a depth image")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 SATURATED = np.array([65535, 65.535], np.float32)
-"""Of 16 bits, as millimetres and in metres: a sensor that saw nothing, or too far."""
+"""A 16-bit sensor saw nothing, or too far: as millimetres and in metres."""
 
 
 def holes(values: NDArray[Any], is_inverse: bool = False) -> NDArray[np.bool_]:

@@ -231,7 +231,7 @@ class FittedCalibration:
         return notes
 
 
-def check(calibration: FittedCalibration) -> None:
+def reject_if_worse(calibration: FittedCalibration) -> None:
     """Raise `CalibrationError` if the map fails on held-out frames, by scores or coverage."""
     reasons = calibration.rejected()
     if reasons:

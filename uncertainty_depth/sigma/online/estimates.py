@@ -122,7 +122,7 @@ MAX_FRAMES = 4000
 MAX_PIXELS = 4096
 """Pixels of a frame that are looked at, evenly spaced."""
 EDGES: Floats = np.arange(-80, 81) / 10.0
-"""Of the bins of log2(error / half width)."""
+"""Edges of the bins in log2(error / half width)."""
 BINS = len(EDGES) - 1
 MIN_RECENT = 5
 """Frames after a change that can show it, at least."""

@@ -14,11 +14,11 @@ from uncertainty_depth.core.config.correction import OnlineCorrectionConfig, Onl
 from uncertainty_depth.core.config.scoring import EvaluationConfig
 from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.metrics import valid_pixels
-from uncertainty_depth.sigma.online.correction_in_force import (
+from uncertainty_depth.sigma.online.correction_filter import (
     SCALE_TIMEOUT_S,
-    CorrectionInForce,
+    AppliedCorrection,
+    CorrectionFilter,
     DepthScales,
-    InForce,
     ReceivedEstimate,
 )
 from uncertainty_depth.sigma.online.depth_scale import ScaleEstimate
@@ -33,12 +33,8 @@ DELAY_FRAMES = 2
 class CorrectionEstimator:
     """The evaluator's end: estimates what the model's own sigma and depth must be multiplied by.
 
-    Maps arrive as published. What was in force is undone first, so that both estimates are of the
-    model's own. The correction of sigma is in the model's own units too: of errors divided by the
-    scale of the depth.
-
-    Attributes:
-        of_sigma: estimates the correction of sigma.
+    The correction that was applied is undone first: both estimates are made on the model's own
+    depth and sigma, whose errors are divided by the depth's scale. `of_sigma` estimates sigma's.
     """
 
     def __init__(self, config: OnlineEstimateConfig | None = None) -> None:
@@ -50,7 +46,7 @@ class CorrectionEstimator:
         self,
         stamp_ns: int,
         pixels: Pixels,
-        in_force: InForce,
+        in_force: AppliedCorrection,
         sigma: str,
     ) -> ReceivedEstimate:
         """Add a frame's pixels, as published; return the estimates.
@@ -97,12 +93,12 @@ class OnlineCorrected:
         pixels the evaluator scores.
         """
         self.estimator = CorrectionEstimator()
-        self.in_force = CorrectionInForce(config)
+        self.in_force = CorrectionFilter(config)
         self.scales = DepthScales()
         self._predict = predict
         self._limits = limits or EvaluationConfig()
         self._delay = delay
-        self._waiting: deque[tuple[int, Pixels | None, InForce]] = deque()
+        self._waiting: deque[tuple[int, Pixels | None, AppliedCorrection]] = deque()
 
     def __call__(self, frame: Frame) -> DepthPrediction:
         """Return the prediction of the next frame as published."""

@@ -131,8 +131,8 @@ TYPES = {
 }
 """Every type by name.
 
-log_error is the standard deviation of ln d, which is v d to the first order. Networks with an
-dust3r confidence c = 1 + exp(x) minimise c |e| - a ln c (Wang et al., "DUSt3R", CVPR 2024,
+log_error is the standard deviation of ln d, which is v d to the first order. A network with a
+dust3r confidence c = 1 + exp(x) minimises c |e| - a ln c (Wang et al., "DUSt3R", CVPR 2024,
 eq. 4), whose minimum is at c = a / |e|: 1 / c is in proportion to the expected error.
 """
 

@@ -26,7 +26,7 @@ from uncertainty_depth.sigma.recorded.saved_map import SavedMap, read_map
 
 NO_LIMITS = DepthLimitsConfig(min_depth=0.0, max_depth=MAX_DEPTH_M)
 MAX_POINTS_PER_FRAME = 2000
-"""Of a frame, evenly spaced, for a whole source's alignment."""
+"""Points that a frame gives, evenly spaced, to a whole source's alignment."""
 Points = NDArray[np.float64]
 
 

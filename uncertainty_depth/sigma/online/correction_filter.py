@@ -21,7 +21,7 @@ from uncertainty_depth.sigma.online.depth_scale import DepthScale
 TIMEOUT_S = 10.0
 """Age of the newest estimate from which on sigma returns to the model's own."""
 MAX_FACTOR = 8.0
-"""Of published sigma on the model's own, before the depth's scale."""
+"""Largest factor from the model's own sigma to the published one, before the depth's scale."""
 MAX_RATE = 1.5
 """Largest factor by which the correction grows within a second."""
 MAX_STEP_S = 1.0
@@ -58,7 +58,7 @@ class ReceivedEstimate:
 
 
 @dataclass(frozen=True)
-class InForce:
+class AppliedCorrection:
     """What one frame's depth and sigma are corrected by.
 
     Attributes:
@@ -103,7 +103,7 @@ SCALE_BEYOND = "the depth's scale is beyond its limit, a factor of "
 AT_ESTIMATE = "at the estimate"
 ONLINE = "online"
 """Source of a correction that follows an estimate."""
-OFF = InForce()
+OFF = AppliedCorrection()
 
 
 class DepthScales:
@@ -116,7 +116,7 @@ class DepthScales:
         self._range = (math.inf, 0.0)
         self._obstacle = ""
 
-    def add(self, in_force: InForce) -> None:
+    def add(self, in_force: AppliedCorrection) -> None:
         """Add what a frame was corrected by."""
         self._frames += 1
         factor = in_force.depth_scale
@@ -146,7 +146,7 @@ class DepthScales:
         return [sentence]
 
 
-class CorrectionInForce:
+class CorrectionFilter:
     """Follows the newest estimate, as fast and as far as the options allow.
 
     The correction of sigma shrinks more slowly than it grows, and by default not below the model's
@@ -182,7 +182,7 @@ class CorrectionInForce:
             if estimate.scale is not None:
                 self._of_depth = estimate
 
-    def at(self, stamp_ns: int, sigma: str) -> InForce:
+    def at(self, stamp_ns: int, sigma: str) -> AppliedCorrection:
         """Return the next frame's correction, for the sigma that the model publishes."""
         with self._lock:
             of_sigma, of_depth = self._of_sigma, self._of_depth
@@ -204,20 +204,20 @@ class CorrectionInForce:
         estimate: ReceivedEstimate | None,
         problem: str,
         config: SigmaCorrectionConfig,
-    ) -> InForce:
+    ) -> AppliedCorrection:
         target = (estimate.correction if estimate else None) or 1.0
         within = min(max(target, config.calibration_min_factor), MAX_FACTOR)
         last = self.last.correction
         correction = min(max(within, last / self._step**SHRINKING), last * self._step)
         if problem:
             back = "" if correction == 1 else "; returning to the model's own"
-            return InForce(correction, "own", problem + back)
+            return AppliedCorrection(correction, "own", problem + back)
         if within != target:
             limit = "the largest factor," if target > within else "calibration_min_factor"
-            return InForce(correction, ONLINE, f"{BEYOND}{limit} {within:g}")
+            return AppliedCorrection(correction, ONLINE, f"{BEYOND}{limit} {within:g}")
         if correction != within:
-            return InForce(correction, ONLINE, "moving towards the estimate")
-        return InForce(correction, ONLINE, AT_ESTIMATE)
+            return AppliedCorrection(correction, ONLINE, "moving towards the estimate")
+        return AppliedCorrection(correction, ONLINE, AT_ESTIMATE)
 
     def _watch_limits(self, stamp_ns: int) -> None:
         """Set the warning: sigma's estimate may catch up for a while, depth's is wrong at once."""
@@ -242,11 +242,11 @@ class CorrectionInForce:
 
 
 def _scaled(
-    in_force: InForce,
+    in_force: AppliedCorrection,
     estimate: ReceivedEstimate | None,
     problem: str,
     config: SigmaCorrectionConfig,
-) -> InForce:
+) -> AppliedCorrection:
     """Return what is in force with the depth's scale, if it is followed."""
     scale = estimate.scale if estimate else None
     scale_sigma = scale.scale_sigma if scale else None

@@ -52,7 +52,7 @@ SAME_TRUTH = 0.003
 """Mean difference in the log ground truth by cell, after the scale is taken out."""
 
 
-class Views:
+class RepeatDetector:
     """Compares each frame with earlier ones.
 
     Attributes:
@@ -140,18 +140,18 @@ class Views:
             self._patterns[self._number] = pattern
             self._number += 1
 
-    def merge(self, other: Views) -> None:
+    def merge(self, other: RepeatDetector) -> None:
         """Add another recording's frames, which show other places."""
         self.still += other.still
         self.places += other.places
         self.repeated += other.repeated + self.common(other)
         self._remember(other._keys)
 
-    def common(self, other: Views) -> int:
+    def common(self, other: RepeatDetector) -> int:
         """Return how many different frames both have, to the last bit."""
         return len(self._keys & other._keys)
 
-    def includes(self, other: Views) -> bool:
+    def includes(self, other: RepeatDetector) -> bool:
         """Return whether all frames of another recording, at least one, are here."""
         return bool(other._keys) and other._keys <= self._keys
 
@@ -182,10 +182,10 @@ class Views:
                 return True
         return False
 
-    def __deepcopy__(self, _: dict[int, Any]) -> Views:
+    def __deepcopy__(self, _: dict[int, Any]) -> RepeatDetector:
         """Return a copy; keys, as integers, need none."""
         patterns = self._patterns[: self._number]
-        return Views(self.still, self.repeated, self.places, self._keys, patterns)
+        return RepeatDetector(self.still, self.repeated, self.places, self._keys, patterns)
 
 
 class _View(NamedTuple):

@@ -14,10 +14,10 @@ from test.conftest import scored
 from test.report.conftest import saved
 from uncertainty_depth.core.records import DepthPrediction
 from uncertainty_depth.metrics.frame import ScoredPixels
-from uncertainty_depth.report import views
+from uncertainty_depth.report import repeats
 from uncertainty_depth.report.evaluation import Evaluation
+from uncertainty_depth.report.repeats import RepeatDetector
 from uncertainty_depth.report.verdict import judge
-from uncertainty_depth.report.views import Views
 
 SHAPE = (96, 128)
 
@@ -189,7 +189,7 @@ def test_repeatability_is_the_deviation_of_a_pixel_over_the_frames():
 
 
 def views_of(*numbers):
-    seen = Views()
+    seen = RepeatDetector()
     for number in numbers:
         seen.add({"depth.rmse": number, "n_merci": math.nan})
     return seen
@@ -245,8 +245,8 @@ def test_copies_of_a_few_frames_earn_no_green_line(damage, moments_of, model):
 
 
 def test_what_is_remembered_is_bounded(moments_of, monkeypatch):
-    monkeypatch.setattr(views, "MAX_PATTERNS", 20)
-    seen = Views()
+    monkeypatch.setattr(repeats, "MAX_PATTERNS", 20)
+    seen = RepeatDetector()
     first = next(iter(moments_of(1))).truth
     for index in range(30):
         truth = first * (1 + index / 10)
