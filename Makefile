@@ -60,7 +60,7 @@ lint: $(LINT)
 	$(VENV)/bin/ament_flake8 --config .flake8 $(CODE)
 	$(VENV)/bin/ament_pep257 --convention google --add-ignore D105 D107 D415 -- uncertainty_depth launch
 	$(VENV)/bin/python docs/tools/check_pages.py
-	if command -v xmllint > /dev/null; then xmllint --noout package.xml; fi
+	$(VENV)/bin/python -c 'from catkin_pkg.package import parse_package; parse_package(".")'
 
 types: $(LINT)
 	$(VENV)/bin/mypy uncertainty_depth synthetic experiments benchmarks

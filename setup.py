@@ -30,6 +30,7 @@ LINT = [
     "pydocstyle>=6",
     "ros-ament-flake8>=0.17",
     "ros-ament-pep257>=0.17",
+    "catkin-pkg>=1.0",
 ]
 TEST = [
     *PRETRAINED,
