@@ -62,7 +62,7 @@ def run(minutes: float, model: Path, output: Path) -> Iterator[str]:
     if not (bag / "metadata.yaml").exists():
         synthesize(bag, WORLD, progress=False)
     commands = node_commands(BagSource(bag, SourceConfig()), model, output / "report")
-    player = [sys.executable, "-m", "uncertainty_depth.cli.main", "play", str(bag)]
+    player = [sys.executable, "-m", "synthetic.player", str(bag)]
     commands["player"] = [*player, "--clock", "--loop"]
     with ExitStack() as stack:
         monitor = stack.enter_context(Monitor(METRICS, lambda _: None))

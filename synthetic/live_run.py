@@ -143,7 +143,6 @@ def _play(source: BagSource, logs: Path) -> dict[str, int]:
     """Play the bag in a separate process; return the number of messages sent by topic."""
     account = logs / "sent.json"
     arguments = [
-        "play",
         source.name,
         "--clock",
         "--wait-for-subscribers",
@@ -155,7 +154,7 @@ def _play(source: BagSource, logs: Path) -> dict[str, int]:
         "--json",
         str(account),
     ]
-    command = [sys.executable, "-m", "uncertainty_depth.cli.main", *arguments]
+    command = [sys.executable, "-m", "synthetic.player", *arguments]
     with (logs / "player.log").open("w") as log:
         if subprocess.run(command, stdout=log, stderr=log, check=False).returncode:
             raise UncertaintyDepthError(f"the player failed; see {log.name}")

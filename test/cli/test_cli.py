@@ -29,7 +29,7 @@ def test_help_teaches_with_an_example(command, capsys):
     assert example in " ".join(capsys.readouterr().out.split())
 
 
-@pytest.mark.parametrize("command", ["evaluate", "train", "play"])
+@pytest.mark.parametrize("command", ["evaluate", "train"])
 def test_help_all_describes_the_rare_options_that_help_names(command, capsys):
     shown = {}
     for words in ("--help", "--help-all"):
@@ -92,7 +92,6 @@ def test_an_error_is_one_sentence_and_exit_code_1_and_leaves_nothing(
         "train no_bag -o {}",
         "convert kitti:{} {tmp}/out",
         "calibrate demo {} --dry-run",
-        "play {}",
         "info no_bag --max-frames {}",
         "info no_bag {}",
     ],
@@ -199,7 +198,6 @@ ENDING_AT_THEIR_INPUT = {
     "calibrate": (MISSING, MISSING),
     "convert": (f"kitti:{MISSING}", "out"),
     "info": (MISSING,),
-    "play": (MISSING,),
     "compare": (MISSING, MISSING, "--output", "out"),
     "merge": (MISSING, "--output", "out"),
 }

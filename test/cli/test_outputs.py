@@ -32,7 +32,6 @@ FILES = {
     "junit of merge": ("merge {report} -o {new} --junit", "out.xml"),
     "map": (f"calibrate {MAPS} --confidence-type sigma -o", "out.json"),
     "plot": ("info no_bag -o", "out.png"),
-    "account": ("play no_bag --json", "out.json"),
     "recording": (f"view {MAPS} --save", "out.rrd"),
 }
 

@@ -18,7 +18,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from test.ros.conftest import NODE_COMMAND
-from uncertainty_depth.cli.main import main
 from uncertainty_depth.core.config.nodes import (
     DepthNodeConfig,
     EvaluatorNodeConfig,
@@ -239,11 +238,8 @@ def test_without_rclpy_a_sentence_names_what_to_do(without_rclpy):
         require_ros()
 
 
-@pytest.mark.parametrize("command", ["depth_node", "evaluator_node", "play"])
-def test_commands_without_rclpy_exit_1_with_one_sentence(command, without_rclpy, capsys, tmp_path):
-    if command == "play":
-        assert main(["play", str(tmp_path)]) == 1
-    else:
-        assert getattr(node_main, command)([]) == 1
+@pytest.mark.parametrize("command", ["depth_node", "evaluator_node"])
+def test_commands_without_rclpy_exit_1_with_one_sentence(command, without_rclpy, capsys):
+    assert getattr(node_main, command)([]) == 1
     (line,) = capsys.readouterr().err.strip().splitlines()
     assert ".[ros]" in line

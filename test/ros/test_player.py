@@ -21,18 +21,18 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from std_msgs.msg import Header
 
+from synthetic import bag_publisher
+from synthetic.bag_publisher import Pace, message_class
+from synthetic.player import play
+from synthetic.player_config import PlayerConfig
 from test.ros.conftest import ManualClock
-from uncertainty_depth.core.config.player import PlayerConfig
 from uncertainty_depth.core.errors import SourceError
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.frames.messages.bag_writer import BagWriter
 from uncertainty_depth.frames.messages.clouds import cloud_points
 from uncertainty_depth.frames.messages.decoding import stamp_ns
 from uncertainty_depth.frames.messages.images import decode_image
-from uncertainty_depth.ros import bag_publisher
-from uncertainty_depth.ros.bag_publisher import Pace, message_class
 from uncertainty_depth.ros.messages import image_message
-from uncertainty_depth.ros.player import play
 from uncertainty_depth.ros.qos import LATCHED_QOS
 
 S = 1_000_000_000
@@ -354,11 +354,10 @@ def test_the_command_ends_though_the_middleware_hangs(bag, tmp_path):
     script = tmp_path / "hang.py"
     script.write_text(
         "import ctypes, sys\n"
-        "from uncertainty_depth.cli import bags, main\n"
-        "from uncertainty_depth.ros import bag_publisher\n"
+        "from synthetic import bag_publisher, player\n"
         "bag_publisher.BagPublisher.__exit__ = lambda *_: ctypes.PyDLL(None).sleep(1000)\n"
-        "bags.TEARDOWN_S = 0.5\n"
-        f"sys.exit(main.main(['play', {str(bag)!r}, '--rate', '100', '--json', sys.argv[1]]))\n"
+        "player.TEARDOWN_S = 0.5\n"
+        f"sys.exit(player.main([{str(bag)!r}, '--rate', '100', '--json', sys.argv[1]]))\n"
     )
     command = [sys.executable, str(script), str(tmp_path / "played.json")]
     result = subprocess.run(command, capture_output=True, text=True, timeout=120)

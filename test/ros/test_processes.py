@@ -138,11 +138,9 @@ def bag(tmp_path_factory) -> Path:
 
 
 def test_a_player_that_loops_stops_when_interrupted(start_python, graph, bag):
-    player = start_python(
-        "-m", "uncertainty_depth.cli.main", "play", str(bag), "--loop", "--clock"
-    )
+    player = start_python("-m", "synthetic.player", str(bag), "--loop", "--clock")
     images = graph.inbox(Image, BagSource(bag, SourceConfig()).topics.image)
     images.wait(10)  # more than the bag holds
     assert player.end(signal.SIGINT) == 130
     assert "Traceback" not in player.output
-    assert "uncertainty-depth: interrupted" in player.output
+    assert "player: interrupted" in player.output

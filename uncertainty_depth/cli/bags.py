@@ -1,33 +1,27 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Commands that write, describe and play bags."""
+"""Commands that write and describe bags."""
 
 from __future__ import annotations
 
-import faulthandler
 import logging
 import re
 import shlex
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from uncertainty_depth.cli.arguments import SOURCE, Command, flag, positional, written
-from uncertainty_depth.core import strict
-from uncertainty_depth.core.config.player import PlayerConfig
+from uncertainty_depth.cli.arguments import SOURCE, Command, positional, written
 from uncertainty_depth.core.config.recorded import PredictionTopics
 from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.errors import ConfigError, MessageError, SourceError
 from uncertainty_depth.core.model_location import is_hugging_face, model_path
-from uncertainty_depth.core.output import MARK, NewFolder, OutputFile
+from uncertainty_depth.core.output import NewFolder, OutputFile
 
 if TYPE_CHECKING:
     from uncertainty_depth.frames.protocol import Source
-    from uncertainty_depth.ros.bag_publisher import Played
     from uncertainty_depth.stream.stream import Stream
 
-TEARDOWN_S = 10.0
 INFO_FRAMES = 50
 """First frames of a bag that `info` looks at."""
 logger = logging.getLogger(__name__)
@@ -238,55 +232,3 @@ def _check_geometry(stream: Stream, plot: OutputFile, no_plot: str) -> None:
         print(note)
     for warning in check.warnings():
         print(f"WARNING: {warning}")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Play(Command):
-    """Publish a bag into ROS 2, if there is no `ros2 bag play`; or what `convert` takes."""
-
-    example = "my_bag --clock --rate 0.5"
-    source: str = positional(metavar="BAG", help="bag to publish, or kitti:DIR, rgbd:DIR")
-    json: Path | None = flag(
-        type=Path,
-        metavar="FILE",
-        help="write the number of messages sent and skipped, by topic",
-    )
-    player: PlayerConfig
-
-    def _run(self) -> None:
-        from uncertainty_depth.core.scratch import ScratchFolder
-        from uncertainty_depth.ros.player import play as play_bag
-        from uncertainty_depth.ros.requirements import require_ros
-        from uncertainty_depth.stream.opening import place_of, prefix_of
-
-        account_file = OutputFile(self.json) if self.json else None
-        if account_file:
-            account_file.check([place_of(self.source)])
-
-        def tell(played: Played) -> None:
-            sent = ", ".join(f"{count} {topic}" for topic, count in sorted(played.sent.items()))
-            print(f"sent {sent or 'nothing'}", flush=True)
-            for topic, count in sorted(played.unsendable.items()):
-                logger.warning("%d messages on %s cannot be published", count, topic)
-            if account_file:
-                account = {
-                    "origin": MARK,
-                    "sent": dict(played.sent),
-                    "skipped": played.skipped,
-                    "unsendable": dict(played.unsendable),
-                    "unanswered": played.unanswered,
-                }
-                account_file.write(strict.json_bytes(account))
-            # The middleware can hang while it is left, and then holds the interpreter's lock.
-            faulthandler.dump_traceback_later(TEARDOWN_S, exit=True)
-
-        require_ros()  # before anything is converted
-        try:
-            with ExitStack() as stack:
-                bag = Path(self.source)
-                if prefix_of(self.source):
-                    bag = Path(stack.enter_context(ScratchFolder())) / "bag"
-                    _write_bag(self.source, bag)
-                play_bag(bag, self.player, at_end=tell)
-        finally:
-            faulthandler.cancel_dump_traceback_later()

@@ -14,7 +14,7 @@ from typing import Any, TextIO, cast
 from tqdm.contrib.logging import logging_redirect_tqdm
 
 from uncertainty_depth.cli.arguments import HELP_ALL, Command, build_parser, command_of
-from uncertainty_depth.cli.bags import Convert, Info, Play
+from uncertainty_depth.cli.bags import Convert, Info
 from uncertainty_depth.cli.calibrate import Calibrate
 from uncertainty_depth.cli.evaluate import Compare, Evaluate, Merge, View
 from uncertainty_depth.cli.predict import Predict
@@ -34,7 +34,6 @@ COMMANDS: dict[str, type[Command]] = {
     "wrap": Wrap,
     "predict": Predict,
     "view": View,
-    "play": Play,
     "convert": Convert,
 }
 """Commands in the order in which a newcomer meets them."""

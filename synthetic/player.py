@@ -1,10 +1,13 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""`uncertainty-depth play`: publishes a bag into ROS 2 without `ros2 bag play`."""
+"""`python -m synthetic.player BAG`: publishes a bag into ROS 2 without `ros2 bag play`."""
 
 from __future__ import annotations
 
+import argparse
+import faulthandler
 import logging
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,16 +16,65 @@ from rosbags.convert.converter import migrate_bytes
 from rosbags.typesys import Stores, get_typestore
 from tqdm import tqdm
 
-from uncertainty_depth.core.config.player import PlayerConfig
+from synthetic.player_config import PlayerConfig
+from uncertainty_depth.cli.main import exit_code_of
+from uncertainty_depth.core import strict
 from uncertainty_depth.core.errors import SourceError
 from uncertainty_depth.core.interrupt import deferred_interrupt
+from uncertainty_depth.core.options import add_arguments, from_arguments
+from uncertainty_depth.core.output import MARK, OutputFile
 from uncertainty_depth.frames.recording import OpenRecording, Record, Recording
 from uncertainty_depth.ros.requirements import require_ros
 
 if TYPE_CHECKING:
-    from uncertainty_depth.ros.bag_publisher import BagPublisher, Played
+    from synthetic.bag_publisher import BagPublisher, Played
 
+TEARDOWN_S = 10.0
 logger = logging.getLogger(__name__)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Play a bag; user errors become one sentence and exit code 1."""
+    parser = argparse.ArgumentParser("python -m synthetic.player", description="Play a bag.")
+    parser.add_argument("bag", type=Path, help="bag to publish, a ROS 1 bag too")
+    parser.add_argument(
+        "--json",
+        type=Path,
+        metavar="FILE",
+        help="write the number of messages sent and skipped, by topic",
+    )
+    add_arguments(parser, PlayerConfig, expert_help=True)
+    arguments = parser.parse_args(argv)
+    config = from_arguments(PlayerConfig, arguments)
+    return exit_code_of("player", lambda: _play_and_tell(arguments.bag, config, arguments.json))
+
+
+def _play_and_tell(bag: Path, config: PlayerConfig, json: Path | None) -> None:
+    account_file = OutputFile(json) if json else None
+    if account_file:
+        account_file.check([bag])
+
+    def tell(played: Played) -> None:
+        sent = ", ".join(f"{count} {topic}" for topic, count in sorted(played.sent.items()))
+        print(f"sent {sent or 'nothing'}", flush=True)
+        for topic, count in sorted(played.unsendable.items()):
+            logger.warning("%d messages on %s cannot be published", count, topic)
+        if account_file:
+            account = {
+                "origin": MARK,
+                "sent": dict(played.sent),
+                "skipped": played.skipped,
+                "unsendable": dict(played.unsendable),
+                "unanswered": played.unanswered,
+            }
+            account_file.write(strict.json_bytes(account))
+        # The middleware can hang while it is left, and then holds the interpreter's lock.
+        faulthandler.dump_traceback_later(TEARDOWN_S, exit=True)
+
+    try:
+        play(bag, config, at_end=tell)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 def play(
@@ -41,7 +93,7 @@ def play(
         SourceError: when the bag cannot be read, or holds no topic that can be published.
     """
     require_ros()
-    from uncertainty_depth.ros.bag_publisher import BagPublisher
+    from synthetic.bag_publisher import BagPublisher
 
     config = config or PlayerConfig()
     recording = Recording(bag)
@@ -121,3 +173,7 @@ def cdr_converter() -> Callable[[Record], bytes]:
 @cache
 def _stores() -> tuple[Any, Any]:
     return get_typestore(Stores.ROS1_NOETIC), get_typestore(Stores.ROS2_HUMBLE)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Options for publishing a bag into ROS 2."""
+"""Options of the player."""
 
 from __future__ import annotations
 

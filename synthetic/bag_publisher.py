@@ -27,7 +27,7 @@ from rclpy.signals import SignalHandlerOptions
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Image
 
-from uncertainty_depth.core.config.player import PlayerConfig
+from synthetic.player_config import PlayerConfig
 from uncertainty_depth.core.interrupt import Interrupt
 from uncertainty_depth.frames.messages.decoding import SECOND_NS
 from uncertainty_depth.frames.recording import Topic
