@@ -57,6 +57,22 @@ def test_sigma_covers_what_is_left_and_knows_where_it_is() -> None:
     assert left[sure].mean() < 0.75 * left[~sure].mean()
 
 
+@pytest.mark.parametrize("count", [100, 2000])
+def test_wrong_known_depth_is_not_copied(count: int) -> None:
+    """A twentieth is off by a factor of two, among those that the process takes and beyond."""
+    truth, prediction = scene()
+    sparse = known(truth, count)
+    wrong = sparse.copy()
+    at = np.flatnonzero(np.isfinite(sparse))[::20]
+    wrong.flat[at] *= np.where(np.arange(len(at)) % 2, 2.0, 0.5)
+    right, robust = (
+        corrected(prediction, Frame(0, "", sparse_m=one), (0.1, 10.0)) for one in (sparse, wrong)
+    )
+    assert error(robust, truth).mean() < 1.25 * error(right, truth).mean()
+    left = error(robust, truth)
+    assert (left.flat[at] <= 5 * robust.sigma_m.flat[at]).all()
+
+
 def test_with_hardly_any_known_pixel_the_prediction_stays() -> None:
     truth, prediction = scene()
     assert spread(prediction, known(truth, 3)) is prediction
