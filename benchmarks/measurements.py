@@ -91,6 +91,15 @@ def shifted(shift: int, count: int, frame: Frame) -> Measurements:
     return moved.taken(moved.columns < frame.need_ground_truth().shape[1])
 
 
+def partly_wrong(share: float, count: int, frame: Frame) -> Measurements:
+    """Return random pixels, of which a share is twice or half as far as the truth."""
+    drawn = pixels(count, frame)
+    random = np.random.default_rng(frame.stamp_ns)
+    factor = np.where(random.random(len(drawn)) < 0.5, 2, 0.5)
+    factor[random.random(len(drawn)) >= share] = 1
+    return replace(drawn, depth_m=drawn.depth_m * factor)
+
+
 def zones(frame: Frame) -> Measurements:
     """Return the mean depth of each of 8x8 zones, at its centre: a time-of-flight sensor's."""
     truth_m = frame.need_ground_truth()
@@ -281,6 +290,7 @@ WAYS: dict[str, Way] = {
     "eight rings, all pixels": Way(partial(rings, 8, most=8 * 10_000), as_served),
     "eight rings, interpolated": Way(partial(rings, 8, most=8 * 10_000), interpolation),
     "64 pixels, 5 px beside": Way(partial(shifted, 5, 64), as_served),
+    "256 pixels, 5 % of them wrong": Way(partial(partly_wrong, 0.05, 256), as_served),
     "network alone, 0.2 to 5 m": Way(none, limits_m=VOID_LIMITS_M),
     **{
         f"{count} corners, 0.2 to 5 m": Way(partial(corners, count), as_served, VOID_LIMITS_M)
