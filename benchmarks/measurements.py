@@ -1,7 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """What do measurements bring: pixels of known depth, zones, rings, corners, the camera's motion?
 
-python -m benchmarks.measurements SOURCE ... [--every 5] [--bad-poses] [--model indoor]
+python -m benchmarks.measurements SOURCE ... [--every 5] [--bad-poses | --bad-images]
+    [--model indoor]
 
 Each frame is predicted once, and corrected by every way of measuring. The simulated ones take
 their depth from the ground truth. Measured pixels and their neighbours are never scored, so a
@@ -34,11 +35,13 @@ from uncertainty_depth.core.array_types import Floats
 from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.config.scoring import EvaluationConfig
 from uncertainty_depth.core.config.source import SourceConfig
+from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.geometry.transforms import interpolated
 from uncertainty_depth.core.measurements import Measurements
 from uncertainty_depth.core.model_location import NAMES
 from uncertainty_depth.core.records import DepthPrediction, Frame, Skipped
+from uncertainty_depth.depth.model_folder.pretrained import RELATIVE_RANGE
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.frames.protocol import Source
 from uncertainty_depth.metrics import coverage, depth_errors
@@ -47,7 +50,7 @@ from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.report.model_facts import distribution_of_model
 from uncertainty_depth.sigma.error_prior import FOREIGN, ErrorPrior
 from uncertainty_depth.sigma.posterior import MAX_MEASUREMENTS, corrected, posterior
-from uncertainty_depth.sigma.sparse_depth import spread
+from uncertainty_depth.sigma.sparse_depth import are_everywhere, spread
 from uncertainty_depth.stream.held_out import random_pixels, unmeasured
 from uncertainty_depth.stream.motion import Motion
 from uncertainty_depth.stream.opening import open_source
@@ -67,6 +70,9 @@ NORMAL_PX = 8
 MAX_EDGE = 0.05
 """Part of the ground truth by which its depth differs over that span, less than at an edge."""
 WORSE = 1.1
+WALKER_M = 1.5
+WALKER_STEP = 0.02
+"""Part of the image and the walker by which it moves from image to image."""
 
 
 # What is measured
@@ -170,6 +176,59 @@ def as_served(frame: Frame, measured: Measurements, prior: ErrorPrior) -> DepthP
     prediction = frame.need_prediction()
     given = replace(frame, sparse_m=measured.map(prediction.depth_m.shape), measurements=None)
     return corrected(prediction, given, VOID_LIMITS_M, prior)
+
+
+def without_unit(frame: Frame, measured: Measurements, prior: ErrorPrior) -> DepthPrediction:
+    """Return what is made of inverse depth whose scale and shift, of each frame, nobody knows."""
+    prediction = frame.need_prediction()
+    random = np.random.default_rng(frame.stamp_ns)
+    scale, shift = np.float32(random.uniform([0.5, -0.05], [3.0, 0.3]))
+    inverse = scale * (1 / prediction.depth_m - shift)
+    sigma = scale * prediction.sigma_m / prediction.depth_m**2
+    given = replace(frame, measurements=measured)
+    if are_everywhere(measured.mask(inverse.shape)):
+        given = replace(frame, sparse_m=measured.map(inverse.shape), measurements=None)
+    try:
+        return corrected(
+            DepthPrediction(inverse, sigma), given, RELATIVE_RANGE, prior,
+            is_relative=True,
+        )  # fmt: skip
+    except MessageError:  # too few pixels for scale and shift
+        unknown = np.full_like(inverse, np.nan)
+        return DepthPrediction(unknown, unknown)
+
+
+# Images that are bad
+
+
+def blurred(pixels: int, frame: Frame, number: int) -> Frame:
+    """Return a frame whose image a camera has moved through, to the side."""
+    return replace(frame, image=cv2.blur(frame.need_image(), (pixels, 1)))
+
+
+def with_walker(frame: Frame, number: int) -> Frame:
+    """Return a frame that somebody in a patterned coat crosses, `WALKER_M` away."""
+    image, truth_m = frame.need_image().copy(), frame.ground_truth_m
+    height, width = image.shape[:2]
+    wide, tall = width // 5, 4 * height // 5
+    noise = np.random.default_rng(0).integers(0, 256, (tall // 4, wide // 4, 3), np.uint8)
+    coat = cv2.resize(noise, (wide, tall), interpolation=cv2.INTER_CUBIC)
+    left = int((number * WALKER_STEP) % 1 * (width + wide)) - wide
+    shown = slice(max(left, 0), min(left + wide, width))
+    at = (slice(height - tall, height), shown)
+    image[at] = coat[:, shown.start - left : shown.stop - left]
+    if truth_m is not None:
+        truth_m = truth_m.copy()
+        truth_m[at] = WALKER_M
+    return replace(frame, image=image, ground_truth_m=truth_m)
+
+
+BAD_IMAGES: dict[str, Callable[[Frame, int], Frame]] = {
+    "as recorded": lambda frame, _: frame,
+    "blurred by 5 pixels": partial(blurred, 5),
+    "blurred by 15 pixels": partial(blurred, 15),
+    "somebody walks through": with_walker,
+}
 
 
 # Poses that are wrong
@@ -290,6 +349,7 @@ WAYS: dict[str, Way] = {
     "eight rings, all pixels": Way(partial(rings, 8, most=8 * 10_000), as_served),
     "eight rings, interpolated": Way(partial(rings, 8, most=8 * 10_000), interpolation),
     "64 pixels, 5 px beside": Way(partial(shifted, 5, 64), as_served),
+    "64 pixels, no metres": Way(partial(pixels, 64), without_unit),
     "256 pixels, 5 % of them wrong": Way(partial(partly_wrong, 0.05, 256), as_served),
     "network alone, 0.2 to 5 m": Way(none, limits_m=VOID_LIMITS_M),
     **{
@@ -389,7 +449,7 @@ class Score:
             "normals (deg)": f"{np.nanmean(self._angles):.1f}" if self._angles else "",
         }
 
-    def row_of_poses(self) -> dict[str, str]:
+    def row_of_motion(self) -> dict[str, str]:
         """Return the cells of the table of wrong poses."""
         assert isinstance(self.way.measure, ByMotion)
         offset = self.way.measure.motion.tracker.time_offset
@@ -484,26 +544,39 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sources", nargs="+", metavar="SOURCE")
     parser.add_argument("--every", type=int, default=1, help="score every so many frames")
-    parser.add_argument("--bad-poses", action="store_true", help="motion by wrong poses")
+    bad = parser.add_mutually_exclusive_group()
+    bad.add_argument("--bad-poses", action="store_true", help="motion by wrong poses")
+    bad.add_argument("--bad-images", action="store_true", help="motion in bad images")
     parser.add_argument("--model", choices=NAMES, default="indoor")
     arguments = parser.parse_args()
     predictor = Predictor(arguments.model, PredictorConfig(device="cpu"))
     distribution = distribution_of_model(predictor.describe())
     for notation in arguments.sources:
         source = open_source(notation, SourceConfig())
-        ways = {**WAYS, "motion": Way(ByMotion())}
+        ways = {
+            **WAYS,
+            "motion": Way(ByMotion()),
+            "motion, no metres": Way(ByMotion(), without_unit),
+        }
         if arguments.bad_poses:
             poses = [frame.pose for frame in frames_of(source) if frame.pose is not None]
             ways = {name: Way(ByMotion(wrong(poses))) for name, wrong in POSE_ERRORS.items()}
-        scores = scores_of(
-            frames_of(source),
-            ways,
-            arguments.every,
-            lambda frame: predictor.predict(frame.need_image(), frame.stamp_ns, frame.camera),
-            distribution,
-            predictor.model.error_prior,
+        score = partial(
+            scores_of,
+            every=arguments.every,
+            predict=lambda it: predictor.predict(it.need_image(), it.stamp_ns, it.camera),
+            distribution=distribution,
+            prior=predictor.model.error_prior,
         )
-        cells = Score.row_of_poses if arguments.bad_poses else Score.row
+        if arguments.bad_images:
+            scores = {}
+            for name, bad in BAD_IMAGES.items():
+                frames = (bad(frame, number) for number, frame in enumerate(frames_of(source)))
+                scores |= score(frames, {name: Way(ByMotion())})
+        else:
+            scores = score(frames_of(source), ways)
+        is_of_motion = arguments.bad_poses or arguments.bad_images
+        cells = Score.row_of_motion if is_of_motion else Score.row
         rows = {name: cells(score) for name, score in scores.items() if score.has_input}
         header = list(rows[next(iter(rows))])
         print(notation, "\n")

@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.measurements import MAX_MEASUREMENTS, Measurements
 from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.sigma.posterior import corrected, posterior
+from uncertainty_depth.sigma.recorded.alignment import MIN_MEASURED
 from uncertainty_depth.sigma.sparse_depth import are_everywhere, spread
 
 
@@ -93,6 +95,52 @@ def test_along_rings_the_prediction_stays(rows):
     left = error(result, truth)[np.isnan(rings)]
     assert ((left <= 3 * result.sigma_m[np.isnan(rings)]).mean()) > 0.9
     np.testing.assert_allclose(result.depth_m, by_process.depth_m, rtol=0.05)
+
+
+@settings(deadline=None, max_examples=20)
+@given(
+    scale=st.floats(1e-3, 1e3),
+    shift=st.floats(-5, 5),
+    count=st.integers(MIN_MEASURED, 400),
+    wrong=st.booleans(),
+)
+def test_inverse_depth_without_a_unit_becomes_metres_by_what_is_measured(
+    scale, shift, count, wrong
+):
+    """Of any scale and shift it becomes the same, and about what metres would have become."""
+    truth, prediction = scene()
+    sparse = known(truth, count)
+    if wrong:
+        sparse.flat[np.flatnonzero(np.isfinite(sparse))[::20]] *= 2
+
+    def result(scale: float, shift: float) -> DepthPrediction:
+        inverse = (1 / prediction.depth_m.astype(np.float64) - shift) * scale
+        sigma = scale * prediction.sigma_m / prediction.depth_m.astype(np.float64) ** 2
+        return corrected(
+            DepthPrediction(inverse, sigma),
+            Frame(0, "", sparse_m=sparse),
+            (1e-3, 20.0),
+            is_relative=True,
+        )
+
+    plain, other = result(1.0, 0.0), result(scale, shift)
+    np.testing.assert_allclose(other.depth_m, plain.depth_m, rtol=1e-3)
+    np.testing.assert_allclose(other.sigma_m, plain.sigma_m, rtol=1e-2)
+    metric = corrected(prediction, Frame(0, "", sparse_m=sparse), (0.1, 20.0))
+    assert error(other, truth).mean() < 1.3 * error(metric, truth).mean() + 0.02
+
+
+@pytest.mark.parametrize(
+    ("count", "falls", "reason"),
+    [(MIN_MEASURED - 1, False, "too_few_points_to_align"), (100, True, "alignment_failed")],
+)
+def test_what_is_measured_must_tell_scale_and_shift(count, falls, reason):
+    truth, prediction = scene()
+    values = prediction.depth_m if falls else 1 / prediction.depth_m
+    frame = Frame(0, "", sparse_m=known(truth, count))
+    with pytest.raises(MessageError) as caught:
+        corrected(DepthPrediction(values, 0.1 * values), frame, (0.1, 20.0), is_relative=True)
+    assert caught.value.reason == reason
 
 
 @given(count=st.integers(32, 3000), seed=st.integers(0, 99), step=st.sampled_from([1, 3]))

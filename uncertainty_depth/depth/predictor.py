@@ -94,7 +94,8 @@ class Predictor:
         folder: model folder, or a shipped model's name: indoor or demo.
         config: method, samples, device and so on.
         relative: also accept a Hugging Face network that gives inverse depth up to scale and
-            shift; `depth_m` and `sigma_m` are then inverse depth, without a unit.
+            shift; `depth_m` and `sigma_m` are then inverse depth, without a unit. With
+            `measurements` it is accepted too, and they are metres.
         **options: `PredictorConfig` options that override the config's, e.g. `samples=16`.
 
     Raises:
@@ -120,13 +121,12 @@ class Predictor:
     ) -> None:
         config = changed(config, options)
         validate(config)
-        self.model = read_model(folder, relative)
+        self.model = read_model(folder, relative or bool(config.measurements))
         self.measurements = parse_measurements(config.measurements)
-        if config.measurements and (self.model.network.sparse_input or self.model.is_relative):
-            what = "gives no metres" if self.model.is_relative else "takes sparse depth itself"
+        if config.measurements and self.model.network.sparse_input:
             raise ConfigError(
-                f"measurements is {config.measurements!r}, but {self.model.name} {what}; expected "
-                "it empty, or a model that gives metres for images alone"
+                f"measurements is {config.measurements!r}, but {self.model.name} takes sparse "
+                "depth itself; expected it empty, or a model for images alone"
             )
         self.method = choose_method(config.method, self.model)
         self._loaded = load(
@@ -236,7 +236,8 @@ class Predictor:
 
         Raises:
             MessageError: the image is of another shape or dtype, a sparse depth is of another
-                size, dtype or unit, or the model takes none, or memory ran out.
+                size, dtype or unit, or the model takes none, or memory ran out; or too few pixels
+                are measured for inverse depth without a unit.
             DeviceLostError: the GPU is lost.
         """
         config = self.config
@@ -259,7 +260,13 @@ class Predictor:
                 return prediction
             from uncertainty_depth.sigma.posterior import corrected  # SciPy loads slowly
 
-            return corrected(prediction, frame, self.depth_range, self.model.error_prior)
+            return corrected(
+                prediction,
+                frame,
+                self.depth_range,
+                self.model.error_prior,
+                is_relative=self.model.is_relative,
+            )
 
     @property
     def sparse_input(self) -> SparseInput | None:

@@ -30,6 +30,7 @@ from uncertainty_depth.core.array_types import Floats
 from uncertainty_depth.core.measurements import MAX_MEASUREMENTS, Measurements, check_unit
 from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.sigma.error_prior import FOREIGN, ErrorPrior
+from uncertainty_depth.sigma.recorded.alignment import in_metres
 from uncertainty_depth.sigma.sparse_depth import are_everywhere, check_sparse_depth, spread
 
 GRID = (30, 40)
@@ -185,18 +186,22 @@ def corrected(
     frame: Frame,
     depth_range: tuple[float, ...],
     prior: ErrorPrior = FOREIGN,
+    *,
+    is_relative: bool = False,
 ) -> DepthPrediction:
     """Return a prediction corrected by what was measured in its frame.
 
     Args:
-        prediction: of the frame's image, metres.
+        prediction: of the frame's image, metres; inverse depth without a unit if `is_relative`.
         frame: with its image, if that is known, its sparse depth and its measurements.
         depth_range: min and max depth of what predicts, metres: measured depth far beyond it has
             another unit. What is measured may correct a prediction beyond it.
         prior: how what predicts errs.
+        is_relative: whether what is measured gives the prediction its scale and shift too.
 
     Raises:
-        MessageError: what was measured has another size, type or unit.
+        MessageError: what was measured has another size, type or unit, or is not enough for scale
+            and shift.
     """
     measurements = frame.measurements or Measurements.none()
     check_unit(measurements.depth_m, depth_range)
@@ -210,6 +215,8 @@ def corrected(
     image = frame.image
     if image is None or not frame.is_registered or image.shape[:2] != prediction.depth_m.shape:
         image = None  # a picture for reports, whose colours are of other directions
+    if is_relative:
+        prediction = in_metres(prediction, measurements, depth_range[1])
     result = posterior(prediction, measurements, image, prior)
     if frame.sparse_m is not None and is_everywhere:
         left_out = replace(result.used, depth_m=result.left_out_m)

@@ -132,7 +132,7 @@ def open_model(
 
         predictor = Predictor(Path(job.model), job.predictor, relative=job.may_align)
     follows = job.scale.use_depth_scale
-    if predictor.model.is_relative:
+    if predictor.model.is_relative and not job.predictor.measurements:
         if follows:
             raise ConfigError(
                 f"use_depth_scale is true, but the depth of {job.model} has no unit; expected a "

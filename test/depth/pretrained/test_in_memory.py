@@ -97,6 +97,28 @@ def test_without_preprocessing_imagenets_is_taken_and_said_once(saved, caplog):
     assert encoder.std.flatten().tolist() == pytest.approx([0.229, 0.224, 0.225])
 
 
+def test_a_relative_network_becomes_metres_by_measurements(saved, tmp_path):
+    folder = saved("depth_anything")
+    rising = f"{SOURCE},seed=1"  # in it the random network rises with inverse depth
+
+    def summary(count):
+        out = tmp_path / str(count)
+        options = ["--measurements", f"random:{count}", "--output", str(out), *QUICK]
+        code = main(["evaluate", rising, "--model", str(folder), *options])
+        return code, json.loads((out / "summary.json").read_text())
+
+    code, many = summary(200)
+    assert code == 0
+    falls = many["frames"]["skipped"].get("alignment_failed", 0)  # as a random network may
+    assert many["frames"]["evaluated"] == 2 - falls > 0
+    assert many["depth"]["mae"] < 1
+    assert "align" not in many["model"]
+    assert not any("aligned to its ground truth" in note for note in many["notes"])
+    _, few = summary(8)
+    assert few["frames"]["evaluated"] == 0
+    assert few["frames"]["skipped"] == {"too_few_points_to_align": 2}
+
+
 def test_a_relative_network_is_aligned_to_the_ground_truth(saved, tmp_path, capsys):
     rising = f"{SOURCE},seed=1"  # in it the random network rises with inverse depth
     command = ["evaluate", rising, "--model", str(saved("depth_anything")), *QUICK]

@@ -82,8 +82,9 @@ def pretrained_model(path: Path, relative: bool) -> PretrainedModel:
     is_relative = metric_range(config) is None
     if is_relative and not relative:
         raise ModelError(
-            f"{name} does not give depth in metres; expected a metric depth model, evaluate, "
-            f"which aligns it to the ground truth, or train --backbone {name}"
+            f"{name} does not give depth in metres; expected a metric depth model, "
+            "--measurements, which give it metres, evaluate, which aligns it to the ground truth, "
+            f"or train --backbone {name}"
         )
     names = {field.name for field in fields(NetworkConfig)}
     own = {option: value for option, value in own_options(name).items() if option in names}

@@ -1,26 +1,35 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Fit a prediction to the ground truth, up to its median, its scale, or its scale and shift."""
+"""Fit a prediction to the ground truth, up to its median, its scale, or its scale and shift.
+
+A robot has no ground truth, but what it measures: a network's inverse depth without a unit becomes
+metres by as few as `MIN_MEASURED` pixels.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.core.array_types import Floats
 from uncertainty_depth.core.errors import MessageError
+from uncertainty_depth.core.measurements import Measurements
+from uncertainty_depth.core.records import DepthPrediction
 
 Mask = NDArray[np.bool_]
 Line = tuple[float, float]
 MIN_POINTS = 30
 """Pixels with ground truth below which nothing is fitted."""
+MIN_MEASURED = 16
+"""The same for measured pixels, which are few and whose alignment is corrected after it."""
 MAX_POINTS = 20_000
 """About as many are used, evenly spaced: the fit of dense depth must not take a second."""
 TRIM = 3.0
 """Residuals beyond this many robust standard deviations are left out of the least squares."""
 MAD_TO_SIGMA = 1.4826
+TOO_FEW = "too_few_points_to_align"
 MAX_STEPS = 50
 
 
@@ -71,10 +80,47 @@ def fit(mode: str, prediction: Floats, ground_truth_m: Floats, is_inverse: bool)
     """
     if len(prediction) < MIN_POINTS:
         raise MessageError(
-            "too_few_points_to_align",
+            TOO_FEW,
             f"{len(prediction)} pixels have a prediction and a ground truth within the depth "
             f"range; expected at least {MIN_POINTS} to align, or --align-per source",
         )
+    return _fit(mode, prediction, ground_truth_m, is_inverse)
+
+
+def in_metres(
+    inverse: DepthPrediction, measurements: Measurements, max_depth_m: float
+) -> DepthPrediction:
+    """Return the depth and sigma that measured pixels make of inverse depth without a unit.
+
+    Scale and shift are fitted as for a ground truth. What they leave in the median is added to the
+    network's own relative sigma, which may be of another size, or 0.
+
+    Args:
+        inverse: up to a scale and a shift.
+        measurements: of the frame.
+        max_depth_m: depth of what is aligned to no inverse depth.
+
+    Raises:
+        MessageError: "too_few_points_to_align"; "alignment_failed", no positive scale fits.
+    """
+    values = inverse.depth_m[measurements.rows, measurements.columns].astype(np.float64)
+    is_known = np.isfinite(values)
+    values, measured_m = values[is_known], measurements.depth_m[is_known]
+    if len(values) < MIN_MEASURED:
+        raise MessageError(
+            TOO_FEW,
+            f"{len(values)} pixels are measured; expected at least {MIN_MEASURED} for the scale "
+            "and shift of a network whose inverse depth has no unit",
+        )
+    line = _fit("scale_shift", values, measured_m, is_inverse=True)
+    depth_m, sigma_m = line.depth_and_sigma(inverse.depth_m, inverse.sigma_m, max_depth_m)
+    aligned_m = depth_m[measurements.rows, measurements.columns][is_known]
+    left = MAD_TO_SIGMA * float(np.median(np.abs(np.log(measured_m / aligned_m))))
+    sigma_m = np.hypot(sigma_m, np.float32(left) * depth_m)
+    return replace(inverse, depth_m=depth_m, sigma_m=sigma_m)
+
+
+def _fit(mode: str, prediction: Floats, ground_truth_m: Floats, is_inverse: bool) -> Alignment:
     step = max(len(prediction) // MAX_POINTS, 1)
     prediction = prediction[::step]
     target = 1 / ground_truth_m[::step] if is_inverse else ground_truth_m[::step]
