@@ -50,7 +50,7 @@ from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.report.model_facts import distribution_of_model
 from uncertainty_depth.sigma.error_prior import FOREIGN, ErrorPrior
 from uncertainty_depth.sigma.posterior import MAX_MEASUREMENTS, corrected, posterior
-from uncertainty_depth.sigma.sparse_depth import are_everywhere, spread
+from uncertainty_depth.sigma.sparse_depth import spread
 from uncertainty_depth.stream.held_out import random_pixels, unmeasured
 from uncertainty_depth.stream.motion import Motion
 from uncertainty_depth.stream.opening import open_source
@@ -182,11 +182,11 @@ def without_unit(frame: Frame, measured: Measurements, prior: ErrorPrior) -> Dep
     """Return what is made of inverse depth whose scale and shift, of each frame, nobody knows."""
     prediction = frame.need_prediction()
     random = np.random.default_rng(frame.stamp_ns)
-    scale, shift = np.float32(random.uniform([0.5, -0.05], [3.0, 0.3]))
+    scale, shift = random.uniform([0.5, -0.05], [3.0, 0.3]).astype(np.float32)
     inverse = scale * (1 / prediction.depth_m - shift)
     sigma = scale * prediction.sigma_m / prediction.depth_m**2
     given = replace(frame, measurements=measured)
-    if are_everywhere(measured.mask(inverse.shape)):
+    if not measured.common_log_sigma.any():  # not by motion: what a LiDAR gives
         given = replace(frame, sparse_m=measured.map(inverse.shape), measurements=None)
     try:
         return corrected(
@@ -569,9 +569,9 @@ def main() -> None:
             prior=predictor.model.error_prior,
         )
         if arguments.bad_images:
-            scores = {}
-            for name, bad in BAD_IMAGES.items():
-                frames = (bad(frame, number) for number, frame in enumerate(frames_of(source)))
+            scores: dict[str, Score] = {}
+            for name, spoilt in BAD_IMAGES.items():
+                frames = (spoilt(frame, at) for at, frame in enumerate(frames_of(source)))
                 scores |= score(frames, {name: Way(ByMotion())})
         else:
             scores = score(frames_of(source), ways)

@@ -216,7 +216,7 @@ def corrected(
     if image is None or not frame.is_registered or image.shape[:2] != prediction.depth_m.shape:
         image = None  # a picture for reports, whose colours are of other directions
     if is_relative:
-        prediction = in_metres(prediction, measurements, depth_range[1])
+        prediction = in_metres(prediction, measurements)
     result = posterior(prediction, measurements, image, prior)
     if frame.sparse_m is not None and is_everywhere:
         left_out = replace(result.used, depth_m=result.left_out_m)

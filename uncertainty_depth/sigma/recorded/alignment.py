@@ -26,6 +26,8 @@ MIN_MEASURED = 16
 """The same for measured pixels, which are few and whose alignment is corrected after it."""
 MAX_POINTS = 20_000
 """About as many are used, evenly spaced: the fit of dense depth must not take a second."""
+BEYOND_MEASURED = 2.0
+"""Depth at most that measured pixels give a network without a unit, over the farthest of them."""
 TRIM = 3.0
 """Residuals beyond this many robust standard deviations are left out of the least squares."""
 MAD_TO_SIGMA = 1.4826
@@ -87,9 +89,7 @@ def fit(mode: str, prediction: Floats, ground_truth_m: Floats, is_inverse: bool)
     return _fit(mode, prediction, ground_truth_m, is_inverse)
 
 
-def in_metres(
-    inverse: DepthPrediction, measurements: Measurements, max_depth_m: float
-) -> DepthPrediction:
+def in_metres(inverse: DepthPrediction, measurements: Measurements) -> DepthPrediction:
     """Return the depth and sigma that measured pixels make of inverse depth without a unit.
 
     Scale and shift are fitted as for a ground truth. What they leave in the median is added to the
@@ -98,7 +98,6 @@ def in_metres(
     Args:
         inverse: up to a scale and a shift.
         measurements: of the frame.
-        max_depth_m: depth of what is aligned to no inverse depth.
 
     Raises:
         MessageError: "too_few_points_to_align"; "alignment_failed", no positive scale fits.
@@ -113,7 +112,8 @@ def in_metres(
             "and shift of a network whose inverse depth has no unit",
         )
     line = _fit("scale_shift", values, measured_m, is_inverse=True)
-    depth_m, sigma_m = line.depth_and_sigma(inverse.depth_m, inverse.sigma_m, max_depth_m)
+    farthest_m = BEYOND_MEASURED * float(measured_m.max())
+    depth_m, sigma_m = line.depth_and_sigma(inverse.depth_m, inverse.sigma_m, farthest_m)
     aligned_m = depth_m[measurements.rows, measurements.columns][is_known]
     left = MAD_TO_SIGMA * float(np.median(np.abs(np.log(measured_m / aligned_m))))
     sigma_m = np.hypot(sigma_m, np.float32(left) * depth_m)
