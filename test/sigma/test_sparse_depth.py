@@ -13,7 +13,7 @@ from uncertainty_depth.core.measurements import MAX_MEASUREMENTS, Measurements
 from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.sigma.posterior import corrected, posterior
 from uncertainty_depth.sigma.recorded.alignment import MIN_MEASURED
-from uncertainty_depth.sigma.sparse_depth import are_everywhere, spread
+from uncertainty_depth.sigma.sparse_depth import interpolated, spread
 
 
 def scene(height: int = 120, width: int = 160) -> tuple[np.ndarray, DepthPrediction]:
@@ -24,6 +24,10 @@ def scene(height: int = 120, width: int = 160) -> tuple[np.ndarray, DepthPredict
     rng = np.random.default_rng(0)
     depth = (truth * bias * np.exp(0.03 * rng.normal(size=truth.shape))).astype(np.float32)
     return truth, DepthPrediction(depth, 0.2 * depth)
+
+
+def pixels(known: np.ndarray) -> Measurements:
+    return Measurements.from_map(np.where(known, 2.0, np.nan))
 
 
 def known(truth: np.ndarray, count: int) -> np.ndarray:
@@ -149,10 +153,23 @@ def test_pixels_at_random_are_everywhere_and_rows_are_not(count, seed, step):
     random = np.random.default_rng(seed)
     at_random = np.zeros((120, 160), np.bool_)
     at_random.flat[random.choice(at_random.size, count, replace=False)] = True
-    assert are_everywhere(at_random)
+    assert len(interpolated(pixels(at_random), at_random.shape).known) == count
     rows = np.zeros((120, 160), np.bool_)
     rows[15::30, ::step] = True  # four rings
-    assert not are_everywhere(rows)
+    assert interpolated(pixels(rows), rows.shape) is None
+
+
+def test_between_many_rings_is_interpolated():
+    """As a LiDAR of 16 rings sees a street, with nothing near the top."""
+    truth, prediction = scene(240, 320)
+    rings = np.full(truth.shape, np.nan, np.float32)
+    rings[90::7] = truth[90::7]
+    by_process = posterior(prediction, Measurements.from_map(rings)).prediction
+    result = corrected(prediction, Frame(0, "", sparse_m=rings), (0.1, 10.0))
+    unknown = np.isnan(rings) & (np.indices(rings.shape)[0] >= 90)
+    left, before = (error(it, truth)[unknown] for it in (result, by_process))
+    assert left.mean() < 0.8 * before.mean()
+    assert 0.85 < (left <= -np.log(0.05) / np.sqrt(2) * result.sigma_m[unknown]).mean() < 0.995
 
 
 def test_pixels_without_a_value_keep_none() -> None:

@@ -31,7 +31,7 @@ from uncertainty_depth.core.measurements import MAX_MEASUREMENTS, Measurements, 
 from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.sigma.error_prior import FOREIGN, ErrorPrior
 from uncertainty_depth.sigma.recorded.alignment import in_metres
-from uncertainty_depth.sigma.sparse_depth import are_everywhere, check_sparse_depth, spread
+from uncertainty_depth.sigma.sparse_depth import check_sparse_depth, interpolated, spread
 
 GRID = (30, 40)
 """Rows and columns at which the process is evaluated; between them it is interpolated."""
@@ -39,8 +39,6 @@ MAX_REWEIGHTINGS = 6
 """Solves at most that find the measurements' weights, or the frame's variance."""
 SETTLED = 0.05
 """Change of a weight, or part of the variance, below which they are found."""
-MAX_INTERPOLATED = 4000
-"""Of more known pixels those are taken, evenly over the image: a LiDAR has as many in it."""
 MAX_WITNESSES = 16
 """Measurements, evenly over the image, that tell a frame's variance: the prior describes what
 distant pixels share better than what near ones do, of which there would be far more pairs."""
@@ -209,8 +207,6 @@ def corrected(
         height, width = prediction.depth_m.shape
         check_sparse_depth(frame.sparse_m, (height, width), depth_range)
         known = Measurements.from_map(frame.sparse_m)
-        is_everywhere = are_everywhere(known.mask((height, width)))
-        known = known.taken(known.evenly(MAX_INTERPOLATED, (height, width)))
         measurements = known.joined(measurements)
     image = frame.image
     if image is None or not frame.is_registered or image.shape[:2] != prediction.depth_m.shape:
@@ -218,11 +214,11 @@ def corrected(
     if is_relative:
         prediction = in_metres(prediction, measurements)
     result = posterior(prediction, measurements, image, prior)
-    if frame.sparse_m is not None and is_everywhere:
-        left_out = replace(result.used, depth_m=result.left_out_m)
-        shape = (height, width)
-        return spread(result.prediction, known.map(shape), left_out.map(shape))
-    return result.prediction
+    if frame.sparse_m is None or (some := interpolated(known, (height, width))) is None:
+        return result.prediction
+    left_out = replace(result.used, depth_m=result.left_out_m)
+    maps = (some.known.map((height, width)), left_out.map((height, width)))
+    return spread(result.prediction, *maps, some.apart)
 
 
 @dataclass(frozen=True, eq=False)

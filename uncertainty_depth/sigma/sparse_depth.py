@@ -22,7 +22,11 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.core.array_types import Floats
 from uncertainty_depth.core.errors import ConfigError, MessageError
-from uncertainty_depth.core.measurements import SENSOR_LOG_SIGMA, check_unit
+from uncertainty_depth.core.measurements import (
+    SENSOR_LOG_SIGMA,
+    Measurements,
+    check_unit,
+)
 from uncertainty_depth.core.records import DepthPrediction
 
 if TYPE_CHECKING:
@@ -154,10 +158,23 @@ NEIGHBOURS_TRIED = 64
 """Neighbours among which one is looked for that is far enough."""
 MIN_PIXELS = 16
 """Known pixels below which the prediction stays as it is: the process alone has less error."""
+MAX_INTERPOLATED = 4000
+"""Of more known pixels those are taken, evenly over the image: a LiDAR has as many in it."""
 MAX_GAP = 1.6
-"""Median distance of a pixel to a known one, over that of as many at random: 1.2 of a 64-ring
-LiDAR's on a street, from 1.7 on of four rings over an image, where sigma becomes too small. Chosen
-on rows of NYU, the HoloLens and a kitchen."""
+"""Median distance of a pixel to a known one, over that of as many at random, up to which all are
+interpolated."""
+RING_GAP = 1.2
+"""The same of rings, of whose pixels as many are interpolated as have no wider gaps between the
+highest and the lowest: neighbours along a ring tell nothing of the gap to the next."""
+RINGS_APART = 3.0
+"""Typical distances that known pixels on rings are apart from those that they are predicted by, to
+find the size of sigma; all three chosen on rows of NYU, the HoloLens, a kitchen and a street."""
+MIN_ON_RINGS = 600
+"""Pixels on rings below which the process remains: twice what it takes."""
+MIN_HEIGHT = 0.5
+"""Part of the image's rows between the highest and the lowest ring: beyond them is guessed."""
+RINGS_THINNED = 0.8
+"""Part of a ring's pixels that is tried next if they leave too wide gaps."""
 WRONG_SIGMAS = 5.0
 """Known depth that is further from what all else says is wrong, and is not copied. Chosen on 14 of
 NYU's training images: of right pixels hardly one is lost, and of those off by a factor of two few
@@ -171,20 +188,55 @@ LAPLACE_SIGMA = math.sqrt(2.0)
 """Standard deviation of a Laplace distribution over its mean absolute deviation."""
 
 
-def are_everywhere(known: NDArray[np.bool_]) -> bool:
-    """Return whether known pixels, (H, W), leave no wider gaps than any at random would.
+class Interpolated(NamedTuple):
+    """What is interpolated of known depth.
 
-    Rings do: what neighbours along a ring disagree by tells nothing of the gap to the next.
+    Attributes:
+        known: the pixels.
+        apart: typical distances that two are apart of which one predicts the other, to find the
+            size of sigma.
     """
-    distance = cv2.distanceTransform((~known).astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_5)
-    at_random = math.sqrt(math.log(2) / math.pi * known.size / max(int(known.sum()), 1))
-    return bool(np.median(distance) <= MAX_GAP * at_random)
+
+    known: Measurements
+    apart: float
+
+
+def interpolated(known: Measurements, shape: tuple[int, int]) -> Interpolated | None:
+    """Return the known pixels of an (H, W) image that are to be interpolated; None for none.
+
+    Pixels all over the image are. Of a LiDAR's rings as many are as leave no wide gaps, if these
+    are many more than the process takes.
+    """
+    known = known.taken(known.evenly(MAX_INTERPOLATED, shape))
+    if len(known) < MIN_PIXELS:
+        return None
+    if _gap(known, shape, slice(None)) <= MAX_GAP:
+        return Interpolated(known, 1.0)
+    between = slice(int(known.rows.min()), int(known.rows.max()) + 1)
+    if between.stop - between.start < MIN_HEIGHT * shape[0]:
+        return None
+    count = len(known)
+    while count >= MIN_ON_RINGS:
+        some = known.taken(known.evenly(count, shape))
+        if _gap(some, shape, between) <= RING_GAP:
+            return Interpolated(some, RINGS_APART)
+        count = int(RINGS_THINNED * count)
+    return None
+
+
+def _gap(known: Measurements, shape: tuple[int, int], rows: slice) -> float:
+    """Return the median distance to a known pixel, over that of as many at random in the rows."""
+    unknown = (~known.mask(shape)).astype(np.uint8)
+    distance = cv2.distanceTransform(unknown, cv2.DIST_L2, cv2.DIST_MASK_5)[rows]
+    at_random = math.sqrt(math.log(2) / math.pi * distance.size / len(known))
+    return float(np.median(distance)) / at_random
 
 
 def spread(
     prediction: DepthPrediction,
     sparse_m: NDArray[np.floating],
     left_out_m: NDArray[np.floating] | None = None,
+    apart: float = 1.0,
 ) -> DepthPrediction:
     """Return a prediction that agrees with known depth, and follows it between known pixels.
 
@@ -195,6 +247,7 @@ def spread(
         sparse_m: (H, W), metres, NaN or 0 for unknown.
         left_out_m: (H, W), metres, what the prediction would be at a known pixel that it has seen,
             had it not; NaN elsewhere.
+        apart: see `Interpolated`.
 
     Returns:
         Depth and sigma at every pixel of the prediction; the prediction itself if fewer than
@@ -231,24 +284,22 @@ def spread(
     own = sigma[grid[0], grid[1]].ravel()
     relative = np.hypot(disagreement, OWN_SIGMA * own * reach)
 
-    apart, left_out, index = _neighbours_beyond(tree, known, typical_m)
-    if not len(apart):
+    tested, left_out, index = _neighbours_beyond(tree, known, apart * typical_m)
+    if not len(tested):
         return prediction
     blended, scatter = _blend(left_out, rest[index], width)
-    expected = np.hypot(scatter, OWN_SIGMA * sigma[rows[apart], columns[apart]])
+    expected = np.hypot(scatter, OWN_SIGMA * sigma[rows[tested], columns[tested]])
     own = log_known - TREND * unseen[rows, columns]
-    deviation = float(np.abs(blended - own[apart]).mean())
+    deviation = float(np.abs(blended - own[tested]).mean())
     size = LAPLACE_SIGMA * deviation / max(float(expected.mean()), 1e-9)
 
     def at_pixels(values: Floats) -> Floats:
         coarse = values.reshape(grid.shape[1:])
         return cv2.resize(coarse, (width, height), interpolation=cv2.INTER_LINEAR)
 
-    depth = np.exp(TREND * log_depth + at_pixels(near))
-    maps = (depth, depth * size * at_pixels(relative))
-    depth_m, sigma_m = (
-        np.where(has_value, one, np.nan).astype(np.float32, copy=False) for one in maps
-    )
+    depth = np.exp(TREND * log_depth + at_pixels(near)).astype(np.float32)
+    sigma = depth * (size * at_pixels(relative)).astype(np.float32)
+    depth_m, sigma_m = (np.where(has_value, one, np.float32(np.nan)) for one in (depth, sigma))
     return replace(prediction, depth_m=depth_m, sigma_m=sigma_m)
 
 
