@@ -50,7 +50,6 @@ from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.report.model_facts import distribution_of_model
 from uncertainty_depth.sigma.error_prior import FOREIGN, ErrorPrior
 from uncertainty_depth.sigma.posterior import MAX_MEASUREMENTS, corrected, posterior
-from uncertainty_depth.sigma.sparse_depth import spread
 from uncertainty_depth.stream.held_out import random_pixels, unmeasured
 from uncertainty_depth.stream.motion import Motion
 from uncertainty_depth.stream.opening import open_source
@@ -162,13 +161,6 @@ def one_scale(frame: Frame, measured: Measurements, _: ErrorPrior) -> DepthPredi
     predicted_m = prediction.depth_m[measured.rows, measured.columns]
     scale = np.float32(np.median(measured.depth_m / predicted_m))
     return DepthPrediction(scale * prediction.depth_m, scale * prediction.sigma_m)
-
-
-def interpolation(frame: Frame, measured: Measurements, prior: ErrorPrior) -> DepthPrediction:
-    """Return the measured depth spread along the posterior."""
-    return spread(
-        process(frame, measured, prior), measured.map(frame.need_prediction().depth_m.shape)
-    )
 
 
 def as_served(frame: Frame, measured: Measurements, prior: ErrorPrior) -> DepthPrediction:
@@ -346,8 +338,8 @@ WAYS: dict[str, Way] = {
     "8x8 zones": Way(zones),
     "one ring": Way(partial(rings, 1), as_served),
     "four rings": Way(partial(rings, 4), as_served),
-    "eight rings, all pixels": Way(partial(rings, 8, most=8 * 10_000), as_served),
-    "eight rings, interpolated": Way(partial(rings, 8, most=8 * 10_000), interpolation),
+    "eight rings": Way(partial(rings, 8, most=8 * 10_000), as_served),
+    "16 rings": Way(partial(rings, 16, most=16 * 10_000), as_served),
     "64 pixels, 5 px beside": Way(partial(shifted, 5, 64), as_served),
     "64 pixels, no metres": Way(partial(pixels, 64), without_unit),
     "256 pixels, 5 % of them wrong": Way(partial(partly_wrong, 0.05, 256), as_served),
