@@ -436,6 +436,17 @@ def test_a_bag_of_predictions_is_described(tmp_path, has_image, capsys):
         assert_array_equal(read.ground_truth_m, depth)
 
 
+def test_a_frame_of_stamp_0_is_in_the_bag_of_predictions(tmp_path):
+    """The first of numbered files, as of NYU: a bag's reader takes 0 for no stamp."""
+    depth = np.full((24, 32), 2, np.float32)
+    with prediction_sink(tmp_path / "bag") as write:
+        for stamp_ns in (0, PERIOD_NS):
+            frame = Frame(stamp_ns, "", CAMERA, image_at(0), ground_truth_m=depth)
+            write(replace(frame, prediction=DepthPrediction(depth, depth / 10)))
+    records = list(BagSource(tmp_path / "bag", CONFIG))
+    assert [type(record) for record in records] == [Frame, Frame]
+
+
 @pytest.mark.parametrize("has_image", [True, False])
 def test_recorded_depth_of_an_unknown_driver_is_told_with_what_its_confidence_can_be(
     tmp_path, has_image, capsys

@@ -33,6 +33,7 @@ def prediction_sink(path: Path) -> Iterator[Callable[[Frame], None]]:
 
         def write(frame: Frame) -> None:
             prediction = frame.need_prediction()
+            stamp_ns = max(frame.stamp_ns, 1)  # of numbered files the first is 0: none in a bag
             depth = prediction.depth_m
             sigma = prediction.sigma_m
             colored_sigma = colorize(sigma, defaults.color_max_sigma, SIGMA_COLORS)
@@ -47,12 +48,12 @@ def prediction_sink(path: Path) -> Iterator[Callable[[Frame], None]]:
                 "/uncertainty/image_color": colored_sigma,
             }
             for topic, values in images.items():
-                bag.image(topic, frame.stamp_ns, FRAME_ID, values)
+                bag.image(topic, stamp_ns, FRAME_ID, values)
             if frame.camera is not None:
                 for topic in ("/camera_info", "/depth/camera_info", "/uncertainty/camera_info"):
-                    bag.camera_info(topic, frame.stamp_ns, FRAME_ID, frame.camera)
+                    bag.camera_info(topic, stamp_ns, FRAME_ID, frame.camera)
                 step = math.ceil(math.sqrt(depth.size / MAX_POINTS))
                 points = organised_points(depth, sigma, frame.camera, colored_sigma, step)
-                bag.cloud("/points/uncertainty_color", frame.stamp_ns, FRAME_ID, points)
+                bag.cloud("/points/uncertainty_color", stamp_ns, FRAME_ID, points)
 
         yield write

@@ -178,7 +178,8 @@ class FocalLengthRescaling:
             logger.warning(
                 "the camera's focal length is unknown: depth and sigma are those of a camera "
                 "whose sqrt(fx fy / (width height)) is %.3g, and off by as much as yours differs "
-                "from it; expected a camera info, or in Python predict(image, camera=...)",
+                "from it; expected a camera info, `predict --focal-length PIXELS`, or in Python "
+                "predict(image, camera=...)",
                 trained,
             )
 
