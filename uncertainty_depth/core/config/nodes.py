@@ -63,7 +63,8 @@ class DepthNodeConfig(
 
     model: str = option(
         "",
-        "model folder, indoor or demo (shipped), or a metric depth model of Hugging Face",
+        "model folder, indoor or demo (shipped), or a depth model of Hugging Face: a metric one, "
+        "or with measurements one that gives inverse depth alone",
     )
     max_frame_age: float = option(
         0.5,
