@@ -5,7 +5,9 @@ ros2 launch nav2_depth_estimation_ai depth_estimation_pipeline_launch.py
 ros2 launch uncertainty_depth nav2_depth.launch.py sigma_map:=/path/to/sigma.json
 
 Its points and points/clearing, which config/consumers/nav2_voxel_layer.yaml takes, go to
-the voxel layer in the place of /pipeline/points.
+the voxel layer in the place of /pipeline/points. A robot with a LiDAR or with odometry corrects
+the depth first: measurements:=lidar lidar:=/lidar/points, or measurements:=motion and image:= the
+rectified images that the network takes.
 """
 
 from launch.actions import DeclareLaunchArgument

@@ -25,6 +25,7 @@ from test.frames.conftest import (
     write_frame,
 )
 from uncertainty_depth.cli.main import main
+from uncertainty_depth.core.config.recorded import PredictionTopics
 from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.errors import ConfigError, SourceError
 from uncertainty_depth.core.geometry.camera import ground_truth_from_cloud
@@ -34,7 +35,7 @@ from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.frames.messages.bag_writer import BagWriter
 from uncertainty_depth.frames.predicted import read_ahead
 from uncertainty_depth.frames.recording import Topic
-from uncertainty_depth.frames.topics import TopicChooser
+from uncertainty_depth.frames.topics import TopicChooser, published_predictions
 from uncertainty_depth.stream.prediction_bag import prediction_sink
 
 CONFIG = SourceConfig()
@@ -475,6 +476,12 @@ def test_a_depth_image_that_is_the_ground_truth_is_not_told_as_recorded_depth(tm
             writer.image("/a/depth", stamp_ns, "camera", np.full((24, 32), 2, np.float32))
     assert main(["info", str(tmp_path / "bag"), "--output", str(tmp_path / "plot.png")]) == 0
     assert "to score it" not in capsys.readouterr().out
+
+
+def test_the_sigma_of_a_sigma_node_is_of_the_depth_that_it_corrected():
+    topics = ["/depth/image_rect", "/uncertainty/image_rect", "/depth/corrected/image_rect"]
+    assert published_predictions(topics[:2]) == PredictionTopics(topics[0], topics[1])
+    assert published_predictions(topics) == PredictionTopics(topics[2], topics[1])
 
 
 def test_a_writer_that_fails_removes_its_files_and_no_other(tmp_path):

@@ -657,10 +657,10 @@ def tiny_model(make_model, tmp_path_factory):
 
 
 class SparsePredictor(FakePredictor):
-    """Takes the LiDAR and another camera's depth beside the image."""
+    """Takes the LiDAR, a SLAM's points and another camera's depth beside the image."""
 
     sparse_input = "lidar"
-    measurements = MeasurementSources(topics=("depth",))
+    measurements = MeasurementSources(topics=("points", "depth"))
 
 
 RUNS = {
@@ -672,7 +672,10 @@ RUNS = {
         {"lidars": 4, "lidar_to_camera": 4 * POSE},
         {"use_ground_truth_image": True, "lidar_to_camera": POSE, "use_sim_time": True},
     ),
-    "sigma_node": ({"use_sim_time": True},),
+    "sigma_node": (
+        {"use_sim_time": True},
+        {"measurements": "lidar,points,depth,motion", "lidar_to_camera": POSE},
+    ),
     "empty_node": ({"use_sim_time": True},),
 }
 """Parameters that together make a node have all of its topics."""
@@ -686,6 +689,8 @@ def interfaces():
     """
     from rclpy.lifecycle import LifecycleNode
 
+    from test.ros import tf2_stand_in
+    from uncertainty_depth.frames.transforms import TransformTree
     from uncertainty_depth.ros import depth_node, evaluator_node, sigma_node
 
     class EmptyNode(LifecycleNode):
@@ -700,6 +705,7 @@ def interfaces():
     graph = Graph(domain)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(depth_node, "load_predictor", SparsePredictor)
+        tf2_stand_in.install(patch, TransformTree())
         for (name, runs), node_class in zip(RUNS.items(), classes, strict=True):
             for parameters in runs:
                 node = graph.start(node_class, **parameters)

@@ -40,8 +40,8 @@ CONFIGS = {
     "sigma_node": SigmaNodeConfig,
 }
 LOG = "/rosout"
-TF = {"/tf", "/tf_static", "/measured/points"}
-"""Only where tf2 is installed, and for the first two no transform is given."""
+TF = {"/tf", "/tf_static"}
+"""Only where tf2 is installed, and no transform is given."""
 GUIDE = Path(__file__).parents[2] / "docs" / "robot.md"
 
 

@@ -55,10 +55,7 @@ def granted(name):
 def test_the_policy_grants_what_a_running_node_has(interfaces, name):
     subscribed, published, served = map(set, interfaces[name])
     assert not any("/_action/" in entry for entry in subscribed | published | served)
-    if name != "sigma_node":
-        subscribed |= TF
-    if name == "depth_node":
-        subscribed.add("/measured/points")  # which tf2 places
+    subscribed |= TF
     subscribed |= BOND
     published |= BOND
     served.add(f"/{name}/{OF_SOME_DISTRIBUTIONS}")

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import signal
 from array import array
-from itertools import count, pairwise
+from itertools import chain, count, pairwise
 
 import numpy as np
 import pytest
@@ -81,6 +81,7 @@ def camera(graph):
 def test_a_confidence_becomes_metres_and_points(graph, camera, map_path):
     graph.start(SigmaNode, sigma_map=map_path)
     sigmas = camera.heard("uncertainty/image_rect")
+    depths = camera.heard("depth/corrected/image_rect")
     points = camera.heard("points")
     infos = camera.heard("uncertainty/camera_info")
     stamps = count(100, 100)
@@ -88,6 +89,9 @@ def test_a_confidence_becomes_metres_and_points(graph, camera, map_path):
     message = sigmas.wait()[0]
     assert (message.encoding, message.header.frame_id) == ("32FC1", "camera")
     np.testing.assert_allclose(decode_depth(message), expected_sigma(), rtol=1e-6)
+    depth = maps()[0]
+    in_metres = np.where(depth > 0, depth / 1000, np.nan)  # nothing measures: as it came
+    np.testing.assert_allclose(decode_depth(depths.wait()[0]), in_metres, rtol=1e-6)
     assert infos.messages[0].width == WIDTH
     assert points.wait()[0].width * points.wait()[0].height > 0
     (model,) = [json.loads(model.data) for model in camera.heard("depth/model").wait()]
@@ -180,7 +184,9 @@ def test_another_map_is_taken_at_the_next_activation(graph, robot, map_path, tmp
 
 
 def test_the_node_works_if_torch_is_not_installed(camera, map_path, start_python):
-    process = start_python("-c", BLOCKED, "--ros-args", "-p", f"sigma_map:={map_path}")
+    parameters = (f"sigma_map:={map_path}", "measurements:=depth")
+    options = chain.from_iterable(("-p", parameter) for parameter in parameters)
+    process = start_python("-c", BLOCKED, "--ros-args", *options)
     sigmas = camera.heard("uncertainty/image_rect")
     camera.drive(100)
     np.testing.assert_allclose(decode_depth(sigmas.wait()[0]), expected_sigma(), rtol=1e-6)

@@ -24,7 +24,7 @@ MAX_WAITING = 2000
 
 def info_beside(depth: str) -> str:
     """Return the topic of how each depth map was made: in its namespace."""
-    return f"{depth.rpartition('/')[0]}/prediction_info"
+    return f"{_namespace(depth)}/prediction_info"
 
 
 def status_values(statuses: Iterable[Any], name: str) -> dict[str, str]:
@@ -127,7 +127,7 @@ def published_model(path: Path, depth_topic: str) -> Mapping[str, Any]:
     """
     from uncertainty_depth.frames.recording import Recording  # rosbags, which no node needs
 
-    topic = f"{depth_topic.rpartition('/')[0]}/model"
+    topic = f"{_namespace(depth_topic)}/model"
     try:
         with Recording(path).open() as bag:
             about = bag.topics.get(topic)
@@ -139,3 +139,8 @@ def published_model(path: Path, depth_topic: str) -> Mapping[str, Any]:
     except (SourceError, strict.FormatError):  # whoever opens the bag says what is wrong with it
         return {}
     return model if isinstance(model, dict) else {}
+
+
+def _namespace(depth: str) -> str:
+    """Return what a depth's description lies in: of `depth/corrected/image_rect` depth."""
+    return depth.rpartition("/")[0].removesuffix("/corrected")

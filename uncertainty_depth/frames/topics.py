@@ -37,6 +37,8 @@ PACKED = (
 OUTPUTS = ("depth/", "uncertainty/", "evaluator_node/")
 """Namespaces that the nodes' images have."""
 DEPTH = "depth/image_rect"
+CORRECTED = "depth/corrected/image_rect"
+"""Of a sigma node, whose sigma is of this depth."""
 SIGMA = "uncertainty/image_rect"
 NO_PREDICTIONS = PredictionTopics()
 DRIVERS = (
@@ -301,8 +303,9 @@ def published_predictions(topics: Collection[str]) -> PredictionTopics:
     """Return the depth and sigma published by the depth node or written by `evaluate`, if any."""
     for name in sorted(topics):
         namespace, found, _ = name.rpartition(SIGMA)
-        if found and (depth := f"{namespace}{DEPTH}") in topics:
-            return PredictionTopics(depth, name)
+        for depth in (f"{namespace}{CORRECTED}", f"{namespace}{DEPTH}") if found else ():
+            if depth in topics:
+                return PredictionTopics(depth, name)
     return NO_PREDICTIONS
 
 

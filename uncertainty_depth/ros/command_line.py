@@ -62,8 +62,8 @@ SIGMA_NODE = NodeCommand(
     SigmaNodeConfig,
     """\
 Put the confidence of any depth camera or network in metres, by the map that `calibrate` fitted to
-a LiDAR, and publish what a robot makes of it. No network is loaded. Topics and services:
-ros2 node info /sigma_node
+a LiDAR, correct its depth by what else measures, and publish what a robot makes of both. No
+network is loaded. Topics and services: ros2 node info /sigma_node
 """,
     "--ros-args -p sigma_map:=map.json -r depth/image_rect:=/camera/depth "
     "-r confidence/image:=/camera/confidence -r depth/camera_info:=/camera/camera_info",

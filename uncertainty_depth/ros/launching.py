@@ -39,6 +39,12 @@ CONFIG = PathJoinSubstitution([FindPackageShare(PACKAGE), "config"])
 PER_NODE = {"params_file", "respawn", "autostart"}
 LIDAR_POSE = ("lidar_to_camera", "fixed_frame")
 """Arguments of one name for two nodes: both look at the same LiDAR."""
+MEASURING = ("measurements", "odometry_frame")
+MEASURING_TOPICS = {
+    "lidar": "lidar/points",
+    "measured_points": "measured/points",
+    "measured_depth": "measured/depth",
+}
 
 
 class NodeLaunch(NamedTuple):
@@ -73,15 +79,12 @@ DEPTH = NodeLaunch(
     {
         "image": "image",
         "camera_info": "camera_info",
-        "lidar": "lidar/points",
-        "measured_points": "measured/points",
-        "measured_depth": "measured/depth",
+        **MEASURING_TOPICS,
     },
     (
         "model",
         "samples",
-        "measurements",
-        "odometry_frame",
+        *MEASURING,
         "compressed_input",
         "distorted_images",
         "use_online_calibration",
@@ -98,8 +101,18 @@ SIGMA = NodeLaunch(
         "depth": "depth/image_rect",
         "confidence": "confidence/image",
         "depth_camera_info": "depth/camera_info",
+        **MEASURING_TOPICS,
+        "image": "image",
     },
-    ("sigma_map", "confidence_type", "depth_type", "use_online_calibration", "autostart"),
+    (
+        "sigma_map",
+        "confidence_type",
+        "depth_type",
+        *MEASURING,
+        "use_online_calibration",
+        *LIDAR_POSE,
+        "autostart",
+    ),
 )
 EVALUATOR = NodeLaunch(
     "evaluator_node",

@@ -39,8 +39,10 @@ class MotionInput:
         """Return the frame with what motion measures, see `MeasurementSource`.
 
         Where it measures nothing, count it under "image_alone.REASON". A camera that stands still
-        is no fault: nothing is logged.
+        is no fault: nothing is logged. Whatever brings a depth its image has counted one without.
         """
+        if frame.image is None:
+            return frame
         rejected = self._motion.tracker.rejected
         try:
             pose = self._odometry.pose(Viewpoint(header.frame_id, stamp_ns(header)))

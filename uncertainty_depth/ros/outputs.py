@@ -41,6 +41,8 @@ DERIVED: dict[str, Callable[[SigmaProducts], NDArray[np.float32]]] = {
     "depth/upper": attrgetter("upper_m"),
 }
 """Maps that are computed only while someone subscribes."""
+CORRECTED = "depth/corrected"
+"""The depth of a node behind another one, which has published it as it was before measurements."""
 CLOUDS: dict[str, Callable[[SigmaProducts], NDArray[np.void]]] = {
     "points": attrgetter("points"),
     "points/confident": attrgetter("confident_points"),
@@ -65,19 +67,26 @@ class DerivedOutputs:
     camera can use it.
     """
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, *, is_own_depth: bool = True) -> None:
+        """Create the publishers; depth that is not the node's own is `CORRECTED`."""
+        depth = "depth" if is_own_depth else CORRECTED
+
         def publishers(message_type: type, topics: Any) -> dict[str, Publisher]:
             return {
                 topic: node.create_publisher(message_type, topic, OUTPUT_QOS) for topic in topics
             }
 
         self._node = node
-        self._images = publishers(Image, [f"{name}/image_rect" for name in DERIVED])
-        self._infos = publishers(CameraInfo, [f"{name}/camera_info" for name in DERIVED])
+        self._derived = dict(DERIVED)
+        if not is_own_depth:
+            self._derived[CORRECTED] = attrgetter("depth_m")
+        self._images = publishers(Image, [f"{name}/image_rect" for name in self._derived])
+        self._infos = publishers(CameraInfo, [f"{name}/camera_info" for name in self._derived])
         self._clouds = publishers(PointCloud2, (*CLOUDS, COLORED_POINTS))
         self._colors = publishers(Image, (*COLORS, SCALES))
         self._compressed = publishers(
-            CompressedImage, [f"{name}/image_rect/compressedDepth" for name in MAPS]
+            CompressedImage,
+            [f"{name}/image_rect/compressedDepth" for name in (depth, "uncertainty")],
         )
 
     def publish(
@@ -104,7 +113,7 @@ class DerivedOutputs:
             for publisher in _heard(self._infos).values():
                 publisher.publish(camera_info_message(camera, header))
         for topic, publisher in _heard(self._images).items():
-            values = DERIVED[topic.removesuffix("/image_rect")](products)
+            values = self._derived[topic.removesuffix("/image_rect")](products)
             publisher.publish(image_message(values, header))
         if products.has_points:
             for topic, publisher in _heard(self._clouds).items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -67,8 +67,9 @@ class PredictionSource(NamedTuple):
 class PredictionPublisher:
     """Corrects a camera's predictions, and publishes them, their model, and how each was made."""
 
-    def __init__(self, node: Node, health: Health, maps: Sequence[str] = tuple(MAPS)) -> None:
-        """Create the publishers, of these `MAPS`."""
+    def __init__(self, node: Node, health: Health, *, is_own_depth: bool = True) -> None:
+        """Create the publishers, of sigma alone if another node has published its depth."""
+        maps = tuple(MAPS) if is_own_depth else ("uncertainty",)
         self._maps = {
             name: node.create_publisher(Image, f"{name}/image_rect", OUTPUT_QOS) for name in maps
         }
@@ -76,7 +77,7 @@ class PredictionPublisher:
             node.create_publisher(CameraInfo, f"{name}/camera_info", OUTPUT_QOS) for name in maps
         ]
         self._model = node.create_publisher(String, "depth/model", LATCHED_QOS)
-        self._derived = DerivedOutputs(node)
+        self._derived = DerivedOutputs(node, is_own_depth=is_own_depth)
         self._views: Worker[Callable[[], None]] = Worker(
             self._publish_views, lambda *_: None, "views"
         )

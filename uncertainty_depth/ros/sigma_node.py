@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The sigma node: converts any depth and confidence to sigma in metres and its products."""
+"""The sigma node: any depth and confidence to sigma in metres, corrected by what measures."""
 
 from __future__ import annotations
 
@@ -11,14 +11,22 @@ from sensor_msgs.msg import CameraInfo, Image
 
 from uncertainty_depth.core.config.nodes import SigmaNodeConfig
 from uncertainty_depth.core.config.recorded import PredictionConfig
+from uncertainty_depth.core.config.scoring import DepthLimitsConfig
 from uncertainty_depth.core.errors import ConfigError, MessageError
-from uncertainty_depth.frames.messages.decoding import check_stamp, stamp_ns
+from uncertainty_depth.core.records import Frame
+from uncertainty_depth.frames.messages.decoding import check_stamp, frame_name, stamp_ns
 from uncertainty_depth.frames.messages.depth_images import UNMATCHED_REASONS, decode_maps
 from uncertainty_depth.frames.pairing import ExactPairs
 from uncertainty_depth.metrics.metric import SigmaKind
 from uncertainty_depth.ros.diagnostics import LOG_EVERY_S, DiagnosticsPublisher, fail
+from uncertainty_depth.ros.image_input import ImageInput
 from uncertainty_depth.ros.inputs import Inputs
 from uncertainty_depth.ros.live_camera import LiveCamera
+from uncertainty_depth.ros.measurement_sources import (
+    MeasurementSource,
+    measurement_sources,
+    parse_live,
+)
 from uncertainty_depth.ros.node import ACTIVE, ManagedNode, take_down
 from uncertainty_depth.ros.prediction_publisher import PredictionPublisher, PredictionSource
 from uncertainty_depth.ros.worker import Worker
@@ -31,6 +39,10 @@ CONFIDENCE = "confidence/image"
 CAMERA_INFO = "depth/camera_info"
 PAIRS_WAITING = 30
 """Images that wait for their other one, whose driver may publish it some frames later."""
+LIMITS = DepthLimitsConfig()
+DEPTH_RANGE = (LIMITS.min_depth, LIMITS.max_depth)
+"""Of a network of which nothing is known, as `evaluate` takes it: measured depth far beyond it has
+another unit."""
 
 
 class Pair(NamedTuple):
@@ -57,8 +69,8 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
         topic = self.resolve_topic_name(CAMERA_INFO)
         is_published = partial(self.is_published, topic, CameraInfo)
         self._camera = LiveCamera(topic, is_published, self.health, self.get_logger().info)
-        # of the maps sigma alone: the depth's sender has published it
-        self._predictions = PredictionPublisher(self, self.health, ["uncertainty"])
+        self._predictions = PredictionPublisher(self, self.health, is_own_depth=False)
+        self._sources: tuple[MeasurementSource, ...] = ()
         self._interpreter: Interpreter | None = None
         self._worker: Worker[Pair] = Worker(
             self._process, lambda pair, reason: self.health.leave(pair.frame, f"dropped.{reason}")
@@ -71,6 +83,7 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
     def _configure(self) -> None:
         """Read the map, and publish what sigma is, for the evaluator's report."""
         config = self.config
+        measuring = parse_live(config.measurements)
         meaning = PredictionConfig(
             confidence_type=config.confidence_type,
             depth_type=config.depth_type,
@@ -88,6 +101,11 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
             "head": interpreter.distribution,
             **interpreter.describe("sigma_node"),
         }
+        if config.measurements:
+            description["measurements"] = config.measurements
+            import uncertainty_depth.sigma.posterior  # noqa: F401  SciPy loads slowly
+        if measuring.sparse is not None:
+            description["held_out_fraction"] = config.held_out_fraction
         self._predictions.publish_model(description)
         self._interpreter = interpreter
         origin = description["confidence_type"] if self._has_confidence() else "the depth alone"
@@ -102,6 +120,13 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
         purpose = "points and the camera infos of the maps"
         add = self._camera.add
         self._inputs.subscribe(CameraInfo, CAMERA_INFO, add, once=True, purpose=purpose)
+        measuring = parse_live(self.config.measurements)
+        parts = (self, self.health, self._inputs)
+        if measuring.motion:
+            self._sources = (ImageInput(*parts),)
+        self._sources += tuple(
+            measurement_sources(*parts, self.config, measuring, DEPTH_RANGE, self._camera)
+        )
 
     def _deactivate(self) -> None:
         self._inputs.close()
@@ -110,6 +135,9 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
         self.health.leave_all("deactivated")
         self._worker.wait(FINISH_S)
         self._predictions.wait(FINISH_S)
+        for source in self._sources:
+            source.close()
+        self._sources = ()
 
     def _free(self) -> None:
         self._interpreter = None
@@ -158,12 +186,27 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
             depth, confidence = decode_maps(pair.depth, pair.confidence, interpreter.config)
             prediction = interpreter.metric(depth, confidence)
             height, width = depth.shape
-            rectifier = self._camera.rectifier(stamp_ns(pair.depth.header))
+            time_ns = stamp_ns(pair.depth.header)
+            rectifier = self._camera.rectifier(time_ns)
             camera = None if rectifier is None else rectifier.camera(width, height)
-            origin = PredictionSource(interpreter.sigma_name, interpreter.half_widths)
+            header = self._camera.header(pair.depth)
+            frame = Frame(time_ns, frame_name(time_ns), camera, prediction=prediction)
+            for source in self._sources:
+                frame = source.add_to(frame, header)
+            if self._sources:
+                from uncertainty_depth.sigma.posterior import corrected  # SciPy loads slowly
+
+                prediction = corrected(prediction, frame, DEPTH_RANGE)
+            if not self.health.is_inside(pair.frame):  # sources wait for what measures
+                return
+            origin = PredictionSource(
+                interpreter.sigma_name,
+                interpreter.half_widths,
+                measurements=frame.measurements,
+            )
             self._predictions.publish(
-                pair.frame, self._camera.header(pair.depth), prediction, camera, origin,
-                self.config, start_s,
+                pair.frame, header, prediction, camera, origin, self.config, start_s,
+                frame.image,
             )  # fmt: skip
         except Exception as error:  # a hostile message costs one frame
             fail(self, self.health, pair.frame, error)

@@ -75,7 +75,8 @@ has it."""
 class SigmaProducts:
     """Gated and bounded maps and clouds of one frame, computed on first access.
 
-    What several of them need is computed once: the gate, and every pixel's points.
+    What several of them need is computed once: the gate, and every pixel's points. `depth_m`,
+    (H, W) metres, is the depth itself.
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class SigmaProducts:
         Bounds lie `half_width` sigmas from the depth. Clouds need the camera, colours the image,
         (H, W, 3) uint8 RGB.
         """
-        self._depth_m = depth_m
+        self.depth_m = depth_m
         self._sigma_m = sigma_m
         self._config = config
         self._half_width = half_width
@@ -107,22 +108,22 @@ class SigmaProducts:
     @cached_property
     def is_confident(self) -> NDArray[np.bool_]:
         """Mask of trusted depth, (H, W)."""
-        return confident_pixels(self._depth_m, self._sigma_m, self._config)
+        return confident_pixels(self.depth_m, self._sigma_m, self._config)
 
     @property
     def confident_depth_m(self) -> NDArray[np.float32]:
         """Depth, NaN if not trusted, (H, W) metres."""
-        return np.where(self.is_confident, self._depth_m, np.float32(np.nan))
+        return np.where(self.is_confident, self.depth_m, np.float32(np.nan))
 
     @property
     def lower_m(self) -> NDArray[np.float32]:
         """Lower end of the interval, at least 0, (H, W) metres."""
-        return lower_bound(self._depth_m, self._sigma_m, self._half_width)
+        return lower_bound(self.depth_m, self._sigma_m, self._half_width)
 
     @property
     def upper_m(self) -> NDArray[np.float32]:
         """Upper end of the interval, (H, W) metres."""
-        return upper_bound(self._depth_m, self._sigma_m, self._half_width)
+        return upper_bound(self.depth_m, self._sigma_m, self._half_width)
 
     @cached_property
     def points(self) -> NDArray[np.void]:
@@ -133,7 +134,7 @@ class SigmaProducts:
         """Return `points` in an image's colors, (H, W, 3) uint8 RGB; without it, in none."""
         stride = self._config.point_stride
         return organised_points(
-            self._depth_m, self._sigma_m, self._calibrated_camera(), image, stride
+            self.depth_m, self._sigma_m, self._calibrated_camera(), image, stride
         )
 
     @property
@@ -151,8 +152,8 @@ class SigmaProducts:
         `nearest_bound`; one that is not in front of the camera clears nothing.
         """
         camera, config = self._calibrated_camera(), self._config
-        by_sigma_m = lower_bound(self._depth_m, self._sigma_m, config.clearing_sigmas)
-        by_depth_m = np.float32(config.clearing_fraction) * self._depth_m
+        by_sigma_m = lower_bound(self.depth_m, self._sigma_m, config.clearing_sigmas)
+        by_depth_m = np.float32(config.clearing_fraction) * self.depth_m
         bound_m = np.minimum(by_sigma_m, by_depth_m)
         focal_length = float(camera.intrinsics[0, 0])
         nearest_m = nearest_bound(bound_m, config.clearing_margin, focal_length)

@@ -84,7 +84,9 @@ class DepthNodeConfig(
 
 
 @dataclass(frozen=True)
-class SigmaNodeConfig(OutputConfig, MeaningConfig, SigmaCorrectionConfig, LifecycleConfig):
+class SigmaNodeConfig(
+    OutputConfig, MeaningConfig, SigmaCorrectionConfig, MeasuringNodeConfig, LifecycleConfig
+):
     """Parameters of the sigma node."""
 
 

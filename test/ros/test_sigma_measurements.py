@@ -1,0 +1,342 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""A sigma node that measures behind another's network: live it is what `evaluate` makes of a bag.
+
+It publishes the corrected depth, and an evaluator scores the pixels that `evaluate` scores.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import cv2
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2 is not installed")
+
+from numpy.testing import assert_array_equal
+from rclpy.serialization import deserialize_message, serialize_message
+from rosbags.rosbag2 import Reader
+
+from test.ros import tf2_stand_in
+from test.ros.conftest import HEIGHT, MS, POSE, WIDTH, facts, red, type_of
+from uncertainty_depth.core.config.predictor import PredictorConfig
+from uncertainty_depth.core.config.recorded import PredictionTopics
+from uncertainty_depth.core.config.scoring import HeldOutConfig
+from uncertainty_depth.core.config.source import SourceConfig
+from uncertainty_depth.core.geometry.camera import Camera
+from uncertainty_depth.core.geometry.transforms import transform_from
+from uncertainty_depth.frames.messages.bag_writer import BagWriter
+from uncertainty_depth.frames.messages.decoding import stamp_ns
+from uncertainty_depth.frames.messages.depth_images import decode_depth, decode_sigma
+from uncertainty_depth.frames.published import PREDICTION, measured_in, status_values
+from uncertainty_depth.frames.transforms import TransformTree
+from uncertainty_depth.metrics.values import flatten
+from uncertainty_depth.report.evaluation import evaluate
+from uncertainty_depth.ros.evaluator_node import EvaluatorNode
+from uncertainty_depth.ros.messages import type_name
+from uncertainty_depth.ros.sigma_node import SigmaNode
+from uncertainty_depth.stream.job import Job
+from uncertainty_depth.stream.stream import Stream
+
+START_MS = 1_700_000_000_000
+PERIOD_MS = 100
+FRAMES = 3
+LATE_MS = 20
+CAMERA = Camera(WIDTH, HEIGHT, np.array([[30.0, 0, 15.5], [0, 30.0, 11.5], [0, 0, 1]]))
+TRUE_M = 4.0 + 2.0 * np.linspace(0, 1, WIDTH, dtype=np.float32) * np.ones((HEIGHT, 1), np.float32)
+STEP_M = 0.125
+INPUTS = {
+    "/points": "lidar/points",
+    "/slam": "measured/points",
+    "/tof": "measured/depth",
+    "/camera_info": "depth/camera_info",
+    "/sigma": "confidence/image",
+    "/depth": "depth/image_rect",
+}
+"""Topics of the bag, in the order in which each frame's messages are sent."""
+KINDS = {"lidar": "lidar/points", "points": "measured/points", "depth": "measured/depth"}
+OUTPUTS = (
+    "depth/model",
+    "depth/prediction_info",
+    "depth/corrected/image_rect",
+    "depth/corrected/camera_info",
+    "uncertainty/image_rect",
+)
+DEPTH, SIGMA = OUTPUTS[2], OUTPUTS[4]
+TRUTH = SourceConfig(lidar_topic="/points", lidar_to_camera=POSE)
+MEASURING = {
+    "lidar": {},
+    "points": {"measured_points_topic": "/slam"},
+    "depth": {"measured_depth_topic": "/tof"},
+    "lidar,points,depth": {"measured_points_topic": "/slam", "measured_depth_topic": "/tof"},
+}
+
+
+def pose_at(index):
+    """The camera drives forward in the map."""
+    return transform_from(0, 0, STEP_M * index, 0, 0, 0, 1)
+
+
+def stamp_of(index):
+    return (START_MS + index * PERIOD_MS) * MS
+
+
+def points_of(depth_m, stride=1):
+    points = (CAMERA.rays() * depth_m[..., None])[::stride, ::stride].reshape(-1, 3)
+    return np.pad(points, ((0, 0), (0, 1)))
+
+
+@pytest.fixture(scope="module")
+def bag(tmp_path_factory):
+    """A network whose depth is a third too large, and what measures beside it."""
+    folder = tmp_path_factory.mktemp("measured") / "bag"
+    with BagWriter(folder) as writer:
+        for index in range(FRAMES):
+            time_ns = stamp_of(index)
+            noise = np.random.default_rng(index).uniform(0.95, 1.05, (HEIGHT, WIDTH))
+            depth_m = (4 / 3 * noise * TRUE_M).astype(np.float32)
+            sigma_m = 0.3 * depth_m
+            depth_m[0, :3] = sigma_m[0, :3] = np.nan
+            tof_m = TRUE_M.copy()
+            tof_m[:, ::3] = np.nan
+            writer.transform(time_ns, "map", "camera", pose_at(index))
+            writer.cloud("/points", time_ns + LATE_MS * MS, "lidar", points_of(TRUE_M, stride=2))
+            placed = points_of(TRUE_M, stride=5)
+            placed[:, 2] += STEP_M * index
+            writer.cloud("/slam", time_ns, "map", placed)
+            writer.image("/tof", time_ns + LATE_MS * MS, "camera", tof_m)
+            writer.camera_info("/camera_info", time_ns, "camera", CAMERA)
+            writer.image("/sigma", time_ns, "camera", sigma_m)
+            writer.image("/depth", time_ns, "camera", depth_m)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def tf2(monkeypatch):
+    tree = TransformTree()
+    for index in range(FRAMES):
+        tree.add_moving(stamp_of(index), "map", "camera", pose_at(index))
+    tf2_stand_in.install(monkeypatch, tree)
+    return tree
+
+
+def frames_of(bag):
+    """The messages of each frame of a bag, as ROS has them, by the sigma node's topics."""
+    found = [[] for _ in range(FRAMES)]
+    with Reader(bag) as reader:
+        for connection, _, data in reader.messages():
+            if connection.topic in INPUTS:
+                topic = INPUTS[connection.topic]
+                message = deserialize_message(data, type_of(topic)[0])
+                index = (stamp_ns(message.header) // MS - START_MS) // PERIOD_MS
+                found[index].append((topic, message))
+    order = list(INPUTS.values())
+    return [sorted(messages, key=lambda item: order.index(item[0])) for messages in found]
+
+
+def start(graph, measurements, **parameters):
+    return graph.start(
+        SigmaNode,
+        **{
+            "confidence_type": "sigma",
+            "measurements": measurements,
+            "lidar_to_camera": POSE,
+            **parameters,
+        },
+    )
+
+
+def drive(robot, node, bag, measurements):
+    """Send a bag's frames one by one, and return the inboxes of what the node makes of them."""
+    heard = {topic: robot.heard(topic) for topic in OUTPUTS}
+    measured = {KINDS[kind] for kind in measurements.split(",")}
+    received = node.health.counts
+    for index, messages in enumerate(frames_of(bag), start=1):
+        for topic, message in messages:
+            if topic.startswith("measured/") and topic not in measured:
+                continue
+            robot.send(topic, message)
+            if topic in measured:
+                name = f"received.{topic}"
+                robot.graph.until(lambda at=(name, index): received().get(at[0]) == at[1], name)
+        for topic in OUTPUTS[1:]:
+            heard[topic].wait(index)
+    return heard
+
+
+def offline(bag, measurements, fraction=0.5):
+    job = Job(
+        sources=(str(bag),),
+        reading=SourceConfig(**{**vars(TRUTH), **MEASURING[measurements]}),
+        topics=PredictionTopics("/depth", "/sigma"),
+        predictor=PredictorConfig(measurements=measurements),
+        held_out=HeldOutConfig(fraction),
+    )
+    return Stream.open(job)
+
+
+@pytest.mark.parametrize("measurements", ["lidar", "points", "depth"])
+def test_live_equals_offline_in_every_digit(graph, robot, bag, tmp_path, measurements):
+    node = start(graph, measurements, held_out_fraction=0.5)
+    remap = ["-r", f"depth/image_rect:={DEPTH}"]
+    scorer = graph.start(EvaluatorNode, remap, lidar_to_camera=POSE, confidence_type="sigma")
+    told = robot.heard("/evaluator_node/metrics")
+    robot.graph.until(lambda: scorer.count_publishers("/depth/model"), "the sigma node")
+    heard = drive(robot, node, bag, measurements)
+    expected = list(offline(bag, measurements))
+    assert len(expected) == FRAMES
+    for frame, depth, sigma, info in zip(
+        expected, *(heard[it].messages for it in (DEPTH, SIGMA, OUTPUTS[1])), strict=True
+    ):
+        depth_m = decode_depth(depth)
+        assert_array_equal(depth_m, frame.prediction.depth_m)
+        assert_array_equal(decode_sigma(sigma), frame.prediction.sigma_m)
+        assert np.nanmedian(np.abs(depth_m / TRUE_M - 1)) < 0.1, "a third before"
+        values = status_values(info.status, PREDICTION)
+        assert float(values["scale_sigma"]) == pytest.approx(frame.prediction.scale_log_sigma)
+        measured = frame.measurements
+        pixels = () if measured is None else measured.rows * WIDTH + measured.columns
+        assert measured_in(values) == tuple(pixels)
+    summary = flatten(evaluate(offline(bag, measurements), progress=False).summary())
+    total = told.wait_for(
+        lambda message: (
+            message.status[0].message == "all frames"
+            and float(facts(message)["pixels"]) == summary["pixels"]
+        )
+    )
+    values = {key: float(text) for key, text in facts(total).items()}
+    common = values.keys() & summary.keys()
+    assert len(common) > 50
+    for key in common:
+        assert values[key] == pytest.approx(summary[key], rel=0, nan_ok=True), key
+    with BagWriter(tmp_path / "run") as writer:
+        for topic in OUTPUTS:
+            for message in heard[topic].messages:
+                time_ns = stamp_of(0) if topic == "depth/model" else stamp_ns(message.header)
+                data = serialize_message(message)
+                is_latched = topic == "depth/model"
+                writer.serialized(f"/{topic}", time_ns, type_name(type(message)), data, is_latched)
+        for messages in frames_of(bag):
+            writer.serialized(
+                "/points",
+                stamp_ns(messages[0][1].header),
+                "sensor_msgs/msg/PointCloud2",
+                serialize_message(messages[0][1]),
+            )
+    topics = PredictionTopics(f"/{DEPTH}", f"/{SIGMA}")
+    run = Stream.open(Job(sources=(str(tmp_path / "run"),), reading=TRUTH, topics=topics))
+    assert repr(flatten(evaluate(run, progress=False).summary())) == repr(summary)
+
+
+@pytest.fixture
+def behind(graph, robot, make):
+    """Start a node behind a depth of 3 m and 1 m of sigma; return its counts and what it makes."""
+
+    def start_node(measurements, info=True, **parameters):
+        node = start(graph, measurements, **parameters)
+        depths = robot.heard(DEPTH)
+        counts = node.health.counts
+        if info:
+            robot.info(900, "depth/camera_info")
+
+        def predict(stamp, topic="", message=None):
+            if message is not None:
+                name = f"received.{topic}"
+                before = counts().get(name, 0)
+                robot.send(topic, message)
+                robot.graph.until(lambda: counts().get(name, 0) > before, name)
+            before = len(depths.messages)
+            for metres, sent in ((1, "confidence/image"), (3, "depth/image_rect")):
+                robot.send(sent, make.image(stamp * MS, np.full((HEIGHT, WIDTH), metres, "f4")))
+            return decode_depth(depths.wait(before + 1)[-1])
+
+        return SimpleNamespace(counts=counts, predict=predict)
+
+    return start_node
+
+
+def test_a_late_depth_has_the_cloud_of_its_own_time(behind, make):
+    node = behind("lidar")
+    points = make.points_on_plane()
+    node.predict(900, "lidar/points", make.cloud(points, 1000 * MS))
+    corrected = node.predict(1000, "lidar/points", make.cloud(10 * points, 1500 * MS))
+    assert np.median(corrected) == pytest.approx(4, rel=0.05)
+
+
+def test_what_cannot_measure_leaves_the_depth_as_it_came_for_a_counted_reason(behind, robot, make):
+    node = behind("lidar,depth")
+    log = robot.heard("/rosout")
+    points = make.points_on_plane()
+    tof_m = np.full((HEIGHT, WIDTH), 4.0, np.float32)
+    for stamp, topic, message, reason in (
+        (1000, "lidar/points", make.cloud(1000 * points, 1000 * MS), "sparse_depth_wrong_unit"),
+        (2000, "lidar/points", make.cloud(points, 2200 * MS), "cloud_too_old"),
+        (3000, "measured/depth", make.image(3000 * MS, 1000 * tof_m), "sparse_depth_wrong_unit"),
+        (4000, "measured/depth", make.image(4000 * MS, tof_m[:, :5]), "ground_truth_wrong_aspect"),
+        (5000, "measured/depth", make.image(4500 * MS, tof_m), "measured_at_another_time"),
+    ):
+        name = f"image_alone.{reason}"
+        before = node.counts().get(name, 0)
+        assert_array_equal(node.predict(stamp, topic, message), 3)
+        assert node.counts()[name] == before + 1
+    assert log.wait_for(lambda line: "median of 4000" in line.msg and "metres" in line.msg)
+    assert node.counts()["processed"] == 5
+    corrected = node.predict(6000, "measured/depth", make.image(6000 * MS, tof_m))
+    assert np.median(corrected) == pytest.approx(4, rel=0.05)
+
+
+def test_without_camera_info_a_cloud_measures_nothing_and_a_depth_image_does(behind, make):
+    node = behind("lidar,depth", info=False)
+    cloud = make.cloud(make.points_on_plane(), 1000 * MS)
+    assert_array_equal(node.predict(1000, "lidar/points", cloud), 3)
+    assert node.counts()["image_alone.no_camera_info"] == 1
+    tof = make.image(2000 * MS, np.full((HEIGHT, WIDTH), 4.0, np.float32))
+    assert np.median(node.predict(2000, "measured/depth", tof)) == pytest.approx(4, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("measurements", "sentence"),
+    [("random:64", "are for `uncertainty-depth evaluate`"), ("moon", "measurements is 'moon'")],
+)
+def test_what_no_robot_has_is_refused(graph, measurements, sentence):
+    node = start(graph, measurements, autostart=False)
+    node.trigger_configure()
+    assert sentence in node.inactive_status()[1]
+
+
+def test_motion_measures_in_the_images_that_the_depth_is_made_of(graph, robot, make, tf2):
+    """A camera that moves sideways past a wall at 2 m, which the network has at 3 m."""
+    step_px, wall_m, focal, images = 4, 2.0, 200.0, 6
+    shape = (120, 160)
+    noise = np.random.default_rng(0).integers(0, 255, (shape[0], 400, 3), np.uint8)
+    wall = cv2.normalize(cv2.GaussianBlur(noise, (0, 0), 2), None, 0, 255, cv2.NORM_MINMAX)
+    for index in range(images + 2):
+        pose = transform_from(index * step_px * wall_m / focal, 0, 0, 0, 0, 0, 1)
+        tf2.add_moving((1000 + 100 * index) * MS, "odom", "camera", pose)
+    node = start(graph, "motion")
+    depths = robot.heard(DEPTH)
+    infos = robot.heard("depth/prediction_info")
+    received = node.health.counts
+    robot.info(900, "depth/camera_info", focal=focal, width=shape[1], height=shape[0])
+
+    def predict(index, image):
+        stamp = 1000 + 100 * index
+        if image is not None:
+            before = received().get("received.image", 0)
+            robot.image(stamp, np.ascontiguousarray(image))
+            robot.graph.until(lambda: received().get("received.image", 0) > before, "the image")
+        for metres, topic in ((1, "confidence/image"), (3, "depth/image_rect")):
+            robot.send(topic, make.image(stamp * MS, np.full(shape, metres, "f4")))
+        return decode_depth(depths.wait(index + 1)[-1])
+
+    for index in range(images):
+        corrected = predict(index, wall[:, index * step_px :][:, : shape[1]])
+    assert np.median(corrected) == pytest.approx(wall_m, rel=0.05)
+    values = status_values(infos.wait(images)[-1].status, PREDICTION)
+    assert len(measured_in(values)) > 50
+    assert_array_equal(predict(images, None), 3)
+    assert_array_equal(predict(images + 1, red()), 3)
+    assert received()["image_alone.no_image"] == 1
+    assert received()["image_alone.image_wrong_size"] == 1
+    assert received()["processed"] == images + 2
