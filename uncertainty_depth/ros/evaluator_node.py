@@ -38,6 +38,7 @@ from uncertainty_depth.ros.live_camera import DISCOVERY_S
 from uncertainty_depth.ros.live_scores import (
     CAMERA_INFO,
     DEPTH,
+    MODEL,
     SIGMA,
     TRUTH_CAMERA_INFO,
     TRUTH_IMAGE,
@@ -84,14 +85,14 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
         self._activated_s = time.monotonic()
         self._extrinsics: Extrinsics | None = None
         self._requirements: tuple[Requirement, ...] = ()
-        self._model: dict[str, Any] = {}
+        self._model: dict[str, Any] | None = None
         self._lost_before: dict[str, int] = {}
         self._recent: deque[Mapping[str, float]] = deque(maxlen=RECENT_FRAMES)
         self._inputs = Inputs(self, self.health)
         self._diagnostics = DiagnosticsPublisher(self, self, "scores")
         self.create_service(Trigger, "~/reset", partial(_answer, self._reset))
         self.create_service(Trigger, "~/save", partial(_answer, self._save))
-        self.create_subscription(String, "depth/model", self._on_model, LATCHED_QOS)
+        self.create_subscription(String, MODEL, self._on_model, LATCHED_QOS)
         self.create_subscription(DiagnosticArray, INFO_TOPIC, self._on_prediction_info, OUTPUT_QOS)
         clock = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(PERIOD_S, self._on_timer, clock=clock)
@@ -220,7 +221,8 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
 
     def _take_held_out(self) -> None:
         if self._scores is not None:
-            self._scores.held_out = held_out_rule(self._model)
+            self._scores.held_out = held_out_rule(self._model or {})
+            self._scores.frames.knows_model = self._model is not None
 
     def _publish(self, results: Iterable[LiveFrame | Skipped]) -> None:
         """Count and publish frames' outcomes."""
@@ -246,7 +248,8 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
             return False
         is_camera_info = topic in (CAMERA_INFO, TRUTH_CAMERA_INFO)
         is_early = time.monotonic() - self._activated_s < DISCOVERY_S
-        message_type = CameraInfo if is_camera_info else DiagnosticArray
+        other_type = String if topic == MODEL else DiagnosticArray
+        message_type = CameraInfo if is_camera_info else other_type
         is_published = self.is_published(self._name_of(topic), message_type)
         return (is_camera_info and is_early) or is_published
 
@@ -290,7 +293,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
         truths = map(self.resolve_topic_name, ground_truth_topics(self.config))
         return report.Context(
             f"live: {self.resolve_topic_name(DEPTH)} against {', '.join(truths)}",
-            self._model,
+            self._model or {},
             (*scores.notes(), *losses),
             geometry=scores.check.summary(),
             requirements=self._requirements,

@@ -38,6 +38,7 @@ from uncertainty_depth.stream.held_out import HeldOutRule, without_given
 DEPTH = "depth/image_rect"
 SIGMA = "uncertainty/image_rect"
 CAMERA_INFO = "depth/camera_info"
+MODEL = "depth/model"
 TRUTH_IMAGE = "ground_truth/image"
 TRUTH_CAMERA_INFO = "ground_truth/camera_info"
 LIDARS = ("lidar/points", *(f"lidar{number}/points" for number in range(2, MAX_LIDARS + 1)))
@@ -100,7 +101,11 @@ def live_cameras(is_published: IsPublished) -> LiveCameras:
 
 
 class LiveFrames(MapAssembly):
-    """Makes frames from live topics, by their names before remaps."""
+    """Makes frames from live topics, by their names before remaps.
+
+    Attributes:
+        knows_model: whether `MODEL` has come, which says what of a LiDAR is held out.
+    """
 
     def __init__(
         self,
@@ -110,6 +115,7 @@ class LiveFrames(MapAssembly):
         cameras: LiveCameras,
     ) -> None:
         """Start without a message; extrinsics are None if ground truth comes as images."""
+        self.knows_model = False
         self._is_published = is_published
         self._infos: OrderedDict[int, PredictionInfo] = OrderedDict()
         ground_truth: GroundTruth
@@ -138,6 +144,7 @@ class LiveFrames(MapAssembly):
 
     def _is_awaited(self, outcome: Outcome) -> bool:
         is_described = outcome.stamp_ns in self._infos or not self._is_published(INFO_TOPIC)
+        is_described &= self.knows_model or not self._is_published(MODEL)
         return self._lacks_camera or not is_described or super()._is_awaited(outcome)
 
     @property
@@ -198,6 +205,7 @@ class LiveScores:
         """Return a new run with the same options and camera infos: latched ones come only once."""
         run = LiveScores(*self._arguments)
         run.held_out = self.held_out
+        run.frames.knows_model = self.frames.knows_model
         return run
 
     def add(self, topic: str, message: Any) -> Iterator[LiveFrame | Skipped]:
