@@ -78,8 +78,8 @@ def _steps(found: Findings) -> Iterator[str]:
         yield "Leave out what lies beyond the model's range (`--max-depth`), or train a wider one."
     if "order" in red:
         yield (
-            "Check which way the confidence counts (`--confidence-type`): no calibration can mend "
-            "a wrong order."
+            "Check which way sigma or the confidence counts (`--confidence-type`): no calibration "
+            "can mend a wrong order."
             if found.is_recorded
             else "Try another method (`--method`): no calibration can mend a wrong order."
         )
