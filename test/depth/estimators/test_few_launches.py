@@ -8,7 +8,9 @@ same memory, which is what a CUDA graph does.
 import contextlib
 import copy
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -50,18 +52,28 @@ def new_in(result, given):
 
 
 class Tape:
-    """Stands in for `torch.cuda.CUDAGraph`."""
+    """Stands in for `torch.cuda.CUDAGraph`.
 
-    made = 0
+    Graphs of one pool share memory: a replay spoils what those recorded after it have computed.
+    """
+
+    made: ClassVar[list["Tape"]] = []
 
     def __init__(self):
-        Tape.made += 1
+        Tape.made.append(self)
         self.steps = []
 
     def pool(self):
         return 0
 
+    def spoil(self):
+        for *_, kept in self.steps:
+            for tensor in tensors_of(kept):
+                tensor.fill_(np.nan if tensor.is_floating_point() else 0)
+
     def replay(self):
+        for later in Tape.made[Tape.made.index(self) + 1 :]:
+            later.spoil()
         for function, args, kwargs, kept in self.steps:
             result = function(*args, **kwargs)
             for tensor, new in zip(tensors_of(kept), tensors_of(result), strict=True):
@@ -99,8 +111,8 @@ def tapes(monkeypatch):
     monkeypatch.setattr(torch.cuda, "graph", Recording)
     monkeypatch.setattr(torch.cuda, "Stream", lambda device: None)
     monkeypatch.setattr(torch.cuda, "device", lambda device: contextlib.nullcontext())
-    Tape.made = 0
-    return lambda: Tape.made
+    Tape.made.clear()
+    return lambda: len(Tape.made)
 
 
 def network(seed=0, encoder=None, **options):
@@ -197,6 +209,50 @@ def test_memory_that_runs_out_halves_the_members_decoded_together(tapes, caplog)
     for one, other in zip(found, expected, strict=True):
         assert_alike(one, other)
     assert "memory ran out for 6 samples at once" in caplog.text
+
+
+def test_a_frame_that_fits_alone_but_not_as_a_graph_is_computed_without(
+    tapes, monkeypatch, caplog
+):
+    def refuse(*arguments, **options):
+        raise RuntimeError("CUDA out of memory. Tried to allocate 20.00 MiB")
+
+    estimator = in_few_launches(Deterministic(network()))
+    expected = estimator.estimate(image(), 0, CONFIG)
+    monkeypatch.setattr(torch.cuda, "graph", refuse)
+    found = [estimator.estimate(image(), 0, CONFIG) for _ in range(5)]
+    assert all(torch.equal(one.depth_m, expected.depth_m) for one in found)
+    assert [record.getMessage() for record in caplog.records] == [
+        "memory ran out for 1 samples at once; from now on the network runs without CUDA graphs, "
+        "which takes longer"
+    ]
+    estimator.networks[0].encode = refuse
+    with pytest.raises(RuntimeError, match="out of memory"):
+        estimator.estimate(image(), 0, CONFIG)
+
+
+def test_a_thread_records_what_it_has_called_itself(tapes):
+    """cuDNN's choice of kernels, which no recording can make, is a thread's own."""
+    estimator = in_few_launches(Deterministic(network()))
+    with ThreadPoolExecutor(1) as other:
+        for _ in range(2):
+            other.submit(estimator.estimate, image(), 0, CONFIG).result()
+    recorded = []
+    for number in range(4):
+        estimator.estimate(image(), number, CONFIG)
+        recorded.append(tapes())
+    assert recorded == [0, 0, 2, 2]
+
+
+def test_features_are_the_main_members_whichever_is_first(tapes):
+    """A budget takes members in turn, the last one also first."""
+    estimator = in_few_launches(Ensemble([network(n) for n in range(3)]))
+    for number in range(5):
+        samples = SampleRange(2, 2) if number == 4 else None
+        last = estimator.estimate(image(number), number, CONFIG, samples)
+    expected = estimator.networks[-1].encode(image(4))
+    for found, own in zip(last.features, expected, strict=True):
+        torch.testing.assert_close(found, own)
 
 
 def test_a_network_that_cannot_be_recorded_runs_as_it_is_and_says_so_once(monkeypatch, caplog):

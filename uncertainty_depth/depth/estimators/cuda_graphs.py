@@ -21,8 +21,8 @@ from uncertainty_depth.core.device_errors import first_line, is_out_of_memory
 logger = logging.getLogger(__name__)
 
 CALLS_BEFORE = 2
-"""Calls of a function without a graph. They choose kernels and make workspaces; and what is called
-so rarely is not worth one."""
+"""Calls of a function on a thread without a graph. They choose kernels, which cuDNN keeps for each
+thread, and make workspaces; and what is called so rarely is not worth one."""
 MAX_GRAPHS = 32
 """Kept; what is called later goes without. Each keeps its inputs and outputs in memory."""
 _capture = threading.Lock()
@@ -39,8 +39,14 @@ class Recorded(NamedTuple):
 class CudaGraphs:
     """Runs functions of CUDA tensors, from the third call on as graphs; one thread at a time.
 
-    Outputs hold until the same function's next call.
+    Graphs share memory: outputs hold until the next call of the same function, or of one that was
+    recorded before it.
+
+    Attributes:
+        are_on: whether functions are recorded.
     """
+
+    are_on = True
 
     def __init__(self) -> None:
         self._calls: Counter[Hashable] = Counter()
@@ -60,9 +66,12 @@ class CudaGraphs:
         tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
         key = (function, *map(_description, leaves))
         if key not in self._recorded:
-            self._calls[key] += 1
-            if self._calls[key] <= CALLS_BEFORE or len(self._recorded) >= MAX_GRAPHS:
+            call = (threading.get_ident(), key)
+            self._calls[call] += 1
+            is_early = self._calls[call] <= CALLS_BEFORE
+            if not self.are_on or is_early or len(self._recorded) >= MAX_GRAPHS:
                 return function(*inputs)
+            self._recorded[key] = None  # if memory runs out
             own = [tensor if self._is_own(tensor) else tensor.clone() for tensor in tensors]
             remaining = iter(own)
             fixed = [next(remaining) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
@@ -75,6 +84,10 @@ class CudaGraphs:
                 own_input.copy_(given)
         recorded.graph.replay()
         return recorded.outputs
+
+    def __len__(self) -> int:
+        """Return how many functions were recorded, or could not be."""
+        return len(self._recorded)
 
     def forget(self) -> None:
         """Give back the graphs and their memory."""

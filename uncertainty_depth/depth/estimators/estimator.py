@@ -180,7 +180,8 @@ class Estimator(ABC):
     ) -> Estimate:
         """Return a frame's maps.
 
-        If memory runs out, half as many samples are computed at once, from then on.
+        If memory runs out, half as many samples are computed at once, from then on; if one alone
+        does not fit, it is computed without CUDA graphs.
 
         Args:
             image: (1, 3, h, w) float32 RGB in [0, 1], on the networks' device.
@@ -194,9 +195,9 @@ class Estimator(ABC):
                     return self.compute(image, stamp_ns, config, samples)
             except Exception as error:
                 together = self.computed_together(config)
-                if together == 1 or not is_out_of_memory(error):
+                if not is_out_of_memory(error) or (together == 1 and not len(self._graphs)):
                     raise
-            self._halve(together)
+            self._save_memory(together)
 
     @abstractmethod
     def compute(
@@ -221,13 +222,17 @@ class Estimator(ABC):
         """Return the number of samples that take memory at the same time."""
         return min(self.at_once, self.passes(config))
 
-    def _halve(self, together: int) -> None:
-        """Compute half as many samples together from now on, in memory that is free."""
-        self.at_once = together // 2
+    def _save_memory(self, together: int) -> None:
+        """Compute half as many samples together from now on, or one without graphs."""
+        if together > 1:
+            self.at_once = together // 2
+            change = f"{self.at_once} are computed at once"
+        else:
+            self._graphs.are_on = False
+            change = "the network runs without CUDA graphs"
         self._graphs.forget()
         free_memory()
         logger.warning(
-            "memory ran out for %d samples at once; from now on %d are computed at once, which "
-            "takes longer",
-            together, self.at_once,
+            "memory ran out for %d samples at once; from now on %s, which takes longer",
+            together, change,
         )  # fmt: skip
