@@ -176,7 +176,7 @@ def predictor(request, monkeypatch, known, fake_cuda):
         estimator = Ensemble([network_on_cuda(model.network), main])
     loaded = Loaded(estimator, "torch", "fp32", CUDA)
     monkeypatch.setattr(predictor_module, "load", lambda *arguments: loaded)
-    monkeypatch.setattr(predictor_module, "read", lambda *arguments: model)
+    monkeypatch.setattr(predictor_module, "read_model", lambda *arguments: model)
     monkeypatch.setattr(familiarity, "read", lambda folder: familiar)
     with WithoutCuda():
         return Predictor(SHIPPED_MODEL, PredictorConfig(samples=4, engine="torch"))
