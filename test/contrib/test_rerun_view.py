@@ -37,8 +37,9 @@ def rows_of(path: Path) -> Counter[str]:
 
 def test_the_command_writes_every_part_of_each_frame(tmp_path, capsys):
     path = tmp_path / "run.rrd"
-    source = "synthetic:worlds=1,frames=2,width=80,height=60,seed=20000"
-    assert main(["view", source, "--model", "demo", "--samples", "2", "--save", str(path)]) == 0
+    source = "synthetic:worlds=1,frames=4,width=80,height=60,seed=20000"
+    options = ["--model", "demo", "--samples", "2", "--max-frames", "2"]
+    assert main(["view", source, *options, "--save", str(path)]) == 0
     assert f"2 frames shown; {path}" in capsys.readouterr().out
     rows = rows_of(path)
     scores = (

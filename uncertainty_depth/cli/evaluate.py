@@ -400,6 +400,12 @@ class View(Command):
         metavar="RRD",
         help="write a file for rerun instead of opening its viewer",
     )
+    max_frames: int = flag(
+        type=at_least_one,
+        default=0,
+        metavar="N",
+        help="show at most N frames, evenly spread (default: all)",
+    )
     evaluation: EvaluationConfig
     colors: ColorConfig
     predictor: PredictorConfig
@@ -418,6 +424,7 @@ class View(Command):
         job = Job(
             sources=(self.source,),
             model=str(self.model or ""),
+            max_frames=self.max_frames,
             reading=self.reading,
             evaluation=self.evaluation,
             predictor=self.predictor,
