@@ -79,6 +79,13 @@ def test_wrong_known_depth_is_not_copied(count: int) -> None:
     assert (left.flat[at] <= 5 * robust.sigma_m.flat[at]).all()
 
 
+def test_where_most_is_known_sigma_stays_small():
+    truth, prediction = scene(60, 80)
+    sparse = known(truth, int(0.7 * truth.size))
+    result = corrected(prediction, Frame(0, "", sparse_m=sparse), (0.1, 10.0))
+    assert result.sigma_m.max() < 1
+
+
 def test_with_hardly_any_known_pixel_the_prediction_stays() -> None:
     truth, prediction = scene()
     assert spread(prediction, known(truth, 3)) is prediction

@@ -13,7 +13,7 @@ logger = logging.getLogger(__name__)
 
 
 class Worker(Generic[Item]):
-    """Calls `process` on its own thread with the newest item.
+    """Calls `process` on its own thread, from the first item on, with the newest one.
 
     `dropped(item, reason)` is called for every other: "queue_full", "shutdown", or "failed" if
     `process` raised.
@@ -32,8 +32,8 @@ class Worker(Generic[Item]):
         self._is_busy = False
         self._stopping = False
         self._changed = threading.Condition()
+        # A node that fails before its first item leaves no thread.
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-        self._thread.start()
 
     def put(self, item: Item) -> None:
         """Queue an item in place of the one that waits; after `stop` it is dropped."""
@@ -43,6 +43,8 @@ class Worker(Generic[Item]):
             if not is_stopping:
                 self._waiting = [item]
                 self._changed.notify_all()
+                if self._thread.ident is None:
+                    self._thread.start()
         if is_stopping:
             self._dropped(item, "shutdown")
         for one in older:
@@ -65,7 +67,8 @@ class Worker(Generic[Item]):
             self._changed.notify_all()
         for item in waiting:
             self._dropped(item, "shutdown")
-        self._thread.join(timeout_s)
+        if self._thread.ident is not None:
+            self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
     def _run(self) -> None:

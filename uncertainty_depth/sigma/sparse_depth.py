@@ -280,12 +280,12 @@ def spread(
     grid = _grid(height, width, PLACES_PER_PIXEL * len(rows))
     distance, index = tree.query(places(*grid.reshape(2, -1)), k=NEIGHBOURS)
     near, disagreement = _blend(distance, rest[index], width)
-    typical_m = float(np.median(distance[:, 0]))
-    reach = np.sqrt(distance[:, 0] / max(typical_m, 1e-9))
+    typical = max(float(np.median(distance[:, 0])), 1 / width)  # 0 where most is known
+    reach = np.sqrt(distance[:, 0] / typical)
     own = sigma[grid[0], grid[1]].ravel()
     relative = np.hypot(disagreement, OWN_SIGMA * own * reach)
 
-    tested, left_out, index = _neighbours_beyond(tree, known, apart * typical_m)
+    tested, left_out, index = _neighbours_beyond(tree, known, apart * typical)
     if not len(tested):
         return prediction
     blended, scatter = _blend(left_out, rest[index], width)
