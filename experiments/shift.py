@@ -148,11 +148,11 @@ def score(predictor: Predictor, frame: Frame) -> dict[str, float | None]:
         MAX_DEPTH_M,
     )
     error = np.abs(depth - truth)
-    law = distribution_of(predictor.describe()["head"])
+    distribution = distribution_of(predictor.describe()["head"])
     return {
         "mae": float(error.mean()),
         "ause": sparsification(depth, sigma, truth, "rmse").ause,
-        "coverage_95": float(coverage(error, sigma, 0.95, law)),
+        "coverage_95": float(coverage(error, sigma, 0.95, distribution)),
         "sigma": float(sigma.mean()),
         "unfamiliarity": prediction.unfamiliarity,
     }

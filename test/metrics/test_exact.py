@@ -30,7 +30,7 @@ from uncertainty_depth.metrics import (
 
 NAN = math.nan
 GRID = (np.arange(100_000) + 0.5) / 100_000
-LAWS = {
+DISTRIBUTIONS = {
     "gaussian": lambda scale: scipy.stats.norm(scale=scale),
     "laplace": lambda scale: scipy.stats.laplace(scale=scale / math.sqrt(2)),
 }
@@ -309,29 +309,29 @@ def test_limits_of_n_merci(convert):
 # The size of sigma.
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_size_is_scipys(errors, law):
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_size_is_scipys(errors, distribution):
     error, sigma = errors
-    of_pixels = LAWS[law](sigma)
+    of_pixels = DISTRIBUTIONS[distribution](sigma)
     levels = np.arange(1, 100) / 100
     expected = np.array([np.mean(error <= of_pixels.ppf((1 + p) / 2)) for p in levels])
-    np.testing.assert_allclose(coverage(error, sigma, levels, law), expected, rtol=1e-12)
-    assert coverage(error, sigma, 0.5, law) == pytest.approx(expected[49])
+    np.testing.assert_allclose(coverage(error, sigma, levels, distribution), expected, rtol=1e-12)
+    assert coverage(error, sigma, 0.5, distribution) == pytest.approx(expected[49])
     area = trapezoid(np.abs(levels - expected), levels)
-    assert auce(error, sigma, law) == pytest.approx(area, rel=1e-9)
+    assert auce(error, sigma, distribution) == pytest.approx(area, rel=1e-9)
     likelihood = -of_pixels.logpdf(error).mean()
-    assert nll(error, sigma, law) == pytest.approx(likelihood, rel=1e-12)
+    assert nll(error, sigma, distribution) == pytest.approx(likelihood, rel=1e-12)
     for level in (0.5, 0.95):
         half = of_pixels.ppf((1 + level) / 2)
         score = 2 * half + 2 / (1 - level) * np.maximum(error - half, 0)
-        assert interval_score(error, sigma, level, law) == pytest.approx(score.mean())
-        assert mpiw(sigma, level, law) == pytest.approx(2 * half.mean())
+        assert interval_score(error, sigma, level, distribution) == pytest.approx(score.mean())
+        assert mpiw(sigma, level, distribution) == pytest.approx(2 * half.mean())
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 @pytest.mark.parametrize("distance", [0.0, 1e-9, 0.3, 1.7, 8.99, 9.0, 40.0])
-def test_crps_is_the_integral_of_its_definition(law, distance):
-    cdf = LAWS[law](1.0).cdf
+def test_crps_is_the_integral_of_its_definition(distribution, distance):
+    cdf = DISTRIBUTIONS[distribution](1.0).cdf
 
     def squared_gap(value):
         return (cdf(value) - (value >= distance)) ** 2
@@ -339,25 +339,27 @@ def test_crps_is_the_integral_of_its_definition(law, distance):
     below = scipy.integrate.quad(squared_gap, -60, min(distance, 59), limit=200)[0]
     above = scipy.integrate.quad(squared_gap, distance, distance + 60, limit=200)[0]
     expected = 0.7 * (below + above)
-    assert crps([0.7 * distance], [0.7], law) == pytest.approx(expected, rel=1e-6, abs=1e-9)
+    assert crps([0.7 * distance], [0.7], distribution) == pytest.approx(
+        expected, rel=1e-6, abs=1e-9
+    )
 
 
 def test_a_right_laplace_sigma_has_the_documented_auce_as_a_gaussian():
-    error = np.abs(LAWS["laplace"](1.0).ppf(GRID))
+    error = np.abs(DISTRIBUTIONS["laplace"](1.0).ppf(GRID))
     assert auce(error, np.ones_like(error)) == pytest.approx(0.074, abs=1e-3)
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_a_zero_sigma_is_a_certain_claim(convert, law):
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_a_zero_sigma_is_a_certain_claim(convert, distribution):
     zero = convert([0.0, 0.0])
-    assert crps(convert([0.5, 0.0]), zero, law) == 0.25
-    assert interval_score(convert([0.5, 0.0]), zero, 0.95, law) == pytest.approx(10.0)
-    assert auce(convert([0.5, 1.0]), zero, law) == pytest.approx(
+    assert crps(convert([0.5, 0.0]), zero, distribution) == 0.25
+    assert interval_score(convert([0.5, 0.0]), zero, 0.95, distribution) == pytest.approx(10.0)
+    assert auce(convert([0.5, 1.0]), zero, distribution) == pytest.approx(
         trapezoid(np.arange(1, 100) / 1e4)
     )
-    assert coverage(zero, zero, 0.5, law) == 1
-    assert nll(convert([0.1, 0.0]), zero, law) == math.inf
-    assert nll(convert([0.0, 0.5]), convert([0.0, 1.0]), law) == -math.inf
+    assert coverage(zero, zero, 0.5, distribution) == 1
+    assert nll(convert([0.1, 0.0]), zero, distribution) == math.inf
+    assert nll(convert([0.0, 0.5]), convert([0.0, 1.0]), distribution) == -math.inf
 
 
 # The order of sigma.

@@ -28,7 +28,7 @@ from uncertainty_depth.metrics.registry import METRICS
 from uncertainty_depth.metrics.state import MAX_BLOCKS, Sums
 from uncertainty_depth.metrics.values import BASELINES, baseline_name, flatten, undefined
 
-LAWS = {"gaussian": "", "laplace": "_laplace"}
+DISTRIBUTIONS = {"gaussian": "", "laplace": "_laplace"}
 EDGES = [0, 0.5, 0.75, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, math.inf]
 HISTOGRAM = {
     "depth.p95": 2e-3,
@@ -80,9 +80,9 @@ def by_distance(compute):
     return reference
 
 
-def covered(law):
+def covered(distribution):
     def compute(depth, sigma, truth):
-        return coverage(np.abs(depth - truth), sigma, 0.95, law)
+        return coverage(np.abs(depth - truth), sigma, 0.95, distribution)
 
     return compute
 
@@ -98,8 +98,8 @@ def tenths(frames):
     )
 
 
-def coverage_by_sigma(law):
-    return lambda frames: [coverage(*group, 0.95, law) for group in tenths(frames)]
+def coverage_by_sigma(distribution):
+    return lambda frames: [coverage(*group, 0.95, distribution) for group in tenths(frames)]
 
 
 def ence(frames):
@@ -155,22 +155,30 @@ REFERENCES = {
     "uncertainty.ence": ence,
     **{
         f"uncertainty.{name.format(suffix)}": over_pixels(
-            lambda error, sigma, compute=compute, law=law: compute(error, sigma, law)
+            lambda error, sigma, compute=compute, distribution=distribution: compute(
+                error, sigma, distribution
+            )
         )
-        for law, suffix in LAWS.items()
+        for distribution, suffix in DISTRIBUTIONS.items()
         for name, compute in {
             "auce{}": auce,
-            "coverage_68{}": lambda error, sigma, law: coverage(error, sigma, 0.68, law),
-            "coverage_95{}": lambda error, sigma, law: coverage(error, sigma, 0.95, law),
+            "coverage_68{}": lambda error, sigma, distribution: coverage(
+                error, sigma, 0.68, distribution
+            ),
+            "coverage_95{}": lambda error, sigma, distribution: coverage(
+                error, sigma, 0.95, distribution
+            ),
             "nll{}": nll,
             "crps{}": crps,
-            "interval_score_95{}": lambda e, s, law: interval_score(e, s, 0.95, law),
-            "mpiw_95{}": lambda error, sigma, law: mpiw(sigma, 0.95, law),
+            "interval_score_95{}": lambda e, s, distribution: interval_score(
+                e, s, 0.95, distribution
+            ),
+            "mpiw_95{}": lambda error, sigma, distribution: mpiw(sigma, 0.95, distribution),
         }.items()
     },
     **{
-        f"uncertainty.coverage_95{suffix}_by_sigma": coverage_by_sigma(law)
-        for law, suffix in LAWS.items()
+        f"uncertainty.coverage_95{suffix}_by_sigma": coverage_by_sigma(distribution)
+        for distribution, suffix in DISTRIBUTIONS.items()
     },
     "by_distance.pixels": lambda frames: np.histogram(together(frames)[2], EDGES)[0],
     "by_distance.bias": by_distance(lambda d, s, g: (d - g).mean()),
@@ -292,8 +300,8 @@ def test_a_baselines_size_is_that_of_the_most_likely_scale(scored, baseline):
     for metric in METRICS:
         if not metric.is_of_sigma:
             continue
-        law = "laplace" if metric.name.endswith("_laplace") else "gaussian"
-        factor = scale[law] if metric.is_size else 1.0
+        distribution = "laplace" if metric.name.endswith("_laplace") else "gaussian"
+        factor = scale[distribution] if metric.is_size else 1.0
         scaled = [(depth, factor * sigma, truth) for depth, sigma, truth in of_baseline]
         value = found[baseline_name(baseline, metric)]
         limit = 1e-9 if metric.over == "images" else 3e-3

@@ -405,7 +405,7 @@ def test_measured_intervals_are_judged_in_place_of_the_distributions(evaluate_mo
 
 
 def test_measured_intervals_are_held_against_measured_ones(evaluate_moments, model):
-    """The baselines' own intervals follow from a law, and are further off: by .04 here."""
+    """Baselines have intervals by a distribution, which are further off: by .04 here."""
     evaluation = evaluate_moments(lambda it: (it.depth, it.sigma), frames=48)
     wide = [1.35 * width for width in BY_DISTRIBUTION["laplace"].at_levels]
     lines = judge(evaluation, model | {"half_widths": wide}, []).lines

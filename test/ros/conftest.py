@@ -246,10 +246,7 @@ class ProcessOnThread(threading.Thread):
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    """Save the reports of nodes on threads: a process takes seconds to start.
-
-    Their timers run five times as often: tests wait for what is published once a second.
-    """
+    """Save reports on threads: a process takes seconds to start. Timers are five times as fast."""
     if find_spec("rclpy") is not None:
         from uncertainty_depth.ros import diagnostics, evaluator_node, report_saver
 
@@ -432,16 +429,7 @@ class ManualClock:
 
 
 class FakeNode:
-    """What a part of a node asks rclpy for: nothing is in a graph.
-
-    Attributes:
-        logs: the lines it logged.
-        sent: lists of messages by topic.
-        types: of the messages, by topic.
-        heard: topics that have a subscriber.
-        asked: the QoS profile of that subscriber, by full topic.
-        parameters: values by name.
-    """
+    """What a part of a node asks rclpy for, in no graph; `heard` topics have a subscriber."""
 
     def __init__(self, **parameters):
         self.logs = []

@@ -5,24 +5,14 @@ from __future__ import annotations
 
 from itertools import count
 
-import cv2
 import numpy as np
 import pytest
 
+from test.sigma.conftest import HEIGHT, WALL_M, WIDTH, wall_from
 from uncertainty_depth.sigma.motion import MotionTracker
 
-F, WIDTH, HEIGHT, WALL_M = 200.0, 160, 120, 2.0
+F = 200.0
 K = np.array([[F, 0, 79.5], [0, F, 59.5], [0, 0, 1]])
-
-
-def texture():
-    noise = np.random.default_rng(0).integers(0, 255, (700, 900), np.uint8)
-    blurred = cv2.GaussianBlur(noise, (0, 0), 2)
-    return cv2.normalize(blurred, None, 0, 255, cv2.NORM_MINMAX)
-
-
-TEXTURE = texture()
-"""Of the wall Z = WALL_M, 5 mm a pixel, around the world's axis."""
 
 
 def rotation(yaw):
@@ -37,13 +27,7 @@ def pose_at(x=0.0, y=0.0, z=0.0, yaw=0.0):
 
 
 def image_from(pose):
-    """The wall as the camera sees it, by the homography between the wall and the image."""
-    to_camera = np.linalg.inv(pose)
-    wall_to_image = K @ np.stack(
-        [to_camera[:3, 0], to_camera[:3, 1], to_camera[:3, 2] * WALL_M + to_camera[:3, 3]], axis=1
-    )
-    to_wall = np.array([[0.005, 0, -2.25], [0, 0.005, -1.75], [0, 0, 1]])
-    return cv2.warpPerspective(TEXTURE, wall_to_image @ to_wall, (WIDTH, HEIGHT))
+    return wall_from(pose, K)
 
 
 def depth_at(measurements, pose):

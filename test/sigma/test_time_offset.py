@@ -8,16 +8,13 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from test.sigma.conftest import HEIGHT, WIDTH, wall_from
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.stream.motion import Motion
 
-WIDTH, HEIGHT, F, WALL_M = 160, 120, 200.0, 2.0
 IMAGES, INTERVAL_S = 70, 0.05
-CAMERA = Camera.pinhole(F, width=WIDTH, height=HEIGHT)
-NOISE = np.random.default_rng(0).integers(0, 255, (700, 900), np.uint8)
-TEXTURE = cv2.normalize(cv2.GaussianBlur(NOISE, (0, 0), 2), None, 0, 255, cv2.NORM_MINMAX)
-"""Of the wall Z = WALL_M, 5 mm a pixel."""
+CAMERA = Camera.pinhole(200.0, width=WIDTH, height=HEIGHT)
 
 
 def turning(time_s):
@@ -32,23 +29,15 @@ def standing(_):
     return np.eye(4)
 
 
-def image(pose):
-    to_camera = np.linalg.inv(pose)
-    columns = to_camera[:3, 0], to_camera[:3, 1], to_camera[:3, 2] * WALL_M + to_camera[:3, 3]
-    to_wall = np.array([[0.005, 0, -2.25], [0, 0.005, -1.75], [0, 0, 1]])
-    to_image = CAMERA.intrinsics @ np.stack(columns, axis=1) @ to_wall
-    grey = cv2.warpPerspective(TEXTURE, to_image, (WIDTH, HEIGHT))
-    return cv2.cvtColor(grey, cv2.COLOR_GRAY2RGB)
-
-
 def driven(pose_at, late_s=0.0):
     """Motion after a drive whose images were taken some time before their stamps."""
     motion = Motion()
     for number in range(IMAGES):
         stamp_s = number * INTERVAL_S
-        seen = image(pose_at(stamp_s - late_s))
-        told = pose_at(stamp_s)
-        motion.measure(Frame(round(1e9 * stamp_s), "", CAMERA, seen, pose=told))
+        seen = wall_from(pose_at(stamp_s - late_s), CAMERA.intrinsics)
+        image = cv2.cvtColor(seen, cv2.COLOR_GRAY2RGB)
+        stamp_ns = round(1e9 * stamp_s)
+        motion.measure(Frame(stamp_ns, "", CAMERA, image, pose=pose_at(stamp_s)))
     return motion
 
 

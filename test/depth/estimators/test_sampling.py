@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Related samples: each alone has its law, together they are closer to their mean."""
+"""Related samples: each alone has its distribution, together they are closer to their mean."""
 
 import numpy as np
 import pytest

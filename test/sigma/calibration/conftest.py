@@ -7,16 +7,10 @@ import pytest
 from uncertainty_depth.sigma.calibration.sample import Sample
 
 
-def drawn_sample(true_sigma, frames=20, pixels=1000, seed=0, tail=None, law="gaussian"):
+def drawn_sample(true_sigma, frames=20, pixels=1000, seed=0, tail=None, distribution="gaussian"):
     """Frames whose errors have the standard deviation `true_sigma(raw)`.
 
-    Args:
-        true_sigma: function of raw sigma.
-        frames: number of frames.
-        pixels: of each frame.
-        seed: of the random numbers.
-        tail: degrees of freedom of Student's t, which the errors then have, scaled by sigma.
-        law: "gaussian" or "laplace".
+    With a `tail` they are Student's t, of so many degrees of freedom, scaled by sigma.
     """
     random = np.random.default_rng(seed)
     drawn = []
@@ -25,7 +19,7 @@ def drawn_sample(true_sigma, frames=20, pixels=1000, seed=0, tail=None, law="gau
         truth = random.uniform(1, 9, pixels)
         if tail is not None:
             noise = random.standard_t(tail, pixels)
-        elif law == "laplace":
+        elif distribution == "laplace":
             noise = random.laplace(0, np.sqrt(0.5), pixels)
         else:
             noise = random.normal(size=pixels)

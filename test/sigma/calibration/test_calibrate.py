@@ -103,13 +103,13 @@ def test_a_right_sigma_stays_and_one_of_the_wrong_size_is_mended(draw):
     reject_if_worse(mended)
 
 
-@pytest.mark.parametrize("law", ["gaussian", "laplace"])
-def test_the_law_of_the_errors_is_found_for_a_camera(draw, law):
-    sample = draw(lambda raw: raw, frames=30, law=law)
+@pytest.mark.parametrize("distribution", ["gaussian", "laplace"])
+def test_the_distribution_of_the_errors_is_found_for_a_camera(draw, distribution):
+    sample = draw(lambda raw: raw, frames=30, distribution=distribution)
     made = calibrate_samples([sample], CalibrationConfig(), RECORDED_SIGMA)
-    assert made.distribution == law
+    assert made.distribution == distribution
     assert made.choice.sigma_map(np.full(1, 0.15), np.ones(1))[0] == pytest.approx(0.15, rel=0.06)
-    assert f"{law} error" in report.table(made)
+    assert f"{distribution} error" in report.table(made)
 
 
 def test_a_part_is_scored_by_maps_that_did_not_see_it(draw):

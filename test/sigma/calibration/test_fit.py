@@ -27,8 +27,8 @@ def sigma_and_error(samples):
     return pixels_of(samples)[1:]
 
 
-def maps_of(sigma, error, law="gaussian"):
-    return maps_to_try(Pixels(np.ones_like(sigma), sigma, error), NETWORK, law)
+def maps_of(sigma, error, distribution="gaussian"):
+    return maps_to_try(Pixels(np.ones_like(sigma), sigma, error), NETWORK, distribution)
 
 
 TRUE = {
@@ -63,7 +63,9 @@ def test_no_factor_gives_a_smaller_auce_than_the_fitted_one(draw, tail):
 
 @pytest.mark.parametrize("distribution", ["gaussian", "laplace"])
 def test_both_sizes_are_right_in_their_own_distribution(draw, distribution):
-    sigma, error = sigma_and_error([draw(lambda raw: 3 * raw, frames=100, law=distribution)])
+    sigma, error = sigma_and_error(
+        [draw(lambda raw: 3 * raw, frames=100, distribution=distribution)]
+    )
     for size in (coverage_scale, interval_scale):
         assert size(sigma, error, distribution) == pytest.approx(3, rel=0.02)
 

@@ -27,11 +27,13 @@ MAP = SigmaMap("scale", (0.0, 1.0), (0.0, 2.0))
 LINE = np.linspace(0.1, 3.0, 99)
 
 
-@pytest.mark.parametrize(("name", "law"), [("gaussian", stats.norm), ("laplace", stats.laplace)])
-def test_a_distribution_encloses_the_coverage(name, law):
+@pytest.mark.parametrize(
+    ("name", "distribution"), [("gaussian", stats.norm), ("laplace", stats.laplace)]
+)
+def test_a_distribution_encloses_the_coverage(name, distribution):
     for coverage in (0.5, 0.9, 0.95, 0.99):
-        deviation = law.std()
-        expected = law.ppf((1 + coverage) / 2) / deviation
+        deviation = distribution.std()
+        expected = distribution.ppf((1 + coverage) / 2) / deviation
         assert BY_DISTRIBUTION[name].at(coverage) == pytest.approx(expected, rel=1e-6)
 
 

@@ -64,14 +64,7 @@ def run(source, topics=TOPICS, config=None, **meaning):
 
 
 class ShownCamera(NamedTuple):
-    """A camera image beside the depth: brighter where it is nearer.
-
-    Attributes:
-        topic: of the images.
-        frame_id: of the images.
-        size: factor of width and height.
-        delay_ns: of the stamps, after the depth's.
-    """
+    """A camera image beside the depth, brighter where nearer; stamped `delay_ns` after it."""
 
     topic: str = "/stereo/left/image"
     frame_id: str = "camera"

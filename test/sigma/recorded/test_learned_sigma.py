@@ -55,8 +55,10 @@ def test_a_learned_sigma_ranks_errors_that_no_power_of_the_depth_knows(learned, 
     ause = summary["uncertainty"]["ause"]["abs_rel"]
     for baseline in ("constant", "proportional_to_depth"):
         assert ause < 0.6 * summary["baselines"][baseline]["ause"]["abs_rel"]
-    law = summary["model"]["head"]
-    coverage = summary["uncertainty"]["coverage_95_laplace" if law == "laplace" else "coverage_95"]
+    distribution = summary["model"]["head"]
+    coverage = summary["uncertainty"][
+        "coverage_95_laplace" if distribution == "laplace" else "coverage_95"
+    ]
     assert coverage == pytest.approx(0.95, abs=0.04)
 
 

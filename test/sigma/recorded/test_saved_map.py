@@ -109,8 +109,8 @@ def test_from_a_bag_to_metres_and_back_by_the_command(
 
     summary = summary_of(other, "report")
     assert summary["sigma_kind"] == "metres"
-    law = "" if content["distribution"] == "gaussian" else "_laplace"
-    assert summary["uncertainty"][f"coverage_95{law}"] == pytest.approx(0.95, abs=0.03)
+    distribution = "" if content["distribution"] == "gaussian" else "_laplace"
+    assert summary["uncertainty"][f"coverage_95{distribution}"] == pytest.approx(0.95, abs=0.03)
     assert summary["model"]["calibration"] == content["map"]["kind"]
     assert not any("calibrated on" in note for note in summary["notes"])
     assert any(f"calibrated on frames of {bag}" in n for n in summary_of(bag, "seen")["notes"])
