@@ -128,7 +128,6 @@ def load(model: ModelFolder, method: str, engine: str, precision: str, device: s
 
         estimator, compiler = load_compiled(model, method, engine, precision, device)
         return Loaded(estimator, engine, compiler.precision, torch.device("cpu"), compiler)
-    torch_device = choose_device(device)
 
     def load_in(precision: str) -> Estimator:
         place = partial(prepare, device=torch_device, precision=precision)
@@ -138,10 +137,12 @@ def load(model: ModelFolder, method: str, engine: str, precision: str, device: s
 
     size = model.network.input_size
     precisions: list[str] = []
-    if precision != "auto":
-        check_precision(torch_device, precision)
-    elif torch_device.type == "cuda":
-        precisions = [name for name in FASTEST_FIRST if is_fast(torch_device, name)]
+    with explained(torch.device("cuda"), partial(at_load, precision)):  # asks the GPU, if any
+        torch_device = choose_device(device)
+        if precision != "auto":
+            check_precision(torch_device, precision)
+        elif torch_device.type == "cuda":
+            precisions = [name for name in FASTEST_FIRST if is_fast(torch_device, name)]
     with explained(torch_device, partial(at_load, precision)):
         if precision != "auto":
             estimator = load_in(precision)

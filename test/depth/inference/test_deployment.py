@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from uncertainty_depth.core.config.training import NetworkConfig
+from uncertainty_depth.core.device_errors import DeviceLostError
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.depth.networks.deployment import (
     check_precision,
@@ -19,6 +20,7 @@ from uncertainty_depth.depth.networks.deployment import (
 )
 from uncertainty_depth.depth.networks.encoder import resize_image
 from uncertainty_depth.depth.networks.hourglass import Hourglass
+from uncertainty_depth.depth.predictor import Predictor
 
 
 @pytest.fixture
@@ -74,6 +76,40 @@ def test_the_device_that_is_there_is_chosen_and_logged(name, gpus, device, told,
     with caplog.at_level(logging.INFO):
         assert choose_device(name) == torch.device(device)
     assert f"the network runs on the {told}" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("build", "why"),
+    [
+        (None, "built for the CPU"),
+        ("13.0", "built for CUDA 13.0, which needs a GPU and its driver"),
+    ],
+)
+def test_why_there_is_no_gpu_is_told(build, why, pretend, monkeypatch):
+    pretend(0)
+    monkeypatch.setattr(torch.version, "cuda", build)
+    with pytest.raises(ConfigError, match=f"{why}; expected another torch"):
+        choose_device("cuda")
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "sentence"),
+    [
+        ("CUDA unknown error - set up wrongly\nmore", DeviceLostError, "^cuda is lost .*wrongly$"),
+        ("CUDA error: out of memory", ConfigError, "does not fit into the memory of cuda: CUDA"),
+    ],
+)
+def test_a_gpu_that_cannot_even_be_asked_is_one_sentence(
+    words, kind, sentence, pretend, monkeypatch
+):
+    def refuse(*_):
+        raise RuntimeError(words)
+
+    pretend(1)
+    monkeypatch.setattr(torch.cuda, "get_device_name", refuse)
+    monkeypatch.setattr(torch.cuda, "synchronize", refuse)
+    with pytest.raises(kind, match=sentence):
+        Predictor("demo", device="cuda")
 
 
 @pytest.mark.parametrize(

@@ -42,8 +42,11 @@ def choose_device(name: str) -> torch.device:
     """
     available = torch.cuda.is_available()
     if name.startswith("cuda") and not available:
+        cuda = torch.version.cuda
+        built = f"CUDA {cuda}, which needs a GPU and its driver" if cuda else "the CPU"
         raise ConfigError(
-            f"device is {name!r}, but torch finds no CUDA device; expected 'auto' or 'cpu'"
+            f"device is {name!r}, but torch finds no CUDA device: {torch.__version__} was built "
+            f"for {built}; expected another torch, or 'auto' or 'cpu'"
         )
     if name == "cpu" or not available:
         logger.info("the network runs on the CPU, threads: %d", torch.get_num_threads())
