@@ -72,6 +72,7 @@ def next_steps(output: Path) -> Iterator[str]:
     yield f"pictures: {output / 'offline' / 'report.html'}; the live run's: {output / 'live'}"
     yield f"your bag:     {programs}/uncertainty-depth evaluate MY_BAG --model indoor -o report"
     yield f"your network: {programs}/uncertainty-depth evaluate MY_BAG --model ORG/NAME -o report"
+    yield "              ORG/NAME of Hugging Face, or FOLDER/MODULE:CLASS, your Python class"
     yield (
         f"your robot:   {programs}/depth_node --ros-args -p model:=indoor -r image:=/MY/image_raw "
         "-r camera_info:=/MY/camera_info"
