@@ -48,6 +48,7 @@ def test_known_depth_corrects_the_depth_between_it():
     np.testing.assert_array_equal(without.sigma_m, alone.sigma_m)
     assert without.scale_log_sigma is None
     assert predictor.describe()["measurements"] == "lidar"
+    assert predictor.sigma_name != Predictor("demo", samples=1).sigma_name
 
 
 def test_measurements_of_a_frame_correct_it():

@@ -51,6 +51,7 @@ from uncertainty_depth.sigma.sparse_depth import (
     check_sparse_depth,
     parse,
     parse_measurements,
+    sigma_name,
 )
 
 logger = logging.getLogger(__name__)
@@ -285,8 +286,9 @@ class Predictor:
 
     @property
     def sigma_name(self) -> str:
-        """Identifier of the published sigma: method and calibration."""
-        return f"{self.method}, calibration {self._calibration_in(self.config).sigma_map.name}"
+        """Identifier of the published sigma: method, calibration and measurements."""
+        calibration = self._calibration_in(self.config).sigma_map.name
+        return sigma_name(f"{self.method}, calibration {calibration}", self.config.measurements)
 
     @property
     def half_widths(self) -> HalfWidths:

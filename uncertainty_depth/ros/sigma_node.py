@@ -32,6 +32,7 @@ from uncertainty_depth.ros.prediction_publisher import PredictionPublisher, Pred
 from uncertainty_depth.ros.worker import Worker
 from uncertainty_depth.sigma.recorded.confidence import NONE
 from uncertainty_depth.sigma.recorded.interpreter import Interpreter
+from uncertainty_depth.sigma.sparse_depth import sigma_name
 
 FINISH_S = 2.0
 DEPTH = "depth/image_rect"
@@ -200,7 +201,7 @@ class SigmaNode(ManagedNode[SigmaNodeConfig]):
             if not self.health.is_inside(pair.frame):  # sources wait for what measures
                 return
             origin = PredictionSource(
-                interpreter.sigma_name,
+                sigma_name(interpreter.sigma_name, self.config.measurements),
                 interpreter.half_widths,
                 measurements=frame.measurements,
             )

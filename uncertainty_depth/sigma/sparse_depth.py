@@ -104,6 +104,16 @@ def parse_measurements(text: str) -> MeasurementSources:
     return MeasurementSources(known, MOTION in names, topics)
 
 
+def sigma_name(name: str, measurements: str) -> str:
+    """Return the identifier of a sigma after measurements: an estimate of one is not the other's.
+
+    Args:
+        name: of the sigma before.
+        measurements: the option.
+    """
+    return f"{name}, measurements {measurements}" if measurements else name
+
+
 def check_one_scale(measurements: str, *, use_depth_scale: bool) -> None:
     """Refuse a followed scale beside measurements, which have corrected the scale already.
 
