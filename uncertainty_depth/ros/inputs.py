@@ -269,7 +269,7 @@ def no_clock(node: Node) -> str:
     """Return the warning that `use_sim_time` waits for a /clock without publisher."""
     publishers = node.count_publishers("/clock")
     return (
-        f"use_sim_time is true, but nothing came on /clock, which has {publishers} publishers: "
+        f"use_sim_time is true, but nothing came on /clock (publishers: {publishers}): "
         "ages and latencies are unknown; play the bag with --clock, or type: "
         f"ros2 param set {node.get_fully_qualified_name()} use_sim_time false"
     )
