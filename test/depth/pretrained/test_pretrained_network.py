@@ -46,7 +46,7 @@ def test_the_output_is_the_models_own_bit_for_bit_and_survives_the_folder(
     writing.create(tmp_path / "model", wrapped, {})
     writing.write_member(tmp_path / "model", "a", wrapped)
     writing.set_members(tmp_path / "model", ["a"], "mc_dropout")
-    read = model_folder.read(tmp_path / "model").load("a")
+    read = model_folder.read_model(tmp_path / "model").load("a")
     for one, other in zip(read(images), wrapped(images), strict=True):
         # not to the bit: on some processors a sum depends on where in memory its terms lie
         torch.testing.assert_close(one, other)

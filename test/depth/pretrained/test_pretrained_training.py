@@ -112,7 +112,7 @@ def test_on_the_command_line_the_models_own_options_hold_where_none_are_given(sa
         "--epochs 1 --learning-rate 0.002 --method mc_dropout --device cpu"
     )
     assert main(command.split()) == 0
-    options = model_folder.read(tmp_path / "model").training["options"]
+    options = model_folder.read_model(tmp_path / "model").training["options"]
     wanted = {
         "freeze_encoder": True,
         "learning_rate": 0.002,

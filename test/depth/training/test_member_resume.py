@@ -37,7 +37,7 @@ def test_killed_in_member_two_of_three_it_goes_on_there(
         with pytest.raises(Killed):
             train(source, tmp_path / "killed", network, training)
         assert trained == ["member_01", "member_01", "member_02"]
-        members = set(model_folder.read(tmp_path / "killed").members)
+        members = set(model_folder.read_model(tmp_path / "killed").members)
         assert members == {"member_01", "member_02"}  # of use already
     trained.clear()
 

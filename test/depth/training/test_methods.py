@@ -46,7 +46,7 @@ def test_what_a_method_trained_is_served_by_it(method: str, small, make, tmp_pat
 
 def check_members(folder: Path, number: int) -> None:
     """The members of an ensemble differ in seed and weights, and each has its curves."""
-    model = model_folder.read(folder)
+    model = model_folder.read_model(folder)
     finals = [
         load_file(folder / f"{name}.safetensors")["decoder.final.weight"].numpy().tobytes()
         for name in model.members
@@ -60,7 +60,9 @@ def check_members(folder: Path, number: int) -> None:
 
 def test_an_ensemble_may_share_a_frozen_encoder(small, make, tmp_path: Path) -> None:
     folder = make(small, tmp_path / "model", "multi_inits", freeze_encoder=True)
-    one, *others = model_folder.read(folder).load_all(model_folder.read(folder).members)
+    one, *others = model_folder.read_model(folder).load_all(
+        model_folder.read_model(folder).members
+    )
     assert all(other.encoder is one.encoder for other in others)
     assert all(name.startswith("decoder.") for name in load_file(folder / "member_02.safetensors"))
 
@@ -83,11 +85,11 @@ def test_a_network_is_taught_an_ensemble_s_mean_and_total_sigma(
     with_head = (source, replace(network, head="laplace"), training)
     teacher = make(with_head, tmp_path / "teacher", "multi_inits")
     folder = train(source, tmp_path / "model", network, replace(training, distill=str(teacher)))
-    assert model_folder.read(folder).method == "distilled"
+    assert model_folder.read_model(folder).method == "distilled"
     image = torch.rand(1, 3, 32, 32)
     taught = prediction_of(teacher, folder, torch.device("cpu"))
     targets = taught(image.repeat(2, 1, 1, 1), torch.zeros(2, 1, 32, 32))
-    ensemble = model_folder.read(teacher)
+    ensemble = model_folder.read_model(teacher)
     with torch.no_grad():
         outputs = [ensemble.load(member)(image) for member in ensemble.members]
     depths = torch.cat([output.depth_m for output in outputs])

@@ -49,7 +49,7 @@ def test_a_model_folder_is_made(
         "epoch_0003.safetensors",
         "model.json",
     ]
-    model = model_folder.read(folder)
+    model = model_folder.read_model(folder)
     assert model.method == "multi_epochs"
     assert set(model.members) == {"epoch_0002", "epoch_0003"}
     record = model.training
@@ -77,7 +77,7 @@ def test_training_beats_the_best_constant(
     truths = np.stack([record.ground_truth_m for record in more_frames.records])
     everything = truths[np.isfinite(truths)]
     assert best < 0.6 * np.mean(np.abs(everything - np.median(everything)) / everything)
-    assert model_folder.read(folder).members == ("best",)
+    assert model_folder.read_model(folder).members == ("best",)
 
 
 def test_the_seed_alone_decides(small, tmp_path: Path) -> None:
