@@ -185,3 +185,31 @@ def test_pixels_without_a_value_keep_none() -> None:
     result = spread(prediction, known(truth, 100))
     assert (np.isnan(result.depth_m) == np.isnan(prediction.depth_m)).all()
     assert (np.isnan(result.sigma_m) == np.isnan(prediction.sigma_m)).all()
+
+
+@pytest.mark.parametrize("hole", [np.s_[60:], np.s_[30:90, 60:110], np.s_[:, ::2]])
+def test_beside_a_hole_depth_and_sigma_are_as_good_as_elsewhere(hole):
+    """Whatever the unit: a pixel without a value lends its neighbours none."""
+    truth, prediction = scene()
+    sparse = known(truth, 500)
+    prediction.depth_m[hole] = np.nan
+    has_value = np.isfinite(prediction.depth_m)
+    small = DepthPrediction(prediction.depth_m / 1024, prediction.sigma_m / 1024)
+    result, other = spread(prediction, sparse), spread(small, sparse / 1024)
+    np.testing.assert_allclose(1024 * other.depth_m, result.depth_m, rtol=1e-4)
+    np.testing.assert_allclose(1024 * other.sigma_m, result.sigma_m, rtol=1e-3)
+    assert error(result, truth)[has_value].mean() < 0.15
+
+
+def test_an_infinite_sigma_spoils_its_own_pixels_alone() -> None:
+    truth, prediction = scene()
+    plain = spread(prediction, known(truth, 500))
+    is_spoilt = np.zeros(truth.shape, np.bool_)
+    is_spoilt[:10] = True
+    prediction.sigma_m[is_spoilt] = np.inf
+    result = spread(prediction, known(truth, 500))
+    assert np.isinf(result.sigma_m[is_spoilt]).all()
+    np.testing.assert_array_equal(result.depth_m[is_spoilt], prediction.depth_m[is_spoilt])
+    ratio = result.sigma_m[~is_spoilt] / plain.sigma_m[~is_spoilt]
+    assert 0.8 < np.median(ratio) < 1.25
+    assert (result.sigma_m[~is_spoilt] > 0).all()

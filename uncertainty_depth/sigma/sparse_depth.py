@@ -261,10 +261,12 @@ def spread(
         apart: see `Interpolated`.
 
     Returns:
-        Depth and sigma at every pixel of the prediction; the prediction itself if fewer than
-        `MIN_PIXELS` of its pixels remain, or none has others as far away as the gaps are.
+        Depth and sigma at every pixel that the prediction has with a finite sigma, else its own;
+        the prediction itself if fewer than `MIN_PIXELS` of these are known, or none has others as
+        far away as the gaps are.
     """
-    has_value = np.isfinite(prediction.depth_m) & (prediction.depth_m > 0)
+    has_value = np.isfinite(prediction.sigma_m) & (prediction.depth_m > 0)
+    has_value &= np.isfinite(prediction.depth_m)
     height, width = prediction.depth_m.shape
     log_depth = np.log(np.where(has_value, prediction.depth_m, 1.0)).astype(np.float64)
     sigma = np.where(has_value, prediction.sigma_m, 0.0) / np.exp(log_depth)
@@ -277,6 +279,9 @@ def spread(
     rows, columns = rows[is_right], columns[is_right]
     if len(rows) < MIN_PIXELS:
         return prediction
+    if not has_value.all():  # a place in a hole counts for the pixels beside it
+        nearest = _nearest(has_value)
+        log_depth, sigma = (values.ravel()[nearest] for values in (log_depth, sigma))
 
     def places(y: NDArray[np.integer], x: NDArray[np.integer]) -> Floats:
         return np.stack([y / width, x / width, DEPTH_WEIGHT * log_depth[y, x]], axis=-1)
@@ -290,7 +295,9 @@ def spread(
     grid = _grid(height, width, PLACES_PER_PIXEL * len(rows))
     distance, index = tree.query(places(*grid.reshape(2, -1)), k=NEIGHBOURS)
     near, disagreement = _blend(distance, rest[index], width)
-    typical = max(float(np.median(distance[:, 0])), 1 / width)  # 0 where most is known
+    in_hole = ~has_value[grid[0], grid[1]].ravel()
+    to_known = distance[:, 0] if in_hole.all() else distance[~in_hole, 0]
+    typical = max(float(np.median(to_known)), 1 / width)  # 0 where most is known
     reach = np.sqrt(distance[:, 0] / typical)
     own = sigma[grid[0], grid[1]].ravel()
     relative = np.hypot(disagreement, OWN_SIGMA * own * reach)
@@ -310,8 +317,23 @@ def spread(
 
     depth = np.exp(TREND * log_depth + at_pixels(near)).astype(np.float32)
     sigma = depth * (size * at_pixels(relative)).astype(np.float32)
-    depth_m, sigma_m = (np.where(has_value, one, np.float32(np.nan)) for one in (depth, sigma))
+    depth_m = np.where(has_value, depth, prediction.depth_m)
+    sigma_m = np.where(has_value, sigma, prediction.sigma_m)
     return replace(prediction, depth_m=depth_m, sigma_m=sigma_m)
+
+
+def _nearest(has_value: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return the flat index of the nearest pixel that has a value, (H, W)."""
+    _, label = cv2.distanceTransformWithLabels(
+        (~has_value).astype(np.uint8),
+        cv2.DIST_L2,
+        cv2.DIST_MASK_5,
+        labelType=cv2.DIST_LABEL_PIXEL,
+    )
+    pixel_of = np.zeros(label.max() + 1, np.intp)
+    pixel_of[label[has_value]] = np.flatnonzero(has_value)
+    nearest: NDArray[np.intp] = pixel_of[label]
+    return nearest
 
 
 def _grid(height: int, width: int, places: int) -> NDArray[np.int64]:
