@@ -175,7 +175,7 @@ class InGraph(FakeNode):
 @pytest.fixture
 def watch(monkeypatch):
     """Make a node that subscribes to "image", and warns at once."""
-    monkeypatch.setattr(inputs, "SILENT_AFTER_S", 0.0)
+    monkeypatch.setattr(inputs, "UNHEARD_AFTER_S", 0.0)
 
     def start(published=None, **parameters):
         node = InGraph(published or {}, **parameters)

@@ -31,6 +31,8 @@ UNNUMBERED = (None, 0, 2**64 - 1)
 """Values of a middleware without sequence numbers."""
 CHECK_EVERY_S = 1.0
 SILENT_AFTER_S = 3.0
+UNHEARD_AFTER_S = 10.0
+"""The same before the first message: the drivers of a robot that is switched on still start."""
 REPEAT_AFTER_S = 30.0
 CLOCK_TOLERANCE_S = 0.1
 SUGGESTIONS = 3
@@ -232,7 +234,7 @@ class Inputs:
     def check(self) -> None:
         """Adapt each input to its publishers, and warn of its problems."""
         sentences: dict[tuple[str, str], str] = {}
-        if without_clock(self._node) and time.monotonic() - self._start_s > SILENT_AFTER_S:
+        if without_clock(self._node) and time.monotonic() - self._start_s > UNHEARD_AFTER_S:
             sentences["/clock", "clock"] = no_clock(self._node)
         if namesakes(self._node):
             sentences[self._node.get_fully_qualified_name(), "name"] = name_taken(self._node)
@@ -290,10 +292,16 @@ def name_taken(node: Node) -> str:
     )
 
 
+def longest_silence_s(watched: WatchedInput) -> float:
+    """Return the time without a message after which an input is silent."""
+    return SILENT_AFTER_S if watched.received else UNHEARD_AFTER_S
+
+
 def is_silent(watched: WatchedInput) -> bool:
-    """Return whether nothing arrived for `SILENT_AFTER_S` on an input that should not pause."""
+    """Return whether nothing arrived for too long on an input that should not pause."""
     is_awaited = not (watched.optional or (watched.once and watched.received))
-    return is_awaited and time.monotonic() - watched.last_message_s > SILENT_AFTER_S
+    silence_s = time.monotonic() - watched.last_message_s
+    return is_awaited and silence_s > longest_silence_s(watched)
 
 
 def silence(node: Node, watched: WatchedInput) -> str:
@@ -302,7 +310,7 @@ def silence(node: Node, watched: WatchedInput) -> str:
     reasons = [obstacle(watched, publisher) for publisher in publishers]
     reason = "; ".join(reasons) or f"nobody publishes it; {other_topics(node, watched)}"
     purpose = f" (needed for {watched.purpose})" if watched.purpose else ""
-    silent = f"nothing on {watched.name}{purpose} for {SILENT_AFTER_S:.0f} s"
+    silent = f"nothing on {watched.name}{purpose} for {longest_silence_s(watched):.0f} s"
     return f"{silent}: {reason}; {transports()}"
 
 
