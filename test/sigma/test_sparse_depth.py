@@ -152,6 +152,16 @@ def test_what_is_measured_must_tell_scale_and_shift(count, falls, reason):
     with pytest.raises(MessageError) as caught:
         corrected(DepthPrediction(values, 0.1 * values), frame, (0.1, 20.0), is_relative=True)
     assert caught.value.reason == reason
+    assert "--" not in str(caught.value)  # a robot has no such option
+
+
+def test_measured_pixels_without_a_prediction_are_told() -> None:
+    truth, prediction = scene()
+    sparse = known(truth, 100)
+    values = np.where(np.isfinite(sparse), np.nan, 1 / prediction.depth_m)
+    frame = Frame(0, "", sparse_m=sparse)
+    with pytest.raises(MessageError, match="0 of the 100 measured pixels have a prediction"):
+        corrected(DepthPrediction(values, 0.1 * values), frame, (0.1, 20.0), is_relative=True)
 
 
 @given(count=st.integers(32, 3000), seed=st.integers(0, 99), step=st.sampled_from([1, 3]))
@@ -213,3 +223,15 @@ def test_an_infinite_sigma_spoils_its_own_pixels_alone() -> None:
     ratio = result.sigma_m[~is_spoilt] / plain.sigma_m[~is_spoilt]
     assert 0.8 < np.median(ratio) < 1.25
     assert (result.sigma_m[~is_spoilt] > 0).all()
+
+
+def test_a_sigma_of_0_contradicts_no_known_depth() -> None:
+    """As of a network without a variance head: how far it is off is not known."""
+    truth, prediction = scene()
+    sure = DepthPrediction(prediction.depth_m, np.zeros_like(prediction.sigma_m))
+    sparse = known(truth, 100)
+    plain, result = (
+        corrected(one, Frame(0, "", sparse_m=sparse), (0.1, 10.0)) for one in (prediction, sure)
+    )
+    assert error(result, truth).mean() < 1.5 * error(plain, truth).mean()
+    assert (result.sigma_m > 0).all()

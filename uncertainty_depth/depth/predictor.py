@@ -189,7 +189,9 @@ class Predictor:
                 "%s predicts zero uncertainty for a black image; if it does for yours too: sigma "
                 "takes dropout and samples > 1, or a variance head%s",
                 self.method,
-                "; where it is zero, measurements correct nothing" if config.measurements else "",
+                "; where it is zero, measurements correct only what is interpolated between them"
+                if config.measurements
+                else "",
             )
         elif is_lone_member:
             logger.warning(

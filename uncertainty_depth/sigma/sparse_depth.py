@@ -251,7 +251,8 @@ def spread(
 ) -> DepthPrediction:
     """Return a prediction that agrees with known depth, and follows it between known pixels.
 
-    Known depth that the rest contradicts (`WRONG_SIGMAS`) is taken as unknown.
+    Known depth that the rest contradicts (`WRONG_SIGMAS`) is taken as unknown; a sigma of 0, as of
+    a network without a variance head, contradicts nothing.
 
     Args:
         prediction: a model's, (H, W).
@@ -275,7 +276,8 @@ def spread(
         unseen = np.where(np.isfinite(left_out_m), np.log(left_out_m), log_depth)
     rows, columns = np.nonzero(np.isfinite(sparse_m) & (sparse_m > 0) & has_value)
     missed = np.abs(np.log(sparse_m[rows, columns]) - unseen[rows, columns])
-    is_right = missed <= WRONG_SIGMAS * np.hypot(sigma[rows, columns], SENSOR_LOG_SIGMA)
+    claimed = sigma[rows, columns]
+    is_right = (claimed == 0) | (missed <= WRONG_SIGMAS * np.hypot(claimed, SENSOR_LOG_SIGMA))
     rows, columns = rows[is_right], columns[is_right]
     if len(rows) < MIN_PIXELS:
         return prediction

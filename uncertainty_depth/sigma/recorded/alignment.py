@@ -86,7 +86,9 @@ def fit(mode: str, prediction: Floats, ground_truth_m: Floats, is_inverse: bool)
             f"{len(prediction)} pixels have a prediction and a ground truth within the depth "
             f"range; expected at least {MIN_POINTS} to align, or --align-per source",
         )
-    return _fit(mode, prediction, ground_truth_m, is_inverse)
+    other = "depth" if is_inverse else "inverse_depth"
+    expected = f"one that does, --depth-type {other} if it is recorded so, or --align median"
+    return _fit(mode, prediction, ground_truth_m, is_inverse, expected)
 
 
 def in_metres(inverse: DepthPrediction, measurements: Measurements) -> DepthPrediction:
@@ -108,10 +110,12 @@ def in_metres(inverse: DepthPrediction, measurements: Measurements) -> DepthPred
     if len(values) < MIN_MEASURED:
         raise MessageError(
             TOO_FEW,
-            f"{len(values)} pixels are measured; expected at least {MIN_MEASURED} for the scale "
-            "and shift of a network whose inverse depth has no unit",
+            f"{len(values)} of the {len(measurements)} measured pixels have a prediction; "
+            f"expected at least {MIN_MEASURED} for the scale and shift of a network whose inverse "
+            "depth has no unit",
         )
-    line = _fit("scale_shift", values, measured_m, is_inverse=True)
+    expected = "inverse depth, and measured pixels both near and far"
+    line = _fit("scale_shift", values, measured_m, True, expected)
     farthest_m = BEYOND_MEASURED * float(measured_m.max())
     depth_m, sigma_m = line.depth_and_sigma(inverse.depth_m, inverse.sigma_m, farthest_m)
     aligned_m = depth_m[measurements.rows, measurements.columns][is_known]
@@ -120,7 +124,9 @@ def in_metres(inverse: DepthPrediction, measurements: Measurements) -> DepthPred
     return replace(inverse, depth_m=depth_m, sigma_m=sigma_m)
 
 
-def _fit(mode: str, prediction: Floats, ground_truth_m: Floats, is_inverse: bool) -> Alignment:
+def _fit(
+    mode: str, prediction: Floats, ground_truth_m: Floats, is_inverse: bool, expected: str
+) -> Alignment:
     step = max(len(prediction) // MAX_POINTS, 1)
     prediction = prediction[::step]
     target = 1 / ground_truth_m[::step] if is_inverse else ground_truth_m[::step]
@@ -133,12 +139,10 @@ def _fit(mode: str, prediction: Floats, ground_truth_m: Floats, is_inverse: bool
         if mode == "scale" and np.isfinite(scale):
             scale = _fit_scale(prediction, target, scale)
     if not (np.isfinite(scale) and scale > 0):
-        other = "depth" if is_inverse else "inverse_depth"
         raise MessageError(
             "alignment_failed",
             f"the alignment has the scale {scale:.3g}: the prediction does not rise with the "
-            f"{'inverse ' if is_inverse else ''}depth; expected one that does, --depth-type "
-            f"{other} if it is recorded so, or --align median",
+            f"{'inverse ' if is_inverse else ''}depth; expected {expected}",
         )
     return Alignment(float(scale), float(shift), is_inverse)
 
