@@ -106,9 +106,19 @@ def node_commands(source: BagSource, model: Path, output: Path) -> dict[str, lis
 
 
 def _depth_arguments(source: BagSource, model: Path) -> tuple[str, ...]:
-    image = source.topics.image
-    camera_info = source.topics.camera_info
-    return "-p", f"model:={model}", "-r", f"image:={image}", "-r", f"camera_info:={camera_info}"
+    import torch  # takes seconds to import
+
+    device = "cuda" if torch.cuda.is_available() else "cpu"  # auto warns of a CPU, no news here
+    return (
+        "-p",
+        f"model:={model}",
+        "-p",
+        f"device:={device}",
+        "-r",
+        f"image:={source.topics.image}",
+        "-r",
+        f"camera_info:={source.topics.camera_info}",
+    )
 
 
 def _evaluator_arguments(source: BagSource, output: Path) -> tuple[str, ...]:
