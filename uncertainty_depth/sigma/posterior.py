@@ -39,6 +39,10 @@ MAX_REWEIGHTINGS = 6
 """Solves at most that find the measurements' weights, or the frame's variance."""
 SETTLED = 0.05
 """Change of a weight, or part of the variance, below which they are found."""
+NOTHING_SEEN = (math.log(4), 10.0)
+"""A sensor's measurements whose logarithm over the prediction is further than both, the second in
+median deviations, from the median are no depths, but what it says where it sees nothing. Of right
+ones in rooms less than one in 10,000 is."""
 MAX_WITNESSES = 16
 """Measurements, evenly over the image, that tell a frame's variance: the prior describes what
 distant pixels share better than what near ones do, of which there would be far more pairs."""
@@ -98,7 +102,7 @@ def posterior(
     Args:
         prediction: the network's.
         measurements: in pixels of the prediction; those on a pixel without a predicted depth or
-            with a sigma of 0 or infinity tell nothing and are ignored.
+            with a sigma of 0 or infinity, and those of nothing seen, are ignored.
         image: (H, W, 3) uint8, RGB, for the reach across edges of colour; None for without.
         prior: how the network errs.
 
@@ -119,6 +123,7 @@ def posterior(
         has_value = (relative > 0) & (relative < np.inf)
         usable = has_value[measurements.rows, measurements.columns]
     used = measurements.taken(usable)
+    used = used.taken(_is_seen(used, depth))
     used = used.taken(used.evenly(MAX_MEASUREMENTS, depth.shape))
     if not len(used):
         return Posterior(prediction, relative, 1.0, np.zeros(0), used, np.zeros(0))
@@ -163,6 +168,20 @@ def posterior(
         used,
         used.depth_m * np.exp(-solved.left_out),
     )
+
+
+def _is_seen(measurements: Measurements, depth: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Return which measurements, (N,), are not of `NOTHING_SEEN`."""
+    if not len(measurements):
+        return np.ones(0, np.bool_)
+    ratio = np.log(measurements.depth_m / depth[measurements.rows, measurements.columns])
+    deviation = np.abs(ratio - np.median(ratio))
+    factor, deviations = NOTHING_SEEN
+    is_near = deviation <= max(factor, deviations * np.median(deviation))
+    is_seen: NDArray[np.bool_] = is_near | (
+        measurements.common_log_sigma > 0
+    )  # corners have tails
+    return is_seen
 
 
 def _scale(
