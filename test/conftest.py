@@ -19,6 +19,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 import torch
 
+from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.records import DepthPrediction, Frame, Skipped
 
 # A shell starts background jobs with SIGINT ignored, and children inherit it: Ctrl-C is tested.
@@ -60,6 +61,14 @@ def scored(
     """Return a frame of ground truth and prediction, metres, and of other parts."""
     made = DepthPrediction(depth, sigma)
     return Frame(index, str(index), ground_truth_m=truth, prediction=made, **parts)
+
+
+@contextmanager
+def refused(reason: str, sentence: str | None = None) -> Iterator[pytest.ExceptionInfo]:
+    """Expect a MessageError of this reason, whose text matches."""
+    with pytest.raises(MessageError, match=sentence) as caught:
+        yield caught
+    assert caught.value.reason == reason
 
 
 def save_maps(folder: Path, name: str, **maps: np.ndarray) -> None:

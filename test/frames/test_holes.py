@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import cv2
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from test.frames.messages.conftest import compressed_message, encoded, image_message
 from uncertainty_depth.core.config.recorded import PredictionConfig
 from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.records import Frame, Skipped
@@ -53,26 +52,15 @@ def check(depth_m: np.ndarray, values: np.ndarray, atol: float = 1e-6) -> None:
     assert_allclose(depth_m[~expected], METRES[~expected], atol=6e-4 + atol)
 
 
-def image(encoding: str, values: np.ndarray) -> SimpleNamespace:
-    height, width = values.shape
-    data = np.ascontiguousarray(values).tobytes()
-    step = width * values.itemsize
-    return SimpleNamespace(
-        height=height, width=width, encoding=encoding, is_bigendian=0, step=step, data=data
-    )
-
-
-def compressed(text: str, values: np.ndarray, header: bytes = b"") -> SimpleNamespace:
-    return SimpleNamespace(format=text, data=header + cv2.imencode(".png", values)[1].tobytes())
-
-
 MESSAGES = {
-    "32FC1": (lambda values: image("32FC1", values), "f4"),
-    "16UC1": (lambda values: image("16UC1", values), "u2"),
-    "mono16": (lambda values: image("mono16", values), "u2"),
-    "png": (lambda values: compressed("16UC1; png compressed ", values), "u2"),
+    "32FC1": (lambda values: image_message(values, "32FC1"), "f4"),
+    "16UC1": (lambda values: image_message(values, "16UC1"), "u2"),
+    "mono16": (lambda values: image_message(values, "mono16"), "u2"),
+    "png": (lambda values: compressed_message("16UC1; png compressed ", encoded(values)), "u2"),
     "compressedDepth": (
-        lambda values: compressed("16UC1; compressedDepth png", values, bytes(12)),
+        lambda values: compressed_message(
+            "16UC1; compressedDepth png", bytes(12) + encoded(values)
+        ),
         "u2",
     ),
 }
@@ -90,7 +78,7 @@ def test_a_hole_in_a_message_is_no_prediction_and_no_ground_truth(message_of, dt
 def test_infinity_is_beyond_the_range_and_no_hole_but_no_ground_truth():
     values = METRES.copy()
     values[0, 0] = np.inf
-    message = image("32FC1", values)
+    message = image_message(values, "32FC1")
     assert decode_maps(message, None, PredictionConfig())[0][0, 0] == np.inf
     assert np.isnan(ground_truth_from_depth_image(message, METRES.shape)[0, 0])
 
@@ -173,7 +161,9 @@ def test_a_sigma_of_0_is_a_claim_and_a_rank_of_0_a_rank():
     sigma = np.zeros_like(METRES)
     for name in ("sigma", "uncertainty_rank"):
         meaning = PredictionConfig(confidence_type=name)
-        _, confidence = decode_maps(image("32FC1", values), image("32FC1", sigma), meaning)
+        _, confidence = decode_maps(
+            image_message(values, "32FC1"), image_message(sigma, "32FC1"), meaning
+        )
         assert_array_equal(confidence, sigma)
 
 
@@ -181,7 +171,9 @@ def test_a_sigma_of_the_largest_number_of_16_bits_is_none():
     sigma = np.full_like(METRES, 0.1)
     sigma[0, :2] = 65535, 65.535
     meaning = PredictionConfig(confidence_type="sigma")
-    _, confidence = decode_maps(image("32FC1", METRES), image("32FC1", sigma), meaning)
+    _, confidence = decode_maps(
+        image_message(METRES, "32FC1"), image_message(sigma, "32FC1"), meaning
+    )
     assert_array_equal(np.isnan(confidence), sigma > 1)
 
 

@@ -7,7 +7,6 @@ Depth and the camera matrix beside a frame know nothing of what its Exif data sa
 from __future__ import annotations
 
 from io import BytesIO
-from types import SimpleNamespace
 
 import cv2
 import numpy as np
@@ -16,6 +15,7 @@ import PIL.ImageOps
 import pytest
 from numpy.testing import assert_allclose
 
+from test.frames.messages.conftest import compressed_message
 from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.frames.image_files import as_rgb
 from uncertainty_depth.frames.messages.images import decode_image
@@ -62,5 +62,5 @@ def test_a_frame_beside_depth_stays_as_it_was_taken(orientation, tmp_path):
         (frame,) = open_source(notation, SourceConfig())
         assert_allclose(frame.image.astype(int), STORED, atol=8)
         assert frame.is_registered
-    message = SimpleNamespace(format="jpeg", data=data)
+    message = compressed_message("jpeg", data)
     assert_allclose(decode_image(message).astype(int), STORED, atol=8)

@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 from array import array
-from types import SimpleNamespace
 
-import cv2
 import numpy as np
 import pytest
 
+from test.frames.messages.conftest import cloud_message, compressed_message, encoded, image_message
 from uncertainty_depth.frames.messages.clouds import lidar_points
 from uncertainty_depth.frames.messages.depth_images import decode_depth
 from uncertainty_depth.frames.messages.images import decode_image
@@ -65,40 +64,19 @@ class OnDevice(Buffer):
         return (2, 0)
 
 
-def image(encoding, values, kind):
-    height, width = values.shape[:2]
-    step = values.nbytes // height
-    data = kind(values.tobytes())
-    return SimpleNamespace(
-        height=height, width=width, encoding=encoding, step=step, is_bigendian=0, data=data
-    )
-
-
 @pytest.mark.parametrize("kind", [bytes, Buffer, Shared, OnDevice])
 def test_images_and_clouds_are_read_whatever_holds_their_bytes(kind):
-    np.testing.assert_array_equal(decode_image(image("rgb8", PIXELS, kind)), PIXELS)
-    np.testing.assert_array_equal(decode_depth(image("32FC1", DEPTH_M, kind)), DEPTH_M)
-    png = cv2.imencode(".png", PIXELS[..., ::-1])[1]
-    packed = SimpleNamespace(format="png", data=kind(png.tobytes()))
-    np.testing.assert_array_equal(decode_image(packed), PIXELS)
-    fields = [
-        SimpleNamespace(name=name, offset=4 * index, datatype=7, count=1)
-        for index, name in enumerate("xyz")
-    ]
-    cloud = SimpleNamespace(
-        height=1,
-        width=len(POINTS),
-        fields=fields,
-        is_bigendian=False,
-        point_step=12,
-        row_step=POINTS.nbytes,
-        data=kind(POINTS.tobytes()),
+    np.testing.assert_array_equal(decode_image(image_message(PIXELS, "rgb8", kind=kind)), PIXELS)
+    np.testing.assert_array_equal(
+        decode_depth(image_message(DEPTH_M, "32FC1", kind=kind)), DEPTH_M
     )
-    np.testing.assert_array_equal(lidar_points(cloud), POINTS)
+    packed = compressed_message("png", kind(encoded(PIXELS[..., ::-1])))
+    np.testing.assert_array_equal(decode_image(packed), PIXELS)
+    np.testing.assert_array_equal(lidar_points(cloud_message(POINTS, kind=kind)), POINTS)
 
 
 def test_a_view_is_taken_of_shared_memory_and_a_copy_is_told_once(caplog):
-    shared = image("rgb8", PIXELS, Shared)
+    shared = image_message(PIXELS, "rgb8", kind=Shared)
     assert np.shares_memory(decode_image(shared), shared.data.values)
     assert not caplog.records
 
@@ -106,7 +84,7 @@ def test_a_view_is_taken_of_shared_memory_and_a_copy_is_told_once(caplog):
         backend_type = "npu"
 
     for _ in range(3):
-        decode_image(image("rgb8", PIXELS, Vendor))
+        decode_image(image_message(PIXELS, "rgb8", kind=Vendor))
     (record,) = caplog.records
     assert "Vendor of npu" in record.getMessage()
     assert "are copied" in record.getMessage()

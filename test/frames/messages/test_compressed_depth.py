@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import io
 import struct
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from test.frames.messages.conftest import compressed_message
 from uncertainty_depth.frames.messages.depth_images import (
     FORMAT,
     MAX_VALUE,
@@ -62,5 +62,5 @@ def test_the_package_reads_what_it_writes():
     values = random.uniform(0.3, 60, (12, 16)).astype(np.float32)
     values[3, 4] = np.nan
     data = encode_compressed_depth(values, 100.0)
-    message = SimpleNamespace(format=FORMAT, data=data)
-    np.testing.assert_allclose(decode_depth(message), independent_decode(bytes(data)), rtol=1e-5)
+    found = decode_depth(compressed_message(FORMAT, data))
+    np.testing.assert_allclose(found, independent_decode(bytes(data)), rtol=1e-5)

@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from test.conftest import refused
+from test.frames.messages.conftest import compressed_message, encoded, image_message
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.frames.messages import images
 from uncertainty_depth.frames.messages.depth_images import decode_depth
@@ -22,26 +24,6 @@ from uncertainty_depth.frames.messages.images import COLOR_ENCODINGS, decode_ima
 HEIGHT = 6
 WIDTH = 8
 BAYER = ("RGGB", "BGGR", "GBRG", "GRBG")
-
-
-def message(
-    pixels: np.ndarray,
-    encoding: str,
-    padding: int = 0,
-    big_endian: bool = False,
-    kind=lambda data: np.frombuffer(data, np.uint8),
-):
-    """An Image message; `kind` makes its data: a NumPy array (rosbags) or array.array (rclpy)."""
-    pixels = pixels.astype(pixels.dtype.newbyteorder(">" if big_endian else "<"))
-    rows = np.frombuffer(pixels.tobytes(), np.uint8).reshape(pixels.shape[0], -1)
-    rows = np.hstack([rows, np.full((len(rows), padding), 77, np.uint8)])
-    fields = {
-        "height": pixels.shape[0],
-        "width": pixels.shape[1],
-        "encoding": encoding,
-        "is_bigendian": int(big_endian),
-    }
-    return SimpleNamespace(**fields, step=rows.shape[1], data=kind(rows.tobytes()))
 
 
 def random_pixels(encoding: str, seed: int = 0) -> np.ndarray:
@@ -73,14 +55,16 @@ def expected_rgb(pixels: np.ndarray, encoding: str) -> np.ndarray:
 def test_every_encoding_gives_rgb(encoding):
     pixels = random_pixels(encoding)
     for big_endian in (False, True):
-        rgb = decode_image(message(pixels, encoding, 5, big_endian))
+        rgb = decode_image(image_message(pixels, encoding, 5, big_endian))
         assert rgb.dtype == np.uint8
         assert_array_equal(rgb, expected_rgb(pixels, encoding))
 
 
 def test_all_values_of_mono16_round_to_the_nearest_of_8_bits():
     values = np.arange(65536, dtype=np.uint16).reshape(256, 256)
-    assert_array_equal(decode_image(message(values, "mono16"))[..., 1], np.rint(values / 257.0))
+    assert_array_equal(
+        decode_image(image_message(values, "mono16"))[..., 1], np.rint(values / 257.0)
+    )
 
 
 @pytest.mark.parametrize("decode", [decode_image, decode_depth])
@@ -98,25 +82,22 @@ def test_all_values_of_mono16_round_to_the_nearest_of_8_bits():
     ],
 )
 def test_messages_that_contradict_themselves_are_refused(decode, changes, reason, sentence):
-    sound = message(random_pixels("mono16"), "mono16")
-    with pytest.raises(MessageError, match=sentence) as error:
+    sound = image_message(random_pixels("mono16"), "mono16")
+    with refused(reason, sentence):
         decode(SimpleNamespace(**{**vars(sound), **changes}))
-    assert error.value.reason == reason
 
 
 @pytest.mark.parametrize("pixels", [np.zeros((2, 2), np.uint16), np.zeros((2, 2), np.float32)])
 def test_a_depth_image_is_no_camera_image(pixels):
     encoding = "16UC1" if pixels.dtype == np.uint16 else "32FC1"
-    with pytest.raises(MessageError, match="holds depth and is no camera image") as error:
-        decode_image(message(pixels, encoding))
-    assert error.value.reason == "image_unknown_encoding"
+    with refused("image_unknown_encoding", "holds depth and is no camera image"):
+        decode_image(image_message(pixels, encoding))
 
 
 def test_an_odd_number_of_yuv422_columns_is_refused_whatever_opencv_makes_of_it():
-    odd = message(np.zeros((4, 5, 2), np.uint8), "yuv422")
-    with pytest.raises(MessageError, match="has width 5; expected an even number") as error:
+    odd = image_message(np.zeros((4, 5, 2), np.uint8), "yuv422")
+    with refused("image_undecodable", "has width 5; expected an even number"):
         decode_image(odd)
-    assert error.value.reason == "image_undecodable"
 
 
 def smooth_image() -> np.ndarray:
@@ -127,37 +108,38 @@ def smooth_image() -> np.ndarray:
     ).astype(np.uint8)
 
 
-def compressed(image: np.ndarray, suffix: str) -> SimpleNamespace:
-    return SimpleNamespace(format=suffix, data=cv2.imencode(f".{suffix}", image)[1].tobytes())
-
-
 @pytest.mark.parametrize("suffix", ["png", "jpg"])
 def test_compressed_images_are_rgb_grey_and_transparent_ones_too(suffix):
     rgb = smooth_image()
     grey = rgb[..., 0]
     for image, expected in ((rgb[..., ::-1], rgb), (grey, np.dstack([grey] * 3))):
-        decoded = decode_image(compressed(image, suffix)).astype(int)
+        decoded = decode_image(compressed_message(suffix, encoded(image, f".{suffix}"))).astype(
+            int
+        )
         assert decoded.shape == (24, 32, 3)
         assert np.abs(decoded - expected).mean() < (3 if suffix == "jpg" else 1e-9)
     alpha = np.dstack([rgb[..., ::-1], np.full((24, 32), 128, np.uint8)])
-    assert_array_equal(decode_image(compressed(alpha, "png")), rgb)
+    assert_array_equal(decode_image(compressed_message("png", encoded(alpha))), rgb)
 
 
 @pytest.mark.parametrize("data", [b"", b"no image", b"\xff\xd8\xff\xe0"])
 def test_undecodable_compressed_images_are_refused(data):
-    with pytest.raises(MessageError, match="format 'jpeg'") as error:
-        decode_image(SimpleNamespace(format="jpeg", data=data))
-    assert error.value.reason == "image_undecodable"
+    with refused("image_undecodable", "format 'jpeg'"):
+        decode_image(compressed_message("jpeg", data))
 
 
 @pytest.mark.parametrize("big_endian", [False, True])
 @pytest.mark.parametrize("padding", [0, 3])
 def test_depth_images_are_metres_with_nan_for_none(big_endian, padding):
     metres = np.array([[0.5, np.nan], [np.inf, 80.0]], np.float32)
-    assert_array_equal(decode_depth(message(metres, "32FC1", 4 * padding, big_endian)), metres)
+    assert_array_equal(
+        decode_depth(image_message(metres, "32FC1", 4 * padding, big_endian)), metres
+    )
     millimetres = np.array([[500, 0], [65535, 65534]], np.uint16)
     expected = np.array([[0.5, np.nan], [np.nan, 65.534]], np.float32)
-    assert_array_equal(decode_depth(message(millimetres, "16UC1", padding, big_endian)), expected)
+    assert_array_equal(
+        decode_depth(image_message(millimetres, "16UC1", padding, big_endian)), expected
+    )
 
 
 BRIDGE = """
@@ -189,7 +171,7 @@ def test_a_cv_bridge_is_used_unless_it_ends_the_process(works, tmp_path, monkeyp
     try:
         assert images.has_cv_bridge() == works
         pixels = np.arange(2 * 4 * 3, dtype=np.uint8).reshape(2, 4, 3)
-        assert_array_equal(decode_image(message(pixels, "bgr8", 3)), pixels[..., ::-1])
+        assert_array_equal(decode_image(image_message(pixels, "bgr8", 3)), pixels[..., ::-1])
         assert ("cv_bridge" in sys.modules) == works
     finally:
         images.has_cv_bridge.cache_clear()
@@ -201,12 +183,11 @@ def test_brightness_and_colour_in_two_planes_are_rgb(encoding):
     """Both orders of the colours, by a gray and by a red image, with padded rows."""
     yuv = {"gray": (128, 128, 128), "red": (81, 90, 240)}  # BT.601
     for name, (brightness, blue, red) in yuv.items():
-        planes = np.full((6 * 3 // 2, 10), 7, np.uint8)  # 8 columns and two of padding
-        planes[:6, :8] = brightness
-        planes[6:, 0:8:2], planes[6:, 1:8:2] = (blue, red) if encoding == "nv12" else (red, blue)
-        image = SimpleNamespace(
-            height=6, width=8, encoding=encoding, step=10, is_bigendian=0, data=planes.tobytes()
-        )
+        planes = np.full((6 * 3 // 2, 8), 7, np.uint8)
+        planes[:6] = brightness
+        planes[6:, 0::2], planes[6:, 1::2] = (blue, red) if encoding == "nv12" else (red, blue)
+        image = image_message(planes, encoding, padding=2)
+        image.height = 6
         rgb = decode_image(image)
         assert rgb.shape == (6, 8, 3)
         expected = (130, 130, 130) if name == "gray" else (254, 0, 0)
