@@ -63,7 +63,8 @@ def with_qos(bag, text):
         ("- durability: transient_local", True),
         ("", False),
         ("- depth: many", False),
-        ("[" * 5000, False),
+        ("[" * 100, False),
+        ("- &a {durability: transient_local}\n- *a", False),  # ten such lines stand for 10^9
         ("no list", False),
         ("- reliability: !!python/object/apply:os.getcwd []", False),
     ],

@@ -188,19 +188,29 @@ def read_yaml_file(path: Path, max_bytes: int) -> Any:
         raise FormatError(f"it is longer than {max_bytes} bytes")
     try:
         text = content.decode("utf-8")
-        depth = 0
-        for event in yaml.parse(text, yaml.BaseLoader):  # before anything is built of it
-            if isinstance(event, yaml.AliasEvent):
-                raise FormatError(f"it has the alias *{event.anchor}; expected none")
-            depth += isinstance(event, yaml.CollectionStartEvent)
-            depth -= isinstance(event, yaml.CollectionEndEvent)
-            if depth > MAX_YAML_DEPTH:
-                raise FormatError(f"it is nested more than {MAX_YAML_DEPTH} levels deep")
+        check_yaml(text)
         return yaml.load(text, yaml.BaseLoader)  # it constructs no objects
     except UnicodeDecodeError as error:
         raise FormatError(f"it is not UTF-8 ({error.reason} at byte {error.start})") from error
     except yaml.YAMLError as error:
         raise FormatError(f"it is not YAML ({str(error).splitlines()[0]})") from error
+
+
+def check_yaml(text: str) -> None:
+    """Refuse a YAML text that stands for more than it holds, before anything is built of it.
+
+    Raises:
+        FormatError: it is nested more than `MAX_YAML_DEPTH` levels, or has an alias.
+        YAMLError: it is no YAML.
+    """
+    depth = 0
+    for event in yaml.parse(text, yaml.BaseLoader):
+        if isinstance(event, yaml.AliasEvent):
+            raise FormatError(f"it has the alias *{event.anchor}; expected none")
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > MAX_YAML_DEPTH:
+            raise FormatError(f"it is nested more than {MAX_YAML_DEPTH} levels deep")
 
 
 def limits_of(value: Any) -> tuple[float, float] | None:

@@ -86,10 +86,13 @@ def parse_known_qos(dcts: Any) -> list[Qos]:
     """
     try:
         if isinstance(dcts, str):
-            dcts = yaml.safe_load(dcts) if len(dcts) <= MAX_QOS_CHARACTERS else []
+            if len(dcts) > MAX_QOS_CHARACTERS:
+                return []
+            strict.check_yaml(dcts)
+            dcts = yaml.safe_load(dcts)
         completed: Any = [{**UNKNOWN_QOS, **profile} for profile in dcts or []]
         return parse_qos(completed)
-    except (yaml.YAMLError, TypeError, ValueError, KeyError, AttributeError, RecursionError):
+    except (strict.FormatError, yaml.YAMLError, TypeError, ValueError, KeyError, AttributeError):
         return []
 
 
