@@ -59,19 +59,16 @@ class TimeOffset:
         if len(before) < MIN_CORNERS or np.trace(turn) > 1 + 2 * np.cos(MIN_TURN_RAD):
             return
         interval_s = float(np.median(np.diff(stamps_s)))
-        error = np.empty(len(OFFSETS))
-        slerp = Slerp(stamps_s, Rotation.from_matrix(poses[:, :3, :3]))
-        for index, offset in enumerate(OFFSETS):
-            moments = stamps_s[[1, -2]] + offset * interval_s
-            moments = np.clip(moments, stamps_s[0], stamps_s[-1])
-            first, last = slerp(moments).as_matrix()
-            places = [np.interp(moments, stamps_s, poses[:, axis, 3]) for axis in range(3)]
-            way = np.diff(np.array(places), axis=1)[:, 0]
-            one, other = before @ first.T, after @ last.T
-            normal = np.cross(one, way)
-            normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-12)
-            angle = np.abs((normal * other).sum(axis=1)) / np.linalg.norm(other, axis=1)
-            error[index] = np.median(angle) * focal_px
+        moments = stamps_s[[1, -2]] + OFFSETS[:, None] * interval_s  # of both images, (O, 2)
+        moments = np.clip(moments, stamps_s[0], stamps_s[-1]).ravel()
+        turns = Slerp(stamps_s, Rotation.from_matrix(poses[:, :3, :3]))(moments).as_matrix()
+        places = [np.interp(moments, stamps_s, poses[:, axis, 3]) for axis in range(3)]
+        way = np.diff(np.stack(places, axis=-1).reshape(-1, 2, 3), axis=1)
+        one, other = before @ turns[::2].transpose(0, 2, 1), after @ turns[1::2].transpose(0, 2, 1)
+        normal = np.cross(one, way)
+        normal /= np.maximum(np.linalg.norm(normal, axis=2, keepdims=True), 1e-12)
+        angle = np.abs((normal * other).sum(axis=2)) / np.linalg.norm(other, axis=2)
+        error = np.median(angle, axis=1) * focal_px
         logs = np.log(error + MIN_ERROR_PX)
         gain = logs[len(OFFSETS) // 2] - logs
         self._error += logs
