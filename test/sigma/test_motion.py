@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from itertools import count
 
+import cv2
 import numpy as np
 import pytest
 
@@ -71,6 +72,17 @@ def test_a_moving_camera_measures_the_wall(drive):
     assert tracker.quality.is_believed
     assert tracker.quality.failed < 0.1
     assert tracker.quality.epipolar_px < 0.5
+
+
+def test_a_large_image_measures_the_wall():
+    """Corners are found in half of it, and measured in all of it."""
+    scale = np.diag([4.0, 4.0, 1.0])
+    tracker = MotionTracker()
+    for pose in SIDEWAYS:
+        image = cv2.resize(image_from(pose), (4 * WIDTH, 4 * HEIGHT))
+        measurements = measure(tracker, image, pose, intrinsics=scale @ K)
+    assert measurements.coverage((4 * HEIGHT, 4 * WIDTH)) > 0.8
+    assert np.median(np.abs(np.log(measurements.depth_m / WALL_M))) < 0.02
 
 
 @pytest.mark.parametrize("step", [{}, {"yaw": 0.02}], ids=["stands", "turns on the spot"])

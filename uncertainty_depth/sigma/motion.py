@@ -29,6 +29,8 @@ MIN_PARALLAX_RAD = np.deg2rad(0.75)
 MAP_POINT_PARALLAX_RAD = np.deg2rad(1.5)
 MAP_POINT_AGE = 60
 """Images for which a corner that was lost stays a measurement."""
+MAP_COLUMNS = 24
+"""Square cells across the image, of which each has one such corner at most."""
 MAP_POINT_DRIFT = 0.08
 """Added noise of its log depth, per root of ten images."""
 MAX_TRACKING_ERROR_PX = 0.5
@@ -49,10 +51,14 @@ MIN_POINTS = 8
 MAX_GAP_NS = 1_000_000_000
 """Between two images of one sequence: odometry drifts over a longer gap, and little is tracked."""
 TRACKING: dict[str, Any] = {
-    "winSize": (21, 21),
-    "maxLevel": 3,
-    "criteria": (cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_COUNT, 20, 0.03),
+    "winSize": (16, 16),  # OpenCV takes eight pixels of a row at once, and those left over singly
+    "maxLevel": 2,
+    "flags": cv2.OPTFLOW_USE_INITIAL_FLOW,
+    "criteria": (cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_COUNT, 10, 0.03),
 }
+MIN_CORNER_DISTANCE_PX = 8
+DETECTION_WIDTH = 640
+"""Corners are found in half of an image this wide or more: tracking needs no exact place."""
 
 
 @dataclass(frozen=True)
@@ -107,8 +113,8 @@ class MotionTracker:
         self._pixels: NDArray[np.float32] = np.zeros((0, 2), np.float32)
         # Depth of each live corner in the last image, NaN if it was not triangulated.
         self._depth_m: Floats = np.zeros(0)
-        # Pixels of each live corner in the last images, NaN before it was found: (WINDOW, N, 2).
-        self._seen_at: Floats = np.full((WINDOW, 0, 2), np.nan)
+        # u, v and 1 of each live corner in the last images, NaN before it was found.
+        self._seen_at: Floats = np.full((WINDOW, 3, 0), np.nan)
         self._poses = np.full((WINDOW, 4, 4), np.nan)
         self._stamps_ns = np.zeros(WINDOW, np.int64)
         self._count = 0
@@ -149,7 +155,7 @@ class MotionTracker:
         slot = self._count % WINDOW
         self._poses[slot] = pose
         self._stamps_ns[slot] = stamp_ns
-        self._seen_at[slot] = self._pixels
+        self._seen_at[slot] = _homogeneous(self._pixels).T
         if self._count >= SPAN + 2 and self._count % SPAN == 0:
             self._compare_times(slot)
         live = self._triangulated(slot)
@@ -167,18 +173,18 @@ class MotionTracker:
         before = self._pixels[:, None]
         expected = self._expected(pose).reshape(-1, 1, 2)
         flow = cv2.calcOpticalFlowPyrLK
-        after, found, _ = flow(
-            self._previous, grey, before, expected, flags=cv2.OPTFLOW_USE_INITIAL_FLOW, **TRACKING
-        )
-        back, returned, _ = flow(grey, self._previous, after, None, **TRACKING)
+        step = expected - before  # the way back starts as far off as the way there
+        after, found, _ = flow(self._previous, grey, before, expected, **TRACKING)
+        back, returned, _ = flow(grey, self._previous, after, after - step, **TRACKING)
         error = np.linalg.norm((back - before)[:, 0], axis=1)
         height, width = grey.shape
         after = after[:, 0]
         inside = (after >= 0).all(axis=1) & (after <= (width - 1, height - 1)).all(axis=1)
-        kept = inside & (error < MAX_TRACKING_ERROR_PX) & (found & returned)[:, 0].astype(bool)
+        is_found = (found & returned)[:, 0].astype(bool)
+        kept = np.flatnonzero(inside & is_found & (error < MAX_TRACKING_ERROR_PX))
         self._pixels = after[kept]
         self._depth_m = self._depth_m[kept]
-        self._seen_at = self._seen_at[:, kept]
+        self._seen_at = self._seen_at[..., kept]
         self._map_of = self._map_of[kept]
 
     def _expected(self, pose: NDArray[np.float64]) -> NDArray[np.float32]:
@@ -200,9 +206,9 @@ class MotionTracker:
         images = np.arange(slot - SPAN - 2, slot + 1) % WINDOW
         stamps_s = (self._stamps_ns[images] - self._stamps_ns[images[0]]) / 1e9
         before, after = self._seen_at[images[1]], self._seen_at[images[-2]]
-        is_seen = np.isfinite(before[:, 0]) & np.isfinite(after[:, 0])
-        inverse = np.linalg.inv(self._intrinsics).T
-        before, after = (_homogeneous(pixels[is_seen]) @ inverse for pixels in (before, after))
+        is_seen = np.isfinite(before[0]) & np.isfinite(after[0])
+        inverse = np.linalg.inv(self._intrinsics)
+        before, after = ((inverse @ pixels[:, is_seen]).T for pixels in (before, after))
         self.time_offset.add(stamps_s, self._poses[images], before, after, self._focal_px)
 
     @property
@@ -211,40 +217,33 @@ class MotionTracker:
 
     def _find_corners(self, grey: NDArray[np.uint8], slot: int) -> None:
         """Add corners in the cells that have too few."""
-        rows, columns = CELLS
-        height, width = grey.shape
-        wanted = -(-MAX_CORNERS // (rows * columns))
-        cell_of = np.zeros(0, np.intp)
-        if len(self._pixels):
-            x, y = self._pixels.T
-            across = (x * columns / width).astype(np.intp)
-            cell_of = (y * rows / height).astype(np.intp) * columns + across
-        counts = np.bincount(cell_of, minlength=rows * columns)
-        if (counts >= wanted).all():
+        cells = CELLS[0] * CELLS[1]
+        cell_of = _cell_of(self._pixels, self._shape, *CELLS)
+        missing = -(-MAX_CORNERS // cells) - np.bincount(cell_of, minlength=cells)
+        if (missing <= 0).all():
             return
-        free = np.full(grey.shape, 255, np.uint8)
-        for x, y in self._pixels:
-            cv2.circle(free, (int(x), int(y)), 8, 0, -1)
-        for cell in np.flatnonzero(counts >= wanted):
-            top, left = divmod(int(cell), columns)
-            down = slice(top * height // rows, (top + 1) * height // rows)
-            free[down, left * width // columns : (left + 1) * width // columns] = 0
-        found = cv2.goodFeaturesToTrack(grey, 2 * MAX_CORNERS, 0.002, 8, mask=free)
+        scale = 1
+        while grey.shape[1] >= DETECTION_WIDTH:
+            grey = cv2.pyrDown(grey)
+            scale *= 2
+        distance = max(1, MIN_CORNER_DISTANCE_PX // scale)
+        free = np.ones(grey.shape, np.uint8)
+        across, down = (self._pixels / scale).astype(np.intp).T
+        free[down, across] = 0
+        free = cv2.erode(free, np.ones((2 * distance - 1, 2 * distance - 1)))
+        lacking = (missing > 0).astype(np.uint8).reshape(CELLS)
+        free &= cv2.resize(lacking, grey.shape[::-1], interpolation=cv2.INTER_NEAREST)
+        found = cv2.goodFeaturesToTrack(grey, 2 * MAX_CORNERS, 0.002, distance, mask=free)
         if found is None:
             return
-        x, y = found[:, 0].T
-        cell_of = (y * rows / height).astype(np.intp) * columns + (x * columns / width).astype(int)
-        taken = []
-        for index, cell in enumerate(cell_of):  # the best corners come first
-            if counts[cell] < wanted:
-                counts[cell] += 1
-                taken.append(index)
-        new = found[taken, 0]
+        new = scale * found[:, 0]
+        cell_of = _cell_of(new, self._shape, *CELLS)
+        new = new[_rank(cell_of) < missing[cell_of]]  # the best corners come first
         self._pixels = np.concatenate([self._pixels, new])
         self._depth_m = np.concatenate([self._depth_m, np.full(len(new), np.nan)])
-        seen_at = np.full((WINDOW, len(new), 2), np.nan)
-        seen_at[slot] = new
-        self._seen_at = np.concatenate([self._seen_at, seen_at], axis=1)
+        seen_at = np.full((WINDOW, 3, len(new)), np.nan)
+        seen_at[slot] = _homogeneous(new).T
+        self._seen_at = np.concatenate([self._seen_at, seen_at], axis=2)
         self._map_of = np.concatenate([self._map_of, np.full(len(new), -1)])
 
     def _triangulated(self, slot: int) -> Measurements:
@@ -258,10 +257,10 @@ class MotionTracker:
         if not count:
             return Measurements.none()
         rotations = self._poses[:, :3, :3] @ inverse
-        rays = np.einsum("wij,wnj->wni", rotations, _homogeneous(self._seen_at))
-        rays /= np.linalg.norm(rays, axis=2, keepdims=True)
-        now = rays[slot]
-        cosine = np.nan_to_num(np.einsum("wni,ni->wn", rays, now), nan=2.0)
+        rays = rotations @ self._seen_at
+        rays /= np.sqrt(np.einsum("wcn,wcn->wn", rays, rays))[:, None]
+        now = rays[slot].T
+        cosine = np.nan_to_num(np.einsum("wcn,cn->wn", rays, rays[slot]), nan=2.0)
         cosine[slot] = 2.0
         # The rays are the world's, so the camera's rotation is out of them: what is left of the
         # angle between two is parallax.
@@ -273,7 +272,7 @@ class MotionTracker:
         if not len(wide):
             return Measurements.none()
         best, parallax = best[wide], parallax[wide]
-        there = rays[best, wide]
+        there = rays[best, :, wide]
         centre, other = self._poses[slot, :3, 3], self._poses[best, :3, 3]
         baseline = other - centre
         near, far, epipolar = _closest(now[wide], there, baseline)
@@ -283,7 +282,7 @@ class MotionTracker:
         back = _projected(middle, self._poses[best], intrinsics)
         error = np.maximum(
             np.linalg.norm(here[:, :2] - self._pixels[wide], axis=1),
-            np.linalg.norm(back[:, :2] - self._seen_at[best, wide], axis=1),
+            np.linalg.norm(back[:, :2] - self._seen_at[best, :2, wide], axis=1),
         )
         low, high = DEPTH_RANGE_M
         depths = np.stack([here[:, 2], back[:, 2]])
@@ -316,32 +315,37 @@ class MotionTracker:
         much as any other, which offsets the corner in all of them alike: the offset is eliminated,
         with one image's error as its prior.
         """
-        is_known = np.isfinite(self._poses[:, 0, 0])
-        poses = np.where(is_known[:, None, None], self._poses, np.eye(4))
-        focal = np.diag(self._intrinsics)[:2]
-        principal = self._intrinsics[:2, 2]
-        seen_at = self._seen_at[:, corners]
-        is_seen = is_known[:, None] & np.isfinite(seen_at[..., 0])
+        seen_at = self._seen_at[:, :, corners]
+        is_seen = np.isfinite(seen_at[:, 0])
         is_seen[slot] = False
-        seen_at = np.where(is_seen[..., None], seen_at, 0)
-        # In the camera of each image a point is, over its depth here, at_infinity + shift / depth.
-        inverse = np.linalg.inv(self._intrinsics)
-        rays = _homogeneous(self._pixels[corners]) @ (poses[slot, :3, :3] @ inverse).T
-        at_infinity = np.einsum("wji,nj->wni", poses[:, :3, :3], rays)
-        shift = np.einsum("wji,wj->wi", poses[:, :3, :3], poses[slot, :3, 3] - poses[:, :3, 3])
+        used = is_seen.any(axis=1)
+        poses, seen_at, is_seen = self._poses[used], seen_at[used], is_seen[used]
+        focal = np.diag(np.diag(self._intrinsics))
+        principal = self._intrinsics[:2, 2:]
+        seen_at = np.where(is_seen[:, None], seen_at[:, :2] - principal, 0)
+        # What is at a depth here is in each image at the pixel of at_infinity + shift / depth.
+        turn = focal @ poses[:, :3, :3].transpose(0, 2, 1)
+        here = self._poses[slot]
+        rays = here[:3, :3] @ np.linalg.inv(self._intrinsics) @ self._seen_at[slot][:, corners]
+        at_infinity = turn @ rays
+        shift = turn @ (here[:3, 3] - poses[:, :3, 3])[..., None]
         low, high = DEPTH_RANGE_M
         inverse_depth = 1 / depth_m
         for _ in range(REFINEMENTS):
-            points = at_infinity + inverse_depth[:, None] * shift[:, None]
-            forward = np.maximum(points[..., 2:], 0.01)
-            error = seen_at - focal * points[..., :2] / forward - principal
-            slope = shift[:, None, :2] * forward - points[..., :2] * shift[:, None, 2:]
-            slope *= focal / forward**2
-            weights = is_seen / (1 + (error**2).sum(axis=2) / MAX_REPROJECTION_PX**2)
-            weights = weights[..., None]
-            shared = (weights * slope).sum(axis=0) / (1 + weights.sum(axis=0))
-            gain = (weights * (slope - shared) * error).sum(axis=(0, 2))
-            curvature = (weights * (slope - shared) * slope).sum(axis=(0, 2))
+            points = at_infinity + inverse_depth * shift
+            nearness = 1 / np.maximum(points[:, 2:], 0.01)
+            pixels = points[:, :2] * nearness
+            error = seen_at - pixels
+            slope = (shift[:, :2] - pixels * shift[:, 2:]) * nearness
+            squared = np.einsum("wcn,wcn->wn", error, error)
+            weights = is_seen / (1 + squared / MAX_REPROJECTION_PX**2)
+            weighted = weights[:, None] * slope
+            total = weighted.sum(axis=0)
+            shared = total / (1 + weights.sum(axis=0))
+            gain = np.einsum("wcn,wcn->n", weighted, error)
+            gain -= np.einsum("cn,wn,wcn->n", shared, weights, error)
+            curvature = np.einsum("wcn,wcn->n", weighted, slope)
+            curvature -= np.einsum("cn,cn->n", shared, total)
             step = gain / np.maximum(curvature, 1e-9)
             inverse_depth = np.clip(inverse_depth + step, 1 / high, 1 / low)
         return 1 / inverse_depth
@@ -408,18 +412,12 @@ class MotionTracker:
         visible &= (pixels[:, :2] >= 0).all(axis=1)
         visible &= (pixels[:, :2] <= (width - 1, height - 1)).all(axis=1)
         chosen = np.flatnonzero(visible)
-        side = width / 24
-        occupied = {
-            (int(row / side), int(column / side))
-            for row, column in zip(live.rows, live.columns, strict=True)
-        }
-        kept = []
-        for index in chosen[np.argsort(pixels[chosen, 2], kind="stable")]:  # the nearest hides
-            cell = (int(pixels[index, 1] / side), int(pixels[index, 0] / side))
-            if cell not in occupied:
-                occupied.add(cell)
-                kept.append(index)
-        if not kept:
+        chosen = chosen[np.argsort(pixels[chosen, 2], kind="stable")]  # the nearest hides
+        cells = self._shape, MAP_COLUMNS * height / width, MAP_COLUMNS
+        cell_of = _cell_of(pixels[chosen, :2], *cells)
+        occupied = _cell_of(np.stack([live.columns, live.rows], axis=1), *cells)
+        kept = chosen[(_rank(cell_of) == 0) & ~np.isin(cell_of, occupied)]
+        if not len(kept):
             return live
         drift = MAP_POINT_DRIFT * np.sqrt(age[kept] / 10)
         before = _measurements(
@@ -435,6 +433,23 @@ class MotionTracker:
 def _homogeneous(pixels: NDArray[np.floating]) -> Floats:
     """Return (..., 2) pixels with a third coordinate of 1."""
     return np.concatenate([pixels, np.ones((*pixels.shape[:-1], 1))], axis=-1)
+
+
+def _cell_of(
+    pixels: NDArray[np.number], shape: tuple[int, ...], rows: float, columns: int
+) -> NDArray[np.intp]:
+    """Return the number of the cell that each pixel is in, row by row, (N,)."""
+    height, width = shape
+    x, y = pixels.T
+    return (y * rows / height).astype(np.intp) * columns + (x * columns / width).astype(np.intp)
+
+
+def _rank(groups: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return how many before each are of its group, (N,)."""
+    order = np.argsort(groups, kind="stable")
+    ranks = np.empty_like(order)
+    ranks[order] = np.arange(len(order)) - np.searchsorted(groups[order], groups[order])
+    return ranks
 
 
 def _closest(one: Floats, other: Floats, baseline: Floats) -> tuple[Floats, Floats, Floats]:
