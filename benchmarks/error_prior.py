@@ -54,6 +54,7 @@ START = {
     "freedom": 1.0,
 }
 """What the search starts from, see `ErrorPrior`; the freedom beyond `MIN_FREEDOM`."""
+SMALLEST = 1e-6
 MIN_FREEDOM = 2.0
 """Below, the fourth moment is infinite; a model whose sigma is the same in all frames while its
 error is not has a likelihood that grows towards 0, where the other values are without limit."""
@@ -205,7 +206,9 @@ def main() -> None:
     present = to_mapping(predictor.model.error_prior)
     ways = {"as stored": {name: torch.tensor(value) for name, value in present.items()}}
     ways |= {title: fitted(found["fitted to"], without) for title, without in VARIANTS.items()}
-    best = {name: float(f"{float(value):.3g}") for name, value in ways["all"].items()}
+    best = {  # a part that vanishes is still above 0
+        name: max(float(f"{float(value):.3g}"), SMALLEST) for name, value in ways["all"].items()
+    }
     print(best)
     rows = [
         [title, *(f"{float(log_likelihood(values, pixels)):.3f}" for pixels in found.values())]

@@ -19,8 +19,8 @@ from uncertainty_depth.core.records import Frame
 from uncertainty_depth.depth.model_folder.writing import set_members
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.sigma.error_prior import ErrorPrior
+from uncertainty_depth.sigma.interpolation import MIN_PIXELS, spread
 from uncertainty_depth.sigma.posterior import posterior
-from uncertainty_depth.sigma.sparse_depth import MIN_PIXELS, spread
 
 F, WIDTH, HEIGHT, WALL_M = 160.0, 160, 120, 2.0
 

@@ -190,26 +190,46 @@ def test_an_outlier_loses_its_weight():
     assert np.abs(change).mean() < 0.02
 
 
-@pytest.mark.parametrize("factor", [0.01, 10, 1000])
-@pytest.mark.parametrize("seed", range(4))
-def test_measurements_of_nothing_seen_move_nothing(factor, seed):
-    """Three of 64 far too far: a sensor's greatest depth, where it has no echo."""
+def bumpy_room(seed):
+    """A wall behind a box, as a network sees it that errs as its sigma says; 64 known pixels."""
     random = np.random.default_rng(seed)
     truth = np.repeat(np.linspace(2, 6, 320, dtype=np.float32)[None], 240, axis=0)
     truth[80:, 80:160] = 1.5
     bumps = cv2.GaussianBlur(random.normal(size=truth.shape), (0, 0), 25)
     depth = (0.8 * truth * np.exp(0.2 * bumps / bumps.std())).astype(np.float32)
-    prediction = DepthPrediction(depth, 0.2 * depth)
     at = random.choice(truth.size, 64, replace=False)
     known = np.full(truth.shape, np.nan)
     known.flat[at] = truth.flat[at]
+    return truth, DepthPrediction(depth, 0.2 * depth), known, at
+
+
+def errors(truth, prediction, *known):
+    """Return the mean error after each of some maps of known depth."""
+    results = [posterior(prediction, Measurements.from_map(it)) for it in known]
+    return [np.abs(result.prediction.depth_m - truth).mean() for result in results]
+
+
+@pytest.mark.parametrize("factor", [0.01, 10, 1000])
+@pytest.mark.parametrize("seed", range(4))
+def test_measurements_of_nothing_seen_move_nothing(factor, seed):
+    """Three of 64 far too far: a sensor's greatest depth, where it has no echo."""
+    truth, prediction, known, at = bumpy_room(seed)
     wrong = known.copy()
     wrong.flat[at[:3]] *= factor
-    right, robust = (
-        np.abs(posterior(prediction, Measurements.from_map(it)).prediction.depth_m - truth).mean()
-        for it in (known, wrong)
-    )
+    right, robust = errors(truth, prediction, known, wrong)
     assert robust < 1.2 * right
+
+
+def test_wrong_measurements_do_not_make_it_believe_that_the_frame_errs_everywhere():
+    """Three of 64 off by a factor of two, as of a stereo matcher."""
+    worse = []
+    for seed in range(6):
+        truth, prediction, known, at = bumpy_room(seed)
+        wrong = known.copy()
+        wrong.flat[at[:3]] *= [0.5, 2, 0.5]
+        right, robust = errors(truth, prediction, known, wrong)
+        worse.append(robust / right)
+    assert np.mean(worse) < 1.4
 
 
 def test_an_error_that_all_measurements_share_stays_in_the_scale():

@@ -30,8 +30,9 @@ from uncertainty_depth.core.array_types import Floats
 from uncertainty_depth.core.measurements import MAX_MEASUREMENTS, Measurements, check_unit
 from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.sigma.error_prior import FOREIGN, ErrorPrior
+from uncertainty_depth.sigma.interpolation import interpolated, spread
 from uncertainty_depth.sigma.recorded.alignment import in_metres
-from uncertainty_depth.sigma.sparse_depth import check_sparse_depth, interpolated, spread
+from uncertainty_depth.sigma.sparse_depth import check_sparse_depth
 
 GRID = (30, 40)
 """Rows and columns at which the process is evaluated; between them it is interpolated."""
@@ -46,6 +47,9 @@ ones in rooms less than one in 10,000 is."""
 MAX_WITNESSES = 16
 """Measurements, evenly over the image, that tell a frame's variance: the prior describes what
 distant pixels share better than what near ones do, of which there would be far more pairs."""
+WITNESS_WEIGHT = 0.2
+"""Least weight that the process gives a measurement which is asked: a wrong one would tell of a
+frame that errs everywhere, in which wrong ones are then believed."""
 SENSOR_FREEDOM = 4.0
 """Degrees of freedom of a sensor's noise."""
 CORNER_FREEDOM = 1.0
@@ -56,6 +60,8 @@ over the square of its relative sigma. Chosen on the two drives of `docs/measure
 the next one."""
 EDGE_REACH = 0.0125
 """Image widths by which an edge of depth may lie beside the true one."""
+EDGE_COLUMNS = 160
+"""About how many columns of predicted depth are looked at for edges."""
 EDGE_SIGMA = 0.3
 """Standard deviation that this adds to corrected log depth, over its range within that reach.
 Chosen on NYU and the two drives."""
@@ -71,7 +77,8 @@ class Posterior:
     Attributes:
         prediction: depth, sigma and `scale_log_sigma`, which is of the mean log correction over
             the image; of a frame without measurements the network's own.
-        relative_sigma: (H, W) float32, sigma / depth of a pixel if the frame's scale were known.
+        scale_part: (30, 40) float32, over the image, variance of log depth that only the frame's
+            unknown scale makes.
         sigma_factor: by which the network errs more in this frame than its prior says, as far as
             the measurements tell; 1 if nothing was measured.
         weights: (N,) of the measurements that were used, 1 as its noise claims, towards 0 for an
@@ -81,11 +88,20 @@ class Posterior:
     """
 
     prediction: DepthPrediction
-    relative_sigma: NDArray[np.float32]
+    scale_part: NDArray[np.float32]
     sigma_factor: float
     weights: Floats
     used: Measurements
     left_out_m: Floats
+
+    @property
+    def relative_sigma(self) -> NDArray[np.float32]:
+        """Sigma / depth of each pixel, (H, W), if the frame's scale were known."""
+        depth = self.prediction.depth_m
+        with np.errstate(invalid="ignore", divide="ignore"):
+            variance = np.square(self.prediction.sigma_m / depth)
+        variance -= _enlarged(self.scale_part, depth.shape)
+        return np.sqrt(np.maximum(variance, 0))
 
 
 def posterior(
@@ -126,7 +142,8 @@ def posterior(
     used = used.taken(_is_seen(used, depth))
     used = used.taken(used.evenly(MAX_MEASUREMENTS, depth.shape))
     if not len(used):
-        return Posterior(prediction, relative, 1.0, np.zeros(0), used, np.zeros(0))
+        nothing = np.zeros(0)
+        return Posterior(prediction, np.zeros(GRID, np.float32), 1.0, nothing, used, nothing)
     field = _Field(prior, depth, relative, image)
     at = field.at(used.rows, used.columns)
     residual = np.log(used.depth_m) - np.log(depth[used.rows, used.columns].astype(np.float64))
@@ -134,15 +151,17 @@ def posterior(
     noise = _noise(used, field)
     shared[np.diag_indices_from(shared)] += noise.own * at.relative_sigma**2
     frame = 1.0
+    solved = _solve(shared, noise, residual)
     # How far corners are off is not known well enough to tell what is beyond it.
-    by_sensor = np.flatnonzero(used.common_log_sigma == 0)
-    if len(by_sensor):
-        sensed = used.taken(by_sensor)
-        few = by_sensor[sensed.evenly(MAX_WITNESSES, depth.shape)]
+    by_sensor = used.common_log_sigma == 0
+    agree = np.flatnonzero(by_sensor & (solved.noise_weights >= WITNESS_WEIGHT))
+    if len(agree):
+        sensed = used.taken(agree)
+        few = agree[sensed.evenly(MAX_WITNESSES, depth.shape)]
         # Neighbours that agree with each other are no evidence about the rest of the image.
         freedom = prior.freedom / sensed.coverage(depth.shape)
         frame = _solve(shared[np.ix_(few, few)], noise.taken(few), residual[few], freedom).variance
-    solved = _solve(frame * shared, noise, residual)
+        solved = _solve(frame * shared, noise, residual, noise_weights=solved.noise_weights)
     at = at.rounded()
     grid = field.grid().rounded()
     to_grid = np.float32(frame) * field.covariance(at, grid)
@@ -151,18 +170,18 @@ def posterior(
     explained = solve_triangular(factor, to_grid, lower=True, check_finite=False)
     variance = frame * field.variance(grid) - np.einsum("ng,ng->g", explained, explained)
     scale_variance, with_scale = _scale(field, grid, frame, explained)
-    given_scale = variance - with_scale**2 / scale_variance
-    own_variance = 0.0 if len(by_sensor) else CORNER_OWN
-    own = np.float32(own_variance) * np.where(has_value, relative, 0) ** 2
     correction = _enlarged(mean, depth.shape)
-    own += (EDGE_SIGMA * field.log_depth_range(correction)) ** 2
-    own = np.where(has_value, own, relative)  # NaN and infinity stay what they are
+    of_pixels = _enlarged(np.maximum(variance, 0), depth.shape)
+    of_pixels += np.square(EDGE_SIGMA * field.log_depth_range(correction))
+    if not by_sensor.any():
+        of_pixels += CORNER_OWN * np.square(relative)
+    of_pixels[~has_value] += relative[~has_value]  # NaN and infinity stay what they are
     depth_m = depth * np.exp(correction)
-    sigma_m = depth_m * np.sqrt(np.maximum(_enlarged(variance, depth.shape), 0) + own)
+    sigma_m = depth_m * np.sqrt(of_pixels)
     scale_log_sigma = float(np.sqrt(scale_variance))
     return Posterior(
         replace(prediction, depth_m=depth_m, sigma_m=sigma_m, scale_log_sigma=scale_log_sigma),
-        np.sqrt(np.maximum(_enlarged(given_scale, depth.shape), 0) + own),
+        (with_scale**2 / scale_variance).reshape(GRID).astype(np.float32),
         float(np.sqrt(frame)),
         solved.noise_weights,
         used,
@@ -192,7 +211,7 @@ def _scale(
     The scale is the mean correction over the image. Few places to average over suffice, and the
     whole grid's covariance with itself takes 60 ms.
     """
-    few = np.arange(GRID[0] * GRID[1]).reshape(GRID)[1::3, 1::3].ravel()
+    few = np.arange(GRID[0] * GRID[1]).reshape(GRID)[2::6, 3::6].ravel()
     covariance = field.covariance(grid.taken(few), grid).mean(axis=0) * frame
     covariance -= explained[:, few].mean(axis=1) @ explained
     return max(float(covariance[few].mean()), 1e-12), covariance
@@ -284,12 +303,19 @@ class _Field:
 
     def log_depth_range(self, correction: NDArray[np.float32] | None = None) -> NDArray:
         """Return by how much log depth, (H, W), differs within `EDGE_REACH`, corrected or not."""
-        log_depth = self._log_depth if correction is None else self._log_depth + correction
+        height, width = self._shape
+        step = max(width // EDGE_COLUMNS, 1)
+        some = (slice(step // 2, None, step), slice(step // 2, None, step))
+        log_depth = self._log_depth[some]
+        if correction is not None:
+            log_depth = log_depth + correction[some]
+        has_value = self._has_value[some]
         far = np.float32(1e30)  # of what has no depth; twice as much is still a float32
-        window = np.ones(2 * [2 * round(EDGE_REACH * self._shape[1]) + 1], np.uint8)
-        highest = cv2.dilate(np.where(self._has_value, log_depth, -far), window)
-        lowest = cv2.erode(np.where(self._has_value, log_depth, far), window)
-        return np.maximum(highest - lowest, 0)
+        window = np.ones(2 * [2 * round(EDGE_REACH * width / step) + 1], np.uint8)
+        highest = cv2.dilate(np.where(has_value, log_depth, -far), window)
+        lowest = cv2.erode(np.where(has_value, log_depth, far), window)
+        apart = np.maximum(highest - lowest, 0)
+        return cv2.resize(apart, (width, height), interpolation=cv2.INTER_LINEAR)
 
     def at(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> _Places:
         colours = None if self._image is None else self._image[rows, columns]
@@ -430,18 +456,23 @@ class _Solved:
 
 
 def _solve(
-    shared: Floats, noise: _Noise, residual: Floats, frame_freedom: float = math.inf
+    shared: Floats,
+    noise: _Noise,
+    residual: Floats,
+    frame_freedom: float = math.inf,
+    noise_weights: Floats | float = 1.0,
 ) -> _Solved:
     """Return the solution with the weights and the variance that the residuals suggest.
 
     The noise's weights are its expectation-maximisation for a Student-t distribution (Lange,
     Little and Taylor 1989), the frame's variance MacKay's fixed point of the evidence
     (Neural Computation 4, 1992, equation 22), both under the posterior of the other. Infinite
-    freedom leaves the frame's variance as it is; finite, the noise has no common part.
+    freedom leaves the frame's variance as it is; finite, the noise has no common part. It starts
+    from the given weights.
     """
     common = noise.common
     variance = 1.0
-    noise_weights: Floats = np.ones(len(residual))
+    noise_weights = np.broadcast_to(noise_weights, residual.shape)
     for _ in range(MAX_REWEIGHTINGS):
         own = noise.variance / noise_weights
         weights, factor = _factored(variance * shared, own, common, residual)
