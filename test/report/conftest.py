@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-import pytest
 
 from test.conftest import scored
 from uncertainty_depth.core.geometry.camera import Camera
@@ -53,12 +52,21 @@ def moments(frames, seed=0):
 
 def evaluation_of(attack=lambda moment: (moment.depth, moment.sigma), frames=64, seed=0):
     """Return the evaluation of frames whose depth and sigma are those of `attack`."""
-    evaluation = Evaluation()
     image = np.full((*SHAPE, 3), 99, np.uint8)
-    for index, moment in enumerate(moments(frames, seed)):
-        maps = (np.asarray(each, np.float32) for each in (moment.truth, *attack(moment)))
-        evaluation.add(scored(index, *maps, camera=CAMERA, image=image))
+    maps = ((moment.truth, *attack(moment)) for moment in moments(frames, seed))
+    return evaluation_on(maps, camera=CAMERA, image=image)
+
+
+def evaluation_on(maps, **parts):
+    """Return the evaluation of frames of ground truth, depth and sigma, and of other parts."""
+    evaluation = Evaluation()
+    for index, values in enumerate(maps):
+        evaluation.add(scored(index, *(np.asarray(it, np.float32) for it in values), **parts))
     return evaluation
+
+
+evaluated = cache(evaluation_of)
+"""The evaluation made once for all who ask for the same: not to be added to."""
 
 
 def saved(evaluation, folder, context=CONTEXT):
@@ -77,24 +85,3 @@ class NoisyPredictor:
         self.stamps.append(stamp_ns)
         depth = 1 + image[..., 0].astype(np.float32) / 32
         return DepthPrediction(depth, 0.1 + image[..., 1].astype(np.float32) / 256)
-
-
-@pytest.fixture(scope="session")
-def evaluate_moments():
-    return evaluation_of
-
-
-@pytest.fixture(scope="session")
-def good_moments():
-    """The evaluation of some frames with the right sigma, made once; not to be added to."""
-    return cache(lambda frames: evaluation_of(frames=frames))
-
-
-@pytest.fixture(scope="session")
-def moments_of():
-    return moments
-
-
-@pytest.fixture(scope="session")
-def model():
-    return MODEL

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from test.conftest import frame_lines, scored
-from test.report.conftest import saved
+from test.report.conftest import evaluation_of, moments, saved
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.core.config.scoring import EvaluationConfig
 from uncertainty_depth.core.errors import ConfigError, SourceError
@@ -29,7 +29,7 @@ FRAMES = 48
 
 
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory, evaluate_moments):
+def folders(tmp_path_factory):
     """Reports of the same frames: good, with twice the error, and with sigma shuffled."""
     root = tmp_path_factory.mktemp("reports")
     for name, attack in {
@@ -37,7 +37,7 @@ def folders(tmp_path_factory, evaluate_moments):
         "double": lambda it: (np.maximum(2 * it.depth - it.truth, 0.05), 2 * it.sigma),
         "shuffled": lambda it: (it.depth, np.random.default_rng(1).permuted(it.sigma)),
     }.items():
-        saved(evaluate_moments(attack, FRAMES), root / name)
+        saved(evaluation_of(attack, FRAMES), root / name)
     return root
 
 
@@ -191,8 +191,8 @@ def test_the_worst_frames_of_each_report_are_shown_beside_those_of_the_others(fo
             assert f"<td>{row['frame']}</td>" in page
 
 
-def test_frames_that_only_one_report_has_are_counted(folders, evaluate_moments, tmp_path):
-    short = saved(evaluate_moments(frames=40), tmp_path / "short")
+def test_frames_that_only_one_report_has_are_counted(folders, tmp_path):
+    short = saved(evaluation_of(frames=40), tmp_path / "short")
     comparison = compare([*reports_of(folders, "good"), short])
     assert comparison.series.shape == (2, 40)
     assert "8 of 48 frames of good are not in every report" in comparison.notes
@@ -200,12 +200,12 @@ def test_frames_that_only_one_report_has_are_counted(folders, evaluate_moments, 
                for row in comparison.rows)  # fmt: skip
 
 
-def test_repeated_frames_are_no_new_evidence_as_in_the_reports(moments_of, tmp_path):
+def test_repeated_frames_are_no_new_evidence_as_in_the_reports(tmp_path):
     """A bag of 12 frames that loops four times has the intervals of 12 frames, not of 48."""
     reports = []
     for name, factor in {"once": 1.0, "wider": 2.0}.items():
         evaluation = Evaluation()
-        for stamp, it in enumerate(4 * list(moments_of(12))):
+        for stamp, it in enumerate(4 * list(moments(12))):
             evaluation.add(scored(stamp, it.truth, it.depth, factor * it.sigma))
         reports.append(saved(evaluation, tmp_path / name))
     compared = compare(reports)
@@ -219,14 +219,12 @@ def test_repeated_frames_are_no_new_evidence_as_in_the_reports(moments_of, tmp_p
 
 
 @pytest.mark.parametrize(("left_out", "views"), [((), 1), ((20,), 2), ((0, 20, 21), 2)])
-def test_frames_of_a_still_camera_are_no_new_evidence_as_in_the_reports(
-    moments_of, tmp_path, left_out, views
-):
+def test_frames_of_a_still_camera_are_no_new_evidence_as_in_the_reports(tmp_path, left_out, views):
     """Whichever frames are in common: those of one view are one block."""
     reports = []
     for name, factor in {"all": 1.0, "wider": 2.0}.items():
         evaluation = Evaluation()
-        for stamp, it in enumerate(moments_of(40)):
+        for stamp, it in enumerate(moments(40)):
             if name == "all" or stamp not in left_out:
                 pose = np.eye(4)
                 pose[0, 3] = float(views == 2 and stamp >= 20)
@@ -260,8 +258,8 @@ def test_reports_that_cannot_be_compared_are_refused(folders, tmp_path, capsys):
         compare([good, saved(moved, tmp_path / "elsewhere")])
 
 
-def test_merged_reports_are_the_evaluation_of_all_frames(folders, evaluate_moments, tmp_path):
-    other = saved(evaluate_moments(frames=30, seed=1), tmp_path / "b")
+def test_merged_reports_are_the_evaluation_of_all_frames(folders, tmp_path):
+    other = saved(evaluation_of(frames=30, seed=1), tmp_path / "b")
     reports = [*reports_of(folders, "good"), other]
     evaluation, context = merge(reports)
     assert evaluation.evaluated == len(evaluation.metrics.blocks) == FRAMES + 30
@@ -305,9 +303,9 @@ def test_merged_unfamiliarity_is_that_of_all_frames(tmp_path):
     assert merge([again])[0].summary()["unfamiliarity"] == expected
 
 
-def test_merge_writes_a_report_that_can_be_merged_again(folders, evaluate_moments, tmp_path):
+def test_merge_writes_a_report_that_can_be_merged_again(folders, tmp_path):
     for name, seed in (("b", 1), ("c", 2)):
-        saved(evaluate_moments(frames=5, seed=seed), tmp_path / name)
+        saved(evaluation_of(frames=5, seed=seed), tmp_path / name)
     good = str(folders / "good")
     output = tmp_path / "merged"
     requirement = ["--require", f"frames.evaluated>={FRAMES + 5}"]
@@ -328,18 +326,18 @@ def test_a_copied_recording_is_counted_once(folders, tmp_path, caplog):
     assert context.notes[0] in caplog.text
 
 
-def test_a_clip_that_overlaps_is_told(folders, evaluate_moments, tmp_path):
+def test_a_clip_that_overlaps_is_told(folders, tmp_path):
     """The first frames of a drive are the same whatever their number."""
-    more = saved(evaluate_moments(frames=FRAMES + 6), tmp_path / "more")
+    more = saved(evaluation_of(frames=FRAMES + 6), tmp_path / "more")
     evaluation, context = merge([*reports_of(folders, "good"), more])
     assert evaluation.evaluated == 2 * FRAMES + 6
     assert f"{FRAMES} of {FRAMES + 6} frames of drive are in earlier sources" in context.notes[0]
     assert evaluation.views.repeated == FRAMES
 
 
-def test_reports_of_other_models_do_not_merge(folders, evaluate_moments, tmp_path):
+def test_reports_of_other_models_do_not_merge(folders, tmp_path):
     context = report.Context("drive", {"method": "deterministic"})
-    other = saved(evaluate_moments(frames=2), tmp_path / "other", context)
+    other = saved(evaluation_of(frames=2), tmp_path / "other", context)
     with pytest.raises(ConfigError, match="is of another model than"):
         merge([*reports_of(folders, "good"), other])
 

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from test.conftest import ListSource, frame_lines, scored
-from test.report.conftest import NoisyPredictor, saved
+from test.report.conftest import NoisyPredictor, evaluation_of, moments, saved
 from uncertainty_depth import OnlineMetrics
 from uncertainty_depth.core.config.scoring import EvaluationConfig
 from uncertainty_depth.core.errors import ConfigError
@@ -200,11 +200,11 @@ CONTEXT = report.Context("drive", {"method": "mc_dropout"}, options={"rate": 2.0
 
 
 @pytest.mark.parametrize("frames", [0, 1, 150])
-def test_a_report_is_read_back_in_every_digit(tmp_path, evaluate_moments, moments_of, frames):
-    evaluation = evaluate_moments(frames=frames)
+def test_a_report_is_read_back_in_every_digit(tmp_path, frames):
+    evaluation = evaluation_of(frames=frames)
     summary = json.loads(json.dumps(evaluation.summary()))
     moment = pickle.loads(pickle.dumps(copy.deepcopy(evaluation)))
-    for late in moments_of(1, seed=9):  # not of the copy
+    for late in moments(1, seed=9):  # not of the copy
         evaluation.add_arrays(late.depth, late.sigma, late.truth)
     found = saved(moment, tmp_path / "report", CONTEXT)
     again = found.evaluation

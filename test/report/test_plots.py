@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from test.report.conftest import evaluation_of
 from uncertainty_depth.core.records import DepthPrediction
 from uncertainty_depth.metrics.metric import SigmaKind
 from uncertainty_depth.report.examples import Example
@@ -29,8 +30,8 @@ from uncertainty_depth.report.plots import (
 
 
 @pytest.fixture
-def sums(evaluate_moments):
-    return evaluate_moments(frames=8).metrics.total()
+def sums():
+    return evaluation_of(frames=8).metrics.total()
 
 
 def test_the_figures_show_the_curves_of_the_frames(sums):

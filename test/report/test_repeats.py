@@ -11,7 +11,7 @@ import pytest
 from synthetic.config import SynthesisConfig
 from synthetic.source import SyntheticSource
 from test.conftest import scored
-from test.report.conftest import saved
+from test.report.conftest import MODEL, moments, saved
 from uncertainty_depth.core.records import DepthPrediction
 from uncertainty_depth.metrics.frame import ScoredPixels
 from uncertainty_depth.report import repeats
@@ -232,22 +232,22 @@ def copies(moments, times, damage):
 
 
 @pytest.mark.parametrize("damage", ["none", "scale", "noise"])
-def test_copies_of_a_few_frames_earn_no_green_line(damage, moments_of, model):
+def test_copies_of_a_few_frames_earn_no_green_line(damage):
     """Sixteen times six frames have the intervals of 96 frames, and tell of six."""
     evaluation = Evaluation()
-    for frame in copies(list(moments_of(frames=6)), 16, damage):
+    for frame in copies(list(moments(frames=6)), 16, damage):
         evaluation.add(frame)
     assert evaluation.views.repeated == 90
-    verdict = judge(evaluation, model, [])
+    verdict = judge(evaluation, MODEL, [])
     assert {line.color for line in verdict.lines[:3]} == {"grey"}
     assert verdict.blocks <= 6
     assert any("90 of 96 frames have the scores of an earlier frame" in n for n in verdict.notes)
 
 
-def test_what_is_remembered_is_bounded(moments_of, monkeypatch):
+def test_what_is_remembered_is_bounded(monkeypatch):
     monkeypatch.setattr(repeats, "MAX_PATTERNS", 20)
     seen = RepeatDetector()
-    first = next(iter(moments_of(1))).truth
+    first = next(iter(moments(1))).truth
     for index in range(30):
         truth = first * (1 + index / 10)
         depth = truth * np.random.default_rng(index).uniform(1, 2, truth.shape)

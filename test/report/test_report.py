@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 
+from test.report.conftest import evaluated, evaluation_of
 from uncertainty_depth.core.errors import SourceError
 from uncertainty_depth.core.records import Skipped
 from uncertainty_depth.report import report
@@ -18,8 +19,8 @@ CONTEXT = report.Context("a test", {"method": "mc_dropout"}, ("one note <b>",))
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory, drawing, evaluate_moments):
-    evaluation = evaluate_moments(frames=3)
+def written(tmp_path_factory, drawing):
+    evaluation = evaluation_of(frames=3)
     evaluation.skip(Skipped(9, "bad_image", "..."))
     folder = tmp_path_factory.mktemp("report") / "new" / "folder"
     with drawing():
@@ -74,11 +75,11 @@ def test_terminal_and_page_write_a_number_in_one_way(written):
         assert "-0.0000" not in text
 
 
-def test_page_shows_geometry_warnings_once_above_the_verdict(tmp_path, good_moments):
+def test_page_shows_geometry_warnings_once_above_the_verdict(tmp_path):
     warning = "the median depth is 3,100 m: the ground truth is in millimetres"
     geometry = {"description": "median depth 3.1e+03 m", "warnings": [warning]}
     context = report.Context("bag", {}, ("another note", warning), geometry=geometry)
-    page = report.write(good_moments(3), tmp_path, context, images=False).read_text()
+    page = report.write(evaluated(frames=3), tmp_path, context, images=False).read_text()
     assert f'<p class="warning">{warning}</p>' in page
     assert page.index(warning) < page.index('<div class="verdict')
     assert page.count(warning) == 1
@@ -99,7 +100,7 @@ def test_report_of_nothing_scored_says_why(tmp_path):
     assert "1 bad_image" in table(evaluation.summary(), {})
 
 
-def test_failed_report_leaves_the_earlier_one_unchanged(tmp_path, monkeypatch, good_moments):
+def test_failed_report_leaves_the_earlier_one_unchanged(tmp_path, monkeypatch):
     folder = tmp_path / "report"
     report.write(Evaluation(), folder, CONTEXT, images=False)
     (folder / "notes of mine").write_text("keep")
@@ -110,15 +111,15 @@ def test_failed_report_leaves_the_earlier_one_unchanged(tmp_path, monkeypatch, g
 
     monkeypatch.setattr(report, "render", full)
     with pytest.raises(SourceError, match=r"cannot be written to .*report: No space left"):
-        report.write(good_moments(3), folder, CONTEXT, images=False)
+        report.write(evaluated(frames=3), folder, CONTEXT, images=False)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     assert [path.name for path in tmp_path.iterdir()] == ["report"]
 
 
 @pytest.mark.usefixtures("plots_without_pixels")
-def test_second_report_removes_the_images_of_the_first_and_no_other_file(tmp_path, good_moments):
+def test_second_report_removes_the_images_of_the_first_and_no_other_file(tmp_path):
     folder = tmp_path / "report"
-    report.write(good_moments(3), folder, CONTEXT)
+    report.write(evaluated(frames=3), folder, CONTEXT)
     images = [*folder.glob("*.png"), *folder.glob("*.jpg")]
     assert len(images) > 5
     (folder / "sub").mkdir()
@@ -139,12 +140,10 @@ def test_existing_report_is_refused(tmp_path):
         report.check_output(tmp_path / "report", overwrite=False)
 
 
-def test_without_memory_for_plots_the_numbers_are_written(
-    tmp_path, good_moments, monkeypatch, caplog
-):
-    plain = report.write(good_moments(3), tmp_path / "plain", CONTEXT, images=False)
+def test_without_memory_for_plots_the_numbers_are_written(tmp_path, monkeypatch, caplog):
+    plain = report.write(evaluated(frames=3), tmp_path / "plain", CONTEXT, images=False)
     monkeypatch.setattr(report, "draw", lambda *_: np.empty(2**47, np.uint8))
-    page = report.write(good_moments(3), tmp_path / "report", CONTEXT)
+    page = report.write(evaluated(frames=3), tmp_path / "report", CONTEXT)
     assert caplog.text.count("no memory is left for the report's plots: Unable to allocate") == 1
     written = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC")  # a minute may pass between them
     assert written.sub("", page.read_text()) == written.sub("", plain.read_text())

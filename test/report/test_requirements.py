@@ -5,6 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from test.report.conftest import evaluation_of
 from uncertainty_depth.core.config.scoring import RequirementConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.records import Skipped
@@ -15,8 +16,8 @@ from uncertainty_depth.report.requirements import metric_names, parse, requireme
 
 
 @pytest.fixture(scope="module")
-def evaluation(evaluate_moments):
-    return evaluate_moments(frames=40)
+def evaluation():
+    return evaluation_of(frames=40)
 
 
 def summary_of(evaluation, *texts):
@@ -112,7 +113,7 @@ def test_a_metric_of_another_law_than_the_models_names_the_models_own(evaluation
     assert "distribution, " not in same["text"]
 
 
-def test_nan_and_infinity_fail_with_their_reason(evaluate_moments):
+def test_nan_and_infinity_fail_with_their_reason():
     nothing = Evaluation()
     nothing.skip(Skipped(1, "no_lidar", "..."))
     (outcome,) = summary_of(nothing, "auce<=1")["requirements"]
@@ -120,15 +121,15 @@ def test_nan_and_infinity_fail_with_their_reason(evaluate_moments):
     assert outcome["text"] == (
         "FAIL  auce is not a number, required <= 1: no frame was scored (1 no_lidar)"
     )
-    constant = evaluate_moments(lambda it: (it.depth, 0 * it.sigma + 1), frames=2)
+    constant = evaluation_of(lambda it: (it.depth, 0 * it.sigma + 1), frames=2)
     (outcome,) = summary_of(constant, "spearman>=0.1")["requirements"]
     assert outcome["text"].endswith("sigma or the error is the same everywhere")
-    copied = evaluate_moments(lambda it: (1.0000001 * it.truth, it.sigma), frames=2)
+    copied = evaluation_of(lambda it: (1.0000001 * it.truth, it.sigma), frames=2)
     (outcome,) = summary_of(copied, "n_merci<=1")["requirements"]
     assert outcome["text"].endswith(
         ": 95 % of the errors are below 4e-06 m, where none is resolved"
     )
-    certain = evaluate_moments(lambda it: (it.depth, 0 * it.sigma), frames=2)
+    certain = evaluation_of(lambda it: (it.depth, 0 * it.sigma), frames=2)
     (outcome,) = summary_of(certain, "nll_laplace<=5")["requirements"]
     assert outcome["text"] == "FAIL  nll_laplace inf, required <= 5"
 

@@ -8,8 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from test.conftest import scored
+from test.report.conftest import MODEL, evaluated, evaluation_of, evaluation_on, moments
 from uncertainty_depth.core.geometry.camera import Camera
-from uncertainty_depth.core.records import DepthPrediction, Frame, Overlap, Skipped, Use
+from uncertainty_depth.core.records import Overlap, Skipped, Use
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.judgement import Outcome
 from uncertainty_depth.report.verdict import judge, sentences
@@ -69,9 +71,9 @@ ATTACKS = {
 
 
 @pytest.mark.parametrize("name", ATTACKS)
-def test_each_attack_has_its_expected_colors(name, evaluate_moments, model):
+def test_each_attack_has_its_expected_colors(name):
     attack, expected = ATTACKS[name]
-    verdict = judge(evaluate_moments(attack, frames=96), model, [])
+    verdict = judge(evaluated(attack, frames=96), MODEL, [])
     found = colors(verdict)
     assert " ".join(found[line] for line in ("depth", "order", "size")) == expected, "\n".join(
         sentences(verdict.as_dict())
@@ -85,74 +87,61 @@ TRAINED_HERE = [Overlap("x", Use.TRAINING, True, "m")]
 
 
 @pytest.mark.parametrize(
-    ("attack", "change", "trained_on", "first"),
+    ("attack", "change", "trained_on", "first", "cause"),
     [
-        ("the right sigma", {}, [], "Act on it in places like these"),
-        ("sigma x 2", {}, [], "Calibrate sigma on drives of your own (`calibrate`)"),
-        ("shuffled sigma", {}, [], "Try another method (`--method`): no calibration can mend"),
-        ("half the depth", {}, [], "Do not act on this depth here. Fine-tune the model"),
-        ("NaN on a third", {}, [], "Find out why the model leaves pixels out"),
-        ("half the depth", {"method": "recorded"}, [], "Do not act on this depth. Check its unit"),
-        ("the right sigma", {"depth_range": [0.4, 4.0]}, [], "Leave out what lies beyond"),
-        ("the right sigma", {}, TRAINED_HERE, "Score frames that the model was not trained on"),
+        ("the right sigma", {}, [], "Act on it in places like these", ""),
+        ("sigma x 2", {}, [], "Calibrate sigma on drives of your own (`calibrate`)", ""),
+        ("shuffled sigma", {}, [], "Try another method (`--method`): no calibration can mend", ""),
+        ("half the depth", {}, [], "Do not act on this depth here. Fine-tune the model",
+         "the depth is no better than one that ignores the image"),
+        ("NaN on a third", {}, [], "Find out why the model leaves pixels out",
+         "too little of the ground truth has a prediction"),
+        ("half the depth", {"method": "recorded"}, [],
+         "Do not act on this depth. Check its unit", ""),
+        ("the right sigma", {"depth_range": [0.4, 4.0]}, [], "Leave out what lies beyond",
+         "outside the model's depth range"),
+        ("the right sigma", {}, TRAINED_HERE, "Score frames that the model was not trained on",
+         "the model was trained on these frames"),
     ],
-)
-def test_each_verdict_says_what_to_do_now(
-    attack, change, trained_on, first, evaluate_moments, model
+)  # fmt: skip
+def test_each_verdict_names_what_is_red_and_says_what_to_do_now(
+    attack, change, trained_on, first, cause
 ):
-    evaluation = evaluate_moments(ATTACKS[attack][0], frames=96)
-    steps = judge(evaluation, model | change, trained_on).next_steps
-    assert steps[0].startswith(first)
-    assert len(steps) <= 3
+    verdict = judge(evaluated(ATTACKS[attack][0], frames=96), MODEL | change, trained_on)
+    assert verdict.next_steps[0].startswith(first)
+    assert len(verdict.next_steps) <= 3
+    if cause:
+        assert verdict.color == "red"
+        assert cause in verdict.text
+        assert ("ignores the image" in verdict.text) == (attack == "half the depth")
+        assert "unlike the training's" not in verdict.text
 
 
-@pytest.mark.parametrize(
-    ("attack", "change", "trained_on", "cause"),
-    [
-        ("the right sigma", {}, TRAINED_HERE, "the model was trained on these frames"),
-        ("the right sigma", {"depth_range": [0.4, 4.0]}, [], "outside the model's depth range"),
-        ("NaN on a third", {}, [], "too little of the ground truth has a prediction"),
-        ("half the depth", {}, [], "the depth is no better than one that ignores the image"),
-    ],
-)
-def test_the_headline_names_what_is_red(
-    attack, change, trained_on, cause, evaluate_moments, model
-):
-    evaluation = evaluate_moments(ATTACKS[attack][0], frames=96)
-    verdict = judge(evaluation, model | change, trained_on)
-    assert verdict.color == "red"
-    assert cause in verdict.text
-    assert ("ignores the image" in verdict.text) == (attack == "half the depth")
-    assert "unlike the training's" not in verdict.text
+def test_few_places_ask_for_more_of_them():
+    assert judge(evaluated(frames=9), MODEL, []).next_steps[0].startswith("Record in more places")
+    assert "`uncertainty-depth info`" in judge(Evaluation(), MODEL, []).next_steps[0]
 
 
-def test_few_places_ask_for_more_of_them(good_moments, model):
-    assert judge(good_moments(9), model, []).next_steps[0].startswith("Record in more places")
-    assert "`uncertainty-depth info`" in judge(Evaluation(), model, []).next_steps[0]
-
-
-def test_an_interval_that_is_too_wide_to_decide_asks_for_more_places(evaluate_moments, model):
+def test_an_interval_that_is_too_wide_to_decide_asks_for_more_places():
     """Many independent views, and a sigma at the edge of what is accepted: nothing was said."""
     sigma_is_near_the_limit = lambda it: (it.depth, it.sigma * 4 / 3)  # noqa: E731
-    verdict = judge(evaluate_moments(sigma_is_near_the_limit, frames=96), model, [])
+    verdict = judge(evaluation_of(sigma_is_near_the_limit, frames=96), MODEL, [])
     assert colors(verdict) == dict.fromkeys(("depth", "order", "domain"), "green") | {
         "size": "grey"
     }
     assert verdict.next_steps == ("Record in more places: the intervals are too wide to decide.",)
 
 
-def camera(power, seed, noise=0.02, frames=48):
+def camera(power, seed, noise=0.02):
     """The evaluation of a camera whose sigma is the true one, a power of the depth."""
     random = np.random.default_rng(seed)
-    evaluation = Evaluation()
-    for index in range(frames):
-        truth = (random.uniform(0.5, 4) + random.uniform(0, 6, (24, 32))).astype(np.float32)
-        sigma = (noise * truth**power).astype(np.float32)
-        depth = (truth + random.normal(0, sigma)).astype(np.float32)
-        known = noise * np.maximum(depth, 0) ** power  # the camera knows its own depth
-        maps = DepthPrediction(depth, known.astype(np.float32))
-        evaluation.add(Frame(index, str(index), ground_truth_m=truth, prediction=maps))
-    return evaluation
+
+    def frame():
+        truth = random.uniform(0.5, 4) + random.uniform(0, 6, (24, 32))
+        depth = truth + random.normal(0, noise * truth**power)
+        return truth, depth, noise * np.maximum(depth, 0) ** power  # it knows its own depth
+
+    return evaluation_on(frame() for _ in range(48))
 
 
 @pytest.mark.parametrize("power", [0.0, 0.5, 1.0, 2.0])
@@ -180,13 +169,13 @@ def test_a_right_sigma_is_not_red_for_the_near_pixels_that_are_inaccurate(power,
 def test_a_sigma_that_ranks_worse_than_depth_is_red():
     """Half of the right ranks are lost: certainly worse, by more than a margin."""
     random = np.random.default_rng(0)
-    evaluation = Evaluation()
-    for index in range(48):
-        truth = (random.uniform(0.5, 4) + random.uniform(0, 6, (24, 32))).astype(np.float32)
-        depth = (truth * random.normal(1, 0.05, truth.shape)).astype(np.float32)
-        sigma = (0.05 * depth * np.exp(random.normal(0, 1.0, truth.shape))).astype(np.float32)
-        maps = DepthPrediction(depth, sigma)
-        evaluation.add(Frame(index, str(index), ground_truth_m=truth, prediction=maps))
+
+    def frame():
+        truth = random.uniform(0.5, 4) + random.uniform(0, 6, (24, 32))
+        depth = truth * random.normal(1, 0.05, truth.shape)
+        return truth, depth, 0.05 * depth * np.exp(random.normal(0, 1.0, truth.shape))
+
+    evaluation = evaluation_on(frame() for _ in range(48))
     (order,) = [each for each in judge(evaluation, {}, None).lines if each.name == "order"]
     assert order.color == "red"
     assert "is worse than sigma ~ depth (" in order.text
@@ -214,14 +203,14 @@ def test_the_headline_names_the_intervals_of_its_errors_the_nearest_first(near, 
     assert f"Mean error {words}" in evaluation.verdict().numbers
 
 
-def test_a_depth_scored_against_itself_has_no_verdict(evaluate_moments, model):
-    verdict = judge(evaluate_moments(lambda it: (it.truth, it.sigma), frames=96), model, [])
+def test_a_depth_scored_against_itself_has_no_verdict():
+    verdict = judge(evaluation_of(lambda it: (it.truth, it.sigma), frames=96), MODEL, [])
     assert verdict.color == "grey"
     assert verdict.text == "every error is 0: the ground truth is the depth that is scored"
 
 
-def test_a_camera_is_green_without_a_training_and_with_honest_holes(evaluate_moments):
-    evaluation = evaluate_moments(without_most, frames=96)
+def test_a_camera_is_green_without_a_training_and_with_honest_holes():
+    evaluation = evaluation_of(without_most, frames=96)
     verdict = judge(evaluation, {"method": "recorded", "head": "laplace"}, None)
     assert colors(verdict) == {"depth": "green", "order": "green", "size": "green"}
     assert verdict.text.startswith("Can be trusted here")
@@ -230,9 +219,9 @@ def test_a_camera_is_green_without_a_training_and_with_honest_holes(evaluate_mom
 
 
 @pytest.mark.parametrize("holes", [0.0, 0.2])
-def test_arrays_of_no_model_are_judged_as_a_camera_is(moments_of, holes):
+def test_arrays_of_no_model_are_judged_as_a_camera_is(holes):
     evaluation = Evaluation()
-    for moment in moments_of(96):
+    for moment in moments(96):
         depth = np.where(moment.random.random(moment.truth.shape) < holes, np.nan, moment.depth)
         evaluation.add_arrays(depth, moment.sigma, moment.truth)
     verdict = evaluation.verdict(distribution="laplace")
@@ -243,14 +232,12 @@ def test_arrays_of_no_model_are_judged_as_a_camera_is(moments_of, holes):
 
 
 @pytest.mark.parametrize("frames", [1, 9])
-def test_few_frames_are_never_green_and_clear_failures_are_red(
-    frames, good_moments, evaluate_moments, model
-):
-    good = judge(good_moments(frames), model, [])
+def test_few_frames_are_never_green_and_clear_failures_are_red(frames):
+    good = judge(evaluated(frames=frames), MODEL, [])
     assert good.color == "grey"
     assert "nan" not in " ".join(sentences(good.as_dict()))
     assert "too few independent frames for a 95 % interval" in good.notes[0]
-    bad = judge(evaluate_moments(lambda it: (0.15 * it.depth, it.sigma / 5), frames), model, [])
+    bad = judge(evaluation_of(lambda it: (0.15 * it.depth, it.sigma / 5), frames), MODEL, [])
     assert colors(bad)["depth"] == colors(bad)["size"] == bad.color == "red"
 
 
@@ -266,10 +253,8 @@ def test_few_frames_are_never_green_and_clear_failures_are_red(
         ({}, [Overlap("y", Use.TRAINING, False, "m")], "grey", "if they are one"),
     ],
 )
-def test_domain_depends_on_model_and_source(
-    change, trained_on, expected, words, good_moments, model
-):
-    verdict = judge(good_moments(48), model | change, trained_on)
+def test_domain_depends_on_model_and_source(change, trained_on, expected, words):
+    verdict = judge(evaluated(frames=48), MODEL | change, trained_on)
     line = verdict.lines[-1]
     assert (line.name, line.color) == ("domain", expected)
     assert words in line.text
@@ -286,19 +271,16 @@ def test_domain_depends_on_model_and_source(
         (0.69, 18, "red"),
     ],
 )
-def test_camera_unlike_the_training_changes_the_domain(fx_per_width, height, expected, model):
+def test_camera_unlike_the_training_changes_the_domain(fx_per_width, height, expected):
     evaluation = Evaluation()
     camera = Camera(32, height, np.diag([32 * fx_per_width, 32 * fx_per_width, 1.0]))
     random = np.random.default_rng(0)
     for index in range(48):
         truth = random.uniform(1, 9, (height, 32)).astype(np.float32)
-        prediction = DepthPrediction(truth + 0.1, truth / 10)
-        evaluation.add(
-            Frame(index, str(index), camera, ground_truth_m=truth, prediction=prediction)
-        )
+        evaluation.add(scored(index, truth, truth + 0.1, truth / 10, camera=camera))
         if expected == "green" and index == 0:
-            assert judge(evaluation, model, []).lines[-1].color == "grey", "one frame"
-    assert judge(evaluation, model, []).lines[-1].color == expected
+            assert judge(evaluation, MODEL, []).lines[-1].color == "grey", "one frame"
+    assert judge(evaluation, MODEL, []).lines[-1].color == expected
 
 
 FITTED_TO = {"depth_range_m": [0.5, 20.0], "sources": ["rooms"], "camera": None}
@@ -317,18 +299,18 @@ FITTED_TO = {"depth_range_m": [0.5, 20.0], "sources": ["rooms"], "camera": None}
         ({"depth_range_m": "a few", "camera": 3, "sources": 7}, []),
     ],
 )
-def test_data_unlike_those_of_the_calibration_are_noted(good_moments, model, change, words):
-    calibrated = {**model, "calibration": "scale", "fitted_to": {**FITTED_TO, **change}}
-    notes = judge(good_moments(12), calibrated, []).notes
+def test_data_unlike_those_of_the_calibration_are_noted(change, words):
+    calibrated = {**MODEL, "calibration": "scale", "fitted_to": {**FITTED_TO, **change}}
+    notes = judge(evaluated(frames=12), calibrated, []).notes
     told = [note for note in notes if "(scale) was fitted to, rooms" in note]
     assert len(told) == len(words)
     assert all(word in note for word, note in zip(words, told, strict=True))
     assert len([note for note in notes if "was fitted to" in note]) == len(words)
 
 
-def test_sigma_that_was_calibrated_on_these_frames_has_no_green_size(good_moments, model):
+def test_sigma_that_was_calibrated_on_these_frames_has_no_green_size():
     overlap = Overlap("drive", Use.CALIBRATION, True, "sigma")
-    verdict = judge(good_moments(96), model, [], None, [overlap])
+    verdict = judge(evaluated(frames=96), MODEL, [], None, [overlap])
     assert colors(verdict) == {
         "depth": "green",
         "order": "green",
@@ -338,28 +320,23 @@ def test_sigma_that_was_calibrated_on_these_frames_has_no_green_size(good_moment
     assert str(overlap) in sentences(verdict.as_dict())[4]
 
 
-def test_depth_must_beat_the_median_depth_of_the_training(moments_of, model):
+def test_depth_must_beat_the_median_depth_of_the_training():
     """A depth equal to the median map is no better than it, though better than a constant."""
-    truths = np.stack([moment.truth for moment in moments_of(64)])
+    truths = np.stack([moment.truth for moment in moments(64)])
     slope = np.linspace(0.3, 3.0, 24)[:, None]
     rows = np.arange(16) // 2 * 3 + 1  # the verdict merges four cells
     median_m = np.repeat(np.median(truths) * slope[rows], 20, axis=1)
-    evaluation = Evaluation()
-    for index, truth in enumerate(truths * slope):
-        truth = truth.astype(np.float32)
-        nearest = median_m[np.arange(24) * 16 // 24][:, np.arange(32) * 20 // 32]
-        depth = nearest.astype(np.float32)
-        prediction = DepthPrediction(depth, depth / 10)
-        evaluation.add(Frame(index, f"{index}", ground_truth_m=truth, prediction=prediction))
-    known = model["training"] | {"median_depth_m": median_m.tolist()}
-    lines = judge(evaluation, model | {"training": known}, []).lines
+    nearest_m = median_m[np.arange(24) * 16 // 24][:, np.arange(32) * 20 // 32]
+    evaluation = evaluation_on((truth, nearest_m, nearest_m / 10) for truth in truths * slope)
+    known = MODEL["training"] | {"median_depth_m": median_m.tolist()}
+    lines = judge(evaluation, MODEL | {"training": known}, []).lines
     assert lines[0].color == "red"
     assert "the median depth of training" in lines[0].text
     unknown = {key: value for key, value in known.items() if key != "median_depth_m"}
-    assert judge(evaluation, model | {"training": unknown}, []).lines[0].color == "green"
+    assert judge(evaluation, MODEL | {"training": unknown}, []).lines[0].color == "green"
 
 
-def test_noise_of_few_samples_never_turns_green_to_red(evaluate_moments, model):
+def test_noise_of_few_samples_never_turns_green_to_red():
     """The noise of a sigma from few samples changes with the seed, its quality does not."""
     for strength in (0.0, 0.4):
         seen = []
@@ -370,45 +347,43 @@ def test_noise_of_few_samples_never_turns_green_to_red(evaluate_moments, model):
                 weak = moment.sigma**strength * np.median(moment.sigma) ** (1 - strength)
                 return moment.depth, weak * np.sqrt(random.chisquare(3, weak.shape) / 3)
 
-            seen.append(colors(judge(evaluate_moments(sampled, frames=40), model, [])))
+            seen.append(colors(judge(evaluation_of(sampled, frames=40), MODEL, [])))
         for line in ("depth", "order", "size"):
             assert not {"green", "red"} <= {found[line] for found in seen}, (strength, line)
 
 
-def test_gaussian_head_is_judged_by_gaussian_metrics(evaluate_moments, model):
-    def gaussian(moment):
-        return moment.truth + moment.random.normal(0, moment.sigma), moment.sigma
+def gaussian(moment):
+    return moment.truth + moment.random.normal(0, moment.sigma), moment.sigma
 
-    evaluation = evaluate_moments(gaussian, frames=96)
-    assert colors(judge(evaluation, model | {"head": "gaussian"}, []))["size"] == "green"
-    checks = judge(evaluation, model | {"head": "gaussian"}, []).lines[2].checks
+
+def test_gaussian_head_is_judged_by_gaussian_metrics():
+    evaluation = evaluation_of(gaussian, frames=96)
+    assert colors(judge(evaluation, MODEL | {"head": "gaussian"}, []))["size"] == "green"
+    checks = judge(evaluation, MODEL | {"head": "gaussian"}, []).lines[2].checks
     assert {check.name.split("(")[-1].split(")")[0].lower() for check in checks} == {"gaussian"}
 
 
-def test_measured_intervals_are_judged_in_place_of_the_distributions(evaluate_moments, model):
+def test_measured_intervals_are_judged_in_place_of_the_distributions():
     """Gaussian errors of a model with a Laplace head, whose calibration measured the widths."""
 
-    def gaussian(moment):
-        return moment.truth + moment.random.normal(0, moment.sigma), moment.sigma
-
     def auce(half_widths):
-        described = model | {"head": "laplace", "half_widths": half_widths}
+        described = MODEL | {"head": "laplace", "half_widths": half_widths}
         lines = judge(evaluation, described, []).lines
         (check,) = [check for check in lines[2].checks if check.name.startswith("AUCE")]
         return check.value
 
-    evaluation = evaluate_moments(gaussian, frames=24)
+    evaluation = evaluation_of(gaussian, frames=24)
     by_law = auce(None)
     assert by_law > 0.05
     assert auce(BY_DISTRIBUTION["gaussian"].at_levels) < 0.01
     assert auce([1.0, "damaged"]) == by_law
 
 
-def test_measured_intervals_are_held_against_measured_ones(evaluate_moments, model):
+def test_measured_intervals_are_held_against_measured_ones():
     """Baselines have intervals by a distribution, which are further off: by .04 here."""
-    evaluation = evaluate_moments(lambda it: (it.depth, it.sigma), frames=48)
+    evaluation = evaluation_of(lambda it: (it.depth, it.sigma), frames=48)
     wide = [1.35 * width for width in BY_DISTRIBUTION["laplace"].at_levels]
-    lines = judge(evaluation, model | {"half_widths": wide}, []).lines
+    lines = judge(evaluation, MODEL | {"half_widths": wide}, []).lines
     (check,) = [check for check in lines[2].checks if check.name.startswith("AUCE")]
     assert check.value > 0.05
     assert check.color == "red"
@@ -424,21 +399,20 @@ def test_verdict_of_nothing_scored_says_why():
     assert judge(Evaluation(), {}, []).text == "no frame could be scored: none was read"
 
 
-def test_frames_without_prediction_lower_the_scored_fraction(evaluate_moments, model):
-    evaluation = evaluate_moments(frames=40)
+def test_frames_without_prediction_lower_the_scored_fraction():
+    evaluation = evaluation_of(frames=40)
     truth = np.full((24, 32), 3, np.float32)
     nothing = np.full_like(truth, np.nan)
     for index in range(10):
-        prediction = DepthPrediction(nothing, nothing)
-        evaluation.add(Frame(index, f"x{index}", ground_truth_m=truth, prediction=prediction))
+        evaluation.add(scored(index, truth, nothing, nothing))
     assert evaluation.skipped == {"no_valid_pixel": 10}
-    line = judge(evaluation, model, []).lines[0]
+    line = judge(evaluation, MODEL, []).lines[0]
     assert line.color == "red"
     assert "only 80.0 % of the ground truth has a prediction" in line.text
 
 
-def test_verdict_is_json_with_one_sentence_per_line(good_moments, model):
-    verdict = judge(good_moments(48), model, None).as_dict()
+def test_verdict_is_json_with_one_sentence_per_line():
+    verdict = judge(evaluated(frames=48), MODEL, None).as_dict()
     again = json.loads(json.dumps(verdict))
     assert [line["name"] for line in again["lines"]] == ["depth", "order", "size", "domain"]
     told = sentences(again)
@@ -459,9 +433,7 @@ MISMATCHES = {
 @pytest.mark.parametrize(
     ("mismatch", "is_shuffled"), [*((name, False) for name in MISMATCHES), ("anywhere", True)]
 )
-def test_mismatches_in_one_pixel_of_a_hundred_do_not_decide(
-    mismatch, is_shuffled, evaluate_moments, model
-):
+def test_mismatches_in_one_pixel_of_a_hundred_do_not_decide(mismatch, is_shuffled):
     """As every stereo camera has them; likelihood and AUSE rmse alone condemn a right sigma."""
 
     def mismatched(moment):
@@ -469,7 +441,7 @@ def test_mismatches_in_one_pixel_of_a_hundred_do_not_decide(
         depth = np.where(wrong, MISMATCHES[mismatch](moment), moment.depth)
         return depth, shuffled(moment) if is_shuffled else moment.sigma
 
-    lines = {line.name: line for line in judge(evaluate_moments(mismatched, 96), model, []).lines}
+    lines = {line.name: line for line in judge(evaluation_of(mismatched, 96), MODEL, []).lines}
     assert lines["depth"].color == "green"
     assert re.search(
         r"[12]\.[0-9] % of the depths are off by about 2x or more", lines["depth"].text
@@ -491,13 +463,13 @@ def test_mismatches_in_one_pixel_of_a_hundred_do_not_decide(
         (3.0, "not yet useful"),
     ],
 )
-def test_green_says_how_good_the_depth_is(factor, words, evaluate_moments, model):
+def test_green_says_how_good_the_depth_is(factor, words):
     def scaled(moment):
         depth = moment.truth + factor * (moment.depth - moment.truth)
         depth[0, 0] = 0.0  # one pixel without a depth does not make it red
         return np.maximum(depth, 0.0), factor * moment.sigma
 
-    verdict = judge(evaluate_moments(scaled, frames=128), model, [])
+    verdict = judge(evaluation_of(scaled, frames=128), MODEL, [])
     assert verdict.color == "green"
     assert words in verdict.text
     assert ("Can be trusted" in verdict.text) == ("not yet" not in words)
