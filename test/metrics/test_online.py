@@ -154,7 +154,7 @@ def test_ctrl_c_in_a_loop_of_ones_own_leaves_the_sums_of_whole_frames():
     whole, events = added(metrics, strike_at=0)
     expected = [flatten(each.compute()) for each in (metrics, whole)]
     frames = []
-    for event in np.linspace(1, events, 60, dtype=int):
+    for event in np.linspace(1, events, 24, dtype=int):
         struck, _ = added(metrics, strike_at=event)
         frames.append(struck.frames)
         assert frames[-1] in (MAX_BLOCKS, MAX_BLOCKS + 1), f"at {event} of {events}"

@@ -8,6 +8,7 @@ import json
 import numpy as np
 import pytest
 
+from uncertainty_depth.metrics.conditional import excess_risk
 from uncertainty_depth.metrics.metric import percent_text
 from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation
@@ -15,6 +16,13 @@ from uncertainty_depth.report.page import conditional_text
 from uncertainty_depth.report.saved_state import merge, read_report
 
 SHAPE = (24, 30)
+
+
+@pytest.fixture(autouse=True)
+def whole_reports(monkeypatch):
+    monkeypatch.setattr(report, "excess_risk", excess_risk)
+
+
 CONTEXT = report.Context("drive", {"head": "gaussian"})
 
 

@@ -14,7 +14,6 @@ TRUTH_M = np.repeat(np.float32([0.5, 4, 20]), 20).reshape(6, 10)
 ERROR_M = np.repeat(np.float32([1, 0.1, 3]), 20).reshape(6, 10)
 
 
-@pytest.mark.usefixtures("no_plots")
 @pytest.mark.parametrize(
     ("limits", "scored"),
     [

@@ -53,7 +53,6 @@ def recorded(folder, infos_late=False, model=None, measured="7"):
     return folder / "bag"
 
 
-@pytest.mark.usefixtures("no_plots")
 @pytest.mark.parametrize("infos_late", [False, True])
 def test_a_recorded_run_has_the_unfamiliarity_of_its_images(infos_late, tmp_path):
     bag = recorded(tmp_path, infos_late, {"familiar_places": [0.3, 0.6]})
@@ -69,7 +68,6 @@ def test_a_recorded_run_has_the_unfamiliarity_of_its_images(infos_late, tmp_path
     assert "90 % below 0.30, 99 % below 0.60" in check["text"]
 
 
-@pytest.mark.usefixtures("no_plots")
 @pytest.mark.parametrize("measured", ["7 x", "-3"])
 def test_a_frame_whose_measured_pixels_cannot_be_read_is_not_scored(measured, tmp_path, capsys):
     """It would be scored on the pixels that corrected it."""
@@ -78,7 +76,6 @@ def test_a_frame_whose_measured_pixels_cannot_be_read_is_not_scored(measured, tm
     assert "4 prediction_info_unreadable" in capsys.readouterr().out
 
 
-@pytest.mark.usefixtures("no_plots")
 @pytest.mark.parametrize("model", [None, {"familiar_places": "many"}, ["no", "object"]])
 def test_without_a_model_that_says_it_what_is_usual_is_not_known(model, tmp_path):
     bag = recorded(tmp_path, model=model)
@@ -90,7 +87,6 @@ def test_without_a_model_that_says_it_what_is_usual_is_not_known(model, tmp_path
 
 
 @pytest.mark.parametrize(("fraction", "evaluated"), [(0.5, 2), (0.0, 0)])
-@pytest.mark.usefixtures("no_plots")
 def test_a_recorded_depth_is_not_scored_on_the_lidar_that_it_was_given(
     fraction, evaluated, tmp_path
 ):

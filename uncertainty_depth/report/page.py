@@ -12,9 +12,10 @@ import textwrap
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from uncertainty_depth.core import strict
 from uncertainty_depth.metrics.calibration import of_distribution
@@ -310,6 +311,12 @@ def _frame(frame: FrameImage) -> dict[str, str]:
 
 def render_template(name: str, **values: Any) -> str:
     """Return a template of this package, filled with values, which are escaped, as UTF-8."""
+    text: str = strict.encodable(_template(name).render(**values))
+    return text
+
+
+@cache
+def _template(name: str) -> Template:
     environment = Environment(
         loader=PackageLoader("uncertainty_depth.report", "."),
         autoescape=True,
@@ -318,8 +325,7 @@ def render_template(name: str, **values: Any) -> str:
         lstrip_blocks=True,
     )
     environment.filters |= {"linked": linked, "with_code": with_code}
-    text: str = strict.encodable(environment.get_template(name).render(**values))
-    return text
+    return environment.get_template(name)
 
 
 def base64_text(data: bytes) -> str:

@@ -154,13 +154,26 @@ def test_a_source_that_changed_is_scored_again(tmp_path):
     assert not job.is_done
 
 
+@pytest.fixture
+def in_this_process(monkeypatch):
+    """Score sources here: a process of their own takes seconds to start."""
+
+    def run(work, processes, interrupt, on_source_done):
+        for source, item in work.items():
+            source.finish(local.score(item, source.folder))
+            on_source_done(source)
+
+    monkeypatch.setattr(local, "run", run)
+
+
+@pytest.mark.usefixtures("in_this_process")
 @pytest.mark.parametrize("changed", ["depth", "sigma_map"])
 def test_what_changed_since_is_scored_again_whatever_it_is(tmp_path, caplog, changed):
     """A folder is written with a prefix, and the map of sigma is no source at all."""
     names = [predictions(tmp_path / name, seed) for seed, name in enumerate(("one", "two"))]
     sigma_map = tmp_path / "map.json"
     SavedMap(IDENTITY, "sigma", "depth", "gaussian", {}).write(sigma_map)
-    options = ["--jobs", "2", "--sigma-map", str(sigma_map)]
+    options = ["--sigma-map", str(sigma_map)]
     report = tmp_path / "report"
     assert evaluate(names, report, *options) == 0
     if changed == "depth":
