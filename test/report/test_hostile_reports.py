@@ -10,7 +10,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from test.report.conftest import MODEL, evaluated, evaluation_of, saved
+from test.report.conftest import evaluated, evaluation_of, saved
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.core.errors import SourceError
 from uncertainty_depth.core.strict import limits_of
@@ -238,8 +238,8 @@ def test_what_is_no_median_depth_is_none(value):
         {"training": {"median_depth_m": [[None] * 20] * 16, "camera": {"aspect": [2, 1]}}},
     ],
 )
-def test_invalid_description_gives_a_grey_domain_and_a_report():
-    context = report.Context("live", MODEL)
+def test_invalid_description_gives_a_grey_domain_and_a_report(model):
+    context = report.Context("live", model)
     summary = report.summarize(evaluated(frames=3), context)
     assert summary["verdict"]["lines"][-1]["color"] == "grey"
     assert render(summary, "", Images({})).startswith("<!doctype html>")
