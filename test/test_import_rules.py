@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """What may be imported where, what package.xml declares, and what a part does without."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The documents' numbers are those that their commands make."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

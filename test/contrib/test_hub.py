@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """A model goes to the Hub with a card and comes back; a local server stands in for the Hub."""
 
-from __future__ import annotations
-
 import base64
 import json
 import threading

@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Files for rerun, read back by rerun itself."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The option `measurements`: what a predictor and an evaluation do with what is measured."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import replace

@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Small recordings that the tests make themselves."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import struct

@@ -4,8 +4,6 @@
 No fault is a crash, and nothing that was read is lost in silence.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import sqlite3

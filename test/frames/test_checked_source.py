@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The geometry check on real recordings: silent where it is right, loud where it is not."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 

@@ -4,8 +4,6 @@
 Their sound counterparts are read in test_bag.py.
 """
 
-from __future__ import annotations
-
 import struct
 import tracemalloc
 from pathlib import Path

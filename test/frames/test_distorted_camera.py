@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """A camera with a lens distortion, before a world of known depth: every way to read it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import cv2

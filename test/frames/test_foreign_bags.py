@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Sound bags of other writers: read if what is odd decides no score, else one sentence."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from mcap.writer import Writer as McapWriter

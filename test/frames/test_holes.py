@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """What is no depth is none for every reader, whatever the file, the message or the type."""
 
-from __future__ import annotations
-
 import cv2
 import numpy as np
 import pytest

@@ -4,8 +4,6 @@
 Depth and the camera matrix beside a frame know nothing of what its Exif data say.
 """
 
-from __future__ import annotations
-
 from io import BytesIO
 
 import cv2

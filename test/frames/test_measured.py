@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """What other topics of a bag measure in its images: a SLAM's points, a stereo camera's depth."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 

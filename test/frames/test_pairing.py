@@ -4,8 +4,6 @@
 In every interleaving, in disorder and through jumps in time.
 """
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

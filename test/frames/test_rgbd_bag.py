@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Bags of an RGB-D camera: a registered depth image is the ground truth, as it is live."""
 
-from __future__ import annotations
-
 import cv2
 import numpy as np
 import pytest

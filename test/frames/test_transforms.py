@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Chains of fixed transforms, either way."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Whether anything predicts where the 95 % interval fails, against closed forms."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import laplace, norm

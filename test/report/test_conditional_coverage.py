@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """What a report says of the places where its intervals fail, and when it cannot."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """A ROS graph for each test session, helpers that wait for events, and small real inputs."""
 
-from __future__ import annotations
-
 import fcntl
 import gc
 import os

@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """What each of several cameras is started with."""
 
-from __future__ import annotations
-
 import pytest
 
 from uncertainty_depth.core.errors import ConfigError

@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The nodes' command line: help that agrees with the nodes, and no argument silently ignored."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import re

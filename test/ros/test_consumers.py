@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The parameter files of consumers name topics that the depth node publishes."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The demo on a tiny world: every frame accounted for, live metrics equal to offline ones."""
 
-from __future__ import annotations
-
 import json
 import signal
 from pathlib import Path

@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The depth node over real topics: its outputs, dropped images and changes at run time."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 

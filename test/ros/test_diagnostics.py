@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Counters, rates, ages and latencies on a clock that the test moves; and the diagnostics."""
 
-from __future__ import annotations
-
 import math
 import os
 import subprocess

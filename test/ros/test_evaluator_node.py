@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The evaluator node over real topics: scores, images, services, the report, and failures."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

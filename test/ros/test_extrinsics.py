@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Live extrinsics from the parameter, or from tf2: a stand-in here, since no wheel has it."""
 
-from __future__ import annotations
-
 import sys
 from types import SimpleNamespace
 

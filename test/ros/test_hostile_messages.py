@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Messages that no node publishes cost themselves: the node that gets them goes on."""
 
-from __future__ import annotations
-
 import cv2
 import numpy as np
 import pytest

@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Inputs: reliability that follows the publishers, counted losses, warnings of silence."""
 
-from __future__ import annotations
-
 import pickle
 import threading
 from types import SimpleNamespace

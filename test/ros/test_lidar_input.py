@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """A depth node whose model takes the LiDAR, and an evaluator that scores what it was not given."""
 
-from __future__ import annotations
-
 import json
 from types import SimpleNamespace
 

@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """What any node publishes is scored live as it is scored from its bag: the same, to the digit."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import cv2

@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Live messages: each prediction is scored or counted with its reason, as from its bag."""
 
-from __future__ import annotations
-
 import csv
 import random
 import tracemalloc

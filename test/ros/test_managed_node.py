@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """All nodes as managed nodes: what each transition does, and that a failing one says why."""
 
-from __future__ import annotations
-
 import gc
 import sys
 import weakref

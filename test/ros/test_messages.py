@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Cameras to camera infos: sent as they came, or as those of what was cut out of the image."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """A depth node that measures by the camera's own motion, and an evaluator that is told where."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import cv2

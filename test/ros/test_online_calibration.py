@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Both nodes over real topics: the loop of sigma, and the samples of a frame."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 

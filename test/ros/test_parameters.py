@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Parameters come from the config classes and change all together or not at all."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

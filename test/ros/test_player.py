@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Playing bags: the bytes, the pace, the waiting, and what is said of what is not played."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

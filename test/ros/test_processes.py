@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Real processes on real topics: start, stop, and live scores against offline ones."""
 
-from __future__ import annotations
-
 import signal
 from pathlib import Path
 

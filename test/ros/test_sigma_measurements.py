@@ -4,8 +4,6 @@
 It publishes the corrected depth, and an evaluator scores the pixels that `evaluate` scores.
 """
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import cv2

@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """What the nodes tell each other comes back as it was, and what cannot be read is refused."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 

@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The sigma node over real topics: any confidence in, metres out, and no torch."""
 
-from __future__ import annotations
-
 import json
 import signal
 from array import array

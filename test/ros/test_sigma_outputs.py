@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """What is made from sigma, from arrays alone: neither a network nor a graph takes part."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

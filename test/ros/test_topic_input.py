@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """A depth node that another topic corrects: a stereo camera's depth, a map's points."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

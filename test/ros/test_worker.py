@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The newest items: what is kept and dropped, waiting for the rest, and the end."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """A stand-in for tf2_ros, which no wheel has: its questions, answered by a `TransformTree`."""
 
-from __future__ import annotations
-
 import sys
 from types import ModuleType, SimpleNamespace
 

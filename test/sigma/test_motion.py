@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Depth by motion on images whose depth is known: a textured wall, seen from a moving camera."""
 
-from __future__ import annotations
-
 from itertools import count
 
 import cv2

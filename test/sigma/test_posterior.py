@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The posterior against a Gaussian process written down densely, and what must not change it."""
 
-from __future__ import annotations
-
 import math
 
 import cv2

@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The offset between images and poses: a camera that turns unevenly before a textured wall."""
 
-from __future__ import annotations
-
 import cv2
 import numpy as np
 import pytest

@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The depth limits of a command reach every pixel that it scores."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

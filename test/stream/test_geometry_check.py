@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The check of the geometry on synthetic worlds: silent on the true pose, loud on a wrong one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

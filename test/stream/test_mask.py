@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """A mask takes part of the image out of every score, and of no prediction."""
 
-from __future__ import annotations
-
 import json
 
 import cv2

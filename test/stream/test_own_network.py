@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """`--model FOLDER/MODULE:CLASS`: a network of one's own, by every command that scores."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

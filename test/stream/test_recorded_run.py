@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """A recorded run of the depth node keeps what it knew of its images, as live scores do."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """A job opened: the same checks, notes and frames, whatever is done with them."""
 
-from __future__ import annotations
-
 import cv2
 import numpy as np
 import pytest

@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The focal length that a network sees, and what it does to depth."""
 
-from __future__ import annotations
-
 import logging
 from typing import Any
 

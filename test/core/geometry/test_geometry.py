@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The camera and the projection against naive loops and closed forms."""
 
-from __future__ import annotations
-
 import cv2
 import numpy as np
 import pytest

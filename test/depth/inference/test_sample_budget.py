@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The samples fit into the time for a frame, whatever else runs, and each has its turn."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """MobileNetV2 and EfficientNet-Lite: TensorFlow's padding, the published layouts and weights."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Tiny models of the real classes with random weights, saved to folders."""
 
-from __future__ import annotations
-
 import functools
 import json
 import shutil

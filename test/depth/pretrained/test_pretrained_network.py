@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """A wrapped model gives what the model gives, and its dropout is where samples part."""
 
-from __future__ import annotations
-
 import copy
 
 import pytest

@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Fine-tuning a head behind a frozen encoder, by every method."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -1,6 +1,4 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-from __future__ import annotations
-
 import os
 import shutil
 import stat

@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Unfamiliarity: small for frames like the training's, large for others, kept with the model."""
 
-from __future__ import annotations
-
 import logging
 from dataclasses import replace
 from pathlib import Path

@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Fine-tuning: a training that starts from the members of another model folder."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """A model of several networks, killed at any moment, goes on in its last member and epoch."""
 
-from __future__ import annotations
-
 import json
 import os
 from dataclasses import replace

@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Messages whose bytes are no buffer of Python's, as a rosidl_buffer.Buffer of ROS 2 Lyrical."""
 
-from __future__ import annotations
-
 from array import array
 
 import numpy as np

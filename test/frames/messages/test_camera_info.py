@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Camera info messages of ROS 1 and ROS 2."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import cv2

@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Point clouds of every layout against the numbers they were made of."""
 
-from __future__ import annotations
-
 from array import array
 from types import SimpleNamespace
 

@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """compressedDepth, read back by a decoder that follows compressed_depth_image_transport's."""
 
-from __future__ import annotations
-
 import io
 import struct
 

@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Images of unknown origin: each is decoded as its header says, or refused with a reason."""
 
-from __future__ import annotations
-
 import struct
 import zlib
 from functools import partial

@@ -4,8 +4,6 @@
 The messages are those of rosbags and those of rclpy.
 """
 
-from __future__ import annotations
-
 import sys
 from types import SimpleNamespace
 

@@ -4,8 +4,6 @@
 The encoders here are naive ones, after ros-perception/image_transport_plugins.
 """
 
-from __future__ import annotations
-
 import gzip
 import struct
 import zlib

@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """What `calibrate` fits, chooses and refuses, on samples and through its front."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

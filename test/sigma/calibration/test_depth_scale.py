@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The scale that depth follows: closed forms, limits, and that no frame knows its own."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The online estimate: closed forms, steps, frames not pixels, and the bound of its coverage."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 

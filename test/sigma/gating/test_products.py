@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The maps and clouds made of one frame, against each pixel's own ray."""
 
-from __future__ import annotations
-
 import math
 import subprocess
 import sys
