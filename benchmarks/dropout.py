@@ -27,7 +27,7 @@ from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.metrics.calibration import distribution_of, of_distribution
 from uncertainty_depth.metrics.online import OnlineMetrics
-from uncertainty_depth.metrics.values import flatten
+from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.stream.opening import open_source
 
 Predict = Callable[[Frame], DepthPrediction]

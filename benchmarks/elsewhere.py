@@ -35,7 +35,7 @@ from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.depth.training.run import train
 from uncertainty_depth.frames.protocol import Source
 from uncertainty_depth.metrics.calibration import distribution_of
-from uncertainty_depth.metrics.values import flatten
+from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.sigma.calibration.report import record
 from uncertainty_depth.sigma.calibration.run import calibrate

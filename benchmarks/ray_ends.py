@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from benchmarks.moments import MEASURES, STRIDE, Map, Moment
-from uncertainty_depth.core.config.outputs import GatingConfig
+from uncertainty_depth.core.config.nodes import GatingConfig
 from uncertainty_depth.sigma.gating import confident_pixels, lower_bound, nearest_bound
 
 GATING = GatingConfig()

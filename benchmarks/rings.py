@@ -25,7 +25,7 @@ from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.frames.ground_truth import ground_truth_from_cloud
 from uncertainty_depth.metrics.online import OnlineMetrics
-from uncertainty_depth.metrics.values import flatten
+from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.sigma.posterior import corrected
 from uncertainty_depth.stream.held_out import unmeasured
 from uncertainty_depth.stream.opening import open_source

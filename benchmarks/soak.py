@@ -28,7 +28,7 @@ from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.errors import UncertaintyDepthError
 from uncertainty_depth.core.model_location import model_path
 from uncertainty_depth.frames.bag import BagSource
-from uncertainty_depth.ros.process_resources import Resources, resources_of
+from uncertainty_depth.ros.diagnostics import Resources, resources_of
 
 WORLD = SynthesisConfig(worlds=1, frames=20, seed=30_000, width=160, height=120, rings=16)
 SAMPLES = 600

@@ -26,13 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import spearmanr
 
-from experiments.nyu_methods import (
-    ROWS,
-    TRAINING_FREE,
-    TRAINING_FREE_LAPLACE,
-    Row,
-    prediction,
-)
+from experiments.nyu_methods import ROWS, TRAINING_FREE, TRAINING_FREE_LAPLACE, Row, prediction
 from experiments.tables import markdown, mean_and_deviation
 from uncertainty_depth.core import atomic
 from uncertainty_depth.core.config.predictor import PredictorConfig
@@ -40,7 +34,7 @@ from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.metrics.online import OnlineMetrics
-from uncertainty_depth.metrics.values import flatten
+from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.sigma.calibration.fit import SHAPES, SIZES
 from uncertainty_depth.stream.opening import open_source
 

@@ -37,7 +37,7 @@ from experiments.runner import resume
 from experiments.tables import markdown
 from synthetic.sensors import CAMERA_HEIGHT
 from uncertainty_depth.core import atomic, strict
-from uncertainty_depth.core.config.correction import OnlineCorrectionConfig
+from uncertainty_depth.core.config.nodes import OnlineCorrectionConfig
 from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.sigma.online.loop import OnlineCorrected
 

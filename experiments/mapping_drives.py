@@ -23,7 +23,7 @@ from experiments.mapping_grids import Area, DistanceGrid, Measurement, weights
 from experiments.robot_worlds import View, model_digest
 from experiments.runner import resume
 from synthetic.sensors import OPTICAL_TO_CAMERA_LINK
-from uncertainty_depth.core.config.correction import OnlineCorrectionConfig
+from uncertainty_depth.core.config.nodes import OnlineCorrectionConfig
 from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.model_location import MODELS

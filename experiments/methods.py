@@ -34,8 +34,8 @@ from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.depth.estimators import ESTIMATORS
 from uncertainty_depth.depth.estimators.members import Deterministic, Ensemble
 from uncertainty_depth.depth.model_folder.folder import read_model
-from uncertainty_depth.depth.networks.architectures import NETWORKS
 from uncertainty_depth.depth.networks.depth_network import DepthNetwork
+from uncertainty_depth.depth.networks.hourglass import NETWORKS
 from uncertainty_depth.depth.training.plan import (
     HEADS_NEEDED,
     PLANS,

@@ -13,7 +13,7 @@ from scipy.stats import spearmanr
 from experiments.nyu_methods import ROWS
 from experiments.nyu_scores import Scores
 from experiments.tables import finite, mean_and_deviation
-from uncertainty_depth.metrics.values import flatten
+from uncertainty_depth.metrics.registry import flatten
 
 Table = tuple[list[str], list[list[str]]]
 DEPTH = {"MAE (m)": "mae", "abs_rel": "abs_rel", "rmse (m)": "rmse"}

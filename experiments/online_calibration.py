@@ -23,7 +23,7 @@ from synthetic import source as synthetic
 from synthetic.config import SynthesisConfig
 from synthetic.sensors import make_camera
 from uncertainty_depth.core import strict
-from uncertainty_depth.core.config.correction import OnlineCorrectionConfig, OnlineEstimateConfig
+from uncertainty_depth.core.config.nodes import OnlineCorrectionConfig, OnlineEstimateConfig
 from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.config.scoring import EvaluationConfig
 from uncertainty_depth.core.config.source import LidarConfig, SourceConfig

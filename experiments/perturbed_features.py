@@ -22,12 +22,13 @@ import torch
 from torch import Tensor
 
 from uncertainty_depth.depth.estimators.estimator import Estimator
-from uncertainty_depth.depth.estimators.mc_dropout import McDropout, SeededDropout
-from uncertainty_depth.depth.estimators.noise import (
+from uncertainty_depth.depth.estimators.mc_dropout import (
     FRAME,
     UNIFORM_LEVELS,
     Draw,
+    McDropout,
     Noise,
+    SeededDropout,
     StratifiedNoise,
     Stream,
     draw_strata,

@@ -6,9 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from uncertainty_depth.core.config.limits import MAX_COUNT, MAX_SEED
 from uncertainty_depth.core.errors import ConfigError, SourceError
-from uncertainty_depth.core.options import element_type, from_mapping, option
+from uncertainty_depth.core.options import MAX_COUNT, MAX_SEED, element_type, from_mapping, option
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.model_location import SHIPPED_MODEL
 from uncertainty_depth.frames.bag import BagSource
-from uncertainty_depth.metrics.values import flatten
+from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.report import report
 from uncertainty_depth.report.saved_state import read_summary
 from uncertainty_depth.report.verdict import sentences
-from uncertainty_depth.ros.requirements import require_ros
+from uncertainty_depth.ros.main import require_ros
 from uncertainty_depth.stream.job import Job
 from uncertainty_depth.stream.scoring import score
 

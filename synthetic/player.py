@@ -24,7 +24,7 @@ from uncertainty_depth.core.interrupt import deferred_interrupt
 from uncertainty_depth.core.options import add_arguments, from_arguments
 from uncertainty_depth.core.output import MARK, OutputFile
 from uncertainty_depth.frames.recording import OpenRecording, Record, Recording
-from uncertainty_depth.ros.requirements import require_ros
+from uncertainty_depth.ros.main import require_ros
 
 if TYPE_CHECKING:
     from synthetic.bag_publisher import BagPublisher, Played

@@ -10,8 +10,7 @@ import pytest
 
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.frames.recording import Recording
-from uncertainty_depth.metrics.registry import METRICS
-from uncertainty_depth.metrics.values import flatten
+from uncertainty_depth.metrics.registry import METRICS, flatten
 from uncertainty_depth.report.saved_state import merge, read_report
 
 WORLD = "synthetic:worlds=2,frames=4,width=80,height=60,rings=16"

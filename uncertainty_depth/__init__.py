@@ -14,7 +14,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from uncertainty_depth.core import version
-from uncertainty_depth.core.extras import missing_in
+from uncertainty_depth.core.errors import missing_in
 
 if TYPE_CHECKING:
     from uncertainty_depth.core.geometry.camera import Camera

@@ -12,7 +12,7 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 from benchmarks import soak
 from benchmarks.soak import growth
 from uncertainty_depth.core.model_location import model_path
-from uncertainty_depth.ros.process_resources import Resources
+from uncertainty_depth.ros.diagnostics import Resources
 
 
 def test_what_grows_after_the_warm_up_is_named():

@@ -12,7 +12,7 @@ from uncertainty_depth.core.config.training import NetworkConfig
 from uncertainty_depth.depth.estimators.mc_dropout import McDropout, seeded
 from uncertainty_depth.depth.model_folder import writing
 from uncertainty_depth.depth.model_folder.folder import read_model
-from uncertainty_depth.depth.networks.architectures import make_network
+from uncertainty_depth.depth.networks.hourglass import make_network
 from uncertainty_depth.depth.training.objective import gaussian_nll
 
 STAGES = ((32, 8, 8), (64, 4, 4), (128, 2, 2))

@@ -9,27 +9,15 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from experiments import (
-    nyu,
-    nyu_figures,
-    nyu_scores,
-    nyu_tables,
-)
+from experiments import nyu, nyu_figures, nyu_scores, nyu_tables
 from experiments.merci_readings import by_depth
-from experiments.nyu_methods import (
-    ROWS,
-    VARIANTS,
-    load,
-    open_splits,
-    options,
-    prediction,
-)
+from experiments.nyu_methods import ROWS, VARIANTS, load, open_splits, options, prediction
 from uncertainty_depth.core.records import DepthPrediction
 from uncertainty_depth.depth.networks.hourglass import Hourglass
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.depth.training import run as training_run
 from uncertainty_depth.depth.training.plan import make_plan
-from uncertainty_depth.metrics.values import flatten
+from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.stream.stream import predicted
 

@@ -27,8 +27,7 @@ from experiments.perturbed_features import (
 from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.config.training import NetworkConfig
 from uncertainty_depth.depth.estimators import McDropout
-from uncertainty_depth.depth.estimators.mc_dropout import SeededDropout
-from uncertainty_depth.depth.estimators.noise import random_stream
+from uncertainty_depth.depth.estimators.mc_dropout import SeededDropout, random_stream
 from uncertainty_depth.depth.networks.hourglass import Hourglass
 
 STAMP = 1_700_000_000_123_456_789

@@ -16,9 +16,9 @@ from experiments.shift_methods import VARIANTS, methods
 from uncertainty_depth.core.config.training import NetworkConfig
 from uncertainty_depth.depth.model_folder.folder import read_model
 from uncertainty_depth.depth.model_folder.writing import create, set_members, write_member
-from uncertainty_depth.depth.networks.architectures import make_network
 from uncertainty_depth.depth.networks.backbone import make_backbone
 from uncertainty_depth.depth.networks.depth_network import DepthNetwork
+from uncertainty_depth.depth.networks.hourglass import make_network
 
 
 def frames(level: float, unfamiliarity: float | None = 0.5) -> dict[str, list[float | None]]:

@@ -18,7 +18,7 @@ from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.geometry.focal_length import relative_focal_length
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.stream.opening import open_source
-from uncertainty_depth.stream.overlap import trained_on
+from uncertainty_depth.stream.predicting import trained_on
 
 WORLDS = 14
 CONFIG = SynthesisConfig(

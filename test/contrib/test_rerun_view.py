@@ -16,7 +16,7 @@ pytest.importorskip(
 
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.contrib.rerun_view import Recorder
-from uncertainty_depth.core.config.outputs import ColorConfig
+from uncertainty_depth.core.config.nodes import ColorConfig
 from uncertainty_depth.core.records import DepthPrediction, Frame
 
 CHUNK = re.compile(r"with (\d+) rows .*? - (/\S+)")

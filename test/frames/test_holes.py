@@ -10,10 +10,7 @@ from test.frames.messages.conftest import compressed_message, encoded, image_mes
 from uncertainty_depth.core.config.recorded import PredictionConfig
 from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.records import Frame, Skipped
-from uncertainty_depth.frames.messages.depth_images import (
-    decode_maps,
-    ground_truth_from_depth_image,
-)
+from uncertainty_depth.frames.messages.images import decode_maps, ground_truth_from_depth_image
 from uncertainty_depth.sigma.recorded.interpreter import Interpreter
 from uncertainty_depth.stream.opening import open_source
 

@@ -11,8 +11,7 @@ from rosbags.rosbag2 import Reader
 from test.frames.conftest import CAMERA, image_at, points_at
 from uncertainty_depth.frames.messages.camera_info import camera_from_info
 from uncertainty_depth.frames.messages.clouds import cloud_points
-from uncertainty_depth.frames.messages.depth_images import decode_depth
-from uncertainty_depth.frames.messages.images import decode_image
+from uncertainty_depth.frames.messages.images import decode_depth, decode_image
 
 serialization = pytest.importorskip(
     "rclpy.serialization", reason="needs ROS 2: pip install uncertainty_depth[ros]"

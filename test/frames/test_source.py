@@ -11,7 +11,7 @@ from test.frames.conftest import ENORMOUS
 from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.errors import ConfigError, SourceError
 from uncertainty_depth.stream.opening import open_source
-from uncertainty_depth.stream.overlap import calibrated_on, trained_on
+from uncertainty_depth.stream.predicting import calibrated_on, trained_on
 
 CONFIG = SourceConfig()
 

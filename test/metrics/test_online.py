@@ -15,8 +15,8 @@ from test.metrics.conftest import drawn
 from uncertainty_depth.core.config.scoring import EvaluationConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.metrics.online import OnlineMetrics
+from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.metrics.state import MAX_BLOCKS
-from uncertainty_depth.metrics.values import flatten
 from uncertainty_depth.report.evaluation import Evaluation
 
 

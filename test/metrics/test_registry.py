@@ -24,9 +24,14 @@ from uncertainty_depth.metrics import (
     spearman,
 )
 from uncertainty_depth.metrics.online import OnlineMetrics
-from uncertainty_depth.metrics.registry import METRICS
+from uncertainty_depth.metrics.registry import (
+    BASELINES,
+    METRICS,
+    baseline_name,
+    flatten,
+    undefined,
+)
 from uncertainty_depth.metrics.state import MAX_BLOCKS, Sums
-from uncertainty_depth.metrics.values import BASELINES, baseline_name, flatten, undefined
 
 DISTRIBUTIONS = {"gaussian": "", "laplace": "_laplace"}
 EDGES = [0, 0.5, 0.75, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, math.inf]

@@ -16,8 +16,7 @@ from numpy.testing import assert_allclose
 from test.metrics.conftest import drawn
 from uncertainty_depth.metrics import coverage, crps, merci, n_merci
 from uncertainty_depth.metrics.online import OnlineMetrics
-from uncertainty_depth.metrics.registry import BY_NAME, METRICS
-from uncertainty_depth.metrics.values import undefined
+from uncertainty_depth.metrics.registry import BY_NAME, METRICS, undefined
 
 FREE_OF_SCALE = [metric for metric in METRICS if not metric.is_size]
 FRAMES = [drawn(4000, seed) for seed in range(3)]

@@ -17,8 +17,7 @@ from uncertainty_depth.core.config.scoring import EvaluationConfig
 from uncertainty_depth.core.errors import ConfigError, SourceError
 from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.metrics.bootstrap import Resampled
-from uncertainty_depth.metrics.registry import BY_VALUE, METRICS
-from uncertainty_depth.metrics.values import flatten
+from uncertainty_depth.metrics.registry import BY_VALUE, METRICS, flatten
 from uncertainty_depth.report import comparison, report
 from uncertainty_depth.report.comparison import compare
 from uncertainty_depth.report.evaluation import Evaluation

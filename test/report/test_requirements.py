@@ -9,7 +9,7 @@ from test.report.conftest import evaluation_of
 from uncertainty_depth.core.config.scoring import RequirementConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.records import Skipped
-from uncertainty_depth.metrics.values import flatten
+from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.requirements import metric_names, parse, requirements_of, write_junit

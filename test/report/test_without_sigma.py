@@ -13,8 +13,7 @@ from uncertainty_depth import OnlineMetrics
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.records import DepthMap, Frame
 from uncertainty_depth.metrics.metric import SigmaKind
-from uncertainty_depth.metrics.registry import METRICS
-from uncertainty_depth.metrics.values import flatten
+from uncertainty_depth.metrics.registry import METRICS, flatten
 from uncertainty_depth.report import comparison, report
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.page import table

@@ -24,13 +24,14 @@ from uncertainty_depth.core.config.nodes import (
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.options import parameters_of
 from uncertainty_depth.ros import main as node_main
-from uncertainty_depth.ros.command_line import (
+from uncertainty_depth.ros.main import (
     DEPTH_NODE,
     EVALUATOR_NODE,
+    RosMissingError,
     refuse_ignored,
+    require_ros,
     without_ros_arguments,
 )
-from uncertainty_depth.ros.requirements import RosMissingError, require_ros
 
 CONFIGS = {
     "depth_node": DepthNodeConfig,

@@ -13,7 +13,7 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 from synthetic import demo
 from synthetic.config import SynthesisConfig
 from synthetic.live_run import drained, running
-from uncertainty_depth.metrics.values import flatten
+from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.report.evaluation import Evaluation
 
 FRAMES = 3

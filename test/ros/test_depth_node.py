@@ -15,7 +15,7 @@ from rclpy.qos import ReliabilityPolicy
 from test.ros.conftest import DEADLINE_S, HEIGHT, MS, WIDTH, FakePredictor, Robot, numbers, red
 from uncertainty_depth.core.errors import ConfigError, UncertaintyDepthError
 from uncertainty_depth.frames.messages.decoding import stamp_ns
-from uncertainty_depth.frames.messages.depth_images import decode_depth
+from uncertainty_depth.frames.messages.images import decode_depth
 from uncertainty_depth.ros import outputs
 from uncertainty_depth.ros.depth_node import DepthNode
 

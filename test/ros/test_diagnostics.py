@@ -15,8 +15,7 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 from diagnostic_msgs.msg import DiagnosticStatus
 
 from test.ros.conftest import ManualClock
-from uncertainty_depth.ros.diagnostics import ADVICE, MAX_DURATIONS, Health, problem
-from uncertainty_depth.ros.process_resources import resources_of
+from uncertainty_depth.ros.diagnostics import ADVICE, MAX_DURATIONS, Health, problem, resources_of
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from std_srvs.srv import Trigger
 
 from test.ros.conftest import HEIGHT, MS, POSE, WIDTH, red
 from uncertainty_depth.core.errors import MessageError
-from uncertainty_depth.frames.messages.depth_images import decode_depth
+from uncertainty_depth.frames.messages.images import decode_depth
 from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.ros.evaluator_node import EvaluatorNode

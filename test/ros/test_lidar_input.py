@@ -14,7 +14,7 @@ from uncertainty_depth.core.config.nodes import EvaluatorNodeConfig
 from uncertainty_depth.core.config.scoring import HeldOutConfig
 from uncertainty_depth.core.config.source import ProjectionConfig
 from uncertainty_depth.core.errors import MessageError
-from uncertainty_depth.frames.messages.depth_images import decode_depth
+from uncertainty_depth.frames.messages.images import decode_depth
 from uncertainty_depth.frames.transforms import FixedExtrinsics
 from uncertainty_depth.ros.live_scores import LiveScores
 from uncertainty_depth.sigma.sparse_depth import SparseInput

@@ -20,7 +20,7 @@ from uncertainty_depth.core.geometry.transforms import parameters_from, transfor
 from uncertainty_depth.frames.messages.bag_writer import BagWriter
 from uncertainty_depth.frames.recording import Recording
 from uncertainty_depth.frames.transforms import FixedExtrinsics
-from uncertainty_depth.metrics.values import flatten
+from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.ros.live_scores import LiveScores
 from uncertainty_depth.stream.job import Job

@@ -22,7 +22,7 @@ from uncertainty_depth.core.records import Frame, SampleRange
 from uncertainty_depth.frames.messages.camera_info import camera_from_info, rectifier_from_info
 from uncertainty_depth.frames.messages.decoding import frame_name
 from uncertainty_depth.frames.transforms import FixedExtrinsics
-from uncertainty_depth.metrics.values import flatten
+from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.verdict import judge
 from uncertainty_depth.ros.live_scores import MAX_LATE, LiveFrame, LiveScores

@@ -18,7 +18,7 @@ from uncertainty_depth.core.records import DepthPrediction
 from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.frames.messages.bag_writer import BagWriter
 from uncertainty_depth.frames.messages.camera_info import camera_from_info, rectifier_from_info
-from uncertainty_depth.frames.messages.depth_images import decode_depth
+from uncertainty_depth.frames.messages.images import decode_depth
 from uncertainty_depth.ros import live_camera
 from uncertainty_depth.ros.diagnostics import Health
 from uncertainty_depth.ros.live_camera import LiveCamera

@@ -25,19 +25,14 @@ from test.ros.conftest import (
 from uncertainty_depth.core.config.nodes import EvaluatorNodeConfig
 from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.frames.messages.decoding import stamp_ns
-from uncertainty_depth.frames.messages.depth_images import decode_depth
+from uncertainty_depth.frames.messages.images import decode_depth
 from uncertainty_depth.frames.published import PREDICTION, status_values
 from uncertainty_depth.ros.evaluator_node import EvaluatorNode
 from uncertainty_depth.ros.live_calibration import LiveCalibration
 from uncertainty_depth.ros.live_scores import LiveFrame
 from uncertainty_depth.ros.messages import image_message, status_message
 from uncertainty_depth.ros.qos import LATCHED_QOS
-from uncertainty_depth.ros.sigma_messages import (
-    ESTIMATE,
-    PredictionInfo,
-    read_estimate,
-    read_info,
-)
+from uncertainty_depth.ros.sigma_messages import ESTIMATE, PredictionInfo, read_estimate, read_info
 from uncertainty_depth.ros.sigma_node import SigmaNode
 from uncertainty_depth.sigma.online.loop import OnlineCorrected
 

@@ -26,10 +26,10 @@ from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.geometry.transforms import transform_from
 from uncertainty_depth.frames.messages.bag_writer import BagWriter
 from uncertainty_depth.frames.messages.decoding import stamp_ns
-from uncertainty_depth.frames.messages.depth_images import decode_depth, decode_sigma
+from uncertainty_depth.frames.messages.images import decode_depth, decode_sigma
 from uncertainty_depth.frames.published import PREDICTION, measured_in, status_values
 from uncertainty_depth.frames.transforms import TransformTree
-from uncertainty_depth.metrics.values import flatten
+from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.ros.evaluator_node import EvaluatorNode
 from uncertainty_depth.ros.messages import type_name

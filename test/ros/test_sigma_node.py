@@ -14,7 +14,7 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 from sensor_msgs.msg import Image
 
 from test.ros.conftest import HEIGHT, MS, WIDTH, Robot, header, numbers
-from uncertainty_depth.frames.messages.depth_images import decode_depth
+from uncertainty_depth.frames.messages.images import decode_depth
 from uncertainty_depth.ros.sigma_node import SigmaNode
 from uncertainty_depth.sigma.calibration.depth_head import LAYERS, DepthHead
 from uncertainty_depth.sigma.calibration.sigma_map import SigmaMap, flat

@@ -13,13 +13,12 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image, PointCloud2
 
 from test.ros.conftest import FakeNode, header
-from uncertainty_depth.core.config.outputs import OutputConfig
+from uncertainty_depth.core.config.nodes import OutputConfig
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.records import DepthPrediction
 from uncertainty_depth.frames.messages.clouds import cloud_points
 from uncertainty_depth.frames.messages.decoding import stamp_ns
-from uncertainty_depth.frames.messages.depth_images import decode_depth
-from uncertainty_depth.frames.messages.images import decode_image
+from uncertainty_depth.frames.messages.images import decode_depth, decode_image
 from uncertainty_depth.ros import messages, outputs
 from uncertainty_depth.ros.outputs import DerivedOutputs
 

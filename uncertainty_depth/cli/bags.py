@@ -166,7 +166,7 @@ def _possible_types(topic: str, message: Any) -> str:
     """Return what the values of a first image say of its TYPE."""
     import numpy as np
 
-    from uncertainty_depth.frames.messages.depth_images import decode_values
+    from uncertainty_depth.frames.messages.images import decode_values
     from uncertainty_depth.sigma.recorded.confidence import suggested_types
 
     try:

@@ -30,8 +30,7 @@ from uncertainty_depth.cli.arguments import (
     positional,
     written,
 )
-from uncertainty_depth.core.config.correction import DepthScaleConfig
-from uncertainty_depth.core.config.outputs import ColorConfig
+from uncertainty_depth.core.config.nodes import ColorConfig, DepthScaleConfig
 from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.config.recorded import PredictionConfig, PredictionTopics
 from uncertainty_depth.core.config.scoring import (

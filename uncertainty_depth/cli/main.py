@@ -21,8 +21,7 @@ from uncertainty_depth.cli.predict import Predict
 from uncertainty_depth.cli.train import Train, Wrap
 from uncertainty_depth.core.blas import wait_passively
 from uncertainty_depth.core.device_errors import first_line
-from uncertainty_depth.core.errors import UncertaintyDepthError, shortened
-from uncertainty_depth.core.extras import missing_in
+from uncertainty_depth.core.errors import UncertaintyDepthError, missing_in, shortened
 
 COMMANDS: dict[str, type[Command]] = {
     "info": Info,

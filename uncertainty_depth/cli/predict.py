@@ -26,7 +26,7 @@ from uncertainty_depth.cli.arguments import (
     written,
 )
 from uncertainty_depth.core import atomic
-from uncertainty_depth.core.config.outputs import ColorConfig
+from uncertainty_depth.core.config.nodes import ColorConfig
 from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.errors import SourceError
 from uncertainty_depth.core.interrupt import deferred_interrupt

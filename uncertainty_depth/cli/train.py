@@ -142,7 +142,7 @@ class Wrap(Command):
     )
 
     def _run(self) -> None:
-        from uncertainty_depth.depth.model_folder.wrapping import wrap
+        from uncertainty_depth.depth.model_folder.writing import wrap
         from uncertainty_depth.depth.networks.backbone import own_options
 
         given = {

@@ -14,11 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from uncertainty_depth.core.device_errors import first_line
-from uncertainty_depth.core.errors import ConfigError
-from uncertainty_depth.core.extras import missing
+from uncertainty_depth.core.errors import ConfigError, missing
 from uncertainty_depth.core.interrupt import Interrupt
-from uncertainty_depth.core.output import OutputFolder
-from uncertainty_depth.core.scratch import ScratchFolder
+from uncertainty_depth.core.output import OutputFolder, ScratchFolder
 from uncertainty_depth.report.fleet import FleetSource
 from uncertainty_depth.report.report import KIND, SUMMARY_FILE
 from uncertainty_depth.stream.workers import Work, score

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.core.config.outputs import ColorConfig, GatingConfig
-from uncertainty_depth.core.errors import ConfigError
-from uncertainty_depth.core.extras import missing
+from uncertainty_depth.core.config.nodes import ColorConfig, GatingConfig
+from uncertainty_depth.core.errors import ConfigError, missing
 from uncertainty_depth.core.output import OutputFile
 from uncertainty_depth.core.records import DepthPrediction, Frame, sigma_of
 from uncertainty_depth.metrics.calibration import of_distribution, without_distribution

@@ -1,5 +1,7 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Exceptions with one user-facing sentence, which only `cli` prints, and warnings."""
+"""Exceptions with one user-facing sentence, which only `cli` prints; warnings; extras."""
+
+from __future__ import annotations
 
 import logging
 import re
@@ -63,3 +65,33 @@ def warn(sentences: Iterable[str]) -> None:
     """Log sentences as warnings."""
     for sentence in sentences:
         logger.warning(sentence)
+
+
+EXTRAS = {
+    "cv2": "bags",
+    "rosbags": "bags",
+    "torch": "network",
+    "transformers": "pretrained",
+    "onnx": "onnxruntime",
+    "onnxruntime": "onnxruntime",
+    "openvino": "openvino",
+    "ray": "ray",
+    "rclpy": "ros",
+    "rerun": "view",
+}
+"""The extra that brings each library."""
+
+
+def missing(library: str) -> str:
+    """Return the sentence that a library is not installed, and what installs it."""
+    extra = EXTRAS[library]
+    return (
+        f"{library} is not installed; expected the extra {extra!r} of uncertainty_depth: "
+        f"pip install '.[{extra}]' in a clone"
+    )
+
+
+def missing_in(error: ModuleNotFoundError) -> str | None:
+    """Return the sentence on the library that an import lacks; None if no extra brings it."""
+    library = (error.name or "").partition(".")[0]
+    return missing(library) if library in EXTRAS else None

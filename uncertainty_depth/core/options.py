@@ -17,6 +17,12 @@ from typing import Any, TypeVar
 
 from uncertainty_depth.core.errors import ConfigError
 
+MAX_SEED = 2**31 - 1
+MAX_COUNT = 10_000_000
+MAX_DEPTH_M = 10_000.0
+MAX_DURATION_S = 86_400.0
+
+
 ConfigT = TypeVar("ConfigT")
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 LIVE = "may change while the node runs"

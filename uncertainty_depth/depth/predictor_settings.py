@@ -1,14 +1,19 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""What a predictor makes of its options: method, estimator and engine, calibration."""
+"""What a predictor makes of its options: method, estimator and engine, precision, calibration."""
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+import cv2
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
-from uncertainty_depth.core.config.predictor import UNTRAINED_METHODS
+from uncertainty_depth.core.config.predictor import UNTRAINED_METHODS, PredictorConfig
 from uncertainty_depth.core.device_errors import at_load, explained
 from uncertainty_depth.core.errors import ConfigError, ModelError
 from uncertainty_depth.depth.estimators import ESTIMATORS, Estimator
@@ -19,7 +24,7 @@ from uncertainty_depth.depth.networks.deployment import (
     is_fast,
     prepare,
 )
-from uncertainty_depth.depth.precision import FASTEST_FIRST, choose_precision
+from uncertainty_depth.depth.networks.encoder import image_tensor
 from uncertainty_depth.sigma.calibration import IDENTITY
 from uncertainty_depth.sigma.calibration.fitted_data import DataMonitor, FittedData
 from uncertainty_depth.sigma.calibration.half_widths import HalfWidths, from_record, guarantee_of
@@ -27,6 +32,87 @@ from uncertainty_depth.sigma.calibration.sigma_map import SigmaMap
 
 if TYPE_CHECKING:
     from uncertainty_depth.contrib.engines.runtimes import Engine
+
+logger = logging.getLogger(__name__)
+
+FASTEST_FIRST = ("fp16", "tf32")
+"""bf16 is as fast as fp16, and eight times as coarse."""
+MAX_DEPTH_ERROR = 1e-3
+MAX_SIGMA_ERROR = 1e-2
+"""Mean differences to float32, as fractions."""
+PATCH = 32
+
+
+def choose_precision(
+    load: Callable[[str], Estimator],
+    candidates: Sequence[str],
+    size: Sequence[int],
+    device: torch.device,
+) -> tuple[Estimator, str]:
+    """Return the estimator in the first precision whose maps stay near float32's, and its name.
+
+    They are compared on two pictures with patches of colour, one with edges and one without; both
+    methods of rounding keep about ten bits, so what differs between networks is what overflows.
+
+    Args:
+        load: returns the estimator in a precision.
+        candidates: the fastest first; fp32 is taken if there are none, or all fail.
+        size: width and height of the network's images.
+        device: the network's.
+    """
+    exact = load("fp32")
+    if not candidates:
+        return exact, "fp32"
+    expected = _maps(exact, size, device)
+    del exact  # memory for another
+    for precision in candidates:
+        estimator = load(precision)
+        found = _maps(estimator, size, device)
+        depth_error, sigma_error = _mean_errors(found, expected)
+        if depth_error <= MAX_DEPTH_ERROR and sigma_error <= MAX_SIGMA_ERROR:
+            logger.info(
+                "precision is %s: depth differs from fp32's by %.2g in the mean, sigma by %.2g",
+                precision, depth_error, sigma_error,
+            )  # fmt: skip
+            return estimator, precision
+        logger.info(
+            "precision is not %s: depth would differ from fp32's by %.2g in the mean, sigma by "
+            "%.2g; expected at most %g and %g",
+            precision, depth_error, sigma_error, MAX_DEPTH_ERROR, MAX_SIGMA_ERROR,
+        )  # fmt: skip
+        del estimator
+    return load("fp32"), "fp32"
+
+
+def _maps(
+    estimator: Estimator, size: Sequence[int], device: torch.device
+) -> list[NDArray[np.float32]]:
+    """Return (2, h, w) depth and sigma of each picture, metres."""
+    config = PredictorConfig()
+    images = image_tensor(_pictures(size), device).split(1)
+    return [estimator.estimate(image, 0, config).maps() for image in images]
+
+
+def _pictures(size: Sequence[int]) -> NDArray[np.uint8]:
+    """Return (2, h, w, 3) pictures: patches of colour, with edges and without."""
+    width, height = size
+    colors = np.random.default_rng(0).integers(
+        0, 256, (-(-height // PATCH), -(-width // PATCH), 3), dtype=np.uint8
+    )
+    ways = (cv2.INTER_NEAREST, cv2.INTER_LINEAR)
+    return np.stack([cv2.resize(colors, (width, height), interpolation=way) for way in ways])
+
+
+def _mean_errors(
+    found: Sequence[NDArray[np.float32]], expected: Sequence[NDArray[np.float32]]
+) -> tuple[float, float]:
+    """Return depth's and sigma's mean relative difference; a sigma of 0 must stay 0."""
+    difference = np.abs(np.stack(found, 1) - np.stack(expected, 1))
+    tiny = np.finfo(np.float32).tiny
+    with np.errstate(invalid="ignore"):
+        errors = (difference / np.maximum(np.stack(expected, 1), tiny)).mean((1, 2, 3))
+    depth_error, sigma_error = np.where(np.isfinite(errors), errors, np.inf).tolist()
+    return depth_error, sigma_error
 
 
 class SigmaCalibration(NamedTuple):
@@ -124,7 +210,7 @@ def load(model: ModelFolder, method: str, engine: str, precision: str, device: s
         ModelError: the model cannot be run with the method.
     """
     if engine != "torch":
-        from uncertainty_depth.contrib.engines.loading import load_compiled  # and its libraries
+        from uncertainty_depth.contrib.engines.runtimes import load_compiled  # and its libraries
 
         estimator, compiler = load_compiled(model, method, engine, precision, device)
         return Loaded(estimator, engine, compiler.precision, torch.device("cpu"), compiler)

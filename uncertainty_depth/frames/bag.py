@@ -37,8 +37,8 @@ from uncertainty_depth.frames.measured import (
     PointsOfTopic,
 )
 from uncertainty_depth.frames.messages.clouds import lidar_points
+from uncertainty_depth.frames.messages.compressed import claimed_size
 from uncertainty_depth.frames.messages.decoding import stamp_ns
-from uncertainty_depth.frames.messages.transports import claimed_size
 from uncertainty_depth.frames.protocol import IsWanted
 from uncertainty_depth.frames.recording import OpenRecording, Recording
 from uncertainty_depth.frames.topics import (

@@ -19,9 +19,9 @@ from uncertainty_depth.frames.messages.camera_info import (
     oddities,
     rectifier_from_info,
 )
+from uncertainty_depth.frames.messages.compressed import claimed_size
 from uncertainty_depth.frames.messages.decoding import stamp_ns
 from uncertainty_depth.frames.messages.images import decode_image
-from uncertainty_depth.frames.messages.transports import claimed_size
 
 MAX_CHANGES = 64
 """Calibrations kept: images wait for ground truth for seconds, zoom lenses change slowly."""

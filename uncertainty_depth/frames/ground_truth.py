@@ -17,7 +17,7 @@ from uncertainty_depth.core.records import Scan
 from uncertainty_depth.frames.cameras import Cameras
 from uncertainty_depth.frames.messages.clouds import lidar_points
 from uncertainty_depth.frames.messages.decoding import stamp_ns
-from uncertainty_depth.frames.messages.depth_images import ground_truth_from_depth_image
+from uncertainty_depth.frames.messages.images import ground_truth_from_depth_image
 from uncertainty_depth.frames.transforms import Extrinsics, Viewpoint
 
 

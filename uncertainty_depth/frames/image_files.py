@@ -17,7 +17,7 @@ from uncertainty_depth.core import strict
 from uncertainty_depth.core.config.source import MAX_PIXELS
 from uncertainty_depth.core.errors import MessageError, SourceError
 from uncertainty_depth.frames.messages.decoding import check_pixels
-from uncertainty_depth.frames.messages.depth_values import depth_of, sigma_of
+from uncertainty_depth.frames.messages.images import depth_of, sigma_of
 
 if TYPE_CHECKING:
     from PIL.Image import Image

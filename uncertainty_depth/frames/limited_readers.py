@@ -24,7 +24,7 @@ from rosbags.rosbag2.storage_mcap import DECOMPRESSORS, McapReader
 
 from uncertainty_depth.core import strict
 from uncertainty_depth.core.errors import SourceError
-from uncertainty_depth.core.scratch import ScratchFolder
+from uncertainty_depth.core.output import ScratchFolder
 
 if sys.version_info >= (3, 14):
     from compression import zstd

@@ -18,12 +18,12 @@ from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.records import Frame, RecordedMaps, Skipped, in_view
 from uncertainty_depth.frames.assembly import Assembly
 from uncertainty_depth.frames.messages.decoding import SECOND_NS, frame_name, stamp_ns
-from uncertainty_depth.frames.messages.depth_images import (
+from uncertainty_depth.frames.messages.images import (
     UNMATCHED_REASONS,
+    decode_image,
     decode_maps,
     has_aspect,
 )
-from uncertainty_depth.frames.messages.images import decode_image
 from uncertainty_depth.frames.pairing import ExactPairs, Outcome, Unmatched
 from uncertainty_depth.frames.published import RecordedInfos
 

@@ -20,7 +20,7 @@ from uncertainty_depth.core.geometry.rectification import rectification_map
 from uncertainty_depth.core.geometry.resampling import pixel_at_centre
 from uncertainty_depth.core.records import Frame, LeftOut, Skipped
 from uncertainty_depth.frames.image_files import read_pixels
-from uncertainty_depth.frames.messages.depth_images import has_aspect
+from uncertainty_depth.frames.messages.images import has_aspect
 
 FrameT = TypeVar("FrameT", bound=Frame)
 

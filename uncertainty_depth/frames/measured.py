@@ -22,7 +22,7 @@ from uncertainty_depth.core.geometry.rectification import Rectifier
 from uncertainty_depth.core.measurements import MAX_MEASUREMENTS, Measurements, check_unit
 from uncertainty_depth.frames.messages.clouds import lidar_points
 from uncertainty_depth.frames.messages.decoding import SECOND_NS, check_stamp, stamp_ns
-from uncertainty_depth.frames.messages.depth_images import ground_truth_from_depth_image
+from uncertainty_depth.frames.messages.images import ground_truth_from_depth_image
 from uncertainty_depth.frames.pairing import surplus
 from uncertainty_depth.frames.transforms import Extrinsics, Viewpoint
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from uncertainty_depth.core import strict
-from uncertainty_depth.core.config.limits import MAX_COUNT
 from uncertainty_depth.core.errors import MessageError, SourceError
+from uncertainty_depth.core.options import MAX_COUNT
 from uncertainty_depth.frames.messages.decoding import stamp_ns
 
 PREDICTION = "prediction"

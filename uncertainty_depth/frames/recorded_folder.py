@@ -13,12 +13,12 @@ from uncertainty_depth.core.errors import MessageError, SourceError
 from uncertainty_depth.core.records import Frame, RecordedMaps
 from uncertainty_depth.frames.image_files import read_metres, read_pixels, read_values
 from uncertainty_depth.frames.map_assembly import ReportImage, fitted
-from uncertainty_depth.frames.messages.depth_images import (
+from uncertainty_depth.frames.messages.images import (
     UNMATCHED_REASONS,
     as_ground_truth,
     check_sizes,
+    depth_of,
 )
-from uncertainty_depth.frames.messages.depth_values import depth_of
 from uncertainty_depth.frames.notation import RECORDED, folder_and_options, per_metre
 from uncertainty_depth.frames.protocol import FileSource
 

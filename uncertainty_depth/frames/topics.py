@@ -13,7 +13,7 @@ from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.errors import MessageError, SourceError
 from uncertainty_depth.core.geometry.transforms import POSE_NUMBERS
 from uncertainty_depth.frames.messages.clouds import is_predicted
-from uncertainty_depth.frames.messages.transports import encoding_of, is_depth_encoding
+from uncertainty_depth.frames.messages.compressed import encoding_of, is_depth_encoding
 from uncertainty_depth.frames.published import info_beside
 
 if TYPE_CHECKING:

@@ -23,6 +23,7 @@ from uncertainty_depth.core.options import changed, from_mapping, takes_options,
 from uncertainty_depth.metrics import checks
 from uncertainty_depth.metrics.frame import ScoredPixels, frame_block
 from uncertainty_depth.metrics.metric import SigmaKind
+from uncertainty_depth.metrics.registry import flat_values, nested
 from uncertainty_depth.metrics.state import (
     BLOCK,
     SIZES,
@@ -32,7 +33,6 @@ from uncertainty_depth.metrics.state import (
     by_kind,
     check_exponents,
 )
-from uncertainty_depth.metrics.values import flat_values, nested
 
 HEAP_RESERVE_BYTES = 24 << 20
 """glibc returns freed memory beyond twice the largest block it was ever asked to free. It would

@@ -22,8 +22,7 @@ from uncertainty_depth.core.errors import ConfigError, SourceError
 from uncertainty_depth.core.output import OutputFolder, remove
 from uncertainty_depth.metrics.calibration import of_distribution
 from uncertainty_depth.metrics.metric import SigmaKind
-from uncertainty_depth.metrics.registry import BY_NAME
-from uncertainty_depth.metrics.values import flatten
+from uncertainty_depth.metrics.registry import BY_NAME, flatten
 from uncertainty_depth.report.model_facts import distribution_of_model
 from uncertainty_depth.report.report import KIND, PAGE, SUMMARY_FILE
 from uncertainty_depth.report.saved_state import read_summary

@@ -19,7 +19,7 @@ from typing import Any
 
 from uncertainty_depth.core import strict
 from uncertainty_depth.core.errors import SourceError
-from uncertainty_depth.core.scratch import ScratchFolder
+from uncertainty_depth.core.output import ScratchFolder
 from uncertainty_depth.metrics.state import PACKED_BYTES, Block, packed, unpacked
 
 ROWS_FILE = "frames.csv"

@@ -29,10 +29,9 @@ from uncertainty_depth.metrics.calibration import (
 from uncertainty_depth.metrics.depth import A1_FACTOR
 from uncertainty_depth.metrics.from_sums import auce_by, ratio_quantile, share_below
 from uncertainty_depth.metrics.metric import NOT_NEGATIVE, SHARE, Compute, Metric, percent_text
-from uncertainty_depth.metrics.registry import BY_NAME, COVERAGE_LEVELS
+from uncertainty_depth.metrics.registry import BASELINES, BY_NAME, COVERAGE_LEVELS
 from uncertainty_depth.metrics.sparsification import POGGI
 from uncertainty_depth.metrics.state import BLOCK_GRID, MAX_LOG_ERROR, TRUTH, Sums
-from uncertainty_depth.metrics.values import BASELINES
 from uncertainty_depth.report.model_facts import (
     distribution_of_model,
     half_widths_of,

@@ -28,8 +28,7 @@ from uncertainty_depth.metrics.bootstrap import ENOUGH_BLOCKS, MIN_VIEWS, Resamp
 from uncertainty_depth.metrics.calibration import NOMINAL_LEVEL, of_distribution
 from uncertainty_depth.metrics.conditional import excess_risk
 from uncertainty_depth.metrics.metric import NOT_JUDGED, SigmaKind
-from uncertainty_depth.metrics.registry import BY_NAME
-from uncertainty_depth.metrics.values import undefined
+from uncertainty_depth.metrics.registry import BY_NAME, undefined
 from uncertainty_depth.report.model_facts import distribution_of_model
 from uncertainty_depth.report.page import Images, render
 from uncertainty_depth.report.plots import draw

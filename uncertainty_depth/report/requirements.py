@@ -23,8 +23,7 @@ from uncertainty_depth.core.output import MARK, OutputFile
 from uncertainty_depth.metrics.bootstrap import Interval
 from uncertainty_depth.metrics.calibration import without_distribution
 from uncertainty_depth.metrics.metric import NOT_JUDGED, SigmaKind
-from uncertainty_depth.metrics.registry import BY_VALUE, METRICS
-from uncertainty_depth.metrics.values import BASELINES, baseline_name, flatten
+from uncertainty_depth.metrics.registry import BASELINES, BY_VALUE, METRICS, baseline_name, flatten
 from uncertainty_depth.report.judgement import GREEN, RED
 
 COMPARISONS: dict[str, Callable[[float, float], bool]] = {"<=": le, ">=": ge, "<": lt, ">": gt}

@@ -24,8 +24,8 @@ from uncertainty_depth.metrics.conditional import PixelSample
 from uncertainty_depth.metrics.frame import ScoredPixels
 from uncertainty_depth.metrics.metric import SigmaKind
 from uncertainty_depth.metrics.online import OnlineMetrics
+from uncertainty_depth.metrics.registry import flat_values, nested
 from uncertainty_depth.metrics.state import Block
-from uncertainty_depth.metrics.values import flat_values, nested
 from uncertainty_depth.report.examples import Example, Examples
 from uncertainty_depth.report.frame_table import FrameName, FrameTable, SavedFrames
 from uncertainty_depth.report.repeats import RepeatDetector

@@ -27,9 +27,8 @@ from uncertainty_depth.core.geometry.focal_length import CameraRange
 from uncertainty_depth.core.records import Overlap
 from uncertainty_depth.metrics.bootstrap import ENOUGH_BLOCKS, MIN_VIEWS, Resampled
 from uncertainty_depth.metrics.metric import NOT_JUDGED, SHARE, SigmaKind, percent_text
-from uncertainty_depth.metrics.registry import BY_NAME
+from uncertainty_depth.metrics.registry import BASELINES, BY_NAME
 from uncertainty_depth.metrics.state import DISTANCE, Sums
-from uncertainty_depth.metrics.values import BASELINES
 from uncertainty_depth.report import judgement
 from uncertainty_depth.report.judgement import (
     GREEN,

@@ -15,18 +15,14 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 
 from uncertainty_depth.core.config.nodes import DepthNodeConfig
 from uncertainty_depth.core.config.predictor import PredictorConfig
-from uncertainty_depth.core.device_errors import (
-    DeviceLostError,
-    device_memory_bytes,
-    free_memory,
-)
+from uncertainty_depth.core.device_errors import DeviceLostError, device_memory_bytes, free_memory
 from uncertainty_depth.core.errors import ConfigError, MessageError
 from uncertainty_depth.core.model_location import check_location, model_path
 from uncertainty_depth.core.options import parameters_of
-from uncertainty_depth.ros.diagnostics import DiagnosticsPublisher, fail
+from uncertainty_depth.ros.diagnostics import MIB, DiagnosticsPublisher, fail
 from uncertainty_depth.ros.inputs import Inputs, WatchedInput
 from uncertainty_depth.ros.live_camera import ImageMessage, LiveCamera
-from uncertainty_depth.ros.measurement_sources import (
+from uncertainty_depth.ros.measurement_inputs import (
     MeasurementSource,
     measurement_sources,
     parse_live,
@@ -34,7 +30,6 @@ from uncertainty_depth.ros.measurement_sources import (
 from uncertainty_depth.ros.messages import check_age
 from uncertainty_depth.ros.node import ACTIVE, ManagedNode, take_down
 from uncertainty_depth.ros.prediction_publisher import PredictionPublisher, PredictionSource
-from uncertainty_depth.ros.process_resources import MIB
 from uncertainty_depth.ros.worker import Worker
 from uncertainty_depth.sigma.online.correction_filter import FOLLOWED
 from uncertainty_depth.sigma.sparse_depth import check_one_scale

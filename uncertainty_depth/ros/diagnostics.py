@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import threading
 import time
@@ -10,7 +11,8 @@ import traceback
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Protocol
+from pathlib import Path
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
@@ -18,7 +20,6 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
 from uncertainty_depth.core.errors import MessageError
-from uncertainty_depth.ros.process_resources import resources_of
 
 PERIOD_S = 1.0
 LOG_EVERY_S = 5.0
@@ -318,3 +319,28 @@ class DiagnosticsPublisher:
             hardware_id=platform.node(),
             values=[KeyValue(key=key, value=text) for key, text in values.items()],
         )
+
+
+MIB = 2**20
+
+
+class Resources(NamedTuple):
+    """What a process holds now: resident MiB without shared files, threads, open files."""
+
+    memory_mib: float
+    threads: int
+    descriptors: int
+
+
+def resources_of(pid: int | None = None) -> Resources | None:
+    """Return a process's resources, by default this one's; None at its end, or without /proc."""
+    folder = Path("/proc") / str(os.getpid() if pid is None else pid)
+    try:
+        pages = [int(text) for text in (folder / "statm").read_text().split()]
+        threads = len(os.listdir(folder / "task"))
+        descriptors = len(os.listdir(folder / "fd"))
+    except (OSError, ValueError):
+        return None
+    private_pages = pages[1] - pages[2]  # resident without shared ones
+    memory_mib = private_pages * os.sysconf("SC_PAGE_SIZE") / MIB
+    return Resources(memory_mib, threads, descriptors)

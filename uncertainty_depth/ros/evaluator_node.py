@@ -3,6 +3,10 @@
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
+import os
+import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
@@ -18,7 +22,7 @@ from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from uncertainty_depth.core.config.nodes import EvaluatorNodeConfig
-from uncertainty_depth.core.errors import ConfigError, MessageError
+from uncertainty_depth.core.errors import ConfigError, MessageError, SourceError
 from uncertainty_depth.core.records import Skipped
 from uncertainty_depth.frames.mask import Mask
 from uncertainty_depth.frames.messages.decoding import stamp_ns
@@ -50,15 +54,38 @@ from uncertainty_depth.ros.live_scores import (
 )
 from uncertainty_depth.ros.messages import INFO_TOPIC
 from uncertainty_depth.ros.node import ACTIVE, ManagedNode, reason_of, take_down
-from uncertainty_depth.ros.output_claim import OutputClaim
 from uncertainty_depth.ros.qos import LATCHED_QOS, OUTPUT_QOS
 from uncertainty_depth.ros.report_saver import ReportSaver
-from uncertainty_depth.ros.sigma_messages import (
-    model_description,
-    read_info,
-)
+from uncertainty_depth.ros.sigma_messages import model_description, read_info
 from uncertainty_depth.sigma.recorded.interpreter import Interpreter
 from uncertainty_depth.stream.held_out import held_out_rule
+
+
+class OutputClaim:
+    """The right to write to a folder, among the nodes of this user on this computer.
+
+    It ends with the process, however that ends. The folder itself is locked while a report is
+    written to it, by whoever writes; this lock is held for a run, and is a file elsewhere.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Claim a folder, which need not exist; raise `SourceError` if another node has."""
+        name = hashlib.sha256(os.path.realpath(folder).encode(errors="surrogateescape"))
+        lock = f"uncertainty_depth_{os.getuid()}_{name.hexdigest()[:16]}.lock"
+        path = Path(tempfile.gettempdir()) / lock
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(self._descriptor)
+            raise SourceError(
+                f"another evaluator will write its report to {folder}; expected another output"
+            ) from error
+
+    def release(self) -> None:
+        """Give the folder back."""
+        os.close(self._descriptor)
+
 
 PERIOD_S = 1.0
 """Time between two publications of the metrics of all frames."""

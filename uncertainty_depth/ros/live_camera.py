@@ -16,8 +16,8 @@ from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.geometry.rectification import KEEP, Rectifier
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.frames.cameras import Cameras, rectified_image
+from uncertainty_depth.frames.messages.compressed import claimed_size
 from uncertainty_depth.frames.messages.decoding import frame_name, stamp_ns
-from uncertainty_depth.frames.messages.transports import claimed_size
 from uncertainty_depth.ros.diagnostics import Health
 
 DISCOVERY_S = 0.5

@@ -19,10 +19,10 @@ from rclpy.utilities import get_rmw_implementation_identifier
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image, PointCloud2
 from std_msgs.msg import Header
 
-from uncertainty_depth.core.config.outputs import OutputConfig
+from uncertainty_depth.core.config.nodes import OutputConfig
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.records import DepthPrediction
-from uncertainty_depth.frames.messages.depth_images import FORMAT, encode_compressed_depth
+from uncertainty_depth.frames.messages.images import FORMAT, encode_compressed_depth
 from uncertainty_depth.report.images import DEPTH_COLORS, SIGMA_COLORS, color_scales, colorize
 from uncertainty_depth.ros.diagnostics import LOG_EVERY_S
 from uncertainty_depth.ros.inputs import TRANSPORTS

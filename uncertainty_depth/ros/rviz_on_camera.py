@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import yaml
 
 from uncertainty_depth.core.errors import UncertaintyDepthError
-from uncertainty_depth.ros.requirements import RosMissingError, require_ros
+from uncertainty_depth.ros.main import RosMissingError, require_ros
 
 if TYPE_CHECKING:
     from rclpy.node import Node

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from uncertainty_depth.core import strict
-from uncertainty_depth.core.config.limits import MAX_COUNT
 from uncertainty_depth.core.errors import MessageError
+from uncertainty_depth.core.options import MAX_COUNT
 from uncertainty_depth.core.records import SampleRange
 from uncertainty_depth.core.strict import FormatError
 from uncertainty_depth.frames.published import (

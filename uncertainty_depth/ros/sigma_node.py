@@ -15,14 +15,14 @@ from uncertainty_depth.core.config.scoring import DepthLimitsConfig
 from uncertainty_depth.core.errors import ConfigError, MessageError
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.frames.messages.decoding import check_stamp, frame_name, stamp_ns
-from uncertainty_depth.frames.messages.depth_images import UNMATCHED_REASONS, decode_maps
+from uncertainty_depth.frames.messages.images import UNMATCHED_REASONS, decode_maps
 from uncertainty_depth.frames.pairing import ExactPairs
 from uncertainty_depth.metrics.metric import SigmaKind
 from uncertainty_depth.ros.diagnostics import LOG_EVERY_S, DiagnosticsPublisher, fail
-from uncertainty_depth.ros.image_input import ImageInput
 from uncertainty_depth.ros.inputs import Inputs
 from uncertainty_depth.ros.live_camera import LiveCamera
-from uncertainty_depth.ros.measurement_sources import (
+from uncertainty_depth.ros.measurement_inputs import (
+    ImageInput,
     MeasurementSource,
     measurement_sources,
     parse_live,

@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.core.config.outputs import GatingConfig
+from uncertainty_depth.core.config.nodes import GatingConfig
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.geometry.point_cloud import organised_points, positions, selected
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from uncertainty_depth.core.config.correction import DepthScaleConfig
+from uncertainty_depth.core.config.nodes import DepthScaleConfig
 from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.config.recorded import PredictionConfig, PredictionTopics
 from uncertainty_depth.core.config.scoring import EvaluationConfig, HeldOutConfig, MaskConfig

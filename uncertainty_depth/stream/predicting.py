@@ -11,9 +11,9 @@ from uncertainty_depth.core import strict
 from uncertainty_depth.core.config.recorded import PredictionConfig, PredictionTopics
 from uncertainty_depth.core.errors import ConfigError, MessageError
 from uncertainty_depth.core.options import to_mapping
-from uncertainty_depth.core.records import DepthMap, DepthPrediction, Frame, Overlap, Skipped
+from uncertainty_depth.core.records import DepthMap, DepthPrediction, Frame, Overlap, Skipped, Use
 from uncertainty_depth.frames.notation import RECORDED
-from uncertainty_depth.frames.protocol import MapSource, Source
+from uncertainty_depth.frames.protocol import NAME_SEPARATOR, MapSource, Source
 from uncertainty_depth.frames.published import published_model
 from uncertainty_depth.stream.held_out import (
     MEASURED_MARGIN,
@@ -23,7 +23,60 @@ from uncertainty_depth.stream.held_out import (
     without_given,
 )
 from uncertainty_depth.stream.job import Job
-from uncertainty_depth.stream.overlap import calibrated_on
+from uncertainty_depth.stream.opening import frames_of, prefix_of
+
+
+def trained_on(model: str, training: Mapping[str, Any], sources: Sequence[str]) -> list[Overlap]:
+    """Return each source whose frames the model has seen in training, by their names alone.
+
+    A fine-tuned model's record has, in `started_from`, the sources of the trainings before.
+    """
+    started_from = training.get("started_from")
+    earlier = started_from.get("sources") if isinstance(started_from, Mapping) else None
+    joined = [training.get("source"), *(earlier if isinstance(earlier, list) else [])]
+    trained: list[str] = []
+    for names in joined:
+        trained += str(names or "").split(NAME_SEPARATOR)
+    return _overlaps(model, Use.TRAINING, trained, sources)
+
+
+def calibrated_on(fitted_to: Mapping[str, Any], sources: Sequence[str]) -> list[Overlap]:
+    """Return each source that a calibration of sigma was fitted to, by its record's `sources`."""
+    fitted = fitted_to.get("sources")
+    names = [str(name) for name in fitted] if isinstance(fitted, (list, tuple)) else []
+    return _overlaps("sigma", Use.CALIBRATION, names, sources)
+
+
+def _overlaps(model: str, use: Use, used: Sequence[str], sources: Sequence[str]) -> list[Overlap]:
+    overlaps = []
+    for source in sources:
+        found = [same for name in used if (same := _is_same(source, name)) is not None]
+        if found:
+            overlaps.append(Overlap(source, use, any(found), model))
+    return overlaps
+
+
+def _is_same(source: str, used: str) -> bool | None:
+    """Return whether two sources share frames for certain; None if they share none."""
+    if not used or prefix_of(source) != prefix_of(used):
+        return None
+    place, parts = frames_of(source)
+    other_place, other_parts = frames_of(used)
+    if not parts & other_parts:
+        return None
+    real, other_real = map(_real, (place, other_place))
+    if real == other_real:
+        return True
+    return False if real.name == other_real.name else None
+
+
+def _real(place: Path) -> Path:
+    """Return the path without links, as far as it can be followed: a model may name any place."""
+    try:
+        return place.resolve()
+    except (OSError, RuntimeError, ValueError):  # too long, a loop of links, no path at all
+        return place
+
 
 if TYPE_CHECKING:
     from uncertainty_depth.metrics.state import Sums

@@ -11,7 +11,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from uncertainty_depth.core.config.outputs import ColorConfig
+from uncertainty_depth.core.config.nodes import ColorConfig
 from uncertainty_depth.core.geometry.point_cloud import organised_points
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.frames.messages.bag_writer import BagWriter

@@ -23,11 +23,11 @@ from uncertainty_depth.frames.protocol import (
     SourceWrapper,
     Subsampled,
 )
+from uncertainty_depth.stream.by_model import Network, open_own
 from uncertainty_depth.stream.geometry_check import GeometryCheck
 from uncertainty_depth.stream.held_out import without_measured
 from uncertainty_depth.stream.job import Job
 from uncertainty_depth.stream.opening import open_source, prefix_of
-from uncertainty_depth.stream.own_network import Network, open_own
 from uncertainty_depth.stream.predicting import Predicting, open_recorded
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from uncertainty_depth.core.config.outputs import GatingConfig
+from uncertainty_depth.core.config.nodes import GatingConfig
 from uncertainty_depth.core.geometry.camera import Camera, image_coordinates
 from uncertainty_depth.core.geometry.lens import Distortion
 from uncertainty_depth.core.geometry.point_cloud import organised_points, positions

@@ -12,8 +12,7 @@ from uncertainty_depth.core.config.training import NetworkConfig
 from uncertainty_depth.core.errors import ModelError
 from uncertainty_depth.core.records import SampleRange
 from uncertainty_depth.depth.estimators import Deterministic, Ensemble, McDropout, Mirrored
-from uncertainty_depth.depth.estimators.mc_dropout import SeededDropout
-from uncertainty_depth.depth.estimators.noise import Draw, StratifiedNoise
+from uncertainty_depth.depth.estimators.mc_dropout import Draw, SeededDropout, StratifiedNoise
 from uncertainty_depth.depth.model_folder.folder import read_model
 from uncertainty_depth.depth.model_folder.writing import create, set_members, write_member
 from uncertainty_depth.depth.networks.hourglass import Hourglass

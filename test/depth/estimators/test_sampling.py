@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from uncertainty_depth.depth.estimators.noise import Draw, StratifiedNoise
+from uncertainty_depth.depth.estimators.mc_dropout import Draw, StratifiedNoise
 
 SHAPE = (20, 50, 60)
 UNITS = 60_000

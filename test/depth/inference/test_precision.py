@@ -10,13 +10,9 @@ from uncertainty_depth.core.config.training import NetworkConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.depth.estimators import Deterministic, McDropout
 from uncertainty_depth.depth.model_folder.folder import read_model
-from uncertainty_depth.depth.networks.deployment import (
-    check_precision,
-    cuda_arithmetic,
-    prepare,
-)
+from uncertainty_depth.depth.networks.deployment import check_precision, cuda_arithmetic, prepare
 from uncertainty_depth.depth.networks.hourglass import Hourglass
-from uncertainty_depth.depth.precision import choose_precision
+from uncertainty_depth.depth.predictor_settings import choose_precision
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 CPU = torch.device("cpu")

@@ -11,12 +11,7 @@ from hypothesis import strategies as st
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load, save
 
-from uncertainty_depth.depth.model_folder.tensor_files import (
-    DTYPES,
-    TensorFile,
-    TensorFileError,
-    packed,
-)
+from uncertainty_depth.depth.model_folder.files import DTYPES, TensorFile, TensorFileError, packed
 
 SHAPES = st.lists(st.integers(0, 4), max_size=3).map(tuple)
 KINDS = st.dictionaries(

@@ -13,10 +13,10 @@ from uncertainty_depth.depth.estimators.mc_dropout import McDropout, seeded
 from uncertainty_depth.depth.familiarity import pooled
 from uncertainty_depth.depth.model_folder import writing
 from uncertainty_depth.depth.model_folder.folder import read_model
-from uncertainty_depth.depth.networks.architectures import make_network
 from uncertainty_depth.depth.networks.backbone import backbone_from_mapping, make_backbone
 from uncertainty_depth.depth.networks.decoder import geometric
 from uncertainty_depth.depth.networks.deployment import prepare
+from uncertainty_depth.depth.networks.hourglass import make_network
 from uncertainty_depth.depth.networks.sparse import SparseEncoder, fill, raw_start
 
 RANGE = (0.5, 20.0)

@@ -26,7 +26,7 @@ from transformers import (
 
 from test.conftest import ListSource, wall
 from uncertainty_depth.core.config.training import NetworkConfig
-from uncertainty_depth.depth.networks.architectures import make_network
+from uncertainty_depth.depth.networks.hourglass import make_network
 from uncertainty_depth.depth.networks.pretrained import PretrainedDepth
 
 METRIC = (

@@ -15,7 +15,7 @@ import pytest
 from uncertainty_depth import Predictor
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.core.errors import ModelError
-from uncertainty_depth.depth.model_folder.wrapping import wrap
+from uncertainty_depth.depth.model_folder.writing import wrap
 
 SOURCE = "synthetic:worlds=1,frames=2,width=64,height=48"
 QUICK = ["--samples", "2", "--device", "cpu"]

@@ -5,19 +5,14 @@ import json
 
 import numpy as np
 import pytest
-from transformers import (
-    CHMv2Config,
-    DPTConfig,
-    DPTImageProcessorPil,
-    GLPNImageProcessorPil,
-)
+from transformers import CHMv2Config, DPTConfig, DPTImageProcessorPil, GLPNImageProcessorPil
 
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.core.config.training import NetworkConfig
 from uncertainty_depth.core.errors import ConfigError, ModelError
-from uncertainty_depth.depth.networks.architectures import make_network
 from uncertainty_depth.depth.networks.backbone import make_backbone, own_options
 from uncertainty_depth.depth.networks.families import input_size, normalisation, read_preprocessing
+from uncertainty_depth.depth.networks.hourglass import make_network
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from uncertainty_depth.cli.main import main
 from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.config.training import NetworkConfig, TrainingConfig
 from uncertainty_depth.depth.model_folder import folder as model_folder
-from uncertainty_depth.depth.networks.architectures import make_network
+from uncertainty_depth.depth.networks.hourglass import make_network
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.depth.training.frames import read_frames
 from uncertainty_depth.depth.training.plan import constant_guess

@@ -12,7 +12,7 @@ from uncertainty_depth.cli.main import main
 from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.config.training import NetworkConfig
 from uncertainty_depth.core.errors import ConfigError, ModelError
-from uncertainty_depth.depth.model_folder.wrapping import wrap
+from uncertainty_depth.depth.model_folder.writing import wrap
 from uncertainty_depth.depth.predictor import Predictor
 
 PLAIN = NetworkConfig(input_size=(64, 64), depth_range=(1e-3, 1e4), head="none")

@@ -5,9 +5,8 @@ from tqdm import tqdm
 
 from uncertainty_depth.core.config.training import TrainingConfig
 from uncertainty_depth.depth.networks.hourglass import Hourglass
-from uncertainty_depth.depth.training.epoch import train_epoch, validate
 from uncertainty_depth.depth.training.frames import TrainingFrames, read_frames
-from uncertainty_depth.depth.training.objective import Objective
+from uncertainty_depth.depth.training.objective import Objective, train_epoch, validate
 from uncertainty_depth.metrics.depth import depth_errors
 
 

@@ -13,7 +13,7 @@ from uncertainty_depth.depth.model_folder.folder import read_model
 from uncertainty_depth.depth.model_folder.model import ModelFolder
 from uncertainty_depth.depth.training.plan import defaults_of
 from uncertainty_depth.depth.training.run import train
-from uncertainty_depth.stream.overlap import trained_on
+from uncertainty_depth.stream.predicting import trained_on
 
 WORLD = "synthetic:worlds=1,frames=4,width=64,height=48,dense=true"
 QUICK = ["--epochs", "1", "--device", "cpu"]

@@ -8,8 +8,7 @@ import pytest
 
 from test.frames.messages.conftest import cloud_message, compressed_message, encoded, image_message
 from uncertainty_depth.frames.messages.clouds import lidar_points
-from uncertainty_depth.frames.messages.depth_images import decode_depth
-from uncertainty_depth.frames.messages.images import decode_image
+from uncertainty_depth.frames.messages.images import decode_depth, decode_image
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (12, 16, 3), np.uint8)
 POINTS = np.random.default_rng(1).uniform(1, 5, (20, 3)).astype(np.float32)

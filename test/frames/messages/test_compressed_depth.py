@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from test.frames.messages.conftest import compressed_message
-from uncertainty_depth.frames.messages.depth_images import (
+from uncertainty_depth.frames.messages.images import (
     FORMAT,
     MAX_VALUE,
     decode_depth,

@@ -24,11 +24,12 @@ from uncertainty_depth.frames.image_files import read_pixels
 from uncertainty_depth.frames.messages import compressed
 from uncertainty_depth.frames.messages.compressed import JPEG_MAGIC, PNG_MAGIC, image_size
 from uncertainty_depth.frames.messages.decoding import total
-from uncertainty_depth.frames.messages.depth_images import (
+from uncertainty_depth.frames.messages.images import (
+    COLOR_ENCODINGS,
     decode_depth,
+    decode_image,
     ground_truth_from_depth_image,
 )
-from uncertainty_depth.frames.messages.images import COLOR_ENCODINGS, decode_image
 
 IMAGE = np.random.default_rng(0).integers(0, 256, (24, 32, 3), np.uint8)
 FORMATS = {

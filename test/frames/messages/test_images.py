@@ -16,8 +16,7 @@ from test.conftest import refused
 from test.frames.messages.conftest import compressed_message, encoded, image_message
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.frames.messages import images
-from uncertainty_depth.frames.messages.depth_images import decode_depth
-from uncertainty_depth.frames.messages.images import COLOR_ENCODINGS, decode_image
+from uncertainty_depth.frames.messages.images import COLOR_ENCODINGS, decode_depth, decode_image
 
 HEIGHT = 6
 WIDTH = 8

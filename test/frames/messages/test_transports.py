@@ -21,8 +21,7 @@ from test.conftest import refused
 from test.frames.messages.conftest import compressed_message, encoded, image_message
 from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.errors import MessageError, SourceError
-from uncertainty_depth.frames.messages.depth_images import decode_depth
-from uncertainty_depth.frames.messages.images import decode_image
+from uncertainty_depth.frames.messages.images import decode_depth, decode_image
 from uncertainty_depth.frames.recording import Topic
 from uncertainty_depth.frames.topics import TopicChooser
 

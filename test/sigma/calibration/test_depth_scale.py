@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from uncertainty_depth.core.config.correction import DepthScaleConfig, OnlineCorrectionConfig
+from uncertainty_depth.core.config.nodes import DepthScaleConfig, OnlineCorrectionConfig
 from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.sigma.online.correction_filter import (

@@ -9,12 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from uncertainty_depth.core.config.correction import OnlineEstimateConfig
+from uncertainty_depth.core.config.nodes import OnlineEstimateConfig
 from uncertainty_depth.metrics.calibration import GAUSSIAN
-from uncertainty_depth.sigma.online.estimates import (
-    LIMIT,
-    OnlineEstimate,
-)
+from uncertainty_depth.sigma.online.estimates import LIMIT, OnlineEstimate
 
 PERIOD_NS = 100_000_000
 SIGMA = 0.2

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from uncertainty_depth.core.config.correction import OnlineCorrectionConfig
+from uncertainty_depth.core.config.nodes import OnlineCorrectionConfig
 from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.sigma.online.correction_filter import CorrectionFilter, ReceivedEstimate
 from uncertainty_depth.sigma.online.loop import OnlineCorrected

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from uncertainty_depth.core.config.outputs import GatingConfig
+from uncertainty_depth.core.config.nodes import GatingConfig
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.sigma.gating import (
     RADII,

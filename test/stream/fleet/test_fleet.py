@@ -17,7 +17,7 @@ from uncertainty_depth.cli.main import main
 from uncertainty_depth.core.errors import ConfigError, SourceError
 from uncertainty_depth.core.interrupt import Interrupt
 from uncertainty_depth.metrics.calibration import of_distribution
-from uncertainty_depth.metrics.values import flatten
+from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.fleet import FleetSource, open_fleet, rows_of

@@ -1,17 +1,10 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Parameters of the nodes."""
+"""Parameters of the nodes: what they publish beside depth and sigma, and how they correct both."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from uncertainty_depth.core.config.correction import (
-    OnlineCorrectionConfig,
-    OnlineEstimateConfig,
-    SigmaCorrectionConfig,
-)
-from uncertainty_depth.core.config.limits import MAX_DURATION_S
-from uncertainty_depth.core.config.outputs import OutputConfig
 from uncertainty_depth.core.config.predictor import MeasurementConfig, PredictorConfig
 from uncertainty_depth.core.config.recorded import AlignConfig, MapTypeConfig, MeaningConfig
 from uncertainty_depth.core.config.scoring import EvaluationConfig, MaskConfig, RequirementConfig
@@ -21,7 +14,155 @@ from uncertainty_depth.core.config.source import (
     OdometryConfig,
     ProjectionConfig,
 )
-from uncertainty_depth.core.options import option
+from uncertainty_depth.core.options import MAX_DEPTH_M, MAX_DURATION_S, option
+
+
+@dataclass(frozen=True)
+class DepthScaleConfig:
+    """Whether depth follows the scale that an evaluator estimates."""
+
+    use_depth_scale: bool = option(
+        False,
+        "multiply depth and sigma by the scale that an evaluator publishes on "
+        "uncertainty/calibration; in a recording: by the scale of the frames before",
+        live=True,
+        expert=True,
+    )
+
+
+@dataclass(frozen=True)
+class OnlineEstimateConfig:
+    """How the evaluator estimates the size of sigma from the last minutes."""
+
+    coverage: float = option(
+        0.95,
+        "fraction of the errors that uncertainty/calibration makes the Gaussian interval of "
+        "sigma cover",
+        minimum=0.5,
+        maximum=0.99,
+    )
+    calibration_window: float = option(
+        120.0,
+        "time that the estimate on uncertainty/calibration looks back at most, seconds; a change "
+        "of the errors shortens it",
+        minimum=1.0,
+        maximum=3600.0,
+    )
+    calibration_min_frames: int = option(
+        20,
+        "number of scored frames before the first estimate on uncertainty/calibration",
+        minimum=2,
+        maximum=1000,
+    )
+
+
+@dataclass(frozen=True)
+class SigmaCorrectionConfig:
+    """How a node corrects sigma by an evaluator's estimate."""
+
+    use_online_calibration: bool = option(
+        False,
+        "correct sigma by the estimate on uncertainty/calibration",
+        live=True,
+    )
+    calibration_min_factor: float = option(
+        1.0,
+        "minimum factor of published sigma on the model's own, before the depth's scale; below 1 "
+        "sigma may shrink, and does if the LiDAR is not independent of the depth",
+        minimum=0.01,
+        maximum=1.0,
+    )
+
+
+@dataclass(frozen=True)
+class OnlineCorrectionConfig(SigmaCorrectionConfig, DepthScaleConfig):
+    """How the depth node uses an evaluator's estimate."""
+
+
+MAX_SIGMA_M = 10_000.0
+MAX_SIGMAS = 100.0
+
+
+@dataclass(frozen=True)
+class GatingConfig:
+    """Which depth is trusted, and how far a bound lies from it."""
+
+    max_sigma: float = option(
+        0.5,
+        "depth with a greater sigma is left out of depth/confident and points/confident, metres; "
+        "0 disables",
+        minimum=0.0,
+        maximum=MAX_SIGMA_M,
+        live=True,
+    )
+    max_relative_sigma: float = option(
+        0.15,
+        "depth with a greater sigma than this fraction of it is left out of depth/confident and "
+        "points/confident; 0 disables",
+        minimum=0.0,
+        maximum=1000.0,
+        live=True,
+    )
+    clearing_sigmas: float = option(
+        2.0,
+        "points/clearing lies at least this many sigmas before the depth: up to there is free",
+        minimum=0.0,
+        maximum=MAX_SIGMAS,
+        live=True,
+    )
+    clearing_fraction: float = option(
+        1.0,
+        "points/clearing lies at most at this fraction of the depth",
+        minimum=0.01,
+        maximum=1.0,
+        live=True,
+    )
+    clearing_margin: float = option(
+        0.2,
+        "a ray of points/clearing ends at the nearest bound that it passes within this distance, "
+        "metres: two cells of the costmap; 0 disables",
+        minimum=0.0,
+        maximum=2.0,
+        live=True,
+    )
+    coverage: float = option(
+        0.95,
+        "fraction of the true depths that depth/lower and depth/upper enclose",
+        minimum=0.01,
+        maximum=0.99,
+        live=True,
+    )
+    point_stride: int = option(
+        1,
+        "stride in rows and columns from one point of the clouds to the next",
+        minimum=1,
+        maximum=64,
+        live=True,
+    )
+
+
+@dataclass(frozen=True)
+class ColorConfig:
+    """Colour scales for depth and sigma images; fixed, so that images can be compared."""
+
+    color_max_depth: float = option(
+        10.0,
+        "depth at the upper end of its colour scale, metres; sigma's ends at a tenth of it",
+        minimum=0.01,
+        maximum=MAX_DEPTH_M,
+        expert=True,
+        live=True,
+    )
+
+    @property
+    def color_max_sigma(self) -> float:  # noqa: D102  an attribute
+        return self.color_max_depth / 10
+
+
+@dataclass(frozen=True)
+class OutputConfig(ColorConfig, GatingConfig):
+    """What is published of depth and sigma beside the maps themselves."""
+
 
 MAX_LIDARS = 4
 

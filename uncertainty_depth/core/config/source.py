@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from uncertainty_depth.core.config.limits import MAX_DEPTH_M
-from uncertainty_depth.core.options import option
+from uncertainty_depth.core.options import MAX_DEPTH_M, option
 
 MAX_PIXELS = 16_000_000
 """Largest image, unless the option max_pixels says otherwise: 4000x4000."""

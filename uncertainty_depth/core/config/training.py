@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from uncertainty_depth.core.config.limits import MAX_COUNT, MAX_SEED
 from uncertainty_depth.core.config.predictor import DEVICES, METHOD_ALIASES, TRAINED_METHODS
-from uncertainty_depth.core.options import option
+from uncertainty_depth.core.options import MAX_COUNT, MAX_SEED, option
 
 HEADS = ("none", "laplace", "gaussian")
 

@@ -25,8 +25,7 @@ from uncertainty_depth.core.config.training import NetworkConfig
 from uncertainty_depth.core.errors import ConfigError, ModelError
 from uncertainty_depth.core.model_location import from_hub, is_hugging_face, model_path
 from uncertainty_depth.core.options import from_mapping
-from uncertainty_depth.depth.model_folder.files import read_json
-from uncertainty_depth.depth.model_folder.limits import MAX_MEMBERS
+from uncertainty_depth.depth.model_folder.files import MAX_MEMBERS, read_json
 from uncertainty_depth.depth.model_folder.model import (
     ENCODER,
     ERROR_PRIOR,

@@ -16,10 +16,14 @@ from tqdm import tqdm
 
 from uncertainty_depth.core.config.training import NetworkConfig
 from uncertainty_depth.core.errors import ConfigError, ModelError
-from uncertainty_depth.depth.model_folder.files import check_tensors, read_tensors
-from uncertainty_depth.depth.model_folder.limits import check_backbone, not_larger_than
-from uncertainty_depth.depth.networks.architectures import ARCHITECTURES, network_from_mapping
+from uncertainty_depth.depth.model_folder.files import (
+    check_backbone,
+    check_tensors,
+    not_larger_than,
+    read_tensors,
+)
 from uncertainty_depth.depth.networks.depth_network import DepthNetwork
+from uncertainty_depth.depth.networks.hourglass import ARCHITECTURES, network_from_mapping
 from uncertainty_depth.sigma.error_prior import FOREIGN, ErrorPrior
 
 ENCODER = "encoder"

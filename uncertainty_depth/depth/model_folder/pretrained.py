@@ -7,12 +7,10 @@ import logging
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from uncertainty_depth.core.config.limits import MAX_DEPTH_M
 from uncertainty_depth.core.config.training import NetworkConfig
 from uncertainty_depth.core.errors import ModelError
-from uncertainty_depth.core.options import from_mapping
+from uncertainty_depth.core.options import MAX_DEPTH_M, from_mapping
 from uncertainty_depth.depth.model_folder.model import ModelFolder
-from uncertainty_depth.depth.networks.architectures import make_network
 from uncertainty_depth.depth.networks.backbone import config_of, make_backbone, own_options
 from uncertainty_depth.depth.networks.depth_network import DepthNetwork
 from uncertainty_depth.depth.networks.families import (
@@ -21,6 +19,7 @@ from uncertainty_depth.depth.networks.families import (
     is_depth_model,
     metric_range,
 )
+from uncertainty_depth.depth.networks.hourglass import make_network
 from uncertainty_depth.depth.networks.pretrained import PretrainedDepth
 from uncertainty_depth.depth.networks.pretrained_heads import Unaligned
 

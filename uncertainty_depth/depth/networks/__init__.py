@@ -3,8 +3,7 @@
 
 import importlib.util
 
-from uncertainty_depth.core.errors import UncertaintyDepthError
-from uncertainty_depth.core.extras import missing
+from uncertainty_depth.core.errors import UncertaintyDepthError, missing
 
 for _library in ("torch",):
     if importlib.util.find_spec(_library) is None:

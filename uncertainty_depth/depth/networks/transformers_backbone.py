@@ -12,8 +12,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from uncertainty_depth.core.errors import ModelError
-from uncertainty_depth.core.extras import missing
+from uncertainty_depth.core.errors import ModelError, missing
 
 if importlib.util.find_spec("transformers") is None:
     raise ModelError(missing("transformers"))

@@ -20,7 +20,7 @@ from torch.optim.swa_utils import AveragedModel
 from uncertainty_depth.core import atomic, strict
 from uncertainty_depth.core.errors import ModelError
 from uncertainty_depth.core.strict import FormatError
-from uncertainty_depth.depth.model_folder.tensor_files import TensorFile, packed
+from uncertainty_depth.depth.model_folder.files import TensorFile, packed
 from uncertainty_depth.depth.networks.depth_network import DepthNetwork
 
 NAME = "checkpoint"

@@ -22,15 +22,15 @@ from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.depth.model_folder import writing
 from uncertainty_depth.depth.model_folder.files import read_tensors
 from uncertainty_depth.depth.model_folder.folder import read_model
-from uncertainty_depth.depth.networks.architectures import NETWORKS, make_network
 from uncertainty_depth.depth.networks.backbone import make_backbone
 from uncertainty_depth.depth.networks.deployment import has_bfloat16
 from uncertainty_depth.depth.networks.depth_network import DepthNetwork
 from uncertainty_depth.depth.networks.encoder import TransformersModel
+from uncertainty_depth.depth.networks.hourglass import NETWORKS, make_network
 from uncertainty_depth.depth.training import checkpoint, record, schedule
 from uncertainty_depth.depth.training.checkpoint import CURVES, History, write_table
-from uncertainty_depth.depth.training.epoch import batches_per_epoch, train_epoch, validate
 from uncertainty_depth.depth.training.frames import TrainingFrames
+from uncertainty_depth.depth.training.objective import batches_per_epoch, train_epoch, validate
 from uncertainty_depth.depth.training.plan import Member, served
 
 logger = logging.getLogger(__name__)

@@ -19,8 +19,8 @@ from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.options import to_mapping
 from uncertainty_depth.depth.model_folder.folder import read_model
 from uncertainty_depth.depth.model_folder.model import ModelFolder
-from uncertainty_depth.depth.networks.architectures import PRETRAINED
 from uncertainty_depth.depth.networks.families import options_of_architecture
+from uncertainty_depth.depth.networks.hourglass import PRETRAINED
 from uncertainty_depth.depth.training import schedule
 from uncertainty_depth.depth.training.frames import TrainingFrames
 from uncertainty_depth.depth.training.objective import (

@@ -10,7 +10,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.core.config.correction import (
+from uncertainty_depth.core.config.nodes import (
     DepthScaleConfig,
     OnlineCorrectionConfig,
     SigmaCorrectionConfig,

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.core.array_types import Floats
-from uncertainty_depth.core.config.correction import OnlineEstimateConfig
+from uncertainty_depth.core.config.nodes import OnlineEstimateConfig
 from uncertainty_depth.metrics.arrays import neighbour_correlation
 from uncertainty_depth.metrics.calibration import GAUSSIAN
 from uncertainty_depth.metrics.merci import error_ratio, order_number

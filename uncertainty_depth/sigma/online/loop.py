@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.core.config.correction import OnlineCorrectionConfig, OnlineEstimateConfig
+from uncertainty_depth.core.config.nodes import OnlineCorrectionConfig, OnlineEstimateConfig
 from uncertainty_depth.core.config.scoring import EvaluationConfig
 from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.metrics import valid_pixels

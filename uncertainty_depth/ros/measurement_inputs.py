@@ -1,0 +1,375 @@
+# Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+"""What measures depth beside a prediction, for a node: each adds to a frame before it is used."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sensor_msgs.msg import Image, PointCloud2
+from std_msgs.msg import Header
+
+from uncertainty_depth.core.config.nodes import MeasuringNodeConfig
+from uncertainty_depth.core.config.scoring import HeldOutConfig
+from uncertainty_depth.core.config.source import ODOMETRY_FRAME, OdometryConfig
+from uncertainty_depth.core.errors import ConfigError, MessageError
+from uncertainty_depth.core.geometry.camera import Camera
+from uncertainty_depth.core.geometry.transforms import POSE_NUMBERS
+from uncertainty_depth.core.records import Frame
+from uncertainty_depth.frames.ground_truth import LidarGroundTruth
+from uncertainty_depth.frames.measured import (
+    DepthOfTopic,
+    MeasuredDepth,
+    MeasuredTopic,
+    NewestMessages,
+    PointsOfTopic,
+)
+from uncertainty_depth.frames.messages.compressed import claimed_size
+from uncertainty_depth.frames.messages.decoding import SECOND_NS, check_stamp, stamp_ns
+from uncertainty_depth.frames.messages.images import decode_image
+from uncertainty_depth.frames.transforms import Extrinsics, Viewpoint
+from uncertainty_depth.ros.diagnostics import LOG_EVERY_S, Health, image_alone
+from uncertainty_depth.ros.extrinsics import close as close_extrinsics
+from uncertainty_depth.ros.extrinsics import live_extrinsics, live_odometry
+from uncertainty_depth.ros.inputs import Inputs
+from uncertainty_depth.ros.live_camera import LiveCamera
+from uncertainty_depth.ros.node import GuardedNode
+from uncertainty_depth.sigma.sparse_depth import (
+    DEPTH,
+    POINTS,
+    MeasurementSources,
+    check_sparse_depth,
+    parse_measurements,
+)
+from uncertainty_depth.stream.held_out import held_out
+from uncertainty_depth.stream.motion import Motion
+
+
+class MeasurementSource(Protocol):
+    """Measures pixels of the images; its messages arrive on the executor's thread."""
+
+    def add_to(self, frame: Frame, header: Header) -> Frame:
+        """Return the frame with what is measured in it; called on the worker's thread.
+
+        What cannot be measured is counted and logged, and the frame stays as it is.
+        """
+
+    def close(self) -> None:
+        """End what `Inputs.close` does not."""
+
+
+def measurement_sources(
+    node: GuardedNode,
+    health: Health,
+    inputs: Inputs,
+    config: MeasuringNodeConfig,
+    measuring: MeasurementSources,
+    depth_range: tuple[float, ...],
+    camera: LiveCamera,
+) -> Iterator[MeasurementSource]:
+    """Subscribe to what measures, and yield the sources in the order they are asked."""
+    if measuring.sparse is not None:
+        yield LidarInput(node, health, inputs, config, depth_range)
+    for kind in measuring.topics:
+        yield TopicInput(node, health, inputs, config, kind, depth_range, camera)
+    if measuring.motion:
+        yield MotionInput(node, health, config)
+
+
+def parse_live(measurements: str) -> MeasurementSources:
+    """Return what corrects the depth on a robot.
+
+    Raises:
+        ConfigError: as `parse_measurements`, or it is what no robot has.
+    """
+    measuring = parse_measurements(measurements)
+    if measuring.sparse is not None and measuring.sparse.pixels:
+        raise ConfigError(
+            f"measurements is {measurements!r}; expected lidar, motion, points or depth: random "
+            "pixels of the ground truth are for `uncertainty-depth evaluate`"
+        )
+    return measuring
+
+
+LIDAR = "lidar/points"
+TF_TIMEOUT_S = 0.2
+MAX_CLOUD_AGE_S = 0.15
+"""Between the nearest cloud and an image: one and a half turns of a LiDAR at 10 Hz."""
+
+
+class LidarInput:
+    """Keeps the newest clouds, and projects the nearest into an image; a `MeasurementSource`.
+
+    Raises:
+        ConfigError: the parameter lidar_to_camera is not a transform, or is empty without tf2.
+    """
+
+    def __init__(
+        self,
+        node: GuardedNode,
+        health: Health,
+        inputs: Inputs,
+        config: MeasuringNodeConfig,
+        depth_range: tuple[float, ...],
+    ) -> None:
+        """Subscribe.
+
+        Depth far beyond `depth_range`, what predicts' min and max depth in metres, has other
+        units: then only the image is used.
+        """
+        self._node = node
+        self._depth_range = depth_range
+        self._health = health
+        self._clouds = NewestMessages()
+        poses = max(1, len(config.lidar_to_camera) // POSE_NUMBERS)  # the first LiDAR is read
+        self._extrinsics: Extrinsics = live_extrinsics(node, config, poses, TF_TIMEOUT_S)
+        self._projection = LidarGroundTruth(self._extrinsics, config)
+        self._held_out = HeldOutConfig(config.held_out_fraction)
+        self._watched = inputs.subscribe(
+            PointCloud2,
+            LIDAR,
+            self._on_cloud,
+            purpose="measurements by lidar, or the sparse depth that the model takes; without it "
+            "depth is from the image alone",
+        )
+
+    def _on_cloud(self, message: PointCloud2) -> None:
+        self._clouds.add(message)
+        self._health.count(f"received.{LIDAR}")
+
+    def add_to(self, frame: Frame, header: Header) -> Frame:
+        """Return the frame with the LiDAR's depth as `sparse_m`, see `MeasurementSource`.
+
+        If there is none, count it under "image_alone.REASON".
+        """
+        try:
+            return replace(frame, sparse_m=self._projected(header, frame.camera))
+        except MessageError as error:
+            image_alone(self._node, self._health, error)
+            return frame
+
+    def close(self) -> None:
+        """End the subscriptions to tf, if there are any."""
+        close_extrinsics(self._extrinsics)
+
+    def _projected(self, header: Header, camera: Camera | None) -> NDArray[np.float32]:
+        """Return the LiDAR's depth in an image, (H, W) metres, NaN for unknown."""
+        cloud = self._clouds.nearest(stamp_ns(header))
+        if cloud is None:
+            raise MessageError("no_cloud", f"no cloud received on {self._watched.name}")
+        check_stamp(header, "an image")
+        check_stamp(cloud.header, f"the nearest cloud on {self._watched.name}")
+        age_s = abs(stamp_ns(header) - stamp_ns(cloud.header)) / SECOND_NS
+        if age_s > MAX_CLOUD_AGE_S:
+            raise MessageError(
+                "cloud_too_old",
+                f"the nearest cloud is {age_s:.3f} s from the image; expected at most "
+                f"{MAX_CLOUD_AGE_S} s",
+            )
+        if camera is None or camera.intrinsics[0, 0] == 0:
+            raise MessageError("no_camera_info", "a cloud cannot be projected without camera info")
+        viewpoint = Viewpoint(header.frame_id, stamp_ns(header))
+        shape = (camera.height, camera.width)
+        depth_m, _ = self._projection.read((cloud,), viewpoint, camera, shape)
+        if np.isnan(depth_m).all():
+            raise MessageError("no_lidar_point_in_view", "no point of the cloud is in the image")
+        check_sparse_depth(depth_m, shape, self._depth_range)
+        if self._held_out.held_out_fraction > 0:
+            depth_m[held_out(depth_m, stamp_ns(header), self._held_out)] = np.nan
+        return depth_m
+
+
+OWN_MESSAGE_TIMEOUT_S = 0.1
+MAX_MISSED = 3
+MESSAGES = {POINTS: PointCloud2, DEPTH: Image}
+
+
+class TopicInput:
+    """Keeps the newest messages of `measured/points` or `measured/depth`; a `MeasurementSource`.
+
+    What measures may come after its image, so an image waits until a message of its stamp or a
+    later one has come, at most `OWN_MESSAGE_TIMEOUT_S`; then it is counted under
+    "without_own_measurement" and has the nearest before. After `MAX_MISSED` of these in a row none
+    waits until a message has an image's stamp.
+
+    Raises:
+        ConfigError: points are to be placed by tf, and tf2 is not installed.
+    """
+
+    def __init__(
+        self,
+        node: GuardedNode,
+        health: Health,
+        inputs: Inputs,
+        config: MeasuringNodeConfig,
+        kind: str,
+        depth_range: tuple[float, ...],
+        camera: LiveCamera,
+    ) -> None:
+        """Subscribe to points or depth.
+
+        Depth far beyond `depth_range`, what predicts' min and max depth in metres, has other
+        units. The camera has what rectifies the images, and so their depth images.
+        """
+        self._node = node
+        self._health = health
+        self._extrinsics: Extrinsics | None = None
+        reader: MeasuredDepth
+        if kind == POINTS:
+            by_tf = replace(config, lidar_to_camera=())
+            extrinsics = live_extrinsics(node, by_tf, timeout_s=TF_TIMEOUT_S)
+            reader = PointsOfTopic(extrinsics, config)
+            self._extrinsics = extrinsics
+        else:
+            reader = DepthOfTopic(camera.rectifier_of, node.get_logger().warning)
+        topic = f"measured/{kind}"
+        self._watched = inputs.subscribe(
+            MESSAGES[kind], topic, self._add, purpose=f"measurements by {kind}"
+        )
+        self._measured = MeasuredTopic(self._watched.name, reader, depth_range)
+        self._received = f"received.{topic}"
+        self._changed = threading.Condition()
+        self._image_ns: int | None = None
+        self._missed = 0
+
+    def _add(self, message: Any) -> None:
+        with self._changed:
+            self._measured.add(message)
+            if stamp_ns(message.header) == self._image_ns:
+                self._missed = 0
+            self._changed.notify_all()
+        self._health.count(self._received)
+
+    def _wait_for_own(self, time_ns: int) -> None:
+        with self._changed:
+            self._image_ns = time_ns
+            if self._missed < MAX_MISSED and not self._changed.wait_for(
+                lambda: self._measured.has_reached(time_ns), OWN_MESSAGE_TIMEOUT_S
+            ):
+                self._missed += 1
+                self._health.count("without_own_measurement")
+
+    def add_to(self, frame: Frame, header: Header) -> Frame:
+        """Return the frame with what the topic measures, see `MeasurementSource`.
+
+        If there is nothing, count it under "image_alone.REASON".
+        """
+        viewpoint = Viewpoint(header.frame_id, stamp_ns(header))
+        self._wait_for_own(viewpoint.stamp_ns)
+        try:
+            measured = self._measured.measured(viewpoint, frame.camera, frame.shape)
+        except MessageError as error:
+            image_alone(self._node, self._health, error)
+            return frame
+        return replace(frame, measurements=measured.beside(frame.measurements))
+
+    def close(self) -> None:
+        """End the subscriptions to tf, if there are any."""
+        close_extrinsics(self._extrinsics)
+
+
+IMAGE = "image"
+
+
+class ImageInput:
+    """Gives each depth the image of its stamp, for motion; a `MeasurementSource`."""
+
+    def __init__(self, node: GuardedNode, health: Health, inputs: Inputs) -> None:
+        """Subscribe; what has no image is counted in `health`."""
+        self._node = node
+        self._health = health
+        self._images = NewestMessages()
+        purpose = "measurements by motion"
+        self._watched = inputs.subscribe(Image, IMAGE, self._on_image, purpose=purpose)
+
+    def _on_image(self, message: Image) -> None:
+        self._images.add(message)
+        self._health.count(f"received.{IMAGE}")
+
+    def add_to(self, frame: Frame, header: Header) -> Frame:
+        """Return the frame with its image, see `MeasurementSource`."""
+        try:
+            check_stamp(header, "a depth image")
+            message = self._images.nearest(stamp_ns(header))
+            if message is None or stamp_ns(message.header) != stamp_ns(header):
+                raise MessageError(
+                    "no_image",
+                    f"no image on {self._watched.name} has the stamp of the depth; expected the "
+                    "rectified images that the depth is made of",
+                )
+            if (size := claimed_size(message)) != frame.shape[::-1]:
+                raise MessageError(
+                    "image_wrong_size",
+                    f"the image on {self._watched.name} has {size} pixels and its depth "
+                    f"{frame.shape[::-1]}; expected the rectified image, resized as the depth is",
+                )
+            return replace(frame, image=decode_image(message))
+        except MessageError as error:
+            image_alone(self._node, self._health, error)
+            return frame
+
+    def close(self) -> None:
+        """Do nothing: `Inputs.close` ends the subscription."""
+
+
+class MotionInput:
+    """Tracks corners through the images, with tf's poses; a `MeasurementSource`.
+
+    Raises:
+        ConfigError: tf2 is not installed.
+    """
+
+    def __init__(self, node: GuardedNode, health: Health, config: OdometryConfig) -> None:
+        """Subscribe to tf."""
+        self._node = node
+        self._health = health
+        frame = config.odometry_frame or ODOMETRY_FRAME
+        self._odometry = live_odometry(node, frame, TF_TIMEOUT_S)
+        self._motion = Motion()
+
+    def add_to(self, frame: Frame, header: Header) -> Frame:
+        """Return the frame with what motion measures, see `MeasurementSource`.
+
+        Where it measures nothing, count it under "image_alone.REASON". A camera that stands still
+        is no fault: nothing is logged. Whatever brings a depth its image has counted one without.
+        """
+        if frame.image is None:
+            return frame
+        rejected = self._motion.tracker.rejected
+        try:
+            pose = self._odometry.pose(Viewpoint(header.frame_id, stamp_ns(header)))
+            frame = replace(frame, pose=pose)
+            measured = self._motion.measure(frame)
+            if measured is None:
+                raise MessageError(
+                    "no_camera_info",
+                    "motion measures in rectified images of a calibrated camera alone",
+                )
+            if self._motion.tracker.rejected > rejected:
+                quality = self._motion.tracker.quality
+                raise MessageError(
+                    "motion_rejected",
+                    f"{100 * quality.failed:.0f}% of {quality.tracked} corners contradict the "
+                    f"odometry, by {quality.epipolar_px:.1f} pixels in the median; expected tf at "
+                    "the images' stamps, the camera's true place on the robot, and a world that "
+                    "stands still",
+                )
+        except MessageError as error:
+            if frame.pose is None:
+                self._motion.measure(frame)  # its corners are lost: tracking starts anew
+            image_alone(self._node, self._health, error)
+            return frame
+        for warning in self._motion.warnings():
+            self._node.get_logger().warning(warning, throttle_duration_sec=LOG_EVERY_S)
+        if not len(measured):
+            self._health.count("image_alone.no_parallax")
+            return frame
+        return replace(frame, measurements=measured.beside(frame.measurements))
+
+    def close(self) -> None:
+        """End the subscriptions to tf."""
+        self._odometry.close()
