@@ -51,10 +51,7 @@ class Familiarity:
     places: tuple[float, float] | None = None
 
     def scores(self, features: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Return the unfamiliarity of frames, (N,), from their features, (N, D).
-
-        It is a ratio: only a few % of familiar images score above 1.
-        """
+        """Return frames' unfamiliarity, (N,), from (N, D) features; few familiar ones exceed 1."""
         centred = features.astype(np.float64) - self.mean
         distances: NDArray[np.float64] = np.linalg.norm(
             centred @ self.whitening.T.astype(np.float64), axis=1
@@ -63,10 +60,7 @@ class Familiarity:
 
 
 def write(folder: Path, familiarity: Familiarity) -> Path:
-    """Write it to the model folder, whole or not at all; return its file's path.
-
-    The matrix is stored in half precision: 0.5 MB for 480 features.
-    """
+    """Write it to the folder, whole, the matrix in half precision; return its file's path."""
     tensors = {
         "mean": torch.from_numpy(familiarity.mean),
         "whitening": torch.from_numpy(familiarity.whitening).half(),

@@ -158,11 +158,7 @@ class Predictor:
         return self._calibration if config.calibrated else self._uncalibrated
 
     def _run_trial(self, config: PredictorConfig) -> None:
-        """Predict a black image: what lacks memory or an operation fails before the first frame.
-
-        Warns if its sigma lacks what the method promises; the first frame then takes no longer
-        than the next.
-        """
+        """Predict a black image: what fails does before the first frame; warn of a lone sigma."""
         device = self.device
         if config.precision == "fp16" and device.type == "cpu":
             logger.warning(

@@ -53,12 +53,6 @@ def choose_precision(
 
     They are compared on two pictures with patches of colour, one with edges and one without; both
     methods of rounding keep about ten bits, so what differs between networks is what overflows.
-
-    Args:
-        load: returns the estimator in a precision.
-        candidates: the fastest first; fp32 is taken if there are none, or all fail.
-        size: width and height of the network's images.
-        device: the network's.
     """
     exact = load("fp32")
     if not candidates:
@@ -116,14 +110,7 @@ def _mean_errors(
 
 
 class SigmaCalibration(NamedTuple):
-    """A calibration of sigma.
-
-    Attributes:
-        sigma_map: maps raw to calibrated sigma.
-        half_widths: half widths of intervals, in sigmas.
-        monitor: compares the data with the calibration data.
-        guarantee: the guarantee by frame, a sentence; empty without one.
-    """
+    """A map to calibrated sigma, half widths in sigmas, the data, and the guarantee or ""."""
 
     sigma_map: SigmaMap
     half_widths: HalfWidths
@@ -134,11 +121,7 @@ class SigmaCalibration(NamedTuple):
 def calibration_of(
     model: ModelFolder, method: str, uncalibrated: SigmaCalibration
 ) -> SigmaCalibration:
-    """Return a method's calibration in a model's folder, or `uncalibrated` if it has none.
-
-    Raises:
-        ModelError: its record is damaged.
-    """
+    """Return a method's calibration, or `uncalibrated`; raise `ModelError` if it is damaged."""
     try:
         record = model.calibration.get(method)
         if record is None:
@@ -156,12 +139,9 @@ def calibration_of(
 
 
 def choose_method(requested: str, model: ModelFolder) -> str:
-    """Return the requested method, or the model's own without a request.
+    """Return the requested method, or the model's own without a request; else raise `ConfigError`.
 
     A single network can be run by any model; an ensemble's name says how its members were trained.
-
-    Raises:
-        ConfigError: the model was not trained for the method.
     """
     choices = [model.method, *UNTRAINED_METHODS]
     if model.method in UNTRAINED_METHODS:
@@ -175,10 +155,7 @@ def choose_method(requested: str, model: ModelFolder) -> str:
 
 
 class Loaded(NamedTuple):
-    """An estimator that an engine runs in a precision, and the device of the images it takes.
-
-    `compiler` is the engine, if it is not torch.
-    """
+    """An estimator, its engine (`compiler` if not torch) and precision, and its images' device."""
 
     estimator: Estimator
     engine: str

@@ -36,10 +36,9 @@ class SampleBudget:
         self._learned = 0
 
     def choose(self, budget_ms: float, passes: int) -> SampleRange:
-        """Return the next frame's samples; a budget of 0 milliseconds uses all `passes`.
+        """Return the next frame's samples, in turn; a budget of 0 milliseconds uses all `passes`.
 
-        Over a few frames, each sample gets its turn. If all samples fit, their order is always the
-        same, so that the maps equal a run's without a budget.
+        If all fit, their order is always the same: the maps equal a run's without a budget.
         """
         count = self._count(budget_ms, passes) if budget_ms and passes > MIN_SAMPLES else passes
         if count == passes:

@@ -56,12 +56,7 @@ class CudaGraphs:
         self._has_warned = False
 
     def run(self, function: Callable[..., Any], *inputs: Any) -> Any:
-        """Return `function(*inputs)`.
-
-        The function computes tensors with the same operations for the same other inputs and tensor
-        shapes; it may keep, but not change, what it is given. Inputs are tensors, what can be
-        hashed, and tuples or lists with both.
-        """
+        """Return `function(*inputs)`; inputs are tensors, what is hashed, and tuples of both."""
         leaves, structure = pytree.tree_flatten(inputs)
         tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
         key = (function, *map(_description, leaves))

@@ -29,11 +29,8 @@ logger = logging.getLogger(__name__)
 class Estimate(NamedTuple):
     """One frame's (h, w) float32 maps at the network's size.
 
-    Attributes:
-        depth_m: metres.
-        epistemic: square metres, the sampled depths' biased variance.
-        aleatoric: square metres, the samples' mean predicted variance; 0 without a head.
-        features: the image's, from the main network's encoder; None if not known.
+    Variances are in square metres: of the sampled depths, biased, and the samples' mean predicted
+    one. Features are the image's, from the main network's encoder; None if not known.
     """
 
     depth_m: Tensor
@@ -42,10 +39,7 @@ class Estimate(NamedTuple):
     features: Any = None
 
     def stacked(self) -> Tensor:
-        """Return (2, h, w): depth and its standard deviation, metres.
-
-        The total variance is epistemic + aleatoric (Gustafsson et al. 2020, appendix A).
-        """
+        """Return (2, h, w): depth and sigma, metres (total variance: Gustafsson et al. 2020)."""
         return torch.stack([self.depth_m, (self.epistemic + self.aleatoric).sqrt()])
 
     def maps(self) -> NDArray[np.float32]:
@@ -182,12 +176,6 @@ class Estimator(ABC):
 
         If memory runs out, half as many samples are computed at once, from then on; if one alone
         does not fit, it is computed without CUDA graphs.
-
-        Args:
-            image: (1, 3, h, w) float32 RGB in [0, 1], on the networks' device.
-            stamp_ns: with `config.seed` it determines every random number.
-            config: `samples` and `seed` are used; they may differ from call to call.
-            samples: which of the `passes` to use; None uses all. Single-pass methods ignore it.
         """
         while True:
             try:

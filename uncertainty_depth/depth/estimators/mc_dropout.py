@@ -58,9 +58,8 @@ class Draw(NamedTuple):
 def random_stream(seed: int, stamp_ns: int, sample: int) -> Stream:
     """Return the random numbers of one sample in one frame, or of `FRAME`.
 
-    Philox (Salmon et al. 2011) is a function of key and counter. The key is (seed, stamp); the
-    counter starts at 2^128 times the sample's number. So streams do not overlap or depend on
-    earlier draws.
+    Philox (Salmon et al. 2011) is a function of key and counter, so streams do not overlap or
+    depend on earlier draws.
     """
     key = np.array([seed % KEY_MODULUS, stamp_ns % KEY_MODULUS], dtype=np.uint64)
     counter = np.array([0, 0, sample, 0], dtype=np.uint64)
@@ -81,11 +80,6 @@ class StratifiedNoise:
 
     Only pi and r are drawn, once for all samples, as a place in a table: four bytes a unit, for
     any M. The rate is exact to 2^-16.
-
-    Args:
-        draws: of each dropout.
-        samples: M, the number of all samples.
-        device: of the masks.
     """
 
     def __init__(
@@ -107,10 +101,7 @@ class StratifiedNoise:
         return upload(torch.from_numpy(np.concatenate(drawn)), self._device)
 
     def of(self, drawn: Tensor, numbers: Sequence[int] | Tensor) -> list[Tensor]:
-        """Return (m, h, w, C) masks for each dropout from a `draw`: 1 for kept units, else 0.
-
-        Sample numbers as (m,) int32 on the device are looked up together.
-        """
+        """Return (m, h, w, C) masks for each dropout from a `draw`: 1 for kept units, else 0."""
         parts = drawn.split([math.prod(draw.shape) for draw in self._draws])
         return [
             look_up(table, places, numbers, draw.shape)
@@ -238,10 +229,7 @@ class SeededDropout:
     rate: float
 
     def __call__(self, x: Tensor, noise: Tensor) -> Tensor:
-        """Return (M, C, h, w): (1 or M, C, h, w) maps without the units that are 0 in the noise.
-
-        Noise is (M, h, w, C), 1 for kept units.
-        """
+        """Return (M, C, h, w) without the units that are 0 in the noise, (M, h, w, C)."""
         return (x * (1.0 / (1.0 - self.rate))) * noise.permute(0, 3, 1, 2)
 
 

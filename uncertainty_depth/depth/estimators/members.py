@@ -112,11 +112,7 @@ class Deterministic(Estimator):
         config: PredictorConfig,
         samples: SampleRange | None,
     ) -> Estimate:
-        """See `Estimator`; nothing is random.
-
-        On a CPU members run one after the other, so memory is bounded by one pass. On a GPU those
-        with one encoder are decoded together.
-        """
+        """See `Estimator`; on a CPU one by one, on a GPU together if they share an encoder."""
         members: Sequence[int] = range(len(self.networks))[-config.samples :]
         if samples is not None:
             members = [members[number] for number in samples.numbers(len(members))]

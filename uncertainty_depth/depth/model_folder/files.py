@@ -68,12 +68,7 @@ class TensorFile(NamedTuple):
 
     @classmethod
     def open(cls, path: Path) -> TensorFile:
-        """Read a file's header.
-
-        Raises:
-            TensorFileError: it has another format, or is truncated.
-            OSError: it cannot be read.
-        """
+        """Read a file's header; raise `TensorFileError` if damaged, `OSError` if unreadable."""
         with strict.open_file(path) as file:
             length = int.from_bytes(file.read(LENGTH_BYTES), "little")
             size = path.stat().st_size - LENGTH_BYTES - length
@@ -247,12 +242,7 @@ def write_json(folder: Path, content: Mapping[str, Any]) -> None:
 
 
 def read_json(folder: Path) -> dict[str, Any]:
-    """Return the content of `model.json`, which has all of `KEYS`.
-
-    Raises:
-        ModelError: the folder or the file is missing, broken, of a newer format or of an unknown
-            architecture.
-    """
+    """Return the content of `model.json`, with all `KEYS`, or raise `ModelError`."""
     check_location(folder)
     path = folder / "model.json"
     try:

@@ -43,11 +43,7 @@ if TYPE_CHECKING:
 
 
 def create(folder: Path | str, network: DepthNetwork, training: Mapping[str, Any]) -> None:
-    """Start a model folder for networks like this one: `model.json`, without members yet.
-
-    Raises:
-        ModelError: the folder already holds a model.
-    """
+    """Start a folder for networks like this one; raise `ModelError` if it holds a model."""
     folder = Path(folder)
     if (folder / "model.json").exists():
         raise ModelError(f"{folder} already holds a model; expected a new or empty folder")
@@ -141,11 +137,7 @@ def set_members(
 def set_calibration(
     folder: Path | str, method: str, sigma_map: SigmaMap, record: Mapping[str, Any]
 ) -> None:
-    """Set the calibration for a method's sigma in `model.json`, with its record in JSON values.
-
-    Raises:
-        ModelError: the folder holds no valid `model.json`.
-    """
+    """Set the calibration for a method's sigma in `model.json`, with its record in JSON values."""
     content = read_json(Path(folder))
     content["calibration"] = {
         **content.get("calibration", {}),

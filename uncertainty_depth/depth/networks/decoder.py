@@ -36,10 +36,7 @@ class DropoutDecoder(nn.Module, ABC):
 
     @abstractmethod
     def branches(self, trunk: Any, dropouts: Sequence[Dropout]) -> Tensor:
-        """Return the (B, outputs, h, w) raw maps, with `dropouts` in place of the layers.
-
-        Dropouts may return more samples than they take; other maps are broadcast.
-        """
+        """Return (B, outputs, h, w) raw maps, by `dropouts`, which may give more samples."""
 
     def forward(self, features: Any) -> Tensor:
         """Return the (B, outputs, h, w) raw maps from an encoder's features."""

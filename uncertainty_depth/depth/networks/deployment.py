@@ -81,20 +81,14 @@ def is_fast(device: torch.device, precision: str) -> bool:
 
 
 def has_bfloat16(device: torch.device) -> bool:
-    """Return whether bfloat16 is faster here: on a GPU from Ampere on, a CPU with AVX-512 BF16.
-
-    On such a CPU a training step took half the time.
-    """
+    """Return whether bfloat16 is faster here: a GPU from Ampere on, a CPU with AVX-512 BF16."""
     if device.type == "cuda":
         return torch.cuda.is_available() and is_fast(device, "bf16")
     return bool(getattr(torch.cpu, "_is_avx512_bf16_supported", bool)())
 
 
 def prepare(network: DepthNetwork, device: torch.device, precision: str) -> DepthNetwork:
-    """Change the network, in place, for faster inference on a device in one of `DTYPES`.
-
-    It can no longer be trained; a second call changes nothing more.
-    """
+    """Change the network, in place and for good, for inference on a device in one of `DTYPES`."""
     network.eval().requires_grad_(False)
     for part in network.foldable:
         fold_batchnorm(part)

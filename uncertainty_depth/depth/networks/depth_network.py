@@ -23,10 +23,7 @@ RELATIVE_SCALE = (1e-3, 2.0)
 
 
 class NetworkOutput(NamedTuple):
-    """(B, 1, h, w) float32 maps in metres.
-
-    `scale_m` is a Laplace distribution's b or a Gaussian's s; None without a head.
-    """
+    """(B, 1, h, w) float32 metres; `scale_m`: Laplace's b or Gaussian's s, None without a head."""
 
     depth_m: Tensor
     scale_m: Tensor | None

@@ -24,13 +24,7 @@ nothing can be called on, so they are typed here, once, as Any."""
 
 
 def resize_image(image: NDArray[np.uint8], size: Sequence[int]) -> NDArray[np.uint8]:
-    """Return an (H, W, 3) uint8 image as (height, width, 3), for `size` = (width, height).
-
-    It averages areas when shrinking, and interpolates bilinearly otherwise.
-
-    Raises:
-        MessageError: the array has another shape or dtype, or no pixels.
-    """
+    """Return (H, W, 3) uint8 at `size` = (width, height), or raise `MessageError`."""
     if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3 or 0 in image.shape:
         raise MessageError(
             "image_wrong_shape",
@@ -45,10 +39,7 @@ def resize_image(image: NDArray[np.uint8], size: Sequence[int]) -> NDArray[np.ui
 
 
 def image_tensor(images: NDArray[np.uint8], device: torch.device | str = "cpu") -> Tensor:
-    """Return (B, h, w, 3) uint8 images as (B, 3, h, w) float32 in [0, 1] on `device`.
-
-    The bytes are copied to the device and converted to floats there.
-    """
+    """Return (B, h, w, 3) uint8 images as (B, 3, h, w) float32 in [0, 1] on `device`."""
     pixels = upload(torch.from_numpy(np.ascontiguousarray(images)), device)
     return pixels.permute(0, 3, 1, 2).float().div_(255.0)
 
@@ -61,10 +52,7 @@ def upload(values: Tensor, device: torch.device | str) -> Tensor:
 
 
 def download(values: Sequence[Tensor]) -> list[NDArray[np.float32]]:
-    """Return float32 tensors on one device as arrays.
-
-    GPU tensors are copied to pinned memory together, with one synchronisation.
-    """
+    """Return float32 tensors on one device as arrays, with one synchronisation."""
     device = values[0].device
     if device.type != "cuda":
         return [value.numpy() for value in values]
@@ -125,8 +113,7 @@ class Encoder(nn.Module):
     def forward(self, image: Tensor) -> Any:
         """Return the features of (B, 3, h, w) float32 RGB images in [0, 1].
 
-        A ViT drops rows and columns beyond its last whole patch, which would shift every feature
-        map. So the image is stretched to whole patches first.
+        A ViT drops rows and columns beyond its last whole patch, so the image is stretched first.
         """
         normalised = (image - self.mean) / self.std
         pixels = normalised.to(next(self.backbone.parameters()).dtype)

@@ -18,10 +18,7 @@ if TYPE_CHECKING:
 
 
 def working_size(config: PretrainedConfig) -> int:
-    """Return height and width of every image that DepthPro sees, pixels.
-
-    The image at the smallest scale is one patch.
-    """
+    """Return height and width of every image that DepthPro sees, pixels."""
     return round(config.patch_size / min(config.scaled_images_ratios))
 
 
@@ -109,10 +106,9 @@ def read_preprocessing(name: str) -> dict[str, Any]:
 
 
 def normalisation(settings: Mapping[str, Any]) -> tuple[list[float], list[float]]:
-    """Return each channel's mean and standard deviation, for images in [0, 1].
+    """Return each channel's mean and standard deviation, for images in [0, 1]; 0 and 1 without.
 
-    They are 0 and 1 for a model without normalisation. The settings' own values are for images
-    with a max of 255 times `rescale_factor`, usually 1, or of 255 if images are not rescaled.
+    The settings' own are for images up to 255 times `rescale_factor`, or 255 without it.
     """
     max_value = MAX_PIXEL
     if settings.get("do_rescale", True):
@@ -135,11 +131,6 @@ def input_size(settings: Mapping[str, Any], image_size: int, patch: int) -> tupl
 
     A model that keeps the aspect ratio names the shorter side's length. A model that does not
     resize images gets `CAMERA_SIZE`.
-
-    Args:
-        settings: result of `read_preprocessing`.
-        image_size: side of a square image, pixels, used if the settings name no size.
-        patch: pixels that width and height must be a multiple of.
     """
     size: Any = settings.get("size")
     has_size = isinstance(size, Mapping) and "height" in size

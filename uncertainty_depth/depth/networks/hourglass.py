@@ -34,10 +34,7 @@ DROPOUTS = 3
 
 
 class Hourglass(DepthNetwork):
-    """Any backbone and four up-projections; depth is bounded by the depth range.
-
-    `backbone` replaces `config.backbone`; a model folder has its own. Raises as `make_network`.
-    """
+    """Any backbone and four up-projections, in the depth range; raises as `make_network`."""
 
     architecture = "hourglass"
     encoder: Encoder
@@ -130,10 +127,7 @@ def make_network(config: NetworkConfig, backbone: TransformersModel | None = Non
 
 
 def network_from_mapping(config: NetworkConfig, backbone: Mapping[str, Any]) -> DepthNetwork:
-    """Return a network with random weights, from its config and its backbone's config.
-
-    Raises `ConfigError` or `ModelError` as `make_network`.
-    """
+    """Return a network with random weights, from both configs; raise as `make_network`."""
     if config.backbone in NETWORKS:
         return make_network(config)
     return make_network(config, backbone_from_mapping(dict(backbone)))

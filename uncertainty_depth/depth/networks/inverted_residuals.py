@@ -134,13 +134,7 @@ class InvertedResidualsConfig:
 
 
 class InvertedResiduals(nn.Module):
-    """(B, 3, h, w) normalised pixels to maps at 1/4, 1/8, 1/16 and 1/32 of the size.
-
-    Attributes:
-        config: the config it was made from.
-        channels: channels of the four maps.
-        pixel_mean, pixel_std: normalisation of pixels in [0, 1], by colour.
-    """
+    """(B, 3, h, w) normalised pixels to maps at 1/4, 1/8, 1/16 and 1/32 of the size."""
 
     def __init__(self, config: InvertedResidualsConfig) -> None:
         super().__init__()

@@ -22,10 +22,7 @@ States = Callable[[TransformersModel, Tensor], Sequence[Tensor]]
 
 
 class DepthProBackbone(nn.Module):
-    """DepthPro's encoder: patches, the whole image and its field of view, to the fusion's inputs.
-
-    Images are resized to the working size, as in DepthPro.
-    """
+    """DepthPro's encoder: patches, whole image and field of view, resized to the working size."""
 
     def __init__(self, model: TransformersModel) -> None:
         super().__init__()
@@ -51,10 +48,7 @@ class DepthProBackbone(nn.Module):
 
 
 def encoder_of(model: TransformersModel) -> tuple[TransformersModel, States]:
-    """Return a depth model's encoder, and the function from encoder and pixels to states.
-
-    The states are the inputs of the model's head, shallowest first.
-    """
+    """Return a depth model's encoder, and what makes the head's inputs of it and pixels."""
     if model.config.model_type == "glpn":
         return model.glpn, _all_states
     if model.config.model_type == "depth_pro":

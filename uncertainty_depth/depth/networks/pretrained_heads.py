@@ -73,10 +73,7 @@ class InverseMetric(Metric):
 
 
 class InverseDepth(DepthScaling):
-    """Inverse depth up to scale and shift.
-
-    Both are positive, so depth is positive and finite for any output of 0 or more.
-    """
+    """Inverse depth up to a positive scale and shift: depth is positive and finite."""
 
     def __init__(self) -> None:
         super().__init__()

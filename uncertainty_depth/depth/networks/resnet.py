@@ -91,10 +91,7 @@ class Block(nn.Module):
 
 
 def read_config(values: Mapping[str, Any]) -> ResNetConfig | None:
-    """Return the config from plain values; None if they do not describe such a ResNet.
-
-    They may be another model's, have another activation or number of stages, or be damaged.
-    """
+    """Return the config from plain values; None if they do not describe such a ResNet."""
     names = {field.name for field in fields(ResNetConfig)}
     known: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value

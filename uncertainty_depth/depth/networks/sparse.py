@@ -66,10 +66,7 @@ FRACTIONS = (1e-3, 1 - 1e-3)
 
 
 class SparseFeatures(NamedTuple):
-    """What a residual decoder takes: maps, finest first, and the interpolated depth's raw value.
-
-    The latter is (B, 1, h, w), 0 if there is none.
-    """
+    """Maps, finest first, and the interpolated depth's raw value, (B, 1, h, w), 0 for none."""
 
     maps: Any
     start: Tensor
@@ -115,10 +112,7 @@ SPARSE_CHANNELS = 2
 
 
 class JoinedStem(nn.Module):
-    """The first convolutions for image, with its BatchNorm and activation, and for sparse depth.
-
-    A 1x1 convolution joins them.
-    """
+    """The first convolutions, for image and for sparse depth, joined by a 1x1 convolution."""
 
     def __init__(self, image: nn.Module, channels: int) -> None:
         super().__init__()

@@ -73,11 +73,7 @@ def _frozen(network: DepthNetwork) -> dict[str, Tensor]:
 
 
 def read(path: Path) -> State:
-    """Return the progress, without the weights; not started if there is no checkpoint.
-
-    Raises:
-        ModelError: the checkpoint is damaged.
-    """
+    """Return the progress, without weights, or the start; raise `ModelError` if it is damaged."""
     if not path.exists():
         return State([], False)
     with _opened(path) as file:
@@ -93,13 +89,7 @@ def restore(
     optimizer: torch.optim.Optimizer,
     average: AveragedModel | None = None,
 ) -> None:
-    """Load weights and optimizer state of the checkpoint into `network` and `optimizer`.
-
-    The weights' running average goes into `average`.
-
-    Raises:
-        ModelError: the checkpoint is damaged.
-    """
+    """Load weights, optimizer and running average, or raise `ModelError` if it is damaged."""
     with _opened(path) as file:
         tensors = file.tensors()
         for name, value in tensors.items():

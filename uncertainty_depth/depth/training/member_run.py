@@ -63,13 +63,9 @@ def initial_network(member: Member) -> DepthNetwork:
 
 
 def load_encoder_weights(backbone: TransformersModel, path: Path) -> None:
-    """Load a backbone's weights from a safetensors file, ignoring further tensors.
+    """Load a backbone's weights from a safetensors file, ignoring further tensors, a classifier's.
 
-    These are the classifier and its last convolution, which an encoder does not have.
-
-    Raises:
-        ConfigError: there is no such file, or it does not hold every tensor of the backbone.
-        ModelError: the file is damaged.
+    Raises `ConfigError` without the file or a tensor of the backbone, `ModelError` if damaged.
     """
     if backbone is None or not path.is_file():
         problem = "the network has no backbone" if backbone is None else "there is no such file"
@@ -91,17 +87,7 @@ def load_encoder_weights(backbone: TransformersModel, path: Path) -> None:
 
 @dataclass(frozen=True)
 class ModelRun:
-    """State shared by all ensemble members; each member's progress is in its checkpoint.
-
-    Attributes:
-        folder: the model folder.
-        plan: the members in the order they are trained in.
-        frames: training and validation frames.
-        indices: the training frames.
-        validation: the validation frames, shared by all members.
-        device: the device to train on.
-        record: the training's entry in `model.json`, without results.
-    """
+    """State shared by all members; each member's progress is in its checkpoint."""
 
     folder: Path
     plan: Sequence[Member]

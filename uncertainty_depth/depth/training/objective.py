@@ -78,10 +78,7 @@ LOSSES: dict[str, Loss] = {"none": log_l1, "laplace": laplace_nll, "gaussian": g
 
 
 def _supervised(ground_truth_m: Tensor, depth_m: Tensor, *maps: Tensor) -> list[Tensor]:
-    """Return the mask of ground truth, and all maps in float32, 1 without gradient outside it.
-
-    Selecting the pixels instead would make a GPU wait for their number in every step.
-    """
+    """Return the mask of truth, and float32 maps, 1 outside: selecting makes a GPU wait."""
     valid = torch.isfinite(ground_truth_m)
     return [
         valid,
@@ -135,10 +132,9 @@ def autocast(device: torch.device) -> torch.autocast:
 
 
 def prediction_of(teacher: Path | str, folder: Path, device: torch.device) -> Targets:
-    """Return another model's targets: its own method and all members, uncalibrated.
+    """Return another model's targets, all members', uncalibrated: (B, 2, h, w) mean and sigma, m.
 
-    They are mean and total sigma at every pixel, (B, 2, h, w), metres. mc_dropout drops the same
-    units in every image.
+    mc_dropout drops the same units in every image.
     """
     from uncertainty_depth.depth.estimators import ESTIMATORS  # which only a distillation needs
 

@@ -207,11 +207,7 @@ ONLY_FOR = {
 def settle(
     network: NetworkConfig, training: TrainingConfig
 ) -> tuple[NetworkConfig, TrainingConfig]:
-    """Return the options with the head that the method requires.
-
-    Raises:
-        ConfigError: distilling and the method contradict each other.
-    """
+    """Return the options with the head that the method requires, or raise `ConfigError`."""
     if training.distill and training.method == TrainingConfig().method:
         training = replace(training, method="distilled")
     if (training.method == "distilled") != bool(training.distill):

@@ -73,15 +73,7 @@ def median_depth(depths_m: Sequence[NDArray[np.floating]]) -> list[list[float | 
 
 @dataclass(frozen=True)
 class OriginalRun:
-    """Record of a training, finished or not.
-
-    Attributes:
-        options: network and training options.
-        fingerprint: the frames' fingerprint.
-        finished: whether all its networks are trained.
-        source: name of the source that it is trained on.
-        source_options: how the source was opened.
-    """
+    """Record of a training, finished or not: options, the frames' fingerprint, and source."""
 
     options: dict[str, Any]
     fingerprint: str
@@ -107,19 +99,12 @@ def check_output(folder: Path, resume: bool, inputs: Iterable[Path] = ()) -> Non
 
 
 def read_begun(folder: Path) -> OriginalRun | None:
-    """Return the record of the training in `folder`; None before its first write.
-
-    Raises `ModelError` as `read_original`.
-    """
+    """Return the record of the training in `folder`; None before its first write."""
     return read_original(folder) if (folder / "model.json").exists() else None
 
 
 def read_original(folder: Path) -> OriginalRun:
-    """Return the record of the training in `folder`.
-
-    Raises:
-        ModelError: `model.json` is damaged or names no options.
-    """
+    """Return the record of the training in `folder`; raise `ModelError` if it is damaged."""
     try:
         content = strict.read_json_file(folder / "model.json", MAX_BYTES)
         training = content["training"]
