@@ -145,11 +145,7 @@ def build_parser(commands: Mapping[str, type[Command]], expert_help: bool = Fals
 
 
 def command_of(arguments: argparse.Namespace, command_line: str) -> Command:
-    """Return the command that was parsed.
-
-    Raises:
-        ConfigError: an option is out of range.
-    """
+    """Return the command that was parsed; raise `ConfigError` for an option out of range."""
     command: type[Command] = arguments.command
     own = {
         item.name: getattr(arguments, item.name)

@@ -163,11 +163,7 @@ def _evaluate_one(command: Evaluate, job: Job, requirements: tuple[Requirement, 
 def write_and_print(
     evaluation: Evaluation, folder: Path, context: Context, keep: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Write a report, print its scores and verdict, and return its summary; see `report.write`.
-
-    Raises:
-        SourceError: the report cannot be written.
-    """
+    """Write a report, print its scores and verdict, and return its summary; see `report.write`."""
     from uncertainty_depth.report import page, report, verdict
 
     with tqdm(total=2, desc="writing the report", unit="step", leave=False, disable=None) as bar:
@@ -181,10 +177,9 @@ def write_and_print(
 
 
 def check_requirements(summary: Mapping[str, Any], junit_path: Path | None) -> None:
-    """Print PASS or FAIL of each requirement, and write the JUnit file if there is a path.
+    """Print PASS or FAIL of each requirement, write the JUnit file.
 
-    Raises:
-        RequirementError: a requirement is not met; the command then exits with 3.
+    Raise `RequirementError` if any fails.
     """
     from uncertainty_depth.report.requirements import write_junit
 
@@ -203,10 +198,7 @@ def check_requirements(summary: Mapping[str, Any], junit_path: Path | None) -> N
 def _evaluate_each(
     command: Evaluate, jobs: Sequence[Job], requirements: tuple[Requirement, ...]
 ) -> None:
-    """Score every source in its own worker, and write one report over all of them.
-
-    What is done is kept: the same command continues with the rest.
-    """
+    """Score every source in its own worker; the same command continues with the rest."""
     from uncertainty_depth.contrib import on_ray
     from uncertainty_depth.report.fleet import DONE, open_fleet
     from uncertainty_depth.stream import workers as local

@@ -17,9 +17,6 @@ def replacing(path: Path | str) -> Iterator[Path]:
 
     The content is on the disk before the name is, so neither readers nor crashes ever meet a part.
     Left with an exception, the temporary file is removed and `path` is as before.
-
-    Raises:
-        OSError: the file cannot be written.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -132,8 +132,7 @@ def from_mapping(config_class: type[ConfigT], values: Mapping[str, Any]) -> Conf
     Lists become tuples, integers become floats if the field is a float, and aliases become the
     choices they mean.
 
-    Raises:
-        ConfigError: a key is unknown, or a value has the wrong type, is out of range or no choice.
+    Raises `ConfigError` for an unknown key, or a value of a wrong type, out of range or no choice.
     """
     fields = _fields(config_class)
     unknown = sorted(set(values) - set(fields))

@@ -94,10 +94,6 @@ class Output(ABC):
         Args:
             inputs: files and folders that are read; the output may be none of them.
             names: what will be made in a folder, as far as it is known.
-
-        Raises:
-            SourceError: the path is an input, a link, a device, the current folder or a parent of
-                it; what is there is not ours; or it is not writable.
         """
         read = {_identity(path) for path in inputs} - {None}
         try:
@@ -226,10 +222,9 @@ class OutputFolder(Output):
         self._refuse_foreign(names, self.made())
 
     def made(self) -> tuple[str, ...]:
-        """Return the names in the folder that we made; empty without a marker.
+        """Return the names in the folder that we made.
 
-        Raises:
-            SourceError: the marker is damaged, or a folder of another kind has it.
+        Raise `SourceError` for another's marker.
         """
         try:
             number, kind, names = _read_marker(self.path)
@@ -247,11 +242,7 @@ class OutputFolder(Output):
         return names
 
     def claim(self, names: Iterable[str]) -> None:
-        """List names in the marker: from now on ours to write and replace.
-
-        Raises:
-            SourceError: a name is another's file.
-        """
+        """List names in the marker, from now on ours; raise `SourceError` for another's file."""
         claimed = tuple(names)
         with self._locked():
             made = self.made()
@@ -260,11 +251,7 @@ class OutputFolder(Output):
 
     @contextmanager
     def adding(self, names: Sequence[str]) -> Iterator[None]:
-        """Claim names that are written one by one until the context is left; others of ours stay.
-
-        Raises:
-            SourceError: a name is another's file.
-        """
+        """Claim names that are written one by one until the context is left; others stay."""
         replaced = [name for name in names if os.path.lexists(self.path / name)]
         self.claim(names)
         if replaced:
@@ -357,11 +344,7 @@ class OutputFolder(Output):
 
 
 def remove(path: Path) -> None:
-    """Remove what we made: a file, or what a folder's marker lists, and the folder if empty.
-
-    Raises:
-        OSError: it cannot be removed.
-    """
+    """Remove what we made: a file, or what a folder's marker lists, and the folder if empty."""
     if path.is_symlink() or not path.is_dir():
         path.unlink(missing_ok=True)
         return

@@ -68,11 +68,8 @@ def sigma_of(depth: DepthMap) -> NDArray[np.float32] | None:
 class RecordedMaps:
     """A prediction as it was recorded, before it is given a meaning and a scale.
 
-    Attributes:
-        depth: (H, W) float32, depth or inverse depth, NaN if there is no value.
-        confidence: (H, W) float32, of any type; None for a depth alone.
-        unfamiliarity: of the image, as a depth node published it; None if it is not known.
-        measured: pixels that corrected it, row * width + column, as a depth node published them.
+    `depth` and `confidence` are (H, W) float32, NaN for none. A depth node published the image's
+    unfamiliarity, and as row * width + column the pixels that were `measured`.
     """
 
     depth: NDArray[np.float32]
@@ -82,12 +79,7 @@ class RecordedMaps:
 
 
 class LeftOut(NamedTuple):
-    """What a mask leaves out of a frame's scores.
-
-    Attributes:
-        mask: (H, W), True for pixels that are left out; none of them has ground truth.
-        known: number of those that had it.
-    """
+    """Pixels that a mask leaves out, (H, W), without ground truth now; `known` had one before."""
 
     mask: NDArray[np.bool_]
     known: int

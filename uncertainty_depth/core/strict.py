@@ -46,14 +46,8 @@ def read_json(
     The limits are checked before anything is built. All numbers are finite and fit a float, and
     all strings can be written as UTF-8: lone surrogates become "?".
 
-    Args:
-        text: as a string, or as UTF-8.
-        max_bytes: the longest text that is read.
-        max_depth: how deeply objects and lists may be nested.
-        allow_nan: read NaN and Infinity, which are no JSON but which Python writes.
-
-    Raises:
-        FormatError: the text is longer, deeper, or no JSON, or has a number that fits no float.
+    Raises `FormatError` if the text is longer, deeper or no JSON; `allow_nan` reads Python's NaN
+    and Infinity.
     """
     if len(text) > max_bytes:
         raise FormatError(f"JSON of {len(text)} bytes; expected at most {max_bytes}")
@@ -80,10 +74,9 @@ def read_json(
 
 
 def open_file(path: str | os.PathLike) -> IO[bytes]:
-    """Open a file to read bytes; a pipe or a device is refused, where reading could wait for ever.
+    """Open a file to read bytes.
 
-    Raises:
-        OSError: it is no file, or cannot be read.
+    Raise OSError for a pipe or a device, which could block for ever.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -98,23 +91,13 @@ def check_file(path: str | os.PathLike) -> None:
 
 
 def read_text(path: str | os.PathLike) -> str:
-    """Return a UTF-8 file's text.
-
-    Raises:
-        OSError: it is no file, or cannot be read.
-        UnicodeDecodeError: it is not UTF-8.
-    """
+    """Return a UTF-8 file's text, or raise OSError or UnicodeDecodeError."""
     with open_file(path) as file:
         return file.read().decode()
 
 
 def read_json_file(path: Path, max_bytes: int) -> Any:
-    """Return the value in a JSON file, as `read_json`; no more than `max_bytes` is read.
-
-    Raises:
-        FormatError: as `read_json`.
-        OSError: the file cannot be read.
-    """
+    """Return a JSON file's value, at most `max_bytes`; raise as `read_json`, or OSError."""
     with open_file(path) as file:
         return read_json(file.read(max_bytes + 1), max_bytes)
 
@@ -140,10 +123,7 @@ def _refuse(text: str) -> float:
 
 
 def encodable(value: Any) -> Any:
-    """Return the value with "?" for the characters in its strings that UTF-8 cannot write.
-
-    They are lone surrogates: from JSON, or from file names that are not UTF-8.
-    """
+    """Return the value with "?" for lone surrogates in its strings, which UTF-8 cannot write."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode("utf-8")
     if isinstance(value, dict):
@@ -257,12 +237,7 @@ def write_arrays(path: Path, header: Mapping[str, Any], arrays: Mapping[str, NDA
 
 
 def read_header(path: str | os.PathLike) -> dict[str, Any]:
-    """Return the header that `write_arrays` was given.
-
-    Raises:
-        OSError, ValueError, KeyError, FormatError, zipfile.BadZipFile, zlib.error: the file is
-            missing or damaged.
-    """
+    """Return the header that `write_arrays` was given; raise as `read_arrays`."""
     text = read_arrays(path, {HEADER: Expected(np.uint8, (), MAX_HEADER_BYTES)})[HEADER]
     header = read_json(text.tobytes(), MAX_HEADER_BYTES, allow_nan=True)
     if not isinstance(header, dict):

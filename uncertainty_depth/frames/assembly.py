@@ -55,11 +55,7 @@ class Assembly(ABC):
         odometry: Odometry | None = None,
         measured: Sequence[MeasuredTopic] = (),
     ) -> None:
-        """Start without a message.
-
-        `odometry` gives each image the camera's pose; `measured` is what other topics measure in
-        the images. At most `queue_size` images wait, and as many ground truth messages.
-        """
+        """Start without a message; `odometry` gives poses, at most `queue_size` images wait."""
         self.cameras = cameras
         self.images = 0
         self.clocks_apart_s: float | None = None

@@ -84,16 +84,9 @@ class BagSource:
         predictions: PredictionTopics = NO_PREDICTIONS,
         meaning: PredictionConfig = PredictionConfig(),  # noqa: B008  frozen
     ) -> None:
-        """Find the topics, the camera and the extrinsics.
+        """Find topics, camera and extrinsics, or raise `SourceError`.
 
-        Args:
-            path: the bag's.
-            config: the topics and how they are read.
-            predictions: recorded depth that replaces the camera image.
-            meaning: what recorded depth and confidence mean.
-
-        Raises:
-            SourceError: the bag does not exist, cannot be read, or lacks one of these.
+        `predictions` replace the image.
         """
         self.name = str(path)
         self._config = config

@@ -120,10 +120,9 @@ class Cameras:
                 logger.warning(sentence)
 
     def at(self, time_ns: int) -> Rectifier | None:
-        """Return the rectifier for an image with this stamp; None if nobody publishes infos.
+        """Return the rectifier at a stamp, None if nobody publishes.
 
-        Raises:
-            MessageError: "no_camera_info", one is published but has not come; or it is invalid.
+        Raise `MessageError` if none came.
         """
         if self.is_missing:
             raise MessageError(

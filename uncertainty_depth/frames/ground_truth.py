@@ -22,13 +22,7 @@ from uncertainty_depth.frames.transforms import Extrinsics, Viewpoint
 
 
 class LidarGroundTruth:
-    """Point clouds, projected with each LiDAR's pose.
-
-    Attributes:
-        noun: a message's name in sentences.
-        unmatched_reason: the reason that an image without a message is counted under.
-        cameras: the ground truth's own camera infos; None if it has none.
-    """
+    """Point clouds, projected with each LiDAR's pose."""
 
     noun = "cloud"
     unmatched_reason = "no_lidar_within_max_time_difference"
@@ -47,14 +41,8 @@ class LidarGroundTruth:
     ) -> tuple[NDArray[np.float32], Scan | None]:
         """Return (H, W) float32 ground truth, metres, NaN for unknown, and the projected scan.
 
-        Args:
-            messages: one cloud per LiDAR, None for a LiDAR without one in time, but not for all.
-            viewpoint: the camera image's.
-            camera: at the image's size.
-            shape: the camera image's height and width, pixels.
-
-        Raises:
-            MessageError: the messages give no ground truth; the sentence names no time.
+        Each LiDAR has a cloud in `messages`, or None, but not all. Raises `MessageError`, whose
+        sentence names no time, if they give no ground truth.
         """
         if camera is None:
             raise MessageError("no_camera_info", "a cloud cannot be projected without camera info")
@@ -90,9 +78,6 @@ class DepthImageGroundTruth:
 
     It is rectified with the camera image that it is registered to. Maps are rectified already, or
     kept raw; their depth image is rectified if they are, by its own camera info.
-
-    Attributes:
-        noun, unmatched_reason, cameras: see `LidarGroundTruth`.
     """
 
     noun = "depth image"

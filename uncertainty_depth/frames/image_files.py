@@ -29,11 +29,7 @@ ImageLike = Union[NDArray[np.uint8], "Image", "os.PathLike[str]", str]
 
 
 def as_rgb(image: ImageLike) -> NDArray[np.uint8]:
-    """Return an array as it is, and a PIL image or an image file as upright (H, W, 3) uint8 RGB.
-
-    Raises:
-        SourceError: the file is missing or no readable image.
-    """
+    """Return an array as it is, others as upright (H, W, 3) uint8 RGB, or raise `SourceError`."""
     if isinstance(image, (str, os.PathLike)):
         return read_rgb(Path(image))
     if hasattr(image, "convert"):  # PIL's, which need not be installed
@@ -62,15 +58,9 @@ def read_pixels(
 ) -> NDArray[Any]:
     """Read an image file, after its header has told its size.
 
-    Args:
-        path: the file's.
-        max_pixels: the largest image that is decoded.
-        color: convert to (H, W, 3) uint8 RGB; else the values stay as they are.
-        upright: turn a colour image as its Exif data say; else pixels stay where the sensor has
-            them, and where its camera matrix and depth have theirs.
-
-    Raises:
-        MessageError: image_undecodable, image_zero_size or image_too_large.
+    With `color` it is (H, W, 3) uint8 RGB, else as it is stored; `upright` turns it as its Exif
+    data say, else pixels stay where its camera matrix and depth have theirs. Raises `MessageError`
+    image_undecodable, image_zero_size or image_too_large.
     """
     import cv2
 
@@ -111,11 +101,7 @@ def _turned(pixels: NDArray[np.uint8], data: bytes) -> NDArray[np.uint8]:
 
 
 def read_values(path: Path, max_pixels: int = MAX_PIXELS) -> NDArray[Any]:
-    """Read a map, .npy or an image with one channel, as (H, W) numbers, as they are stored.
-
-    Raises:
-        MessageError: depth_undecodable, it holds no numbers in one channel; or as `read_pixels`.
-    """
+    """Return a .npy or one-channel image as stored, (H, W); raise as `read_pixels`."""
     if path.suffix.lower() == ".npy":
         try:
             strict.check_file(path)
@@ -145,8 +131,7 @@ def read_metres(
 
     Whole numbers, in 16 bits at least, are `per_metre` to the metre; others are metres.
 
-    Raises:
-        MessageError: as `read_values`; depth_undecodable too if its numbers have 8 bits.
+    Raises `MessageError` as `read_values`, or depth_undecodable for numbers of 8 bits.
     """
     values = read_values(path, max_pixels)
     if values.dtype.itemsize < 2:

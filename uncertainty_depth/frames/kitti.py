@@ -94,8 +94,7 @@ class KittiSource(FileSource):
     def image(self, index: int) -> tuple[NDArray[np.uint8], Camera]:
         """Return the rectified image, (H, W, 3) uint8 RGB, and its camera.
 
-        Raises:
-            MessageError: image_undecodable, image_zero_size or image_too_large.
+        Raise as `read_pixels`.
         """
         path = self._folder / "image_02" / "data" / f"{self.names[index]}.png"
         image = read_pixels(path, self._config.max_pixels)
@@ -120,11 +119,7 @@ class KittiSource(FileSource):
         return raw, rectified
 
     def scan(self, index: int) -> NDArray[np.float32] | None:
-        """Return (N, 4) float32 x y z reflectance; None if the Velodyne missed this frame.
-
-        Raises:
-            MessageError: cloud_wrong_size for a file that was cut within a point.
-        """
+        """Return (N, 4) float32 x y z reflectance, None if missed; raise `MessageError` if cut."""
         path = self._folder / "velodyne_points" / "data" / f"{self.names[index]}.bin"
         if not path.exists():
             return None
@@ -204,10 +199,6 @@ def write_bag(drive_dir: Path | str, out_bag: Path | str, progress: bool = True)
 
     The synchronised drives pair image N with scan N, whatever their own clocks say to the
     millisecond; the scan gets the image's stamp, which keeps that pairing in a bag.
-
-    Raises:
-        SourceError: the drive is none, or `out_bag` exists.
-        MessageError: an image or scan cannot be read.
     """
     drive = KittiSource(Path(drive_dir), SourceConfig())
     with BagWriter(out_bag) as writer:

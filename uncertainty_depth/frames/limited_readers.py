@@ -57,10 +57,9 @@ def most_bytes(packed: int) -> int:
 
 
 def inflated(data: bytes, decompressor: Any, size: int | None = None) -> bytes:
-    """Return what one compressed frame stands for, by a new zstd or bzip2 decompressor.
+    """Return what one compressed frame stands for.
 
-    Raises:
-        SourceError: it is more than `size`, if known, or than `most_bytes`, or the data are cut.
+    Raise `SourceError` beyond `size` or `most_bytes`.
     """
     limit = most_bytes(len(data))
     if size is not None and size > limit:
@@ -107,9 +106,7 @@ class LimitedMcap(McapReader):
     def open(self) -> None:
         """Open the file.
 
-        Raises:
-            SourceError: chunks that overlap in time, which rosbags holds all at once, take more
-                than `most_bytes`.
+        Raise `SourceError` if chunks that rosbags holds at once exceed `most_bytes`.
         """
         with ExitStack() as stack:
             super().open()
@@ -142,10 +139,9 @@ class LimitedFolder(DirectoryReader):
     }
 
     def open(self) -> None:
-        """Open the folder, or an inflated copy of it.
+        """Open the folder, or an inflated copy.
 
-        Raises:
-            SourceError: a file inflates to more than `MAX_RATIO` times its size.
+        Raise `SourceError` beyond `MAX_RATIO` times its size.
         """
         with ExitStack() as stack:
             check_metadata(self.path)
@@ -190,11 +186,7 @@ class LimitedRosbag2(rosbag2.Reader):
 
 
 def check_metadata(folder: Any) -> None:
-    """Check a folder's metadata.yaml before a parser without limits reads it.
-
-    Raises:
-        SourceError: it is no YAML, or beyond the limits.
-    """
+    """Raise `SourceError` unless metadata.yaml is within the limits, before rosbags parses it."""
     path = folder / METADATA
     try:
         strict.read_yaml_file(path, MAX_METADATA_BYTES)

@@ -51,10 +51,9 @@ def fitted(image: NDArray[np.uint8], shape: tuple[int, ...], same_camera: bool) 
 
 
 class ReportImages:
-    """Camera images; each prediction is shown with the one nearest in time.
+    """Camera images on `topic`, empty for none.
 
-    Attributes:
-        topic: of the images; empty shows none.
+    Each prediction is shown with the nearest in time.
     """
 
     def __init__(self, topic: str, max_time_difference_s: float, queue_size: int) -> None:
@@ -129,15 +128,9 @@ class MapAssembly(Assembly):
         info_topic: str = "",
         **options: Any,
     ) -> None:
-        """Start without a message; the other arguments are those of `Assembly`.
+        """Start without a message.
 
-        Args:
-            *arguments: passed on.
-            confidence_topic: empty takes the depth alone.
-            meaning: what the maps hold.
-            report_topic: the camera images that a report shows beside the maps; empty for none.
-            info_topic: says how each map was made; empty for none.
-            **options: passed on.
+        `meaning` is the maps', topics may be empty, the rest `Assembly`'s.
         """
         super().__init__(*arguments, **options)
         if confidence_topic:

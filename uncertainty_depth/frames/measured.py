@@ -38,11 +38,7 @@ class MeasuredDepth(Protocol):
     def read(
         self, message: Any, viewpoint: Viewpoint, camera: Camera | None, shape: tuple[int, int]
     ) -> NDArray[np.float32]:
-        """Return what it measures in an image, (H, W) metres, NaN for nothing.
-
-        Raises:
-            MessageError: it cannot be read, or not be placed in the image.
-        """
+        """Return what it measures, (H, W) metres, NaN for nothing, or raise `MessageError`."""
 
     def is_awaited(self, message: Any, viewpoint: Viewpoint) -> bool:
         """Return whether what places it in the image may still come."""
@@ -151,11 +147,7 @@ class MeasuredTopic(NewestMessages):
     def __init__(
         self, topic: str, reader: MeasuredDepth, depth_range: tuple[float, ...] | None = None
     ) -> None:
-        """Start without a message.
-
-        Measured depth far beyond `depth_range`, what predicts' min and max depth in metres, has
-        other units and measures nothing; None if that is not known.
-        """
+        """Start without a message; depth far beyond `depth_range`, metres, has another unit."""
         super().__init__()
         self.topic = topic
         self._reader = reader

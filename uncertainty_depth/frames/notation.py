@@ -22,9 +22,6 @@ def folder_and_options(notation: str, known: tuple[str, ...]) -> tuple[Path, dic
     """Return the folder, which may have commas in its name, and the options behind it.
 
     The notation has its prefix, e.g. `rgbd:DIR,per_metre=5000`.
-
-    Raises:
-        SourceError: an option is not known or stands there twice.
     """
     folder, *parts = _parts(notation.partition(":")[2])
     options: dict[str, str] = {}
@@ -48,11 +45,7 @@ def _parts(rest: str) -> list[str]:
 
 
 def numbers(notation: str, option: str, text: str, names: str) -> tuple[float, ...]:
-    """Return the numbers in an option's text such as `525/525/319.5/239.5`, named `fx/fy/cx/cy`.
-
-    Raises:
-        SourceError: they are not as many numbers.
-    """
+    """Return the numbers in text such as `525/525/319.5/239.5`, or raise `SourceError`."""
     try:
         values = tuple(float(part) for part in text.split("/"))
     except ValueError:
@@ -65,8 +58,7 @@ def numbers(notation: str, option: str, text: str, names: str) -> tuple[float, .
 def per_metre(notation: str, options: dict[str, str]) -> float:
     """Return the option `per_metre`: 16-bit depth units to the metre.
 
-    Raises:
-        SourceError: it is no positive number.
+    Raise `SourceError` for none.
     """
     text = options.get("per_metre", "1000")
     try:

@@ -34,10 +34,7 @@ class DepthPredictor(Protocol):
     def predict(
         self, image: NDArray[np.uint8], stamp_ns: int, camera: Camera | None = None
     ) -> DepthPrediction:
-        """Return depth and sigma, metres, at the size of `image`, (H, W, 3) uint8 RGB.
-
-        The camera is the image's; None if it is not known.
-        """
+        """Return depth and sigma, metres, at the size of `image`, (H, W, 3) uint8 RGB."""
         ...
 
 
@@ -56,10 +53,7 @@ def predict_frame(predictor: DepthPredictor, frame: Frame) -> DepthPrediction:
 
 
 class PredictedSource(SourceWrapper):
-    """The frames of a source with their predictions.
-
-    The next frames are read, by a thread of their own, while one is predicted.
-    """
+    """The frames of a source with their predictions; a thread reads the next ones meanwhile."""
 
     def __init__(self, source: Source, predict: Predict) -> None:
         """Take a source and what predicts a frame."""

@@ -135,12 +135,7 @@ class MapSource(SourceWrapper):
 
 
 class JoinedSource:
-    """Several sources' frames, in the sources' order.
-
-    Attributes:
-        name: the sources' names, joined by `NAME_SEPARATOR`.
-        sources: each of them.
-    """
+    """Several `sources`' frames, in their order, and their names joined by `NAME_SEPARATOR`."""
 
     def __init__(self, sources: Sequence[Source]) -> None:
         self.sources = sources

@@ -28,11 +28,7 @@ def info_beside(depth: str) -> str:
 
 
 def status_values(statuses: Iterable[Any], name: str) -> dict[str, str]:
-    """Return keys and values of the status called `name` in a DiagnosticArray.
-
-    Raises:
-        MessageError: "no_status", the status is missing, or its values are too long.
-    """
+    """Return the values of the status `name` in a DiagnosticArray, or raise `MessageError`."""
     for status in statuses:
         if status.name == name:
             values = {pair.key: pair.value for pair in status.values}
@@ -45,10 +41,9 @@ def status_values(statuses: Iterable[Any], name: str) -> dict[str, str]:
 
 
 def unfamiliarity_of(values: Mapping[str, str]) -> float | None:
-    """Return the unfamiliarity in a prediction's values; None if it is not known.
+    """Return a prediction's unfamiliarity, None if unknown.
 
-    Raises:
-        KeyError, ValueError: they do not name it, or it is no finite number of 0 or more.
+    Raise KeyError or ValueError for others.
     """
     text = values["unfamiliarity"]
     if not text:
@@ -60,11 +55,7 @@ def unfamiliarity_of(values: Mapping[str, str]) -> float | None:
 
 
 def measured_in(values: Mapping[str, str]) -> tuple[int, ...]:
-    """Return the measured pixels in a prediction's values, row * width + column.
-
-    Raises:
-        KeyError, ValueError: they do not name them, or one is no whole number of 0 or more.
-    """
+    """Return the measured pixels, row * width + column; raise as `unfamiliarity_of`."""
     pixels = tuple(map(int, values["measured"].split()))
     if pixels and not 0 <= min(pixels) <= max(pixels) <= MAX_COUNT:
         raise ValueError(f"measured is {values['measured'][:80]!r}; expected pixels")
@@ -72,12 +63,7 @@ def measured_in(values: Mapping[str, str]) -> tuple[int, ...]:
 
 
 class Made(NamedTuple):
-    """How a recorded prediction was made.
-
-    Attributes:
-        unfamiliarity: the image's; None if it is not known.
-        measured: pixels that corrected it.
-    """
+    """How a recorded prediction was made: unfamiliarity, None if unknown, and measured pixels."""
 
     unfamiliarity: float | None = None
     measured: tuple[int, ...] = ()

@@ -47,17 +47,10 @@ class RecordedFolder(FileSource):
     The ground truth is in `DIR/ground_truth`, the camera images may be in `DIR/image`. Whole
     numbers of 16 bits or more are millimetres, or `per_metre` to the metre, others metres. Frames
     come in their names' order, and their index is their time.
-
-    Attributes:
-        name: the notation.
     """
 
     def __init__(self, notation: str, meaning: PredictionConfig) -> None:
-        """List the files of `predictions:DIR` or `predictions:DIR,per_metre=256`.
-
-        Raises:
-            SourceError: a folder is missing or holds no file that can be read.
-        """
+        """List the files of `predictions:DIR[,per_metre=256]`, or raise `SourceError`."""
         self.name = notation
         self._meaning = meaning
         folder, options = folder_and_options(notation, ("per_metre",))

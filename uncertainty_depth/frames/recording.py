@@ -41,13 +41,7 @@ LOST_TYPES = {
 
 
 class Topic(NamedTuple):
-    """A topic in a recording.
-
-    Attributes:
-        message_type: e.g. `package/msg/Name`.
-        count: how many messages.
-        latched: whether late subscribers got the last message.
-    """
+    """A topic in a recording; latched: late subscribers got the last message."""
 
     message_type: str
     count: int  # type: ignore[assignment]  # hides tuple.count, which nobody calls
@@ -68,10 +62,6 @@ class Recording:
     """A bag on disk, in any format.
 
     The message types read here are the same in every ROS 2 distribution: no definitions needed.
-
-    Attributes:
-        path: the folder or file.
-        notes: sentences about what could not be read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -133,12 +123,7 @@ def _natural_order(path: Path) -> list[int | str]:
 
 
 class OpenRecording:
-    """A recording's messages while its files are open, in the order they were recorded.
-
-    Attributes:
-        topics: name to `Topic`.
-        is_damaged: whether messages were met that cannot be read from the storage.
-    """
+    """A recording's messages while its files are open, in the order they were recorded."""
 
     def __init__(self, readers: Sequence[Any], recording: Recording) -> None:
         self._readers = readers

@@ -70,9 +70,6 @@ class Trajectory:
 
         Each row is 16 numbers of a row-major 4x4 matrix, or those behind a frame's number or its
         time in seconds, or `time x y z qx qy qz qw` (TUM). Lines that begin with # are comments.
-
-        Raises:
-            SourceError: a row has another form, or is no rigid transform.
         """
         self._in_order: list[NDArray[np.float64] | None] = []
         self._by_number: dict[int, NDArray[np.float64]] = {}
@@ -188,9 +185,6 @@ def write_bag(rest: str, out_bag: Path | str, progress: bool = True) -> int:
     The depth is written as it is scored, in metres at the colour image's pixels, poses as
     /tf. Images whose names are no times begin at 1 s: a stamp of 0 is none. Those that cannot be
     read, or have no depth, are left out with a warning.
-
-    Raises:
-        SourceError: the folder has another form, no image can be read, or `out_bag` exists.
     """
     source = open_source(rest, SourceConfig())
     left_out = []
@@ -231,14 +225,9 @@ class RgbdSource(FileSource):
     def __init__(self, notation: str, config: SourceConfig) -> None:
         """List the files, and read camera and poses.
 
-        Args:
-            notation: `rgbd:DIR`, with the options `per_metre=1000`, `k=fx/fy/cx/cy` in place of
-                K.txt, `depth_k=fx/fy/cx/cy` of a depth camera of its own, and `depth_xyz=x/y/z`,
-                metres, its place in the colour camera's axes.
-            config: `max_time_difference` and the occlusion filter.
-
-        Raises:
-            SourceError: a folder is missing or empty, or a file or an option has another form.
+        `rgbd:DIR` has the options `per_metre=1000`, `k=fx/fy/cx/cy` in place of K.txt,
+        `depth_k=fx/fy/cx/cy` of a depth camera of its own, and `depth_xyz=x/y/z`, metres, its
+        place in the colour camera's axes. Raises `SourceError` if one has another form.
         """
         folder, options = folder_and_options(notation, OPTIONS)
         self.name = notation

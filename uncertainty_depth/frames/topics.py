@@ -110,11 +110,7 @@ class TopicChooser:
         self._predictions = predictions
 
     def choose(self) -> Topics:
-        """Return the topics to read.
-
-        Raises:
-            SourceError: one is missing or ambiguous; it names the candidates, or all topics.
-        """
+        """Return the topics to read, or raise `SourceError`, which names the candidates."""
         config = self._config
         if config.lidar_topic and config.ground_truth_topic:
             raise SourceError(

@@ -67,13 +67,7 @@ class MovingFrame:
         del self._places[:expired]
 
     def at(self, time_ns: int | None) -> Placed:
-        """Return the place at a time, or the newest for None.
-
-        Between two parents the frame stays where it was said to be in the first.
-
-        Raises:
-            SourceError: the time lies outside the buffer.
-        """
+        """Return the place at a time, or the newest; raise `SourceError` outside the buffer."""
         if time_ns is None:
             return self._places[-1]
         after = bisect_left(self._stamps_ns, time_ns)
@@ -95,10 +89,7 @@ class MovingFrame:
 
 
 class TransformTree:
-    """Frames and where they are: each in one parent, the last one that was said, as in tf2.
-
-    Any two connected frames can be looked up, in either direction.
-    """
+    """Frames and where they are: each in one parent, the last one that was said, as in tf2."""
 
     def __init__(self) -> None:
         self._places: dict[str, Placed | MovingFrame] = {}
@@ -318,12 +309,7 @@ class FixedExtrinsics:
     """Each LiDAR's constant pose from an option, whatever the frames' names."""
 
     def __init__(self, config: ProjectionConfig, lidars: int = 1) -> None:
-        """Check each LiDAR's transform: x y z qx qy qz qw, metres.
-
-        Raises:
-            ConfigError: they are not seven finite numbers with a quaternion per LiDAR, or a fixed
-                frame is also named.
-        """
+        """Check each LiDAR's transform, x y z qx qy qz qw, metres, or raise `ConfigError`."""
         if config.fixed_frame:  # a pose that names no frames cannot be moved
             raise ConfigError(
                 f"lidar_to_camera is set and fixed_frame is {config.fixed_frame!r}; expected one "

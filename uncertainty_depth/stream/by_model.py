@@ -26,11 +26,7 @@ from uncertainty_depth.stream.predicting import Facts, Predicting, trained_on
 
 
 class Network(Predicting):
-    """Anything that predicts images.
-
-    Attributes:
-        name: of it, in reports; empty for a network that was not named.
-    """
+    """Anything that predicts images; its name in reports may be empty."""
 
     def __init__(self, predictor: DepthPredictor, name: str = "") -> None:
         self._predictor = predictor
@@ -61,9 +57,7 @@ class Network(Predicting):
 def open_own(job: Job) -> Network:
     """Import the class that a job's model names, and make one.
 
-    Raises:
-        ConfigError: an option is of this package's models.
-        ModelError: there is no such class, or it cannot predict.
+    Raise `ConfigError` or `ModelError`.
     """
     defaults = to_mapping(PredictorConfig())
     for name, value in to_mapping(job.predictor).items():
@@ -192,12 +186,7 @@ class _FollowedModel(_Model):
 def open_model(
     job: Job, checks: Sequence[GeometryCheck], predictor: Predictor | None = None
 ) -> Predicting:
-    """Load a job's model, unless `predictor` is it; checks see the sources' geometry.
-
-    Raises:
-        ModelError: the model cannot be read.
-        ConfigError: an option does not fit it.
-    """
+    """Load a job's model, unless `predictor` is it; checks see the sources' geometry."""
     if predictor is None:
         check_location(model_path(job.model))
         # Imported after the paths are checked: torch takes seconds to import.

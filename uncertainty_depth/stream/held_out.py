@@ -135,10 +135,9 @@ def without_given(frame: FrameT, rule: HeldOutRule | None, measured: Sequence[in
 
 
 def held_out_rule(description: Mapping[str, Any]) -> HeldOutRule | None:
-    """Return which known depth is held out; None if the model was given none.
+    """Return which known depth is held out, None for none.
 
-    Raises:
-        MessageError: "model_description", the entries have other types or values.
+    Raise `MessageError` for bad entries.
     """
     fraction = description.get("held_out_fraction", 0.0)
     try:
@@ -192,9 +191,6 @@ def for_model(
     """Return the source as a model with this input may see it: with part of its depth, or none.
 
     Within `margin` pixels around a given one nothing is scored either.
-
-    Raises:
-        ConfigError: nothing is held out.
     """
     if sparse_input is None:
         if config != HeldOutConfig():
@@ -221,9 +217,6 @@ def hold_out_pixels(
 
     random:N is drawn; of a LiDAR's depth `choose` holds pixels out, by default `held_out`. Within
     `margin` pixels around a given one nothing is scored either.
-
-    Raises:
-        ConfigError: nothing is held out.
     """
     check_scorable(config)
     step = _Split(sparse_input, config, choose, margin)

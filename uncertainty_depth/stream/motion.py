@@ -28,13 +28,7 @@ def with_motion(source: Source) -> Source:
 
 
 class Motion:
-    """Measures the depth of a camera's frames by its motion, live and from any source.
-
-    Attributes:
-        tracker: has the last frame's quality.
-        frames: how many were seen.
-        without_pose: how many of them have no pose, image or rectified camera.
-    """
+    """Measures the depth of a camera's frames by its motion, live and from any source."""
 
     def __init__(self) -> None:
         self.frames = 0

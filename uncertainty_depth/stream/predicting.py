@@ -85,13 +85,7 @@ Facts = Mapping[str, Any]
 
 
 class Predicting:
-    """What fills the prediction of frames. By itself it fills none.
-
-    Attributes:
-        topics: that sources are read with.
-        meaning: of what these hold.
-        depth_range: min and max depth of what predicts, metres; None if that is not known.
-    """
+    """What fills the prediction of frames, by itself none; `depth_range` is metres or None."""
 
     topics = PredictionTopics()
     meaning = PredictionConfig()
@@ -205,9 +199,5 @@ class _Recorded(Predicting):
 
 
 def open_recorded(job: Job) -> Predicting:
-    """Return what reads the predictions that a job's sources have recorded.
-
-    Raises:
-        ConfigError: the options do not say what they hold, or the sigma map does not fit.
-    """
+    """Return what reads the predictions that a job's sources recorded, or raise `ConfigError`."""
     return _Recorded(job)

@@ -26,10 +26,7 @@ def score(
 
     The command is what made it, for the report; predictions go into the bag, if there is one.
 
-    Raises:
-        SourceError: the source cannot be read.
-        ModelError: the model cannot be read.
-        ConfigError: an option does not fit.
+    Raises `SourceError`, `ModelError` or `ConfigError` if source, model or an option do not fit.
     """
     from uncertainty_depth.report.evaluation import Sink, evaluate
     from uncertainty_depth.report.report import Context
@@ -80,13 +77,7 @@ def score(
 
 
 def score_and_write(job: Job, folder: Path, command: str) -> None:
-    """Score a job in a worker, and write its report to a folder.
-
-    The worker computes with one thread: the bits do not depend on how many share a machine.
-
-    Raises:
-        KeyboardInterrupt: it was interrupted; nothing is written.
-    """
+    """Score a job in a worker, by one thread, and write its report, unless it is interrupted."""
     from uncertainty_depth.core.interrupt import deferred_interrupt
     from uncertainty_depth.report import report
 

@@ -69,14 +69,8 @@ class Stream(SourceWrapper):
     def open(cls, job: Job, predictor: DepthPredictor | None = None) -> Stream:
         """Open the sources of a job and what predicts their frames.
 
-        Args:
-            job: what to open.
-            predictor: predicts if the job names no model; or its model, loaded already.
-
-        Raises:
-            SourceError: a source does not exist, cannot be read, or lacks a part of a frame.
-            ModelError: the model cannot be read.
-            ConfigError: an option does not fit the sources or the model.
+        `predictor` is used if the job names no model, or is its model. Raises `SourceError`,
+        `ModelError` or `ConfigError` if one does not exist, or they do not fit.
         """
         mask = Mask(job.mask)
         predicting = open_recorded(job) if job.is_recorded else Predicting()
@@ -127,13 +121,8 @@ def predicted(source: Source | str | Path, predictor: DepthPredictor) -> Source:
     A source that is named is opened as commands open it: its geometry is checked, and a predictor
     that takes measurements is given them, and is not scored on them.
 
-    Args:
-        source: its notation, or frames that hold all that the model takes.
-        predictor: of depth and sigma.
-
-    Raises:
-        SourceError: the source cannot be opened.
-        ConfigError: it does not have what the predictor measures by.
+    The source may be a notation, or frames that hold all that the model takes. Raises
+    `SourceError`, or `ConfigError` without what the predictor measures by.
     """
     if not isinstance(source, (str, Path)):
         return PredictedSource(source, partial(predict_frame, predictor))

@@ -33,12 +33,7 @@ LOCALITY = 30.0  # standard deviation in pixels of the local mean of edge streng
 
 
 class Edges(NamedTuple):
-    """Foreground points at depth edges, and each jump's size.
-
-    Attributes:
-        columns, rows: (N,) pixels.
-        strengths: (N,) float32, the jump of inverse depth relative to the point's, 0.05 to 0.3.
-    """
+    """Foreground points at depth edges, (N,): pixels, and relative jumps of inverse depth."""
 
     columns: NDArray[np.intp]
     rows: NDArray[np.intp]
@@ -92,10 +87,7 @@ def reduced_depth(depth_m: NDArray[np.floating]) -> NDArray[np.float32]:
 
 
 def image_edges(image: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """Return the edge strength of an (H, W, 3) uint8 image, reduced: (h, w), mean 0, deviation 1.
-
-    It is the blurred gradient relative to its local mean.
-    """
+    """Return an (H, W, 3) uint8 image's edge strength, reduced: (h, w), mean 0, deviation 1."""
     size = _reduced_size(image.shape[:2])[::-1]
     image = np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.uint8)
     grey = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY).astype(np.float32)

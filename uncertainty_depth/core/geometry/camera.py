@@ -105,12 +105,7 @@ class Camera:
         return values if self.seen is None else np.where(self.seen, values, np.float32(np.nan))
 
     def for_image(self, width: int, height: int) -> Camera:
-        """Return the camera for an image with the same view at another size.
-
-        Raises:
-            MessageError: camera_info_wrong_aspect if it cannot be the same view, or
-                camera_info_wrong_size if it is much larger than the camera's own images.
-        """
+        """Return the camera for the same view at another size, or raise `MessageError`."""
         if abs(width * self.height - height * self.width) > max(self.width, self.height):
             raise MessageError(
                 "camera_info_wrong_aspect",
@@ -165,10 +160,7 @@ class Camera:
 def image_coordinates(
     points: NDArray[np.floating], lidar_to_camera: NDArray[np.float64], camera: Camera
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
-    """Return column, row and depth, metres, for the points that fall into the image, in order.
-
-    Points are (N, 3), metres, in the LiDAR's frame; rows that are not finite are ignored.
-    """
+    """Return column, row and depth, metres, of the (N, 3) points in the image, in order."""
     to_camera = camera.frame_to_camera @ lidar_to_camera
     # Compute each coordinate by itself: products of (N, 3) arrays take twice as long.
     depth = points @ to_camera[2, :3] + to_camera[2, 3]
@@ -198,10 +190,7 @@ def project(
     Args:
         points: (N, 3), metres, in the LiDAR's frame; rows that are not finite are ignored.
         lidar_to_camera: (4, 4) transform, LiDAR frame to camera optical frame.
-        camera: where to project to.
-
-    Returns:
-        (height, width) float32, metres along the optical axis, NaN in pixels without a point.
+        camera: where to project to; the result is (height, width) float32 metres, NaN for none.
     """
     columns, rows, depth = image_coordinates(points, lidar_to_camera, camera)
     nearest = np.full(camera.height * camera.width, np.inf, dtype=np.float32)
@@ -236,10 +225,7 @@ def ground_truth_from_cloud(
     camera: Camera,
     config: ProjectionConfig,
 ) -> NDArray[np.float32]:
-    """Return a camera image's ground truth: the projected cloud without occluded points.
-
-    Every source and the live evaluator use this function; see `project` for arguments and result.
-    """
+    """Return an image's ground truth: the cloud, see `project`, without occluded points."""
     # The same pose from tf and from an option differs in its last bits. Points on the edge between
     # two pixels must not depend on that.
     pose = lidar_to_camera.round(12)

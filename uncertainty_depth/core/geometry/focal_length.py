@@ -84,10 +84,9 @@ class CameraRange:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> CameraRange:
-        """Return the range from the JSON that `as_dict` makes.
+        """Return the range from `as_dict`'s JSON.
 
-        Raises:
-            ValueError, TypeError, KeyError: it is something else.
+        Raise ValueError, TypeError or KeyError for others.
         """
         cameras = cls()
         cameras.focal_length_per_width = _pair(values["focal_length_per_width"])
@@ -138,12 +137,6 @@ class FocalLengthRescaling:
     """Rescales depth to a camera, and warns once if that is unknown or unlike the training's.
 
     Any thread may use it.
-
-    Args:
-        canonical: relative focal length of the camera whose depth the network predicts; 0 if it
-            predicts metres.
-        camera: the training record's `camera`, whose `relative_focal_length` is [min, max];
-            anything else is unknown.
     """
 
     def __init__(self, canonical: float, camera: Any) -> None:

@@ -46,11 +46,7 @@ def transform_from(
 def transforms_from_option(
     values: Sequence[float], lidars: int = 1
 ) -> tuple[NDArray[np.float64], ...]:
-    """Return the (4, 4) transforms in the option `lidar_to_camera`, one per LiDAR.
-
-    Raises:
-        ConfigError: the values are not seven usable numbers per LiDAR.
-    """
+    """Return the (4, 4) transforms in `lidar_to_camera`, one per LiDAR, or raise `ConfigError`."""
     expected = POSE_NUMBERS * lidars
     if len(values) != expected:
         per_lidar = f" of each of {lidars} LiDARs" if lidars > 1 else ""
@@ -74,10 +70,7 @@ def parameters_from(
 
 
 def option_from(transform: NDArray[np.floating]) -> str:
-    """Return the `--lidar-to-camera` value for a (4, 4) transform.
-
-    It has no exponents: argparse takes a negative number with an exponent for an option.
-    """
+    """Return the `--lidar-to-camera` of a (4, 4) transform, without exponents, for argparse."""
     numbers = parameters_from(transform)
     return " ".join(np.format_float_positional(number, trim="0") for number in numbers)
 
@@ -104,10 +97,7 @@ BODY_TO_OPTICAL_OPTION = "0 0 0 0.5 -0.5 0.5 0.5"  # the same as x y z qx qy qz 
 
 
 def candidate_poses(lidar_to_camera: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
-    """Return by name the poses that correct common mistakes in a (4, 4) pose.
-
-    Poses within a degree and a centimetre of the given one are left out.
-    """
+    """Return by name the poses that correct common mistakes in a (4, 4) pose, if they differ."""
     inverse = np.linalg.inv(lidar_to_camera)
     candidates: dict[str, NDArray[Any]] = {
         "the inverse of lidar_to_camera": inverse,

@@ -136,11 +136,7 @@ class BagWriter:
                 self.path.rmdir()
 
     def image(self, topic: str, stamp_ns: int, frame_id: str, image: NDArray[Any]) -> None:
-        """Write an image.
-
-        (H, W, 3) uint8 RGB becomes rgb8; for (H, W), uint8 becomes mono8, uint16 16UC1, and floats
-        32FC1.
-        """
+        """Write (H, W, 3) uint8 as rgb8; (H, W) as mono8, 16UC1 or, from floats, 32FC1."""
         pixels = np.ascontiguousarray(image, dtype=np.float32 if image.dtype.kind == "f" else None)
         encoding = _IMAGE_ENCODINGS[
             pixels.dtype.str[1:], pixels.shape[2] if pixels.ndim == 3 else 1
@@ -163,11 +159,7 @@ class BagWriter:
         self.message(topic, stamp_ns, _new(message_type, header, *fields, 0, 0, region))
 
     def cloud(self, topic: str, stamp_ns: int, frame_id: str, points: NDArray[Any]) -> None:
-        """Write a point cloud.
-
-        Points are (N, 4), x y z in metres and intensity, or a structured array, (N,) or (H, W),
-        of float32 fields.
-        """
+        """Write (N, 4) x y z intensity, metres, or structured float32 fields, (N,) or (H, W)."""
         if not points.dtype.names:
             points = np.ascontiguousarray(points, dtype=np.float32).view(_INTENSITY_POINT)[..., 0]
         rows = np.ascontiguousarray(np.atleast_2d(points))

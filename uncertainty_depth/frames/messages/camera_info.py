@@ -99,20 +99,13 @@ def rectifier_from_info(message: Any, distorted_images: str = RECTIFY) -> Rectif
 
 
 def camera_from_info(message: Any) -> Camera:
-    """Return a raw image's camera, distorted if `message` says so.
-
-    Raises:
-        MessageError: as `rectifier_from_info` does.
-    """
+    """Return a raw image's camera, distorted if it is; raise as `rectifier_from_info`."""
     rectifier = rectifier_from_info(message)
     return rectifier.rectified if rectifier.is_rectified else rectifier.raw
 
 
 def fields_from_camera(camera: Camera) -> CameraInfoFields:
-    """Return a camera info's fields from a camera.
-
-    The rectified camera that P describes has the same intrinsics.
-    """
+    """Return a camera's fields in a camera info; P has the same intrinsics as K."""
     rotation = camera.frame_to_camera[:3, :3].T
     shift = rotation @ camera.frame_to_camera[:3, 3]
     projection = camera.intrinsics @ np.column_stack([np.eye(3), shift])

@@ -50,8 +50,7 @@ def compressed_size(message: Any, max_pixels: int, skip: int = 0) -> tuple[int, 
 
     The header comes after `skip` bytes of the `sensor_msgs/CompressedImage`.
 
-    Raises:
-        MessageError: image_undecodable, image_zero_size or image_too_large.
+    Raises `MessageError` image_undecodable, image_zero_size or image_too_large.
     """
     size = image_size(octets(message.data)[skip:].tobytes())
     if size is None:
@@ -63,11 +62,7 @@ def compressed_size(message: Any, max_pixels: int, skip: int = 0) -> tuple[int, 
 def decode_compressed(
     message: Any, flags: int, skip: int = 0, max_pixels: int = MAX_PIXELS
 ) -> NDArray[Any]:
-    """Decode the JPEG or PNG after `skip` bytes of a `sensor_msgs/CompressedImage`.
-
-    Raises:
-        MessageError: image_undecodable, image_zero_size or image_too_large.
-    """
+    """Decode the JPEG or PNG after `skip` bytes of a message; raise as `compressed_size`."""
     size = compressed_size(message, max_pixels, skip)
     data = octets(message.data)[skip:].tobytes()
     return decode_bytes(data, _subject(message), size, flags, max_pixels)
@@ -78,15 +73,8 @@ def decode_bytes(
 ) -> NDArray[Any]:
     """Decode an image whose header gives an allowed size, which it must have.
 
-    Args:
-        data: the image.
-        subject: what it is, for the error's sentence.
-        size: width and height by the header.
-        flags: `cv2.IMREAD_...`; `IMREAD_COLOR` alone turns it upright, as its Exif data say.
-        max_pixels: the largest image that is decoded.
-
-    Raises:
-        MessageError: image_undecodable, image_zero_size or image_too_large.
+    With flags `IMREAD_COLOR` alone it is turned upright, as its Exif data say. `subject` begins
+    the error's sentence. Raises as `compressed_size`.
     """
     check_pixels(*size, max_pixels, subject)
     scans = data.count(_JPEG_SCAN) if data.startswith(JPEG_MAGIC) else 0
@@ -251,11 +239,7 @@ def mosaic_of(message: Any) -> str:
 
 
 def claimed_size(message: Any, max_pixels: int = MAX_PIXELS) -> tuple[int, int]:
-    """Return an image's width and height by its header, before anything is decoded.
-
-    Raises:
-        MessageError: image_undecodable, image_zero_size or image_too_large.
-    """
+    """Return an image's width and height by its header; raise as `compressed_size`."""
     if getattr(message, "format", "") == ZSTD:
         message = _unpacked_header(message)
     if hasattr(message, "format"):
@@ -265,13 +249,7 @@ def claimed_size(message: Any, max_pixels: int = MAX_PIXELS) -> tuple[int, int]:
 
 
 def unpacked(message: Any, max_pixels: int = MAX_PIXELS) -> Any:
-    """Return the Image in a CompressedImage of zstd_image_transport; any other message as it is.
-
-    Its data are zlib's, whatever its name.
-
-    Raises:
-        MessageError: image_undecodable, image_zero_size or image_too_large.
-    """
+    """Return the Image in a zstd_image_transport's message (zlib's data), others as they are."""
     if getattr(message, "format", "") != ZSTD:
         return message
     image = _unpacked_header(message)
@@ -305,9 +283,6 @@ def decode_rvl(data: bytes, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint16]:
     Source: Wilson, "Fast Lossless Depth Image Compression", ISS 2017: pairs of a run of zeros and
     a run of others, which are differences to the last one, in numbers of three bits a nibble. The
     data are columns, rows, and words of eight nibbles.
-
-    Raises:
-        MessageError: image_undecodable, image_zero_size or image_too_large.
     """
     if len(data) < _RVL_HEADER.size:
         raise _damaged_rvl(f"{len(data)} bytes hold no size")

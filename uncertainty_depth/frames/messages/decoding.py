@@ -81,10 +81,7 @@ def _of_a_backend(data: Any) -> NDArray[np.uint8]:
 
 @contextmanager
 def total(reason: str, subject: str) -> Iterator[None]:
-    """Turn a decoder's unexpected exceptions into `MessageError`, by reason; its decorator.
-
-    `subject` begins the sentence, e.g. "a point cloud".
-    """
+    """Turn a decoder's unexpected exceptions into `MessageError`, by reason; its decorator."""
     try:
         yield
     except MessageError:

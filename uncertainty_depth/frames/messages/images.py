@@ -302,10 +302,7 @@ PNG_LEVEL = 1
 
 @total("image_undecodable", "a depth image")
 def decode_depth(message: Any) -> NDArray[np.float32]:
-    """Return (H, W) float32 metres, NaN for `holes`: 32FC1 is metres, 16UC1 millimetres.
-
-    Raises `MessageError` as `decode_image` does.
-    """
+    """Return (H, W) float32 metres, NaN for `holes`; raise as `decode_image`."""
     return depth_of(_stored_depth(message))
 
 
@@ -361,9 +358,6 @@ def ground_truth_from_depth_image(message: Any, shape: tuple[int, int]) -> NDArr
     A depth image of another size is scaled: each pixel takes the depth pixel that contains its
     centre, because interpolated depth at an edge belongs to neither side. Pixels without depth are
     NaN.
-
-    Raises:
-        MessageError: as `decode_depth`, ground_truth_wrong_aspect, or ground_truth_image_empty.
     """
     return as_ground_truth(decode_depth(message), shape)
 
@@ -405,9 +399,6 @@ def encode_compressed_depth(values: NDArray[np.float32], quantization: float) ->
     `A / MAX_CODE` are read back as `A / MAX_CODE`, so that a near obstacle does not vanish. NaN,
     infinity and negative values become NaN. Neighbouring codes are 1 metre apart at the
     quantization.
-
-    Raises:
-        MessageError: OpenCV cannot write the image.
     """
     scale = quantization * (quantization + 1)
     offset = 1 - scale / MAX_VALUE
@@ -456,9 +447,6 @@ def decode_maps(
     """Return depth and confidence, (H, W) each, decoded by their types; None for no confidence.
 
     Whole numbers are millimetres (REP 118) for depth and sigma, and unchanged for other types.
-
-    Raises:
-        MessageError: one cannot be decoded; "uncertainty_wrong_size", their sizes differ.
     """
     is_inverse = config.depth_type == "inverse_depth"
     depth_map = depth_of(decode_values(depth), True) if is_inverse else decode_depth(depth)
