@@ -65,8 +65,7 @@ def run(
     With `gpus` each task takes a GPU if the cluster has any. Once an interrupt is requested, tasks
     are cancelled. `on_source_done` is called with each finished source.
 
-    Raises:
-        ConfigError: Ray is not installed or does not start, or no cluster answers at the address.
+    Raises `ConfigError` if Ray is missing, does not start or does not answer.
     """
     with _cluster(address) as ray:
         options: dict[str, Any] = {"num_cpus": 1, "max_retries": RETRIES}

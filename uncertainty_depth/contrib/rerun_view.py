@@ -33,22 +33,14 @@ APPLICATION = "uncertainty_depth"
 
 
 def recording_file(path: Path) -> OutputFile:
-    """Return a recording's file, to be checked before the work.
-
-    Raises:
-        ConfigError: its name is not one of a recording.
-    """
+    """Return a recording's file, or raise `ConfigError` for another name."""
     if path.suffix.lower() != ".rrd":
         raise ConfigError(f"save is {path}; expected a file that ends in .rrd")
     return OutputFile(path, APPLICATION)
 
 
 class Recorder:
-    """Writes frames into a recording, on the timelines `frame` and `stamp`.
-
-    Raises:
-        ConfigError: rerun is not installed.
-    """
+    """Writes frames into a recording, on the timelines `frame` and `stamp`."""
 
     def __init__(self, colors: ColorConfig, save: Path | None = None) -> None:
         """Open the file `save`, or without one the viewer."""
@@ -151,10 +143,7 @@ class Recorder:
 
 
 def scores_of(metrics: Mapping[str, float], distribution: str) -> dict[str, float]:
-    """Return the scores to show from a frame's metrics, as `Evaluation.add` returns them.
-
-    The error's distribution is that for coverage and AUCE.
-    """
+    """Return the scores to show from a frame's metrics, by its error's distribution."""
     scores = {}
     for name in SCORES:
         places = (

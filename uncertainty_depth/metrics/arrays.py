@@ -15,10 +15,7 @@ Integers = NDArray[np.int64]
 
 
 def as_floats(values: Any) -> Floats:
-    """Return the values as float64, without a copy if they are float64 already.
-
-    Torch tensors are accepted, see `as_array`.
-    """
+    """Return values, or torch tensors, as float64, without a copy if they are float64."""
     return np.asarray(as_array(values), dtype=np.float64)
 
 
@@ -94,12 +91,7 @@ def clipped(index: Integers, number: int) -> Integers:
 def first_sums(values: Floats, counts: Integers) -> Floats:
     """Return the sums over the first `counts` values along the last axis.
 
-    Args:
-        values: (..., N).
-        counts: a few counts, in any shape.
-
-    Returns:
-        The leading axes of `values`, then those of `counts`.
+    Values are (..., N), counts of any shape; the result has both's leading axes in this order.
     """
     order = np.argsort(counts, axis=None)
     ends = counts.reshape(-1)[order]
@@ -115,10 +107,7 @@ def first_sums(values: Floats, counts: Integers) -> Floats:
 
 
 def average_ranks(ascending: Floats) -> Floats:
-    """Return the centred ranks for sorted values; equal values share their mean rank.
-
-    The array may be shared with other callers: do not write to it.
-    """
+    """Return centred ranks, equal values' mean, for sorted values; read only, as it is shared."""
     ranks = _distinct_ranks(len(ascending))
     equal = np.flatnonzero(ascending[1:] == ascending[:-1])
     if not len(equal):

@@ -26,13 +26,7 @@ NO_LIMITS = (np.array(0.0), np.array(np.inf))
 
 @dataclass(frozen=True)
 class Bins:
-    """Bins over `[2^low, 2^high)`, relative width at most `2^-bits`.
-
-    Attributes:
-        low: the first octave's exponent.
-        high: exponent that the last octave ends at.
-        bits: binary logarithm of the bins in an octave.
-    """
+    """Bins over `[2^low, 2^high)`, `2^bits` in an octave: relative width at most `2^-bits`."""
 
     low: int
     high: int
@@ -170,13 +164,7 @@ def _places(total: Floats, numbers: NDArray) -> Integers:
 
 
 def first_bin_sums(counts: NDArray, sums: NDArray, numbers: NDArray) -> Floats:
-    """Return the sum over the first `numbers` pixels in histograms, a cut bin in proportion.
-
-    Args:
-        counts: (..., B) pixels in each bin.
-        sums: (..., B) sums in each bin.
-        numbers: (..., K) how many pixels.
-    """
+    """Return the sum over the first `numbers`, (..., K), pixels; counts and sums are (..., B)."""
     total = np.cumsum(counts, axis=-1, dtype=np.float64)
     index = _places(total, numbers)
     count = np.take_along_axis(counts, index, axis=-1)

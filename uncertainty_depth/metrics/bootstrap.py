@@ -79,14 +79,7 @@ def _number(value: float, digits: int) -> str:
 
 
 class Resampled:
-    """Sums over all frames, and over bootstrap replicates drawn from their blocks.
-
-    Attributes:
-        total: sums over all frames, one row.
-        replicates: `REPLICATES` rows.
-        drawn_blocks: how many blocks a replicate draws.
-        has_intervals: whether there are enough views and blocks for an interval.
-    """
+    """Sums over all frames, and over bootstrap replicates drawn from their blocks."""
 
     def __init__(
         self,
@@ -258,10 +251,7 @@ def dependence_of_recording(values: Floats, number: int) -> Dependence:
 
 
 def mean_interval(values: Floats, rough: float) -> Interval:
-    """Return the interval for the mean over a recording's frames, (N,) as time goes.
-
-    With fewer than `MIN_VIEWS` frames its half width is at least `rough`.
-    """
+    """Return the mean's interval over (N,) frames in time; at least `rough` for few of them."""
     number = len(values)
     is_rough = number < MIN_VIEWS
     # So few are one block, which shows no deviation: the frames' own is then the least.

@@ -64,10 +64,7 @@ class Distribution:
         return scale
 
     def nll(self, mean_log_sigma: ArrayLike, mean_power: ArrayLike) -> Any:
-        """Return the mean negative log likelihood, nats.
-
-        `mean_log_sigma` is the mean of `ln sigma`, `mean_power` that of `(error / sigma)^power`.
-        """
+        """Return the mean negative log likelihood, nats, from means of ln sigma and the power."""
         return self.normaliser + np.asarray(mean_log_sigma) + self.weight * np.asarray(mean_power)
 
 

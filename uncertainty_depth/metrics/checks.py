@@ -25,13 +25,7 @@ FAR_M = 1000.0
 
 
 def flat(**arguments: Any) -> list[Floats]:
-    """Return the arguments as float64, checked to be flat, equally long and finite.
-
-    What one masks is left out from all.
-
-    Raises:
-        ValueError: naming the argument, what was found and what was expected.
-    """
+    """Return the arguments as float64, flat, equally long and finite, or raise ValueError."""
     values = [floats(name, value) for name, value in arguments.items()]
     first = next(iter(arguments))
     for name, value in zip(arguments, values, strict=True):
@@ -64,11 +58,7 @@ def errors(error: Any, sigma: Any) -> list[Floats]:
 
 
 def floats(name: str, values: Any) -> Floats:
-    """Return the values as float64.
-
-    Raises:
-        ValueError: naming the argument that holds something else.
-    """
+    """Return the values as float64, or raise ValueError, which names the argument."""
     try:
         return as_floats(values)
     except (TypeError, ValueError, RuntimeError) as error:
@@ -138,11 +128,7 @@ def choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
 
 
 def depth_limits(min_depth: float, max_depth: float) -> None:
-    """Refuse depth limits that are not finite, negative or reversed.
-
-    Raises:
-        ConfigError: naming the option, its value and what was expected.
-    """
+    """Raise `ConfigError` for depth limits that are not finite, negative or reversed."""
     for name, value in (("min_depth", min_depth), ("max_depth", max_depth)):
         if not (math.isfinite(value) and value >= 0):
             raise ConfigError(

@@ -24,10 +24,7 @@ FOLDS = 5
 
 
 class PixelSample:
-    """Some pixels from evenly spread frames, in bounded memory.
-
-    Every k-th frame is kept; k doubles whenever they are more than `MAX_FRAMES`.
-    """
+    """Some pixels from every k-th frame, in bounded memory; k doubles beyond `MAX_FRAMES`."""
 
     def __init__(self) -> None:
         self._frames: list[NDArray[np.float32]] = []

@@ -48,24 +48,14 @@ def valid_pixels(
     min_depth: float,
     max_depth: float,
 ) -> tuple[NDArray, NDArray, NDArray]:
-    """Return the scored pixels, flat: `scorable`, with a finite depth and a sigma >= 0.
-
-    All maps have one shape, metres; unknown ground truth is NaN.
-
-    Raises:
-        ValueError: the shapes differ, or an argument is not an array of numbers.
-    """
+    """Return the scored pixels, flat: `scorable`, with a finite depth and a sigma >= 0; metres."""
     depths, sigmas, truth = flat_maps(depth=depth, sigma=sigma, ground_truth=ground_truth)
     valid = scorable(truth, min_depth, max_depth) & has_prediction(depths, sigmas)
     return depths[valid], sigmas[valid], truth[valid]
 
 
 def flat_maps(**maps: ArrayLike) -> list[NDArray]:
-    """Return maps flattened, with unchanged types.
-
-    Raises:
-        ValueError: the shapes differ, or an argument is not an array of numbers.
-    """
+    """Return maps flattened, with unchanged types; raise ValueError if their shapes differ."""
     arrays = {name: checks.numbers_of(name, values) for name, values in maps.items()}
     shape = arrays["depth"].shape
     for name, values in arrays.items():

@@ -91,11 +91,7 @@ class ScoredPixels:
         min_depth: float,
         max_depth: float,
     ) -> None:
-        """Select the pixels, see `valid_pixels`; sigma is None for a depth alone.
-
-        Raises:
-            ValueError: the shapes differ, or an argument is not an array of numbers.
-        """
+        """Select the pixels, see `valid_pixels`; sigma is None for a depth alone."""
         depths, truth = flat_maps(depth=depth, ground_truth=ground_truth)
         valid = np.flatnonzero(scorable(truth, min_depth, max_depth))
         self.truth = as_floats(truth.take(valid))

@@ -74,10 +74,7 @@ def order_number(alpha: float, pixels: int) -> int:
 
 
 def at_shares(ascending: Floats, shares: ArrayLike) -> Floats:
-    """Return the smallest sorted values that at least each share of them do not exceed.
-
-    For ratios `error / sigma` it is the factor on sigma that covers each share of the errors.
-    """
+    """Return the smallest sorted values, e.g. `error / sigma`, that each share does not exceed."""
     numbers = np.ceil(np.asarray(shares) * len(ascending)).astype(np.int64)
     values: Floats = ascending[numbers - 1]
     return values

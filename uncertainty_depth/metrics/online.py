@@ -177,11 +177,7 @@ class OnlineMetrics:
         return block
 
     def merge(self, other: OnlineMetrics) -> None:
-        """Add another accumulator's frames; the jump in scale between the two is not counted.
-
-        Raises:
-            ValueError: the other one scores something else.
-        """
+        """Add another's frames, but not the jump in scale; raise ValueError for another config."""
         for name in ("min_depth", "max_depth"):
             value = getattr(self.config, name)
             other_value = getattr(other.config, name)
@@ -237,11 +233,7 @@ class OnlineMetrics:
     def from_arrays(
         cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray]
     ) -> OnlineMetrics:
-        """Return the metrics from `header` and `arrays`.
-
-        Raises:
-            ValueError, TypeError, KeyError, ConfigError: they are damaged.
-        """
+        """Return the metrics from `header` and `arrays`; raise as JSON's readers if damaged."""
         metrics = cls(from_mapping(EvaluationConfig, header["config"]))
         saved = {name: arrays[f"blocks/{name}"] for name in SIZES}
         if len({len(table) for table in saved.values()}) != 1:

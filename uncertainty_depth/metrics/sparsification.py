@@ -350,10 +350,7 @@ def curves(convention: Variant, name: str, removal: Floats, oracle: Floats) -> S
 
 
 def poggi_areas(removal: Floats, oracle: Floats) -> tuple[Floats, Floats]:
-    """Return AUSE and AURG from raw poggi curves, (..., 50).
-
-    The trapezoids of `Sparsification` as one weighted sum, the appended (1, 0) included.
-    """
+    """Return AUSE and AURG from raw poggi curves, (..., 50), the appended (1, 0) included."""
     weights = np.full(removal.shape[-1], POGGI.fractions[1])
     weights[0] /= 2
     gaps = (removal - oracle) * weights

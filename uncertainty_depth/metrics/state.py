@@ -193,10 +193,7 @@ def empty_block() -> Block:
 
 
 def rescaled(block: Block, exponent: float) -> Block:
-    """Return a block with its ratios in another exponent's bins.
-
-    What both exponents resolve stays exact. A block whose ratios are all 0 or infinite has none.
-    """
+    """Return a block with its ratios in another exponent's bins; what both resolve stays exact."""
     own = float(block["ratio_exponent"])
     if math.isinf(own) or own == exponent:
         return block
@@ -248,12 +245,7 @@ def packed(block: Block) -> bytes:
 
 
 def unpacked(data: bytes) -> Block:
-    """Return the block that `packed` gave, without the sums for plots and verdict.
-
-    Raises:
-        ValueError: the data are no such block.
-        zlib.error: they are damaged.
-    """
+    """Return the block that `packed` gave, without plots' sums; raise ValueError or zlib.error."""
     stream = zlib.decompressobj()
     content = stream.decompress(data, PACKED_BYTES + 1)
     if len(content) != PACKED_BYTES or not stream.eof:

@@ -99,16 +99,10 @@ class FrameRow:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What `compare` returns.
+    """What `compare` returns: values over the common frames, the first report being the reference.
 
-    Attributes:
-        reports: in the order given; the first is the reference.
-        names: a different name for each.
-        rows: every metric over the common frames.
-        worst: for each report its worst frames, by `WORST_BY`.
-        series: (reports, frames) `WORST_BY` of the common frames, in the order of the first.
-        blocks: how many blocks of frames the intervals are based on.
-        notes: what limits the comparison.
+    `worst` holds each report's worst frames by `WORST_BY`, `series` that metric in the order of
+    the first, (reports, frames), `blocks` how many blocks the intervals are based on.
     """
 
     reports: tuple[SavedReport, ...]
@@ -123,9 +117,7 @@ class Comparison:
 def compare(reports: Sequence[SavedReport]) -> Comparison:
     """Return the comparison between two or more reports; the others are compared with the first.
 
-    Raises:
-        ConfigError: there are fewer than two, or they were scored with other options.
-        SourceError: they have no frame in common.
+    Raises `ConfigError` for other options, or fewer than two; `SourceError` without common frames.
     """
     if len(reports) < 2:
         raise ConfigError(f"{len(reports)} report is given; expected two or more to compare")
@@ -202,11 +194,7 @@ def _by_frame(evaluation: Evaluation) -> dict[FrameKey, _Scored]:
 def _scored_again(
     evaluation: Evaluation, frames: Iterable[FrameKey], common: Mapping[FrameKey, bool]
 ) -> OnlineMetrics:
-    """Return a report's metrics over the common frames, in the first report's order.
-
-    `common` says whether each frame shows what the one before it shows, in any report: the blocks
-    of all reports hold the same frames.
-    """
+    """Return metrics over the common frames, by the first's order and all reports' repeats."""
     metrics = OnlineMetrics(evaluation.config)
     waiting: dict[FrameKey, Block] = {}
     expected = iter(common)
@@ -294,9 +282,6 @@ def write(comparison: Comparison, folder: Path, command: str, curves: Sequence[s
 
     The command is empty if there is none; `curves` are formats, "png", "svg" or "pdf", that each
     plot is also written in.
-
-    Raises:
-        SourceError: the folder holds files by these names that no comparison wrote.
     """
     content = {
         "reports": [str(report.folder) for report in comparison.reports],
@@ -444,10 +429,7 @@ def _text(row: Row, interval: Interval, sign: str = "") -> str:
 
 
 def figures(comparison: Comparison) -> dict[str, Figure]:
-    """Return the plots by file name, each with one curve for all of a report's frames.
-
-    Each is a figure of its own: a page puts as many side by side as fit, on a telephone one.
-    """
+    """Return the plots by file name, each a figure with one curve for all of a report's frames."""
     names = comparison.names
     totals = [report.evaluation.metrics.total() for report in comparison.reports]
     plots: dict[str, Figure] = {}

@@ -61,9 +61,6 @@ class Evaluation(Scores):
         """Write the report, as the command `evaluate` does, and return its page's path.
 
         A missing folder is created; a report in it is replaced.
-
-        Raises:
-            SourceError: it cannot be written, or the folder holds others' files alone.
         """
         from uncertainty_depth.report import report
 
@@ -95,9 +92,6 @@ def evaluate(
         progress: show a progress bar.
         sigma_kind: what sigma is.
         **options: `EvaluationConfig`'s, in place of the config's, e.g. `max_depth=10`.
-
-    Raises:
-        SourceError: the source cannot be read.
     """
     evaluation = Evaluation(config, sigma_kind, **options)
     records = (record for record in frames)  # which can be closed whatever the frames are

@@ -28,11 +28,7 @@ def frame_name(name: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Example:
-    """A frame to show: its arrays and its metrics.
-
-    `image` is None if not available; the ground truth is drawn on it if `is_registered`.
-    `left_out` is (H, W), True for pixels that a mask leaves out; None without one.
-    """
+    """A frame to show; ground truth is drawn if `is_registered`, `left_out` is a mask's (H, W)."""
 
     name: str
     image: NDArray[np.uint8] | None
@@ -57,10 +53,7 @@ class ExampleSlot:
 
 
 class Examples:
-    """A run's worst frames, and every k-th frame, of which typical ones are selected.
-
-    k doubles whenever there are more than twice as many as are shown.
-    """
+    """A run's worst frames, and every k-th, k doubling, of which typical ones are selected."""
 
     def __init__(self, number: int) -> None:
         """Select `number` frames, half of them the worst."""

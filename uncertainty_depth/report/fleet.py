@@ -41,10 +41,7 @@ FAILED = "failed"
 
 @dataclass(frozen=True)
 class FleetSource:
-    """One source, its report's folder, and the state of all files that decide its scores.
-
-    The state is from before they are read, see `state_of`.
-    """
+    """One source, its report's folder, and the state of its files before they are read."""
 
     notation: str
     folder: Path
@@ -98,16 +95,9 @@ def open_fleet(
 ) -> list[FleetSource]:
     """Return an evaluation's sources, new or to be continued, in the order given.
 
-    Args:
-        folder: the evaluation's; created if missing.
-        sources: notations, each once.
-        inputs: files and folders that each is scored from, as `Job.inputs` names them.
-        options: all that decide the scores, as JSON gives them back.
-        overwrite: discard what an earlier run scored.
-
-    Raises:
-        ConfigError: a source is given twice, or an earlier run had other options.
-        SourceError: the folder holds the report of something else.
+    Sources are scored from `inputs`, by `options` as JSON gives them back; `overwrite` discards
+    an earlier run. Raises `ConfigError` for other options or a source twice, `SourceError` for
+    another's folder.
     """
     for source in sources:
         if sources.count(source) > 1:

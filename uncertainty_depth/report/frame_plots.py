@@ -48,10 +48,9 @@ LEFT_OUT_BRIGHTNESS = 0.4
 
 
 def frame_plot(example: Example, has_size: bool = True) -> Figure:
-    """Return six panels; sigma and error share one scale, depth and ground truth another.
+    """Return six panels, four without sigma.
 
-    A depth without sigma has four: the image, the two depths and the error. What a mask leaves out
-    is hatched. A sigma without size has a scale of its own, and no ratio.
+    Sigma and error share a scale, unless without size.
     """
     truth = example.ground_truth_m
     depth = example.prediction.depth_m

@@ -31,14 +31,7 @@ MAX_NAME_BYTES = 1 << 16
 
 @dataclass(frozen=True)
 class FrameName:
-    """What a frame is called, and whether it shows anything new.
-
-    Attributes:
-        frame: its name.
-        stamp_ns: its time, nanoseconds.
-        continues: whether it shows what the frame before shows: the camera stood still.
-        source: its source if a report covers several; else empty.
-    """
+    """A frame's name, stamp, `continues` if the camera stood still, and source if several."""
 
     frame: str
     stamp_ns: int
@@ -48,14 +41,7 @@ class FrameName:
 
 @dataclass(frozen=True)
 class SavedFrames:
-    """The frames in a table at one moment; the table may have grown since.
-
-    Attributes:
-        folder: where its two files are.
-        sums_size: size of these frames' sums, bytes; None for the whole file.
-        rows_size: their rows', bytes.
-        owner: keeps temporary files alive after their table is closed, in this process only.
-    """
+    """The frames in a table at one moment, by its files' sizes; `owner` keeps temporary ones."""
 
     folder: Path
     sums_size: int | None = None

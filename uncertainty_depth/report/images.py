@@ -32,10 +32,7 @@ SPARSE = 0.3
 def colorize(
     values: NDArray[np.floating], maximum: float, colors: str = DEPTH_COLORS
 ) -> NDArray[np.uint8]:
-    """Return (H, W) values as (H, W, 3) uint8 RGB on the scale 0 ... `maximum`.
-
-    NaN is grey, +inf has `maximum`'s color.
-    """
+    """Return (H, W) values as (H, W, 3) uint8 RGB on the scale 0 ... `maximum`; NaN is grey."""
     valid = np.isfinite(values) | np.isposinf(values)
     scaled = np.where(valid, values, 0.0) * (255.0 / maximum)
     levels = np.clip(scaled, 0.0, 255.0).astype(np.uint8)
@@ -65,10 +62,7 @@ def thicken(values: NDArray[np.floating], size: int = 3) -> NDArray[np.floating]
 
 
 def stamped(sparse: NDArray[np.floating], footprint: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """Return (H, W) float32 with a footprint around each known value, the smallest on top.
-
-    The footprint is (h, w), odd, True for the pixels that take the value at its centre.
-    """
+    """Return (H, W) with an odd (h, w) footprint around each known value, the smallest on top."""
     height, width = sparse.shape
     rows, columns = np.nonzero(np.isfinite(sparse))
     values = sparse[rows, columns].astype(np.float32)
@@ -135,11 +129,7 @@ JPEG_QUALITY = 85
 
 
 def encoded(figure: Figure, dpi: int, image_format: str = "png") -> bytes:
-    """Return a figure as a "png" or "jpeg" file's bytes.
-
-    They equal `Figure.savefig`'s, which draws a figure with a layout engine twice, the first time
-    only for the layout.
-    """
+    """Return a figure as a "png" or "jpeg" file's bytes, in half of `Figure.savefig`'s time."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # nodes colour maps without it
 
     figure.set_dpi(dpi)

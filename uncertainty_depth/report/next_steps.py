@@ -29,15 +29,8 @@ NOTHING_SCORED = (
 class Findings:
     """What the steps depend on.
 
-    Attributes:
-        colors: the lines', by name.
-        red_checks: the red checks' names.
-        kind: sigma's.
-        is_recorded: the depth is a camera's or was recorded: no model can be trained.
-        is_calibrated_on: sigma was calibrated on these frames.
-        ranks_as_depth: sigma is known to rank the errors as well as depth does, and no better.
-        few_views: so few views are independent that more of them could decide a line.
-        is_unclear: the intervals are too wide to decide a line.
+    `few_views`: so few are independent that more of them could decide a line; `is_unclear`: the
+    intervals are too wide to decide one.
     """
 
     colors: Mapping[str, str]

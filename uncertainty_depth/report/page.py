@@ -141,10 +141,7 @@ def anchor(term: str) -> str:
 
 
 def render(summary: Mapping[str, Any], command: str, images: Images) -> str:
-    """Return the page's HTML.
-
-    The summary is as `report.summarize` makes it; the command is empty if there is none.
-    """
+    """Return the page's HTML from a `report.summarize`; the command may be empty."""
     kind = SigmaKind(summary["sigma_kind"])
     return render_template(
         "report.html.j2",
@@ -493,10 +490,7 @@ def compared(summary: Mapping[str, Any], name: str) -> dict[str, Any]:
 def by_group(
     summary: Mapping[str, Any], prefix: str, distribution: str
 ) -> tuple[list[str], list[Any]]:
-    """Return the metrics that are lists, as a table: titles, and rows of (name, texts).
-
-    They have a prefix in the summary; the error's distribution is that whose coverage is shown.
-    """
+    """Return the lists' metrics of a prefix as a table: titles, and rows of (name, texts)."""
     kind = SigmaKind(summary["sigma_kind"])
     values = flatten({key: summary[key] for key in ("uncertainty", "by_distance")})
     metrics = [

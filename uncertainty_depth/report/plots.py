@@ -70,10 +70,7 @@ COVERAGE_COLORS = "RdBu"
 
 
 def draw(evaluation: Scores, distribution: str) -> Images:
-    """Return a report's images; none if no frame was scored.
-
-    The error's distribution, "gaussian" or "laplace", gives sigma's intervals.
-    """
+    """Return a report's images; none if no frame was scored. The distribution gives intervals."""
     if not evaluation.evaluated:
         return Images({})
     kind = evaluation.sigma_kind
@@ -172,10 +169,7 @@ SMALL_LABELS = {"random": "at random", "predicted": "by sigma", "oracle": "by er
 
 
 def small_sparsification_figure(sums: Sums) -> Figure:
-    """Return the plot of rmse against the fraction removed, for a dock 200 pixels wide.
-
-    Three thick lines, and sigma's area above the oracle.
-    """
+    """Return the plot of rmse against the fraction removed, for a dock 200 pixels wide."""
     figure = Figure(figsize=(3.2, 2.4), dpi=100, layout="constrained")
     axes = figure.subplots()
     axes.spines[["top", "right"]].set_visible(False)
@@ -195,10 +189,7 @@ def small_sparsification_figure(sums: Sums) -> Figure:
 
 
 def reliability_figure(sums: Sums, distribution: str) -> Figure:
-    """Return the plot of coverage against the confidence level.
-
-    Above the diagonal sigma is too large, below it too small; 68 and 95 % are marked.
-    """
+    """Return the plot of coverage against confidence level; 68 and 95 % are marked."""
     figure, axes = one_plot("")
     title = f"Do the intervals hold what they promise? ({distribution.title()})"
     axes.set_title(title, fontsize=10, pad=28)  # above the two coverages

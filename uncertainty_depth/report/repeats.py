@@ -91,13 +91,8 @@ class RepeatDetector:
         first frame of this view. An image is not asked: a live run has none. Nor is the predicted
         depth: how much it changes for a camera that stands still is what is measured.
 
-        Args:
-            frame: has a prediction and ground truth.
-            pixels: the frame's.
-
-        Returns:
-            (2, K) pixels and squared changes of the predicted depth since the frame before, m^2,
-            by `DISTANCE`, if the camera stood still; else None.
+        Returns (2, K) pixels and squared changes of the predicted depth since the frame before,
+        m^2, by `DISTANCE`, if the camera stood still; else None.
         """
         last = self._last
         self._last = frame

@@ -84,10 +84,7 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def check_output(folder: Path, overwrite: bool, inputs: Iterable[Path] = ()) -> None:
-    """Raise `SourceError` unless a report can be written to `folder`; call it before the work.
-
-    `overwrite` replaces a report that is in it, which may have taken hours; `inputs` are read.
-    """
+    """Raise `SourceError`, before the work, unless a report can be written to `folder`."""
     OutputFolder(folder, KIND).check(inputs, (*NUMBERS, PAGE))
     if not overwrite and (folder / SUMMARY_FILE).exists():
         raise SourceError(
@@ -172,10 +169,7 @@ def page(evaluation: Scores, context: Context) -> str:
 
 
 def summarize(evaluation: Scores, context: Context, is_quick: bool = False) -> dict[str, Any]:
-    """Return the content of `summary.json`: the metrics, and how to reproduce them.
-
-    A quick one lacks the conditional coverage, which takes a second.
-    """
+    """Return `summary.json`'s content; a quick one lacks the conditional coverage."""
     sample = evaluation.resampled() if evaluation.evaluated else None
     verdict = judge(evaluation, context.model, context.trained_on, sample, context.calibrated_on)
     metrics = metrics_with_intervals(evaluation, sample)

@@ -44,10 +44,7 @@ FAIL = "FAIL  "
 
 @dataclass(frozen=True)
 class Requirement:
-    """A metric's limit: its dotted name in the summary, one of `COMPARISONS`, and a value.
-
-    `text` is what the user wrote.
-    """
+    """A metric's limit: dotted name, one of `COMPARISONS`, value, and the text that it was."""
 
     metric: str
     comparison: str
@@ -57,10 +54,7 @@ class Requirement:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Whether an evaluation meets a requirement, with the metric's value and its interval.
-
-    A value that is NaN fails. `text` is the sentence for the user, "PASS ..." or "FAIL ...".
-    """
+    """Whether a requirement is met, with value and interval; NaN fails. `text` is for the user."""
 
     requirement: str
     passed: bool
@@ -74,11 +68,7 @@ class Outcome:
 
 
 def requirements_of(config: RequirementConfig) -> tuple[Requirement, ...]:
-    """Return the options' requirements, with those in a .yaml file in the file's place.
-
-    Raises:
-        ConfigError: one cannot be read, or names no metric.
-    """
+    """Return the requirements, of .yaml files too; raise `ConfigError` for one that names none."""
     texts: list[str] = []
     for text in config.require:
         if not text.endswith(FILE_SUFFIXES):
@@ -99,11 +89,7 @@ def requirements_of(config: RequirementConfig) -> tuple[Requirement, ...]:
 
 
 def parse(text: str) -> Requirement:
-    """Return the requirement in a text such as `auce<=0.05`.
-
-    Raises:
-        ConfigError: it cannot be parsed, or names an unknown metric.
-    """
+    """Return the requirement in a text such as `auce<=0.05`, or raise `ConfigError`."""
     match = PATTERN.fullmatch(text) if len(text) <= MAX_LENGTH else None
     limit = math.nan
     if match is not None:
@@ -138,11 +124,7 @@ def metric_names() -> tuple[str, ...]:
 
 
 def outcome(requirement: Requirement, summary: Mapping[str, Any], distribution: str) -> Outcome:
-    """Return whether an evaluation's metrics meet a requirement.
-
-    The summary is as `report.metrics_with_intervals` makes it; the sentence tells if the model's
-    distribution is another than the metric's.
-    """
+    """Return whether metrics meet a requirement, and say if the distribution is another."""
     frames = summary["frames"]
     counts = {**frames, "skipped": sum(frames["skipped"].values())}
     value = float(flatten({**summary, "frames": counts})[requirement.metric])

@@ -142,11 +142,7 @@ def _checked_summary(folder: Path, summary: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_layout(path: Path, name: str, value: Any, layout: Any) -> None:
-    """Raise `SourceError` for the first part of plain values that has another type.
-
-    A layout is a type, or a list with its elements' type, or a mapping of the required keys;
-    `name` is the part's dotted name in the file.
-    """
+    """Raise `SourceError` for the first part of plain values that the layout has otherwise."""
     expected: Any = layout if isinstance(layout, type) else type(layout)
     if not isinstance(value, expected):
         part = f"{name} = {reprlib.repr(value)}" if name else reprlib.repr(value)
@@ -181,9 +177,6 @@ def merge(
     Sums are added in the reports' order: the same reports in the same order give the same
     bits. One report is held at a time. A copied or converted recording is counted once. At most
     `max_frames` rows are copied; None copies all.
-
-    Raises:
-        ConfigError: they were scored with different options, or with different models.
     """
     merged = None
     parts: list[Context] = []

@@ -246,14 +246,7 @@ class Scores:
         return {"frames": self.frames(), **nested(self.values())}
 
     def save(self, folder: Path, details: Mapping[str, Any]) -> None:
-        """Write state, details in JSON, and frames to a report's folder, for `read_report`.
-
-        The state is one `.npz` of plain numbers; example frames are not saved. Call it on a copy
-        if frames are being added.
-
-        Raises:
-            OSError: a file cannot be written.
-        """
+        """Write state, details in JSON, and frames to a report's folder, for `read_report`."""
         self.table.saved().write(folder)
         header = {
             "format": FORMAT,
@@ -278,10 +271,9 @@ class Scores:
         arrays: Mapping[str, NDArray],
         saved: SavedFrames,
     ) -> ScoresT:
-        """Return the evaluation that `save` wrote; it is only read.
+        """Return the evaluation that `save` wrote, to be read.
 
-        Raises:
-            ValueError, TypeError, KeyError, ConfigError: they are damaged.
+        Raise as JSON's readers if damaged.
         """
         metrics = OnlineMetrics.from_arrays(header, arrays)
         evaluation = cls(metrics.config, SigmaKind(header["sigma_kind"]), saved)

@@ -136,13 +136,8 @@ def judge(
 ) -> Verdict:
     """Return the verdict on all frames scored so far.
 
-    Args:
-        evaluation: the frames.
-        model: describes the predictor; empty if unknown.
-        trained_on: the scored sources that the model was trained on; None if the source is
-            unknown, as in a live run.
-        sample: the metrics', if the caller has it.
-        calibrated_on: the scored sources that sigma was calibrated on.
+    An empty `model` is unknown, `trained_on` is None if the source is, as in a live run; both
+    lists name scored sources. `sample` is the metrics', if the caller has it.
     """
     if not evaluation.evaluated:
         return Verdict(GREY, nothing_scored(evaluation), next_steps=NOTHING_SCORED)

@@ -90,11 +90,7 @@ class Health:
             self._add("received", 1)
 
     def leave(self, frame: object, outcome: str = PROCESSED) -> bool:
-        """Count a frame's outcome: "processed", or "dropped.REASON".
-
-        Only the first call counts and returns True: a frame that outlasts the shutdown was already
-        dropped there.
-        """
+        """Count a frame's outcome, "processed" or "dropped.REASON"; return whether it was new."""
         with self._lock:
             is_inside = self._inside.pop(id(frame), None) is not None
             if is_inside:

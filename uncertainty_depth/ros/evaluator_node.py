@@ -375,11 +375,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
         return (*self._inputs.problems, *warnings, *self._reports.failures)
 
     def close(self) -> str:
-        """Shut down: score received frames, write the report, return a summary line.
-
-        Raises:
-            SourceError: the report cannot be written.
-        """
+        """Shut down: score received frames, write the report, return a summary line."""
         try:
             self._reports.close()
             return self._finish()
@@ -391,11 +387,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
 def check(config: EvaluatorNodeConfig) -> None:
     """Check that the values fit together, and that no earlier report is replaced by accident.
 
-    Raises:
-        ConfigError: no depth lies between min_depth and max_depth, a requirement names no metric
-            or one that this sigma lacks, the maps' options do not fit each other, or the mask
-            cannot be read.
-        SourceError: a report cannot be written to `output`, or it holds one already.
+    Raises `ConfigError` or `SourceError` for what cannot be scored, read or written.
     """
     check_judged(requirements_of(config), Interpreter(meaning_of(config)).sigma_kind)
     if config.min_depth >= config.max_depth:

@@ -113,13 +113,7 @@ class EvaluatorOutputs:
 
 
 def write_last(evaluation: Evaluation, folder: Path, context: Context) -> Path:
-    """Write a finished run's report in this process: numbers first, then the plots.
-
-    A stopped node may be killed before the plots are done.
-
-    Raises:
-        SourceError: the numbers cannot be written.
-    """
+    """Write a run's report: numbers first, as a stopped node may be killed before its plots."""
     summary = report.summarize(evaluation, context, is_quick=True)
     page = report.write(evaluation, folder, context, images=False, summary=summary)
     try:
@@ -130,12 +124,7 @@ def write_last(evaluation: Evaluation, folder: Path, context: Context) -> Path:
 
 
 class EvaluatorReports:
-    """Judges copies of the evaluation, on a thread beside the one that scores.
-
-    Attributes:
-        verdict: the verdict's lines, and PASS or FAIL for each requirement.
-        failures: a sentence for each requirement that is not met.
-    """
+    """Judges copies of the evaluation on its own thread: verdict, requirements and `failures`."""
 
     def __init__(self, node: Node, outputs: EvaluatorOutputs) -> None:
         """Start without a copy."""

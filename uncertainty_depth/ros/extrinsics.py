@@ -81,8 +81,7 @@ class TfExtrinsics(_TfPoses):
     def __init__(self, node: Any, fixed_frame: str, timeout_s: float) -> None:
         """Subscribe, see `_TfPoses`.
 
-        `fixed_frame` connects the LiDAR at the cloud's stamp to the camera at the image's; if
-        empty, the camera is assumed not to have moved in between.
+        Without a fixed frame the camera is assumed to stand still.
         """
         super().__init__(node, timeout_s)
         self._fixed_frame = fixed_frame
@@ -167,12 +166,7 @@ def buffer_for_loops() -> Any:
 def live_extrinsics(
     node: Any, config: ProjectionConfig, lidars: int = 1, timeout_s: float = 0.0
 ) -> Extrinsics:
-    """Return extrinsics from the parameter if it is set, else from tf2.
-
-    Raises:
-        ConfigError: the parameter is not one transform per LiDAR, is set beside `fixed_frame`, or
-            is empty and tf2_ros is not installed.
-    """
+    """Return extrinsics from the parameter if it is set, else from tf2; raise `ConfigError`."""
     if config.lidar_to_camera:
         return FixedExtrinsics(config, lidars)
     try:

@@ -104,16 +104,8 @@ class WatchedInput:
     ) -> None:
         """Subscribe `receive`, called on the executor's thread, to the relative name `topic`.
 
-        Args:
-            node: owns the subscription; its clock tells the messages' ages.
-            health: counts losses.
-            message_type: a message class with a header.
-            topic: name before remaps.
-            receive: called with each message.
-            depth: messages that the middleware keeps while the executor is busy.
-            once: whether one message is enough, so that later silence is fine.
-            optional: whether silence is fine.
-            purpose: what the node needs the topic for, named in warnings.
+        It keeps `depth` messages while the executor is busy. Later silence is fine if one message
+        is enough (`once`), all silence if `optional`; `purpose` is named in warnings.
         """
         self._node = node
         self._health = health
@@ -400,10 +392,7 @@ def losses(watched: WatchedInput) -> str:
 
 
 def is_ahead(watched: WatchedInput) -> bool:
-    """Return whether the newest stamp is ahead of this node's clock.
-
-    A single case may be the last message before a bag restarted, which set the clock back.
-    """
+    """Return whether the newest stamp is ahead of this node's clock: once is a restarted bag."""
     return watched.last_age_s < -CLOCK_TOLERANCE_S
 
 

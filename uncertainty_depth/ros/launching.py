@@ -51,11 +51,7 @@ def check_names(names: Sequence[str]) -> list[str]:
 
 
 def arguments_of_camera(camera: str, arguments: Mapping[str, str]) -> dict[str, str]:
-    """Return one camera's launch arguments from those of all, some with `CAMERA`.
-
-    Raises:
-        ConfigError: the cameras would write their reports to one folder.
-    """
+    """Return one camera's launch arguments from those of all, or raise `ConfigError`."""
     output = arguments.get("output")
     if output and CAMERA not in output:
         raise ConfigError(
@@ -184,10 +180,6 @@ def start(context: LaunchContext, nodes: Sequence[NodeLaunch]) -> list[Any]:
     """Return the transports, RViz and the nodes, each once or once per camera in its namespace.
 
     RViz comes first, so that nothing is left running if it is not installed.
-
-    Raises:
-        ConfigError: the argument `cameras` is not a list of names, or they share one `output`.
-        RuntimeError: RViz is asked for, and not installed.
     """
     arguments = dict(context.launch_configurations)
     cameras = check_names(arguments["cameras"].replace(",", " ").split())
@@ -202,10 +194,7 @@ def start(context: LaunchContext, nodes: Sequence[NodeLaunch]) -> list[Any]:
 
 
 def start_node(node: NodeLaunch, namespace: str, arguments: Mapping[str, str]) -> Node:
-    """Return the node, in a namespace below the launch's, or none if empty.
-
-    When the node ends, `respawn` restarts it; else launch ends with it.
-    """
+    """Return the node, in its namespace; when it ends, `respawn` restarts it, or launch ends."""
     respawn = arguments[node.argument("respawn")].lower() == "true"
     parameters = ParameterFile(arguments[node.argument("params_file")], allow_substs=True)
     return Node(

@@ -105,11 +105,7 @@ class LiveCamera:
         return Frame(time_ns, frame_name(time_ns), camera or uncalibrated, image)
 
     def rectifier(self, time_ns: int) -> Rectifier | None:
-        """Return what rectifies an image at this stamp; None if no camera info is published.
-
-        Raises:
-            MessageError: "no_camera_info", one is published but has not come; or it is invalid.
-        """
+        """Return what rectifies an image at this stamp; raise as `frame`."""
         with self._changed:
             if self._may_wait_for_first:  # images may be discovered before their camera infos
                 self._changed.wait_for(lambda: self._cameras, DISCOVERY_S)

@@ -70,11 +70,7 @@ def has_sigma(config: EvaluatorNodeConfig) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class LiveFrame(Frame):
-    """A frame from live topics, with its depth image's header.
-
-    `info` says how its prediction was made, None if not published; `metrics` by dotted name come
-    once it is scored.
-    """
+    """A frame from live topics: its header, how it was made or None, and metrics once scored."""
 
     header: Any = None
     info: PredictionInfo | None = None
@@ -101,11 +97,7 @@ def live_cameras(is_published: IsPublished) -> LiveCameras:
 
 
 class LiveFrames(MapAssembly):
-    """Makes frames from live topics, by their names before remaps.
-
-    Attributes:
-        knows_model: whether `MODEL` has come, which says what of a LiDAR is held out.
-    """
+    """Makes frames from live topics, by their names before remaps."""
 
     def __init__(
         self,
@@ -170,18 +162,7 @@ class LiveFrames(MapAssembly):
 
 
 class LiveScores:
-    """One run: every received prediction ends with metrics, or as `Skipped` with its reason.
-
-    Attributes:
-        frames: the waiting frames and their pairing.
-        evaluation: the scores so far.
-        interpreter: interprets the maps.
-        check: the geometry check.
-        mask: the part of the maps that is not scored.
-        held_out: depth that was not given to a model with sparse input; None for image-only
-            models.
-        scales: what the depth of the frames was multiplied by.
-    """
+    """One run: every received prediction ends with metrics, or as `Skipped` with its reason."""
 
     def __init__(
         self,

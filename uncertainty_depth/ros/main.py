@@ -268,11 +268,6 @@ class Signals:
     exception could strike anywhere, for example in the middle of a frame. A Ctrl-C while the node
     closes ends the process; a SIGTERM does not: launch sends one 5 s after its SIGINT, while plots
     may still be drawn.
-
-    Attributes:
-        name: the node's name.
-        is_started: whether the node runs.
-        is_closing: whether the node shuts down.
     """
 
     def __init__(self, name: str) -> None:

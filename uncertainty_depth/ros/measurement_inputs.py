@@ -81,11 +81,7 @@ def measurement_sources(
 
 
 def parse_live(measurements: str) -> MeasurementSources:
-    """Return what corrects the depth on a robot.
-
-    Raises:
-        ConfigError: as `parse_measurements`, or it is what no robot has.
-    """
+    """Return what corrects the depth on a robot, or raise `ConfigError`."""
     measuring = parse_measurements(measurements)
     if measuring.sparse is not None and measuring.sparse.pixels:
         raise ConfigError(
@@ -102,11 +98,7 @@ MAX_CLOUD_AGE_S = 0.15
 
 
 class LidarInput:
-    """Keeps the newest clouds, and projects the nearest into an image; a `MeasurementSource`.
-
-    Raises:
-        ConfigError: the parameter lidar_to_camera is not a transform, or is empty without tf2.
-    """
+    """Keeps the newest clouds, and projects the nearest into an image; a `MeasurementSource`."""
 
     def __init__(
         self,
@@ -116,11 +108,7 @@ class LidarInput:
         config: MeasuringNodeConfig,
         depth_range: tuple[float, ...],
     ) -> None:
-        """Subscribe.
-
-        Depth far beyond `depth_range`, what predicts' min and max depth in metres, has other
-        units: then only the image is used.
-        """
+        """Subscribe; depth far beyond `depth_range`, metres, has other units, and is not used."""
         self._node = node
         self._depth_range = depth_range
         self._health = health
@@ -142,10 +130,7 @@ class LidarInput:
         self._health.count(f"received.{LIDAR}")
 
     def add_to(self, frame: Frame, header: Header) -> Frame:
-        """Return the frame with the LiDAR's depth as `sparse_m`, see `MeasurementSource`.
-
-        If there is none, count it under "image_alone.REASON".
-        """
+        """See `MeasurementSource`: the LiDAR's depth is `sparse_m`."""
         try:
             return replace(frame, sparse_m=self._projected(header, frame.camera))
         except MessageError as error:
@@ -195,9 +180,6 @@ class TopicInput:
     later one has come, at most `OWN_MESSAGE_TIMEOUT_S`; then it is counted under
     "without_own_measurement" and has the nearest before. After `MAX_MISSED` of these in a row none
     waits until a message has an image's stamp.
-
-    Raises:
-        ConfigError: points are to be placed by tf, and tf2 is not installed.
     """
 
     def __init__(
@@ -210,11 +192,7 @@ class TopicInput:
         depth_range: tuple[float, ...],
         camera: LiveCamera,
     ) -> None:
-        """Subscribe to points or depth.
-
-        Depth far beyond `depth_range`, what predicts' min and max depth in metres, has other
-        units. The camera has what rectifies the images, and so their depth images.
-        """
+        """Subscribe to points or depth; the camera has what rectifies depth images as its own."""
         self._node = node
         self._health = health
         self._extrinsics: Extrinsics | None = None
@@ -254,10 +232,7 @@ class TopicInput:
                 self._health.count("without_own_measurement")
 
     def add_to(self, frame: Frame, header: Header) -> Frame:
-        """Return the frame with what the topic measures, see `MeasurementSource`.
-
-        If there is nothing, count it under "image_alone.REASON".
-        """
+        """See `MeasurementSource`."""
         viewpoint = Viewpoint(header.frame_id, stamp_ns(header))
         self._wait_for_own(viewpoint.stamp_ns)
         try:
@@ -317,11 +292,7 @@ class ImageInput:
 
 
 class MotionInput:
-    """Tracks corners through the images, with tf's poses; a `MeasurementSource`.
-
-    Raises:
-        ConfigError: tf2 is not installed.
-    """
+    """Tracks corners through the images, with tf's poses; a `MeasurementSource`."""
 
     def __init__(self, node: GuardedNode, health: Health, config: OdometryConfig) -> None:
         """Subscribe to tf."""
@@ -332,11 +303,7 @@ class MotionInput:
         self._motion = Motion()
 
     def add_to(self, frame: Frame, header: Header) -> Frame:
-        """Return the frame with what motion measures, see `MeasurementSource`.
-
-        Where it measures nothing, count it under "image_alone.REASON". A camera that stands still
-        is no fault: nothing is logged. Whatever brings a depth its image has counted one without.
-        """
+        """See `MeasurementSource`; a camera that stands still is no fault, and is only counted."""
         if frame.image is None:
             return frame
         rejected = self._motion.tracker.rejected

@@ -76,10 +76,7 @@ def camera_info_message(camera: Camera, header: Header) -> CameraInfo:
 
 
 def points_message(points: NDArray[np.void], header: Header) -> PointCloud2:
-    """Return a cloud from a structured array with float32 fields.
-
-    (H, W) points make an organised one, with NaN points; (N,) are finite.
-    """
+    """Return a cloud: (H, W) points, organised with NaN, or (N,) finite ones; float32 fields."""
     height, width = np.atleast_2d(points).shape
     message = PointCloud2(
         header=header, height=height, width=width, is_dense=points.ndim == 1, is_bigendian=False

@@ -45,10 +45,6 @@ class GuardedNode(Node):
     """Logs and counts what a subscription, timer or service raises; the executor continues.
 
     A service answers that it failed, with the reason if it has a field for it.
-
-    Attributes:
-        health: counts events in the node, including "callback_failed".
-        fatal_error: what ended the node, if not a signal.
     """
 
     fatal_error: UncertaintyDepthError | None = None
@@ -137,18 +133,10 @@ class ManagedNode(GuardedNode, LifecycleNode, Generic[ConfigT]):
     A subclass implements the transitions. If one raises, the exception is logged, answered with
     FAILURE, and undone; the node continues. While the node is active, only `live` parameters may
     change. Other changes, made while it is inactive, take effect at the next activation.
-
-    Attributes:
-        state: label of the lifecycle's primary state.
-        failure: what the last transition raised; None once one has succeeded.
     """
 
     def __init__(self, name: str, config_type: type[ConfigT], **options: Any) -> None:
-        """Declare the parameters and offer `~/enable`; the subclass calls `autostart` at its end.
-
-        Parameters are the config's fields, `autostart` among them; options are those of
-        `rclpy.node.Node`. A wrong parameter is a `ConfigError`.
-        """
+        """Declare the config's fields as parameters, or raise `ConfigError`; offer `~/enable`."""
         super().__init__(name, **options)
         self._log_handler = RosHandler(self)
         logging.getLogger(PACKAGE).addHandler(self._log_handler)
@@ -196,10 +184,7 @@ class ManagedNode(GuardedNode, LifecycleNode, Generic[ConfigT]):
         """Take live parameters while active, or raise why not before anything is changed."""
 
     def autostart(self) -> None:
-        """Configure and activate if the parameter `autostart` asks for it.
-
-        A node for which this fails is destroyed, and what the transition raised is raised.
-        """
+        """Configure and activate if the parameter asks for it; a failed node is destroyed."""
         if not self.config.autostart:
             self.get_logger().info(
                 f"unconfigured: waits for ~/enable or ros2 lifecycle set "
@@ -367,10 +352,7 @@ def take_down(step: Callable[[], object]) -> None:
 
 @contextmanager
 def destroyed_on_failure(node: Node) -> Iterator[None]:
-    """Destroy a node that cannot be constructed: its exception keeps a reference to it.
-
-    It would stay in the graph, with publishers that other nodes wait for.
-    """
+    """Destroy a node that cannot be constructed, which its exception would keep in the graph."""
     try:
         yield
     except Exception:
@@ -385,10 +367,7 @@ HEARTBEAT_TIMEOUT_S = 4.0
 
 
 def bonded(node: Node) -> Any | None:
-    """Return a node's `bondpy.bondpy.Bond`, started; None without bondpy, which is logged.
-
-    It has threads of its own: its heartbeats go on in a long callback.
-    """
+    """Return a node's `bondpy.bondpy.Bond`, started; None without bondpy, which is logged."""
     try:
         from bondpy.bondpy import Bond
     except ImportError:

@@ -26,10 +26,7 @@ LATCHED_QOS = QoSProfile(
 
 
 def override_name(node: Node, topic: str, entity: str, policy: str) -> str:
-    """Return the parameter that overrides a topic's policy, as rclcpp and rclpy call it.
-
-    The topic is named before namespace and remaps; the entity is "publisher" or "subscription".
-    """
+    """Return the name of a topic's override, before remaps, as rclcpp and rclpy call it."""
     return f"qos_overrides.{node.resolve_topic_name(topic)}.{entity}.{policy}"
 
 
@@ -38,9 +35,6 @@ def overridden(node: Node, topic: str, entity: str, qos: QoSProfile) -> QoSProfi
 
     Only overrides that were given are parameters: a dump of all parameters, taken for the next
     start, then pins no policy that the node chose itself.
-
-    Raises:
-        ConfigError: the value of an override is not a policy of ROS.
     """
     qos = copy(qos)
     for policy in POLICIES:

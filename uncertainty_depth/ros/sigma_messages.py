@@ -130,11 +130,7 @@ def estimate_values(estimate: OnlineEstimate, sent: ReceivedEstimate) -> dict[st
 
 
 def read_estimate(stamp_ns: int, values: Mapping[str, str]) -> ReceivedEstimate:
-    """Read what `estimate_values` returned, for a stamp in nanoseconds.
-
-    Raises:
-        MessageError: "online_calibration", a value is missing or makes no correction.
-    """
+    """Read an `estimate_values` for a stamp in nanoseconds, or raise `MessageError`."""
     try:
         text = values["correction"]
         correction = _factor(text, MAX_FACTOR) if text else None
@@ -152,11 +148,7 @@ def read_estimate(stamp_ns: int, values: Mapping[str, str]) -> ReceivedEstimate:
 
 
 def model_description(text: str) -> dict[str, Any]:
-    """Return the JSON object in a text.
-
-    Raises:
-        MessageError: "model_description", it is not a JSON object, too long or too deep.
-    """
+    """Return the JSON object in a text, or raise `MessageError` "model_description"."""
     try:
         content = strict.read_json(text, MAX_DESCRIPTION_CHARACTERS, MAX_DESCRIPTION_DEPTH)
     except FormatError as error:

@@ -47,10 +47,7 @@ another unit."""
 
 
 class Pair(NamedTuple):
-    """A depth image and its confidence, with one stamp; None if sigma comes from depth alone.
-
-    `frame` is the one that came first: with it the pair entered the node.
-    """
+    """A depth image and its confidence, if there is one; by `frame`, its first, it is counted."""
 
     depth: Image
     confidence: Image | None

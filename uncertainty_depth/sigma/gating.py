@@ -88,11 +88,7 @@ class SigmaProducts:
         camera: Camera | None = None,
         image: NDArray[np.uint8] | None = None,
     ) -> None:
-        """Store the prediction, (H, W) metres, and its camera; nothing is computed yet.
-
-        Bounds lie `half_width` sigmas from the depth. Clouds need the camera, colours the image,
-        (H, W, 3) uint8 RGB.
-        """
+        """Store the prediction, (H, W) metres; bounds lie `half_width` sigmas from the depth."""
         self.depth_m = depth_m
         self._sigma_m = sigma_m
         self._config = config

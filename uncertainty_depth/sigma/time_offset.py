@@ -27,12 +27,7 @@ SURE = 3.0
 
 
 class TimeOffset:
-    """Estimates it over pairs of images that do not overlap.
-
-    Attributes:
-        pairs: of images that were compared.
-        interval_s: between two images, the mean; NaN before any pair.
-    """
+    """Estimates it over pairs of images that do not overlap; `interval_s` is NaN before any."""
 
     def __init__(self) -> None:
         self.pairs = 0
@@ -46,12 +41,8 @@ class TimeOffset:
     ) -> None:
         """Compare two images, and the poses of those about them.
 
-        Args:
-            stamps_s: (N,) seconds, of N successive images.
-            poses: (N, 4, 4), their cameras to a world that stands still.
-            before: (C, 3) rays of corners in the second image.
-            after: (C, 3) their rays in the last image but one.
-            focal_px: of the images.
+        Poses, (N, 4, 4), are camera to world at N successive `stamps_s`; rays, (C, 3), are those
+        of corners in the second image and in the last but one.
         """
         from scipy.spatial.transform import Rotation, Slerp  # loads slowly
 

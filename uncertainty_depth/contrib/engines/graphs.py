@@ -49,11 +49,7 @@ class GraphPair(NamedTuple):
 
 
 def trace(network: DepthNetwork, dropouts: Sequence[Any] = ()) -> GraphPair:
-    """Return the graphs for a prepared float32 network on the CPU.
-
-    `dropouts` replace its dropout layers; none makes a graph without dropout, whose trunk is the
-    encoder.
-    """
+    """Return the graphs for a prepared float32 network on the CPU, by `dropouts` if it has any."""
     width, height = network.config.input_size
     image = torch.zeros(1, input_channels(network), height, width)
 

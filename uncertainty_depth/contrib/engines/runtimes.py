@@ -68,11 +68,7 @@ class Engine(Protocol):
 
 
 class OpenVino:
-    """OpenVINO on the CPU; bfloat16 by default if the processor supports it.
-
-    Raises:
-        ConfigError: it is not installed, or the processor lacks the precision.
-    """
+    """OpenVINO on the CPU, bfloat16 if the processor has it; raise `ConfigError` without it."""
 
     device = "cpu"
 
@@ -130,14 +126,8 @@ class OpenVino:
 class OnnxRuntime:
     """ONNX Runtime: TensorRT or CUDA if they load, otherwise the CPU.
 
-    Args:
-        precision: fp16 with TensorRT alone; auto is fp32.
-        threads: on the CPU.
-        device: auto, cpu, cuda, cuda:1, ...
-        most_samples: that a graph is called with at once.
-
-    Raises:
-        ConfigError: it is not installed, or has no such device or precision.
+    Precision fp16 takes TensorRT, auto is fp32; `most_samples` are called with at once. Raises
+    `ConfigError` if it, the device or the precision is not there.
     """
 
     def __init__(self, precision: str, threads: int, device: str, most_samples: int) -> None:
@@ -174,11 +164,7 @@ class OnnxRuntime:
         self.description = f"ONNX Runtime {self._version} on {place} in {self.precision}"
 
     def compile(self, graph: Graph, is_shared: bool = False) -> Compiled:
-        """See `Engine`.
-
-        Raises:
-            ConfigError: a GPU is wanted, and no provider for it loads; or TensorRT, for fp16.
-        """
+        """See `Engine`; raise `ConfigError` if no provider for a wanted GPU loads."""
         import onnxruntime
 
         options = [self._options_of(provider, graph) for provider in self._providers]
@@ -254,10 +240,7 @@ class OnnxRuntime:
 
 
 def cache_folder(version: str, onnx: bytes) -> Path:
-    """Return a folder for TensorRT's engines of one graph.
-
-    They hold its weights, and ONNX Runtime names them by its structure alone.
-    """
+    """Return a folder for one graph's TensorRT engines, which ONNX Runtime names by structure."""
     root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     folder = root / "uncertainty_depth" / "tensorrt" / hashlib.sha256(onnx).hexdigest()[:16]
     folder = folder.with_name(f"{version}-{folder.name}")
@@ -283,11 +266,7 @@ def require(name: str) -> None:
 
 
 def make_engine(name: str, precision: str, device: str, most_samples: int) -> Engine:
-    """Return "openvino" or "onnxruntime", for at most so many samples at once.
-
-    Raises:
-        ConfigError: it is not installed, or has no such precision or device.
-    """
+    """Return "openvino" or "onnxruntime", or raise `ConfigError`."""
     import torch
 
     threads = min(torch.get_num_threads(), os.cpu_count() or 1)  # as many as torch would use

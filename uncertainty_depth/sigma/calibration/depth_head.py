@@ -41,11 +41,7 @@ WEIGHT_DECAY = 0.1
 
 @dataclass(frozen=True, eq=False)
 class DepthHead:
-    """A network with two hidden layers on each pixel's features, in NumPy without torch.
-
-    Features are normalised by (F,) `mean` and `deviation`; each layer has (inputs, outputs)
-    weights and (outputs,) biases.
-    """
+    """A network with two hidden layers on each pixel's normalised features, in NumPy."""
 
     mean: Floats32
     deviation: Floats32
@@ -136,10 +132,6 @@ def learn(sources: Sequence[Source], config: CalibrationConfig) -> DepthHead:
 
     Minimises a Laplace distribution's negative log-likelihood for the log depth's error, whose
     gradient grows with the error and not with its square: a few mismatched pixels do not decide.
-
-    Raises:
-        SourceError: too few frames have both a depth and ground truth, see `collect`.
-        KeyboardInterrupt: it was interrupted: a part of the frames teaches another head.
     """
     samples = []
     with deferred_interrupt() as interrupt:

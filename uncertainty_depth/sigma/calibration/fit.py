@@ -106,9 +106,6 @@ def maps_to_try(pixels: Pixels, kind: MapInput, distribution: str) -> dict[str, 
 
     `|error| / depth^power` is fitted to the uncertainty, for each power; that leaves `error /
     sigma` as it is, and with it coverage.
-
-    Raises:
-        SourceError: sigma or the error is 0 for so many pixels that no map can be fitted.
     """
     depth, uncertainty, error = pixels
     _check(uncertainty, error, kind.has_unit)
@@ -148,10 +145,7 @@ def _depth_maps(depth: Floats, error: Floats, distribution: str) -> Iterator[Sig
 
 
 def error_power(depth: Floats, error: Floats) -> float:
-    """Return the depth's power with which the error grows, 0 to `MAX_POWER`.
-
-    It is a line's slope through log error against log depth, over groups with like depth.
-    """
+    """Return the depth's power with which the error grows, 0 to `MAX_POWER`, by a log-log line."""
     mean_depth, spread, counts = grouped(depth, error)
     if len(mean_depth) < 2:
         return 0.0
@@ -231,10 +225,9 @@ def coverage_scale(sigma: Floats, error: Floats, distribution: str = "gaussian")
 
 
 def interval_scale(sigma: Floats, error: Floats, distribution: str = "gaussian") -> float:
-    """Return the factor at which the 95 % interval holds 95 % of the errors; sigma 0 is left out.
+    """Return the factor at which the 95 % interval holds 95 % of the errors.
 
-    Raises:
-        SourceError: it is not positive and finite.
+    Sigma 0 is left out.
     """
     ratios = np.sort(error_ratio(error[sigma > 0], sigma[sigma > 0]))
     half_width = named(distribution).half_widths(NOMINAL)
@@ -254,10 +247,7 @@ SIZES: dict[str, Size] = {"": coverage_scale, ", 95%": interval_scale}
 
 
 def grouped(sigma: Floats, error: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return at most `GROUPS` groups of like sigma, as many pixels in each; equals stay together.
-
-    Each has its mean sigma (rising), its error's `GROUP_QUANTILE` (positive) and pixel count.
-    """
+    """Return (G,) groups of like sigma: mean sigma, the error's `GROUP_QUANTILE`, pixel count."""
     order = np.argsort(sigma, kind="stable")
     _, first = np.unique(sigma[order], return_index=True)
     edges = np.linspace(0, len(sigma), min(GROUPS, len(sigma)) + 1)[:-1]

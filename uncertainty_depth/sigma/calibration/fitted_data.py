@@ -20,16 +20,7 @@ RANGE = (0.01, 0.99)
 
 @dataclass(frozen=True)
 class FittedData:
-    """Describes the data that a map was fitted to.
-
-    Attributes:
-        sources: their names.
-        frames: how many.
-        pixels: how many.
-        depth_range_m: the ground truth's quantiles at `RANGE`.
-        sigma_range_m: raw sigma's.
-        camera: [min, max] of `focal_length_per_width` and `aspect`; None if no camera is known.
-    """
+    """The data that a map was fitted to; ranges are quantiles, the camera's is None if unknown."""
 
     sources: tuple[str, ...]
     frames: int
@@ -89,10 +80,7 @@ def advice(is_recorded: bool = False) -> str:
 
 
 class DataMonitor:
-    """Warns once when raw sigmas differ from the data that the named map was fitted to.
-
-    The verdict checks depths and camera, which need ground truth. Any thread may use it.
-    """
+    """Warns once when raw sigmas differ from the named map's data. Any thread may use it."""
 
     def __init__(self, map_name: str, fitted_to: FittedData | None) -> None:
         self.fitted_to = fitted_to

@@ -153,11 +153,7 @@ class FrameGuarantee:
 
 
 def guarantee_of(record: Mapping[str, Any]) -> str:
-    """Return the sentence on the guarantee by frame in a calibration's record, or an empty one.
-
-    Raises:
-        ModelError: it is damaged.
-    """
+    """Return the sentence on the guarantee in a record, or ""; raise `ModelError` if damaged."""
     values = record.get("frame_guarantee", {"sentence": ""})
     if not isinstance(values, Mapping) or not isinstance(values.get("sentence"), str):
         raise ModelError(f"frame_guarantee is {values!r}; expected a sentence")

@@ -22,10 +22,7 @@ MAX_WORSE = 6
 
 
 def record(calibration: FittedCalibration, samples: int | None = None) -> Record:
-    """Return what is stored beside the map: fitted data, scores, and intervals.
-
-    `samples` is how many the predictor used; None for recorded depth.
-    """
+    """Return what is stored beside the map; `samples` are the predictor's, None if recorded."""
     before, after = calibration.scores()
     guarantee = calibration.guarantee()
     content = {

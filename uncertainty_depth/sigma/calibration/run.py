@@ -70,15 +70,11 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Choice:
-    """The selected map, and what it was selected by.
+    """The selected map, fitted to all parts, and what it was selected by.
 
-    Attributes:
-        sigma_map: the chosen map, fitted to all parts.
-        distribution: what sigma is the standard deviation of.
-        reference: name of the map that it must not be worse than.
-        held_out: each map's scores on parts it was not fitted to, the mean over the parts.
-        rejected: why a map was rejected, by its name.
-        distribution_scores: the best map's CRPS in each distribution that was tried.
+    `held_out` holds each map's mean scores on parts that it was not fitted to, `rejected` why one
+    was, and `distribution_scores` the best map's CRPS by distribution. It must not be worse than
+    the map called `reference`.
     """
 
     sigma_map: SigmaMap
@@ -94,12 +90,7 @@ class Trial:
     """Held-out frames, and a map that was neither fitted nor selected on them.
 
     Attributes:
-        name: the frames'.
-        sigma_map: the map.
-        frames: how many.
-        pixels: how many.
-        before: the reference's scores.
-        after: the map's scores.
+        before, after: the reference's and the map's scores.
         covered: interval for the map's coverage at 95 %.
         lost: interval for what the map adds to the reference's CRPS, as a fraction of its size.
         half_widths: (99,) for the intervals that cover those levels, in mapped sigmas.
@@ -124,12 +115,6 @@ class FittedCalibration:
 
     Trials are never pooled: each has its own map, and sequences covered too much and too little
     would cancel.
-
-    Attributes:
-        choice: the map, and every candidate's held-out scores.
-        trials: one for each held-out sequence; for a single source, one on its last frames.
-        fitted: the data that the map was fitted to.
-        kind: that of the uncertainty it is fitted to.
     """
 
     choice: Choice
@@ -258,15 +243,8 @@ def calibrate(
 
     The first Ctrl-C stops reading after the current frame; the frames read so far are used.
 
-    Args:
-        sources: one or more sequences with predictions, whose sigma is the uncertainty.
-        config: what is used, and how it is split; an empty distribution tries both distributions.
-        kind: the uncertainty's.
-        progress: show bars.
-
-    Raises:
-        SourceError: a source has too few frames or pixels to calibrate on, or its sigma or errors
-            are 0.
+    An empty distribution in the config tries both; `progress` shows bars. Raises `SourceError` if
+    a source has too few frames or pixels, or its sigma or errors are 0.
     """
     samples: list[Sample] = []
     with deferred_interrupt() as interrupt:
@@ -333,9 +311,6 @@ def choose(parts: Sequence[Sample], kind: MapInput, distributions: Sequence[str]
     Among the maps that are not rejected, in all distributions, those within `CRPS_MARGIN` of the
     smallest CRPS are as good. Among these, those within `SIZE_MARGIN` of the best size are as good
     again, and the one with the smallest CRPS is taken.
-
-    Raises:
-        SourceError: no map can be fitted.
     """
     choices = [_choice(parts, kind, distribution) for distribution in distributions]
     best = _best([made.held_out[made.sigma_map.name] for made in choices])

@@ -60,13 +60,7 @@ class Sample:
         return replace(self, frames=tuple(frame[:, :each] for frame in self.frames))
 
     def blocks(self, number: int) -> list[Sample]:
-        """Cut into contiguous blocks in time, as equal as can be.
-
-        Neighbours in time are alike and must not be on both sides of a split.
-
-        Raises:
-            SourceError: fewer frames than blocks.
-        """
+        """Cut into contiguous blocks in time, as equal as can be, or raise `SourceError`."""
         if len(self.frames) < number:
             raise SourceError(
                 f"{self.name} has {len(self.frames)} frames to fit to; "
@@ -108,10 +102,6 @@ def collect(
 
     The first Ctrl-C ends it after the current frame; the sample holds the frames so far.
     `values_of` returns what a pixel keeps, (K, N); None for depth, sigma and truth.
-
-    Raises:
-        SourceError: fewer frames or pixels than a map can be fitted to; it says why the first
-            frame was skipped.
     """
     random = np.random.default_rng(0)
     pixels: list[NDArray[np.float32]] = []

@@ -108,11 +108,7 @@ class SigmaMap:
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> SigmaMap:
-        """Read the map in `model.json` or a map's file, other keys aside.
-
-        Raises:
-            ModelError: the values make no such map.
-        """
+        """Read the map in `model.json` or a map's file, or raise `ModelError`."""
         try:
             return cls(
                 str(values["kind"]),

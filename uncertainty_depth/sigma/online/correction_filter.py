@@ -156,11 +156,8 @@ class CorrectionFilter:
     The scale of the depth moves at once, and without a fresh estimate depth is the model's own at
     once: what it was seconds ago says little. Any thread may use this object.
 
-    Attributes:
-        config: options; may be replaced at any time.
-        last: the newest frame's correction.
-        warning: a sentence if sigma's estimate has been beyond a limit for `WARNING_S`, or the
-            depth's scale is; else empty.
+    `config` may be replaced at any time. `warning` is a sentence if an estimate has been beyond a
+    limit for `WARNING_S`, or the depth's scale is; else empty.
     """
 
     def __init__(self, config: SigmaCorrectionConfig | None = None) -> None:

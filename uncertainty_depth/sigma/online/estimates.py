@@ -44,15 +44,7 @@ CLOCK_JUMP_NS = 1_000_000_000
 
 
 class OnlineEstimate:
-    """Estimates the factor on a model's own sigma from frames with ground truth.
-
-    Attributes:
-        config: options.
-        half_width: of the Gaussian interval of the fraction to be covered, in sigmas.
-        factor: the estimate; None before `calibration_min_frames` frames.
-        stamp_ns: time of the newest frame, nanoseconds; None before the first.
-        trim: octaves.
-    """
+    """Estimates the factor on a model's own sigma from frames with ground truth."""
 
     def __init__(self, config: OnlineEstimateConfig | None = None, gain: float = GAIN) -> None:
         self.config = config or OnlineEstimateConfig()
@@ -133,13 +125,7 @@ CHANGE_THRESHOLD = 5.0
 
 
 class FrameRatios(NamedTuple):
-    """A frame's distribution of error / half width.
-
-    Attributes:
-        stamp_ns: its time, nanoseconds.
-        shares: (BINS,) fraction of the frame's pixels in each bin of `EDGES`.
-        octaves: log2 of the factor that would cover exactly the requested fraction of this frame.
-    """
+    """A frame's time, shares by bin of `EDGES`, and log2 of the factor that it alone needs."""
 
     stamp_ns: int
     shares: Floats
@@ -168,9 +154,6 @@ class FrameWindow:
     The window is cut if its newest frames need another factor than the frames before (adaptive
     windowing, after Bifet and Gavalda, "Learning from Time-Changing Data with Adaptive Windowing",
     SDM 2007): while nothing changes, it is long and the estimate is steady.
-
-    Attributes:
-        changes: how often the window was cut.
     """
 
     def __init__(self, duration_s: float) -> None:

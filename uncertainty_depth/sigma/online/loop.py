@@ -73,11 +73,6 @@ class OnlineCorrected:
 
     No frame is corrected by its own ground truth, but by the ground truth of frames before. A
     frame without ground truth is corrected too, and teaches nothing.
-
-    Attributes:
-        estimator: the evaluator's end.
-        in_force: the depth node's end.
-        scales: what the depth of the frames was multiplied by.
     """
 
     def __init__(
@@ -87,11 +82,7 @@ class OnlineCorrected:
         limits: EvaluationConfig | None = None,
         delay: int = DELAY_FRAMES,
     ) -> None:
-        """Start without a frame.
-
-        A frame's ground truth corrects the `delay`-th frame after it first; `limits` say which
-        pixels the evaluator scores.
-        """
+        """Start; a frame's truth, within `limits`, corrects the `delay`-th after it first."""
         self.estimator = CorrectionEstimator()
         self.in_force = CorrectionFilter(config)
         self.scales = DepthScales()

@@ -57,10 +57,7 @@ class Alignment:
     def depth_and_sigma(
         self, prediction: NDArray[np.float32], sigma: NDArray[np.float32], max_depth: float
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return aligned depth and its standard deviation, to the first order; metres.
-
-        What is aligned to no inverse depth becomes `max_depth`, metres.
-        """
+        """Return aligned depth and sigma, metres, to the first order; none becomes `max_depth`."""
         aligned = self.scale * prediction.astype(np.float64) + self.shift
         scaled_sigma = self.scale * sigma.astype(np.float64)
         if self.is_inverse:
@@ -76,9 +73,6 @@ def fit(mode: str, prediction: Floats, ground_truth_m: Floats, is_inverse: bool)
     are least squares that start from the medians, then leave out residuals beyond `TRIM` robust
     standard deviations until the set stays the same; up to a third of the points may be outliers.
     Inverse depth is fitted as such.
-
-    Raises:
-        MessageError: "too_few_points_to_align"; "alignment_failed", no positive scale fits.
     """
     if len(prediction) < MIN_POINTS:
         raise MessageError(
@@ -97,12 +91,7 @@ def in_metres(inverse: DepthPrediction, measurements: Measurements) -> DepthPred
     Scale and shift are fitted as for a ground truth. What they leave in the median is added to the
     network's own relative sigma, which may be of another size, or 0.
 
-    Args:
-        inverse: up to a scale and a shift.
-        measurements: of the frame.
-
-    Raises:
-        MessageError: "too_few_points_to_align"; "alignment_failed", no positive scale fits.
+    Raises `MessageError` as `fit`.
     """
     values = inverse.depth_m[measurements.rows, measurements.columns].astype(np.float64)
     is_known = np.isfinite(values)

@@ -68,10 +68,9 @@ class ConfidenceType:
         return RECORDED_SIGMA if self.has_unit else UNITLESS_CONFIDENCE
 
     def read(self, values: Floats32, depth: Floats32) -> Floats32:
-        """Return the uncertainty, (H, W) float32, NaN for values that are not finite.
+        """Return the uncertainty, (H, W), NaN for not finite.
 
-        Raises:
-            MessageError: "confidence_out_of_range", a value cannot be of this type.
+        Raise `MessageError` if out of range.
         """
         finite = np.isfinite(values)
         if not finite.any():
@@ -192,10 +191,7 @@ class AssumedSigma:
 
 
 def doubts(sums: Sums, confidence_type: str) -> list[str]:
-    """Return sentences on what seems wrong with a confidence, from its frames' scores.
-
-    The type is empty for a sigma that nobody named.
-    """
+    """Return what seems wrong with a confidence, by its frames' scores; the type may be empty."""
     if not sums["frames"][0] or confidence_type == NONE:
         return []
     correlation = float(BY_NAME["uncertainty.spearman"].values(sums)[0])

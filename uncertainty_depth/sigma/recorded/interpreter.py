@@ -39,10 +39,6 @@ def recorded_predictions(
     """Return what interprets the sources' predictions, and the topics that it needs.
 
     A depth without a confidence has the type "none", whatever is assumed of others.
-
-    Raises:
-        ConfigError: the options say what a confidence holds that is not there, or the sigma map
-            cannot be read or is for another type.
     """
     alone = [name for name in notations if not has_confidence(name, topics)]
     if alone and config.confidence_type not in ("", NONE):
@@ -62,18 +58,14 @@ def recorded_predictions(
 class Interpreter:
     """Converts recorded values to depth and sigma by their types, and aligns them to ground truth.
 
-    Attributes:
-        config: the options; the confidence type is the map's, if there is one.
-        sigma_map: the map to metres; None without one.
-        sigma_kind: what sigma is.
-        alignment: the whole source's alignment; None if each frame has its own.
+    The confidence type in `config` is the map's, if there is one; `alignment` is the whole
+    source's, None if each frame has its own.
     """
 
     def __init__(self, config: PredictionConfig, limits: DepthLimitsConfig = NO_LIMITS) -> None:
-        """Take the options, and the depth range in which is aligned.
+        """Take the options, and the depth range for alignment.
 
-        Raises:
-            ConfigError: the sigma map cannot be read, or is for another type of confidence.
+        Raise `ConfigError` for a wrong map.
         """
         self.sigma_map = read_map(config.sigma_map) if config.sigma_map else None
         if self.sigma_map is not None:
@@ -112,10 +104,6 @@ class Interpreter:
 
         Without a unit, sigma is the uncertainty that ranks the pixels. Without a confidence, and
         without a map from depth to sigma, there is none.
-
-        Raises:
-            MessageError: the frame has no recorded maps or no ground truth, the confidence cannot
-                be of its type, or the alignment fails.
         """
         if frame.recorded is None:
             raise MessageError("no_recorded_depth", f"frame {frame.name} has no recorded depth")
@@ -147,12 +135,9 @@ class Interpreter:
         return self._type.read(confidence, depth)
 
     def metric(self, depth: Floats32, confidence: Floats32 | None) -> DepthPrediction:
-        """Return depth and sigma, metres, when there is no ground truth to align to.
+        """Return depth and sigma, metres or 1/m, both NaN if either has no value.
 
-        Both are NaN if either has no value; inverse depth is in 1/m.
-
-        Raises:
-            MessageError: the confidence cannot be of its type.
+        Raise as `predict`.
         """
         uncertainty = self._uncertainty(depth, confidence)
         made = self._aligned(depth, uncertainty, Alignment(is_inverse=self._is_inverse))
