@@ -41,7 +41,7 @@ from uncertainty_depth.core.geometry.transforms import interpolated
 from uncertainty_depth.core.measurements import Measurements
 from uncertainty_depth.core.model_location import NAMES
 from uncertainty_depth.core.records import DepthPrediction, Frame, Skipped
-from uncertainty_depth.depth.model_folder.pretrained import RELATIVE_RANGE
+from uncertainty_depth.depth.model_folder.folder import RELATIVE_RANGE
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.frames.protocol import Source
 from uncertainty_depth.metrics import coverage, depth_errors

@@ -12,8 +12,7 @@ from synthetic import sensors
 from synthetic.config import SynthesisConfig
 from synthetic.source import World
 from uncertainty_depth.core.config.source import SourceConfig
-from uncertainty_depth.core.geometry.camera import Camera
-from uncertainty_depth.core.geometry.lens import Distortion
+from uncertainty_depth.core.geometry.camera import Camera, Distortion
 from uncertainty_depth.core.records import DepthPrediction
 from uncertainty_depth.frames.messages.bag_writer import BagWriter
 from uncertainty_depth.report.evaluation import evaluate

@@ -14,8 +14,7 @@ from uncertainty_depth.cli.main import main
 from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.config.recorded import PredictionConfig
 from uncertainty_depth.core.config.scoring import MaskConfig
-from uncertainty_depth.core.geometry.camera import Camera
-from uncertainty_depth.core.geometry.lens import Distortion
+from uncertainty_depth.core.geometry.camera import Camera, Distortion
 from uncertainty_depth.frames.messages.bag_writer import BagWriter
 from uncertainty_depth.report import plots
 from uncertainty_depth.stream.job import Job

@@ -82,7 +82,7 @@ class Calibrate(Command):
     reading: SourceConfig
 
     def _run(self) -> None:
-        from uncertainty_depth.frames.notation import has_recorded
+        from uncertainty_depth.frames.protocol import has_recorded
 
         if has_recorded(str(self.model), self.topics):
             _calibrate_recorded(self)

@@ -16,8 +16,7 @@ from tqdm import tqdm
 from uncertainty_depth.core import strict
 from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.errors import MessageError, SourceError
-from uncertainty_depth.core.geometry.camera import Camera, ground_truth_from_cloud
-from uncertainty_depth.core.geometry.lens import Distortion
+from uncertainty_depth.core.geometry.camera import Camera, Distortion, ground_truth_from_cloud
 from uncertainty_depth.core.geometry.rectification import Rectifier
 from uncertainty_depth.core.geometry.transforms import parameters_from, transform_from
 from uncertainty_depth.core.records import Frame, Scan, Skipped, in_view

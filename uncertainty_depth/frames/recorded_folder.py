@@ -19,8 +19,7 @@ from uncertainty_depth.frames.messages.images import (
     check_sizes,
     depth_of,
 )
-from uncertainty_depth.frames.notation import RECORDED, folder_and_options, per_metre
-from uncertainty_depth.frames.protocol import FileSource
+from uncertainty_depth.frames.protocol import RECORDED, FileSource, folder_and_options, per_metre
 
 DEPTH = "depth"
 CONFIDENCE = "confidence"

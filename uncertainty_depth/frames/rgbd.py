@@ -32,8 +32,13 @@ from uncertainty_depth.frames.image_files import read_metres, read_pixels
 from uncertainty_depth.frames.messages.bag_writer import BagWriter
 from uncertainty_depth.frames.messages.decoding import SECOND_NS
 from uncertainty_depth.frames.messages.images import as_ground_truth
-from uncertainty_depth.frames.notation import folder_and_options, folder_of, numbers, per_metre
-from uncertainty_depth.frames.protocol import FileSource
+from uncertainty_depth.frames.protocol import (
+    FileSource,
+    folder_and_options,
+    folder_of,
+    numbers,
+    per_metre,
+)
 
 NANOSECOND_DIGITS = 16
 """An integer of so many digits is a time in nanoseconds, as of a system clock."""

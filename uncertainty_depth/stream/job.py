@@ -15,7 +15,7 @@ from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.model_location import is_hugging_face, model_path
 from uncertainty_depth.core.options import to_mapping
-from uncertainty_depth.frames.notation import has_recorded
+from uncertainty_depth.frames.protocol import has_recorded
 from uncertainty_depth.sigma.sparse_depth import (
     DEPTH,
     POINTS,

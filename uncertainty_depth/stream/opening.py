@@ -10,8 +10,7 @@ from typing import Any
 from uncertainty_depth.core.config.recorded import PredictionConfig, PredictionTopics
 from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.errors import ConfigError, SourceError
-from uncertainty_depth.frames.notation import RECORDED, folder_of
-from uncertainty_depth.frames.protocol import Source
+from uncertainty_depth.frames.protocol import RECORDED, Source, folder_of
 
 MODULES = {name: f"uncertainty_depth.frames.{name}" for name in ("kitti", "nyu", "rgbd")}
 """Modules of sources by prefix; any other prefix is itself the name of a Python module.

@@ -12,8 +12,7 @@ from uncertainty_depth.core.config.recorded import PredictionConfig, PredictionT
 from uncertainty_depth.core.errors import ConfigError, MessageError
 from uncertainty_depth.core.options import to_mapping
 from uncertainty_depth.core.records import DepthMap, DepthPrediction, Frame, Overlap, Skipped, Use
-from uncertainty_depth.frames.notation import RECORDED
-from uncertainty_depth.frames.protocol import NAME_SEPARATOR, MapSource, Source
+from uncertainty_depth.frames.protocol import NAME_SEPARATOR, RECORDED, MapSource, Source
 from uncertainty_depth.frames.published import published_model
 from uncertainty_depth.stream.held_out import (
     MEASURED_MARGIN,

@@ -7,8 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from uncertainty_depth.core.config.nodes import GatingConfig
-from uncertainty_depth.core.geometry.camera import Camera, image_coordinates
-from uncertainty_depth.core.geometry.lens import Distortion
+from uncertainty_depth.core.geometry.camera import Camera, Distortion, image_coordinates
 from uncertainty_depth.core.geometry.point_cloud import organised_points, positions
 from uncertainty_depth.core.geometry.rectification import Rectifier
 from uncertainty_depth.sigma.gating import SigmaProducts

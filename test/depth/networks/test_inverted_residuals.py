@@ -20,8 +20,8 @@ from uncertainty_depth.depth.networks.backbone import (
 )
 from uncertainty_depth.depth.networks.hourglass import Hourglass
 from uncertainty_depth.depth.networks.inverted_residuals import SameConv2d
-from uncertainty_depth.depth.training.member_run import initial_network
 from uncertainty_depth.depth.training.plan import make_plan
+from uncertainty_depth.depth.training.run import initial_network
 
 DATA = os.environ.get("UNCERTAINTY_DEPTH_DATA", "")
 WEIGHTS = Path(DATA or ".") / "weights"

@@ -11,8 +11,7 @@ import pytest
 from test.depth.training.conftest import Killed, content, counted_writes
 from uncertainty_depth.core.config.training import TrainingConfig
 from uncertainty_depth.depth.model_folder import folder as model_folder
-from uncertainty_depth.depth.training.member_run import MemberRun
-from uncertainty_depth.depth.training.run import train
+from uncertainty_depth.depth.training.run import MemberRun, train
 
 
 def test_killed_in_member_two_of_three_it_goes_on_there(

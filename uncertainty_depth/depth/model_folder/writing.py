@@ -23,7 +23,12 @@ from uncertainty_depth.depth.model_folder.files import (
     write_json,
     write_tensors,
 )
-from uncertainty_depth.depth.model_folder.folder import read_model
+from uncertainty_depth.depth.model_folder.folder import (
+    MEMBER,
+    default_method,
+    read_model,
+    training_record,
+)
 from uncertainty_depth.depth.model_folder.model import (
     ENCODER,
     ERROR_PRIOR,
@@ -31,7 +36,6 @@ from uncertainty_depth.depth.model_folder.model import (
     is_member_name,
     with_prefix,
 )
-from uncertainty_depth.depth.model_folder.pretrained import MEMBER, default_method, training_record
 from uncertainty_depth.depth.networks.backbone import make_backbone
 from uncertainty_depth.depth.networks.depth_network import DepthNetwork
 from uncertainty_depth.depth.networks.families import metric_range

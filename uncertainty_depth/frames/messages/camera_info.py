@@ -15,8 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.core.errors import MessageError
-from uncertainty_depth.core.geometry.camera import Camera
-from uncertainty_depth.core.geometry.lens import COEFFICIENT_COUNTS, EQUIDISTANT, Distortion
+from uncertainty_depth.core.geometry.camera import (
+    COEFFICIENT_COUNTS,
+    EQUIDISTANT,
+    Camera,
+    Distortion,
+)
 from uncertainty_depth.core.geometry.rectification import RECTIFY, Rectifier
 from uncertainty_depth.frames.messages.decoding import total
 
