@@ -20,7 +20,7 @@ def replacing(path: Path | str) -> Iterator[Path]:
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = _sibling(path)
+    temporary = path.with_name(f"{UNFINISHED}{secrets.token_hex(4)}.{path.name}")
     try:
         yield temporary
         sync(temporary)
@@ -48,10 +48,6 @@ def write_text(path: Path | str, text: str) -> None:
 
 UNFINISHED = ".unfinished_"
 """Begins the names of what is being written, before eight hexadecimal digits."""
-
-
-def _sibling(path: Path) -> Path:
-    return path.with_name(f"{UNFINISHED}{secrets.token_hex(4)}.{path.name}")
 
 
 def remove_unfinished(path: Path) -> None:

@@ -165,12 +165,16 @@ def judge(
     color = _worst([line.color for line in lines])
     notes = tuple(_notes(evaluation, sample, model, trained_on))
     decisive = [line.name for line in lines if line.color == color]
-    ranks_as_depth = "order" in checks and _says_no_more(checks["order"])
+    ranks_as_depth = {
+        check.outcome for check in checks.get("order", ()) if check.color == GREY
+    } == {Outcome.EQUAL}
     few_views = not sample.has_intervals or sample.drawn_blocks < ENOUGH_BLOCKS
     if color == GREEN:
         headline = _level(sample, kind)
     elif color == RED:
-        headline = f"Do not trust: {'; '.join(_failures(lines))}"
+        red = [(line, check) for line in lines for check in line.checks if check.color == RED]
+        failures = [FAILURES.get(check.name, FAILURES[line.name]) for line, check in red]
+        headline = f"Do not trust: {'; '.join(dict.fromkeys(failures))}"
     elif decisive == ["order"] and ranks_as_depth:
         headline = "Sigma says no more than depth does"
     else:
@@ -233,14 +237,6 @@ def _line(name: str, checks: Sequence[Check], doubt: str) -> Line:
     return Line(name, color, text, tuple(checks))
 
 
-def _failures(lines: Sequence[Line]) -> list[str]:
-    """Return what is wrong, each once."""
-    red = [(line, check) for line in lines for check in line.checks if check.color == RED]
-    return list(
-        dict.fromkeys(FAILURES.get(check.name, FAILURES[line.name]) for line, check in red)
-    )
-
-
 def _questions(names: Sequence[str]) -> str:
     """Return what lines leave open, as `a`, `a and b`, or `a, b and c`."""
     parts = [QUESTIONS[name] for name in names]
@@ -255,12 +251,6 @@ def _worst(colors: Sequence[str]) -> str:
     if RED in colors:
         return RED
     return GREEN if colors and GREY not in colors else GREY
-
-
-def _says_no_more(order: Sequence[Check]) -> bool:
-    """Return whether it is known that sigma ranks as well as depth does, and no better."""
-    outcomes = {check.outcome for check in order if check.color == GREY}
-    return outcomes == {Outcome.EQUAL}
 
 
 def _level(sample: Resampled, kind: SigmaKind) -> str:

@@ -158,7 +158,7 @@ class WatchedInput:
         self._counted_losses = 0
         events = SubscriptionEventCallbacks(
             message_lost=self._node.guarded(self._on_lost),
-            incompatible_qos=self._node.guarded(self._on_incompatible),
+            incompatible_qos=self._node.guarded(lambda _: self.adapt()),
         )
         self.subscription = self._node.create_subscription(
             self.message_type, self.topic, self._on_message, self.qos, event_callbacks=events
@@ -171,9 +171,6 @@ class WatchedInput:
         self.last_message_s = time.monotonic()
         self.last_age_s = age_s(self._node, message.header)
         self._receive(message)
-
-    def _on_incompatible(self, _: object) -> None:
-        self.adapt()
 
     def _on_lost(self, event: QoSMessageLostInfo) -> None:
         self._losses.on_event(event)

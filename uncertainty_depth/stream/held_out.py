@@ -60,17 +60,13 @@ MEASURED_MARGIN = 1
 """Pixels around a measurement that are not scored: they are as easy as the measured one."""
 
 
-def with_neighbours(mask: NDArray[np.bool_], margin: int) -> NDArray[np.bool_]:
-    """Return the pixels at most `margin` from one of the mask's, in rows and columns, (H, W)."""
-    window = np.ones((2 * margin + 1, 2 * margin + 1), np.uint8)
-    return cv2.dilate(mask.astype(np.uint8), window).astype(np.bool_)
-
-
 def scored_pixels(
     depth_m: NDArray[np.floating], given: NDArray[np.bool_], margin: int
 ) -> NDArray[np.bool_]:
     """Return the known pixels that are more than `margin` from every given one, (H, W)."""
-    return np.isfinite(depth_m) & ~with_neighbours(given, margin)
+    window = np.ones((2 * margin + 1, 2 * margin + 1), np.uint8)
+    near = cv2.dilate(given.astype(np.uint8), window).astype(np.bool_)
+    return np.isfinite(depth_m) & ~near
 
 
 def unmeasured(depth_m: NDArray[np.float32], measured: NDArray[np.bool_]) -> NDArray[np.float32]:

@@ -67,7 +67,7 @@ class CudaGraphs:
             if not self.are_on or is_early or len(self._recorded) >= MAX_GRAPHS:
                 return function(*inputs)
             self._recorded[key] = None  # if memory runs out
-            own = [tensor if self._is_own(tensor) else tensor.clone() for tensor in tensors]
+            own = [each if each.data_ptr() in self._own else each.clone() for each in tensors]
             remaining = iter(own)
             fixed = [next(remaining) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
             self._recorded[key] = self._record(function, pytree.tree_unflatten(fixed, structure))
@@ -89,9 +89,6 @@ class CudaGraphs:
         self._recorded.clear()
         self._own.clear()
         self._pool = None
-
-    def _is_own(self, tensor: Tensor) -> bool:
-        return tensor.data_ptr() in self._own
 
     def _record(self, function: Callable[..., Any], inputs: Any) -> Recorded | None:
         tensors = [leaf for leaf in pytree.tree_leaves(inputs) if isinstance(leaf, Tensor)]

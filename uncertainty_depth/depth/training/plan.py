@@ -176,13 +176,9 @@ def _starting_members(plan: Sequence[Member], model: ModelFolder) -> dict[str, s
     )
 
 
-def _network_of(model: ModelFolder, member: str) -> NetworkConfig:
-    own = model.architectures.get(member)
-    return own.network if own else model.network
-
-
 def _refuse_other_network(network: NetworkConfig, model: ModelFolder, member: str) -> None:
-    own = _network_of(model, member)
+    architecture = model.architectures.get(member)
+    own = architecture.network if architecture else model.network
     for field in fields(NetworkConfig):
         value = getattr(network, field.name)
         expected = getattr(own, field.name)
