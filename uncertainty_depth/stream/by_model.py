@@ -24,6 +24,10 @@ from uncertainty_depth.stream.held_out import MEASURED_MARGIN, for_model
 from uncertainty_depth.stream.job import Job
 from uncertainty_depth.stream.predicting import Facts, Predicting, trained_on
 
+if TYPE_CHECKING:
+    from uncertainty_depth.depth.predictor import Predictor
+    from uncertainty_depth.metrics.state import Sums
+
 
 class Network(Predicting):
     """Anything that predicts images; its name in reports may be empty."""
@@ -86,11 +90,6 @@ def open_own(job: Job) -> Network:
             "predict(image, stamp_ns, camera)"
         )
     return Network(network, name)
-
-
-if TYPE_CHECKING:
-    from uncertainty_depth.depth.predictor import Predictor
-    from uncertainty_depth.metrics.state import Sums
 
 
 class _Model(Predicting):

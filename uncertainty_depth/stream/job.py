@@ -72,11 +72,6 @@ class Job:
         return parse_measurements(self.predictor.measurements)
 
     @property
-    def needs_motion(self) -> bool:
-        """Whether the camera's motion measures depth beside the model."""
-        return self.measuring.motion
-
-    @property
     def measured_topics(self) -> dict[str, str]:
         """Topics that measure depth beside the model, by kind; empty for none."""
         return {
@@ -141,7 +136,7 @@ class Job:
         measurements = self.predictor.measurements
         if not measurements:
             return
-        if self.needs_motion:
+        if self.measuring.motion:
             raise ConfigError(
                 f"measurements is {measurements!r}, and motion is tracked through images, beside "
                 f"which {names} has its predictions; expected --model, or lidar, points or depth"

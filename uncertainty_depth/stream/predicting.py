@@ -24,6 +24,9 @@ from uncertainty_depth.stream.held_out import (
 from uncertainty_depth.stream.job import Job
 from uncertainty_depth.stream.opening import frames_of, prefix_of
 
+if TYPE_CHECKING:
+    from uncertainty_depth.metrics.state import Sums
+
 
 def trained_on(model: str, training: Mapping[str, Any], sources: Sequence[str]) -> list[Overlap]:
     """Return each source whose frames the model has seen in training, by their names alone.
@@ -76,9 +79,6 @@ def _real(place: Path) -> Path:
     except (OSError, RuntimeError, ValueError):  # too long, a loop of links, no path at all
         return place
 
-
-if TYPE_CHECKING:
-    from uncertainty_depth.metrics.state import Sums
 
 Facts = Mapping[str, Any]
 

@@ -150,7 +150,7 @@ def _reading(job: Job) -> SourceConfig:
                     f"measured_{kind}_topic is {topic!r}, but {source} has no topics; expected a "
                     "bag"
                 )
-    if job.needs_motion:
+    if job.measuring.motion:
         return replace(job.reading, odometry_frame=frame or ODOMETRY_FRAME)
     if frame:
         raise ConfigError(
@@ -162,11 +162,11 @@ def _reading(job: Job) -> SourceConfig:
 
 def _measured(job: Job, sources: list[Source]) -> list[Source]:
     """Return the sources with what measures beside the model, and no ground truth there."""
-    if job.needs_motion:
+    if job.measuring.motion:
         from uncertainty_depth.stream.motion import with_motion
 
         sources = [with_motion(source) for source in sources]
-    if job.needs_motion or job.measuring.topics:
+    if job.measuring.motion or job.measuring.topics:
         sources = [without_measured(source) for source in sources]
     return sources
 
