@@ -2,6 +2,7 @@
 """Print what can be counted of the code's readability, and the path of an image through it.
 
     python docs/tools/code_counts.py            # style, per 1,000 lines of code
+    python docs/tools/code_counts.py --rooms    # lines by room, and what each promise costs
     python docs/tools/code_counts.py --path     # files and functions from an image to a sigma
     python docs/tools/code_counts.py --frame    # modules from a bag's frame to summary.json
     python docs/tools/code_counts.py --command evaluate my_bag --model demo -o report
@@ -28,11 +29,52 @@ PACKAGE = Path(__file__).parents[2] / "uncertainty_depth"
 WIDTH = 99
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+PROMISES = {
+    "depth, sigma and space on topics, live: nodes, launch files, RViz": ("ros",),
+    "sigma of a recorded or camera's depth, in metres": (
+        "sigma.recorded", "ros.sigma_node", "frames.recorded_folder", "frames.map_assembly",
+    ),
+    "sigma that fits: calibration, and its correction while driving": (
+        "sigma.calibration", "sigma.online", "cli.calibrate", "ros.live_calibration",
+    ),
+    "depth corrected by LiDAR, odometry, another sensor": (
+        "sigma.posterior", "sigma.sparse_depth", "sigma.motion", "sigma.time_offset",
+        "sigma.error_prior", "core.measurements", "frames.measured", "stream.motion",
+        "ros.measurement_inputs", "depth.networks.sparse",
+    ),
+    "your own network: training": ("depth.training", "core.config.training", "cli.train"),
+    "your own network: Hugging Face's models": (
+        "depth.networks.pretrained", "depth.networks.pretrained_heads",
+        "depth.networks.families", "depth.networks.transformers_backbone",
+    ),
+    "a report: verdict, page, plots": (
+        "report.verdict", "report.judgement", "report.next_steps", "report.page",
+        "report.plots", "report.frame_plots", "report.images", "report.examples",
+        "report.repeats", "metrics.conditional",
+    ),
+    "to compare and to gate CI with": (
+        "report.comparison", "report.tables", "report.requirements", "report.saved_state",
+        "report.frame_table", "report.fleet", "stream.workers",
+    ),
+    "exact metrics with intervals": ("metrics",),
+    "bags of ROS 2 and 1": (
+        "frames.bag", "frames.topics", "frames.recording", "frames.limited_readers",
+        "frames.messages", "frames.pairing", "frames.assembly", "frames.transforms",
+        "cli.bags", "stream.prediction_bag",
+    ),
+    "KITTI, NYU Depth v2, RGB-D folders": ("frames.kitti", "frames.nyu", "frames.rgbd"),
+    "LiDAR drawn on the image, its geometry checked": (
+        "stream.geometry_check", "core.geometry.alignment",
+    ),
+    "other engines, the Hub, Ray, rerun": ("contrib",),
+}  # fmt: skip
+"""What README's first screen promises, and the modules that only this promise needs."""
 
 
 def main() -> None:
     """Print the counts of the package, or the path of one image or frame."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rooms", action="store_true", help="lines by room and promise instead")
     parser.add_argument("--path", action="store_true", help="trace one image to its sigma instead")
     parser.add_argument(
         "--frame", action="store_true", help="trace a bag's frame to summary.json instead"
@@ -43,6 +85,8 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.command:
         print_command_path(arguments.command)
+    elif arguments.rooms:
+        print_rooms(sorted(PACKAGE.rglob("*.py")))
     elif arguments.path:
         print_path()
     elif arguments.frame:
@@ -70,6 +114,41 @@ def print_style(paths: list[Path]) -> None:
     print(f"{sum(length > 25 for length in lengths)} over 25 lines")
     once, private = called_once(trees.values())
     print(f"{'private functions called once':34}{once:10}   of {private}")
+
+
+def print_rooms(paths: list[Path]) -> None:
+    """Print files, lines and docstring lines by room, then each promise's lines and the rest's."""
+    modules: dict[str, Counter[str]] = {}
+    for path in paths:
+        name = ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+        text = path.read_text(encoding="utf-8")
+        docstrings = sum(docstring_lines(ast.parse(text)))
+        modules[name] = Counter(files=1, lines=text.count("\n"), docstrings=docstrings)
+    rooms: dict[str, Counter[str]] = {}
+    promises: dict[str, Counter[str]] = {}
+    for name, counts in modules.items():
+        rooms.setdefault(name.partition(".")[0] if "." in name else "", Counter()).update(counts)
+        promise = next((text for text, parts in PROMISES.items() if _is_in(name, parts)), "rest")
+        promises.setdefault(promise, Counter()).update(counts)
+    rooms["in all"] = sum(modules.values(), Counter())
+    for table in (rooms, dict(sorted(promises.items(), key=lambda row: -row[1]["lines"]))):
+        for name, counts in table.items():
+            numbers = (counts["files"], counts["lines"], counts["docstrings"])
+            print(f"{name:68}{numbers[0]:5} files{numbers[1]:7} lines{numbers[2]:6} of docstrings")
+
+
+def _is_in(module: str, parts: tuple[str, ...]) -> bool:
+    """Return whether a module is one of these, or below one; the longest name decides."""
+    named = [part for promise in PROMISES.values() for part in promise]
+    places = [part for part in named if module == part or module.startswith(f"{part}.")]
+    return bool(places) and max(places, key=len) in parts
+
+
+def docstring_lines(tree: ast.AST) -> Iterator[int]:
+    """Yield the lines of each docstring in a module."""
+    for node in ast.walk(tree):
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Module)) and ast.get_docstring(node):
+            yield (node.body[0].end_lineno or 0) - node.body[0].lineno + 1
 
 
 def count_habits(trees: Any) -> Counter[str]:
