@@ -23,10 +23,10 @@ import torch
 
 from benchmarks.measurements import pixels, rings
 from experiments.tables import markdown
-from uncertainty_depth.core.blas import single_threaded_blas
 from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.model_location import NAMES
+from uncertainty_depth.core.process import single_threaded_blas
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.sigma.posterior import corrected

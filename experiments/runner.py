@@ -11,7 +11,7 @@ from typing import Any
 from tqdm import tqdm
 
 from uncertainty_depth.core import strict
-from uncertainty_depth.core.interrupt import deferred_interrupt
+from uncertainty_depth.core.process import deferred_interrupt
 
 FORMAT = 1
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from uncertainty_depth.cli.main import exit_code_of
-from uncertainty_depth.core.blas import wait_passively
+from uncertainty_depth.core.process import wait_passively
 
 
 def main(argv: Sequence[str] | None = None) -> int:

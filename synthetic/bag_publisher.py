@@ -28,7 +28,7 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Image
 
 from synthetic.player_config import PlayerConfig
-from uncertainty_depth.core.interrupt import Interrupt
+from uncertainty_depth.core.process import Interrupt
 from uncertainty_depth.frames.messages.decoding import SECOND_NS
 from uncertainty_depth.frames.recording import Topic
 

@@ -20,9 +20,9 @@ from synthetic.player_config import PlayerConfig
 from uncertainty_depth.cli.main import exit_code_of
 from uncertainty_depth.core import strict
 from uncertainty_depth.core.errors import SourceError
-from uncertainty_depth.core.interrupt import deferred_interrupt
 from uncertainty_depth.core.options import add_arguments, from_arguments
 from uncertainty_depth.core.output import MARK, OutputFile
+from uncertainty_depth.core.process import deferred_interrupt
 from uncertainty_depth.frames.recording import OpenRecording, Record, Recording
 from uncertainty_depth.ros.main import require_ros
 

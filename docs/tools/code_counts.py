@@ -49,7 +49,7 @@ PROMISES = {
     ),
     "a report: verdict, page, plots": (
         "report.verdict", "report.judgement", "report.next_steps", "report.page",
-        "report.plots", "report.frame_plots", "report.images", "report.examples",
+        "report.plots", "report.frame_plots", "report.images",
         "report.repeats", "metrics.conditional",
     ),
     "to compare and to gate CI with": (

@@ -8,11 +8,11 @@ import threading
 
 import pytest
 
-from uncertainty_depth.core.interrupt import deferred_interrupt, held_interrupt
+from uncertainty_depth.core.process import deferred_interrupt, held_interrupt
 
 PREAMBLE = """
 import signal
-from uncertainty_depth.core.interrupt import deferred_interrupt, held_interrupt
+from uncertainty_depth.core.process import deferred_interrupt, held_interrupt
 def strike():
     signal.raise_signal(signal.SIGINT)
 """

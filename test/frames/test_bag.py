@@ -25,8 +25,7 @@ from test.frames.conftest import (
     write_frame,
 )
 from uncertainty_depth.cli.main import main
-from uncertainty_depth.core.config.recorded import PredictionTopics
-from uncertainty_depth.core.config.source import SourceConfig
+from uncertainty_depth.core.config.source import PredictionTopics, SourceConfig
 from uncertainty_depth.core.errors import ConfigError, SourceError
 from uncertainty_depth.core.geometry.camera import ground_truth_from_cloud
 from uncertainty_depth.core.geometry.transforms import parameters_from

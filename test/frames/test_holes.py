@@ -7,8 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from test.frames.messages.conftest import compressed_message, encoded, image_message
-from uncertainty_depth.core.config.recorded import PredictionConfig
-from uncertainty_depth.core.config.source import SourceConfig
+from uncertainty_depth.core.config.source import PredictionConfig, SourceConfig
 from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.frames.messages.images import decode_maps, ground_truth_from_depth_image
 from uncertainty_depth.sigma.recorded.interpreter import Interpreter

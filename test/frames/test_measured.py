@@ -10,8 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from test.frames.conftest import CAMERA, START_NS, image_at, pose_message
 from uncertainty_depth.core.config.predictor import PredictorConfig
-from uncertainty_depth.core.config.recorded import PredictionConfig, PredictionTopics
-from uncertainty_depth.core.config.source import SourceConfig
+from uncertainty_depth.core.config.source import PredictionConfig, PredictionTopics, SourceConfig
 from uncertainty_depth.core.errors import ConfigError, MessageError, SourceError
 from uncertainty_depth.core.geometry.transforms import transform_from
 from uncertainty_depth.core.measurements import MAX_MEASUREMENTS

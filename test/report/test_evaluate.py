@@ -24,7 +24,7 @@ from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.metrics.state import MAX_BLOCKS
 from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation, evaluate
-from uncertainty_depth.report.examples import Examples
+from uncertainty_depth.report.scores import Examples
 from uncertainty_depth.report.verdict import judge
 from uncertainty_depth.stream.stream import predicted
 

@@ -8,7 +8,6 @@ from matplotlib.figure import Figure
 from test.report.conftest import evaluation_of
 from uncertainty_depth.core.records import DepthPrediction
 from uncertainty_depth.metrics.metric import SigmaKind
-from uncertainty_depth.report.examples import Example
 from uncertainty_depth.report.frame_plots import BAR_HEIGHT, frame_plot, lidar_overlay, number_axis
 from uncertainty_depth.report.images import (
     DEPTH_COLORS,
@@ -25,6 +24,7 @@ from uncertainty_depth.report.plots import (
     removal_curves,
     sparsification_figure,
 )
+from uncertainty_depth.report.scores import Example
 
 
 @pytest.fixture

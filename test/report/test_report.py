@@ -12,8 +12,8 @@ from uncertainty_depth.core.errors import SourceError
 from uncertainty_depth.core.records import Skipped
 from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation
-from uncertainty_depth.report.examples import frame_name
 from uncertainty_depth.report.page import Images, render, table
+from uncertainty_depth.report.scores import frame_name
 
 CONTEXT = report.Context("a test", {"method": "mc_dropout"}, ("one note <b>",))
 

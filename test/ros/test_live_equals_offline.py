@@ -11,9 +11,13 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from test.ros.conftest import HEIGHT, MS, POSE, WIDTH
 from uncertainty_depth.core.config.nodes import EvaluatorNodeConfig
-from uncertainty_depth.core.config.recorded import PredictionConfig, PredictionTopics
 from uncertainty_depth.core.config.scoring import MaskConfig
-from uncertainty_depth.core.config.source import ProjectionConfig, SourceConfig
+from uncertainty_depth.core.config.source import (
+    PredictionConfig,
+    PredictionTopics,
+    ProjectionConfig,
+    SourceConfig,
+)
 from uncertainty_depth.core.geometry.camera import Camera, Distortion
 from uncertainty_depth.core.geometry.transforms import parameters_from, transform_from
 from uncertainty_depth.frames.messages.bag_writer import BagWriter

@@ -19,9 +19,8 @@ from rosbags.rosbag2 import Reader
 from test.ros import tf2_stand_in
 from test.ros.conftest import HEIGHT, MS, POSE, WIDTH, facts, red, type_of
 from uncertainty_depth.core.config.predictor import PredictorConfig
-from uncertainty_depth.core.config.recorded import PredictionTopics
 from uncertainty_depth.core.config.scoring import HeldOutConfig
-from uncertainty_depth.core.config.source import SourceConfig
+from uncertainty_depth.core.config.source import PredictionTopics, SourceConfig
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.geometry.transforms import transform_from
 from uncertainty_depth.frames.messages.bag_writer import BagWriter

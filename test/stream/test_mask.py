@@ -12,8 +12,8 @@ from test.conftest import save_maps
 from test.frames.conftest import PERIOD_NS, START_NS
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.core.config.predictor import PredictorConfig
-from uncertainty_depth.core.config.recorded import PredictionConfig
 from uncertainty_depth.core.config.scoring import MaskConfig
+from uncertainty_depth.core.config.source import PredictionConfig
 from uncertainty_depth.core.geometry.camera import Camera, Distortion
 from uncertainty_depth.frames.messages.bag_writer import BagWriter
 from uncertainty_depth.report import plots

@@ -10,7 +10,7 @@ from synthetic.source import SyntheticSource
 from test.conftest import save_maps
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.core.config.predictor import PredictorConfig
-from uncertainty_depth.core.config.recorded import PredictionConfig
+from uncertainty_depth.core.config.source import PredictionConfig
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.stream.job import Job

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uncertainty_depth.cli.arguments import SOURCE, Command, positional, written
-from uncertainty_depth.core.config.recorded import PredictionTopics
-from uncertainty_depth.core.config.source import SourceConfig
+from uncertainty_depth.core.config.source import PredictionTopics, SourceConfig
 from uncertainty_depth.core.errors import ConfigError, MessageError, SourceError
 from uncertainty_depth.core.model_location import is_hugging_face, model_path
 from uncertainty_depth.core.output import NewFolder, OutputFile

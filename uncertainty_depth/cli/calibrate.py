@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from uncertainty_depth.cli.arguments import SOURCE, Command, flag, positional, written
 from uncertainty_depth.core.config.predictor import PredictorConfig, RawPredictorConfig
-from uncertainty_depth.core.config.recorded import PredictionConfig, PredictionTopics
 from uncertainty_depth.core.config.scoring import (
     CalibrationConfig,
     CalibrationFramesConfig,
@@ -22,12 +21,12 @@ from uncertainty_depth.core.config.scoring import (
     HeldOutConfig,
     MaskConfig,
 )
-from uncertainty_depth.core.config.source import SourceConfig
+from uncertainty_depth.core.config.source import PredictionConfig, PredictionTopics, SourceConfig
 from uncertainty_depth.core.errors import ConfigError, warn
-from uncertainty_depth.core.interrupt import deferred_interrupt
 from uncertainty_depth.core.model_location import is_hugging_face, model_path
 from uncertainty_depth.core.options import to_mapping
 from uncertainty_depth.core.output import OutputFile
+from uncertainty_depth.core.process import deferred_interrupt
 from uncertainty_depth.core.records import DepthPrediction, Frame, Skipped
 from uncertainty_depth.core.version import __version__
 

@@ -32,17 +32,16 @@ from uncertainty_depth.cli.arguments import (
 )
 from uncertainty_depth.core.config.nodes import ColorConfig, DepthScaleConfig
 from uncertainty_depth.core.config.predictor import PredictorConfig
-from uncertainty_depth.core.config.recorded import PredictionConfig, PredictionTopics
 from uncertainty_depth.core.config.scoring import (
     EvaluationConfig,
     HeldOutConfig,
     MaskConfig,
     RequirementConfig,
 )
-from uncertainty_depth.core.config.source import SourceConfig
+from uncertainty_depth.core.config.source import PredictionConfig, PredictionTopics, SourceConfig
 from uncertainty_depth.core.errors import ConfigError, RequirementError, SourceError, warn
-from uncertainty_depth.core.interrupt import deferred_interrupt
 from uncertainty_depth.core.output import MARK, NewFolder, OutputFile, check_apart
+from uncertainty_depth.core.process import deferred_interrupt
 
 if TYPE_CHECKING:
     from uncertainty_depth.report.evaluation import Evaluation

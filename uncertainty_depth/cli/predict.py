@@ -29,9 +29,9 @@ from uncertainty_depth.core import atomic
 from uncertainty_depth.core.config.nodes import ColorConfig
 from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.errors import SourceError
-from uncertainty_depth.core.interrupt import deferred_interrupt
 from uncertainty_depth.core.model_location import check_location, model_path
 from uncertainty_depth.core.output import OutputFolder
+from uncertainty_depth.core.process import deferred_interrupt
 from uncertainty_depth.core.records import DepthPrediction
 
 PANEL_WIDTH = 480

@@ -15,8 +15,8 @@ from typing import Any
 
 from uncertainty_depth.core.device_errors import first_line
 from uncertainty_depth.core.errors import ConfigError, missing
-from uncertainty_depth.core.interrupt import Interrupt
 from uncertainty_depth.core.output import OutputFolder, ScratchFolder
+from uncertainty_depth.core.process import Interrupt
 from uncertainty_depth.report.fleet import FleetSource
 from uncertainty_depth.report.report import KIND, SUMMARY_FILE
 from uncertainty_depth.stream.workers import Work, score

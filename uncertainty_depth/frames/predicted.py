@@ -18,9 +18,9 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.core.blas import single_threaded_blas
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.geometry.camera import Camera
+from uncertainty_depth.core.process import single_threaded_blas
 from uncertainty_depth.core.records import DepthMap, DepthPrediction, Frame, Skipped
 from uncertainty_depth.frames.protocol import Source, SourceWrapper
 

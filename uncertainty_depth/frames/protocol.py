@@ -10,7 +10,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from uncertainty_depth.core.config.recorded import PredictionTopics
+from uncertainty_depth.core.config.source import PredictionTopics
 from uncertainty_depth.core.errors import MessageError, SourceError
 from uncertainty_depth.core.records import UNWANTED, Frame, Skipped
 

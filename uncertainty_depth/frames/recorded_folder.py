@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from uncertainty_depth.core.config.recorded import PredictionConfig, PredictionTopics
+from uncertainty_depth.core.config.source import PredictionConfig, PredictionTopics
 from uncertainty_depth.core.errors import MessageError, SourceError
 from uncertainty_depth.core.records import Frame, RecordedMaps
 from uncertainty_depth.frames.image_files import read_metres, read_pixels, read_values

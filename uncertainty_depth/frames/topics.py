@@ -8,8 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from uncertainty_depth.core.config.recorded import PredictionTopics
-from uncertainty_depth.core.config.source import SourceConfig
+from uncertainty_depth.core.config.source import PredictionTopics, SourceConfig
 from uncertainty_depth.core.errors import MessageError, SourceError
 from uncertainty_depth.core.geometry.transforms import POSE_NUMBERS
 from uncertainty_depth.frames.messages.clouds import is_predicted

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from uncertainty_depth.core.config.scoring import EvaluationConfig
-from uncertainty_depth.core.interrupt import held_interrupt
 from uncertainty_depth.core.options import changed, from_mapping, takes_options, to_mapping
+from uncertainty_depth.core.process import held_interrupt
 from uncertainty_depth.metrics import checks
 from uncertainty_depth.metrics.frame import ScoredPixels, frame_block
 from uncertainty_depth.metrics.metric import SigmaKind

@@ -33,7 +33,6 @@ from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.metrics.registry import BY_NAME, BY_VALUE, METRICS
 from uncertainty_depth.metrics.state import Block
 from uncertainty_depth.report.evaluation import Evaluation
-from uncertainty_depth.report.examples import frame_name
 from uncertainty_depth.report.frame_plots import number_axis
 from uncertainty_depth.report.images import encoded, vector
 from uncertainty_depth.report.model_facts import distribution_of_model
@@ -54,6 +53,7 @@ from uncertainty_depth.report.plots import (
     removal_curves,
 )
 from uncertainty_depth.report.saved_state import SavedReport, check_same_config
+from uncertainty_depth.report.scores import frame_name
 
 FrameKey = tuple[int, int]
 """Stamp, nanoseconds, and how many frames with this stamp came before."""

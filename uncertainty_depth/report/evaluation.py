@@ -11,10 +11,9 @@ from typing import Any
 
 from tqdm import tqdm
 
-from uncertainty_depth.core.blas import single_threaded_blas
 from uncertainty_depth.core.config.scoring import EvaluationConfig
-from uncertainty_depth.core.interrupt import deferred_interrupt
 from uncertainty_depth.core.options import takes_options
+from uncertainty_depth.core.process import deferred_interrupt, single_threaded_blas
 from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.frames.predicted import BackgroundQueue
 from uncertainty_depth.frames.protocol import Source

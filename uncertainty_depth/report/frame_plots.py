@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from uncertainty_depth.core.records import sigma_of
-from uncertainty_depth.report.examples import Example, frame_name
 from uncertainty_depth.report.images import (
     DEPTH_COLORS,
     MISSING_COLOR,
@@ -28,6 +27,7 @@ from uncertainty_depth.report.images import (
     stamped,
     thicken,
 )
+from uncertainty_depth.report.scores import Example, frame_name
 
 WIDE = 2.0  # aspect above which there are two columns of panels instead of three
 MAX_ASPECT = 2.0  # height over width of a panel at most: a map may have few columns

@@ -21,8 +21,8 @@ from uncertainty_depth.core import strict
 from uncertainty_depth.metrics.calibration import of_distribution
 from uncertainty_depth.metrics.metric import NOT_JUDGED, Metric, SigmaKind, percent_text
 from uncertainty_depth.metrics.registry import BY_NAME, METRICS, baseline_name, flatten
-from uncertainty_depth.report.examples import frame_name
 from uncertainty_depth.report.model_facts import distribution_of_model, part_of
+from uncertainty_depth.report.scores import frame_name
 from uncertainty_depth.sigma.calibration import IDENTITY
 
 SPARSIFICATION = (

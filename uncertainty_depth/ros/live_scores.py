@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from uncertainty_depth.core.config.nodes import MAX_LIDARS, EvaluatorNodeConfig
-from uncertainty_depth.core.config.recorded import PredictionConfig
+from uncertainty_depth.core.config.source import PredictionConfig
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.geometry.rectification import RECTIFY
 from uncertainty_depth.core.records import Frame, Skipped

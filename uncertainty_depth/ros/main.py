@@ -19,7 +19,6 @@ from difflib import get_close_matches
 from types import FrameType
 from typing import Any, NamedTuple
 
-from uncertainty_depth.core.blas import single_threaded_blas, wait_passively
 from uncertainty_depth.core.config.nodes import (
     DepthNodeConfig,
     EvaluatorNodeConfig,
@@ -27,6 +26,7 @@ from uncertainty_depth.core.config.nodes import (
 )
 from uncertainty_depth.core.errors import ConfigError, UncertaintyDepthError
 from uncertainty_depth.core.options import add_parameters, parameters_of
+from uncertainty_depth.core.process import single_threaded_blas, wait_passively
 
 REQUIRED_MODULES = (
     "rclpy",

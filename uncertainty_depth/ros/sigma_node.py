@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from sensor_msgs.msg import CameraInfo, Image
 
 from uncertainty_depth.core.config.nodes import SigmaNodeConfig
-from uncertainty_depth.core.config.recorded import PredictionConfig
 from uncertainty_depth.core.config.scoring import DepthLimitsConfig
+from uncertainty_depth.core.config.source import PredictionConfig
 from uncertainty_depth.core.errors import ConfigError, MessageError
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.frames.messages.decoding import check_stamp, frame_name, stamp_ns

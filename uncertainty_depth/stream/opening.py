@@ -7,8 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from uncertainty_depth.core.config.recorded import PredictionConfig, PredictionTopics
-from uncertainty_depth.core.config.source import SourceConfig
+from uncertainty_depth.core.config.source import PredictionConfig, PredictionTopics, SourceConfig
 from uncertainty_depth.core.errors import ConfigError, SourceError
 from uncertainty_depth.frames.protocol import RECORDED, Source, folder_of
 

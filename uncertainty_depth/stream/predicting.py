@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uncertainty_depth.core import strict
-from uncertainty_depth.core.config.recorded import PredictionConfig, PredictionTopics
+from uncertainty_depth.core.config.source import PredictionConfig, PredictionTopics
 from uncertainty_depth.core.errors import ConfigError, MessageError
 from uncertainty_depth.core.options import to_mapping
 from uncertainty_depth.core.records import DepthMap, DepthPrediction, Frame, Overlap, Skipped, Use

@@ -78,7 +78,7 @@ def score(
 
 def score_and_write(job: Job, folder: Path, command: str) -> None:
     """Score a job in a worker, by one thread, and write its report, unless it is interrupted."""
-    from uncertainty_depth.core.interrupt import deferred_interrupt
+    from uncertainty_depth.core.process import deferred_interrupt
     from uncertainty_depth.report import report
 
     if job.model and find_spec("torch"):  # which a class of one's own may do without

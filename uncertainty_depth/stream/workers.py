@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from uncertainty_depth.core.errors import UncertaintyDepthError
-from uncertainty_depth.core.interrupt import Interrupt
+from uncertainty_depth.core.process import Interrupt
 from uncertainty_depth.report.fleet import FleetSource
 
 Work = tuple[Callable[[Any, Path, str], None], Any, str]

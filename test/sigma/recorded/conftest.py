@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from uncertainty_depth.core.config.recorded import PredictionConfig, PredictionTopics
-from uncertainty_depth.core.config.source import SourceConfig
+from uncertainty_depth.core.config.source import PredictionConfig, PredictionTopics, SourceConfig
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.frames.messages.bag_writer import BagWriter
 from uncertainty_depth.report.evaluation import evaluate

@@ -8,7 +8,7 @@ import pytest
 
 from test.conftest import refused
 from test.sigma.recorded.conftest import scene
-from uncertainty_depth.core.config.recorded import CONFIDENCE_TYPES, PredictionConfig
+from uncertainty_depth.core.config.source import CONFIDENCE_TYPES, PredictionConfig
 from uncertainty_depth.core.records import Frame, RecordedMaps
 from uncertainty_depth.metrics.metric import NOT_JUDGED, SigmaKind
 from uncertainty_depth.report.evaluation import Evaluation

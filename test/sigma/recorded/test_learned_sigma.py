@@ -8,7 +8,7 @@ import pytest
 
 from test.conftest import save_maps
 from uncertainty_depth.cli.main import main
-from uncertainty_depth.core.config.recorded import PredictionConfig
+from uncertainty_depth.core.config.source import PredictionConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.sigma.recorded.interpreter import Interpreter
 from uncertainty_depth.sigma.recorded.saved_map import read_map

@@ -8,8 +8,8 @@ import pytest
 
 from test.sigma.recorded.conftest import NAMES, TOPICS
 from uncertainty_depth.cli.main import main
-from uncertainty_depth.core.config.recorded import PredictionConfig
 from uncertainty_depth.core.config.scoring import EvaluationConfig
+from uncertainty_depth.core.config.source import PredictionConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.sigma.calibration.half_widths import BY_DISTRIBUTION
 from uncertainty_depth.sigma.calibration.sigma_map import SigmaMap

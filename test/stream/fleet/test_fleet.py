@@ -15,7 +15,7 @@ import pytest
 from test.conftest import save_maps
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.core.errors import ConfigError, SourceError
-from uncertainty_depth.core.interrupt import Interrupt
+from uncertainty_depth.core.process import Interrupt
 from uncertainty_depth.metrics.calibration import of_distribution
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.report import report
@@ -223,7 +223,7 @@ import sys, time
 from pathlib import Path
 from uncertainty_depth.stream import workers as local
 from uncertainty_depth.report.fleet import FleetSource
-from uncertainty_depth.core.interrupt import deferred_interrupt
+from uncertainty_depth.core.process import deferred_interrupt
 def forever(source, folder, command):
     with Path(folder).with_suffix(".alive").open("w") as alive:
         print("working", file=alive, flush=True)
@@ -256,7 +256,7 @@ folder = Path(sys.argv[1])
 if __name__ == "__mp_main__":  # in the worker, before it is prepared
     print("starting", file=(folder / "told").open("w"), flush=True)
     (folder / "go").open().readline()
-from uncertainty_depth.core.interrupt import deferred_interrupt
+from uncertainty_depth.core.process import deferred_interrupt
 from uncertainty_depth.report.fleet import FleetSource
 from uncertainty_depth.stream import workers as local
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import pytest
 
 from uncertainty_depth.contrib import on_ray
 from uncertainty_depth.core.errors import ConfigError
-from uncertainty_depth.core.interrupt import Interrupt
+from uncertainty_depth.core.process import Interrupt
 from uncertainty_depth.report.fleet import open_fleet
 
 WORK = """

@@ -6,11 +6,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from uncertainty_depth.core.config.predictor import MeasurementConfig, PredictorConfig
-from uncertainty_depth.core.config.recorded import AlignConfig, MapTypeConfig, MeaningConfig
 from uncertainty_depth.core.config.scoring import EvaluationConfig, MaskConfig, RequirementConfig
 from uncertainty_depth.core.config.source import (
+    AlignConfig,
     CameraConfig,
     LidarConfig,
+    MapTypeConfig,
+    MeaningConfig,
     OdometryConfig,
     ProjectionConfig,
 )

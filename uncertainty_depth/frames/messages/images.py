@@ -27,8 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.core.array_types import Floats32
-from uncertainty_depth.core.config.recorded import PredictionConfig
-from uncertainty_depth.core.config.source import MAX_PIXELS
+from uncertainty_depth.core.config.source import MAX_PIXELS, PredictionConfig
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.geometry.resampling import pixel_at_centre
 from uncertainty_depth.frames.messages.compressed import (

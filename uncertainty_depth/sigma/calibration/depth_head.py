@@ -19,7 +19,7 @@ import numpy as np
 from uncertainty_depth.core.array_types import Floats32
 from uncertainty_depth.core.config.scoring import CalibrationConfig
 from uncertainty_depth.core.errors import ModelError
-from uncertainty_depth.core.interrupt import deferred_interrupt
+from uncertainty_depth.core.process import deferred_interrupt
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.frames.protocol import Source
 from uncertainty_depth.metrics.depth import scorable

@@ -23,7 +23,7 @@ from scipy.stats import spearmanr
 
 from uncertainty_depth.core.config.scoring import CalibrationConfig
 from uncertainty_depth.core.errors import CalibrationError, SourceError
-from uncertainty_depth.core.interrupt import deferred_interrupt
+from uncertainty_depth.core.process import deferred_interrupt
 from uncertainty_depth.frames.protocol import Source
 from uncertainty_depth.metrics import auce, coverage, crps, nll
 from uncertainty_depth.metrics.bootstrap import ROUGH_SPREAD, Interval, mean_interval

@@ -16,7 +16,7 @@ from uncertainty_depth.core.config.scoring import CalibrationConfig
 from uncertainty_depth.core.errors import SourceError
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.geometry.focal_length import camera_ranges
-from uncertainty_depth.core.interrupt import deferred_interrupt
+from uncertainty_depth.core.process import deferred_interrupt
 from uncertainty_depth.core.records import Frame, Skipped, sigma_of
 from uncertainty_depth.frames.protocol import Source
 from uncertainty_depth.metrics import valid_pixels

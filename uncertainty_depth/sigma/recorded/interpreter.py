@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.core.array_types import Floats32
-from uncertainty_depth.core.config.recorded import SOURCE, PredictionConfig, PredictionTopics
 from uncertainty_depth.core.config.scoring import DepthLimitsConfig
+from uncertainty_depth.core.config.source import SOURCE, PredictionConfig, PredictionTopics
 from uncertainty_depth.core.errors import ConfigError, MessageError, SourceError
 from uncertainty_depth.core.options import MAX_DEPTH_M
 from uncertainty_depth.core.records import DepthMap, DepthPrediction, Frame, Skipped
