@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sensor_msgs.msg import Image, PointCloud2
 from std_msgs.msg import Header
 
@@ -17,7 +17,6 @@ from uncertainty_depth.core.config.nodes import MeasuringNodeConfig
 from uncertainty_depth.core.config.scoring import HeldOutConfig
 from uncertainty_depth.core.config.source import ODOMETRY_FRAME, OdometryConfig
 from uncertainty_depth.core.errors import ConfigError, MessageError
-from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.geometry.transforms import POSE_NUMBERS
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.frames.ground_truth import LidarGroundTruth
@@ -49,16 +48,30 @@ from uncertainty_depth.stream.held_out import held_out
 from uncertainty_depth.stream.motion import Motion
 
 
-class MeasurementSource(Protocol):
+class MeasurementSource(ABC):
     """Measures pixels of the images; its messages arrive on the executor's thread."""
+
+    def __init__(self, node: GuardedNode, health: Health) -> None:
+        """Take what logs, and what counts, that nothing is measured."""
+        self._node = node
+        self._health = health
 
     def add_to(self, frame: Frame, header: Header) -> Frame:
         """Return the frame with what is measured in it; called on the worker's thread.
 
-        What cannot be measured is counted and logged, and the frame stays as it is.
+        If there is nothing, count it under "image_alone.REASON", and return the frame as it is.
         """
+        try:
+            return self._measured_in(frame, header)
+        except MessageError as error:
+            image_alone(self._node, self._health, error)
+            return frame
 
-    def close(self) -> None:
+    @abstractmethod
+    def _measured_in(self, frame: Frame, header: Header) -> Frame:
+        """Return the frame with what is measured; raise `MessageError` for nothing."""
+
+    def close(self) -> None:  # noqa: B027  most have nothing else
         """End what `Inputs.close` does not."""
 
 
@@ -97,8 +110,8 @@ MAX_CLOUD_AGE_S = 0.15
 """Between the nearest cloud and an image: one and a half turns of a LiDAR at 10 Hz."""
 
 
-class LidarInput:
-    """Keeps the newest clouds, and projects the nearest into an image; a `MeasurementSource`."""
+class LidarInput(MeasurementSource):
+    """Keeps the newest clouds, and projects the nearest into an image."""
 
     def __init__(
         self,
@@ -109,9 +122,8 @@ class LidarInput:
         depth_range: tuple[float, ...],
     ) -> None:
         """Subscribe; depth far beyond `depth_range`, metres, has other units, and is not used."""
-        self._node = node
+        super().__init__(node, health)
         self._depth_range = depth_range
-        self._health = health
         self._clouds = NewestMessages()
         poses = max(1, len(config.lidar_to_camera) // POSE_NUMBERS)  # the first LiDAR is read
         self._extrinsics: Extrinsics = live_extrinsics(node, config, poses, TF_TIMEOUT_S)
@@ -129,20 +141,13 @@ class LidarInput:
         self._clouds.add(message)
         self._health.count(f"received.{LIDAR}")
 
-    def add_to(self, frame: Frame, header: Header) -> Frame:
-        """See `MeasurementSource`: the LiDAR's depth is `sparse_m`."""
-        try:
-            return replace(frame, sparse_m=self._projected(header, frame.camera))
-        except MessageError as error:
-            image_alone(self._node, self._health, error)
-            return frame
-
     def close(self) -> None:
         """End the subscriptions to tf, if there are any."""
         close_extrinsics(self._extrinsics)
 
-    def _projected(self, header: Header, camera: Camera | None) -> NDArray[np.float32]:
-        """Return the LiDAR's depth in an image, (H, W) metres, NaN for unknown."""
+    def _measured_in(self, frame: Frame, header: Header) -> Frame:
+        """Return the frame with the LiDAR's depth as `sparse_m`."""
+        camera = frame.camera
         cloud = self._clouds.nearest(stamp_ns(header))
         if cloud is None:
             raise MessageError("no_cloud", f"no cloud received on {self._watched.name}")
@@ -165,7 +170,7 @@ class LidarInput:
         check_sparse_depth(depth_m, shape, self._depth_range)
         if self._held_out.held_out_fraction > 0:
             depth_m[held_out(depth_m, stamp_ns(header), self._held_out)] = np.nan
-        return depth_m
+        return replace(frame, sparse_m=depth_m)
 
 
 OWN_MESSAGE_TIMEOUT_S = 0.1
@@ -173,8 +178,8 @@ MAX_MISSED = 3
 MESSAGES = {POINTS: PointCloud2, DEPTH: Image}
 
 
-class TopicInput:
-    """Keeps the newest messages of `measured/points` or `measured/depth`; a `MeasurementSource`.
+class TopicInput(MeasurementSource):
+    """Keeps the newest messages of `measured/points` or `measured/depth`.
 
     What measures may come after its image, so an image waits until a message of its stamp or a
     later one has come, at most `OWN_MESSAGE_TIMEOUT_S`; then it is counted under
@@ -193,8 +198,7 @@ class TopicInput:
         camera: LiveCamera,
     ) -> None:
         """Subscribe to points or depth; the camera has what rectifies depth images as its own."""
-        self._node = node
-        self._health = health
+        super().__init__(node, health)
         self._extrinsics: Extrinsics | None = None
         reader: MeasuredDepth
         if kind == POINTS:
@@ -231,15 +235,10 @@ class TopicInput:
                 self._missed += 1
                 self._health.count("without_own_measurement")
 
-    def add_to(self, frame: Frame, header: Header) -> Frame:
-        """See `MeasurementSource`."""
+    def _measured_in(self, frame: Frame, header: Header) -> Frame:
         viewpoint = Viewpoint(header.frame_id, stamp_ns(header))
         self._wait_for_own(viewpoint.stamp_ns)
-        try:
-            measured = self._measured.measured(viewpoint, frame.camera, frame.shape)
-        except MessageError as error:
-            image_alone(self._node, self._health, error)
-            return frame
+        measured = self._measured.measured(viewpoint, frame.camera, frame.shape)
         return replace(frame, measurements=measured.beside(frame.measurements))
 
     def close(self) -> None:
@@ -250,13 +249,12 @@ class TopicInput:
 IMAGE = "image"
 
 
-class ImageInput:
-    """Gives each depth the image of its stamp, for motion; a `MeasurementSource`."""
+class ImageInput(MeasurementSource):
+    """Gives each depth the image of its stamp, for motion."""
 
     def __init__(self, node: GuardedNode, health: Health, inputs: Inputs) -> None:
         """Subscribe; what has no image is counted in `health`."""
-        self._node = node
-        self._health = health
+        super().__init__(node, health)
         self._images = NewestMessages()
         purpose = "measurements by motion"
         self._watched = inputs.subscribe(Image, IMAGE, self._on_image, purpose=purpose)
@@ -265,71 +263,61 @@ class ImageInput:
         self._images.add(message)
         self._health.count(f"received.{IMAGE}")
 
-    def add_to(self, frame: Frame, header: Header) -> Frame:
-        """Return the frame with its image, see `MeasurementSource`."""
-        try:
-            check_stamp(header, "a depth image")
-            message = self._images.nearest(stamp_ns(header))
-            if message is None or stamp_ns(message.header) != stamp_ns(header):
-                raise MessageError(
-                    "no_image",
-                    f"no image on {self._watched.name} has the stamp of the depth; expected the "
-                    "rectified images that the depth is made of",
-                )
-            if (size := claimed_size(message)) != frame.shape[::-1]:
-                raise MessageError(
-                    "image_wrong_size",
-                    f"the image on {self._watched.name} has {size} pixels and its depth "
-                    f"{frame.shape[::-1]}; expected the rectified image, resized as the depth is",
-                )
-            return replace(frame, image=decode_image(message))
-        except MessageError as error:
-            image_alone(self._node, self._health, error)
-            return frame
-
-    def close(self) -> None:
-        """Do nothing: `Inputs.close` ends the subscription."""
+    def _measured_in(self, frame: Frame, header: Header) -> Frame:
+        """Return the frame with its image."""
+        check_stamp(header, "a depth image")
+        message = self._images.nearest(stamp_ns(header))
+        if message is None or stamp_ns(message.header) != stamp_ns(header):
+            raise MessageError(
+                "no_image",
+                f"no image on {self._watched.name} has the stamp of the depth; expected the "
+                "rectified images that the depth is made of",
+            )
+        if (size := claimed_size(message)) != frame.shape[::-1]:
+            raise MessageError(
+                "image_wrong_size",
+                f"the image on {self._watched.name} has {size} pixels and its depth "
+                f"{frame.shape[::-1]}; expected the rectified image, resized as the depth is",
+            )
+        return replace(frame, image=decode_image(message))
 
 
-class MotionInput:
-    """Tracks corners through the images, with tf's poses; a `MeasurementSource`."""
+class MotionInput(MeasurementSource):
+    """Tracks corners through the images, with tf's poses."""
 
     def __init__(self, node: GuardedNode, health: Health, config: OdometryConfig) -> None:
         """Subscribe to tf."""
-        self._node = node
-        self._health = health
+        super().__init__(node, health)
         frame = config.odometry_frame or ODOMETRY_FRAME
         self._odometry = live_odometry(node, frame, TF_TIMEOUT_S)
         self._motion = Motion()
 
-    def add_to(self, frame: Frame, header: Header) -> Frame:
-        """See `MeasurementSource`; a camera that stands still is no fault, and is only counted."""
-        if frame.image is None:
+    def _measured_in(self, frame: Frame, header: Header) -> Frame:
+        """A camera that stands still is no fault, and is only counted."""
+        if frame.image is None:  # which whatever brings a depth its image has counted
             return frame
         rejected = self._motion.tracker.rejected
         try:
             pose = self._odometry.pose(Viewpoint(header.frame_id, stamp_ns(header)))
-            frame = replace(frame, pose=pose)
-            measured = self._motion.measure(frame)
-            if measured is None:
-                raise MessageError(
-                    "no_camera_info",
-                    "motion measures in rectified images of a calibrated camera alone",
-                )
-            if self._motion.tracker.rejected > rejected:
-                quality = self._motion.tracker.quality
-                raise MessageError(
-                    "motion_rejected",
-                    f"{100 * quality.failed:.0f}% of {quality.tracked} corners contradict the "
-                    f"odometry, by {quality.epipolar_px:.1f} pixels in the median; expected tf at "
-                    "the images' stamps, the camera's true place on the robot, and a world that "
-                    "stands still",
-                )
-        except MessageError as error:
-            if frame.pose is None:
-                self._motion.measure(frame)  # its corners are lost: tracking starts anew
-            image_alone(self._node, self._health, error)
-            return frame
+        except MessageError:
+            self._motion.measure(frame)  # its corners are lost: tracking starts anew
+            raise
+        frame = replace(frame, pose=pose)
+        measured = self._motion.measure(frame)
+        if measured is None:
+            raise MessageError(
+                "no_camera_info",
+                "motion measures in rectified images of a calibrated camera alone",
+            )
+        if self._motion.tracker.rejected > rejected:
+            quality = self._motion.tracker.quality
+            raise MessageError(
+                "motion_rejected",
+                f"{100 * quality.failed:.0f}% of {quality.tracked} corners contradict the "
+                f"odometry, by {quality.epipolar_px:.1f} pixels in the median; expected tf at "
+                "the images' stamps, the camera's true place on the robot, and a world that "
+                "stands still",
+            )
         for warning in self._motion.warnings():
             self._node.get_logger().warning(warning, throttle_duration_sec=LOG_EVERY_S)
         if not len(measured):
