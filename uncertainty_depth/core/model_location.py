@@ -73,8 +73,7 @@ def from_hub(model: Path) -> Path:
     A transformers network stays a hub id, which its own loader finds. So does what the Hub does
     not answer for: the loader says why.
 
-    Raises:
-        ModelError: the Hub has the model folder and does not give it.
+    Raises `ModelError`: the Hub has the model folder and does not give it.
     """
     if model.is_dir() or not is_hugging_face(model):
         return model

@@ -208,9 +208,8 @@ def rectified_image(
 
     Without a rectifier the image stays as it is and has no camera.
 
-    Raises:
-        MessageError: as `decode_image`; or the camera does not fit the image, which is then not
-            decoded.
+    Raises `MessageError`: as `decode_image`; or the camera does not fit the image, which is then
+    not decoded.
     """
     if rectifier is None:
         return decode_image(message, max_pixels), None

@@ -192,9 +192,8 @@ class TransformTree:
     def lookup(self, target: str, source: str, time_ns: int | None = None) -> NDArray[np.float64]:
         """Return the (4, 4) transform from `source` to `target` at a time; None: the newest.
 
-        Raises:
-            SourceError: no chain connects the two (the error names the known frames), or the time
-                lies outside a moving one's buffer.
+        Raises `SourceError`: no chain connects the two (the error names the known frames), or the
+        time lies outside a moving one's buffer.
         """
         from_target = self._way_up(target, time_ns)
         from_source = self._way_up(source, time_ns)
@@ -294,9 +293,8 @@ class Extrinsics(Protocol):
 
         It takes the cloud at its header's stamp to the camera at the image's.
 
-        Raises:
-            MessageError: the transform is not known; "no_ego_motion" with a fixed frame, else
-                "no_extrinsics".
+        Raises `MessageError`: the transform is not known; "no_ego_motion" with a fixed frame, else
+        "no_extrinsics".
         """
         ...
 

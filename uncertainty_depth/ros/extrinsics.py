@@ -59,8 +59,7 @@ class TfOdometry(_TfPoses):
     def pose(self, camera: Viewpoint) -> NDArray[np.float64]:
         """Return the (4, 4) pose, camera optical frame to the odometry's, at the image's stamp.
 
-        Raises:
-            MessageError: "no_odometry", tf has none in time.
+        Raises `MessageError`: "no_odometry", tf has none in time.
         """
         time = Time(nanoseconds=camera.stamp_ns, clock_type=ClockType.ROS_TIME)
         timeout = Duration(seconds=self._timeout_s)

@@ -85,9 +85,8 @@ class LiveCamera:
         If no camera info is published, the image is returned unchanged, without a camera: it is
         assumed to be rectified. The camera of an uncalibrated camera info has focal length 0.
 
-        Raises:
-            MessageError: as `decode_image`; or its camera info has not come, is invalid, or does
-                not fit the image, which is then not decoded.
+        Raises `MessageError`: as `decode_image`; or its camera info has not come, is invalid, or
+        does not fit the image, which is then not decoded.
         """
         time_ns = stamp_ns(message.header)
         width, height = claimed_size(message, max_pixels)

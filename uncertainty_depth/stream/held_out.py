@@ -96,9 +96,8 @@ def without_given(frame: FrameT, rule: HeldOutRule | None, measured: Sequence[in
     Another process made it by the rule, None for no known depth, and by measured pixels, row *
     width + column.
 
-    Raises:
-        MessageError: "would_score_its_input", nothing was held out; "no_depth_held_out", no pixel
-            of this frame; "prediction_info", a measured pixel lies outside the frame.
+    Raises `MessageError`: "would_score_its_input", nothing was held out; "no_depth_held_out", no
+    pixel of this frame; "prediction_info", a measured pixel lies outside the frame.
     """
     depth_m = frame.need_ground_truth()
     if measured:

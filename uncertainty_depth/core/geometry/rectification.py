@@ -54,8 +54,7 @@ class Rectifier:
     def image(self, image: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], Camera]:
         """Return the image to use and its camera; black outside the raw image, see `Camera.seen`.
 
-        Raises:
-            MessageError: camera_info_wrong_aspect.
+        Raises `MessageError`: camera_info_wrong_aspect.
         """
         raw, rectified = self._views(image.shape[1], image.shape[0])
         if self.rectifies:
@@ -65,8 +64,7 @@ class Rectifier:
     def camera(self, width: int, height: int) -> Camera:
         """Return the camera for maps at this size, distorted if they belong to raw images.
 
-        Raises:
-            MessageError: camera_info_wrong_aspect.
+        Raises `MessageError`: camera_info_wrong_aspect.
         """
         raw, rectified = self._views(width, height)
         keeps = self.distorted_images == KEEP and not self.is_rectified
@@ -77,8 +75,7 @@ class Rectifier:
 
         Both are (H, W) metres along their own camera's axis, NaN for unknown.
 
-        Raises:
-            MessageError: camera_info_wrong_aspect.
+        Raises `MessageError`: camera_info_wrong_aspect.
         """
         raw, rectified = self._views(depth_m.shape[1], depth_m.shape[0])
         if not self.rectifies:

@@ -24,8 +24,7 @@ def transform_from(
 ) -> NDArray[np.float64]:
     """Return the (4, 4) transform of a translation in metres and a quaternion of any length.
 
-    Raises:
-        ConfigError: a value is not finite, or the quaternion's length is not in (1e-6, 1e6).
+    Raises `ConfigError`: a value is not finite, or the quaternion's length is not in (1e-6, 1e6).
     """
     quaternion = np.array([qx, qy, qz, qw], dtype=np.float64)
     shortest, longest = QUATERNION_LENGTHS

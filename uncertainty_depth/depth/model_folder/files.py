@@ -182,8 +182,7 @@ def not_larger_than(*files: Path) -> Iterator[None]:
     Parameters are counted when a module registers them: PyTorch has reserved their memory by then,
     but not touched it.
 
-    Raises:
-        ModelError: it is; or a file is missing or damaged.
+    Raises `ModelError`: it is; or a file is missing or damaged.
     """
     stored_tensors, stored_values = map(sum, zip(*map(_count, files), strict=True))
     max_tensors = 2 * stored_tensors + SPARE_TENSORS

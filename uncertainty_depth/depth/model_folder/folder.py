@@ -55,9 +55,8 @@ def read_model(folder: Path | str, relative: bool = False) -> ModelFolder:
     folder from `save_pretrained`, is read as if it had been wrapped. `relative` takes one that
     gives inverse depth without a unit too.
 
-    Raises:
-        ModelError: the folder or a file is missing, `model.json` is broken, of a newer format or
-            of an unknown architecture, or there are no members.
+    Raises `ModelError`: the folder or a file is missing, `model.json` is broken, of a newer format
+    or of an unknown architecture, or there are no members.
     """
     path = from_hub(model_path(folder))
     if is_hugging_face(path):
@@ -195,8 +194,7 @@ def pretrained_model(path: Path, relative: bool) -> PretrainedModel:
     A hub id is looked up in the local cache first. `relative` takes a model that gives inverse
     depth up to scale and shift too.
 
-    Raises:
-        ModelError: the model is unknown, not a depth model, or gives no metres.
+    Raises `ModelError`: the model is unknown, not a depth model, or gives no metres.
     """
     name = str(path)
     config = config_of(name)

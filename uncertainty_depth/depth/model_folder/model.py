@@ -74,9 +74,8 @@ class ModelFolder:
     def build(self, member: str) -> DepthNetwork:
         """Return a member's network with random weights, from the folder alone.
 
-        Raises:
-            ModelError: transformers cannot use the backbone's config, or the network would be
-                much larger than the member's weights.
+        Raises `ModelError`: transformers cannot use the backbone's config, or the network would be
+        much larger than the member's weights.
         """
         own = Architecture(self.network, self.backbone)
         architecture = self.architectures.get(member, own)
@@ -98,8 +97,7 @@ class ModelFolder:
     def load(self, member: str) -> DepthNetwork:
         """Return the network with one member's weights, float32, in evaluation mode.
 
-        Raises:
-            ModelError: the member is missing, damaged or of another architecture.
+        Raises `ModelError`: the member is missing, damaged or of another architecture.
         """
         network = self.build(member)
         prefixes = (

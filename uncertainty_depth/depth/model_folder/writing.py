@@ -124,8 +124,7 @@ def set_members(
     Other members' calibration and error prior, or the same ones' before they were trained further,
     are dropped. `training` replaces the training record.
 
-    Raises:
-        ModelError: the folder holds no valid `model.json`.
+    Raises `ModelError`: the folder holds no valid `model.json`.
     """
     content = read_json(Path(folder))
     is_trained_further = training is not None and content["training"] != dict(training)
@@ -162,8 +161,7 @@ def export_half(folder: Path | str, output: Path | str) -> Path:
 
     Half the size; `load` converts the weights back to float32. Biases and BatchNorm stay float32.
 
-    Raises:
-        ModelError: the folder cannot be used, or `output` holds a model.
+    Raises `ModelError`: the folder cannot be used, or `output` holds a model.
     """
     model = read_model(folder)
     output = Path(output)

@@ -103,8 +103,7 @@ def own_options(backbone: str) -> dict[str, Any]:
 
     The encoder is frozen; input size and depth range are those of the model's training.
 
-    Raises:
-        ModelError: the backbone is unknown.
+    Raises `ModelError`: the backbone is unknown.
     """
     config = config_of(backbone)
     if not is_depth_model(config):
@@ -121,9 +120,8 @@ def own_options(backbone: str) -> dict[str, Any]:
 def backbone_from_mapping(values: dict[str, Any]) -> TransformersModel:
     """Return the backbone that `backbone_mapping` described, with random weights.
 
-    Raises:
-        ModelError: it is a ResNet too large for torch, or transformers knows no such model or
-            refuses a value.
+    Raises `ModelError`: it is a ResNet too large for torch, or transformers knows no such model or
+    refuses a value.
     """
     for config in INVERTED_RESIDUALS.values():
         if values.get("model_type") == config.model_type:

@@ -97,8 +97,7 @@ class PretrainedDepth(DepthNetwork):
     Before training it gives the model's own output if that is in metres and inside the depth
     range.
 
-    Raises:
-        ConfigError: a value of the config is out of range.
+    Raises `ConfigError`: a value of the config is out of range.
     """
 
     architecture = "pretrained"

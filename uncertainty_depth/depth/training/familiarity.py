@@ -40,8 +40,7 @@ def fit(features: NDArray[np.floating]) -> Familiarity:
     set are odd, and a quantile of the values would lie beyond other cameras and places. As these
     few count, a little more than 1 % of new frames are above the threshold.
 
-    Raises:
-        SourceError: there are too few frames, or all have the same features.
+    Raises `SourceError`: there are too few frames, or all have the same features.
     """
     if len(features) < MIN_FRAMES:
         raise SourceError(

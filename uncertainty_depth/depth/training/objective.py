@@ -169,8 +169,7 @@ def train_epoch(
     All randomness comes from `training.seed` and `epoch`, so a resumed training draws the same
     numbers. No step waits for a GPU, so the next batch is read while the GPU computes.
 
-    Raises:
-        ConfigError: the loss is no longer finite.
+    Raises `ConfigError`: the loss is no longer finite.
     """
     seed = int(np.random.SeedSequence([training.seed, epoch]).generate_state(1)[0])
     generator = torch.Generator().manual_seed(seed)

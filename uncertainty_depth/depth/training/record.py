@@ -150,8 +150,7 @@ def start(
 
     `indices` are the training frames, `validation` the others.
 
-    Raises:
-        ConfigError: all ground truth is outside the depth range.
+    Raises `ConfigError`: all ground truth is outside the depth range.
     """
     outside = _fraction_outside(frames, source, *network.depth_range)
     return {

@@ -61,11 +61,10 @@ def rectifier_from_info(message: Any, distorted_images: str = RECTIFY) -> Rectif
 
     Zeros and identity count as not given: K is taken from P, P from K, and R is no rotation.
 
-    Raises:
-        MessageError: camera_info_zero if neither K nor P has a focal length, camera_info_zero_size
-            if width or height is zero, camera_info_not_finite, camera_info_no_rotation for R,
-            camera_info_unknown_distortion, camera_info_wrong_offset, or camera_info_undecodable
-            for anything else.
+    Raises `MessageError`: camera_info_zero if neither K nor P has a focal length,
+    camera_info_zero_size if width or height is zero, camera_info_not_finite,
+    camera_info_no_rotation for R, camera_info_unknown_distortion, camera_info_wrong_offset, or
+    camera_info_undecodable for anything else.
     """
     matrix = _matrix(message, "k")
     projection = _matrix(message, "p")

@@ -43,9 +43,8 @@ def cloud_points(message: Any) -> NDArray[np.float32]:
 
     What is not finite is no point, nor is (0, 0, 0): drivers write it for a beam without return.
 
-    Raises:
-        MessageError: cloud_without_xyz, cloud_wrong_field_type, cloud_wrong_size or
-            cloud_undecodable.
+    Raises `MessageError`: cloud_without_xyz, cloud_wrong_field_type, cloud_wrong_size or
+    cloud_undecodable.
     """
     fields = {field.name: field for field in message.fields}
     if missing := [axis for axis in "xyz" if axis not in fields]:

@@ -84,9 +84,8 @@ def decode_image(message: Any, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8
 
     An unpadded rgb8 image is a view of the message.
 
-    Raises:
-        MessageError: image_zero_size, image_too_large, image_wrong_step, image_short_data,
-            image_unknown_encoding or image_undecodable.
+    Raises `MessageError`: image_zero_size, image_too_large, image_wrong_step, image_short_data,
+    image_unknown_encoding or image_undecodable.
     """
     message = unpacked(message, max_pixels)
     if hasattr(message, "format"):
@@ -364,8 +363,7 @@ def ground_truth_from_depth_image(message: Any, shape: tuple[int, int]) -> NDArr
 def as_ground_truth(depth_m: NDArray[np.float32], shape: tuple[int, int]) -> NDArray[np.float32]:
     """Return the ground truth for an image's shape from its registered depth, (H, W) metres.
 
-    Raises:
-        MessageError: ground_truth_wrong_aspect, or ground_truth_image_empty.
+    Raises `MessageError`: ground_truth_wrong_aspect, or ground_truth_image_empty.
     """
     if not has_aspect(depth_m.shape, shape):
         raise MessageError(

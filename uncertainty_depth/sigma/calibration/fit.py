@@ -211,8 +211,7 @@ def coverage_scale(sigma: Floats, error: Floats, distribution: str = "gaussian")
 
     Tried are those factors that give exactly the right coverage at one of the 99 levels.
 
-    Raises:
-        SourceError: no factor is positive and finite.
+    Raises `SourceError`: no factor is positive and finite.
     """
     half_widths = HALF_WIDTHS[distribution]
     ratios = np.sort(error_ratio(error, sigma))

@@ -175,8 +175,7 @@ class Interpreter:
 
         At most `MAX_POINTS_PER_FRAME` points of a frame count.
 
-        Raises:
-            SourceError: too few points, or no positive scale fits.
+        Raises `SourceError`: too few points, or no positive scale fits.
         """
         if self.config.align_per != SOURCE or self.config.align == "none":
             return
