@@ -18,7 +18,7 @@ from uncertainty_depth.frames.messages.images import decode_depth
 from uncertainty_depth.ros.sigma_node import SigmaNode
 from uncertainty_depth.sigma.calibration.depth_head import LAYERS, DepthHead
 from uncertainty_depth.sigma.calibration.sigma_map import SigmaMap, flat
-from uncertainty_depth.sigma.recorded.saved_map import SavedMap
+from uncertainty_depth.sigma.recorded.interpreter import SavedMap
 
 MAP = SigmaMap("affine", (0.0, 1.0), (0.02, 0.03), 1.0, 0.5)
 BLOCKED = """

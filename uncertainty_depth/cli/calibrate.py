@@ -289,7 +289,7 @@ def _write_map(
 ) -> None:
     from uncertainty_depth.frames.topics import camera_info_beside
     from uncertainty_depth.sigma.calibration import report
-    from uncertainty_depth.sigma.recorded.saved_map import SavedMap
+    from uncertainty_depth.sigma.recorded.interpreter import SavedMap
 
     sigma_map = calibration.choice.sigma_map
     described = stream.predicting.describe()

@@ -10,8 +10,7 @@ from test.conftest import save_maps
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.core.config.source import PredictionConfig
 from uncertainty_depth.core.errors import ConfigError
-from uncertainty_depth.sigma.recorded.interpreter import Interpreter
-from uncertainty_depth.sigma.recorded.saved_map import read_map
+from uncertainty_depth.sigma.recorded.interpreter import Interpreter, read_map
 
 SHAPE = (60, 80)
 LEARN = ["calibrate", "--learn"]

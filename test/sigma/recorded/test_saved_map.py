@@ -13,8 +13,7 @@ from uncertainty_depth.core.config.source import PredictionConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.sigma.calibration.half_widths import BY_DISTRIBUTION
 from uncertainty_depth.sigma.calibration.sigma_map import SigmaMap
-from uncertainty_depth.sigma.recorded.interpreter import Interpreter
-from uncertainty_depth.sigma.recorded.saved_map import SavedMap, read_map
+from uncertainty_depth.sigma.recorded.interpreter import Interpreter, SavedMap, read_map
 
 
 def saved(**changes):

@@ -22,7 +22,7 @@ from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.fleet import FleetSource, open_fleet, rows_of
 from uncertainty_depth.sigma.calibration.sigma_map import IDENTITY, affine
-from uncertainty_depth.sigma.recorded.saved_map import SavedMap
+from uncertainty_depth.sigma.recorded.interpreter import SavedMap
 from uncertainty_depth.stream import workers as local
 
 FRAMES = 4
