@@ -4,7 +4,7 @@
 import pytest
 
 from uncertainty_depth.core.errors import ConfigError
-from uncertainty_depth.ros.launching import arguments_of_camera, check_names
+from uncertainty_depth.ros.camera_names import arguments_of_camera, check_names
 
 
 @pytest.mark.parametrize("text", ["front front", "front re-ar", "1st"])
