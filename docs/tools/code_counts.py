@@ -38,7 +38,8 @@ PROMISES = {
         "sigma.calibration", "sigma.online", "cli.calibrate", "ros.live_calibration",
     ),
     "depth corrected by LiDAR, odometry, another sensor": (
-        "sigma.posterior", "sigma.sparse_depth", "sigma.motion", "sigma.time_offset",
+        "sigma.posterior", "sigma.interpolation", "sigma.sparse_depth",
+        "sigma.motion", "sigma.time_offset",
         "sigma.error_prior", "core.measurements", "frames.measured", "stream.motion",
         "ros.measurement_inputs", "depth.networks.sparse",
     ),
@@ -124,6 +125,9 @@ def print_rooms(paths: list[Path]) -> None:
         text = path.read_text(encoding="utf-8")
         docstrings = sum(docstring_lines(ast.parse(text)))
         modules[name] = Counter(files=1, lines=text.count("\n"), docstrings=docstrings)
+    for part in (part for parts in PROMISES.values() for part in parts):
+        if not any(f"{name}.".startswith(f"{part}.") for name in modules):
+            raise SystemExit(f"no module is called {part}: PROMISES is out of date")
     rooms: dict[str, Counter[str]] = {}
     promises: dict[str, Counter[str]] = {}
     for name, counts in modules.items():
