@@ -91,9 +91,7 @@ class Output(ABC):
     def check(self, inputs: Iterable[Path] = (), names: Sequence[str] = ()) -> None:
         """Refuse, before the work, a path that cannot be written to without loss.
 
-        Args:
-            inputs: files and folders that are read; the output may be none of them.
-            names: what will be made in a folder, as far as it is known.
+        The output may be none of `inputs`; `names` are what will be made in a folder, if known.
         """
         read = {_identity(path) for path in inputs} - {None}
         try:
@@ -272,13 +270,8 @@ class OutputFolder(Output):
         Left with an exception, what was there is unchanged. While files are being replaced, the
         folder has no `last`: whoever reads that file first never meets two runs' files mixed.
 
-        Args:
-            last: name of the file that makes the others a whole.
-            keep: names of ours that stay.
-
-        Raises:
-            SourceError: a name is another's file; the new files are then kept beside it.
-            OSError: the files cannot be written.
+        `last` is the file that makes the others a whole, `keep` are names of ours that stay.
+        Raises `SourceError` for another's file, beside which the new ones stay, or `OSError`.
         """
         is_new = not self.path.exists()
         with self._locked():

@@ -36,9 +36,6 @@ class Assembly(ABC):
     paired with ground truth, a reference, is a tuple of messages; the first one's header is its.
 
     Attributes:
-        cameras: the camera infos.
-        reference_topics: the topics that are paired with ground truth.
-        images: how many images were received; each leaves as a frame or a reason.
         clocks_apart_s: time from the last image to the nearest ground truth, if that is more than
             `max_time_difference_s`; else None.
         is_wanted: returns whether to decode an image that has ground truth; others become

@@ -67,9 +67,6 @@ class BagSource:
     frame_id is the optical frame; if it is empty, the camera info's is used.
 
     Attributes:
-        recording: the bag.
-        topics: the names of the image, camera info and ground truth topics.
-        rectifier: the first camera, and how its images are rectified; None without camera info.
         lidar_to_camera: (4, 4) float64, for the bag's first image and cloud; None if it moves, for
             several LiDARs, or if the bag has no image or cloud.
         depth_range: min and max depth of what predicts the frames, metres, for the unit of what

@@ -54,7 +54,6 @@ class Cameras:
     rays and maps are computed once.
 
     Attributes:
-        topic: its name in sentences.
         is_published: returns whether anybody publishes the infos, which then may still come.
         changes: how often a camera info differed from the previous one.
         first_change_ns: stamp of the first that differed; None if all are equal.

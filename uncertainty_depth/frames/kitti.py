@@ -39,7 +39,6 @@ class KittiSource(FileSource):
 
     Attributes:
         names: image file stems, in order; the scan of an image has the same stem.
-        stamps_ns: each image's time.
         lidar_to_camera: (4, 4), Velodyne to the optical frame of camera 2.
     """
 

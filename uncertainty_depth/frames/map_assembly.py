@@ -29,12 +29,7 @@ from uncertainty_depth.frames.published import RecordedInfos
 
 
 class ReportImage(NamedTuple):
-    """A camera image for the report.
-
-    Attributes:
-        image: (h, w, 3) uint8 RGB, at the maps' size if it is registered.
-        is_registered: whether its pixels look in the same directions as the maps' pixels.
-    """
+    """A camera image, (h, w, 3) uint8 RGB; registered, it has the maps' size and directions."""
 
     image: NDArray[np.uint8]
     is_registered: bool

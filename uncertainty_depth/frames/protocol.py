@@ -89,9 +89,6 @@ class Source(Protocol):
     """Frames in order.
 
     Iterating starts from the first frame each time, decodes lazily and holds few frames at once.
-
-    Attributes:
-        name: the source's notation.
     """
 
     name: str

@@ -84,9 +84,6 @@ class Check:
     """The outcome when one metric is judged.
 
     Attributes:
-        name: the metric's, and its reference's.
-        color: green, red or grey.
-        text: the outcome with its numbers.
         outcome: against a reference that it is to beat; None without one.
         value: the metric's; None if it has none.
         interval: the metric's 95 % interval.

@@ -60,14 +60,7 @@ class FrameImage:
 
 @dataclass(frozen=True)
 class Images:
-    """The page's images; empty for a report without images.
-
-    Attributes:
-        plots: PNG data by name.
-        overlay: LiDAR on an image as JPEG; None without a camera image.
-        worst: the frames with the largest errors.
-        typical: frames with an error near the median.
-    """
+    """A report's images: PNG and JPEG data; empty, or None, for what was not drawn."""
 
     plots: Mapping[str, bytes]
     overlay: bytes | None = None

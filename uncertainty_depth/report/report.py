@@ -104,17 +104,10 @@ def write(
 
     It replaces an earlier report; files in the folder that we did not make stay.
 
-    Args:
-        evaluation: the frames.
-        folder: created if missing.
-        context: the metrics' origin.
-        images: draw plots and frames, if there is memory for them; without them a report is
-            written within a second.
-        summary: as `summarize` made it, if the caller has it.
-        keep: our names in the folder that belong to no report, and stay.
-
-    Raises:
-        SourceError: it cannot be written; an earlier report is then unchanged.
+    Without `images` no plots and frames are drawn, and it takes less than a second; they are left
+    out too if there is no memory for them. `summary` is by `summarize`, if there is one; `keep`
+    are our names in the folder that belong to no report, and stay. Raises `SourceError` if it
+    cannot be written: an earlier report is then unchanged.
     """
     content = summary or summarize(evaluation, context)
     if images:

@@ -189,9 +189,6 @@ class Inputs:
 
     Stamps ahead of the clock are a problem at the second check in a row that finds them. Warnings
     are repeated after half a minute at the earliest.
-
-    Attributes:
-        problems: what is wrong now, for the diagnostics.
     """
 
     def __init__(self, node: GuardedNode, health: Health) -> None:

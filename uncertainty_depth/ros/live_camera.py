@@ -37,9 +37,6 @@ class LiveCamera:
     at most `OWN_INFO_TIMEOUT_S`, after which the image is counted under "without_own_camera_info"
     and has the info before. After `MAX_MISSED` of these in a row the infos are not sent with the
     images, and none waits until one has an image's stamp.
-
-    Attributes:
-        info: the newest camera info, usable or not; None before the first.
     """
 
     def __init__(

@@ -35,9 +35,6 @@ class NodeParameters(Generic[ConfigT]):
     `on_change(old, new)` is asked before a change is accepted: it takes the change, or raises and
     leaves everything as it was. Whatever it raises refuses the change, and is the answer.
     Parameters are typed dynamically, so that `1` is accepted for `1.0`.
-
-    Attributes:
-        config: the values in use.
     """
 
     def __init__(

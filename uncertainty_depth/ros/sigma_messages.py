@@ -41,9 +41,6 @@ class PredictionInfo:
 
     Attributes:
         sigma: which sigma of the model it is, see `Predictor.sigma_name`.
-        samples: those that were used.
-        passes: how many there are.
-        in_force: the correction in the published maps.
         unfamiliarity: the image's unfamiliarity, see `DepthPrediction`; None if unknown.
         measured: pixels, row * width + column, that something beside the network measured: they
             are not scored, nor are their neighbours. A LiDAR's are not among them, see

@@ -47,13 +47,7 @@ OPENVINO_TYPES = {"fp32": "f32", "fp16": "f16", "bf16": "bf16"}
 
 
 class Engine(Protocol):
-    """Runs graphs in one precision on one device.
-
-    Attributes:
-        precision: one of `network.deployment.DTYPES`, in which most of it computes.
-        device: of the last graph compiled: cpu, cuda:0, ...
-        description: name, version, device and precision, for a person.
-    """
+    """Runs graphs in one `precision` on one `device`; `description` names both for a person."""
 
     precision: str
     device: str

@@ -45,11 +45,6 @@ def alignment(
 ) -> NDArray[np.float32] | None:
     """Return the image's edge strength at the depth edges, by the depth's rotation and shift.
 
-    Args:
-        edge_strength: (h, w), from `image_edges`.
-        edges: from `depth_edges`, at the same size.
-        rotations: degrees, clockwise about the image's centre.
-
     Returns:
         (rotations, 2 MAX_SHIFT + 1, 2 MAX_SHIFT + 1): the image's weighted mean edge strength, by
         row and column shift in pixels of the reduced image; [:, MAX_SHIFT, MAX_SHIFT] is without

@@ -50,15 +50,7 @@ def depth_factor(camera: Camera | None, canonical: float) -> float:
 
 
 class CameraRange:
-    """Min and max of focal length / width and of width / height over the scored frames.
-
-    Both matter to a network that predicts metric depth.
-
-    Attributes:
-        focal_length_per_width: [min, max] of fx / width; None if no camera is known.
-        aspect: [min, max] of width / height; None before the first frame.
-        size: (width, height) of the last frame, pixels.
-    """
+    """Min and max of fx / width and width / height over the frames; None if none is known."""
 
     def __init__(self) -> None:
         self.focal_length_per_width: list[float] | None = None

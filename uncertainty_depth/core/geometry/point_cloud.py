@@ -42,12 +42,7 @@ def organised_points(
     has the variance `(model deviation / confidence_ratio)^2`, which is uncertainty's variance if
     the model's deviation is the depth.
 
-    Args:
-        depth_m: (H, W) metres; pixels without depth, or a ray, become NaN points.
-        sigma_m: (H, W) metres.
-        camera: at the maps' size.
-        image: (H, W, 3) uint8 RGB.
-        stride: rows and columns from one point to the next.
+    Pixels without depth, or without a ray, become NaN points.
     """
     subsampling = (slice(None, None, stride), slice(None, None, stride))
     depth = np.ascontiguousarray(depth_m[subsampling])

@@ -41,9 +41,6 @@ class CudaGraphs:
 
     Graphs share memory: outputs hold until the next call of the same function, or of one that was
     recorded before it.
-
-    Attributes:
-        are_on: whether functions are recorded.
     """
 
     are_on = True

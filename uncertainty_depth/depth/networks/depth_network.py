@@ -39,13 +39,8 @@ class DepthNetwork(nn.Module, ABC):
 
     A network's features and trunk fit only its own decoder.
 
-    Attributes:
-        encoder: image to features.
-        decoder: features to raw maps, with the dropout.
-        depth_of: the decoder's first output, (B, 1, h, w), to metres inside the depth range.
-
-    Raises:
-        ConfigError: a value of the config is out of range.
+    `depth_of` turns the decoder's first output, (B, 1, h, w), into metres in the depth range.
+    Raises `ConfigError` if a value of the config is out of range.
     """
 
     architecture: str

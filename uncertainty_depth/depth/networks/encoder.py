@@ -76,13 +76,8 @@ def resize_maps(maps: Tensor, size: Sequence[int], align_corners: bool = False) 
 class Encoder(nn.Module):
     """A backbone behind its images' normalisation.
 
-    Args:
-        backbone: (B, 3, h, w) to `.feature_maps`, finest first.
-        mean: each channel's mean in the training images, in [0, 1]; by default the backbone's own
-            `pixel_mean`, or ImageNet's.
-        std: each channel's standard deviation; by default as for `mean`.
-        patch: pixels that height and width must be a multiple of; by default the backbone's patch
-            size, if it has one.
+    `mean` and `std` are of pixels in [0, 1], by default the backbone's, or ImageNet's; `patch`,
+    which height and width must be a multiple of, is by default the backbone's, if it has one.
     """
 
     mean: Tensor

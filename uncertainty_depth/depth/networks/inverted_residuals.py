@@ -26,14 +26,7 @@ MAPS_AFTER_STAGES = (1, 2, 4, 6)
 
 @dataclass(frozen=True)
 class Layout:
-    """One encoder's sizes, by stage.
-
-    Attributes:
-        repeats: number of blocks.
-        widths: channels that a stage returns.
-        kernels: of the depthwise convolutions.
-        pixel_mean, pixel_std: normalisation of pixels in [0, 1], the same for all colours.
-    """
+    """One encoder's sizes by stage, and the normalisation of pixels in [0, 1], for all colours."""
 
     repeats: tuple[int, ...]
     widths: tuple[int, ...]

@@ -171,10 +171,6 @@ class PretrainedHead(DropoutDecoder):
     and so is what a later stage adds from the encoder. For a likelihood, a second output reads the
     last stage: the error's scale.
 
-    Args:
-        model: the depth model.
-        config: of the network.
-
     Attributes:
         parts: names of the model's modules after its encoder.
         channels: name of the number of channels in each stage's output, in the model's config.

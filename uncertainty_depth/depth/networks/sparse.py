@@ -137,14 +137,9 @@ class SparseEncoder(Encoder):
 
     The fourth channel is 0 for unknown depth. It may be missing, which equals 0 everywhere.
 
-    Args:
-        backbone: a ResNet.
-        depth_range: min and max depth, metres; sparse depth is scaled to [0, 1] in its logarithm.
-        fills: give the network interpolated depth instead of sparse depth, and return
-            `SparseFeatures`, for a `ResidualDecoder`.
-
-    Raises:
-        ConfigError: the backbone is not a ResNet.
+    Sparse depth is scaled to [0, 1] in its logarithm, from `depth_range`, metres. With `fills` the
+    network gets interpolated depth, and returns `SparseFeatures` for a `ResidualDecoder`. Raises
+    `ConfigError` for another backbone.
     """
 
     def __init__(

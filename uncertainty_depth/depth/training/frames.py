@@ -168,12 +168,9 @@ def augment(
 
     Flip and zoom change image and depth alike.
 
-    Args:
-        images: (B, 3, h, w) float32 in [0, 1].
-        depth_m: (B, 1, h, w) float32, metres, NaN for unknown.
-        generator: source of all randomness, on the CPU.
-        other_cameras: also stretch and roll the frames, and change their tone curve, saturation,
-            sharpness and noise, for a network that will serve other cameras than the training's.
+    Images are (B, 3, h, w) in [0, 1], depth (B, 1, h, w) metres, NaN for unknown. `other_cameras`
+    also stretches and rolls the frames, and changes their tone curve, saturation, sharpness and
+    noise, for a network that will serve other cameras than the training's.
     """
     flipped = upload(torch.rand(len(images), 1, 1, 1, generator=generator) < 0.5, images.device)
     images = torch.where(flipped, images.flip(-1), images)
@@ -200,12 +197,8 @@ def zoom(
     Depth is sampled at the nearest pixel, never blended, and unknown outside the frame, where the
     image is mirrored.
 
-    Args:
-        images: (B, 3, h, w).
-        depth_m: (B, 1, h, w), metres.
-        generator: draws zooms, crop positions and rolls.
-        stretch: largest ratio of the zooms of width and height, either way; neither goes below 1.
-        roll: largest rotation about the optical axis, either way, degrees.
+    `stretch` is the largest ratio of the zooms of width and height, either way, neither below 1;
+    `roll` the largest rotation about the optical axis, either way, degrees.
     """
     factor = 1 + (ZOOM - 1) * torch.rand(len(images), generator=generator)
     factors = factor[:, None].repeat(1, 2)
@@ -283,15 +276,9 @@ def with_sparse_input(
     The input depth is not a target: the network would learn to repeat it with zero sigma, instead
     of predicting the pixels between.
 
-    Args:
-        images: (B, 3, h, w) float32 RGB in [0, 1].
-        depth_m: (B, 1, h, w) metres, NaN for unknown.
-        sparse_input: about N pixels for random:N, at most half of the known ones; for a LiDAR a
-            random fraction. One frame in ten gets nothing.
-        generator: all randomness, on the CPU.
-
-    Returns:
-        (B, 4, h, w), 0 in pixels without given depth, and (B, 1, h, w), NaN in pixels with it.
+    About N pixels are given for random:N, at most half of the known ones; for a LiDAR a random
+    fraction. One frame in ten gets nothing. The result is (B, 4, h, w), 0 in pixels without given
+    depth, and (B, 1, h, w), NaN in pixels with it.
     """
     valid = torch.isfinite(depth_m)
     device = depth_m.device

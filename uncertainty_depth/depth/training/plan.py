@@ -60,16 +60,13 @@ class Member:
     Attributes:
         name: what its weights are called in the model folder, and its curves if there are several
             members.
-        network: its architecture.
         training: how it is trained; `seed` is its own: initial weights, order, augmentation,
             dropout, bootstrap sample.
         encoder_seed: initial weights of the encoder; members that share a frozen encoder have the
             same seed.
-        objective: its training objective.
         bootstrap: whether it is trained on a bootstrap sample of the frames instead of all.
         guess: returns the constant prediction that training starts from.
         targets: returns its targets; None for the ground truth.
-        helps: whether it only serves to train another member.
         start: model folder and member whose weights a fine-tuning starts from.
     """
 

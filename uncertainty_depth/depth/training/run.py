@@ -326,16 +326,8 @@ def train(
     After a kill at any moment, a call with `resume` continues after the last finished epoch. On
     the CPU the result is bit for bit the same.
 
-    Args:
-        source: read once; frames without any depth are counted and left out.
-        output: the model folder; must not exist, or be empty, unless `resume`.
-        network: the architecture and its input size.
-        training: the method and how its networks are trained.
-        resume: continue the training in `output`, or start it if nothing has been written yet.
-        source_options: how the source was opened, recorded in `model.json` for --resume.
-
-    Returns:
-        `output`.
+    Frames without any depth are counted and left out. `output` must not exist, or be empty, unless
+    `resume`; it is returned. `source_options` are recorded in `model.json` for --resume.
 
     Raises:
         ConfigError: options contradict each other or differ from the resumed training's.

@@ -88,13 +88,7 @@ DEPTH_HEAD = MapInput(False, (0.0,), True)
 
 
 class Pixels(NamedTuple):
-    """Pixels with a positive depth and known errors, (N,) each; metres.
-
-    Attributes:
-        depth: predicted.
-        uncertainty: in its own unit, if any.
-        error: absolute.
-    """
+    """(N,) pixels: positive predicted depth, uncertainty, absolute error; metres."""
 
     depth: Floats
     uncertainty: Floats

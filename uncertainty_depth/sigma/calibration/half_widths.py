@@ -101,8 +101,6 @@ class FrameGuarantee:
 
     Attributes:
         factor: factor on sigma; infinite if there are too few frames for a guarantee.
-        number: how many frames it rests on.
-        blocks: how many independent blocks they make.
         is_refused: whether the map fails on these very frames.
     """
 

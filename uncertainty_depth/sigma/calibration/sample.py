@@ -38,7 +38,6 @@ class Sample:
     """Pixels from one sequence, or a part of it.
 
     Attributes:
-        name: what a person calls it.
         frames: (3, n) float32 for each frame, as time goes: predicted depth, raw sigma and
             true depth, metres, in random order, or what else was kept. n is at
             least 1.
