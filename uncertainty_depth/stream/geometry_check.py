@@ -57,12 +57,9 @@ _AT_POSE = (0, _WITHIN_A_PIXEL, _WITHIN_A_PIXEL)  # of a surface of alignments
 class Fit:
     """A pose's alignment, in robust standard deviations above the poses around it.
 
-    Attributes:
-        score: the pose's own score, the best within a pixel.
-        best: score of the best pose around it.
-        shift: the best pose's shift right and down, pixels of the reduced image.
-        rotation: the best pose's rotation, clockwise, degrees.
-        wins: fraction of the frames in which the best pose fits better than this one.
+    `score` is the pose's own, the best within a pixel, `best` the best pose's around it, at a
+    `shift` right and down, pixels of the reduced image, and a `rotation` clockwise, degrees;
+    `wins` is the fraction of the frames in which that one fits better.
     """
 
     score: float

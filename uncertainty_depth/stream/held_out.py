@@ -45,12 +45,7 @@ def held_out(
 
 
 class HeldOutRule(NamedTuple):
-    """What a node says of the known depth that it gives to its model.
-
-    Attributes:
-        config: the fraction that it holds out.
-        margin: see `scored_pixels`.
-    """
+    """The fraction of the known depth that a node holds out, and the margin of `scored_pixels`."""
 
     config: HeldOutConfig
     margin: int

@@ -33,17 +33,12 @@ class Job:
     """What `Stream.open` opens. It travels to other processes and machines.
 
     Attributes:
-        sources: notations of the sources, which are read and predicted alike.
         model: folder or name of a model; empty for recorded predictions, or for none.
         may_align: take a model that gives no metres, and align its depth to the ground truth.
         max_frames: how many frames of each source are read at most, evenly spread; 0 for all.
-        reading: how the sources are read.
         evaluation: what is scored; its depth range is that of alignments too.
         mask: the part of the image that is scored; alignments see no other.
-        predictor: how the model predicts.
         held_out: the known depth that a model with sparse input is scored on.
-        topics: of recorded predictions.
-        meaning: of recorded predictions.
         scale: whether depth follows the scale of the frames before.
     """
 

@@ -40,13 +40,8 @@ class Stream(SourceWrapper):
 
     While frames are read, their geometry is checked; what the check found is among the notes.
 
-    Attributes:
-        sources: the readers, as they were opened.
-        checks: have seen each source's geometry, after an iteration.
-        parts: each source's frames.
-        predicting: what predicts.
-        trained_on: sources that the model was trained on; None if that is not known.
-        calibrated_on: sources that sigma was calibrated on.
+    `parts` are each source's frames, `checks` have seen their geometry after an iteration, and
+    `trained_on` is None if that is not known.
     """
 
     def __init__(

@@ -39,10 +39,7 @@ MAX_STEPS = 50
 class Alignment:
     """The line `scale * prediction + shift`, in depth or in inverse depth.
 
-    Attributes:
-        scale: factor on the prediction, positive.
-        shift: added after it.
-        is_inverse: whether prediction and line are inverse depth.
+    The scale is positive.
     """
 
     scale: float = 1.0

@@ -39,12 +39,8 @@ MIN_RANK = 2.0**-12
 class ConfidenceType:
     """A type of confidence.
 
-    Attributes:
-        name: the option's value.
-        has_unit: whether the uncertainty is a standard deviation in the depth's unit.
-        minimum: smallest value that the type allows.
-        maximum: largest value that the type allows.
-        uncertainty: returns the uncertainty of values and depth, (H, W) each.
+    Values lie from `minimum` to `maximum`; `has_unit` if the uncertainty is a standard deviation
+    in the depth's unit. `uncertainty` makes it of values and depth, (H, W) each.
     """
 
     name: str
