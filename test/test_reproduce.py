@@ -25,12 +25,12 @@ CHEAP = [name for name, block in reproduce.BLOCKS.items() if block.is_cheap]
 
 
 @pytest.mark.parametrize("name", CHEAP)
-def test_a_cheap_block_is_what_its_command_makes(name: str) -> None:
+def test_a_cheap_block_is_what_its_command_makes(name):
     made = reproduce.BLOCKS[name].make(reproduce.Inputs())
     assert reproduce.written(name) == reproduce.framed(made)
 
 
-def test_every_block_of_a_document_has_a_command_and_the_other_way_round() -> None:
+def test_every_block_of_a_document_has_a_command_and_the_other_way_round():
     marker = re.compile(r"<!-- made by: (\S+) -->")
     found = {
         (name, os.path.relpath(path, DOCS))
@@ -41,7 +41,7 @@ def test_every_block_of_a_document_has_a_command_and_the_other_way_round() -> No
 
 
 @pytest.fixture
-def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def copied(tmp_path, monkeypatch):
     """A document with an old block, where the script looks for it."""
     text = "before\n<!-- made by: demo-model -->\nold\n<!-- end -->\nafter\n"
     (tmp_path / "models.md").write_text(text)
@@ -49,14 +49,14 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "models.md"
 
 
-def test_a_check_fails_and_writes_nothing(copied: Path, capsys: pytest.CaptureFixture) -> None:
+def test_a_check_fails_and_writes_nothing(copied, capsys):
     before = copied.read_text()
     assert reproduce.main(["demo-model", "--check"]) == 1
     assert "differing: demo-model" in capsys.readouterr().out
     assert copied.read_text() == before
 
 
-def test_a_block_is_replaced_and_the_rest_stays(copied: Path) -> None:
+def test_a_block_is_replaced_and_the_rest_stays(copied):
     assert reproduce.main(["demo-model"]) == 0
     text = copied.read_text()
     assert text.startswith("before\n<!-- made by: demo-model -->\n\n|")
@@ -83,7 +83,7 @@ def indoor_reports(folder: Path, checks: list[dict[str, str]]) -> None:
         (folder / name / "summary.json").write_text(json.dumps(summary))
 
 
-def test_the_constants_a1_is_of_the_check_with_its_name(tmp_path: Path) -> None:
+def test_the_constants_a1_is_of_the_check_with_its_name(tmp_path):
     against = "against the best constant depth"
     checks = [
         {
@@ -99,7 +99,7 @@ def test_the_constants_a1_is_of_the_check_with_its_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "a1 0.8 beats the best constant depth"])
-def test_a_report_without_the_constants_a1_is_refused(tmp_path: Path, text: str) -> None:
+def test_a_report_without_the_constants_a1_is_refused(tmp_path, text):
     indoor_reports(
         tmp_path, [{"name": "a1 against the best constant depth" if text else "a1", "text": text}]
     )

@@ -4,9 +4,7 @@
 import base64
 import json
 import threading
-from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import huggingface_hub
 import numpy as np
@@ -84,7 +82,7 @@ class StandIn(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, bytes]]:
+def hub(tmp_path, monkeypatch):
     """The files of an empty Hub on this machine, which the library is sent to."""
     StandIn.files = {}
     server = ThreadingHTTPServer(("127.0.0.1", 0), StandIn)
@@ -102,7 +100,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, b
 
 
 @pytest.fixture
-def report(tmp_path: Path) -> Path:
+def report(tmp_path):
     """A report's summary, of a drive in somebody's home folder."""
     lines = [{"name": "depth", "color": "green", "text": "a1 0.9 beats the best constant depth"}]
     summary = {

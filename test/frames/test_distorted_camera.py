@@ -26,7 +26,7 @@ COEFFICIENTS = np.array([-0.28, 0.07, 0.0, 0.0, 0.0])
 
 
 @pytest.fixture(scope="module")
-def world() -> World:
+def world():
     return World(SynthesisConfig(width=WIDTH, height=HEIGHT, noise=0.0), 0)
 
 
@@ -36,7 +36,7 @@ def view(world):
 
 
 @pytest.fixture(scope="module")
-def raw() -> Camera:
+def raw():
     ideal = sensors.make_camera(WIDTH, HEIGHT)
     return Camera(
         WIDTH, HEIGHT, ideal.intrinsics, distortion=Distortion("plumb_bob", COEFFICIENTS)
@@ -54,7 +54,7 @@ def raw_image(world, view, raw):
 
 
 @pytest.fixture(scope="module")
-def bag(tmp_path_factory, world, raw, raw_image) -> Path:
+def bag(tmp_path_factory, world, raw, raw_image):
     path = tmp_path_factory.mktemp("distorted") / "bag"
     stamp_ns = world.stamp_ns(0)
     with BagWriter(path) as writer:

@@ -2,7 +2,6 @@
 """Several sources are read as one, and each is found again in the record of a training."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 
@@ -28,7 +27,7 @@ def test_frames_come_in_the_order_of_the_sources():
     assert len(list(joined)) == 5
 
 
-def test_at_most_so_many_frames_are_scored_evenly_spread(tmp_path: Path):
+def test_at_most_so_many_frames_are_scored_evenly_spread(tmp_path):
     report = tmp_path / "report"
     source = "synthetic:worlds=1,frames=5,seed=3,width=80,height=64"
     command = ["evaluate", source, "--model", "demo", "--samples", "1", "--output", str(report)]
@@ -42,7 +41,7 @@ def test_at_most_so_many_frames_are_scored_evenly_spread(tmp_path: Path):
     assert summary["config"]["max_frames"] == 2
 
 
-def test_frames_without_ground_truth_take_nobodys_place(tmp_path: Path):
+def test_frames_without_ground_truth_take_nobodys_place(tmp_path):
     """Of ten recorded frames the first and the sixth, which would be chosen, have none."""
     folder = tmp_path / "recorded"
     for index in range(10):

@@ -1,7 +1,7 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Transforms of /tf: of a robot that drives between cloud and image, or past a LiDAR."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -52,7 +52,7 @@ def wall_points(lidar_in_odom: np.ndarray) -> np.ndarray:
 
 
 @pytest.fixture
-def driving_bag(tmp_path) -> Callable[..., Path]:
+def driving_bag(tmp_path):
     """Write a drive towards the wall; /tf has the base in odom at `times_ns`.
 
     The LiDAR is on the base, or stands in odom.

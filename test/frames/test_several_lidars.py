@@ -1,7 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Clouds of several LiDARs are one ground truth: merged first, then freed of occluded points."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,7 +34,7 @@ FRAMES = 4
 
 
 @pytest.fixture
-def two_lidars(tmp_path) -> Callable[..., Path]:
+def two_lidars(tmp_path):
     """Write a bag whose standard cloud is seen half by one LiDAR, half by the other."""
 
     def write(front: set[int], rear: set[int]) -> Path:

@@ -6,7 +6,6 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -50,7 +49,7 @@ def points(index):
 
 
 @pytest.fixture(scope="module")
-def bag(tmp_path_factory) -> Path:
+def bag(tmp_path_factory):
     path = tmp_path_factory.mktemp("bags") / "world"
     with BagWriter(path) as writer:
         writer.static_transforms([("camera", "lidar", np.eye(4))])

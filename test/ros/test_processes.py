@@ -2,7 +2,6 @@
 """Real processes on real topics: start, stop, and live scores against offline ones."""
 
 import signal
-from pathlib import Path
 
 import pytest
 
@@ -125,7 +124,7 @@ def test_a_node_starts_with_what_launch_passes_and_names_a_misspelt_parameter(
 
 
 @pytest.fixture(scope="module")
-def bag(tmp_path_factory) -> Path:
+def bag(tmp_path_factory):
     path = tmp_path_factory.mktemp("bags") / "world"
     synthesize(
         path,

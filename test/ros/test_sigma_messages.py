@@ -35,9 +35,7 @@ def estimate() -> OnlineEstimate:
 
 @pytest.mark.parametrize("unfamiliarity", [None, 1 / 3, 0.0])
 @pytest.mark.parametrize("scale_sigma", [None, 1 / 3, 0.0])
-def test_how_a_prediction_was_made_is_read_back(
-    unfamiliarity: float | None, scale_sigma: float | None
-) -> None:
+def test_how_a_prediction_was_made_is_read_back(unfamiliarity, scale_sigma):
     in_force = replace(
         INFO.in_force, depth_scale=2 / 3, scale_sigma=scale_sigma,
         depth_scale_reason="because",
@@ -60,7 +58,7 @@ BAD_NUMBERS = {
 
 
 @pytest.mark.parametrize("key", BAD_NUMBERS)
-def test_a_number_that_no_node_publishes_is_refused_and_a_missing_one_is_named(key: str) -> None:
+def test_a_number_that_no_node_publishes_is_refused_and_a_missing_one_is_named(key):
     values = info_values(INFO)
     for text in BAD_NUMBERS[key]:
         with pytest.raises(MessageError, match="depth_scale_reason"):
@@ -70,13 +68,13 @@ def test_a_number_that_no_node_publishes_is_refused_and_a_missing_one_is_named(k
         read_info(values)
 
 
-def test_intervals_are_gaussian_where_the_estimate_is_in_force() -> None:
+def test_intervals_are_gaussian_where_the_estimate_is_in_force():
     assert INFO.half_widths.at(0.95) == pytest.approx(1.96, abs=0.001)
     own = PredictionInfo("raw", SampleRange(0, 8), 8, AppliedCorrection(1.0, "own", "why"))
     assert own.half_widths is None
 
 
-def test_an_estimate_is_read_back_and_says_what_it_rests_on() -> None:
+def test_an_estimate_is_read_back_and_says_what_it_rests_on():
     made = estimate()
     scale = DepthScale(1 / 3, 0.1)
     values = estimate_values(made, ReceivedEstimate(7, "raw", made.factor, scale))
@@ -89,7 +87,7 @@ def test_an_estimate_is_read_back_and_says_what_it_rests_on() -> None:
     assert values["coverage"] == "0.95"
 
 
-def test_what_is_not_known_yet_is_sent_as_such() -> None:
+def test_what_is_not_known_yet_is_sent_as_such():
     sent = ReceivedEstimate(7, "raw")
     assert read_estimate(7, estimate_values(OnlineEstimate(), sent)) == sent
 
@@ -101,7 +99,7 @@ BAD_SCALES = {
 
 
 @pytest.mark.parametrize("key", BAD_SCALES)
-def test_a_scale_that_no_evaluator_sends_is_refused(key: str) -> None:
+def test_a_scale_that_no_evaluator_sends_is_refused(key):
     sent = ReceivedEstimate(7, "raw", scale=DepthScale(1.2, 0.1))
     values = estimate_values(OnlineEstimate(), sent)
     without = {name: value for name, value in values.items() if name != key}
@@ -111,12 +109,12 @@ def test_a_scale_that_no_evaluator_sends_is_refused(key: str) -> None:
 
 
 @pytest.mark.parametrize("text", BAD_NUMBERS["correction"])
-def test_an_invalid_correction_is_refused(text: str) -> None:
+def test_an_invalid_correction_is_refused(text):
     with pytest.raises(MessageError):
         read_estimate(0, {"sigma": "raw", "correction": text, "depth_scale": ""})
 
 
-def test_a_status_is_found_by_its_name_and_bounded() -> None:
+def test_a_status_is_found_by_its_name_and_bounded():
     def status(name: str, value: str) -> SimpleNamespace:
         return SimpleNamespace(name=name, values=[SimpleNamespace(key="a", value=value)])
 

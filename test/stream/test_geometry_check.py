@@ -21,7 +21,7 @@ from uncertainty_depth.stream.geometry_check import GeometryCheck
 
 
 @pytest.fixture(scope="module")
-def frames() -> list[Frame]:
+def frames():
     config = SynthesisConfig(worlds=3, frames=1, seed=7, width=320, height=240, rings=64)
     return list(SyntheticSource(config))
 

@@ -2,7 +2,6 @@
 """The focal length that a network sees, and what it does to depth."""
 
 import logging
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,28 +21,28 @@ def camera(focal_length: float, width: int = 320, height: int = 240) -> Camera:
     return Camera(width, height, intrinsics)
 
 
-def test_it_is_the_same_at_any_size_of_the_same_image() -> None:
+def test_it_is_the_same_at_any_size_of_the_same_image():
     full = camera(300.0, 640, 480)
     assert relative_focal_length(full) == pytest.approx(300 / np.sqrt(640 * 480))
     squashed = full.scaled(160, 128)
     assert relative_focal_length(squashed) == pytest.approx(relative_focal_length(full))
 
 
-def test_a_camera_without_calibration_has_none_and_leaves_depth_alone() -> None:
+def test_a_camera_without_calibration_has_none_and_leaves_depth_alone():
     uncalibrated = Camera(320, 240, np.zeros((3, 3)))
     for unknown in (None, uncalibrated, camera(float("nan"))):
         assert relative_focal_length(unknown) is None
         assert depth_factor(unknown, 0.8) == 1.0
 
 
-def test_twice_the_focal_length_is_twice_the_depth_for_the_same_image() -> None:
+def test_twice_the_focal_length_is_twice_the_depth_for_the_same_image():
     near = depth_factor(camera(200.0), 0.8)
     far = depth_factor(camera(400.0), 0.8)
     assert far == pytest.approx(2 * near)
     assert depth_factor(camera(400.0), 0.0) == 1.0
 
 
-def test_ranges_are_min_and_max_of_focal_length_per_width_and_of_aspect() -> None:
+def test_ranges_are_min_and_max_of_focal_length_per_width_and_of_aspect():
     cameras = [camera(60, 80, 60), None, camera(100, 80, 60), camera(64, 160, 60)]
     assert camera_ranges(cameras) == {
         "focal_length_per_width": [0.4, 1.25],
@@ -58,7 +57,7 @@ def lens_of(relative: float) -> Camera:
     return camera(relative * np.sqrt(320 * 240))
 
 
-def test_depth_is_rescaled_if_the_model_is_canonical_or_the_option_asks_for_it() -> None:
+def test_depth_is_rescaled_if_the_model_is_canonical_or_the_option_asks_for_it():
     trained = np.sqrt(0.5)
     for lens, focal_length, factors in (
         (FocalLengthRescaling(0.8, TRAINED), 0.4, {"canonical": 0.5, "always": 0.5, "never": 1}),
@@ -70,7 +69,7 @@ def test_depth_is_rescaled_if_the_model_is_canonical_or_the_option_asks_for_it()
             assert lens.factor(None, rescale) == 1
 
 
-def test_a_lens_far_from_the_trainings_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_lens_far_from_the_trainings_is_reported_once(caplog):
     lens = FocalLengthRescaling(0.0, TRAINED)
     with caplog.at_level(logging.WARNING):
         lens.factor(lens_of(1.05), "canonical")
@@ -82,9 +81,7 @@ def test_a_lens_far_from_the_trainings_is_reported_once(caplog: pytest.LogCaptur
     assert "rescale_depth always" in record.getMessage()
 
 
-def test_of_a_rescaled_lens_only_the_cameras_of_the_training_are_known(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_of_a_rescaled_lens_only_the_cameras_of_the_training_are_known(caplog):
     """Views that the training made by cropping and turning its pictures are not recorded."""
     FocalLengthRescaling(0.8, TRAINED).factor(lens_of(1.5), "canonical")
     (record,) = caplog.records
@@ -102,8 +99,8 @@ def test_of_a_rescaled_lens_only_the_cameras_of_the_training_are_known(
     ],
 )
 def test_an_unknown_lens_is_reported_once_if_depth_should_be_rescaled(
-    canonical: float, rescale: str, assumed: str, caplog: pytest.LogCaptureFixture
-) -> None:
+    canonical, rescale, assumed, caplog
+):
     lens = FocalLengthRescaling(canonical, TRAINED)
     lens.factor(lens_of(0.7), rescale)
     assert not caplog.records
@@ -117,13 +114,13 @@ def test_an_unknown_lens_is_reported_once_if_depth_should_be_rescaled(
 @pytest.mark.parametrize(
     "value", ["wide", {}, [], [1], [None, 1], ["cuda", 1], [-1, 1], [2, 1], 3, [1e-300, 10**300]]
 )
-def test_a_damaged_record_is_no_training_camera(value: Any) -> None:
+def test_a_damaged_record_is_no_training_camera(value):
     for record in (value, {"relative_focal_length": value}):
         factor = FocalLengthRescaling(0.0, record).factor(lens_of(0.4), "always")
         assert np.isfinite(factor)
 
 
-def test_a_range_holds_every_camera_in_any_order_and_of_both_evaluations() -> None:
+def test_a_range_holds_every_camera_in_any_order_and_of_both_evaluations():
     cameras = [camera(300.0), camera(100.0, 320, 200), camera(200.0, 320, 320)]
     for first in range(3):
         ranges = [CameraRange(), CameraRange()]

@@ -209,7 +209,7 @@ def by_opencv(camera: Camera, rays: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", LENSES)
-def test_a_raw_pixels_ray_projects_to_that_pixel(name: str) -> None:
+def test_a_raw_pixels_ray_projects_to_that_pixel(name):
     camera = lens_camera(name)
     rays = camera.rays()
     known = np.isfinite(rays).all(axis=2)
@@ -220,7 +220,7 @@ def test_a_raw_pixels_ray_projects_to_that_pixel(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LENSES)
-def test_every_ray_that_the_lens_sees_before_90_degrees_comes_back(name: str) -> None:
+def test_every_ray_that_the_lens_sees_before_90_degrees_comes_back(name):
     camera = lens_camera(name)
     distortion = camera.distortion
     assert distortion is not None
@@ -241,7 +241,7 @@ def test_every_ray_that_the_lens_sees_before_90_degrees_comes_back(name: str) ->
         ("fisheye that folds", np.sqrt(1 / 0.6)),
     ],
 )
-def test_a_pixel_at_the_end_of_a_fisheye_or_beyond_has_no_ray(name: str, end: float) -> None:
+def test_a_pixel_at_the_end_of_a_fisheye_or_beyond_has_no_ray(name, end):
     """Its radius in the image is that of the angle at which Z is 0, or the polynomial turns."""
     camera = lens_camera(name)
     _, coefficients, f, cx, cy, width, height = LENSES[name]
@@ -254,7 +254,7 @@ def test_a_pixel_at_the_end_of_a_fisheye_or_beyond_has_no_ray(name: str, end: fl
     assert 0.2 < known.mean() < 1
 
 
-def test_a_pixel_without_a_ray_has_no_point() -> None:
+def test_a_pixel_without_a_ray_has_no_point():
     camera = lens_camera("T265, 163 degrees").scaled(212, 200)
     known = np.isfinite(camera.rays()).all(axis=2)
     depth_m = np.full((200, 212), 2, np.float32)

@@ -39,8 +39,8 @@ def naive(depth: np.ndarray, width: int, height: int) -> np.ndarray:
     seed=st.integers(0, 9),
 )
 def test_each_cell_takes_the_known_pixel_nearest_to_its_centre(
-    rows: int, columns: int, width: int, height: int, known: float, seed: int
-) -> None:
+    rows, columns, width, height, known, seed
+):
     rng = np.random.default_rng(seed)
     depth = np.where(
         rng.random((rows, columns)) < known,
@@ -53,5 +53,5 @@ def test_each_cell_takes_the_known_pixel_nearest_to_its_centre(
 
 
 @pytest.mark.parametrize("unknown", [np.nan, np.inf, -np.inf, 0.0, -1.0])
-def test_what_is_no_depth_is_unknown(unknown: float) -> None:
+def test_what_is_no_depth_is_unknown(unknown):
     assert np.isnan(resample_depth(np.full((8, 8), unknown), 4, 4)).all()

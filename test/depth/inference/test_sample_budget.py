@@ -35,14 +35,14 @@ class Computer:
 
 
 @pytest.mark.parametrize(("budget_ms", "expected"), [(65.0, 4), (125.0, 10)])
-def test_as_many_samples_as_fit_are_used(budget_ms: float, expected: int) -> None:
+def test_as_many_samples_as_fit_are_used(budget_ms, expected):
     computer = Computer(lambda _: 1.0)
     computer.run(SampleBudget(), 200, budget_ms)
     assert np.median(computer.counts[50:]) == pytest.approx(expected, abs=1)
     assert np.mean(np.array(computer.times_ms[50:]) > budget_ms) < 0.1
 
 
-def test_one_slow_frame_changes_nothing() -> None:
+def test_one_slow_frame_changes_nothing():
     without = Computer(lambda _: 1.0, noise=0.0)
     without.run(SampleBudget(), 80, 65.0)
     once = Computer(lambda frame: 10.0 if frame == 40 else 1.0, noise=0.0)
@@ -50,7 +50,7 @@ def test_one_slow_frame_changes_nothing() -> None:
     assert once.counts == without.counts
 
 
-def test_a_busy_process_costs_samples_and_they_return_after_it() -> None:
+def test_a_busy_process_costs_samples_and_they_return_after_it():
     computer = Computer(lambda frame: 2.0 if 100 <= frame < 200 else 1.0)
     computer.run(SampleBudget(), 300, 125.0)
     busy = computer.counts[110:200]
@@ -59,7 +59,7 @@ def test_a_busy_process_costs_samples_and_they_return_after_it() -> None:
     assert np.median(computer.counts[250:]) >= 9
 
 
-def test_never_fewer_than_two_nor_more_than_there_are() -> None:
+def test_never_fewer_than_two_nor_more_than_there_are():
     poor = Computer(lambda _: 1.0)
     poor.run(SampleBudget(), 50, 1.0)
     assert set(poor.counts[LEARNING_FRAMES:]) == {MIN_SAMPLES}
@@ -69,7 +69,7 @@ def test_never_fewer_than_two_nor_more_than_there_are() -> None:
 
 
 @given(passes=st.integers(3, 12), budget_ms=st.floats(25, 120))
-def test_every_member_has_its_turn(passes: int, budget_ms: float) -> None:
+def test_every_member_has_its_turn(passes, budget_ms):
     budget = SampleBudget()
     computer = Computer(lambda _: 1.0)
     computer.run(budget, LEARNING_FRAMES, budget_ms, passes)
@@ -80,7 +80,7 @@ def test_every_member_has_its_turn(passes: int, budget_ms: float) -> None:
     assert heard == set(range(passes))
 
 
-def test_without_a_budget_all_are_used_in_their_order() -> None:
+def test_without_a_budget_all_are_used_in_their_order():
     budget = SampleBudget()
     for passes in (1, 2, 8):
         assert budget.choose(0.0, passes) == SampleRange(0, passes)

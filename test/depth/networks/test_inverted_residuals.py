@@ -59,7 +59,7 @@ def same_convolution(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, stride
 @pytest.mark.parametrize("kernel", [3, 5])
 @pytest.mark.parametrize("stride", [1, 2])
 @pytest.mark.parametrize("size", [(6, 8), (7, 9), (6, 9)])
-def test_padding_is_tensorflows(size: tuple[int, int], stride: int, kernel: int) -> None:
+def test_padding_is_tensorflows(size, stride, kernel):
     torch.manual_seed(0)
     layer = SameConv2d(2, 3, kernel, stride, is_linear=True)
     torch.nn.init.normal_(layer.bias)
@@ -97,7 +97,7 @@ def layered(name: str, tensors: dict[str, torch.Tensor], pixels: torch.Tensor):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_maps_are_those_of_the_layers_one_by_one(name: str) -> None:
+def test_the_maps_are_those_of_the_layers_one_by_one(name):
     torch.manual_seed(0)
     backbone = make_backbone(name)
     tensors = backbone.state_dict()
@@ -115,7 +115,7 @@ def test_the_maps_are_those_of_the_layers_one_by_one(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_maps_halve_from_a_quarter_of_the_image(name: str) -> None:
+def test_the_maps_halve_from_a_quarter_of_the_image(name):
     backbone = make_backbone(name)
     maps = backbone(torch.rand(1, 3, 96, 130)).feature_maps
     sizes = [(24, 33), (12, 17), (6, 9), (3, 5)]
@@ -127,14 +127,14 @@ def test_the_maps_halve_from_a_quarter_of_the_image(name: str) -> None:
     assert again.state_dict().keys() == backbone.state_dict().keys()
 
 
-def test_mobilenet_v2_has_the_published_size() -> None:
+def test_mobilenet_v2_has_the_published_size():
     # 3.505 million less the classifier, the last convolution, and a weight of each folded norm
     backbone = make_backbone("mobilenet_v2")
     assert sum(weights.numel() for weights in backbone.parameters()) == 1_795_936
 
 
 @pytest.mark.parametrize("stride", [1, 2])
-def test_a_wide_depthwise_convolution_stays_exact_in_bfloat16_training(stride: int) -> None:
+def test_a_wide_depthwise_convolution_stays_exact_in_bfloat16_training(stride):
     torch.manual_seed(0)
     layer = SameConv2d(4, 4, 5, stride, groups=4)
     x = torch.rand(1, 4, 8, 8, requires_grad=True)
@@ -153,7 +153,7 @@ def start(path: Path, name: str = "mobilenet_v2") -> Hourglass:
     return initial_network(make_plan(network, training)[0])
 
 
-def test_encoder_weights_are_read_and_what_an_encoder_lacks_is_left_out(tmp_path: Path) -> None:
+def test_encoder_weights_are_read_and_what_an_encoder_lacks_is_left_out(tmp_path):
     torch.manual_seed(7)
     expected = make_backbone("mobilenet_v2").state_dict()
     path = tmp_path / "weights.safetensors"
@@ -170,7 +170,7 @@ def test_encoder_weights_are_read_and_what_an_encoder_lacks_is_left_out(tmp_path
         (None, "there is no such file; expected a safetensors file"),
     ],
 )
-def test_weights_of_another_kind_are_refused(change, sentence: str, tmp_path: Path) -> None:
+def test_weights_of_another_kind_are_refused(change, sentence, tmp_path):
     path = tmp_path / "weights.safetensors"
     if change is not None:
         tensors = {**make_backbone("mobilenet_v2").state_dict(), **change}
@@ -181,7 +181,7 @@ def test_weights_of_another_kind_are_refused(change, sentence: str, tmp_path: Pa
 
 @pytest.mark.skipif(not WEIGHTS.is_dir(), reason="the ImageNet weights are not there")
 @pytest.mark.parametrize("name", NAMES)
-def test_imagenet_weights_recognise_rooms(name: str) -> None:
+def test_imagenet_weights_recognise_rooms(name):
     """NYU bathrooms, kitchens and studies are full of ImageNet's classes."""
     path = WEIGHTS / f"{name}_imagenet.safetensors"
     encoder = start(path, name).encoder.eval()

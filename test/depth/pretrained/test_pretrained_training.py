@@ -1,7 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Fine-tuning a head behind a frozen encoder, by every method."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -33,7 +32,7 @@ TRAINING = TrainingConfig(
 
 
 @pytest.fixture
-def options(saved) -> Callable[..., NetworkConfig]:
+def options(saved):
     def making(family: str, **values: object) -> NetworkConfig:
         return NetworkConfig(
             **{

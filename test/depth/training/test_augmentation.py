@@ -12,12 +12,12 @@ def batch(count: int = 64) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 @pytest.fixture
-def unzoomed(monkeypatch: pytest.MonkeyPatch) -> None:
+def unzoomed(monkeypatch):
     monkeypatch.setattr(frames, "ZOOM", 1.0)
 
 
 @pytest.mark.usefixtures("unzoomed")
-def test_half_of_the_frames_are_flipped_image_and_depth_together() -> None:
+def test_half_of_the_frames_are_flipped_image_and_depth_together():
     images, depth = batch()
     changed, moved = augment(images, depth, torch.Generator().manual_seed(0))
     mirrored = torch.tensor(
@@ -37,7 +37,7 @@ def test_half_of_the_frames_are_flipped_image_and_depth_together() -> None:
         assert torch.corrcoef(torch.stack([image[0].flatten(), truth.flatten()]))[0, 1] > 0.95
 
 
-def test_a_stretched_frame_counts_as_one_of_another_focal_length() -> None:
+def test_a_stretched_frame_counts_as_one_of_another_focal_length():
     """Two ramps give the zooms of width and height; depth is divided by their geometric mean."""
     across = torch.linspace(0.2, 0.8, 160).expand(64, 1, 128, 160)
     down = torch.linspace(0.2, 0.8, 128)[:, None].expand(64, 1, 128, 160)
@@ -55,7 +55,7 @@ def test_a_stretched_frame_counts_as_one_of_another_focal_length() -> None:
     )
 
 
-def test_zoom_takes_depth_that_was_measured_and_never_blends() -> None:
+def test_zoom_takes_depth_that_was_measured_and_never_blends():
     depth = torch.where(
         torch.rand(16, 1, 40, 48, generator=torch.Generator().manual_seed(2)) < 0.1, 6.0, torch.nan
     )
@@ -69,7 +69,7 @@ def test_zoom_takes_depth_that_was_measured_and_never_blends() -> None:
         assert (((known - near).abs() < 1e-5) | ((known - far).abs() < 1e-5)).all()
 
 
-def test_a_rolled_frame_turns_about_its_middle_and_knows_no_depth_beyond_its_edge() -> None:
+def test_a_rolled_frame_turns_about_its_middle_and_knows_no_depth_beyond_its_edge():
     """Two ramps of one slope per pixel give the angle: a turn keeps their gradients' length."""
     count, height, width = 32, 96, 160
     across = torch.arange(width).expand(count, 1, height, width) / width
@@ -97,7 +97,7 @@ def test_a_rolled_frame_turns_about_its_middle_and_knows_no_depth_beyond_its_edg
     assert unknown.max() < 0.3
 
 
-def test_a_sensor_changes_sharpness_and_noise_but_keeps_grey_grey() -> None:
+def test_a_sensor_changes_sharpness_and_noise_but_keeps_grey_grey():
     edge = torch.cat([torch.full((100, 3, 16, 16), 0.3), torch.full((100, 3, 16, 16), 0.6)], -1)
     changed = change_sensor(edge, torch.Generator().manual_seed(0))
     assert changed.min() >= 0
@@ -118,7 +118,7 @@ def test_a_sensor_changes_sharpness_and_noise_but_keeps_grey_grey() -> None:
     assert steps.max() > 1.2
 
 
-def test_light_changes_each_frame_in_its_own_way_within_bounds() -> None:
+def test_light_changes_each_frame_in_its_own_way_within_bounds():
     grey = torch.full((200, 3, 4, 4), 0.5)
     levels = change_light(grey, torch.Generator().manual_seed(0))[:, :, 0, 0]
     assert levels.min() >= 0.5 * 0.8 * 0.9 - 1e-6

@@ -3,7 +3,6 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import cv2
 import numpy as np
@@ -38,7 +37,7 @@ def batch(frames: int = 400) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 @pytest.mark.parametrize("count", [0, 20])
-def test_what_is_given_is_no_target_and_one_frame_in_ten_gets_nothing(count: int) -> None:
+def test_what_is_given_is_no_target_and_one_frame_in_ten_gets_nothing(count):
     images, depth_m = batch()
     generator = torch.Generator().manual_seed(1)
     inputs, targets = with_sparse_input(images, depth_m, SparseInput(count), generator)
@@ -58,9 +57,7 @@ def test_what_is_given_is_no_target_and_one_frame_in_ten_gets_nothing(count: int
         assert fractions.max() > 0.8
 
 
-def test_more_than_the_ground_truth_has_is_one_clear_sentence(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_more_than_the_ground_truth_has_is_one_clear_sentence(caplog):
     depths_m = batch(9)[1][:, 0].numpy()
     half = int(np.median(np.isfinite(depths_m).sum(axis=(1, 2)))) // 2
     warn_of_sparse_ground_truth(depths_m, SparseInput(half))
@@ -77,7 +74,7 @@ def completing(small):
     return source, replace(network, sparse_input="lidar", head="laplace"), training
 
 
-def test_a_method_learns_and_serves_with_sparse_depth(completing, make, tmp_path: Path) -> None:
+def test_a_method_learns_and_serves_with_sparse_depth(completing, make, tmp_path):
     folder = make(completing, tmp_path / "model", "log_likelihood", epochs=1)
     predictor = Predictor(folder, CPU)
     assert predictor.describe()["sparse_input"] == "lidar"
@@ -91,9 +88,7 @@ def test_a_method_learns_and_serves_with_sparse_depth(completing, make, tmp_path
     np.testing.assert_array_equal(alone.sigma_m, empty.sigma_m)
 
 
-def test_only_held_out_depth_is_scored(
-    completing, make, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_only_held_out_depth_is_scored(completing, make, tmp_path, caplog):
     source = completing[0]
     model = make(completing, tmp_path / "model", "multi_epochs")
     predictor = Predictor(model, CPU)
@@ -115,7 +110,7 @@ def test_only_held_out_depth_is_scored(
     assert "depth is from the image alone" in caplog.text
 
 
-def test_a_model_of_the_image_alone_refuses_sparse_depth(small, make, tmp_path: Path) -> None:
+def test_a_model_of_the_image_alone_refuses_sparse_depth(small, make, tmp_path):
     predictor = Predictor(make(small, tmp_path / "model", "deterministic"), CPU)
     frame = small[0].records[0]
     assert for_model(small[0], predictor.sparse_input, HeldOutConfig()) is small[0]
@@ -123,9 +118,7 @@ def test_a_model_of_the_image_alone_refuses_sparse_depth(small, make, tmp_path: 
         predictor.predict(frame.image, 0, sparse_m=frame.ground_truth_m)
 
 
-def test_options_that_contradict_sparse_input_are_one_clear_sentence(
-    completing, tmp_path: Path
-) -> None:
+def test_options_that_contradict_sparse_input_are_one_clear_sentence(completing, tmp_path):
     source, network, training = completing
     frozen = replace(training, freeze_encoder=True)
     with pytest.raises(ConfigError, match=r"first convolution of the sparse depth, .* random"):

@@ -15,13 +15,11 @@ def l1(depth_m, scale_m, truth_m):
 
 
 @pytest.fixture
-def frames(source) -> TrainingFrames:
+def frames(source):
     return read_frames(source, (64, 64))
 
 
-def test_validation_errors_are_those_of_all_known_pixels_together(
-    frames: TrainingFrames, network
-) -> None:
+def test_validation_errors_are_those_of_all_known_pixels_together(frames, network):
     hourglass = Hourglass(network)
     indices = [1, 4, 5, 6, 9]
     figures = validate(hourglass, Objective(l1), frames, indices, batch_size=2)
@@ -36,9 +34,7 @@ def test_validation_errors_are_those_of_all_known_pixels_together(
     )
 
 
-def test_every_frame_is_shown_once_in_another_order_each_epoch(
-    frames: TrainingFrames, network, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_frame_is_shown_once_in_another_order_each_epoch(frames, network, monkeypatch):
     shown: list[list[int]] = []
     batch = TrainingFrames.batch
 

@@ -3,7 +3,6 @@
 
 import logging
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -30,13 +29,13 @@ def gaussian(count: int, seed: int, shift: float = 0.0) -> np.ndarray:
     return rng.normal(size=(count, 12)) @ mixing + shift
 
 
-def test_about_one_in_a_hundred_frames_like_the_training_s_is_above_one() -> None:
+def test_about_one_in_a_hundred_frames_like_the_training_s_is_above_one():
     fitted = fit(gaussian(2000, 1))
     assert (fitted.scores(gaussian(4000, 3)) > 1).mean() == pytest.approx(0.01, abs=0.008)
     assert (fitted.scores(gaussian(100, 4, shift=300.0)) > 1).all()
 
 
-def test_a_few_odd_frames_do_not_make_all_frames_familiar() -> None:
+def test_a_few_odd_frames_do_not_make_all_frames_familiar():
     odd = gaussian(1000, 1)
     odd[::20] = gaussian(50, 5, shift=300.0)
     assert fit(odd).threshold < 1.2 * fit(gaussian(1000, 1)).threshold
@@ -52,13 +51,13 @@ def worlds(count: int, seed: int, shift: float = 0.0) -> np.ndarray:
     return places + 0.05 * rng.normal(size=places.shape) + shift
 
 
-def test_a_world_that_the_training_has_not_seen_is_familiar_and_another_kind_is_not() -> None:
+def test_a_world_that_the_training_has_not_seen_is_familiar_and_another_kind_is_not():
     fitted = fit(worlds(80, 1))
     assert (fitted.scores(worlds(200, 2)) > 1).mean() < 0.05
     assert (fitted.scores(worlds(20, 3, shift=2.0)) > 1).mean() > 0.95
 
 
-def test_few_places_like_the_training_s_exceed_the_limits_for_places() -> None:
+def test_few_places_like_the_training_s_exceed_the_limits_for_places():
     fitted = fit(worlds(150, 1))
     means = fitted.scores(worlds(1000, 2)).reshape(1000, 10).mean(axis=1)
     assert (means > fitted.places[0]).mean() == pytest.approx(0.1, abs=0.05)
@@ -68,7 +67,7 @@ def test_few_places_like_the_training_s_exceed_the_limits_for_places() -> None:
     assert (others.mean(axis=1) > fitted.places[0]).mean() > 0.6
 
 
-def test_the_distance_is_mahalanobis_of_the_shrunk_covariance() -> None:
+def test_the_distance_is_mahalanobis_of_the_shrunk_covariance():
     training = gaussian(500, 1)
     fitted = fit(training)
     mean = training.mean(axis=0)
@@ -80,17 +79,17 @@ def test_the_distance_is_mahalanobis_of_the_shrunk_covariance() -> None:
     np.testing.assert_allclose(distances, expected, rtol=1e-3)
 
 
-def test_a_feature_that_never_changes_does_no_harm() -> None:
+def test_a_feature_that_never_changes_does_no_harm():
     training = np.concatenate([gaussian(100, 1), np.zeros((100, 1))], axis=1)
     assert np.isfinite(fit(training).scores(training)).all()
 
 
-def test_too_few_frames_are_refused() -> None:
+def test_too_few_frames_are_refused():
     with pytest.raises(SourceError, match="3 frames; expected at least 20"):
         fit(gaussian(3, 1))
 
 
-def test_maps_and_states_are_pooled_over_their_pixels() -> None:
+def test_maps_and_states_are_pooled_over_their_pixels():
     shallow = torch.arange(24.0).view(1, 2, 3, 4)
     deep = torch.ones(1, 1, 2, 2)
     deviation = np.std(np.arange(12))
@@ -112,7 +111,7 @@ def flat(count: int, seed: int) -> list[np.ndarray]:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory, make_model) -> Path:
+def folder(tmp_path_factory, make_model):
     """Return a model of random weights that is familiar with flat grey images."""
     path = tmp_path_factory.mktemp("model")
     make_model(path, members=("best",), training={"source": "flat"})
@@ -125,16 +124,14 @@ def noisy() -> np.ndarray:
     return np.random.default_rng(5).integers(0, 256, (64, 80, 3), dtype=np.uint8)
 
 
-def test_a_prediction_says_how_unfamiliar_its_frame_is(folder: Path) -> None:
+def test_a_prediction_says_how_unfamiliar_its_frame_is(folder):
     predictor = Predictor(folder, PredictorConfig(samples=2, device="cpu"))
     known = [predictor.predict(image).unfamiliarity for image in flat(20, 2)]
     assert np.mean([score <= 1 for score in known]) > 0.8
     assert predictor.predict(noisy()).unfamiliarity > 3 * max(known)
 
 
-def test_unfamiliar_images_are_reported_once(
-    folder: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_unfamiliar_images_are_reported_once(folder, caplog):
     predictor = Predictor(folder, PredictorConfig(samples=2, device="cpu"))
     with caplog.at_level(logging.WARNING):
         for _ in range(WARNING_FRAMES - 1):
@@ -145,14 +142,14 @@ def test_unfamiliar_images_are_reported_once(
     assert caplog.text.count("unlike those of the training") == 1
 
 
-def test_another_engine_gives_no_unfamiliarity(folder: Path) -> None:
+def test_another_engine_gives_no_unfamiliarity(folder):
     pytest.importorskip("onnxruntime")
     config = PredictorConfig(samples=2, device="cpu", engine="onnxruntime")
     predictor = Predictor(folder, config)
     assert predictor.predict(noisy()).unfamiliarity is None
 
 
-def test_a_model_without_it_says_nothing(folder: Path, tmp_path: Path) -> None:
+def test_a_model_without_it_says_nothing(folder, tmp_path):
     copy = export_half(folder, tmp_path / "half")
     assert Predictor(copy, PredictorConfig(device="cpu")).predict(noisy()).unfamiliarity > 1
     (copy / "familiarity.safetensors").unlink()
@@ -163,7 +160,7 @@ def of_three(size: int) -> Familiarity:
     return Familiarity(np.zeros(3, np.float32), np.eye(size, dtype=np.float32), 1.0, (0.8, 0.9))
 
 
-def test_the_familiarity_of_another_network_is_refused(folder: Path, tmp_path: Path) -> None:
+def test_the_familiarity_of_another_network_is_refused(folder, tmp_path):
     copy = export_half(folder, tmp_path / "half")
     familiarity.write(copy, of_three(3))
     with pytest.raises(ModelError, match="the model's familiarity 3"):
@@ -187,7 +184,7 @@ def domain_check(scores: tuple[float | None, ...], model: dict) -> Check:
     return line.checks[0]
 
 
-def test_the_verdict_compares_the_mean_with_places_like_the_training_s() -> None:
+def test_the_verdict_compares_the_mean_with_places_like_the_training_s():
     def color(*scores: float | None) -> str:
         return domain_check(scores, {"familiar_places": [0.84, 0.91]}).color
 
@@ -201,19 +198,19 @@ def test_the_verdict_compares_the_mean_with_places_like_the_training_s() -> None
     assert "90 % below 0.84, 99 % below 0.91" in text
 
 
-def test_a_familiarity_without_places_still_scores_frames(tmp_path: Path) -> None:
+def test_a_familiarity_without_places_still_scores_frames(tmp_path):
     familiarity.write(tmp_path, replace(of_three(3), places=None))
     again = familiarity.read(tmp_path)
     assert again.places is None
     assert again.scores(np.full((1, 3), 2.0)) == pytest.approx([2 * 3**0.5])
 
 
-def test_unfamiliarity_is_grey_if_its_usual_values_are_not_known() -> None:
+def test_unfamiliarity_is_grey_if_its_usual_values_are_not_known():
     check = domain_check((0.5,) * 40, {})
     assert check.color == GREY
     assert "not known which" in check.text
 
 
-def test_a_model_says_what_is_usual_in_places_like_the_training_s(folder: Path) -> None:
+def test_a_model_says_what_is_usual_in_places_like_the_training_s(folder):
     described = Predictor(folder, PredictorConfig(device="cpu")).describe()
     assert 0 < described["familiar_places"][0] <= described["familiar_places"][1]

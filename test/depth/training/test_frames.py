@@ -1,7 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 import logging
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,7 +26,7 @@ def frame(depth: float, height: int = 48, width: int = 64) -> Frame:
     return Frame(0, str(depth), image=image, ground_truth_m=depth_m)
 
 
-def test_a_source_becomes_five_bytes_per_pixel() -> None:
+def test_a_source_becomes_five_bytes_per_pixel():
     frames = read_frames(ListSource([frame(1.0), frame(2.0)]), (32, 40))
     pairs = zip(frames.images, frames.depths_m, strict=True)
     assert [image.nbytes + depth.nbytes for image, depth in pairs] == [32 * 40 * 5] * 2
@@ -40,7 +39,7 @@ def test_a_source_becomes_five_bytes_per_pixel() -> None:
     )
 
 
-def test_pixels_that_the_lens_does_not_see_are_not_trained_on() -> None:
+def test_pixels_that_the_lens_does_not_see_are_not_trained_on():
     seen = np.zeros((48, 64), bool)
     seen[:, 32:] = True
     camera = replace(Camera.pinhole(50.0, width=64, height=48), seen=seen)
@@ -50,14 +49,12 @@ def test_pixels_that_the_lens_does_not_see_are_not_trained_on() -> None:
 
 @settings(deadline=None)
 @given(st.floats(0.01, 200.0))
-def test_half_precision_keeps_depth_to_a_twentieth_of_a_percent(depth: float) -> None:
+def test_half_precision_keeps_depth_to_a_twentieth_of_a_percent(depth):
     kept = read_frames(ListSource([frame(depth, 4, 4)] * 2), (32, 32)).depths_m[0]
     assert np.abs(kept.astype(float) / depth - 1).max() <= 5.1e-4
 
 
-def test_what_cannot_be_trained_on_is_counted_and_reported(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_what_cannot_be_trained_on_is_counted_and_reported(caplog):
     torn = [Skipped(stamp, "image_wrong_step", ".") for stamp in (1, None)]
     records = ListSource([frame(1.0), torn[0], frame(np.nan), frame(2.0), torn[1]])
     records.notes = ("the last chunk was cut off",)
@@ -72,19 +69,19 @@ def test_what_cannot_be_trained_on_is_counted_and_reported(
 @pytest.mark.parametrize(
     "records", [[], [frame(1.0)], [frame(1.0), frame(np.nan), Skipped(0, "gone", ".")]]
 )
-def test_too_few_frames_are_an_error_that_says_what_was_lost(records: list) -> None:
+def test_too_few_frames_are_an_error_that_says_what_was_lost(records):
     with pytest.raises(SourceError, match=r"list has \d frames with ground truth") as caught:
         read_frames(ListSource(records), (32, 32))
     assert ("no_ground_truth: 1" in str(caught.value)) == (len(records) == 3)
 
 
-def test_max_frames_spreads_evenly() -> None:
+def test_max_frames_spreads_evenly():
     source = ListSource([frame(1.0 + index) for index in range(10)])
     frames = read_frames(source, (32, 32), max_frames=4)
     assert [float(depth[0, 0]) for depth in frames.depths_m] == [1, 3, 6, 8]
 
 
-def test_the_fingerprint_sees_one_pixel() -> None:
+def test_the_fingerprint_sees_one_pixel():
     frames = read_frames(ListSource([frame(1.0), frame(2.0)]), (32, 32))
     before = frames.fingerprint()
     assert before == read_frames(ListSource([frame(1.0), frame(2.0)]), (32, 32)).fingerprint()
@@ -94,9 +91,7 @@ def test_the_fingerprint_sees_one_pixel() -> None:
 
 @settings(deadline=None)
 @given(count=st.integers(2, 2000), share=st.floats(0.01, 0.9), seed=st.integers(0, 99))
-def test_the_split_is_whole_disjoint_and_as_large_as_asked(
-    count: int, share: float, seed: int
-) -> None:
+def test_the_split_is_whole_disjoint_and_as_large_as_asked(count, share, seed):
     training, validation = split_frames(count, share, seed)
     assert sorted(training + validation) == list(range(count))
     assert len(validation) == min(max(round(share * count), 1), count - 1)
@@ -108,7 +103,7 @@ def camera(focal_length: float, width: int = 80, height: int = 60) -> Camera:
     return Camera(width, height, intrinsics)
 
 
-def test_the_median_is_that_of_each_cell_to_the_millimetre_and_null_where_unknown() -> None:
+def test_the_median_is_that_of_each_cell_to_the_millimetre_and_null_where_unknown():
     random = np.random.default_rng(0)
     depths_m = random.uniform(1, 9, (5, 16, 20)).astype(np.float32)
     depths_m[:3, 0, 0] = np.nan
@@ -120,7 +115,7 @@ def test_the_median_is_that_of_each_cell_to_the_millimetre_and_null_where_unknow
     assert rows[7][3] == round(float(np.median(depths_m[:, 7, 3])), 3)
 
 
-def test_training_writes_them_of_its_training_frames_alone(small, tmp_path: Path) -> None:
+def test_training_writes_them_of_its_training_frames_alone(small, tmp_path):
     source, network, training = small
     source.records = [
         replace(frame, camera=camera(40.0 + index)) for index, frame in enumerate(source.records)
@@ -136,7 +131,7 @@ def test_training_writes_them_of_its_training_frames_alone(small, tmp_path: Path
     assert 1 <= min(known) <= max(known) <= 6
 
 
-def test_depth_is_learnt_as_a_canonical_camera_sees_it_and_described_as_it_is() -> None:
+def test_depth_is_learnt_as_a_canonical_camera_sees_it_and_described_as_it_is():
     camera = Camera(80, 64, np.array([[143.1, 0, 40], [0, 143.1, 32], [0, 0, 1]]))
     frames = TrainingFrames(canonical=1.0)
     image = np.zeros((64, 80, 3), np.uint8)

@@ -45,7 +45,7 @@ def naive(name: str, depth: torch.Tensor, scale: torch.Tensor, truth: torch.Tens
 @pytest.mark.parametrize("name", ALL)
 @settings(deadline=None)
 @given(seed=st.integers(0, 10**6), known_share=st.sampled_from([0.0, 0.05, 0.5, 1.0]))
-def test_equals_a_naive_loop(name: str, seed: int, known_share: float) -> None:
+def test_equals_a_naive_loop(name, seed, known_share):
     depth, scale, truth = maps(seed, known_share)
     assert ALL[name](depth, scale, truth).item() == pytest.approx(
         naive(name, depth, scale, truth), rel=1e-4, abs=1e-6
@@ -53,7 +53,7 @@ def test_equals_a_naive_loop(name: str, seed: int, known_share: float) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_a_pixel_without_ground_truth_gets_no_gradient(name: str) -> None:
+def test_a_pixel_without_ground_truth_gets_no_gradient(name):
     depth, scale, truth = (values.requires_grad_() for values in maps(0))
     ALL[name](depth, scale, truth.detach()).backward()
     unknown = truth.isnan()
@@ -62,7 +62,7 @@ def test_a_pixel_without_ground_truth_gets_no_gradient(name: str) -> None:
         assert (values.grad[~unknown] != 0).all()
 
 
-def test_distillation_weighs_relative_errors_of_mean_and_sigma() -> None:
+def test_distillation_weighs_relative_errors_of_mean_and_sigma():
     targets = torch.tensor([2.0, 0.5]).view(1, 2, 1, 1).expand(3, 2, 4, 4)
     depth = targets[:, :1] * 1.1
     scale = targets[:, 1:] / 1.3

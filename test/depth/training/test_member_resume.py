@@ -4,7 +4,6 @@
 import json
 import os
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -14,9 +13,7 @@ from uncertainty_depth.depth.model_folder import folder as model_folder
 from uncertainty_depth.depth.training.run import MemberRun, train
 
 
-def test_killed_in_member_two_of_three_it_goes_on_there(
-    small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_killed_in_member_two_of_three_it_goes_on_there(small, tmp_path, monkeypatch):
     source, network, training = small
     training = replace(training, method="bagging", patience=5)
     whole = content(train(source, tmp_path / "whole", network, training))
@@ -47,9 +44,7 @@ def test_killed_in_member_two_of_three_it_goes_on_there(
     assert trained == ["member_02", "member_03", "member_03"]
 
 
-def test_dying_at_any_write_of_two_members_loses_nothing(
-    small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_dying_at_any_write_of_two_members_loses_nothing(small, tmp_path, monkeypatch):
     source, network, training = small
     source.records = source.records[:4]
     training = replace(training, method="multi_inits", members=2, epochs=1)
@@ -66,9 +61,7 @@ def test_dying_at_any_write_of_two_members_loses_nothing(
         assert content(train(source, folder, network, training, resume=True)) == whole, write
 
 
-def test_a_training_of_before_an_option_was_invented_is_complete(
-    small, make, tmp_path: Path
-) -> None:
+def test_a_training_of_before_an_option_was_invented_is_complete(small, make, tmp_path):
     folder = make(small, tmp_path / "model", "multi_epochs")
     described = json.loads((folder / "model.json").read_text())
     for name in ("members", "distill"):
@@ -79,9 +72,7 @@ def test_a_training_of_before_an_option_was_invented_is_complete(
     assert train(source, folder, network, usual, resume=True) == folder
 
 
-def test_a_finished_training_removes_what_a_kill_left_and_no_file_of_others(
-    small, make, tmp_path: Path
-) -> None:
+def test_a_finished_training_removes_what_a_kill_left_and_no_file_of_others(small, make, tmp_path):
     folder = make(small, tmp_path / "model", "multi_epochs")
     before = set(os.listdir(folder))
     foreign = {".settings.of.mine.json", "checkpoint_of_mine.safetensors", ".unfinished_.csv"}

@@ -28,7 +28,7 @@ OF_EXPERIMENTS = {"self_teaching", "multi_networks", "learned_error"}
 @pytest.mark.parametrize(
     "method", [name for name in TRAINED_METHODS if name not in OF_EXPERIMENTS]
 )
-def test_what_a_method_trained_is_served_by_it(method: str, small, make, tmp_path: Path) -> None:
+def test_what_a_method_trained_is_served_by_it(method, small, make, tmp_path):
     folder = make(small, tmp_path / "model", method)
     predictor = Predictor(folder, PredictorConfig(device="cpu"))
     assert predictor.method == predictor.describe()["method"] == method
@@ -56,7 +56,7 @@ def check_members(folder: Path, number: int) -> None:
     assert all((folder / f"curves_{name}.csv").exists() for name in model.members)
 
 
-def test_an_ensemble_may_share_a_frozen_encoder(small, make, tmp_path: Path) -> None:
+def test_an_ensemble_may_share_a_frozen_encoder(small, make, tmp_path):
     folder = make(small, tmp_path / "model", "multi_inits", freeze_encoder=True)
     one, *others = model_folder.read_model(folder).load_all(
         model_folder.read_model(folder).members
@@ -65,9 +65,7 @@ def test_an_ensemble_may_share_a_frozen_encoder(small, make, tmp_path: Path) -> 
     assert all(name.startswith("decoder.") for name in load_file(folder / "member_02.safetensors"))
 
 
-def test_an_encoder_that_is_missing_is_found_before_the_first_member_is_trained(
-    small, tmp_path: Path
-) -> None:
+def test_an_encoder_that_is_missing_is_found_before_the_first_member_is_trained(small, tmp_path):
     source, network, training = small
     network = replace(network, backbone="resnet19")
     with pytest.raises(ModelError, match="no backbone 'resnet19'"):
@@ -76,9 +74,7 @@ def test_an_encoder_that_is_missing_is_found_before_the_first_member_is_trained(
     assert not (tmp_path / "model").exists()
 
 
-def test_a_network_is_taught_an_ensemble_s_mean_and_total_sigma(
-    small, make, tmp_path: Path
-) -> None:
+def test_a_network_is_taught_an_ensemble_s_mean_and_total_sigma(small, make, tmp_path):
     source, network, training = small
     with_head = (source, replace(network, head="laplace"), training)
     teacher = make(with_head, tmp_path / "teacher", "multi_inits")
@@ -97,7 +93,7 @@ def test_a_network_is_taught_an_ensemble_s_mean_and_total_sigma(
     torch.testing.assert_close(targets[1, 1], variance.sqrt()[0], rtol=1e-3, atol=1e-5)
 
 
-def test_what_cannot_be_distilled_is_refused(small, make, tmp_path: Path) -> None:
+def test_what_cannot_be_distilled_is_refused(small, make, tmp_path):
     teacher = str(make(small, tmp_path / "teacher", "deterministic"))
     network = replace(small[1], input_size=(64, 32))
     with pytest.raises(ConfigError, match="input_size is"):

@@ -26,11 +26,11 @@ def plan(network: NetworkConfig, method: str, **options):
     return make_plan(*settle(network, training))
 
 
-def test_ensembles_of_neighbouring_seeds_have_no_member_in_common() -> None:
+def test_ensembles_of_neighbouring_seeds_have_no_member_in_common():
     assert len({member_seed(seed, number) for seed in range(20) for number in range(1, 21)}) == 400
 
 
-def test_bootstrap_samples_differ_and_leave_out_about_a_third(network) -> None:
+def test_bootstrap_samples_differ_and_leave_out_about_a_third(network):
     indices = list(range(10, 1010))
     samples = [member.frames(indices) for member in plan(network, "bagging", members=5)]
     assert len({tuple(sample) for sample in samples}) == 5
@@ -42,7 +42,7 @@ def test_bootstrap_samples_differ_and_leave_out_about_a_third(network) -> None:
 
 
 @pytest.mark.parametrize(("method", "distill"), [("bagging", "model"), ("distilled", "")])
-def test_distilling_and_the_method_must_agree(method: str, distill: str, network) -> None:
+def test_distilling_and_the_method_must_agree(method, distill, network):
     with pytest.raises(
         ConfigError,
         match=f"method is '{method}' but distill is '{distill}'; "
@@ -51,7 +51,7 @@ def test_distilling_and_the_method_must_agree(method: str, distill: str, network
         plan(network, method, distill=distill)
 
 
-def test_the_best_member_comes_last_and_those_without_weights_are_left_out(network) -> None:
+def test_the_best_member_comes_last_and_those_without_weights_are_left_out(network):
     members = plan(network, "multi_inits", members=4)
     histories = [[{"rmse_log": error} for error in errors] for errors in ([3, 1, 2], [2], [])]
     assert served(members, histories) == ["member_02", "member_01"]
@@ -65,9 +65,7 @@ OTHERS = {"members": 3, "snapshots": 2}
 
 @pytest.mark.parametrize("method", sorted(set(TRAINED_METHODS) - {"distilled"}))
 @pytest.mark.parametrize("name", ONLY_FOR)
-def test_an_option_changes_what_is_trained_for_its_methods_alone(
-    name: str, method: str, network
-) -> None:
+def test_an_option_changes_what_is_trained_for_its_methods_alone(name, method, network):
     def made(**options):
         members = plan(network, method, epochs=9, patience=3, **options)
         return [
@@ -101,14 +99,12 @@ def test_an_option_changes_what_is_trained_for_its_methods_alone(
         ({"method": "mc_dropout"}, set(), ""),
     ],
 )
-def test_only_options_that_were_given_and_do_nothing_are_without_effect(
-    options: dict, given: set, found: str
-) -> None:
+def test_only_options_that_were_given_and_do_nothing_are_without_effect(options, given, found):
     assert without_effect(TrainingConfig(**options), given) == found
 
 
 @pytest.mark.parametrize("head", ["laplace", "gaussian"])
-def test_a_likelihood_starts_where_it_can_be_trained(head: str, source, network) -> None:
+def test_a_likelihood_starts_where_it_can_be_trained(head, source, network):
     """Far from the thousands it costs to start with a scale that is far too small."""
     frames = read_frames(source, (64, 64))
     hourglass = Hourglass(replace(network, head=head))

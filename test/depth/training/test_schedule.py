@@ -27,7 +27,7 @@ def run(errors: list[float], training: TrainingConfig) -> list[float]:
     return seen
 
 
-def test_snapshots_follow_the_plateau_and_then_training_ends() -> None:
+def test_snapshots_follow_the_plateau_and_then_training_ends():
     training = TrainingConfig(epochs=40, snapshots=3, patience=2)
     seen = run([5, 4, 3, 3, 3, 2, 1, 9, 9], training)
     assert len(seen) == 8
@@ -36,7 +36,7 @@ def test_snapshots_follow_the_plateau_and_then_training_ends() -> None:
 
 
 @pytest.mark.parametrize("method", ["mc_dropout", "deterministic"])
-def test_other_methods_keep_the_best_epoch_and_stop_when_patience_runs_out(method: str) -> None:
+def test_other_methods_keep_the_best_epoch_and_stop_when_patience_runs_out(method):
     training = TrainingConfig(method=method, patience=2)
     seen = run([5, 3, 4, 2, 2, 3, 0], training)
     assert len(seen) == 6
@@ -52,8 +52,8 @@ def test_other_methods_keep_the_best_epoch_and_stop_when_patience_runs_out(metho
     patience=st.integers(1, 5),
 )
 def test_multi_epochs_always_ends_with_all_snapshots_of_consecutive_epochs(
-    errors: list[float], epochs: int, snapshots: int, patience: int
-) -> None:
+    errors, epochs, snapshots, patience
+):
     training = TrainingConfig(epochs=epochs, snapshots=snapshots, patience=patience)
     seen = run((errors * 40)[:epochs], training)
     kept = saved_epochs(seen, training)
@@ -63,7 +63,7 @@ def test_multi_epochs_always_ends_with_all_snapshots_of_consecutive_epochs(
     assert kept[0] == (epochs - len(kept) if reached is None else min(reached, epochs - len(kept)))
 
 
-def test_the_learning_rate_falls_along_a_cosine_and_is_constant_by_default() -> None:
+def test_the_learning_rate_falls_along_a_cosine_and_is_constant_by_default():
     constant = TrainingConfig(epochs=5)
     assert [schedule.fraction_of_rate(epoch, constant) for epoch in range(5)] == [1.0] * 5
     falling = replace(constant, final_learning_rate=0.1)

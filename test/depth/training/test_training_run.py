@@ -11,14 +11,13 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save
 
 from test.depth.training.conftest import Killed, content, counted_writes
-from uncertainty_depth.core.config.training import NetworkConfig, TrainingConfig
 from uncertainty_depth.core.errors import ConfigError, ModelError, SourceError
 from uncertainty_depth.depth.model_folder import folder as model_folder
 from uncertainty_depth.depth.training.run import train
 
 
 @pytest.fixture
-def small(source, network: NetworkConfig, training: TrainingConfig):
+def small(source, network, training):
     """Two short epochs of a network with head: the runs differ only in when they are killed."""
     source.records = source.records[:6]
     return (
@@ -33,12 +32,7 @@ def curves(folder: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(rows))
 
 
-def test_a_model_folder_is_made(
-    source,
-    network: NetworkConfig,
-    training: TrainingConfig,
-    tmp_path: Path,
-) -> None:
+def test_a_model_folder_is_made(source, network, training, tmp_path):
     folder = train(source, tmp_path / "new" / "model", network, training)
     assert source.reads == 1
     assert sorted(path.name for path in folder.iterdir()) == [
@@ -58,9 +52,7 @@ def test_a_model_folder_is_made(
     assert len(curves(folder)) == 3
 
 
-def test_training_beats_the_best_constant(
-    more_frames, network: NetworkConfig, training: TrainingConfig, tmp_path: Path
-) -> None:
+def test_training_beats_the_best_constant(more_frames, network, training, tmp_path):
     """Depth is a function of brightness: the error must fall well below the best constant's."""
     longer = replace(
         training, epochs=6, method="mc_dropout", batch_size=3, learning_rate=3e-3, augment=False
@@ -78,7 +70,7 @@ def test_training_beats_the_best_constant(
     assert model_folder.read_model(folder).members == ("best",)
 
 
-def test_the_seed_alone_decides(small, tmp_path: Path) -> None:
+def test_the_seed_alone_decides(small, tmp_path):
     source, network, training = small
     torch.manual_seed(1)
     first = content(train(source, tmp_path / "a", network, training))
@@ -90,9 +82,7 @@ def test_the_seed_alone_decides(small, tmp_path: Path) -> None:
     assert other["epoch_0002.safetensors"] != first["epoch_0002.safetensors"]
 
 
-def test_the_saved_weights_are_the_running_average(
-    source, network: NetworkConfig, training: TrainingConfig, tmp_path: Path
-) -> None:
+def test_the_saved_weights_are_the_running_average(source, network, training, tmp_path):
     """One batch per epoch: the average after two is 0.7 of the first and 0.3 of the second."""
     two = replace(training, epochs=2, snapshots=2, batch_size=16)
     last = train(source, tmp_path / "last", network, two)
@@ -107,9 +97,7 @@ def test_the_saved_weights_are_the_running_average(
     assert not torch.allclose(averaged["decoder.final.weight"], second["decoder.final.weight"])
 
 
-def test_an_existing_folder_is_refused(
-    source, network: NetworkConfig, training: TrainingConfig, tmp_path: Path
-) -> None:
+def test_an_existing_folder_is_refused(source, network, training, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(SourceError, match="is not empty; expected a new folder, or --resume"):
         train(source, tmp_path, network, training)
@@ -131,8 +119,8 @@ OTHERS = {"learning_rate": 0.1, "epochs": 9, "backbone": "resnet10", "head": "ga
 
 
 def test_resuming_with_other_options_or_from_another_source_is_refused(
-    small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    small, tmp_path, monkeypatch
+):
     source, network, training = small
     interrupted(small, tmp_path / "model", monkeypatch)
     for name, value in OTHERS.items():
@@ -148,7 +136,7 @@ def test_resuming_with_other_options_or_from_another_source_is_refused(
         train(source, tmp_path / "model", network, training, resume=True)
 
 
-def test_what_the_user_hides_in_the_folder_stays(small, tmp_path: Path) -> None:
+def test_what_the_user_hides_in_the_folder_stays(small, tmp_path):
     (tmp_path / "model" / ".git").mkdir(parents=True)
     (tmp_path / "model" / ".gitattributes").write_text("*.safetensors filter=lfs")
     for _ in range(2):
@@ -156,9 +144,7 @@ def test_what_the_user_hides_in_the_folder_stays(small, tmp_path: Path) -> None:
     assert {path.name for path in (tmp_path / "model").glob(".*")} == {".git", ".gitattributes"}
 
 
-def test_a_damaged_checkpoint_gets_one_sentence(
-    small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_damaged_checkpoint_gets_one_sentence(small, tmp_path, monkeypatch):
     interrupted(small, tmp_path / "model", monkeypatch)
     path = tmp_path / "model" / "checkpoint.safetensors"
     content = path.read_bytes()
@@ -183,8 +169,8 @@ def test_a_damaged_checkpoint_gets_one_sentence(
 
 
 def test_a_loss_that_is_not_finite_ends_the_training_with_one_sentence(
-    source, network: NetworkConfig, training: TrainingConfig, tmp_path: Path
-) -> None:
+    source, network, training, tmp_path
+):
     """Each step multiplies the weights by 1 - 10 * 10, until they overflow."""
     diverging = replace(training, epochs=60, learning_rate=10.0, weight_decay=10.0)
     sentence = "the training loss became nan; expected a learning_rate below"
@@ -193,16 +179,14 @@ def test_a_loss_that_is_not_finite_ends_the_training_with_one_sentence(
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
-def test_cuda_where_there_is_none_is_an_error(small, tmp_path: Path) -> None:
+def test_cuda_where_there_is_none_is_an_error(small, tmp_path):
     source, network, training = small
     with pytest.raises(ConfigError, match="finds no CUDA device"):
         train(source, tmp_path / "model", network, replace(training, device="cuda"))
     assert source.reads == 0  # a long recording takes minutes to read
 
 
-def test_a_training_that_ended_too_early_is_reported(
-    source, network, training, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_training_that_ended_too_early_is_reported(source, network, training, tmp_path, caplog):
     training = replace(training, epochs=4, patience=50, learning_rate=0.3)
     with caplog.at_level(logging.WARNING):
         folder = train(source, tmp_path / "model", network, training)
@@ -214,7 +198,7 @@ def test_a_training_that_ended_too_early_is_reported(
     )
 
 
-def test_a_depth_range_that_holds_no_ground_truth_is_refused(small, tmp_path: Path) -> None:
+def test_a_depth_range_that_holds_no_ground_truth_is_refused(small, tmp_path):
     source, network, training = small
     network = replace(network, depth_range=(50.0, 80.0))
     sentence = "depth_range is 50 to 80 m, and no ground truth of list lies in it"

@@ -69,7 +69,7 @@ def log_errors(frames: list[Frame]) -> np.ndarray:
     return np.array([frame_log_scale(f.prediction.depth_m, f.ground_truth_m) for f in frames])
 
 
-def test_two_frames_late_is_early_enough_for_a_scale_that_wanders() -> None:
+def test_two_frames_late_is_early_enough_for_a_scale_that_wanders():
     frames = drive()
     scaled = published(frames)
     # an autoregression of 0.9 leaves sqrt(2 (1 - .81)) = .62 of it two frames later
@@ -78,7 +78,7 @@ def test_two_frames_late_is_early_enough_for_a_scale_that_wanders() -> None:
     np.testing.assert_allclose(ratio, 0.1, rtol=1e-5)
 
 
-def test_scales_of_other_frames_do_not_help() -> None:
+def test_scales_of_other_frames_do_not_help():
     """What is gained is of the frames before, not of any factor near the mean."""
     frames = drive()
     truths = [
@@ -97,14 +97,14 @@ def test_scales_of_other_frames_do_not_help() -> None:
     assert abs(log_errors(wrong)).mean() > 1.1 * abs(log_errors(frames)).mean()
 
 
-def test_a_frame_is_never_scaled_by_its_own_ground_truth() -> None:
+def test_a_frame_is_never_scaled_by_its_own_ground_truth():
     frames = constant_drive(1.3, 3)
     factors = [f.prediction.depth_m[0, 0] / 2 for f in published(frames)]
     assert factors == pytest.approx([1, 1, 1.3])
 
 
 @pytest.mark.parametrize(("true_factor", "factor"), [(1.2, 1.2), (5.0, 2.0), (0.1, 0.5)])
-def test_the_factor_is_limited_and_settles_at_once(true_factor: float, factor: float) -> None:
+def test_the_factor_is_limited_and_settles_at_once(true_factor, factor):
     nodes = OnlineCorrected(Frame.need_prediction, ON)
     frames = constant_drive(true_factor)
     depths = [nodes(frame).depth_m[0, 0] for frame in frames]
@@ -116,7 +116,7 @@ def test_the_factor_is_limited_and_settles_at_once(true_factor: float, factor: f
     assert ("4 were at the limit" in note) == is_limited
 
 
-def test_frames_too_far_apart_to_follow_are_told() -> None:
+def test_frames_too_far_apart_to_follow_are_told():
     """An estimate comes into use two frames late, and is too old then."""
     nodes = OnlineCorrected(Frame.need_prediction, ON)
     for frame in constant_drive(1.3):
@@ -126,14 +126,14 @@ def test_frames_too_far_apart_to_follow_are_told() -> None:
     assert "the newest estimate is 4.0 s old; the limit is 2 s" in note
 
 
-def test_switched_off_the_maps_are_the_model_s_own() -> None:
+def test_switched_off_the_maps_are_the_model_s_own():
     frames = constant_drive(1.3)
     for frame, same in zip(frames, published(frames, use_depth_scale=False), strict=True):
         np.testing.assert_array_equal(same.prediction.depth_m, frame.prediction.depth_m)
         np.testing.assert_array_equal(same.prediction.sigma_m, frame.prediction.sigma_m)
 
 
-def test_the_estimate_is_an_exponential_average_of_the_model_s_own_scale() -> None:
+def test_the_estimate_is_an_exponential_average_of_the_model_s_own_scale():
     """Whatever factor was in force: there is no loop."""
     estimate = ScaleEstimate()
     truth = np.full(50, 3.0)
@@ -149,7 +149,7 @@ def test_the_estimate_is_an_exponential_average_of_the_model_s_own_scale() -> No
         assert scale.scale_sigma == pytest.approx(np.sqrt(np.mean(np.square(missing))))
 
 
-def test_scale_sigma_is_what_the_published_scale_lacks() -> None:
+def test_scale_sigma_is_what_the_published_scale_lacks():
     frames = drive()
     nodes = OnlineCorrected(Frame.need_prediction, ON)
     scale_sigmas = []
@@ -163,7 +163,7 @@ def test_scale_sigma_is_what_the_published_scale_lacks() -> None:
     assert (abs(standardised[30:]) < 1.96).mean() == pytest.approx(0.95, abs=0.03)
 
 
-def test_few_pixels_and_absurd_ones_do_no_harm() -> None:
+def test_few_pixels_and_absurd_ones_do_no_harm():
     truth = np.full(MIN_PIXELS - 1, 3.0)
     assert frame_log_scale(truth, truth) is None
     estimate = ScaleEstimate()
@@ -184,7 +184,7 @@ def in_force_at(
     return state.at(round(time_s * 1e9), "raw")
 
 
-def test_depth_is_the_model_s_own_at_once_without_a_fresh_estimate() -> None:
+def test_depth_is_the_model_s_own_at_once_without_a_fresh_estimate():
     assert in_force_at(101.9).depth_scale == 1.3
     stale = in_force_at(102.1)
     assert (stale.depth_scale, stale.scale_sigma) == (1.0, None)
@@ -196,7 +196,7 @@ def test_depth_is_the_model_s_own_at_once_without_a_fresh_estimate() -> None:
     assert in_force_at(100.1, use_depth_scale=False).scale_sigma == 0.1
 
 
-def test_a_factor_at_the_limit_is_not_beyond_it() -> None:
+def test_a_factor_at_the_limit_is_not_beyond_it():
     assert not in_force_at(100.1, MAX_DEPTH_SCALE).is_at_depth_limit
     assert in_force_at(100.1, MAX_DEPTH_SCALE + 0.01).is_at_depth_limit
 
@@ -206,7 +206,7 @@ def test_a_factor_at_the_limit_is_not_beyond_it() -> None:
     [(-2, "raw", 1.5), (1, "calibrated", 1.5), (3600, "raw", 1.5), (1, "raw", None)],
     ids=["the clock jumps", "another sigma", "a gap", "it goes on"],
 )
-def test_what_starts_the_scale_anew(seconds: int, name: str, factor: float | None) -> None:
+def test_what_starts_the_scale_anew(seconds, name, factor):
     depth = np.full(MIN_PIXELS, 2.0)
     estimator = CorrectionEstimator()
     for second in range(10):
@@ -219,7 +219,7 @@ def test_what_starts_the_scale_anew(seconds: int, name: str, factor: float | Non
     assert sent.scale.factor == pytest.approx(expected)
 
 
-def test_the_correction_of_sigma_is_the_same_whatever_the_scale_in_force() -> None:
+def test_the_correction_of_sigma_is_the_same_whatever_the_scale_in_force():
     """Published depth and sigma in metres, the correction in the model's own units."""
     rng = np.random.default_rng(0)
     estimates = [CorrectionEstimator(), CorrectionEstimator()]

@@ -42,14 +42,14 @@ def estimated(frames: Iterator[tuple], **options: object) -> OnlineEstimate:
 
 @pytest.mark.parametrize("coverage", [0.68, 0.95])
 @pytest.mark.parametrize("scale", [0.3, 1.0, 4.0])
-def test_stationary_gaussian_errors_give_their_factor(scale: float, coverage: float) -> None:
+def test_stationary_gaussian_errors_give_their_factor(scale, coverage):
     estimate = estimated(gaussian_frames(200, lambda _: scale), coverage=coverage)
     assert estimate.factor == pytest.approx(scale, rel=0.02)
     assert estimate.recent_coverage == pytest.approx(coverage, abs=0.01)
     assert estimate.changes == 0
 
 
-def test_frames_with_a_common_scale_get_the_factor_of_their_mixture() -> None:
+def test_frames_with_a_common_scale_get_the_factor_of_their_mixture():
     # error / sigma = exp(0.5 a) b with a, b normal: its 95 % quantile from a million of them
     random = np.random.default_rng(9)
     ratio = np.abs(random.normal(size=10**6)) * np.exp(0.5 * random.normal(size=10**6))
@@ -59,13 +59,13 @@ def test_frames_with_a_common_scale_get_the_factor_of_their_mixture() -> None:
     assert estimate.relative_error < 0.03
 
 
-def test_no_estimate_before_enough_frames() -> None:
+def test_no_estimate_before_enough_frames():
     assert estimated(gaussian_frames(19, lambda _: 2.0)).factor is None
     assert estimated(gaussian_frames(20, lambda _: 2.0)).factor is not None
 
 
 @pytest.mark.parametrize("scale", [3.0, 1 / 3])
-def test_a_step_is_tracked(scale: float) -> None:
+def test_a_step_is_tracked(scale):
     steps = gaussian_frames(330, lambda index: scale if index >= 300 else 1.0, spread=0.1)
     estimate = estimated(steps)
     assert estimate.changes in (1, 2)  # the first cut may leave some frames from before
@@ -78,7 +78,7 @@ def repeated(frames: Iterator[tuple], times: int) -> Iterator[tuple]:
 
 
 @pytest.mark.parametrize("number", [25, 330])
-def test_pixels_that_come_twice_make_it_neither_faster_nor_surer(number: int) -> None:
+def test_pixels_that_come_twice_make_it_neither_faster_nor_surer(number):
     def frames() -> Iterator[tuple]:
         return gaussian_frames(
             number, lambda index: 3.0 if index >= 300 else 1.0, spread=0.3, pixels=200
@@ -98,9 +98,7 @@ def test_pixels_that_come_twice_make_it_neither_faster_nor_surer(number: int) ->
     gain=st.sampled_from([0.02, 0.1]),
 )
 @settings(max_examples=15, deadline=None)
-def test_mean_coverage_is_within_a_constant_over_the_frames(
-    scales: list[float], coverage: float, gain: float
-) -> None:
+def test_mean_coverage_is_within_a_constant_over_the_frames(scales, coverage, gain):
     config = OnlineEstimateConfig(coverage=coverage, calibration_min_frames=2)
     estimate = OnlineEstimate(config, gain)
     random = np.random.default_rng(len(scales))
@@ -120,7 +118,7 @@ def test_mean_coverage_is_within_a_constant_over_the_frames(
     assert gap <= (16 + gain) / (gain * len(uncovered))
 
 
-def test_a_sigma_of_zero_stops_at_the_limit_and_recovers() -> None:
+def test_a_sigma_of_zero_stops_at_the_limit_and_recovers():
     estimate = OnlineEstimate()
     for index in range(400):
         estimate.add(index * PERIOD_NS, np.ones(50), np.full(50, 0.0))
@@ -132,13 +130,13 @@ def test_a_sigma_of_zero_stops_at_the_limit_and_recovers() -> None:
     assert estimate.factor == pytest.approx(1.0, rel=0.3)
 
 
-def test_a_clock_that_jumps_back_starts_anew() -> None:
+def test_a_clock_that_jumps_back_starts_anew():
     estimate = estimated(gaussian_frames(100, lambda _: 3.0))
     estimate.add(0, *next(gaussian_frames(1, lambda _: 1.0))[1:])
     assert estimate.factor is None
     assert estimate.frames == 1
 
 
-def test_frames_older_than_the_window_are_forgotten() -> None:
+def test_frames_older_than_the_window_are_forgotten():
     estimate = estimated(gaussian_frames(100, lambda _: 1.0), calibration_window=2.0)
     assert estimate.frames == 21

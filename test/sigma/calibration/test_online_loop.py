@@ -70,7 +70,7 @@ def run(delay: int, config: OnlineCorrectionConfig = ON) -> dict[str, np.ndarray
 
 
 @pytest.mark.parametrize("delay", [1, 16])
-def test_coverage_returns_after_a_change_and_the_factor_does_not_oscillate(delay: int) -> None:
+def test_coverage_returns_after_a_change_and_the_factor_does_not_oscillate(delay):
     run_of = run(delay)
     assert run_of["own_coverage"][250:].mean() < 0.65
     assert run_of["coverage"][150:250].mean() == pytest.approx(0.95, abs=0.02)
@@ -80,7 +80,7 @@ def test_coverage_returns_after_a_change_and_the_factor_does_not_oscillate(delay
     assert settled.max() / settled.min() < 1.3
 
 
-def test_without_online_calibration_sigma_is_unchanged() -> None:
+def test_without_online_calibration_sigma_is_unchanged():
     run_of = run(4, replace(ON, use_online_calibration=False))
     assert (run_of["factor"] == 1).all()
     assert np.array_equal(run_of["coverage"], run_of["own_coverage"])
@@ -98,7 +98,7 @@ def factor_at(state: CorrectionFilter, time_s: float, sigma: str = "raw") -> flo
     return state.at(round(time_s * 1e9), sigma).correction
 
 
-def test_it_moves_no_faster_than_allowed() -> None:
+def test_it_moves_no_faster_than_allowed():
     state = in_force()
     assert factor_at(state, 100.5) == pytest.approx(1.5**0.5)
     assert factor_at(state, 101.0) == pytest.approx(1.5)
@@ -107,14 +107,14 @@ def test_it_moves_no_faster_than_allowed() -> None:
     assert state.last.reason == "moving towards the estimate"
 
 
-def test_it_moves_no_farther_than_allowed() -> None:
+def test_it_moves_no_farther_than_allowed():
     state = in_force(20.0)
     factors = [factor_at(state, second) for second in range(101, 109)]
     assert factors[-1] == 8.0
     assert state.last.reason == "the estimate is beyond the largest factor, 8"
 
 
-def test_a_lidar_that_is_the_same_camera_takes_no_coverage() -> None:
+def test_a_lidar_that_is_the_same_camera_takes_no_coverage():
     """Its errors seem a tenth of what they are; it took coverage from .95 to .20 in 6 s."""
     own = list(frames(400, 400, 1.0))
     same = [frame._replace(error=frame.error / 10) for frame in own]
@@ -129,7 +129,7 @@ def test_a_lidar_that_is_the_same_camera_takes_no_coverage() -> None:
     assert "calibration_min_factor 1 for" in state.warning
 
 
-def test_sigma_that_may_shrink_does_so_a_fifth_as_fast_as_it_grows() -> None:
+def test_sigma_that_may_shrink_does_so_a_fifth_as_fast_as_it_grows():
     state = in_force(1 / 64, calibration_min_factor=0.5)
     assert factor_at(state, 101.0) == pytest.approx(1.5**-0.2)
     for second in range(102, 120):
@@ -143,7 +143,7 @@ def test_sigma_that_may_shrink_does_so_a_fifth_as_fast_as_it_grows() -> None:
     assert state.warning == ""
 
 
-def test_it_returns_to_the_model_s_own_when_estimates_end() -> None:
+def test_it_returns_to_the_model_s_own_when_estimates_end():
     state = in_force()
     assert [factor_at(state, second) for second in range(101, 105)][-1] == 4.0
     assert state.last.reason == "at the estimate"
@@ -159,14 +159,14 @@ def test_it_returns_to_the_model_s_own_when_estimates_end() -> None:
     assert "returning" not in state.last.reason
 
 
-def test_an_estimate_of_another_sigma_or_from_another_clock_is_not_followed() -> None:
+def test_an_estimate_of_another_sigma_or_from_another_clock_is_not_followed():
     state = in_force()
     assert factor_at(state, 101.0, "calibrated") == 1.0
     assert state.last.reason == "the estimate is of the sigma of raw; expected calibrated"
     assert factor_at(in_force(), 20.0) == 1.0
 
 
-def test_switching_it_off_takes_effect_at_once() -> None:
+def test_switching_it_off_takes_effect_at_once():
     state = in_force()
     assert factor_at(state, 101.0) == pytest.approx(1.5)
     state.config = replace(state.config, use_online_calibration=False)
