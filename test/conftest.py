@@ -129,6 +129,16 @@ def make_model() -> Callable[..., Path]:
 
 
 @pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    """A folder of somebody's pictures."""
+    folder = tmp_path / "photos"
+    (folder / "sub").mkdir(parents=True)
+    for name in ("a.png", "worst_0.jpg", "b.jpg", "sub/c.png"):
+        (folder / name).write_text(name)
+    return folder
+
+
+@pytest.fixture
 def one_thread() -> Iterator[None]:
     """Run torch on one thread, then restore the number of threads.
 

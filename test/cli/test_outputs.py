@@ -2,6 +2,7 @@
 """No command deletes, moves or replaces what a run of ours did not write."""
 
 import os
+import shutil
 import socket
 from pathlib import Path
 
@@ -36,35 +37,27 @@ FILES = {
 }
 
 
-@pytest.fixture
-def photos(tmp_path):
-    """A folder of somebody's pictures."""
-    folder = tmp_path / "photos"
-    (folder / "sub").mkdir(parents=True)
-    for name in ("a.png", "worst_0.jpg", "b.jpg", "sub/c.png"):
-        (folder / name).write_text(name)
-    return folder
-
-
-@pytest.fixture
-def run(command, tmp_path):
-    """Run a command on small inputs of every kind."""
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    """Small inputs of every kind."""
+    folder = tmp_path_factory.mktemp("inputs")
     random = np.random.default_rng(1)
     truth = random.uniform(1, 9, (12, 16)).astype(np.float32)
     depth = truth + random.normal(0, 0.1, truth.shape).astype(np.float32)
     sigma = np.full_like(truth, 0.1)
     for index in range(40):
-        save_maps(tmp_path / "maps", f"{index}", depth=depth, confidence=sigma, ground_truth=truth)
-    report.write(Evaluation(), tmp_path / "report", CONTEXT, images=False)
-    cv2.imwrite(str(tmp_path / "photo.jpg"), np.full((20, 30, 3), 99, np.uint8))
-    names = {
-        "maps": "maps",
-        "report": "report",
-        "photo": "photo.jpg",
-        "new": "new",
-        "out": "out",
-    }
-    places = {name: tmp_path / place for name, place in names.items()}
+        save_maps(folder / "maps", f"{index}", depth=depth, confidence=sigma, ground_truth=truth)
+    report.write(Evaluation(), folder / "report", CONTEXT, images=False)
+    cv2.imwrite(str(folder / "photo.jpg"), np.full((20, 30, 3), 99, np.uint8))
+    return folder
+
+
+@pytest.fixture
+def run(command, inputs, tmp_path):
+    """Run a command on a copy of the inputs."""
+    shutil.copytree(inputs, tmp_path, dirs_exist_ok=True)
+    places = {name: tmp_path / name for name in ("maps", "report", "new", "out")}
+    places["photo"] = tmp_path / "photo.jpg"
 
     def run(words, output):
         return command(*words.format(**places).split(), output)

@@ -40,16 +40,6 @@ def content(folder):
     }
 
 
-@pytest.fixture
-def photos(tmp_path):
-    """A folder of somebody's pictures."""
-    folder = tmp_path / "photos"
-    (folder / "sub").mkdir(parents=True)
-    for name in ("a.png", "worst_0.jpg", "b.jpg", "sub/c.png"):
-        (folder / name).write_text(name)
-    return folder
-
-
 def test_what_others_add_during_the_work_stays_and_so_does_the_work(tmp_path):
     folder = tmp_path / "report"
     report.check_output(folder, overwrite=False)

@@ -642,6 +642,37 @@ def tiny_model(make_model, tmp_path_factory):
     return make_model(folder, input_size=(64, 64), dropout=0.5)
 
 
+@pytest.fixture
+def start_beside(start_depth, robot):
+    """Start a depth node with what measures beside the image; return its counts, and `predict`.
+
+    That sends a message, if any, waits until it is counted, then an image of 9 m, and returns the
+    depth.
+    """
+    from uncertainty_depth.frames.messages.images import decode_depth
+
+    def start(topic, **parameters):
+        node = start_depth(**parameters)
+        depths = robot.heard("depth/image_rect")
+        robot.info()
+        robot.informed()
+        counts = node.health.counts
+
+        def predict(stamp, message=None):
+            if message is not None:
+                received = f"received.{topic}"
+                expected = counts().get(received, 0) + 1
+                robot.send(topic, message)
+                robot.graph.until(lambda: counts().get(received) == expected, "the message")
+            before = len(depths.messages)
+            robot.image(stamp, red(9))
+            return decode_depth(depths.wait(before + 1)[-1])
+
+        return SimpleNamespace(counts=counts, predict=predict)
+
+    return start
+
+
 class SparsePredictor(FakePredictor):
     """Takes the LiDAR, a SLAM's points and another camera's depth beside the image."""
 

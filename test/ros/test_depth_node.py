@@ -32,6 +32,17 @@ def dropped(node):
     return node.health.dropped()
 
 
+def hold(node, robot):
+    """Keep one image in the network, and one behind it; return the gate that lets them on."""
+    predictor = FakePredictor.newest
+    predictor.gate.clear()
+    robot.image(1)
+    assert predictor.begun.acquire(timeout=DEADLINE_S)
+    robot.image(2)
+    robot.graph.until(lambda: node.health.counts()["received"] == 2, "both images")
+    return predictor.gate
+
+
 def test_maps_carry_the_image_header_and_metres(start_depth, robot, make):
     start_depth()
     depths, sigmas = (robot.heard(f"{name}/image_rect") for name in ("depth", "uncertainty"))
@@ -275,17 +286,12 @@ def test_a_network_that_falls_to_the_cpu_is_a_warning_if_nobody_asked_for_it(
     assert [line.level for line in warnings] == ([30] if device == "auto" else [])
 
 
-def test_a_deactivated_node_drops_what_waits_and_what_is_in_work(graph, start_depth, robot):
+def test_a_deactivated_node_drops_what_waits_and_what_is_in_work(start_depth, robot):
     node = start_depth()
     depths = robot.heard(DEPTH)
-    predictor = FakePredictor.newest
-    predictor.gate.clear()
-    robot.image(1)
-    assert predictor.begun.acquire(timeout=DEADLINE_S)
-    robot.image(2)
-    graph.until(lambda: node.health.counts()["received"] == 2, "both images")
+    gate = hold(node, robot)
     node.trigger_deactivate()  # waits for the network shortly
-    predictor.gate.set()
+    gate.set()
     assert node.health.counts() == {"received": 2, "dropped.deactivated": 2}
     node.trigger_activate()
     robot.image(3)  # its maps come after those of earlier ones, if those came
@@ -295,16 +301,11 @@ def test_a_deactivated_node_drops_what_waits_and_what_is_in_work(graph, start_de
 def test_a_frame_that_outlasts_the_shutdown_is_counted_once(graph, start_depth, robot):
     earlier = set(threading.enumerate())  # workers of other tests may still end
     node = start_depth()
-    predictor = FakePredictor.newest
-    predictor.gate.clear()
-    robot.image(1)
-    assert predictor.begun.acquire(timeout=DEADLINE_S)
-    robot.image(2)
-    graph.until(lambda: node.health.counts()["received"] == 2, "both images")
+    gate = hold(node, robot)
     counts = {"received": 2, "dropped.shutdown": 2}
     graph.stop(node)
     assert node.health.counts() == counts
-    predictor.gate.set()
+    gate.set()
     own = set(threading.enumerate()) - earlier
     (worker,) = [thread for thread in own if thread.name == "worker"]
     worker.join(DEADLINE_S)

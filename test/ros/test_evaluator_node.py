@@ -8,6 +8,7 @@ import re
 import signal
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -216,26 +217,38 @@ def test_save_acknowledges_then_writes_in_a_process_of_its_own(
     assert (output / "reliability.png").exists()
 
 
-def test_a_slow_report_loses_no_frame_and_reset_starts_anew(graph, running, tmp_path, monkeypatch):
-    """While ~/save draws, three times as many frames come as any queue holds: all are scored."""
-    output = tmp_path / "report"
-    drawing, go_on = threading.Event(), threading.Event()
-    seen = []
+@pytest.fixture
+def drawing(monkeypatch):
+    """Reports that wait for `go_on`, once `begun` is set; `written` has their numbers of frames.
+
+    If there is a `killed`, that of so many frames alone waits, and is not written then.
+    """
+    begun, go_on = threading.Event(), threading.Event()
+    made = SimpleNamespace(begun=begun, go_on=go_on, written=[], killed=None)
     write = report.write
 
     def write_slowly(evaluation, *arguments, **options):
-        drawing.set()
-        assert go_on.wait(DEADLINE_S)
-        seen.append(evaluation.frames())
+        if made.killed in (None, evaluation.evaluated):
+            begun.set()
+            assert go_on.wait(DEADLINE_S)
+        if made.killed == evaluation.evaluated:
+            raise SourceError("killed")
+        made.written.append(evaluation.evaluated)
         return write(evaluation, *arguments, **options)
 
     monkeypatch.setattr(report, "write", write_slowly)
+    return made
+
+
+def test_a_slow_report_loses_no_frame_and_reset_starts_anew(graph, running, tmp_path, drawing):
+    """While ~/save draws, three times as many frames come as any queue holds: all are scored."""
+    output = tmp_path / "report"
     node, driver = running(output=str(output), queue_size=10)
     driver.drive(0, 1)
     assert graph.call(Trigger, f"{NODE}/save").success
-    assert drawing.wait(DEADLINE_S)
+    assert drawing.begun.wait(DEADLINE_S)
     driver.drive(1, 30)
-    go_on.set()
+    drawing.go_on.set()
     assert not any("dropped" in name for name in node.health.counts())
     driver.told(lambda values: values.get("evaluated") == "31")
     driver.predict(4000)
@@ -245,60 +258,45 @@ def test_a_slow_report_loses_no_frame_and_reset_starts_anew(graph, running, tmp_
     assert facts(told)["waiting"] == "0"
     driver.drive(49, 1)
     graph.stop(node)
-    assert seen[0] == {"read": 1, "evaluated": 1, "skipped": {}}
+    assert drawing.written[0] == 1
     assert summary_of(output)["frames"] == {"read": 1, "evaluated": 1, "skipped": {}}
 
 
-def test_of_saves_that_wait_the_newest_alone_is_written(graph, running, tmp_path, monkeypatch):
-    output = tmp_path / "report"
-    _, driver = running(output=str(output))
+def test_of_saves_that_wait_the_newest_alone_is_written(graph, running, tmp_path, drawing):
+    _, driver = running(output=str(tmp_path / "report"))
     log = driver.heard("/rosout")
-    drawing, go_on = threading.Event(), threading.Event()
-    written = []
-
-    def write_slowly(evaluation, folder, *_, **options):
-        drawing.set()
-        assert go_on.wait(DEADLINE_S)
-        written.append(evaluation.evaluated)
-        return folder / "report.html"
-
-    monkeypatch.setattr(report, "write", write_slowly)
     driver.drive(0, 1)
     assert graph.call(Trigger, f"{NODE}/save").success
-    assert drawing.wait(DEADLINE_S)
+    assert drawing.begun.wait(DEADLINE_S)
     for number in range(1, 5):
         driver.drive(number, 1)
         assert graph.call(Trigger, f"{NODE}/save").success
-    go_on.set()
+    drawing.go_on.set()
     log.wait(lambda lines: [line.msg.startswith("report: ") for line in lines].count(True) == 2)
-    assert written == [1, 5]
+    assert drawing.written == [1, 5]
+
+
+def enable(graph, value):
+    """Activate or deactivate the node by its service; return whether it did, and what it says."""
+    answer = graph.call(SetBool, f"{NODE}/enable", SetBool.Request(data=value))
+    return answer.success, answer.message
 
 
 def test_a_save_that_waits_when_the_run_ends_never_replaces_its_report(
-    graph, running, tmp_path, monkeypatch
+    graph, running, tmp_path, drawing
 ):
     output = tmp_path / "report"
     node, driver = running(output=str(output))
-    drawing, go_on = threading.Event(), threading.Event()
-    write = report.write
-
-    def write_slowly(evaluation, *arguments, **options):
-        if evaluation.evaluated == 1:
-            drawing.set()
-            assert go_on.wait(DEADLINE_S)
-            raise SourceError("killed")
-        return write(evaluation, *arguments, **options)
-
-    monkeypatch.setattr(report, "write", write_slowly)
+    drawing.killed = 1
     driver.drive(0, 1)
     assert graph.call(Trigger, f"{NODE}/save").success
-    assert drawing.wait(DEADLINE_S)
+    assert drawing.begun.wait(DEADLINE_S)
     driver.drive(1, 1)
     assert graph.call(Trigger, f"{NODE}/save").success, "it waits"
     driver.drive(2, 1)
-    assert graph.call(SetBool, f"{NODE}/enable", SetBool.Request(data=False)).success
+    assert enable(graph, False) == (True, "inactive")
     written = (output / "summary.json").stat().st_mtime_ns
-    go_on.set()
+    drawing.go_on.set()
     graph.stop(node)
     assert summary_of(output)["frames"]["evaluated"] == 3
     assert (output / "summary.json").stat().st_mtime_ns == written
@@ -334,21 +332,17 @@ def test_a_run_lasts_from_activation_to_deactivation_which_writes_its_report(
     driver.predict(300)
     driver.wait_until_waiting()
 
-    def enable(value):
-        answer = graph.call(SetBool, f"{NODE}/enable", SetBool.Request(data=value))
-        return answer.success, answer.message
-
     refused = graph.set_parameters(NODE, max_depth=50.0)
     assert not refused.successful
     assert "deactivate" in refused.reason
-    assert enable(False) == (True, "inactive")
+    assert enable(graph, False) == (True, "inactive")
     unpaired = {"no_lidar_within_max_time_difference": 1}
     assert summary_of(first)["frames"] == {"read": 3, "evaluated": 2, "skipped": unpaired}
     assert "messages dropped.queue full: 7" in summary_of(first)["notes"]
-    success, reason = enable(True)
+    success, reason = enable(graph, True)
     assert (success, "holds a report already" in reason) == (False, True)
     assert graph.set_parameters(NODE, output=str(second), max_depth=50.0).successful
-    assert enable(True) == (True, "active")
+    assert enable(graph, True) == (True, "active")
     depths = driver.publisher("depth/image_rect")
     graph.until(lambda: depths.get_subscription_count() == 1, "the subscription")
     driver.drive(9, 1)
@@ -368,16 +362,12 @@ def test_a_run_whose_report_cannot_be_written_goes_on_and_says_why(graph, runnin
     driver.drive(0, 1)
     output.write_text("somebody else's")
 
-    def end():
-        answer = graph.call(SetBool, f"{NODE}/enable", SetBool.Request(data=False))
-        return answer.success, answer.message
-
-    success, reason = end()
+    success, reason = enable(graph, False)
     assert (success, "cannot be written" in reason, node.state) == (False, True, "active")
     driver.told(lambda values: "the run was not ended: " in values["message"])
     driver.drive(1, 2)
     output.unlink()
-    assert end() == (True, "inactive")
+    assert enable(graph, False) == (True, "inactive")
     assert summary_of(output)["frames"] == {"read": 3, "evaluated": 3, "skipped": {}}
 
 

@@ -2,19 +2,17 @@
 """A depth node whose model takes the LiDAR, and an evaluator that scores what it was not given."""
 
 import json
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
-from test.ros.conftest import MS, POSE, FakePredictor, frame_messages, red
+from test.ros.conftest import MS, POSE, FakePredictor, frame_messages
 from uncertainty_depth.core.config.nodes import EvaluatorNodeConfig
 from uncertainty_depth.core.config.scoring import HeldOutConfig
 from uncertainty_depth.core.config.source import ProjectionConfig
 from uncertainty_depth.core.errors import MessageError
-from uncertainty_depth.frames.messages.images import decode_depth
 from uncertainty_depth.frames.transforms import FixedExtrinsics
 from uncertainty_depth.ros.live_scores import LiveScores
 from uncertainty_depth.sigma.sparse_depth import SparseInput
@@ -33,30 +31,9 @@ class CompletingPredictor(FakePredictor):
 
 
 @pytest.fixture
-def start(start_depth, robot):
-    """Start a node; return its counts, and a function that predicts an image beside a cloud."""
-
-    def start_node(**parameters):
-        parameters = {"lidar_to_camera": POSE, **parameters}
-        node = start_depth(predictor=CompletingPredictor, **parameters)
-        depths = robot.heard("depth/image_rect")
-        robot.info()
-        robot.informed()
-        counts = node.health.counts
-
-        def predict(stamp, cloud=None):
-            if cloud is not None:
-                received = "received.lidar/points"
-                expected = counts().get(received, 0) + 1
-                robot.send("lidar/points", cloud)
-                robot.graph.until(lambda: counts().get(received) == expected, "the cloud")
-            before = len(depths.messages)
-            robot.image(stamp, red(9))
-            return decode_depth(depths.wait(before + 1)[-1])
-
-        return SimpleNamespace(counts=counts, predict=predict)
-
-    return start_node
+def start(start_beside):
+    options = {"predictor": CompletingPredictor, "lidar_to_camera": POSE}
+    return lambda **parameters: start_beside("lidar/points", **(options | parameters))
 
 
 @pytest.mark.parametrize("others", [(), BEHIND], ids=["one LiDAR", "the first of two"])

@@ -33,26 +33,17 @@ class CorrectedPredictor(FakePredictor):
 
 
 @pytest.fixture
-def start(start_depth, robot):
-    def start_node(kind):
-        node = start_depth(predictor=CorrectedPredictor, measurements=kind)
-        depths = robot.heard("depth/image_rect")
-        robot.info()
-        robot.informed()
-        counts = node.health.counts
+def start(start_beside):
+    """Start a node; its `predict` returns what was measured."""
 
-        def predict(stamp, message=None):
-            if message is not None:
-                received = f"received.measured/{kind}"
-                expected = counts().get(received, 0) + 1
-                robot.send(f"measured/{kind}", message)
-                robot.graph.until(lambda: counts().get(received) == expected, "the message")
-            before = len(depths.messages)
-            robot.image(stamp, red(9))
-            depths.wait(before + 1)
+    def start_node(kind):
+        node = start_beside(f"measured/{kind}", predictor=CorrectedPredictor, measurements=kind)
+
+        def predict(*arguments):
+            node.predict(*arguments)
             return CorrectedPredictor.newest.measured[-1]
 
-        return SimpleNamespace(counts=counts, predict=predict)
+        return SimpleNamespace(counts=node.counts, predict=predict)
 
     return start_node
 
