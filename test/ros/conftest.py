@@ -255,6 +255,7 @@ def quick(monkeypatch):
 
 @pytest.fixture
 def graph():
+    pytest.importorskip("rclpy", reason="ROS 2 is not installed")
     gc.collect()  # a lifecycle node of the test before lives in the graph as long as its object
     gc.freeze()  # what lives now, mostly of torch, is not looked through again: 0.2 s each time
     graph = Graph()
@@ -704,6 +705,7 @@ def interfaces():
 
     `empty_node` has what every lifecycle node has.
     """
+    pytest.importorskip("rclpy", reason="ROS 2 is not installed")
     from rclpy.lifecycle import LifecycleNode
 
     from test.ros import tf2_stand_in

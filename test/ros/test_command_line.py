@@ -121,9 +121,7 @@ def expanded(name):
 
 
 @pytest.mark.parametrize("node", CONFIGS)
-def test_the_guide_lists_the_topics_and_services_that_the_node_has(node, request):
-    pytest.importorskip("rclpy", reason="ROS 2 is not installed")
-    interfaces = request.getfixturevalue("interfaces")
+def test_the_guide_lists_the_topics_and_services_that_the_node_has(node, interfaces):
     parts = zip(documented(node), interfaces[node], interfaces["empty_node"], strict=True)
     for names, actual, common in parts:
         of_all = {LOG, *(name.replace("/empty_node/", "~/") for name in common)}

@@ -127,6 +127,7 @@ def test_live_equals_offline_in_every_digit(meaning, bag):
     assert any("camera_info changes" in note for note in live.notes())  # the zoom
 
 
+@pytest.mark.parametrize("bag", ["raw"], indirect=True)
 @pytest.mark.parametrize("meaning", MEANINGS)
 def test_a_mask_leaves_out_the_same_pixels_live(meaning, bag, tmp_path):
     mask = np.full((2 * HEIGHT, 2 * WIDTH), 255, np.uint8)

@@ -64,15 +64,12 @@ def test_depth_from_images_alone_is_cleared_by_alike():
     assert clearing == [(0.0, 0.6)] * 2
 
 
-def test_the_aggregator_sorts_the_status_of_every_node(request):
-    pytest.importorskip("rclpy", reason="ROS 2 is not installed")
+def test_the_aggregator_sorts_the_status_of_every_node(graph, start_depth):
     from diagnostic_msgs.msg import DiagnosticArray
 
     from uncertainty_depth.ros.evaluator_node import EvaluatorNode
     from uncertainty_depth.ros.sigma_node import SigmaNode
 
-    graph = request.getfixturevalue("graph")
-    start_depth = request.getfixturevalue("start_depth")
     statuses = graph.inbox(DiagnosticArray, "/diagnostics", matched=False)
     start_depth(["-r", "__ns:=/front"])
     graph.start(EvaluatorNode, lidar_to_camera=[0.0] * 6 + [1.0])
@@ -155,6 +152,7 @@ def test_rviz_that_waits_says_why(published, told):
 @pytest.fixture
 def rviz_prefix(tmp_path):
     """An installed workspace with this package, and with a program in RViz's place."""
+    pytest.importorskip("rclpy", reason="ROS 2 is not installed")
     index = tmp_path / "share" / "ament_index" / "resource_index" / "packages"
     index.mkdir(parents=True)
     for package in ("rviz2", "uncertainty_depth"):
@@ -178,7 +176,6 @@ def run_rviz_on_camera(prefix, *arguments):
 
 
 def test_rviz_opens_the_packages_displays_in_the_frame(rviz_prefix):
-    pytest.importorskip("rclpy", reason="ROS 2 is not installed")
     ended = run_rviz_on_camera(rviz_prefix, "--frame", "camera")
     config = rviz_prefix / "share/uncertainty_depth/config/uncertainty_depth.rviz"
     assert (ended.returncode, ended.stderr) == (0, "")
@@ -188,7 +185,6 @@ def test_rviz_opens_the_packages_displays_in_the_frame(rviz_prefix):
 @pytest.mark.parametrize("package", ["rviz2", "uncertainty_depth"])
 def test_rviz_that_cannot_start_says_in_a_sentence_what_is_missing(rviz_prefix, package):
     """Before it waits for a map; it was a traceback where no distribution is sourced."""
-    pytest.importorskip("rclpy", reason="ROS 2 is not installed")
     (rviz_prefix / "share/ament_index/resource_index/packages" / package).unlink()
     for prefix, missing in ((rviz_prefix, package), ("", "rviz2")):
         ended = run_rviz_on_camera(prefix)
@@ -255,10 +251,13 @@ def test_rviz_fits_on_a_small_screen_and_its_names_into_the_list(displays):
         assert len(display["Name"]) <= 24
 
 
-def test_rviz_topics_are_those_of_the_nodes(displays, request):
-    pytest.importorskip("rclpy", reason="ROS 2 is not installed")
-    interfaces = request.getfixturevalue("interfaces")
-    of_nodes = dict(ChainMap(*interfaces["depth_node"][:2], *interfaces["evaluator_node"][:2]))
+@pytest.fixture
+def of_nodes(interfaces):
+    """The topics of the depth node and the evaluator node, with their types."""
+    return dict(ChainMap(*interfaces["depth_node"][:2], *interfaces["evaluator_node"][:2]))
+
+
+def test_rviz_topics_are_those_of_the_nodes(displays, of_nodes):
     types = {
         "rviz_default_plugins/Image": "sensor_msgs/msg/Image",
         "rviz_default_plugins/PointCloud2": "sensor_msgs/msg/PointCloud2",
@@ -267,11 +266,8 @@ def test_rviz_topics_are_those_of_the_nodes(displays, request):
     assert shown.items() <= of_nodes.items()
 
 
-def test_foxglove_shows_topics_of_the_nodes_and_every_panel_has_a_place(request):
-    pytest.importorskip("rclpy", reason="ROS 2 is not installed")
+def test_foxglove_shows_topics_of_the_nodes_and_every_panel_has_a_place(of_nodes):
     layout = json.loads((ROOT / "config" / "uncertainty_depth.foxglove.json").read_text())
-    interfaces = request.getfixturevalue("interfaces")
-    of_nodes = dict(ChainMap(*interfaces["depth_node"][:2], *interfaces["evaluator_node"][:2]))
     placed = set()
     parts = [layout["layout"]]
     while parts:
