@@ -11,6 +11,19 @@ logger = logging.getLogger(__name__)
 LONGEST_WORD = 1000
 _LONG_WORD = re.compile(rf"\S{{{LONGEST_WORD + 1},}}")
 KEPT = 100
+EXTRAS = {
+    "cv2": "bags",
+    "rosbags": "bags",
+    "torch": "network",
+    "transformers": "pretrained",
+    "onnx": "onnxruntime",
+    "onnxruntime": "onnxruntime",
+    "openvino": "openvino",
+    "ray": "ray",
+    "rclpy": "ros",
+    "rerun": "view",
+}
+"""The extra that brings each library."""
 
 
 def shortened(text: str) -> str:
@@ -65,21 +78,6 @@ def warn(sentences: Iterable[str]) -> None:
     """Log sentences as warnings."""
     for sentence in sentences:
         logger.warning(sentence)
-
-
-EXTRAS = {
-    "cv2": "bags",
-    "rosbags": "bags",
-    "torch": "network",
-    "transformers": "pretrained",
-    "onnx": "onnxruntime",
-    "onnxruntime": "onnxruntime",
-    "openvino": "openvino",
-    "ray": "ray",
-    "rclpy": "ros",
-    "rerun": "view",
-}
-"""The extra that brings each library."""
 
 
 def missing(library: str) -> str:

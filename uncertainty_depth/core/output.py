@@ -25,6 +25,18 @@ from uncertainty_depth.core.errors import SourceError
 PREFIX = "uncertainty_depth_scratch_"
 LOCK = ".lock"
 _NAME = re.compile(rf"{PREFIX}\w{{8}}")
+MARK = "written by uncertainty_depth"
+"""In the first `MARKED_BYTES` of a file that we wrote."""
+MARKED_BYTES = 1024
+MARKER = ".uncertainty_depth.json"
+"""In each output folder: the folder's kind, and the names that were made in it."""
+FORMAT = 1
+MAX_MARKER_BYTES = 2**24
+DAMAGED = (strict.FormatError, AttributeError, KeyError, TypeError, ValueError)
+"""What reading a marker raises, of any content."""
+SAFE = "".join(map(chr, range(0x20, 0x7F))).replace("%", "")
+"""Characters of names that stand in a marker as they are; others, of any encoding, as %C3."""
+logger = logging.getLogger(__name__)
 
 
 class ScratchFolder(tempfile.TemporaryDirectory):
@@ -58,20 +70,6 @@ def _remove_abandoned(parent: Path) -> None:
                     shutil.rmtree(entry.path, ignore_errors=True)
                 finally:
                     os.close(descriptor)
-
-
-MARK = "written by uncertainty_depth"
-"""In the first `MARKED_BYTES` of a file that we wrote."""
-MARKED_BYTES = 1024
-MARKER = ".uncertainty_depth.json"
-"""In each output folder: the folder's kind, and the names that were made in it."""
-FORMAT = 1
-MAX_MARKER_BYTES = 2**24
-DAMAGED = (strict.FormatError, AttributeError, KeyError, TypeError, ValueError)
-"""What reading a marker raises, of any content."""
-SAFE = "".join(map(chr, range(0x20, 0x7F))).replace("%", "")
-"""Characters of names that stand in a marker as they are; others, of any encoding, as %C3."""
-logger = logging.getLogger(__name__)
 
 
 def check_apart(paths: Iterable[Path | None]) -> None:

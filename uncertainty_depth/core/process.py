@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+Handler = Callable[[int, FrameType | None], None]
+
 
 def wait_passively() -> None:
     """Let torch's waiting threads sleep, not spin; call it before torch is imported.
@@ -33,9 +35,6 @@ def single_threaded_blas() -> Any:
     from threadpoolctl import threadpool_limits
 
     return threadpool_limits(limits=1, user_api="blas")
-
-
-Handler = Callable[[int, FrameType | None], None]
 
 
 class Interrupt:

@@ -16,6 +16,10 @@ from uncertainty_depth.core.records import UNWANTED, Frame, Skipped
 
 RECORDED = "predictions:"
 """Prefix of a folder of recorded predictions."""
+NAME_SEPARATOR = " + "
+"""Between the names of sources that were read as one."""
+IsWanted = Callable[[int], bool]
+"""Tells whether the image of this number is wanted."""
 
 
 def has_recorded(notation: str, topics: PredictionTopics) -> bool:
@@ -76,13 +80,6 @@ def per_metre(notation: str, options: dict[str, str]) -> float:
             "millimetres, 256 for the depth of KITTI, 5000 for that of TUM"
         )
     return value
-
-
-NAME_SEPARATOR = " + "
-"""Between the names of sources that were read as one."""
-
-IsWanted = Callable[[int], bool]
-"""Tells whether the image of this number is wanted."""
 
 
 class Source(Protocol):

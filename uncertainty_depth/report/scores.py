@@ -35,6 +35,9 @@ MIN_DISTANCE = 1 / 20
 
 _STAMP = re.compile(r"(\d+)\.(\d{9})")
 """Seconds and nanoseconds, a frame's name in a bag."""
+STATE_FILE = "state.npz"
+FORMAT = 16
+"""The number of the state's format."""
 
 
 def frame_name(name: str) -> str:
@@ -129,9 +132,6 @@ class Examples:
 
 
 ScoresT = TypeVar("ScoresT", bound="Scores")
-STATE_FILE = "state.npz"
-FORMAT = 16
-"""The number of the state's format."""
 
 
 class Scores:

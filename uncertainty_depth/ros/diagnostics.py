@@ -61,6 +61,7 @@ ADVICE = {
     "views_failed": "see the log: points or color images fail, the maps are published",
 }
 """What to do about each reason that frames or messages are lost for."""
+MIB = 2**20
 
 
 class Health:
@@ -315,9 +316,6 @@ class DiagnosticsPublisher:
             hardware_id=platform.node(),
             values=[KeyValue(key=key, value=text) for key, text in values.items()],
         )
-
-
-MIB = 2**20
 
 
 class Resources(NamedTuple):

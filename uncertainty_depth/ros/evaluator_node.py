@@ -60,6 +60,11 @@ from uncertainty_depth.ros.sigma_messages import model_description, read_info
 from uncertainty_depth.sigma.recorded.interpreter import Interpreter
 from uncertainty_depth.stream.held_out import held_out_rule
 
+PERIOD_S = 1.0
+"""Time between two publications of the metrics of all frames."""
+RECENT_FRAMES = 100
+COVERAGE = "uncertainty.coverage_"
+
 
 class OutputClaim:
     """The right to write to a folder, among the nodes of this user on this computer.
@@ -85,12 +90,6 @@ class OutputClaim:
     def release(self) -> None:
         """Give the folder back."""
         os.close(self._descriptor)
-
-
-PERIOD_S = 1.0
-"""Time between two publications of the metrics of all frames."""
-RECENT_FRAMES = 100
-COVERAGE = "uncertainty.coverage_"
 
 
 class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):

@@ -41,6 +41,12 @@ REQUIRED_MODULES = (
 
 SINCE = "rclpy.event_handler"
 """In Iron and newer; Humble counts lost messages by another module."""
+WIDTH = 99
+HELP = frozenset({"-h", "--help"})
+OLD_REMAPPING = re.compile(r"(?!__params|__log)(\w+:)?[\w/~]+:=[\w/~]+")
+"""Remapping rules that ROS also accepts outside `--ros-args`, with a warning."""
+THREADS = ("worker", "views", "teardown")
+"""Threads that may outlast a node: its frames', their views', and `take_down`'s."""
 
 
 class RosMissingError(UncertaintyDepthError):
@@ -62,12 +68,6 @@ def require_ros() -> None:
             f"this rclpy has no {SINCE}: it is of Humble or older; expected ROS 2 Jazzy, Kilted "
             "or Lyrical"
         )
-
-
-WIDTH = 99
-HELP = frozenset({"-h", "--help"})
-OLD_REMAPPING = re.compile(r"(?!__params|__log)(\w+:)?[\w/~]+:=[\w/~]+")
-"""Remapping rules that ROS also accepts outside `--ros-args`, with a warning."""
 
 
 class NodeCommand(NamedTuple):
@@ -176,10 +176,6 @@ def without_ros_arguments(arguments: Sequence[str]) -> list[str]:
         else:
             others.append(argument)
     return others
-
-
-THREADS = ("worker", "views", "teardown")
-"""Threads that may outlast a node: its frames', their views', and `take_down`'s."""
 
 
 def depth_node(args: Sequence[str] | None = None) -> int:

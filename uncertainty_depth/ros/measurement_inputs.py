@@ -47,6 +47,15 @@ from uncertainty_depth.sigma.sparse_depth import (
 from uncertainty_depth.stream.held_out import held_out
 from uncertainty_depth.stream.motion import Motion
 
+LIDAR = "lidar/points"
+TF_TIMEOUT_S = 0.2
+MAX_CLOUD_AGE_S = 0.15
+"""Between the nearest cloud and an image: one and a half turns of a LiDAR at 10 Hz."""
+OWN_MESSAGE_TIMEOUT_S = 0.1
+MAX_MISSED = 3
+MESSAGES = {POINTS: PointCloud2, DEPTH: Image}
+IMAGE = "image"
+
 
 class MeasurementSource(ABC):
     """Measures pixels of the images; its messages arrive on the executor's thread."""
@@ -102,12 +111,6 @@ def parse_live(measurements: str) -> MeasurementSources:
             "pixels of the ground truth are for `uncertainty-depth evaluate`"
         )
     return measuring
-
-
-LIDAR = "lidar/points"
-TF_TIMEOUT_S = 0.2
-MAX_CLOUD_AGE_S = 0.15
-"""Between the nearest cloud and an image: one and a half turns of a LiDAR at 10 Hz."""
 
 
 class LidarInput(MeasurementSource):
@@ -171,11 +174,6 @@ class LidarInput(MeasurementSource):
         if self._held_out.held_out_fraction > 0:
             depth_m[held_out(depth_m, stamp_ns(header), self._held_out)] = np.nan
         return replace(frame, sparse_m=depth_m)
-
-
-OWN_MESSAGE_TIMEOUT_S = 0.1
-MAX_MISSED = 3
-MESSAGES = {POINTS: PointCloud2, DEPTH: Image}
 
 
 class TopicInput(MeasurementSource):
@@ -244,9 +242,6 @@ class TopicInput(MeasurementSource):
     def close(self) -> None:
         """End the subscriptions to tf, if there are any."""
         close_extrinsics(self._extrinsics)
-
-
-IMAGE = "image"
 
 
 class ImageInput(MeasurementSource):

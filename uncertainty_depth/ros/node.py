@@ -39,6 +39,10 @@ ACTIVE = "active"
 FINALIZED = "finalized"
 PACKAGE = "uncertainty_depth"
 TEARDOWN_S = 1.5
+BOND_TOPIC = "bond"
+HEARTBEAT_PERIOD_S = 0.1
+HEARTBEAT_TIMEOUT_S = 4.0
+"""As of Nav2's own nodes."""
 
 
 class GuardedNode(Node):
@@ -360,12 +364,6 @@ def destroyed_on_failure(node: Node) -> Iterator[None]:
         raise
 
 
-TOPIC = "bond"
-HEARTBEAT_PERIOD_S = 0.1
-HEARTBEAT_TIMEOUT_S = 4.0
-"""As of Nav2's own nodes."""
-
-
 def bonded(node: Node) -> Any | None:
     """Return a node's `bondpy.bondpy.Bond`, started; None without bondpy, which is logged."""
     try:
@@ -376,7 +374,7 @@ def bonded(node: Node) -> Any | None:
             "ros-$ROS_DISTRO-bondpy, or set its bond_timeout to 0.0"
         )
         return None
-    bond = Bond(node, TOPIC, node.get_name())
+    bond = Bond(node, BOND_TOPIC, node.get_name())
     bond.set_heartbeat_period(HEARTBEAT_PERIOD_S)
     bond.set_heartbeat_timeout(HEARTBEAT_TIMEOUT_S)
     bond.start()

@@ -27,6 +27,8 @@ from uncertainty_depth.stream.opening import frames_of, prefix_of
 if TYPE_CHECKING:
     from uncertainty_depth.metrics.state import Sums
 
+Facts = Mapping[str, Any]
+
 
 def trained_on(model: str, training: Mapping[str, Any], sources: Sequence[str]) -> list[Overlap]:
     """Return each source whose frames the model has seen in training, by their names alone.
@@ -78,9 +80,6 @@ def _real(place: Path) -> Path:
         return place.resolve()
     except (OSError, RuntimeError, ValueError):  # too long, a loop of links, no path at all
         return place
-
-
-Facts = Mapping[str, Any]
 
 
 class Predicting:

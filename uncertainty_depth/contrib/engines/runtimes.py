@@ -44,6 +44,7 @@ CPU = "CPUExecutionProvider"
 PROVIDERS = (TENSORRT, CUDA, CPU)
 """ONNX Runtime's, the fastest first."""
 OPENVINO_TYPES = {"fp32": "f32", "fp16": "f16", "bf16": "bf16"}
+HOST = torch.device("cpu")
 
 
 class Engine(Protocol):
@@ -356,9 +357,6 @@ class EngineNetwork:
     @cached_property
     def _branches(self) -> Compiled:
         return self._engine.compile(self._stochastic.branches)
-
-
-HOST = torch.device("cpu")
 
 
 def load_compiled(

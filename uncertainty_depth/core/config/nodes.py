@@ -18,6 +18,10 @@ from uncertainty_depth.core.config.source import (
 )
 from uncertainty_depth.core.options import MAX_DEPTH_M, MAX_DURATION_S, option
 
+MAX_SIGMA_M = 10_000.0
+MAX_SIGMAS = 100.0
+MAX_LIDARS = 4
+
 
 @dataclass(frozen=True)
 class DepthScaleConfig:
@@ -79,10 +83,6 @@ class SigmaCorrectionConfig:
 @dataclass(frozen=True)
 class OnlineCorrectionConfig(SigmaCorrectionConfig, DepthScaleConfig):
     """How the depth node uses an evaluator's estimate."""
-
-
-MAX_SIGMA_M = 10_000.0
-MAX_SIGMAS = 100.0
 
 
 @dataclass(frozen=True)
@@ -164,9 +164,6 @@ class ColorConfig:
 @dataclass(frozen=True)
 class OutputConfig(ColorConfig, GatingConfig):
     """What is published of depth and sigma beside the maps themselves."""
-
-
-MAX_LIDARS = 4
 
 
 @dataclass(frozen=True)

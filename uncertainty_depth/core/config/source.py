@@ -10,6 +10,24 @@ from uncertainty_depth.core.options import MAX_DEPTH_M, option
 MAX_PIXELS = 16_000_000
 """Largest image, unless the option max_pixels says otherwise: 4000x4000."""
 DISTORTED_IMAGES = ("rectify", "keep", "already_rectified")
+ODOMETRY_FRAME = "odom"
+"""Name of the frame that odometry is in by REP 105."""
+CONFIDENCE_TYPES = (
+    "sigma",
+    "variance",
+    "relative_error",
+    "log_error",
+    "confidence_0_1",
+    "confidence_0_100",
+    "dust3r",
+    "uncertainty_rank",
+    "certainty_rank",
+    "none",
+)
+DEPTH_TYPES = ("depth", "inverse_depth")
+ALIGNMENTS = ("none", "median", "scale", "scale_shift")
+FRAME = "frame"
+SOURCE = "source"
 
 
 @dataclass(frozen=True)
@@ -70,10 +88,6 @@ class CameraConfig:
     )
 
 
-ODOMETRY_FRAME = "odom"
-"""Name of the frame that odometry is in by REP 105."""
-
-
 @dataclass(frozen=True)
 class OdometryConfig:
     """Where the camera's motion is read."""
@@ -114,24 +128,6 @@ class SourceConfig(LidarConfig, CameraConfig, OdometryConfig):
         "",
         "for measurements by depth: depth image that is registered to the camera image",
     )
-
-
-CONFIDENCE_TYPES = (
-    "sigma",
-    "variance",
-    "relative_error",
-    "log_error",
-    "confidence_0_1",
-    "confidence_0_100",
-    "dust3r",
-    "uncertainty_rank",
-    "certainty_rank",
-    "none",
-)
-DEPTH_TYPES = ("depth", "inverse_depth")
-ALIGNMENTS = ("none", "median", "scale", "scale_shift")
-FRAME = "frame"
-SOURCE = "source"
 
 
 @dataclass(frozen=True)

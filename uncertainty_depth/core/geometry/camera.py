@@ -38,6 +38,12 @@ MAX_TANGENTIAL_STEPS = 8
 NEXT_IS_EXACT = 1e-7
 """Newton's error after a step this small is its square."""
 NEARLY = 1 - 1e-12  # a polynomial's turn and pole are themselves no place to start from
+MAX_ENLARGEMENT = 4
+"""Largest ratio of an image to its camera info: a stranger's is not scored at any size."""
+OCCLUSION_WINDOW = 7
+"""Width and height, pixels, in which a nearer point hides one behind it."""
+MAX_ROUND_TRIP_PX = 0.1
+"""Between a pixel and where its ray projects to: a ray that misses by more is not known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,14 +183,6 @@ class Distortion:
         image_radius = angle * (1 + a2 * (k1 + a2 * (k2 + a2 * (k3 + a2 * k4))))
         scale = np.divide(image_radius, radius, out=np.ones_like(radius), where=radius > 0)
         return rays * scale[:, None]
-
-
-MAX_ENLARGEMENT = 4
-"""Largest ratio of an image to its camera info: a stranger's is not scored at any size."""
-OCCLUSION_WINDOW = 7
-"""Width and height, pixels, in which a nearer point hides one behind it."""
-MAX_ROUND_TRIP_PX = 0.1
-"""Between a pixel and where its ray projects to: a ray that misses by more is not known."""
 
 
 @dataclass(frozen=True, eq=False)

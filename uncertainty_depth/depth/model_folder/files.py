@@ -39,6 +39,27 @@ METADATA = "__metadata__"
 LENGTH_BYTES = 8
 MAX_HEADER_BYTES = 2**27
 ALIGNMENT = 8
+MAX_MEMBERS = 1024
+MAX_INTEGER = 2**20
+"""Largest integer accepted in a backbone's config: four times the largest vocabulary."""
+MAX_PARTS = 1024
+"""Layers, stages or heads of a backbone, and values in a list of its config."""
+PARTS = ("layers", "depth", "stages", "blocks", "heads", "experts")
+SPARE_VALUES = 2**24
+SPARE_TENSORS = 4096
+"""Slack above twice what is stored, so that a small mismatch is told tensor by tensor."""
+REMOTE = ("auto_map", "backbone", "use_pretrained_backbone", "quantization_config")
+"""Keys that make transformers fetch a config, weights or code from a hub."""
+FORMAT = 1
+KEYS: dict[str, type] = {
+    "architecture": str,
+    "network": dict,
+    "backbone": dict,
+    "method": str,
+    "members": list,
+    "shared_encoder": bool,
+    "training": dict,
+}
 
 
 class TensorFileError(ValueError):
@@ -141,19 +162,6 @@ def packed(tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = N
     return b"".join([len(text).to_bytes(LENGTH_BYTES, "little"), text, *parts])
 
 
-MAX_MEMBERS = 1024
-MAX_INTEGER = 2**20
-"""Largest integer accepted in a backbone's config: four times the largest vocabulary."""
-MAX_PARTS = 1024
-"""Layers, stages or heads of a backbone, and values in a list of its config."""
-PARTS = ("layers", "depth", "stages", "blocks", "heads", "experts")
-SPARE_VALUES = 2**24
-SPARE_TENSORS = 4096
-"""Slack above twice what is stored, so that a small mismatch is told tensor by tensor."""
-REMOTE = ("auto_map", "backbone", "use_pretrained_backbone", "quantization_config")
-"""Keys that make transformers fetch a config, weights or code from a hub."""
-
-
 def check_backbone(values: Mapping[str, Any]) -> None:
     """Raise `ModelError` for a backbone's config that would fetch something or never end."""
     for key, value in values.items():
@@ -220,18 +228,6 @@ def _count(path: Path) -> tuple[int, int]:
     except (TensorFileError, OSError) as error:
         raise ModelError(f"{path} is truncated or damaged: {error}") from error
     return len(shapes), sum(map(math.prod, shapes))
-
-
-FORMAT = 1
-KEYS: dict[str, type] = {
-    "architecture": str,
-    "network": dict,
-    "backbone": dict,
-    "method": str,
-    "members": list,
-    "shared_encoder": bool,
-    "training": dict,
-}
 
 
 def write_json(folder: Path, content: Mapping[str, Any]) -> None:

@@ -47,6 +47,12 @@ from uncertainty_depth.depth.networks.pretrained import PretrainedDepth
 from uncertainty_depth.depth.networks.pretrained_heads import Unaligned
 from uncertainty_depth.sigma.error_prior import FOREIGN, ErrorPrior, error_prior
 
+logger = logging.getLogger(__name__)
+MEMBER = "pretrained"
+"""The one member of a depth model that was wrapped."""
+RELATIVE_RANGE = (MIN_DEPTH_M, MAX_DEPTH_M)
+"""Range for inverse depth without a unit: only 0 is cut off."""
+
 
 def read_model(folder: Path | str, relative: bool = False) -> ModelFolder:
     """Read the model in `folder` (see `model_path`), without its weights.
@@ -147,14 +153,6 @@ def _read_architectures(folder: Path, values: Any) -> dict[str, Architecture]:
             f"{folder / 'model.json'} has architectures that cannot be used; "
             "expected network and backbone of each member in it"
         ) from error
-
-
-logger = logging.getLogger(__name__)
-
-MEMBER = "pretrained"
-"""The one member of a depth model that was wrapped."""
-RELATIVE_RANGE = (MIN_DEPTH_M, MAX_DEPTH_M)
-"""Range for inverse depth without a unit: only 0 is cut off."""
 
 
 @dataclass(frozen=True)

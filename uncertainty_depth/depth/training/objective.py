@@ -33,6 +33,11 @@ from uncertainty_depth.depth.training.frames import (
 from uncertainty_depth.sigma.sparse_depth import parse
 
 Loss = Callable[[Tensor, Tensor | None, Tensor], Tensor]
+Targets = Callable[[Tensor, Tensor], Tensor]
+"""Function of images (B, 3, h, w) and ground truth (B, 1, h, w) that returns the targets.
+
+These are (B, 1 or more, h, w), metres, NaN where unknown.
+"""
 
 
 def log_l1(depth_m: Tensor, scale_m: Tensor | None, ground_truth_m: Tensor) -> Tensor:
@@ -97,13 +102,6 @@ def _required(scale_m: Tensor | None) -> Tensor:
             "'laplace' or 'gaussian'"
         )
     return scale_m
-
-
-Targets = Callable[[Tensor, Tensor], Tensor]
-"""Function of images (B, 3, h, w) and ground truth (B, 1, h, w) that returns the targets.
-
-These are (B, 1 or more, h, w), metres, NaN where unknown.
-"""
 
 
 def ground_truth(images: Tensor, depth_m: Tensor) -> Tensor:

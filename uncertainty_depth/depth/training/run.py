@@ -44,6 +44,7 @@ from uncertainty_depth.frames.protocol import Source
 from uncertainty_depth.sigma.sparse_depth import parse
 
 logger = logging.getLogger(__name__)
+EXAMPLES = 8
 
 
 def initial_network(member: Member) -> DepthNetwork:
@@ -153,9 +154,6 @@ def clean(folder: Path, plan: Sequence[Member]) -> None:
         path.unlink(missing_ok=True)
     for path in (*unfinished, *folder.iterdir()):
         atomic.remove_unfinished(path)
-
-
-EXAMPLES = 8
 
 
 class MemberRun:

@@ -43,6 +43,12 @@ _JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {
 _JPEG_SKIPPED = frozenset({0xC4, 0xCC, 0xDB, 0xDD, 0xFE, *range(0xE0, 0xF0)})
 """DHT, DAC, DQT, DRI, COM, APPn: what may come before the frame header. libjpeg looks for the next
 marker in what is none, as FF 00, so its header may be another than the one after that."""
+ZSTD = "zstd"
+_ZSTD_HEADER = struct.Struct("<IIBII")  # height, width, byte order, step, length of the encoding
+_MAX_PIXEL_BYTES = 32
+_GZIP_OR_ZLIB = 47  # zlib's window bits: whichever the data begin as
+_RVL_HEADER = struct.Struct("<II")  # columns, rows
+_MAX_NIBBLES = 10  # of a number of 30 bits
 
 
 def compressed_size(message: Any, max_pixels: int, skip: int = 0) -> tuple[int, int]:
@@ -179,14 +185,6 @@ def _subject(message: Any) -> str:
 
 def _undecodable(subject: str, cause: str) -> MessageError:
     return MessageError("image_undecodable", f"{subject} cannot be decoded: {cause}")
-
-
-ZSTD = "zstd"
-_ZSTD_HEADER = struct.Struct("<IIBII")  # height, width, byte order, step, length of the encoding
-_MAX_PIXEL_BYTES = 32
-_GZIP_OR_ZLIB = 47  # zlib's window bits: whichever the data begin as
-_RVL_HEADER = struct.Struct("<II")  # columns, rows
-_MAX_NIBBLES = 10  # of a number of 30 bits
 
 
 class Unpacked(NamedTuple):

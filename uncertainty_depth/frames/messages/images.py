@@ -76,6 +76,33 @@ from sensor_msgs.msg import Image
 image = Image(height=1, width=1, encoding="bgr8", step=3, data=b"\\x01\\x02\\x03")
 assert CvBridge().imgmsg_to_cv2(image, "rgb8").tolist() == [[[3, 2, 1]]]
 """
+SATURATED = np.array([65535, 65.535], np.float32)
+"""A 16-bit sensor saw nothing, or too far: as millimetres and in metres."""
+DEPTH_ENCODINGS: dict[str, tuple[int, int, str]] = {
+    "32FC1": (4, 1, "f"),
+    "16UC1": (2, 1, "u"),
+    "mono16": (2, 1, "u"),
+}
+VALUE_ENCODINGS: dict[str, tuple[int, int, str]] = {
+    **DEPTH_ENCODINGS,
+    "64FC1": (8, 1, "f"),
+    "mono8": (1, 1, "u"),
+    "8UC1": (1, 1, "u"),
+}
+"""Encodings with one number a pixel, whatever it means."""
+ASPECT_TOLERANCE = 0.02  # 848x480 of 1280x720
+FORMAT = "32FC1; compressedDepth png"
+"""Format for quantised inverse depth in a `sensor_msgs/CompressedImage`."""
+COMPRESSED_DEPTH_HEADER = struct.Struct("<iff")
+"""ConfigHeader: the compression format, and A and B."""
+INVERSE_DEPTH = 0
+MAX_VALUE = 10_000.0
+"""Greater values have no code, and become NaN. It takes nothing from the precision of others."""
+MAX_CODE = 65535
+PNG_LEVEL = 1
+"""zlib's level: fast; higher ones are smaller and slower."""
+UNMATCHED_REASONS = ("depth_without_uncertainty", "uncertainty_without_depth")
+"""What a depth image without its confidence is counted under, and the reverse."""
 
 
 @total("image_undecodable", "an image")
@@ -226,10 +253,6 @@ def _unknown_encoding(encoding: str, encodings: Collection[str]) -> MessageError
     )
 
 
-SATURATED = np.array([65535, 65.535], np.float32)
-"""A 16-bit sensor saw nothing, or too far: as millimetres and in metres."""
-
-
 def holes(values: NDArray[Any], is_inverse: bool = False) -> NDArray[np.bool_]:
     """Return which pixels of a stored depth map hold no depth: the one answer for every reader.
 
@@ -271,31 +294,6 @@ def sigma_of(values: NDArray[Any], per_metre: float = 1000) -> NDArray[np.float3
     if values.dtype.kind in "iu":
         return depth_of(values, per_metre=per_metre)
     return np.where(_is_saturated(values), np.float32(np.nan), values.astype(np.float32))
-
-
-DEPTH_ENCODINGS: dict[str, tuple[int, int, str]] = {
-    "32FC1": (4, 1, "f"),
-    "16UC1": (2, 1, "u"),
-    "mono16": (2, 1, "u"),
-}
-VALUE_ENCODINGS: dict[str, tuple[int, int, str]] = {
-    **DEPTH_ENCODINGS,
-    "64FC1": (8, 1, "f"),
-    "mono8": (1, 1, "u"),
-    "8UC1": (1, 1, "u"),
-}
-"""Encodings with one number a pixel, whatever it means."""
-ASPECT_TOLERANCE = 0.02  # 848x480 of 1280x720
-FORMAT = "32FC1; compressedDepth png"
-"""Format for quantised inverse depth in a `sensor_msgs/CompressedImage`."""
-COMPRESSED_DEPTH_HEADER = struct.Struct("<iff")
-"""ConfigHeader: the compression format, and A and B."""
-INVERSE_DEPTH = 0
-MAX_VALUE = 10_000.0
-"""Greater values have no code, and become NaN. It takes nothing from the precision of others."""
-MAX_CODE = 65535
-PNG_LEVEL = 1
-"""zlib's level: fast; higher ones are smaller and slower."""
 
 
 @total("image_undecodable", "a depth image")
@@ -432,10 +430,6 @@ def _decompressed_values(message: Any) -> NDArray[Any]:
     with np.errstate(divide="ignore", invalid="ignore"):
         depth_m = np.float32(scale) / (codes.astype(np.float32) - np.float32(offset))
     return np.where(codes == 0, np.float32(np.nan), depth_m)
-
-
-UNMATCHED_REASONS = ("depth_without_uncertainty", "uncertainty_without_depth")
-"""What a depth image without its confidence is counted under, and the reverse."""
 
 
 def decode_maps(

@@ -44,6 +44,11 @@ EXPECTED = (
     "expected the file that `calibrate --depth-topic T --output map.json` writes in this version"
 )
 
+NO_LIMITS = DepthLimitsConfig(min_depth=0.0, max_depth=MAX_DEPTH_M)
+MAX_POINTS_PER_FRAME = 2000
+"""Points that a frame gives, evenly spaced, to a whole source's alignment."""
+Points = NDArray[np.float64]
+
 
 @dataclass(frozen=True)
 class SavedMap:
@@ -125,12 +130,6 @@ def _parsed(content: Mapping[str, Any]) -> SavedMap:
     )
     _ = saved.half_widths, saved.guarantee  # report a damaged record here, not at a frame
     return saved
-
-
-NO_LIMITS = DepthLimitsConfig(min_depth=0.0, max_depth=MAX_DEPTH_M)
-MAX_POINTS_PER_FRAME = 2000
-"""Points that a frame gives, evenly spaced, to a whole source's alignment."""
-Points = NDArray[np.float64]
 
 
 def recorded_predictions(
