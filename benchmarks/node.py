@@ -5,8 +5,9 @@ python -m benchmarks.node [--network-ms 20] [--rate 30] [--seconds 4] [--rounds 
 
 A real depth node takes 640x480 images of a lens with distortion, and its maps and points are
 subscribed to. Its network waits for `network-ms`, as for a GPU. Prints the CPU time that the node
-itself takes for a frame, and the frames per second with each frame's cloud published before the
-next frame, and while the next is computed.
+itself takes for a frame, with that lens and with images that are already rectified, what of it
+rclpy needs to publish the finished messages, and what to take an image beside it; and the frames
+per second with each frame's cloud published before the next frame, and while the next is computed.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ from std_msgs.msg import Header
 from benchmarks.gpu import TINY, Models
 from uncertainty_depth.cli.arguments import positive_float
 from uncertainty_depth.depth.estimators.estimator import Estimate
+from uncertainty_depth.frames.published import PREDICTION
 from uncertainty_depth.ros.depth_node import DepthNode
-from uncertainty_depth.ros.messages import image_message
+from uncertainty_depth.ros.messages import image_message, status_message
 
 SIZE = (256, 192)
 """Of the network's images."""
@@ -92,13 +94,7 @@ def running_node(folder: Path) -> Iterator[DepthNode]:
     executor.add_node(node)
     thread = threading.Thread(target=spin, args=(executor,), daemon=True)
     thread.start()
-    intrinsics = np.array([[500.0, 0, 320], [0, 500, 240], [0, 0, 1]])
-    projection = np.insert(intrinsics, 3, 0, axis=1).ravel()
-    info = CameraInfo(width=640, height=480, k=intrinsics.ravel(), p=projection)
-    info.distortion_model = "plumb_bob"
-    info.d = [-0.2, 0.05, 0.001, 0.001, 0.0]
-    info.r = np.eye(3).ravel()
-    node._camera.add(info)
+    node._camera.add(camera_info([-0.2, 0.05, 0.001, 0.001, 0.0]))
     try:
         while not all(node.count_subscribers(topic) for topic in (*MAPS, "points")):
             time.sleep(0.01)
@@ -122,15 +118,71 @@ def image(number: int) -> Image:
     return message
 
 
+def camera_info(distortion: list[float]) -> CameraInfo:
+    """Return the camera's, whose rectified images have the same intrinsics."""
+    intrinsics = np.array([[500.0, 0, 320], [0, 500, 240], [0, 0, 1]])
+    projection = np.insert(intrinsics, 3, 0, axis=1).ravel()
+    info = CameraInfo(width=640, height=480, k=intrinsics.ravel(), p=projection)
+    info.distortion_model = "plumb_bob"
+    info.d = distortion
+    info.r = np.eye(3).ravel()
+    return info
+
+
 def share_ms(node: DepthNode) -> float:
     """Return the median CPU time of a frame on the thread of the maps, without the network's."""
+
+    def enter(message: Image) -> None:
+        node.health.enter(message)
+        node._predictions.wait(SETTLE_S)
+
+    return thread_ms(node._predict, enter)
+
+
+def publishing_ms(node: DepthNode) -> float:
+    """Return the median CPU time of publishing a frame's messages, which are made before."""
+    publisher: Any = node._predictions
+    header = Header(frame_id="camera")
+    info = camera_info([])
+    values = image_message(np.ones((480, 640), np.float32), header)
+    status = status_message(header, PREDICTION, "", {str(number): "" for number in range(12)})
+
+    def publish(_: Image) -> None:
+        publisher._info.publish(status)
+        for one in publisher._camera_infos:
+            one.publish(info)
+        for one in publisher._maps.values():
+            one.publish(values)
+
+    return thread_ms(publish)
+
+
+def taking_ms() -> float:
+    """Return the median CPU time in which a bare node takes a camera's image."""
+    bare = rclpy.create_node("bare")
+    publisher = bare.create_publisher(Image, "bare/image", 1)
+    bare.create_subscription(Image, "bare/image", lambda _: None, 1)
+    executor = SingleThreadedExecutor()
+    executor.add_node(bare)
+    try:
+        while not publisher.get_subscription_count():
+            time.sleep(0.01)
+        return thread_ms(lambda _: executor.spin_once(SETTLE_S), publisher.publish)
+    finally:
+        executor.shutdown()
+        bare.destroy_node()
+
+
+def thread_ms(
+    call: Callable[[Image], object], prepare: Callable[[Image], object] = lambda _: None
+) -> float:
+    """Return the median CPU time that a call on an image takes on this thread."""
     found = []
     for number in range(WARM_UP + SHARE_FRAMES):
         message = image(number)
-        node.health.enter(message)
-        node._predictions.wait(SETTLE_S)
+        prepare(message)
         start = time.thread_time()
-        node._predict(message)
+        call(message)
         found.append(1e3 * (time.thread_time() - start))
     return statistics.median(found[WARM_UP:])
 
@@ -161,6 +213,10 @@ def run(plan: Plan) -> dict[str, Any]:
             estimate = estimator.estimate(torch.rand(1, 3, *SIZE[::-1]), 0, predictor.config)
             estimator.estimate = elsewhere(estimate, plan.network_ms)
             found["share_ms"] = share_ms(node)
+            node._camera.add(camera_info([]))
+            found["rectified_ms"] = share_ms(node)
+            found["publishing_ms"] = publishing_ms(node)
+            found["taking_ms"] = taking_ms()
             publisher: Any = node._predictions
             meanwhile = publisher._views
             ways = {"in turn": InTurn(publisher._publish_views), "meanwhile": meanwhile}
@@ -185,6 +241,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=Plan.rounds)
     found = run(Plan(**vars(parser.parse_args())))
     print(f"the node's share: {found['share_ms']:.2f} ms of CPU time a frame")
+    print(f"of images that are rectified already: {found['rectified_ms']:.2f} ms")
+    print(f"of these to publish finished messages: {found['publishing_ms']:.2f} ms")
+    print(f"beside it rclpy takes the image in {found['taking_ms']:.2f} ms")
     for name, rates in found["per_second"].items():
         print(f"frames per second, views {name}: {spread(rates)}")
     print(f"meanwhile / in turn: {spread(found['meanwhile_of_in_turn'])}")

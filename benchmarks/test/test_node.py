@@ -12,6 +12,8 @@ def test_a_small_run_gives_its_values():
     plan = node.Plan(network_ms=1.0, rate=5.0, seconds=1.0, rounds=1)
     found = node.run(plan)
     assert found["share_ms"] > 0
+    assert found["rectified_ms"] > found["publishing_ms"] > 0
+    assert found["taking_ms"] > 0
     for (rate,) in found["per_second"].values():
         assert 0 < rate <= plan.rate
     assert len(found["meanwhile_of_in_turn"]) == 1

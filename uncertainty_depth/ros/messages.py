@@ -7,7 +7,6 @@ Headers are passed on unchanged. Image data is copied as one block of bytes, nev
 from __future__ import annotations
 
 import math
-from array import array
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -58,15 +57,13 @@ def image_message(values: NDArray, header: Header) -> Image:
     )
     message.step = width * values.itemsize * (values.shape[2] if values.ndim == 3 else 1)
     message.is_bigendian = 0
-    message.data = byte_array(values.astype(values.dtype.newbyteorder("<"), copy=False))
+    _copy_to(message, values.astype(values.dtype.newbyteorder("<"), copy=False))
     return message
 
 
-def byte_array(values: NDArray) -> array:
-    """Return a copy as `array.array("B")`, which messages accept without checking each byte."""
-    data = array("B")
-    data.frombytes(np.ascontiguousarray(values).reshape(-1).view(np.uint8).data)
-    return data
+def _copy_to(message: Image | PointCloud2, values: NDArray) -> None:
+    """Fill `data` in place: an array that is assigned to it is copied once more."""
+    message.data.frombytes(np.ascontiguousarray(values).reshape(-1).view(np.uint8).data)
 
 
 def camera_info_message(camera: Camera, header: Header) -> CameraInfo:
@@ -88,7 +85,7 @@ def points_message(points: NDArray[np.void], header: Header) -> PointCloud2:
     ]
     message.point_step = points.dtype.itemsize
     message.row_step = points.dtype.itemsize * width
-    message.data = byte_array(points)
+    _copy_to(message, points)
     return message
 
 

@@ -58,7 +58,7 @@ class Rectifier:
         """
         raw, rectified = self._views(image.shape[1], image.shape[0])
         if self.rectifies:
-            image = cv2.remap(image, rectification_map(raw, rectified), None, cv2.INTER_LINEAR)
+            image = cv2.remap(image, *_fixed_point_map(raw, rectified), cv2.INTER_LINEAR)
         return image, raw if self.distorted_images == KEEP else rectified
 
     def camera(self, width: int, height: int) -> Camera:
@@ -129,6 +129,14 @@ def rectification_map(raw: Camera, rectified: Camera) -> NDArray[np.float32]:
     outside = -1e4  # far from every image, within OpenCV's 16 bits
     pixels = np.nan_to_num(raw.pixels(rays), nan=outside).clip(outside, -outside)
     return pixels.reshape(rectified.height, rectified.width, 2).astype(np.float32)
+
+
+@lru_cache(maxsize=4)
+def _fixed_point_map(raw: Camera, rectified: Camera) -> tuple[NDArray, NDArray]:
+    """Return `rectification_map` as `cv2.remap` would convert it anew for each image."""
+    pixels = rectification_map(raw, rectified)
+    places, fractions = cv2.convertMaps(pixels, None, cv2.CV_16SC2)
+    return places, fractions
 
 
 def _rectified_to_raw(raw: Camera, rectified: Camera) -> NDArray[np.float64]:
