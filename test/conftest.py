@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -76,6 +77,11 @@ def save_maps(folder: Path, name: str, **maps: np.ndarray) -> None:
     for kind, values in maps.items():
         (folder / kind).mkdir(parents=True, exist_ok=True)
         np.save(folder / kind / f"{name}.npy", values)
+
+
+def summary_of(folder: Path) -> dict[str, Any]:
+    """Return the content of a report's summary.json."""
+    return json.loads((folder / "summary.json").read_text(encoding="utf-8"))
 
 
 def frame_lines(evaluation: Evaluation) -> list[str]:

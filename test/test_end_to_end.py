@@ -1,13 +1,13 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The commands in the order of a user: bag, model, report, bag of predictions, images."""
 
-import json
 import shutil
 
 import cv2
 import numpy as np
 import pytest
 
+from test.conftest import summary_of
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.frames.recording import Recording
 from uncertainty_depth.metrics.registry import METRICS, flatten
@@ -19,10 +19,6 @@ TINY = "--backbone tiny --decoder-width 16 --input-size 64 48 --head laplace"
 
 def run(command):
     return main(command.split())
-
-
-def summary_of(folder):
-    return json.loads((folder / "summary.json").read_text())
 
 
 @pytest.fixture(scope="module")

@@ -2,12 +2,12 @@
 """Ctrl-C at a chosen place: the frame is finished and the rest written."""
 
 import csv
-import json
 import shutil
 
 import pytest
 
 from test.cli.conftest import PREDICT
+from test.conftest import summary_of
 from test.sigma.recorded.test_learned_sigma import recorded
 from uncertainty_depth.core.model_location import SHIPPED_MODEL
 from uncertainty_depth.core.output import OutputFolder
@@ -33,7 +33,7 @@ RENDER = ("uncertainty_depth.report.report", "render")
 def test_evaluate_finishes_the_frame_and_writes_its_report(strike, tmp_path, place, finished):
     done = strike(evaluate(tmp_path / "report", "--write-bag", tmp_path / "bag"), place)
     assert done.returncode == 130, done.stderr
-    summary = json.loads((tmp_path / "report" / "summary.json").read_text())
+    summary = summary_of(tmp_path / "report")
     frames = summary["frames"]["evaluated"]
     assert frames in finished
     assert summary["notes"] == ["interrupted: only the first frames of about 12 were read"]
@@ -59,7 +59,7 @@ def test_a_second_interrupt_aborts_and_leaves_the_earlier_report(strike, tmp_pat
 def test_an_interrupt_while_writing_does_not_lose_the_report(strike, tmp_path):
     done = strike(evaluate(tmp_path / "report"), RENDER, call=1)
     assert done.returncode == 0, done.stderr
-    assert json.loads((tmp_path / "report" / "summary.json").read_text())["notes"] == []
+    assert summary_of(tmp_path / "report")["notes"] == []
 
 
 def test_calibrate_reports_on_what_it_has_read_and_leaves_the_model(strike, tmp_path):

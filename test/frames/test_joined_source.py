@@ -1,11 +1,9 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Several sources are read as one, and each is found again in the record of a training."""
 
-import json
-
 import numpy as np
 
-from test.conftest import save_maps
+from test.conftest import save_maps, summary_of
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.frames.protocol import NAME_SEPARATOR, JoinedSource
@@ -32,7 +30,7 @@ def test_at_most_so_many_frames_are_scored_evenly_spread(tmp_path):
     source = "synthetic:worlds=1,frames=5,seed=3,width=80,height=64"
     command = ["evaluate", source, "--model", "demo", "--samples", "1", "--output", str(report)]
     assert main([*command, "--max-frames", "2"]) == 0
-    summary = json.loads((report / "summary.json").read_text())
+    summary = summary_of(report)
     assert summary["frames"]["evaluated"] == 2
     assert "2 of 5 frames are used, evenly spread" in summary["notes"]
     names = [row.split(",")[0] for row in (report / "frames.csv").read_text().splitlines()[1:]]
@@ -52,7 +50,7 @@ def test_frames_without_ground_truth_take_nobodys_place(tmp_path):
     report = tmp_path / "report"
     command = ["evaluate", f"predictions:{folder}", "--output", str(report), "--max-frames", "2"]
     assert main(command) == 0
-    summary = json.loads((report / "summary.json").read_text())
+    summary = summary_of(report)
     assert summary["frames"]["evaluated"] == 2
     assert summary["frames"]["skipped"] == {"no_ground_truth": 2}, "frames left out are not read"
     names = [row.split(",")[0] for row in (report / "frames.csv").read_text().splitlines()[1:]]

@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 import torch
 
+from uncertainty_depth.metrics.online import OnlineMetrics
+
 
 def drawn(
     number: int, seed: int = 0, dtype: str = "float64"
@@ -19,6 +21,13 @@ def drawn(
     depth = np.maximum(ground_truth + true_sigma * rng.standard_t(5, number), 0.05)
     sigma = 0.8 * true_sigma * np.exp(0.3 * rng.normal(size=number))
     return tuple(values.astype(dtype) for values in (depth, sigma, ground_truth))
+
+
+def metrics_of(frames):
+    metrics = OnlineMetrics()
+    for frame in frames:
+        metrics.update(*frame)
+    return metrics
 
 
 @pytest.fixture

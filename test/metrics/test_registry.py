@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from test.metrics.conftest import drawn
+from test.metrics.conftest import drawn, metrics_of
 from uncertainty_depth.metrics import (
     auce,
     aurc,
@@ -238,13 +238,6 @@ def nine_decades():
 
 
 DATA = (smooth, tied, constant, certain, nine_decades)
-
-
-def metrics_of(frames):
-    metrics = OnlineMetrics()
-    for frame in frames:
-        metrics.update(*frame)
-    return metrics
 
 
 @pytest.fixture(scope="module", params=DATA, ids=lambda make: make.__name__)

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from test.metrics.conftest import drawn
+from test.metrics.conftest import drawn, metrics_of
 from uncertainty_depth.metrics import coverage, crps, merci, n_merci
 from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.metrics.registry import BY_NAME, METRICS, undefined
@@ -21,13 +21,6 @@ from uncertainty_depth.metrics.registry import BY_NAME, METRICS, undefined
 FREE_OF_SCALE = [metric for metric in METRICS if not metric.is_size]
 FRAMES = [drawn(4000, seed) for seed in range(3)]
 SCALES = st.floats(-12, 12).map(lambda exponent: 10.0**exponent)
-
-
-def metrics_of(frames):
-    metrics = OnlineMetrics()
-    for frame in frames:
-        metrics.update(*frame)
-    return metrics
 
 
 def scaled(frames, factor):

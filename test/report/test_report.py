@@ -1,12 +1,12 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """A report is complete, self-contained and written atomically."""
 
-import json
 import re
 
 import numpy as np
 import pytest
 
+from test.conftest import summary_of
 from test.report.conftest import evaluated, evaluation_of
 from uncertainty_depth.core.errors import SourceError
 from uncertainty_depth.core.records import Skipped
@@ -28,7 +28,7 @@ def written(tmp_path_factory, drawing):
 
 
 def test_summary_json_says_what_was_scored(written):
-    summary = json.loads((written[1] / "summary.json").read_text())
+    summary = summary_of(written[1])
     assert summary["frames"] == {"read": 4, "evaluated": 3, "skipped": {"bad_image": 1}}
     assert summary["pixels"] == 3 * 24 * 32
     assert summary["model"] == {"method": "mc_dropout"}
@@ -85,7 +85,7 @@ def test_page_shows_geometry_warnings_once_above_the_verdict(tmp_path):
     assert page.count(warning) == 1
     assert "median depth 3.1e+03 m" in page
     assert "another note" in page
-    summary = json.loads((tmp_path / "summary.json").read_text())
+    summary = summary_of(tmp_path)
     assert summary["geometry"] == geometry
     assert warning in summary["notes"]
 
@@ -94,7 +94,7 @@ def test_report_of_nothing_scored_says_why(tmp_path):
     evaluation = Evaluation()
     evaluation.skip(Skipped(None, "bad_image", "..."))
     report.write(evaluation, tmp_path, CONTEXT)
-    summary = json.loads((tmp_path / "summary.json").read_text())
+    summary = summary_of(tmp_path)
     assert summary["verdict"]["text"] == "no frame could be scored: 1 bad_image"
     assert summary["depth"]["mae"] is None
     assert "1 bad_image" in table(evaluation.summary(), {})

@@ -2,13 +2,12 @@
 """The scale of the depth over the frames, and a sigma without a unit."""
 
 import csv
-import json
 import math
 
 import numpy as np
 import pytest
 
-from test.conftest import frame_lines, scored
+from test.conftest import frame_lines, scored, summary_of
 from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.metrics.metric import SigmaKind
 from uncertainty_depth.report import report
@@ -62,7 +61,7 @@ def test_a_sigma_without_a_unit_has_no_size_anywhere(tmp_path):
     evaluation = fill(Evaluation(sigma_kind=SigmaKind.RANK))
     context = report.Context("bag", {"name": "camera"})
     report.write(evaluation, tmp_path / "report", context)
-    content = json.loads((tmp_path / "report" / "summary.json").read_text())
+    content = summary_of(tmp_path / "report")
     sigma = content["uncertainty"]
     assert content["sigma_kind"] == "rank"
     sized = {name for name, value in sigma.items() if value is None}

@@ -2,13 +2,12 @@
 """A depth without a confidence is judged as a depth: nothing invents a sigma for it."""
 
 import csv
-import json
 import math
 
 import numpy as np
 import pytest
 
-from test.conftest import frame_lines
+from test.conftest import frame_lines, summary_of
 from uncertainty_depth import OnlineMetrics
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.records import DepthMap, Frame
@@ -107,7 +106,7 @@ def test_a_frame_of_it_has_no_prediction_with_sigma():
 def test_its_report_has_no_column_no_map_and_no_plot_of_sigma(evaluation, tmp_path):
     context = report.Context("maps", MODEL)
     report.write(evaluation, tmp_path, context)
-    content = json.loads((tmp_path / "summary.json").read_text())
+    content = summary_of(tmp_path)
     assert content["sigma_kind"] == "none"
     named = {metric.name for metric in METRICS if metric.needs_sigma and not metric.groups}
     assert named <= set(content["undefined"])

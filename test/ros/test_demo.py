@@ -1,7 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The demo on a tiny world: every frame accounted for, live metrics equal to offline ones."""
 
-import json
 import signal
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +12,7 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 from synthetic import demo
 from synthetic.config import SynthesisConfig
 from synthetic.live_run import drained, running
+from test.conftest import summary_of
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.report.evaluation import Evaluation
 
@@ -31,9 +31,7 @@ def test_the_demo_accounts_for_every_frame_and_live_equals_offline(tmp_path, mon
     assert f"evaluator node: {FRAMES} predictions received" in lines
     assert "evaluator node: messages of all topics lost: none" in lines
     assert f"evaluator node: {FRAMES} scored" in lines
-    live, offline = (
-        json.loads((tmp_path / name / "summary.json").read_text()) for name in ("live", "offline")
-    )
+    live, offline = (summary_of(tmp_path / name) for name in ("live", "offline"))
     counts = {"read": FRAMES, "evaluated": FRAMES, "skipped": {}}
     assert live["frames"] == offline["frames"] == counts
     shown = flatten(live)

@@ -19,6 +19,7 @@ from sensor_msgs.msg import Image
 from std_msgs.msg import Float64, String
 from std_srvs.srv import SetBool, Trigger
 
+from test.conftest import summary_of
 from test.ros.conftest import (
     DEADLINE_S,
     HEIGHT,
@@ -94,10 +95,6 @@ def start(graph):
 def running(graph, start):
     """Start the node and its driver."""
     return lambda **parameters: (start(**parameters), Driver(graph))
-
-
-def summary_of(folder):
-    return json.loads((folder / "summary.json").read_text())
 
 
 def expected(make, frames):

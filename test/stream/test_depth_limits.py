@@ -1,11 +1,10 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The depth limits of a command reach every pixel that it scores."""
 
-import json
-
 import numpy as np
 import pytest
 
+from test.conftest import summary_of
 from uncertainty_depth.cli.main import main
 
 TRUTH_M = np.repeat(np.float32([0.5, 4, 20]), 20).reshape(6, 10)
@@ -27,5 +26,5 @@ def test_pixels_outside_the_limits_of_a_command_are_in_no_score(limits, scored, 
         np.save(tmp_path / name / "0.npy", values)
     output = tmp_path / "out"
     assert main(["evaluate", f"predictions:{tmp_path}", *limits, "-o", str(output)]) == 0
-    summary = json.loads((output / "summary.json").read_text())
+    summary = summary_of(output)
     assert summary["depth"]["mae"] == pytest.approx(ERROR_M[scored].mean(), rel=1e-5)

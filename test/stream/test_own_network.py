@@ -1,11 +1,10 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """`--model FOLDER/MODULE:CLASS`: a network of one's own, by every command that scores."""
 
-import json
-
 import numpy as np
 import pytest
 
+from test.conftest import summary_of
 from uncertainty_depth import DepthPrediction, evaluate, predicted
 from uncertainty_depth.cli.main import main
 
@@ -49,7 +48,7 @@ def test_a_class_is_scored_as_the_same_object_in_python(
     report = tmp_path / "report"
     model = write_network("networks_scored")
     assert main(["evaluate", SOURCE, "--model", model, "--output", str(report)]) == 0
-    summary = json.loads((report / "summary.json").read_text())
+    summary = summary_of(report)
     of_python = evaluate(predicted(SOURCE, Same())).metrics.compute()
     assert summary["depth"]["mae"] == of_python["depth"]["mae"]
     assert summary["uncertainty"]["ause"] == of_python["uncertainty"]["ause"]

@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 
+from test.conftest import summary_of
 from test.frames.conftest import CAMERA, PERIOD_NS, START_NS, TYPES, message_header
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.frames.messages.bag_writer import BagWriter
@@ -55,7 +56,7 @@ def recorded(folder, infos_late=False, model=None, measured="7"):
 def test_a_recorded_run_has_the_unfamiliarity_of_its_images(infos_late, tmp_path):
     bag = recorded(tmp_path, infos_late, {"familiar_places": [0.3, 0.6]})
     assert main(["evaluate", str(bag), *TOPICS, "-o", str(tmp_path / "out")]) == 0
-    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    summary = summary_of(tmp_path / "out")
     # A measured pixel of the first row, and its neighbours, of each of the frames.
     assert summary["pixels"] == len(VALUES) * (TRUTH_M.size - 6)
     assert summary["unfamiliarity"]["frames"] == 3
@@ -78,7 +79,7 @@ def test_a_frame_whose_measured_pixels_cannot_be_read_is_not_scored(measured, tm
 def test_without_a_model_that_says_it_what_is_usual_is_not_known(model, tmp_path):
     bag = recorded(tmp_path, model=model)
     assert main(["evaluate", str(bag), *TOPICS, "-o", str(tmp_path / "out")]) == 0
-    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    summary = summary_of(tmp_path / "out")
     assert "not known which unfamiliarity is usual in the training's places" in json.dumps(
         summary["verdict"]
     )
@@ -113,6 +114,6 @@ def test_a_recorded_depth_is_not_scored_on_the_lidar_that_it_was_given(
     code = main([*command, "0", "0", "0", "0", "0", "0", "1", "-o", str(tmp_path / "out")])
     assert code == (0 if evaluated else 1)
     if evaluated:
-        summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+        summary = summary_of(tmp_path / "out")
         assert summary["frames"]["evaluated"] == evaluated
         assert 0 < summary["pixels"] < 0.6 * 2 * CAMERA.width * CAMERA.height

@@ -90,12 +90,12 @@ def swinv2() -> Swinv2Config:
 
 
 def depth_pro(**values: object) -> DepthProConfig:
-    """Images of 256 x 256: patches of 64 at scales of 1/4, 1/2 and 1."""
-    vit = Dinov2Config(patch_size=16, image_size=64, **VIT)
+    """Images of 128 x 128: patches of 32 at scales of 1/4, 1/2 and 1."""
+    vit = Dinov2Config(patch_size=8, image_size=32, **VIT)
     parts = dict.fromkeys(("image_model_config", "patch_model_config", "fov_model_config"), vit)
     hooks = {"intermediate_hook_ids": [3, 1], "intermediate_feature_dims": [8, 8]}
     return DepthProConfig(
-        patch_size=64,
+        patch_size=32,
         fusion_hidden_size=8,
         scaled_images_feature_dims=[12, 10, 8],
         **hooks,

@@ -1,7 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """A model of Hugging Face is used by its hub id or folder wherever a model folder is."""
 
-import json
 import logging
 import os
 import shutil
@@ -12,6 +11,7 @@ import cv2
 import numpy as np
 import pytest
 
+from test.conftest import summary_of
 from uncertainty_depth import Predictor
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.core.errors import ModelError
@@ -42,7 +42,7 @@ def test_commands_take_a_folder_of_save_pretrained(saved, tmp_path, capsys, capl
     with caplog.at_level(logging.INFO):
         assert main(scored) == 0
     assert "is wrapped in memory" in caplog.text
-    model = json.loads((report / "summary.json").read_text())["model"]
+    model = summary_of(report)["model"]
     assert (model["name"], model["method"]) == ("depth_anything_metric", "mc_dropout")
     assert main(["predict", str(photo), "--model", folder, "--output", str(maps), *QUICK]) == 0
     assert (maps / "photo_sigma.tiff").exists()
@@ -105,7 +105,7 @@ def test_a_relative_network_becomes_metres_by_measurements(saved, tmp_path):
         out = tmp_path / str(count)
         options = ["--measurements", f"random:{count}", "--output", str(out), *QUICK]
         code = main(["evaluate", rising, "--model", str(folder), *options])
-        return code, json.loads((out / "summary.json").read_text())
+        return code, summary_of(out)
 
     code, many = summary(200)
     assert code == 0
@@ -125,7 +125,7 @@ def test_a_relative_network_is_aligned_to_the_ground_truth(saved, tmp_path, caps
 
     def summary(name, *options):
         main([*command, *options, "--output", str(tmp_path / name)])
-        return json.loads((tmp_path / name / "summary.json").read_text())
+        return summary_of(tmp_path / name)
 
     by_frame = summary("frames")
     assert by_frame["frames"]["evaluated"] == 2

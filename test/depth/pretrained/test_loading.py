@@ -73,7 +73,7 @@ def test_the_input_size_is_the_models_own_in_whole_patches(settings, image_size,
     assert input_size(settings, image_size, patch) == expected
 
 
-SQUARE = {"size": {"height": 256, "width": 256}}
+SQUARE = {"size": {"height": 128, "width": 128}}
 
 
 @pytest.mark.parametrize(
@@ -94,9 +94,9 @@ SQUARE = {"size": {"height": 256, "width": 256}}
         (
             "depth_pro",  # what is zoomed into has another field of view
             SQUARE,
-            {"input_size": (256, 256), "depth_range": (1e-3, 1e4), "augment": False},
+            {"input_size": (128, 128), "depth_range": (1e-3, 1e4), "augment": False},
         ),
-        ("depth_pro_without_fov", SQUARE, {"input_size": (256, 256)}),
+        ("depth_pro_without_fov", SQUARE, {"input_size": (128, 128)}),
     ],
 )
 def test_own_options_are_what_the_model_was_made_for(family, settings, own, saved):

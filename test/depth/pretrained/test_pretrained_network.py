@@ -17,7 +17,7 @@ from uncertainty_depth.depth.networks.families import metric_range
 from uncertainty_depth.depth.networks.pretrained import PretrainedDepth
 from uncertainty_depth.depth.networks.pretrained_heads import InverseDepth
 
-SIZES = {"dpt": (64, 64), "depth_pro": (256, 256)}
+SIZES = {"dpt": (64, 64), "depth_pro": (128, 128)}
 """The reference takes nothing but squares there, or images of one size."""
 OF_14 = ("depth_anything", "dinov2")
 """Kinds with patches of 14 pixels."""

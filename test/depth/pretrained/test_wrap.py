@@ -22,7 +22,7 @@ PLAIN = NetworkConfig(input_size=(64, 64), depth_range=(1e-3, 1e4), head="none")
 def test_a_wrapped_model_predicts_what_the_model_predicts(metric, saved, tmp_path):
     width, height = {
         "depth_anything_metric": (224, 112),
-        "depth_pro": (256, 256),
+        "depth_pro": (128, 128),
     }.get(metric, (96, 64))
     config = replace(PLAIN, backbone=str(saved(metric)), input_size=(width, height))
     wrapped = wrap(tmp_path / "model", config)

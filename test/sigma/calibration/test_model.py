@@ -10,6 +10,7 @@ import pytest
 
 from synthetic.config import SynthesisConfig
 from synthetic.source import synthesize
+from test.conftest import summary_of
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.errors import ModelError
@@ -191,7 +192,7 @@ def test_a_map_of_other_data_is_said_by_the_report_and_the_log(model, bag, tmp_p
     arguments = ["evaluate", str(bag), "--model", str(model), "--samples", "2", "--device", "cpu"]
     output = tmp_path / "report"
     assert main([*arguments, "--output", str(output)]) == 0
-    summary = json.loads((output / "summary.json").read_text())
+    summary = summary_of(output)
     for notes, topic in (
         (summary["notes"], "of the raw sigmas are outside"),
         (summary["verdict"]["notes"], "of the ground truth lies outside 0.1 to 0.2 m"),
@@ -202,6 +203,6 @@ def test_a_map_of_other_data_is_said_by_the_report_and_the_log(model, bag, tmp_p
     assert any(topic in message for message in caplog.messages)
     raw_output = tmp_path / "raw"
     assert main([*arguments, "--no-calibrated", "--output", str(raw_output)]) == 0
-    raw = json.loads((raw_output / "summary.json").read_text())
+    raw = summary_of(raw_output)
     assert raw["notes"] == []
     assert not [note for note in raw["verdict"]["notes"] if "was fitted to" in note]

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from test.conftest import save_maps
+from test.conftest import save_maps, summary_of
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.core.config.source import PredictionConfig
 from uncertainty_depth.core.errors import ConfigError
@@ -50,7 +50,7 @@ def test_a_learned_sigma_ranks_errors_that_no_power_of_the_depth_knows(learned, 
     source = recorded(tmp_path / "other", 12)
     arguments = ["--sigma-map", str(learned), "--output", str(tmp_path / "report")]
     assert main(["evaluate", source, *arguments]) == 0
-    summary = json.loads((tmp_path / "report" / "summary.json").read_text())
+    summary = summary_of(tmp_path / "report")
     ause = summary["uncertainty"]["ause"]["abs_rel"]
     for baseline in ("constant", "proportional_to_depth"):
         assert ause < 0.6 * summary["baselines"][baseline]["ause"]["abs_rel"]

@@ -1,13 +1,11 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Camera images beside recorded predictions: in the report, and in no score."""
 
-import json
-
 import cv2
 import numpy as np
 import pytest
 
-from test.conftest import save_maps
+from test.conftest import save_maps, summary_of
 from test.sigma.recorded.conftest import NAMES, TOPICS, ShownCamera, run, scene
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.core.config.source import SourceConfig
@@ -105,6 +103,6 @@ def test_a_bag_of_recorded_predictions_holds_them_in_metres(write_camera, tmp_pa
     assert [frame.image.shape for frame in source] == [(48, 64, 3)] * 2
     maps = ("/depth/image_rect", "/uncertainty/image_rect")
     again, _ = run_with(written, "/image", maps, "/ground_truth/image")
-    summary = json.loads((tmp_path / "report" / "summary.json").read_text())
+    summary = summary_of(tmp_path / "report")
     assert again.summary()["depth"]["rmse"] == pytest.approx(summary["depth"]["rmse"])
     assert again.summary()["uncertainty"]["auce"] == pytest.approx(summary["uncertainty"]["auce"])
