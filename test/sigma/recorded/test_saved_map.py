@@ -77,16 +77,21 @@ def test_a_map_of_another_confidence_is_refused(options, words, tmp_path):
         Interpreter(config, EvaluationConfig())
 
 
-@pytest.mark.parametrize("has_confidence", [True, False])
-def test_from_a_bag_to_metres_and_back_by_the_command(
-    has_confidence, write_camera, tmp_path, capsys
-):
-    """A simulated stereo camera, with its confidence and without, on a bag that was not used."""
+@pytest.fixture(scope="module")
+def bags(write_shared):
+    """A bag to calibrate on, and one that is not used."""
     form = {"confidence": lambda s: s.texture}
+    used = write_shared(TOPICS, frames=20, **form)
+    return str(used), str(write_shared(TOPICS, frames=3, name="other", first=100, **form))
+
+
+@pytest.mark.parametrize("has_confidence", [True, False])
+def test_from_a_bag_to_metres_and_back_by_the_command(has_confidence, bags, tmp_path, capsys):
+    """A simulated stereo camera, with its confidence and without, on a bag that was not used."""
     path = tmp_path / "map.json"
     names = NAMES if has_confidence else NAMES[:2]
     kind = ["--confidence-type", "confidence_0_1"] if has_confidence else []
-    bag = str(write_camera(TOPICS, frames=20, **form))
+    bag, other = bags
     assert main(["calibrate", bag, *names, *kind, "--output", str(path)]) == 0
     printed = capsys.readouterr().out
     assert "frames not used" in printed
@@ -99,7 +104,6 @@ def test_from_a_bag_to_metres_and_back_by_the_command(
     assert content["not_used"]["after"][name] < content["not_used"]["before"][name]
     assert "no guarantee by frame" in content["frame_guarantee"]["sentence"], "of 7 frames"
     assert "half_widths" not in content, "7 frames are too few for them too"
-    other = str(write_camera(TOPICS, frames=3, name="other", first=100, **form))
 
     def summary_of(source, name):
         output = ["--output", str(tmp_path / name), "--example-frames", "0"]
