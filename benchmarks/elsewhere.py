@@ -20,6 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from benchmarks.error_prior import prior_of
 from experiments.nyu_scores import CONFIG
 from experiments.runner import resume
 from experiments.tables import markdown
@@ -30,7 +31,7 @@ from uncertainty_depth.core.config.training import TrainingConfig
 from uncertainty_depth.core.model_location import NAMES, model_path
 from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.depth.model_folder.folder import read_model
-from uncertainty_depth.depth.model_folder.writing import set_calibration
+from uncertainty_depth.depth.model_folder.writing import set_calibration, set_error_prior
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.depth.training.run import train
 from uncertainty_depth.frames.protocol import Source
@@ -137,6 +138,8 @@ def models(
         anew = folder / "anew"
         network = replace(shipped.network, depth_range=place.depth_range)
         train(place.learned, anew, network, training, resume=True)
+        predictor = Predictor(anew, PredictorConfig(device="cpu"))
+        set_error_prior(anew, prior_of(predictor, place.learned))
         low, high = place.depth_range
         rows[f"trained anew, {low:g} to {high:g} m"] = (anew, False)
     return rows

@@ -32,7 +32,7 @@ from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.depth.model_folder.writing import set_error_prior
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.depth.training.frames import split_frames
-from uncertainty_depth.sigma.error_prior import error_prior
+from uncertainty_depth.sigma.error_prior import ErrorPrior, error_prior
 from uncertainty_depth.stream.opening import open_source
 
 PIXELS = 220
@@ -138,7 +138,7 @@ def log_likelihood(values: Mapping[str, Tensor], pixels: Pixels) -> Tensor:
     products = pixels.sigma[:, :, None] * pixels.sigma[:, None]
     covariance = covariance + products * matern("local", colour)
     count = pixels.error.shape[1]
-    covariance = covariance + NUGGET**2 * torch.eye(count)
+    covariance = covariance + NUGGET**2 * torch.eye(count, dtype=covariance.dtype)
     factor = torch.linalg.cholesky(covariance)
     white = torch.linalg.solve_triangular(factor, pixels.error[..., None], upper=False)
     squared = (white**2).sum(dim=(1, 2))
@@ -154,7 +154,7 @@ def log_likelihood(values: Mapping[str, Tensor], pixels: Pixels) -> Tensor:
 def fitted(pixels: Pixels, without: tuple[str, ...]) -> dict[str, Tensor]:
     """Return the most likely values, without some of the lengths."""
     logs = {
-        name: torch.tensor(math.log(value), requires_grad=True)
+        name: torch.tensor(math.log(value), dtype=torch.float64, requires_grad=True)
         for name, value in START.items()
         if name not in without
     }
@@ -180,6 +180,16 @@ def fitted(pixels: Pixels, without: tuple[str, ...]) -> dict[str, Tensor]:
     return {name: value.detach() for name, value in values().items()}
 
 
+def rounded(values: Mapping[str, Tensor]) -> dict[str, float]:
+    """Return three digits of each value; of a part that vanishes a small one."""
+    return {name: max(float(f"{float(value):.3g}"), SMALLEST) for name, value in values.items()}
+
+
+def prior_of(predictor: Predictor, frames: Iterable[Frame | Skipped]) -> ErrorPrior:
+    """Return the most likely prior of a model on these frames."""
+    return error_prior(rounded(fitted(read(frames, predictor, DRAWS), ())))
+
+
 def main() -> None:
     """Print the prior, and how likely each source is under it."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -188,7 +198,6 @@ def main() -> None:
     parser.add_argument("--model", default="indoor")
     parser.add_argument("--write", action="store_true", help="store the prior in the model")
     arguments = parser.parse_args()
-    torch.set_default_dtype(torch.float32)
     predictor = Predictor(arguments.model, PredictorConfig(device="cpu", samples=8))
     config = SourceConfig()
     source = open_source(arguments.fitted_to, config)
@@ -202,13 +211,10 @@ def main() -> None:
     for notation in arguments.others:
         frames = spread_frames(open_source(notation, config), OTHER_FRAMES)
         found[notation] = read(frames, predictor, 1)
-    torch.set_default_dtype(torch.float64)
     present = to_mapping(predictor.model.error_prior)
-    ways = {"as stored": {name: torch.tensor(value) for name, value in present.items()}}
+    ways = {"as stored": {name: torch.tensor(value).double() for name, value in present.items()}}
     ways |= {title: fitted(found["fitted to"], without) for title, without in VARIANTS.items()}
-    best = {  # a part that vanishes is still above 0
-        name: max(float(f"{float(value):.3g}"), SMALLEST) for name, value in ways["all"].items()
-    }
+    best = rounded(ways["all"])
     print(best)
     rows = [
         [title, *(f"{float(log_likelihood(values, pixels)):.3f}" for pixels in found.values())]
