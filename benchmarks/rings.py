@@ -5,7 +5,8 @@ python -m benchmarks.rings KITTI_DRIVE_DIR MODEL_DIR
 
 Of 64 rings every second, fourth, ... measures; of all 64 a random half of the points. The second
 half of the drive is scored: `python -m benchmarks.elsewhere` trains a model on the first, and
-finds how it errs there. The last columns are by how `indoor` errs.
+finds how it errs there. *By indoor's prior* is what becomes of it if `indoor`'s errors are taken
+for the model's. *Linear* interpolates the logarithm of the given depth, without a model.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.interpolate import griddata
 
 from experiments.nyu_scores import CONFIG
 from experiments.tables import markdown
@@ -86,8 +88,8 @@ def main() -> None:
     arguments = parser.parse_args()
     predictor = Predictor(arguments.model, PredictorConfig(device="cpu"))
     drive = list(open_source(f"kitti:{arguments.drive}", SourceConfig()))
-    priors = (predictor.model.error_prior, FOREIGN)
-    rows = {name: [OnlineMetrics(CONFIG) for _ in priors] for name in WAYS}
+    own, foreign = predictor.model.error_prior, FOREIGN
+    rows = {name: [OnlineMetrics(CONFIG) for _ in range(3)] for name in WAYS}
     pixels: dict[str, list[int]] = {name: [] for name in WAYS}
     for frame in drive[len(drive) // 2 :]:
         if not isinstance(frame, Frame):
@@ -95,22 +97,39 @@ def main() -> None:
         alone = predictor.predict(frame.need_image(), frame.stamp_ns, frame.camera)
         for name, choose in WAYS.items():
             one = given(frame, choose)
+            results = [alone]
             if one.sparse_m is not None:
                 pixels[name].append(int(np.isfinite(one.sparse_m).sum()))
-            for prior, metrics in zip(priors, rows[name], strict=True):
-                result: DepthPrediction = alone
-                if one.sparse_m is not None:
-                    result = corrected(alone, one, predictor.depth_range, prior)
+                correct = partial(corrected, alone, one, predictor.depth_range)
+                results = [correct(own), correct(foreign), linear(one.sparse_m)]
+            for metrics, result in zip(rows[name], results, strict=False):
                 metrics.update(result.depth_m, result.sigma_m, one.need_ground_truth())
     table = []
-    for name, (own, foreign) in rows.items():
-        values, others = flatten(own.compute()), flatten(foreign.compute())
-        measured = f"{np.mean(pixels[name]):.0f}" if pixels[name] else "0"
-        errors = [f"{values[f'depth.{key}']:.3f}" for key in ("mae", "abs_rel", "rmse", "a1")]
-        by_indoors = [f"{others['depth.rmse']:.3f}", _holds(others)]
-        table.append([name, measured, *errors, _holds(values), *by_indoors])
+    for name, each in rows.items():
+        values, by_indoors, plain = (flatten(metrics.compute()) for metrics in each)
+        cells = [f"{values[f'depth.{key}']:.3f}" for key in ("mae", "abs_rel", "rmse", "a1")]
+        cells.append(_holds(values))
+        measured = "0"
+        if pixels[name]:
+            measured = f"{np.mean(pixels[name]):.0f}"
+            cells += [f"{by_indoors['depth.rmse']:.3f}", _holds(by_indoors)]
+            cells += [f"{plain['depth.mae']:.3f}", f"{plain['depth.rmse']:.3f}"]
+        table.append([name, measured, *cells, *([""] * (9 - len(cells)))])
     header = ["MAE (m)", "AbsRel", "RMSE (m)", "a1", "68, 95 % holds"]
-    print(markdown(["", "pixels", *header, "RMSE (m)", "68, 95 % holds"], table))
+    header += ["by indoor's prior: RMSE (m)", "68, 95 % holds", "linear: MAE (m)", "RMSE (m)"]
+    print(markdown(["", "pixels", *header], table))
+
+
+def linear(sparse_m: NDArray[np.floating]) -> DepthPrediction:
+    """Return known depth interpolated linearly between three pixels; beyond all, the nearest's."""
+    rows, columns = np.nonzero(np.isfinite(sparse_m))
+    places = np.stack([rows, columns], axis=1)
+    log_depth = np.log(sparse_m[rows, columns])
+    wanted = tuple(np.indices(sparse_m.shape))
+    between = griddata(places, log_depth, wanted, "linear")
+    nearest = griddata(places, log_depth, wanted, "nearest")
+    depth_m = np.exp(np.where(np.isfinite(between), between, nearest)).astype(np.float32)
+    return DepthPrediction(depth_m, depth_m)  # says nothing of its error
 
 
 def _holds(values: Mapping[str, float]) -> str:
