@@ -25,7 +25,10 @@ COPIED = ("uncertainty_depth", "test", "config", "launch", "pyproject.toml")
 LIVE = "test/ros/test_live_scores.py"
 JOINTS = {
     "frames/pairing.py": ("test/frames/test_pairing.py",),
-    "frames/cameras.py": ("test/frames/test_distorted_camera.py",),
+    "frames/cameras.py": (
+        "test/frames/test_distorted_camera.py",
+        "test/frames/test_bag_faults.py",
+    ),
     "frames/map_assembly.py": (LIVE, "test/sigma/recorded/test_report_images.py"),
     "core/geometry/focal_length.py": ("test/core/geometry/test_focal_length.py",),
     "stream/held_out.py": ("test/stream/test_held_out.py",),

@@ -115,6 +115,19 @@ def test_a_frame_is_scored_once_its_cloud_has_come(make):
     assert robot.frames() == {"read": 1, "evaluated": 1, "skipped": {}}
 
 
+def test_a_depth_without_confidence_waits_for_none(make):
+    robot = Robot(make, confidence_type="none")
+    robot.map("depth", 100)
+    (scored,) = robot.scan(100)
+    assert isinstance(scored, LiveFrame)
+
+
+def test_a_frame_waits_for_the_description_that_says_what_was_held_out(make):
+    robot = Robot(make, published={"depth/model"})
+    assert robot.frame(100) == []
+    assert robot.finish()["evaluated"] == 1, "it never came"
+
+
 def test_arrival_order_of_streams_does_not_matter(make):
     stamps = [100 * index for index in range(1, 9)]
     summaries = []
