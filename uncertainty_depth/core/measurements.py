@@ -96,7 +96,10 @@ class Measurements:
         )
 
     def evenly(self, count: int, shape: tuple[int, ...]) -> NDArray[np.intp]:
-        """Return at most `count` indices, evenly over an (H, W) image, the most certain ones."""
+        """Return at most `count` indices, evenly over an (H, W) image, the most certain ones.
+
+        `count` is below 65,536.
+        """
         if len(self) <= count:
             return np.arange(len(self))
         height, width = shape
@@ -106,12 +109,16 @@ class Measurements:
         cell = cell + self.columns * cells_across // width
         # A hash in place of the order within a cell, so that ties are not a raster's first row.
         mixed = (self.rows * 73856093 ^ self.columns * 19349663) & 0xFFFF
-        order = np.lexsort((mixed, self.log_sigma, cell))
+        by_hash = np.argsort(mixed.astype(np.uint16), kind="stable")
+        order = by_hash[np.argsort(self.log_sigma[by_hash], kind="stable")]
+        # Numbers of 16 bits are sorted in linear time: a depth camera measures every pixel.
+        order = order[np.argsort(cell[order].astype(np.uint16), kind="stable")]
         starts = np.r_[0, np.flatnonzero(np.diff(cell[order])) + 1]
         lengths = np.diff(np.r_[starts, len(order)])
-        rank = np.empty(len(order), np.intp)
-        rank[order] = np.arange(len(order)) - np.repeat(starts, lengths)
-        return np.sort(np.lexsort((mixed, rank))[:count])
+        rank = np.empty(len(order), np.uint16)
+        in_cell = np.arange(len(order)) - np.repeat(starts, lengths)
+        rank[order] = np.minimum(in_cell, np.iinfo(np.uint16).max)
+        return np.sort(by_hash[np.argsort(rank[by_hash], kind="stable")[:count]])
 
     def coverage(self, shape: tuple[int, ...]) -> float:
         """Return the share of an image's 6x8 cells that have a measurement."""
