@@ -344,6 +344,19 @@ def test_measurements_of_one_row_that_agree_do_not_make_the_rest_certain():
     assert sigma_factor(*np.divmod(at, SHAPE[1])) < 0.75 * one_row < 0.75
 
 
+@pytest.mark.parametrize("shape", [(1, 1), (1, 640), (2, 1000)])
+def test_a_strip_is_corrected_as_any_image(shape):
+    """As of a camera's single row: less high than the places are apart where edges are sought."""
+    depth = np.full(shape, 2.0, np.float32)
+    known = np.full(shape, np.nan)
+    known.flat[:: max(depth.size // 40, 1)] = 3.0
+    result = posterior(DepthPrediction(depth, 0.2 * depth), Measurements.from_map(known))
+    near = result.prediction.depth_m[np.isfinite(known)]
+    np.testing.assert_allclose(np.median(near), 3.0, rtol=0.05)
+    assert np.isfinite(result.prediction.sigma_m).all()
+    assert (result.prediction.sigma_m > 0).all()
+
+
 def test_pixels_without_a_prediction_stay_without_one():
     prediction = network()
     depth = prediction.depth_m.copy()

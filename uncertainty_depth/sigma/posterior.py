@@ -304,7 +304,7 @@ class _Field:
     def log_depth_range(self, correction: NDArray[np.float32] | None = None) -> NDArray:
         """Return by how much log depth, (H, W), differs within `EDGE_REACH`, corrected or not."""
         height, width = self._shape
-        step = max(width // EDGE_COLUMNS, 1)
+        step = max(min(width // EDGE_COLUMNS, height), 1)
         some = (slice(step // 2, None, step), slice(step // 2, None, step))
         log_depth = self._log_depth[some]
         if correction is not None:
