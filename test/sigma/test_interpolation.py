@@ -259,3 +259,15 @@ def test_a_sigma_of_0_contradicts_no_known_depth() -> None:
     )
     assert error(result, truth).mean() < 1.5 * error(plain, truth).mean()
     assert (result.sigma_m > 0).all()
+
+
+@pytest.mark.parametrize("own", [0.0, 0.2])
+def test_known_depth_that_agrees_to_the_last_bit_leaves_a_sigma(own: float) -> None:
+    """A flat wall in whole centimetres: its neighbours disagree by nothing at all."""
+    _, prediction = scene()
+    wall = np.full_like(prediction.depth_m, 3.0)
+    flat = DepthPrediction(wall, own * wall)
+    for one in (prediction, flat):
+        result = corrected(one, Frame(0, "", sparse_m=known(wall, 100)), (0.1, 10.0))
+        np.testing.assert_allclose(result.depth_m, 3.0, rtol=0.05)
+        assert (result.sigma_m > 1e-4).all()

@@ -68,6 +68,9 @@ COLUMNS_OF_GAPS = 40
 """Columns at which it is looked up how far known pixels are."""
 PLACES_PER_PIXEL = 8
 """Places at which neighbours are looked up, for each known pixel."""
+LEAST_SIGMA = 1e-4
+"""Of depth: known depth in whole centimetres may agree to the last bit, and is not that exact. A
+tenth of what images of rooms come to."""
 LAPLACE_SIGMA = math.sqrt(2.0)
 """Standard deviation of a Laplace distribution over its mean absolute deviation."""
 
@@ -182,7 +185,7 @@ def spread(
         return cv2.resize(coarse, (width, height), interpolation=cv2.INTER_LINEAR)
 
     depth = np.exp(fit.trend * log_depth.astype(np.float32) + at_pixels(near))
-    sigma = depth * at_pixels(size * relative)
+    sigma = depth * np.maximum(at_pixels(size * relative), LEAST_SIGMA)
     depth_m = np.where(has_value, depth, prediction.depth_m)
     sigma_m = np.where(has_value, sigma, prediction.sigma_m)
     return replace(prediction, depth_m=depth_m, sigma_m=sigma_m)
