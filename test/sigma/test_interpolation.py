@@ -213,6 +213,23 @@ def test_between_many_rings_is_interpolated():
     assert 0.85 < (left <= -np.log(0.05) / np.sqrt(2) * result.sigma_m[unknown]).mean() < 0.995
 
 
+@pytest.mark.parametrize("seen", [0.55, 0.7])
+def test_where_a_sensor_sees_nothing_sigma_says_so(seen: float) -> None:
+    """Known pixels tell how wrong it is between them, and not in the part that has none."""
+    holds = []
+    for seed in range(6):
+        truth = scene()[0]
+        bumps = cv2.GaussianBlur(np.random.default_rng(seed).normal(size=truth.shape), (0, 0), 20)
+        depth = (0.8 * truth * np.exp(0.2 * bumps / bumps.std())).astype(np.float32)
+        sparse = known(truth, 400)
+        edge = round(seen * truth.shape[1])
+        sparse[:, edge:] = np.nan
+        frame = Frame(0, "", sparse_m=sparse)
+        result = corrected(DepthPrediction(depth, 0.2 * depth), frame, (0.1, 10.0))
+        holds.append((error(result, truth) <= 2 * result.sigma_m)[:, edge + 30 :].mean())
+    assert np.mean(holds) > 0.8
+
+
 def test_pixels_without_a_value_keep_none() -> None:
     truth, prediction = scene()
     prediction.depth_m[:10] = prediction.sigma_m[:10] = np.nan

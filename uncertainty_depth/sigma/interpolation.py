@@ -66,6 +66,10 @@ COLUMNS = (160, 640)
 is known to 500 pixels or fewer loses nothing by the fewest."""
 COLUMNS_OF_GAPS = 40
 """Columns at which it is looked up how far known pixels are."""
+FAR = 8.0
+"""Typical distances to the nearest known pixel beyond which sigma is at least the prediction's:
+known pixels tell of narrower gaps. Pixels at random leave none so wide, the sky above a LiDAR
+does."""
 PLACES_PER_PIXEL = 8
 """Places at which neighbours are looked up, for each known pixel."""
 LEAST_SIGMA = 1e-4
@@ -116,8 +120,12 @@ def _gap(known: Measurements, shape: tuple[int, int], rows: slice) -> float:
     """Return the median distance to a known pixel, over that of as many at random in the rows."""
     unknown = (~known.mask(shape)).astype(np.uint8)
     distance = cv2.distanceTransform(unknown, cv2.DIST_L2, cv2.DIST_MASK_5)[rows]
-    at_random = math.sqrt(math.log(2) / math.pi * distance.size / len(known))
-    return float(np.median(distance)) / at_random
+    return float(np.median(distance)) / _at_random(distance.size, len(known))
+
+
+def _at_random(size: int, count: int) -> float:
+    """Return the median distance to one of so many pixels at random in an image of a size."""
+    return math.sqrt(math.log(2) / math.pi * size / count)
 
 
 def spread(
@@ -178,14 +186,17 @@ def spread(
     relative = np.hypot(disagreement, OWN_SIGMA * own * reach)
     _, scatter = _blend(fit.distance, rest[fit.index], width)
     expected = np.hypot(scatter, OWN_SIGMA * sigma[rows[fit.tested], columns[fit.tested]])
-    size = LAPLACE_SIGMA * fit.deviation / max(float(expected.mean()), 1e-9)
+    relative *= LAPLACE_SIGMA * fit.deviation / max(float(expected.mean()), 1e-9)
+    cells = (rows * grid.shape[1] // height, columns * grid.shape[2] // width)
+    is_far = _is_far(cells, grid.shape[1:])
+    relative = np.where(is_far.ravel(), np.maximum(relative, own), relative)
 
     def at_pixels(values: Floats) -> NDArray[np.float32]:
         coarse = values.reshape(grid.shape[1:]).astype(np.float32)
         return cv2.resize(coarse, (width, height), interpolation=cv2.INTER_LINEAR)
 
     depth = np.exp(fit.trend * log_depth.astype(np.float32) + at_pixels(near))
-    sigma = depth * np.maximum(at_pixels(size * relative), LEAST_SIGMA)
+    sigma = depth * np.maximum(at_pixels(relative), LEAST_SIGMA)
     depth_m = np.where(has_value, depth, prediction.depth_m)
     sigma_m = np.where(has_value, sigma, prediction.sigma_m)
     return replace(prediction, depth_m=depth_m, sigma_m=sigma_m)
@@ -309,6 +320,17 @@ def _grid(height: int, width: int, columns: float) -> NDArray[np.int64]:
     rows = ((np.arange(down) + 0.5) * height / down).astype(int)
     places = ((np.arange(across) + 0.5) * width / across).astype(int)
     return np.stack(np.meshgrid(rows, places, indexing="ij"))
+
+
+def _is_far(
+    known: tuple[NDArray[np.intp], NDArray[np.intp]], shape: tuple[int, ...]
+) -> NDArray[np.bool_]:
+    """Return which cells of a grid are `FAR` from rows and columns of known pixels' cells."""
+    unknown = np.ones(shape, np.uint8)
+    unknown[known] = 0
+    distance = cv2.distanceTransform(unknown, cv2.DIST_L2, cv2.DIST_MASK_5)
+    is_far: NDArray[np.bool_] = distance > FAR * _at_random(distance.size, len(known[0]))
+    return is_far
 
 
 def _blend(distance: Floats, values: Floats, width: int) -> tuple[Floats, Floats]:
