@@ -155,20 +155,20 @@ def spread(
     has_value &= np.isfinite(prediction.depth_m)
     height, width = prediction.depth_m.shape
     log_depth = np.log(np.where(has_value, prediction.depth_m, 1.0)).astype(np.float64)
-    sigma = np.where(has_value, prediction.sigma_m, 0.0) / np.exp(log_depth)
+    log_sigma = np.where(has_value, prediction.sigma_m, 0.0) / np.exp(log_depth)
     unseen = log_depth
     if left_out_m is not None:
         unseen = np.where(np.isfinite(left_out_m), np.log(left_out_m), log_depth)
     rows, columns = np.nonzero(np.isfinite(sparse_m) & (sparse_m > 0) & has_value)
     missed = np.abs(np.log(sparse_m[rows, columns]) - unseen[rows, columns])
-    claimed = sigma[rows, columns]
+    claimed = log_sigma[rows, columns]
     is_right = (claimed == 0) | (missed <= WRONG_SIGMAS * np.hypot(claimed, SENSOR_LOG_SIGMA))
     rows, columns = rows[is_right], columns[is_right]
     if len(rows) < MIN_PIXELS:
         return prediction
     if not has_value.all():  # a place in a hole counts for the pixels beside it
         nearest = _nearest(has_value)
-        log_depth, sigma = (values.ravel()[nearest] for values in (log_depth, sigma))
+        log_depth, log_sigma = (values.ravel()[nearest] for values in (log_depth, log_sigma))
     log_known = np.log(sparse_m[rows, columns].astype(np.float64))
     known = _Known(rows, columns, log_known, unseen[rows, columns])
     fits = [_fit(_Places(log_depth, has_value, it), known, apart) for it in DEPTH_WEIGHTS]
@@ -182,10 +182,10 @@ def spread(
     rest = log_known - fit.trend * log_depth[rows, columns]
     near, disagreement = _blend(distance, rest[index], width)
     reach = np.sqrt(np.maximum(distance[:, 0], 0.5 / width) / fit.typical)
-    own = sigma[grid[0], grid[1]].ravel()
+    own = log_sigma[grid[0], grid[1]].ravel()
     relative = np.hypot(disagreement, OWN_SIGMA * own * reach)
     _, scatter = _blend(fit.distance, rest[fit.index], width)
-    expected = np.hypot(scatter, OWN_SIGMA * sigma[rows[fit.tested], columns[fit.tested]])
+    expected = np.hypot(scatter, OWN_SIGMA * log_sigma[rows[fit.tested], columns[fit.tested]])
     relative *= LAPLACE_SIGMA * fit.deviation / max(float(expected.mean()), 1e-9)
     cells = (rows * grid.shape[1] // height, columns * grid.shape[2] // width)
     is_far = _is_far(cells, grid.shape[1:])

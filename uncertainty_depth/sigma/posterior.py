@@ -197,9 +197,8 @@ def _is_seen(measurements: Measurements, depth: NDArray[np.float32]) -> NDArray[
     deviation = np.abs(ratio - np.median(ratio))
     factor, deviations = NOTHING_SEEN
     is_near = deviation <= max(factor, deviations * np.median(deviation))
-    is_seen: NDArray[np.bool_] = is_near | (
-        measurements.common_log_sigma > 0
-    )  # corners have tails
+    is_corner = measurements.common_log_sigma > 0  # whose errors have tails
+    is_seen: NDArray[np.bool_] = is_near | is_corner
     return is_seen
 
 
@@ -229,7 +228,8 @@ def corrected(
 
     Args:
         prediction: of the frame's image, metres; inverse depth without a unit if `is_relative`.
-        frame: with its image, if that is known, its sparse depth and its measurements.
+        frame: with its image, if that is known, its measurements and its sparse depth, which is
+            interpolated too where it is known everywhere.
         depth_range: min and max depth of what predicts, metres: measured depth far beyond it has
             another unit. What is measured may correct a prediction beyond it.
         prior: how what predicts errs.
