@@ -66,7 +66,7 @@ COLUMNS = (160, 640)
 is known to 500 pixels or fewer loses nothing by the fewest."""
 COLUMNS_OF_GAPS = 40
 """Columns at which it is looked up how far known pixels are."""
-FAR = 8.0
+FAR = 4.0
 """Typical distances to the nearest known pixel beyond which sigma is at least the prediction's:
 known pixels tell of narrower gaps. Pixels at random leave none so wide, the sky above a LiDAR
 does."""
