@@ -137,8 +137,7 @@ def posterior(
     with np.errstate(invalid="ignore", divide="ignore"):
         relative = prediction.sigma_m / depth
         has_value = (relative > 0) & (relative < np.inf)
-        usable = has_value[measurements.rows, measurements.columns]
-    used = measurements.taken(usable)
+    used = measurements.taken(has_value[measurements.rows, measurements.columns])
     used = used.taken(_is_seen(used, depth))
     used = used.taken(used.evenly(MAX_MEASUREMENTS, depth.shape))
     if not len(used):
@@ -146,22 +145,7 @@ def posterior(
         return Posterior(prediction, np.zeros(GRID, np.float32), 1.0, nothing, used, nothing)
     field = _Field(prior, depth, relative, image)
     at = field.at(used.rows, used.columns)
-    residual = np.log(used.depth_m) - np.log(depth[used.rows, used.columns].astype(np.float64))
-    shared = field.covariance(at, at).astype(np.float64)
-    noise = _noise(used, field)
-    shared[np.diag_indices_from(shared)] += noise.own * at.relative_sigma**2
-    frame = 1.0
-    solved = _solve(shared, noise, residual)
-    # How far corners are off is not known well enough to tell what is beyond it.
-    by_sensor = used.common_log_sigma == 0
-    agree = np.flatnonzero(by_sensor & (solved.noise_weights >= WITNESS_WEIGHT))
-    if len(agree):
-        sensed = used.taken(agree)
-        few = agree[sensed.evenly(MAX_WITNESSES, depth.shape)]
-        # Neighbours that agree with each other are no evidence about the rest of the image.
-        freedom = prior.freedom / sensed.coverage(depth.shape)
-        frame = _solve(shared[np.ix_(few, few)], noise.taken(few), residual[few], freedom).variance
-        solved = _solve(frame * shared, noise, residual, noise_weights=solved.noise_weights)
+    frame, solved = _conditioned(used, field, at, prior.freedom)
     at = at.rounded()
     grid = field.grid().rounded()
     to_grid = np.float32(frame) * field.covariance(at, grid)
@@ -173,7 +157,7 @@ def posterior(
     correction = _enlarged(mean, depth.shape)
     of_pixels = _enlarged(np.maximum(variance, 0), depth.shape)
     of_pixels += np.square(EDGE_SIGMA * field.log_depth_range(correction))
-    if not by_sensor.any():
+    if used.common_log_sigma.all():
         of_pixels += CORNER_OWN * np.square(relative)
     of_pixels[~has_value] += relative[~has_value]  # NaN and infinity stay what they are
     depth_m = depth * np.exp(correction)
@@ -187,6 +171,29 @@ def posterior(
         used,
         used.depth_m * np.exp(-solved.left_out),
     )
+
+
+def _conditioned(
+    used: Measurements, field: _Field, at: _Places, freedom: float
+) -> tuple[float, _Solved]:
+    """Return the frame's variance, over what the network says, and what the residuals tell."""
+    depth = field.depth_m
+    residual = np.log(used.depth_m) - np.log(depth[used.rows, used.columns].astype(np.float64))
+    shared = field.covariance(at, at).astype(np.float64)
+    noise = _noise(used, field)
+    shared[np.diag_indices_from(shared)] += noise.own * at.relative_sigma**2
+    solved = _solve(shared, noise, residual)
+    # How far corners are off is not known well enough to tell what is beyond it.
+    by_sensor = used.common_log_sigma == 0
+    agree = np.flatnonzero(by_sensor & (solved.noise_weights >= WITNESS_WEIGHT))
+    if not len(agree):
+        return 1.0, solved
+    sensed = used.taken(agree)
+    few = agree[sensed.evenly(MAX_WITNESSES, depth.shape)]
+    # Neighbours that agree with each other are no evidence about the rest of the image.
+    freedom /= sensed.coverage(depth.shape)
+    frame = _solve(shared[np.ix_(few, few)], noise.taken(few), residual[few], freedom).variance
+    return frame, _solve(frame * shared, noise, residual, noise_weights=solved.noise_weights)
 
 
 def _is_seen(measurements: Measurements, depth: NDArray[np.float32]) -> NDArray[np.bool_]:
@@ -290,8 +297,9 @@ class _Field:
         relative: NDArray[np.float32],
         image: NDArray[np.uint8] | None,
     ) -> None:
+        self.depth_m = depth
         self._prior = prior
-        self._shape = depth.shape
+
         self._has_value = (relative > 0) & (relative < np.inf)
         self._relative = np.where(self._has_value, relative, 0)
         log_depth = np.log(depth, where=self._has_value, out=np.zeros_like(depth))
@@ -303,7 +311,7 @@ class _Field:
 
     def log_depth_range(self, correction: NDArray[np.float32] | None = None) -> NDArray:
         """Return by how much log depth, (H, W), differs within `EDGE_REACH`, corrected or not."""
-        height, width = self._shape
+        height, width = self.depth_m.shape
         step = max(min(width // EDGE_COLUMNS, height), 1)
         some = (slice(step // 2, None, step), slice(step // 2, None, step))
         log_depth = self._log_depth[some]
@@ -325,7 +333,7 @@ class _Field:
 
     def grid(self) -> _Places:
         """Return the cells of the grid, with the mean sigma, depth and colour of each."""
-        height, width = self._shape
+        height, width = self.depth_m.shape
         share = _cell_means(self._has_value.astype(np.float32))
         some = np.maximum(share, 1e-6)
         sigma = np.where(share > 0, _cell_means(self._relative) / some, self._mean)
@@ -344,7 +352,7 @@ class _Field:
         sigma: NDArray,
         colours: NDArray[np.uint8] | None,
     ) -> _Places:
-        width = self._shape[1]
+        width = self.depth_m.shape[1]
         place = np.stack([columns / width, rows / width], axis=1) - 0.5
         lab = np.zeros((len(place), 3))
         if colours is not None:
