@@ -178,6 +178,12 @@ for arguments in (["--help"], ["train", "--help"], ["evaluate", "--help"]):
     except SystemExit as end:
         assert end.code == 0
 """
+ARRAYS = """
+import numpy as np
+from uncertainty_depth import Camera, Evaluation, OnlineMetrics
+depth = np.full((24, 32), 2.0)
+Evaluation().add_arrays(depth, depth / 10, depth + 0.1, image=np.zeros((24, 32, 3), np.uint8))
+"""
 PREDICTION = """
 import numpy as np
 from uncertainty_depth import Predictor
@@ -190,12 +196,13 @@ Predictor("demo").predict(np.zeros((128, 160, 3), np.uint8))
     [
         (METRICS_AND_REPORT, {"torch", "transformers", "matplotlib.pyplot", "rclpy"}),
         (HELP, {"rclpy", "torch", "matplotlib", "transformers", "scipy"}),
+        (ARRAYS, {"torch", "cv2", "rosbags", "rclpy"}),
         (
             PREDICTION,
             {"transformers", "matplotlib", "scipy", "pandas", "sympy", "torch._dynamo", "rclpy"},
         ),
     ],
-    ids=["metrics and report", "help", "a shipped model's prediction"],
+    ids=["metrics and report", "help", "scores of arrays", "a shipped model's prediction"],
 )
 def test_what_a_part_does_not_need_is_not_imported(code, unused):
     code += f'import sys\nsys.exit(" ".join({unused} & set(sys.modules)) or None)'

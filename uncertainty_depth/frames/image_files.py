@@ -17,7 +17,6 @@ from uncertainty_depth.core import strict
 from uncertainty_depth.core.config.source import MAX_PIXELS
 from uncertainty_depth.core.errors import MessageError, SourceError
 from uncertainty_depth.frames.messages.decoding import check_pixels
-from uncertainty_depth.frames.messages.images import depth_of, sigma_of
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -140,6 +139,8 @@ def read_metres(
             f"{path} has pixels of 8 bits, as a picture of depth; expected 16 bits, "
             f"{per_metre:g} to the metre, or metres as floating-point numbers",
         )
+    from uncertainty_depth.frames.messages.images import depth_of, sigma_of  # need OpenCV
+
     return sigma_of(values, per_metre) if is_sigma else depth_of(values, per_metre=per_metre)
 
 
