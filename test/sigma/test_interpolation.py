@@ -158,8 +158,9 @@ def test_inverse_depth_without_a_unit_becomes_metres_by_what_is_measured(
         )
 
     plain, other = result(1.0, 0.0), result(scale, shift)
-    np.testing.assert_allclose(other.depth_m, plain.depth_m, rtol=1e-3)
+    np.testing.assert_allclose(other.depth_m, plain.depth_m, rtol=0.05)
     # In float32 a pixel between two known ones may count another as its fourth neighbour.
+    assert np.isclose(other.depth_m, plain.depth_m, rtol=1e-3).mean() > 0.999
     assert np.isclose(other.sigma_m, plain.sigma_m, rtol=0.05).mean() > 0.999
     metric = corrected(prediction, Frame(0, "", sparse_m=sparse), (0.1, 20.0))
     assert error(other, truth).mean() < 1.3 * error(metric, truth).mean() + 0.02
