@@ -39,7 +39,7 @@ from uncertainty_depth.core.model_location import NAMES
 from uncertainty_depth.depth.predictor import Predictor
 
 THRESHOLDS = (15, 14, 12, 10, 8, 5)
-"""Of unknown voxels in a free column."""
+"""Unknown voxels that a free column may have."""
 RAYS, FRAMES = 0.01, 0.9
 """Part of a frame's rays that may end behind the surface, in which part of the frames."""
 REPLICATES = 1000

@@ -36,10 +36,10 @@ from uncertainty_depth.sigma.error_prior import ErrorPrior, error_prior
 from uncertainty_depth.stream.opening import open_source
 
 PIXELS = 220
-"""Of a frame, at random."""
+"""Pixels drawn at random from a frame."""
 DRAWS = 2
 OTHER_FRAMES = 40
-"""Of a source that nothing is fitted to."""
+"""Frames taken from a source that nothing is fitted to."""
 NUGGET = 0.01
 """Standard deviation of the log depth of the ground truth."""
 START = {

@@ -60,7 +60,7 @@ Pose = NDArray[np.float64]
 PoseError = Callable[[Sequence[Pose]], Sequence[Pose]]
 
 ZONE_LOG_SIGMA = 0.10
-"""Of a zone's mean as the depth of its centre pixel."""
+"""How far a zone's mean may be from the depth of its centre pixel."""
 VOID_LIMITS_M = (0.2, 5.0)
 """Depth that counts in the protocol of VOID (Wong et al. 2020)."""
 BESIDE_PX = 4

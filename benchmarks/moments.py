@@ -23,7 +23,7 @@ STRIDE = 4
 MEASURES = ("motion", "one ring", "64 pixels")
 """Ways to measure, of `benchmarks.measurements`."""
 LOWEST = 0.02
-"""Of a drive's points, below its floor."""
+"""Fraction of a drive's points that lie below its floor."""
 Map = NDArray[np.float32]
 
 

@@ -40,7 +40,7 @@ from uncertainty_depth.ros.depth_node import DepthNode
 from uncertainty_depth.ros.messages import image_message, status_message
 
 SIZE = (256, 192)
-"""Of the network's images."""
+"""The network's input size."""
 MAPS = ("depth/image_rect", "uncertainty/image_rect")
 SETTLE_S = 60.0
 SHARE_FRAMES = 40

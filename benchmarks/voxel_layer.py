@@ -18,11 +18,11 @@ from uncertainty_depth.core.array_types import Floats
 FREE, LETHAL, UNKNOWN = 0, 254, 255
 """Costs of a cell."""
 VOXELS = 16
-"""Of a column: the bits of Nav2's grid."""
+"""Voxels in a column: the bits of Nav2's grid."""
 EDGE = 0.5
-"""Of the last voxel, which no ray enters: `getSizeInMetersX`, Y and Z."""
+"""Part of the last voxel that no ray enters: `getSizeInMetersX`, Y and Z."""
 CELLS_KEPT = 2
-"""Of each ray's end, which is not cleared."""
+"""Cells at each ray's end that are not cleared."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from uncertainty_depth.metrics.sparsification import (
 )
 
 RANKS = Bins(-40, 3, 7)
-"""Of entropies, up to ln C < 8 nats, and of Brier scores, up to 2."""
+"""Bins for entropies, up to ln C < 8 nats, and for Brier scores, up to 2."""
 
 
 class OnlineClassification:

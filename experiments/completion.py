@@ -43,7 +43,7 @@ from uncertainty_depth.frames.predicted import predict_frame
 from uncertainty_depth.frames.protocol import Source
 
 FORMAT = 1
-"""Of the stored scores."""
+"""Version of the stored scores."""
 
 
 def run(output: Path, seeds: int, quick: bool, data: Path | None = None) -> None:

@@ -32,7 +32,7 @@ from uncertainty_depth.stream.opening import open_source
 NYU_CROP = 214 * 281 / (240 * 320)
 """Fraction of an NYU image with known depth: the usual evaluation crop."""
 HELD_OUT_RINGS = 0.9
-"""Of KITTI's: the rest falls into 8 % of the network's pixels, near the 5 % of the training."""
+"""Fraction of KITTI's rings: the others fill 8 % of the network's pixels; training gave 5 %."""
 RING_BAND_DEG = 0.5
 """Height of a band of elevation: it holds one ring or two of a LiDAR with 64 or 128."""
 FEWEST_POINTS = 4  # of a triangulation

@@ -23,7 +23,7 @@ TRAINING_WORLDS = 70_000
 """Seed of the worlds that the networks are trained on."""
 TEST_WORLDS = 71_000
 INPUT_FRACTION = 0.05
-"""Of the network's pixels, as in Gustafsson et al. 2020, section 4.2."""
+"""Fraction of the network's pixels that is given (Gustafsson et al. 2020, section 4.2)."""
 ENSEMBLE = "ensemble"
 MC_DROPOUT = "mc_dropout"
 

@@ -23,7 +23,7 @@ from uncertainty_depth.depth.networks.hourglass import Hourglass
 from uncertainty_depth.depth.networks.resnet import Maps
 
 NAME = "tiny+encoder_dropout"
-"""Of the network, in place of a backbone's."""
+"""The network's name, given in place of a backbone's."""
 LATE_STAGES = 3
 """Stages of the encoder with dropout: all but the first."""
 

@@ -96,9 +96,9 @@ REAL_MARGINS = (
     "sigma, one bound",
     "sigma, one bound, shuffled",
 )
-"""Of real drives, which have no LiDAR to correct sigma."""
+"""Margins tried on real drives, which have no LiDAR to correct sigma."""
 SCALED_MARGINS = ("relative", "sigma", "relative, one bound", "sigma, one bound")
-"""Of real drives, by the depth at one of `SCALES`."""
+"""Margins tried on real drives with depth at one of `SCALES`."""
 SCALES = ("online scale, ", mapping_drives.MOTION)
 DRAWN = (
     "constant",
@@ -134,9 +134,9 @@ class Settings:
 
 
 SLAB = replace(Settings(), half_width_m=5.0, low_m=-0.3, high_m=0.3)
-"""Of a real drive, whose floor is not known: what is at the height of the camera."""
+"""A real drive's floor is not known: what counts is at the camera's height."""
 RAYS = 16
-"""Of a frame of a real drive: sectors of equal azimuth, as those of a costmap's sensor."""
+"""Sectors of equal azimuth in a real drive's frame, like those of a costmap's sensor."""
 
 
 def obstacle_pixels(

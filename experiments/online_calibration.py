@@ -40,12 +40,12 @@ WORLDS = 24
 QUICK_WORLDS = 8
 FRAMES = 15
 RATE_HZ = 2.0
-"""Of camera and LiDAR. At more, neighbouring frames are nearly the same."""
+"""Rate of camera and LiDAR. At a higher one, neighbouring frames are nearly the same."""
 FIRST_SEED = 41_000
 DELAY_FRAMES = 3
 """From an image to the first whose sigma its estimate changes."""
 NIGHT_LIGHT = 0.1
-"""Of the day's light, on the sensor."""
+"""Light on the sensor, as a fraction of the day's."""
 NIGHT_NOISE = 0.01
 """Standard deviation of the noise, in the day's white."""
 SMOOTHING_FRAMES = 40

@@ -28,7 +28,7 @@ from uncertainty_depth.frames.ground_truth import ground_truth_from_cloud
 Floats = NDArray[np.float64]
 REPLICATES = 1000
 FIRST_SEED = 40_000
-"""Of the first repetition; the demo's model was trained and chosen on other seeds."""
+"""The first repetition's seed; the demo's model was trained and chosen on others."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,9 +17,9 @@ from uncertainty_depth.depth.networks.backbone import make_backbone
 from uncertainty_depth.depth.networks.encoder import Encoder, TransformersModel, resize_maps
 
 RATE = 0.5
-"""Of MC-dropout."""
+"""Dropout rate of MC-dropout."""
 POOLED_RATE = 0.1
-"""Of the dropout of whole channels behind the ASPP, on in training only, for both methods."""
+"""Rate at which both methods drop whole channels behind the ASPP, in training only."""
 STAGE_DILATIONS = {2: 2, 3: 4}
 
 

@@ -39,7 +39,7 @@ from uncertainty_depth.core import strict
 BIASES = (10.0, 20.0, 40.0, 80.0)
 BIASED = (-2.3, -1.3)
 OUTLIERS = 3
-"""Of the 20 points: 85 % are inliers, which is the alpha of the published values."""
+"""Outliers among 20 points: 85 % are inliers, the published values' alpha."""
 
 
 @dataclass(frozen=True)

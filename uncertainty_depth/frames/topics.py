@@ -37,7 +37,7 @@ OUTPUTS = ("depth/", "uncertainty/", "evaluator_node/")
 """Namespaces that the nodes' images have."""
 DEPTH = "depth/image_rect"
 CORRECTED = "depth/corrected/image_rect"
-"""Of a sigma node, whose sigma is of this depth."""
+"""A sigma node's depth, corrected by measurements; its sigma belongs to it."""
 SIGMA = "uncertainty/image_rect"
 NO_PREDICTIONS = PredictionTopics()
 DRIVERS = (

@@ -41,7 +41,7 @@ NEIGHBOURS_TRIED = 64
 MIN_PIXELS = 16
 """Known pixels below which the prediction stays as it is: the process alone has less error."""
 MAX_INTERPOLATED = 8000
-"""Of more known pixels those are taken, evenly over the image: a LiDAR has as many in it."""
+"""Most known pixels used, taken evenly over the image: about as many as a LiDAR has in one."""
 MAX_GAP = 1.6
 """Median distance of a pixel to a known one, over that of as many at random, up to which all are
 interpolated."""
@@ -73,8 +73,8 @@ does."""
 PLACES_PER_PIXEL = 8
 """Places at which neighbours are looked up, for each known pixel."""
 LEAST_SIGMA = 1e-4
-"""Of depth: known depth in whole centimetres may agree to the last bit, and is not that exact. A
-tenth of what images of rooms come to."""
+"""Least sigma over depth: known depth in whole centimetres may agree to the last bit without being
+that exact. Images of rooms come to ten times as much."""
 LAPLACE_SIGMA = math.sqrt(2.0)
 """Standard deviation of a Laplace distribution over its mean absolute deviation."""
 

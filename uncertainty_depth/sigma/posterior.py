@@ -53,7 +53,7 @@ frame that errs everywhere, in which wrong ones are then believed."""
 SENSOR_FREEDOM = 4.0
 """Degrees of freedom of a sensor's noise."""
 CORNER_FREEDOM = 1.0
-"""Of a triangulated corner's: a wrong match may be off by any distance."""
+"""The same for a triangulated corner: a wrong match may be off by any distance."""
 CORNER_OWN = 0.25
 """What is beside a corner is seldom at its depth: variance of each pixel that no neighbour tells,
 over the square of its relative sigma. Chosen on the two drives of `docs/measurements.md`, as is

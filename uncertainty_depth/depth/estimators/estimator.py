@@ -143,7 +143,7 @@ class Estimator(ABC):
 
     @cached_property
     def device(self) -> torch.device:
-        """Of the networks."""
+        """The networks' device."""
         return next(self.networks[-1].parameters()).device
 
     @cached_property

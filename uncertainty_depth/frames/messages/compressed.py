@@ -26,8 +26,8 @@ from uncertainty_depth.frames.messages.decoding import check_pixels, octets
 PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
 JPEG_MAGIC = b"\xff\xd8\xff"
 MAX_JPEG_SCANS = 16
-"""Of an image of the maximum size, and more of a smaller one: each scan passes over all pixels,
-whatever its few bytes hold. Encoders write about 10."""
+"""Scans allowed in an image of the maximum size, more in a smaller one: each passes over all
+pixels, whatever its few bytes hold. Encoders write about 10."""
 _JPEG_SCAN = b"\xff\xda"  # SOS; image data never have it, for their 0xff is followed by 0
 _PNG_SIZE = struct.Struct(">8s4x4sII")  # magic, length, IHDR, width, height
 _PNG_GRAY16 = bytes([16, 0])  # bits, colour type; they follow the height
