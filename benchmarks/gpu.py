@@ -42,7 +42,7 @@ from uncertainty_depth.depth.networks.hourglass import Hourglass
 from uncertainty_depth.depth.predictor import Predictor
 
 METHODS = {"mc_dropout": 1, "mirrored": 1, "multi_epochs": 8}
-"""With the members that each has; snapshots share their encoder."""
+"""The members that each has; snapshots share their encoder."""
 OPERATIONS_OF = (8, 16, 64)
 """Numbers of samples."""
 PART_S = 5.0

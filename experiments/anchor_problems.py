@@ -151,7 +151,7 @@ PROBLEMS = [
     sinusoids(5, with_2_pi=False),
     styblinski_tang(3),
 ]
-"""In the order in which a run computes them: cheap and telling ones first."""
+"""A run computes them in this order: cheap and telling ones first."""
 QUICK_PROBLEMS = [PROBLEMS[index] for index in (0, 1, 2, 6)]
 
 

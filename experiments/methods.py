@@ -116,7 +116,7 @@ TRAINING_FREE = {
     "independent_inference_dropout": IndependentInferenceDropout,
     "independent_feature_noise": IndependentFeatureNoise,
 }
-"""They run on the last network of any model, whatever it was trained for."""
+"""Methods that run on the last network of any model, whatever it was trained for."""
 for names in (METHODS, UNTRAINED_METHODS):
     names.extend(TRAINING_FREE)
 ESTIMATORS.update(TRAINING_FREE)

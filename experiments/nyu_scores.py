@@ -34,7 +34,7 @@ from uncertainty_depth.report.plots import removal_curves
 from uncertainty_depth.stream.stream import predicted
 
 ALPHAS = np.arange(1, 21) / 20
-"""Where n-MeRCI's curve is computed."""
+"""The alphas of n-MeRCI's curve."""
 CONFIG = EvaluationConfig()
 INTERVAL_M = 0.1  # of true depth, as in the paper
 THINNED = 2  # the depth intervals use every second row and column

@@ -43,7 +43,7 @@ RATE_HZ = 2.0
 """Rate of camera and LiDAR. At a higher one, neighbouring frames are nearly the same."""
 FIRST_SEED = 41_000
 DELAY_FRAMES = 3
-"""From an image to the first whose sigma its estimate changes."""
+"""Frames from an image to the first whose sigma its estimate changes."""
 NIGHT_LIGHT = 0.1
 """Light on the sensor, as a fraction of the day's."""
 NIGHT_NOISE = 0.01

@@ -26,10 +26,10 @@ PREFIX = "uncertainty_depth_scratch_"
 LOCK = ".lock"
 _NAME = re.compile(rf"{PREFIX}\w{{8}}")
 MARK = "written by uncertainty_depth"
-"""In the first `MARKED_BYTES` of a file that we wrote."""
+"""Stands in the first `MARKED_BYTES` of a file that we wrote."""
 MARKED_BYTES = 1024
 MARKER = ".uncertainty_depth.json"
-"""In each output folder: the folder's kind, and the names that were made in it."""
+"""File in each output folder with the folder's kind, and the names that were made in it."""
 FORMAT = 1
 MAX_MARKER_BYTES = 2**24
 DAMAGED = (strict.FormatError, AttributeError, KeyError, TypeError, ValueError)

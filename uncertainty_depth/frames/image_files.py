@@ -162,7 +162,7 @@ def _header_size(data: bytes) -> tuple[int, int] | None:
 
 
 _TIFF_LAYOUTS = {42: ("I", "H", "HHI4s"), 43: ("4xQ", "Q", "HHQ8s")}
-"""By version: the first directory's place, its number of entries, and an entry."""
+"""Struct formats by version: the first directory's place, its number of entries, and an entry."""
 _TIFF_NUMBERS = {3: "H", 4: "I", 16: "Q"}
 _WIDTH, _HEIGHT, _ORIENTATION, _TILE_WIDTH, _TILE_HEIGHT = 256, 257, 274, 322, 323
 _MAX_TILE_PIXELS = 2**20

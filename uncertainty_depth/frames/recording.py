@@ -28,7 +28,7 @@ from uncertainty_depth.frames.limited_readers import METADATA, LimitedRosbag2, c
 UNDAMAGED = re.compile(
     "version|File magic|empty|inflate|stand for|Serialization format|Storage plugin|ompression"
 )
-"""In sentences about files that are sound, but cannot be read."""
+"""Matches errors about files that are sound, but cannot be read."""
 SUFFIXES = (".mcap", ".db3", ".bag")
 LOST_EVENT = "rosbag2_interfaces/msg/MessagesLostEvent"
 """What a recorder says of its losses, on `events/rosbag2_messages_lost`, since ROS 2 Lyrical."""

@@ -35,11 +35,11 @@ ENOUGH_BLOCKS = 10
 REPLICATES = 1000
 SEED = 0
 MIN_VIEWS = 20
-"""Below it there is no interval: the correlation between so few views is hardly known."""
+"""Fewer have no interval: the correlation between so few views is hardly known."""
 MIN_WINDOW = 8
 DECAY_LAGS = 3
 DECAY_VIEWS = 2 * MIN_VIEWS
-"""Below it noise and a slow change cannot be told apart."""
+"""With fewer, noise and a slow change cannot be told apart."""
 FEW_CORRELATION = 0.8
 """Lowest correlation of neighbouring frames of one recording with fewer than `DECAY_VIEWS`: so few
 cannot show that it is less."""

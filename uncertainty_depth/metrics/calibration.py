@@ -285,7 +285,7 @@ def _half_width(level: float, distribution: str) -> float:
 NORMAL_STEPS = 512
 """Table nodes in each unit: a third-order step from the nearest is exact to 1e-13."""
 NORMAL_LIMIT = 9.0
-"""Beyond it the probability is 1 in float64."""
+"""Errors beyond this many sigmas have probability 1 in float64."""
 _NODES = range(int(NORMAL_LIMIT) * NORMAL_STEPS + 1)
 CENTRAL_PROBABILITY: Floats = np.array(
     [math.erf(node / NORMAL_STEPS / math.sqrt(2)) for node in _NODES]

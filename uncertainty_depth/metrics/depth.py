@@ -31,7 +31,7 @@ DEPTH_ERRORS = (
     "a3",
 )
 PER_KM = 1000.0
-"""From 1/m to 1/km, KITTI's unit for errors in the inverse depth."""
+"""Factor from 1/m to 1/km, KITTI's unit for errors of inverse depth."""
 A1_FACTOR = 1.25
 
 

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DEPTH_COLORS = "viridis_r"
-"""For every depth shown anywhere: near is yellow, far is dark violet."""
+"""Colours for every depth shown anywhere: near is yellow, far is dark violet."""
 SIGMA_COLORS = "magma"
-"""For every sigma and every error, in images and on points: black is certain, or right."""
+"""Colours for every sigma and every error, in images and on points: black is certain, or right."""
 MISSING_RGB = (128, 128, 128)
-"""In neither palette: black would be certain, or right."""
+"""A colour in neither palette: black would be certain, or right."""
 MISSING_COLOR = "#808080"
 """The same for matplotlib."""
 SPARSE = 0.3

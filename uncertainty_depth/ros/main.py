@@ -40,7 +40,7 @@ REQUIRED_MODULES = (
 
 
 SINCE = "rclpy.event_handler"
-"""In Iron and newer; Humble counts lost messages by another module."""
+"""Module that counts lost messages in Iron and newer; Humble has another."""
 WIDTH = 99
 HELP = frozenset({"-h", "--help"})
 OLD_REMAPPING = re.compile(r"(?!__params|__log)(\w+:)?[\w/~]+:=[\w/~]+")

@@ -42,7 +42,7 @@ TEARDOWN_S = 1.5
 BOND_TOPIC = "bond"
 HEARTBEAT_PERIOD_S = 0.1
 HEARTBEAT_TIMEOUT_S = 4.0
-"""As of Nav2's own nodes."""
+"""Nav2's own nodes have the same."""
 
 
 class GuardedNode(Node):

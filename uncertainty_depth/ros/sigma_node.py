@@ -42,7 +42,7 @@ PAIRS_WAITING = 30
 """Images that wait for their other one, whose driver may publish it some frames later."""
 LIMITS = DepthLimitsConfig()
 DEPTH_RANGE = (LIMITS.min_depth, LIMITS.max_depth)
-"""Assumed of an unknown network, as `evaluate` does: measured depth far beyond has another unit."""
+"""Assumed of an unknown network, as `evaluate` does: measurements far beyond have another unit."""
 
 
 class Pair(NamedTuple):

@@ -41,7 +41,7 @@ class ErrorPrior:
 
 
 FOREIGN = ErrorPrior()
-"""For a network whose own is not known."""
+"""Serves a network whose own is not known."""
 
 
 def error_prior(values: Any) -> ErrorPrior:

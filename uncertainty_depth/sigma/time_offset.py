@@ -15,7 +15,7 @@ from uncertainty_depth.core.array_types import Floats
 SPAN = 4
 """Images between two that are compared."""
 OFFSETS = np.linspace(-1, 1, 17)
-"""That are tried, over the time between two images."""
+"""Offsets that are tried, over the time between two images."""
 MIN_TURN_RAD = np.deg2rad(1.0)
 """Smallest turn between two images from which they tell anything."""
 MIN_CORNERS = 20

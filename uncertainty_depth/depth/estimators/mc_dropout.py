@@ -28,9 +28,9 @@ KEY_MODULUS = 2**64
 UNIFORM_LEVELS = 2**16
 """Levels that a uniform number has."""
 PERMUTATIONS = 2**10
-"""That units choose from, each in M rotations: with them a stratum is equally likely for all."""
+"""Units choose from these, each in M rotations: with them a stratum is equally likely for all."""
 FRAME = 2**32
-"""In place of a sample's number: what all samples of a frame draw together."""
+"""Takes a sample's place in the seed of what all samples of a frame draw together."""
 
 Stream = np.random.Philox
 """Random words of 64 bits, drawn on the CPU."""

@@ -21,7 +21,7 @@ STEM_CHANNELS = 32
 STRIDES = (1, 2, 2, 2, 1, 2, 1)
 """Strides of the first block in each of the seven stages."""
 MAPS_AFTER_STAGES = (1, 2, 4, 6)
-"""They end at 1/4, 1/8, 1/16 and 1/32 of the image's size: the last before each stride."""
+"""Stages that end at 1/4, 1/8, 1/16 and 1/32 of the image's size: the last before each stride."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ LAYOUTS = {
         (1, 3, 3, 4, 4, 5, 1), (16, 24, 48, 88, 120, 208, 352), _LITE_KERNELS, *_LITE_PIXELS
     ),  # 1.1 times as wide and 1.2 times as deep, but for the stem and the ends
 }
-"""By the config's `model_type`."""
+"""Layouts by the config's `model_type`."""
 EXPANSION = 6
 """Expansion in all blocks but the first, which has none."""
 

@@ -79,7 +79,7 @@ def distillation(depth_m: Tensor, scale_m: Tensor | None, targets_m: Tensor) -> 
 
 
 LOSSES: dict[str, Loss] = {"none": log_l1, "laplace": laplace_nll, "gaussian": gaussian_nll}
-"""By the network's head: its likelihood, or without a head the logarithm's error."""
+"""Loss by the network's head: its likelihood, or without a head the logarithm's error."""
 
 
 def _supervised(ground_truth_m: Tensor, depth_m: Tensor, *maps: Tensor) -> list[Tensor]:

@@ -28,7 +28,7 @@ MATRICES = {"k": (3, 3), "r": (3, 3), "p": (3, 4)}
 POSE_DIGITS = 12  # a message changes a pose's last bits, which must have no effect
 
 MAX_OFFSET_M = 5.0
-"""From a camera to its frame: no stereo pair is wider."""
+"""Longest distance from a camera to its frame: no stereo pair is wider."""
 MAX_ZOOM = 1.5
 """Between raw and rectified image, beyond which it is said."""
 MODEL_ALIASES = {

@@ -33,7 +33,7 @@ WARNING_S = 10.0
 
 
 FOLLOWED = "followed"
-"""In the description of a model whose depth follows the estimated scale, as `depth_scale`."""
+"""Marks the description of a model whose depth follows the estimated scale, as `depth_scale`."""
 MAX_DEPTH_SCALE = 2.0
 """Largest factor between published depth and the model's own, either way."""
 SCALE_TIMEOUT_S = 2.0
