@@ -17,11 +17,10 @@ class SynthesisConfig:
     worlds: int = option(
         4,
         "number of worlds (rooms and corridors), each with one drive",
-        minimum=1,
-        maximum=MAX_COUNT,
+        limits=(1, MAX_COUNT),
     )
-    frames: int = option(20, "camera frames per world", minimum=1, maximum=MAX_COUNT)
-    seed: int = option(0, "random seed of the worlds", minimum=0, maximum=MAX_SEED)
+    frames: int = option(20, "camera frames per world", limits=(1, MAX_COUNT))
+    seed: int = option(0, "random seed of the worlds", limits=(0, MAX_SEED))
     scenes: str = option(
         "rooms",
         "rooms (and corridors, all with one camera), or a Python module whose function build "
@@ -31,17 +30,14 @@ class SynthesisConfig:
     test_objects: bool = option(
         False, "add a class of objects that training worlds never contain", expert=True
     )
-    width: int = option(320, "camera image width, pixels", minimum=16, maximum=8192)
-    height: int = option(240, "camera image height, pixels", minimum=16, maximum=8192)
-    rate: float = option(
-        10.0, "camera and LiDAR rate, frames per second", minimum=0.1, maximum=1000.0
-    )
-    rings: int = option(32, "number of LiDAR rings", minimum=1, maximum=1024)
+    width: int = option(320, "camera image width, pixels", limits=(16, 8192))
+    height: int = option(240, "camera image height, pixels", limits=(16, 8192))
+    rate: float = option(10.0, "camera and LiDAR rate, frames per second", limits=(0.1, 1000.0))
+    rings: int = option(32, "number of LiDAR rings", limits=(1, 1024))
     noise: float = option(
         1.0,
         "sensor noise, as a multiple of a typical camera's and LiDAR's",
-        minimum=0.0,
-        maximum=100.0,
+        limits=(0.0, 100.0),
     )
     dense: bool = option(
         False,

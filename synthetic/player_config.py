@@ -13,7 +13,7 @@ class PlayerConfig:
     """How a bag is published into ROS 2."""
 
     rate: float = option(
-        1.0, "playback rate, as a multiple of the recording's", minimum=1e-3, maximum=1e3
+        1.0, "playback rate, as a multiple of the recording's", limits=(1e-3, 1e3)
     )
     clock: bool = option(False, "publish /clock, for nodes with use_sim_time")
     loop: bool = option(False, "start again at the end, until interrupted")
@@ -21,8 +21,7 @@ class PlayerConfig:
         0.0,
         "maximum time to wait before the first message for the subscribers, seconds: of every "
         "topic, or of the camera image and those that come within 3 s of each other",
-        minimum=0.0,
-        maximum=MAX_DURATION_S,
+        limits=(0.0, MAX_DURATION_S),
         expert=True,
     )
     wait_for_result: str = option(
@@ -33,7 +32,6 @@ class PlayerConfig:
     result_timeout: float = option(
         10.0,
         "maximum time to wait for a result, seconds; the frame then counts as unanswered",
-        minimum=0.1,
-        maximum=MAX_DURATION_S,
+        limits=(0.1, MAX_DURATION_S),
         expert=True,
     )

@@ -25,7 +25,6 @@ from uncertainty_depth.metrics.registry import METRICS  # noqa: E402
 
 MARKED = re.compile(r"(<!-- made from the code: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 PAGES = ("options", "parameters", "metrics")
-LIMITS = (("minimum", "at least"), ("maximum", "at most"))
 
 
 def pages() -> Iterator[tuple[Path, str]]:
@@ -104,9 +103,8 @@ def table(options: Iterable[tuple[str, dataclasses.Field[Any]]]) -> str:
         what = field.metadata["help"]
         if field.metadata["choices"]:
             what += f" ({', '.join(filter(None, field.metadata['choices']))})"
-        for key, words in LIMITS:
-            if field.metadata[key] is not None:
-                what += f"; {words} {field.metadata[key]:.12g}"
+        if field.metadata["limits"]:
+            what += "; at least {:.12g}; at most {:.12g}".format(*field.metadata["limits"])
         default = f"`{field.default}`" if field.default not in ("", (), None) else ""
         rows.append(f"| `{name}` | {default} | {cell(what)} |".replace("  ", " "))
     return "\n".join(rows)

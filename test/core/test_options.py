@@ -48,8 +48,7 @@ def test_without_flags_and_from_a_mapping_come_the_defaults_and_numbers_have_bot
         assert text in shown or "-" in text or item.metadata["expert"], item.name
         # Nothing that is typed may ask for more memory or time than any machine has.
         if element_type(kind, item.name) in (int, float):
-            assert item.metadata["minimum"] is not None, item.name
-            assert item.metadata["maximum"] is not None, item.name
+            assert item.metadata["limits"] is not None, item.name
 
 
 @pytest.mark.parametrize(

@@ -79,8 +79,8 @@ def test_help_explains_every_parameter(node, config_type, help_of):
         )
         assert all(choice in explained for choice in item.metadata["choices"] or ())
         assert ("may change while the node runs" in explained) == item.metadata["live"]
-        for bound in (item.metadata["minimum"], item.metadata["maximum"]):
-            assert bound is None or f"{bound:g}" in re.findall(r"[^\s;]+", explained)
+        for bound in item.metadata["limits"] or ():
+            assert f"{bound:g}" in re.findall(r"[^\s;]+", explained)
         if item.default not in ("", ()):
             assert explained.endswith(f"default: {item.default}")
 

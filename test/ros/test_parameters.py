@@ -54,10 +54,9 @@ def test_every_option_is_declared_and_described(graph, node_class):
         assert is_live == item.metadata["live"]
         for choice in item.metadata["choices"] or ():
             assert repr(choice) in descriptor.additional_constraints
-        for bound, end in (("minimum", "from_value"), ("maximum", "to_value")):
-            if item.metadata[bound] is not None and not isinstance(item.default, tuple):
-                (declared,) = [*descriptor.integer_range, *descriptor.floating_point_range]
-                assert getattr(declared, end) == item.metadata[bound]
+        if item.metadata["limits"] and not isinstance(item.default, tuple):
+            (declared,) = [*descriptor.integer_range, *descriptor.floating_point_range]
+            assert (declared.from_value, declared.to_value) == item.metadata["limits"]
 
 
 def test_overrides_and_changes_of_one_request_are_taken_integers_for_numbers_too(graph):

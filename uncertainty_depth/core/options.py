@@ -38,8 +38,7 @@ def option(
     default: Any,
     help: str,
     *,
-    minimum: float | None = None,
-    maximum: float | None = None,
+    limits: tuple[float, float] | None = None,
     choices: Collection[str] | None = None,
     aliases: Mapping[str, str] | None = None,
     live: bool = False,
@@ -52,8 +51,7 @@ def option(
     Args:
         default: value if the user gives none.
         help: one line, shown by `--help` and as the description of the ROS parameter.
-        minimum: smallest value allowed, of each element of a tuple.
-        maximum: largest value allowed, of each element of a tuple.
+        limits: smallest and largest number allowed, of each element of a tuple.
         choices: the only values allowed beside the default; one that ends in `:N` allows any
             number there.
         aliases: other spellings of choices on the command line, each with the choice it means.
@@ -64,8 +62,7 @@ def option(
     """
     metadata = {
         "help": help,
-        "minimum": minimum,
-        "maximum": maximum,
+        "limits": limits,
         "choices": choices,
         "aliases": dict(aliases or {}),
         "live": live,
@@ -100,8 +97,7 @@ def validate(config: Any) -> None:
             raise ConfigError(f"{field.name} is {value!r}; expected {len(types)} values")
         expected = element_type(config_class, field.name)
         choices = field.metadata["choices"]
-        minimum = field.metadata["minimum"]
-        maximum = field.metadata["maximum"]
+        minimum, maximum = field.metadata["limits"] or (None, None)
         for element in elements:
             problem = ""
             if type(element) is not expected:
@@ -291,15 +287,7 @@ def _choices(field: dataclasses.Field[Any]) -> list[str]:
 
 def _help(field: dataclasses.Field[Any], *further: str) -> str:
     """Return the help text for argparse, with limits, aliases and default in brackets."""
-    minimum = field.metadata["minimum"]
-    maximum = field.metadata["maximum"]
-    limits = ""
-    if minimum is not None and maximum is not None:
-        limits = f"{minimum:g} to {maximum:g}"
-    elif minimum is not None:
-        limits = f"at least {minimum:g}"
-    elif maximum is not None:
-        limits = f"at most {maximum:g}"
+    limits = "{:g} to {:g}".format(*field.metadata["limits"]) if field.metadata["limits"] else ""
     aliases = [f"{alias} = {name}" for alias, name in field.metadata["aliases"].items()]
     default = ""
     if field.default not in ("", ()):

@@ -144,10 +144,9 @@ def describe(config_type: type, item: dataclasses.Field) -> ParameterDescriptor:
         additional_constraints="; ".join(constraints),
         dynamic_typing=True,
     )
-    minimum = item.metadata["minimum"]
-    maximum = item.metadata["maximum"]
-    if minimum is None or maximum is None or isinstance(item.default, tuple):
-        return descriptor  # tools show a slider: an open end would be 1.8e308
+    if item.metadata["limits"] is None or isinstance(item.default, tuple):
+        return descriptor
+    minimum, maximum = item.metadata["limits"]
     if element_type(config_type, item.name) is int:
         descriptor.integer_range = [IntegerRange(from_value=minimum, to_value=maximum)]
     else:

@@ -11,7 +11,7 @@ from uncertainty_depth.core.options import from_mapping, option
 
 
 def _positive(default: float, help: str) -> Any:
-    return option(default, help, minimum=1e-6, maximum=1e6)
+    return option(default, help, limits=(1e-6, 1e6))
 
 
 @dataclass(frozen=True)

@@ -44,21 +44,18 @@ class OnlineEstimateConfig:
         0.95,
         "fraction of the errors that uncertainty/calibration makes the Gaussian interval of "
         "sigma cover",
-        minimum=0.5,
-        maximum=0.99,
+        limits=(0.5, 0.99),
     )
     calibration_window: float = option(
         120.0,
         "time that the estimate on uncertainty/calibration looks back at most, seconds; a change "
         "of the errors shortens it",
-        minimum=1.0,
-        maximum=3600.0,
+        limits=(1.0, 3600.0),
     )
     calibration_min_frames: int = option(
         20,
         "number of scored frames before the first estimate on uncertainty/calibration",
-        minimum=2,
-        maximum=1000,
+        limits=(2, 1000),
     )
 
 
@@ -75,8 +72,7 @@ class SigmaCorrectionConfig:
         1.0,
         "minimum factor of published sigma on the model's own, before the depth's scale; below 1 "
         "sigma may shrink, and does if the LiDAR is not independent of the depth",
-        minimum=0.01,
-        maximum=1.0,
+        limits=(0.01, 1.0),
     )
 
 
@@ -93,52 +89,45 @@ class GatingConfig:
         0.5,
         "depth with a greater sigma is left out of depth/confident and points/confident, metres; "
         "0 disables",
-        minimum=0.0,
-        maximum=MAX_SIGMA_M,
+        limits=(0.0, MAX_SIGMA_M),
         live=True,
     )
     max_relative_sigma: float = option(
         0.15,
         "depth with a greater sigma than this fraction of it is left out of depth/confident and "
         "points/confident; 0 disables",
-        minimum=0.0,
-        maximum=1000.0,
+        limits=(0.0, 1000.0),
         live=True,
     )
     clearing_sigmas: float = option(
         2.0,
         "points/clearing lies at least this many sigmas before the depth: up to there is free",
-        minimum=0.0,
-        maximum=MAX_SIGMAS,
+        limits=(0.0, MAX_SIGMAS),
         live=True,
     )
     clearing_fraction: float = option(
         1.0,
         "points/clearing lies at most at this fraction of the depth",
-        minimum=0.01,
-        maximum=1.0,
+        limits=(0.01, 1.0),
         live=True,
     )
     clearing_margin: float = option(
         0.2,
         "a ray of points/clearing ends at the nearest bound that it passes within this distance, "
         "metres: two cells of the costmap; 0 disables",
-        minimum=0.0,
-        maximum=2.0,
+        limits=(0.0, 2.0),
         live=True,
     )
     coverage: float = option(
         0.95,
         "fraction of the true depths that depth/lower and depth/upper enclose",
-        minimum=0.01,
-        maximum=0.99,
+        limits=(0.01, 0.99),
         live=True,
     )
     point_stride: int = option(
         1,
         "stride in rows and columns from one point of the clouds to the next",
-        minimum=1,
-        maximum=64,
+        limits=(1, 64),
         live=True,
     )
 
@@ -150,8 +139,7 @@ class ColorConfig:
     color_max_depth: float = option(
         10.0,
         "depth at the upper end of its colour scale, metres; sigma's ends at a tenth of it",
-        minimum=0.01,
-        maximum=MAX_DEPTH_M,
+        limits=(0.01, MAX_DEPTH_M),
         expert=True,
         live=True,
     )
@@ -185,8 +173,7 @@ class MeasuringNodeConfig(MeasurementConfig, ProjectionConfig, OdometryConfig):
         0.0,
         "measurements by lidar, and models with sparse input: fraction of the LiDAR's depth that "
         "is not used, so that the evaluator node can score on it",
-        minimum=0.0,
-        maximum=1.0,
+        limits=(0.0, 1.0),
     )
 
 
@@ -209,15 +196,13 @@ class DepthNodeConfig(
     max_frame_age: float = option(
         0.5,
         "drop and count frames older than this when their turn comes, seconds; 0 disables",
-        minimum=0.0,
-        maximum=MAX_DURATION_S,
+        limits=(0.0, MAX_DURATION_S),
     )
     frame_budget_ms: float = option(
         0.0,
         "time budget of a frame, milliseconds: as many samples or members as fit are used, at "
         "least 2; 0 uses all",
-        minimum=0.0,
-        maximum=60_000.0,
+        limits=(0.0, 60_000.0),
         live=True,
     )
     compressed_input: bool = option(False, "subscribe to image/compressed instead of image")
@@ -250,15 +235,13 @@ class EvaluatorNodeConfig(
         1,
         "number of LiDARs, on lidar/points, lidar2/points and so on: their clouds nearest in time "
         "are merged",
-        minimum=1,
-        maximum=MAX_LIDARS,
+        limits=(1, MAX_LIDARS),
     )
     queue_size: int = option(
         30,
         "number of predictions and clouds kept while they wait for their match; older ones are "
         "counted as unmatched",
-        minimum=2,
-        maximum=1000,
+        limits=(2, 1000),
     )
     output: str = option(
         "",

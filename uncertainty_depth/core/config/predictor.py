@@ -42,15 +42,13 @@ class RawPredictorConfig:
     samples: int = option(
         8,
         "number of dropout passes, or of ensemble members",
-        minimum=1,
-        maximum=1024,
+        limits=(1, 1024),
         live=True,
     )
     seed: int = option(
         0,
         "random seed of the dropout masks, combined with the image's stamp",
-        minimum=0,
-        maximum=MAX_SEED,
+        limits=(0, MAX_SEED),
         expert=True,
         on_robot=False,
     )

@@ -15,14 +15,12 @@ class DepthLimitsConfig:
     min_depth: float = option(
         0.1,
         "ignore ground truth nearer than this, metres",
-        minimum=0.0,
-        maximum=MAX_DEPTH_M,
+        limits=(0.0, MAX_DEPTH_M),
     )
     max_depth: float = option(
         80.0,
         "ignore ground truth farther than this, metres",
-        minimum=0.0,
-        maximum=MAX_DEPTH_M,
+        limits=(0.0, MAX_DEPTH_M),
     )
 
 
@@ -33,8 +31,7 @@ class EvaluationConfig(DepthLimitsConfig):
     example_frames: int = option(
         6,
         "number of frames plotted in the report, half of them those with the largest error",
-        minimum=0,
-        maximum=100,
+        limits=(0, 100),
         expert=True,
         on_robot=False,
     )
@@ -59,8 +56,7 @@ class HeldOutConfig:
     held_out_fraction: float = option(
         0.5,
         "model with sparse input: fraction of the known depth that it is not given, but scored on",
-        minimum=0.0,
-        maximum=1.0,
+        limits=(0.0, 1.0),
         expert=True,
     )
 
@@ -94,6 +90,5 @@ class CalibrationFramesConfig:
     max_frames: int = option(
         2000,
         "maximum number of frames used per source, evenly spaced; 0 uses all",
-        minimum=0,
-        maximum=MAX_COUNT,
+        limits=(0, MAX_COUNT),
     )

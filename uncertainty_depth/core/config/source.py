@@ -38,8 +38,7 @@ class ProjectionConfig:
         (),
         "transform from the LiDAR to the camera optical frame: x y z qx qy qz qw, metres, of "
         "several LiDARs one after the other; empty: tf",
-        minimum=-MAX_DEPTH_M,
-        maximum=MAX_DEPTH_M,
+        limits=(-MAX_DEPTH_M, MAX_DEPTH_M),
     )
     fixed_frame: str = option(
         "",
@@ -50,8 +49,7 @@ class ProjectionConfig:
         0.1,
         "occlusion filter: drop points more than this fraction deeper than the nearest point "
         "in the window (0 disables)",
-        minimum=0.0,
-        maximum=10.0,
+        limits=(0.0, 10.0),
         expert=True,
         on_robot=False,
     )
@@ -64,8 +62,7 @@ class LidarConfig(ProjectionConfig):
     max_time_difference: float = option(
         0.05,
         "maximum time between an image and its LiDAR cloud, seconds",
-        minimum=0.0,
-        maximum=60.0,
+        limits=(0.0, 60.0),
     )
 
 
@@ -76,8 +73,7 @@ class CameraConfig:
     max_pixels: int = option(
         MAX_PIXELS,
         "largest camera image, pixels: larger images are rejected before decoding",
-        minimum=1,
-        maximum=2**30,
+        limits=(1, 2**30),
         expert=True,
     )
     distorted_images: str = option(

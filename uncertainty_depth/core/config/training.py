@@ -24,16 +24,14 @@ class NetworkConfig:
     decoder_width: int = option(
         256,
         "channels after the first up-projection; halved by each further one",
-        minimum=16,
-        maximum=2048,
+        limits=(16, 2048),
         expert=True,
     )
     dropout: float = option(
         0.2,
         "dropout rate after each of the first three up-projections, or after each fusion stage "
         "of a depth model",
-        minimum=0.0,
-        maximum=0.9,
+        limits=(0.0, 0.9),
     )
     last_activation: str = option(
         "leaky_relu",
@@ -61,22 +59,19 @@ class NetworkConfig:
     input_size: tuple[int, int] = option(
         (160, 128),
         "width and height of the network input, pixels; a depth model brings its own default",
-        minimum=32,
-        maximum=4096,
+        limits=(32, 4096),
     )
     depth_range: tuple[float, float] = option(
         (0.3, 12.0),
         "minimum and maximum depth the network can predict, metres; a metric depth model brings "
         "its own default",
-        minimum=1e-3,
-        maximum=1e4,
+        limits=(1e-3, 1e4),
     )
     canonical_focal_length: float = option(
         0.0,
         "canonical focal length, as sqrt(fx fy / (width height)): depth is predicted for such a "
         "camera and rescaled to each camera's own; 0: none, for robots with one camera",
-        minimum=0.0,
-        maximum=100.0,
+        limits=(0.0, 100.0),
     )
 
 
@@ -90,54 +85,48 @@ class TrainingConfig:
         choices=TRAINED_METHODS,
         aliases=METHOD_ALIASES,
     )
-    epochs: int = option(150, "maximum number of epochs", minimum=1, maximum=MAX_COUNT)
-    batch_size: int = option(16, "frames per batch", minimum=1, maximum=65536)
+    epochs: int = option(150, "maximum number of epochs", limits=(1, MAX_COUNT))
+    batch_size: int = option(16, "frames per batch", limits=(1, 65536))
     learning_rate: float = option(
         1e-3,
         "learning rate; the default is a tenth for a depth model",
-        minimum=0.0,
-        maximum=10.0,
+        limits=(0.0, 10.0),
     )
     encoder_learning_rate: float = option(
         0.0,
         "learning rate of the encoder, for one that starts from encoder_weights; 0: same as "
         "the decoder",
-        minimum=0.0,
-        maximum=10.0,
+        limits=(0.0, 10.0),
         expert=True,
     )
     final_learning_rate: float = option(
         1.0,
         "learning rate of the last epoch as a fraction of the first's, approached along a "
         "cosine; 1 keeps it constant",
-        minimum=0.0,
-        maximum=1.0,
+        limits=(0.0, 1.0),
         expert=True,
     )
     weight_decay: float = option(
-        1e-4, "decoupled weight decay (AdamW)", minimum=0.0, maximum=10.0, expert=True
+        1e-4, "decoupled weight decay (AdamW)", limits=(0.0, 10.0), expert=True
     )
     average_decay: float = option(
         0.0,
         "decay per batch of the running average of the weights that is validated and saved, e.g. "
         "0.995; 0 saves the weights themselves",
-        minimum=0.0,
-        maximum=0.99999,
+        limits=(0.0, 0.99999),
         expert=True,
     )
     snapshots: int = option(
         8,
         "number of snapshots of multi_epochs: one per epoch, once the validation error has "
         "stopped improving",
-        minimum=1,
-        maximum=1024,
+        limits=(1, 1024),
         expert=True,
     )
     members: int = option(
         5,
         "number of networks of multi_inits and bagging",
-        minimum=1,
-        maximum=1024,
+        limits=(1, 1024),
     )
     distill: str = option(
         "",
@@ -159,8 +148,7 @@ class TrainingConfig:
     patience: int = option(
         30,
         "number of epochs without a lower validation error that count as a plateau",
-        minimum=1,
-        maximum=MAX_COUNT,
+        limits=(1, MAX_COUNT),
         expert=True,
     )
     freeze_encoder: bool = option(
@@ -172,8 +160,7 @@ class TrainingConfig:
     validation_fraction: float = option(
         0.1,
         "fraction of the frames used for validation only",
-        minimum=0.01,
-        maximum=0.9,
+        limits=(0.01, 0.9),
         expert=True,
     )
     augment: bool = option(
@@ -185,8 +172,7 @@ class TrainingConfig:
     seed: int = option(
         0,
         "random seed of initial weights, frame order, augmentation and validation split",
-        minimum=0,
-        maximum=MAX_SEED,
+        limits=(0, MAX_SEED),
     )
     device: str = option(
         "auto",
@@ -196,6 +182,5 @@ class TrainingConfig:
     max_frames: int = option(
         0,
         "maximum number of frames used, evenly spaced; 0 uses all",
-        minimum=0,
-        maximum=MAX_COUNT,
+        limits=(0, MAX_COUNT),
     )
