@@ -76,12 +76,15 @@ def errors(pixels):
 
 
 @pytest.mark.parametrize("name", OF_ERROR)
-@pytest.mark.parametrize("place", range(2))
-def test_masked_elements_are_no_values(errors, name, place):
-    hidden = np.arange(errors[0].size) % 3 == 0
-    expected = OF_ERROR[name](*(values[~hidden] for values in errors))
+@pytest.mark.parametrize("places", [(0,), (1,), (0, 1)])
+def test_masked_elements_are_no_values(errors, name, places):
+    hidden = [np.arange(errors[0].size) % (3 + place) == 0 for place in range(2)]
+    any_hidden = np.any([hidden[place] for place in places], axis=0)
+    expected = OF_ERROR[name](*(values[~any_hidden] for values in errors))
     given_values = list(errors)
-    given_values[place] = np.ma.array(np.where(hidden, 65.535, errors[place]), mask=hidden)
+    for place in places:
+        junk = np.where(hidden[place], 65.535, errors[place])
+        given_values[place] = np.ma.array(junk, mask=hidden[place])
     assert OF_ERROR[name](*given_values) == expected
 
 
@@ -97,14 +100,6 @@ def test_masked_pixels_of_maps_are_no_values(pixels, variant):
     assert mpiw(np.ma.array(sigma, mask=hidden)) == mpiw(shown[1])
     for values, expected in zip(valid_pixels(junk, sigma, truth, 0, 80), shown, strict=True):
         np.testing.assert_array_equal(values, expected)
-
-
-def test_masks_of_several_arrays_add_up():
-    error = np.ma.array([1.0, 2.0, 3.0, 50.0], mask=[False, False, False, True])
-    sigma = np.ma.array([2.0, 1.0, 0.0, 1.0], mask=[False, False, True, False])
-    assert nll(error, sigma) == nll([1.0, 2.0], [2.0, 1.0])
-    with pytest.raises(ValueError, match="sigma has 3 elements; expected 4"):
-        nll(error, sigma[:3])
 
 
 @pytest.mark.parametrize("name", OF_ERROR)
@@ -251,17 +246,6 @@ def naive_n_merci(error, sigma, alpha):
     return (sum(factor * s for s in sigma) / len(sigma) - mae) / (largest - mae)
 
 
-@pytest.mark.parametrize(("alpha", "number"), [(0.5, 2), (0.51, 3), (0.74, 3), (0.75, 3), (1, 4)])
-def test_error_bars_cover_at_least_the_fraction_that_is_asked_for(alpha, number):
-    """`alpha N` rounded up, whatever it is nearest to."""
-    error = np.array([4.0, 1.0, 3.0, 2.0])
-    assert merci(error, np.ones(4), alpha) == number
-    sigma = np.array([1.0, 1.0, 2.0, 2.0])  # ratios 4, 1, 1.5, 1
-    ratio = sorted(error / sigma)[number - 1]
-    expected = (1.5 * ratio - 2.5) / (number - 2.5)
-    assert n_merci(error, sigma, alpha) == pytest.approx(expected)
-
-
 @given(TIED | SMOOTH, ALPHA)
 def test_n_merci_follows_its_definition(pair, alpha):
     expected = naive_n_merci(pair[0].tolist(), pair[1].tolist(), alpha)
@@ -285,25 +269,6 @@ def test_lambda_is_numpys_inverted_cdf_and_covering_more_takes_longer_bars(pair,
     expected = np.quantile(error / sigma, first, method="inverted_cdf") * sigma.mean()
     assert merci(error, sigma, first) == pytest.approx(expected, rel=1e-14)
     assert merci(*pair, min(first, second)) <= merci(*pair, max(first, second))
-
-
-@pytest.mark.parametrize("alpha", [0.4, 0.8, 0.9, 0.95])
-def test_n_merci_of_laplace_errors_as_gaussians_of_exponential_variance(alpha):
-    """sigma = sqrt(2 w), w ~ Exp(1), makes e ~ Exp(1), E[sigma] = sqrt(pi / 2)."""
-    even = (np.arange(GRID.size) * (math.sqrt(5) - 1) / 2) % 1  # low discrepancy beside GRID
-    sigma = np.sqrt(-2 * np.log(1 - even))
-    quantile = scipy.stats.halfnorm.ppf(alpha)
-    expected = (quantile * math.sqrt(math.pi / 2) - 1) / (-math.log(1 - alpha) - 1)
-    error = sigma * scipy.stats.halfnorm.ppf(GRID)
-    assert n_merci(error, sigma, alpha) == pytest.approx(expected, rel=5e-3)
-
-
-def test_limits_of_n_merci(convert):
-    assert n_merci(np.linspace(1, 2, 1000), 1 / np.linspace(1, 2, 1000)) > 1
-    error = convert([0.1, 0.2, 0.7])
-    sigma = convert([1.0, 1.0, 0.0])
-    assert n_merci(error, sigma, 1.0) == merci(error, sigma, 1.0) == math.inf
-    assert math.isnan(n_merci(convert([0.1] * 10), convert(np.arange(10.0)), 0.95))
 
 
 # The size of sigma.
@@ -449,37 +414,18 @@ def test_poggi_keeps_ties_of_the_percentile(number, seed, error):
 
 
 @pytest.mark.parametrize(("variant", "error"), VARIANTS)
-def test_rules_of_sparsification(pixels, variant, error):
-    """Only the order of sigma matters, not that of the pixels; the error itself is the oracle."""
+def test_equal_sigmas_count_as_in_any_order(pixels, variant, error):
+    """A constant removes at random."""
     depth, sigma, truth = pixels
-
-    def scored(values, order=slice(None)):
-        return sparsification(depth[order], values[order], truth[order], error, variant)
-
-    assert scored(np.log1p(sigma) * 7).ause == pytest.approx(scored(sigma).ause, rel=1e-12)
+    order = np.random.default_rng(1).permutation(len(depth))
     steps = np.ceil(sigma)
-    shuffled = np.random.default_rng(1).permutation(len(depth))
-    assert scored(steps, shuffled).ause == pytest.approx(scored(steps).ause, rel=1e-12)
-    absolute = np.abs(depth - truth)
-    own = {
-        "abs_rel": absolute / truth,
-        "a1": np.maximum(depth / truth, truth / depth),
-    }.get(error, absolute)
-    assert scored(own).ause == pytest.approx(0, abs=1e-12)
-    constant = scored(np.full_like(depth, 0.3))
+    found, shuffled = (
+        sparsification(depth[some], steps[some], truth[some], error, variant)
+        for some in (slice(None), order)
+    )
+    assert shuffled.ause == pytest.approx(found.ause, rel=1e-12)
+    constant = sparsification(depth, np.full_like(depth, 0.3), truth, error, variant)
     # Only poggi's last point (1, 0) lies below random removal: 0.02 by the full error, halved.
     gain = 0.01 * constant.random[0] if variant == "poggi" else 0
     assert constant.aurg == pytest.approx(gain, abs=1e-12)
     assert sparsification([2.0], [0.1], [1.0], error, variant).ause == pytest.approx(0)
-
-
-def test_exponential_errors_have_the_known_oracle():
-    """The mean of the smallest 1 - f of exponential errors is 1 + f ln f / (1 - f)."""
-    error = -np.log(1 - GRID)
-    result = sparsification(
-        10 + error, error[::-1].copy(), np.full_like(error, 10.0), "mae", "ilg"
-    )
-    f = result.fractions[1:]
-    np.testing.assert_allclose(result.oracle[1:], 1 + f * np.log(f) / (1 - f), rtol=2e-3)
-    # The worst order keeps the largest errors: their mean is 1 - ln(1 - f), f being removed.
-    np.testing.assert_allclose(result.sparsification[1:], 1 - np.log(1 - f), rtol=2e-3)
