@@ -39,7 +39,6 @@ OPTIONAL = {
     *("backports", "compression"),  # zstd, for rosbags
     *("huggingface_hub", "transformers"),
     *("jax", "numpyro", "onnxruntime", "openvino", "ray", "rerun", "rosbags"),
-    "uncertainty_toolbox",
 }
 """Extras of setup.py; no apt package has them."""
 
@@ -184,6 +183,9 @@ from uncertainty_depth import Camera, Evaluation, OnlineMetrics
 depth = np.full((24, 32), 2.0)
 Evaluation().add_arrays(depth, depth / 10, depth + 0.1, image=np.zeros((24, 32, 3), np.uint8))
 """
+GATES = """
+import uncertainty_depth.sigma.gating, uncertainty_depth.frames.messages.compressed
+"""
 PREDICTION = """
 import numpy as np
 from uncertainty_depth import Predictor
@@ -197,12 +199,13 @@ Predictor("demo").predict(np.zeros((128, 160, 3), np.uint8))
         (METRICS_AND_REPORT, {"torch", "transformers", "matplotlib.pyplot", "rclpy"}),
         (HELP, {"rclpy", "torch", "matplotlib", "transformers", "scipy"}),
         (ARRAYS, {"torch", "cv2", "rosbags", "rclpy"}),
+        (GATES, {"torch", "matplotlib", "rclpy"}),
         (
             PREDICTION,
             {"transformers", "matplotlib", "scipy", "pandas", "sympy", "torch._dynamo", "rclpy"},
         ),
     ],
-    ids=["metrics and report", "help", "scores of arrays", "a shipped model's prediction"],
+    ids=["metrics and report", "help", "scores of arrays", "gates", "a shipped model's prediction"],
 )
 def test_what_a_part_does_not_need_is_not_imported(code, unused):
     code += f'import sys\nsys.exit(" ".join({unused} & set(sys.modules)) or None)'

@@ -231,23 +231,17 @@ def test_where_a_sensor_sees_nothing_sigma_says_so(seen: float) -> None:
     assert np.mean(holds) > 0.8
 
 
-def test_pixels_without_a_value_keep_none() -> None:
-    truth, prediction = scene()
-    prediction.depth_m[:10] = prediction.sigma_m[:10] = np.nan
-    result = spread(prediction, known(truth, 100))
-    assert (np.isnan(result.depth_m) == np.isnan(prediction.depth_m)).all()
-    assert (np.isnan(result.sigma_m) == np.isnan(prediction.sigma_m)).all()
-
-
 @pytest.mark.parametrize("hole", [np.s_[60:], np.s_[30:90, 60:110], np.s_[:, ::2]])
 def test_beside_a_hole_depth_and_sigma_are_as_good_as_elsewhere(hole):
     """Whatever the unit: a pixel without a value lends its neighbours none."""
     truth, prediction = scene()
     sparse = known(truth, 500)
-    prediction.depth_m[hole] = np.nan
+    prediction.depth_m[hole] = prediction.sigma_m[hole] = np.nan
     has_value = np.isfinite(prediction.depth_m)
     small = DepthPrediction(prediction.depth_m / 1024, prediction.sigma_m / 1024)
     result, other = spread(prediction, sparse), spread(small, sparse / 1024)
+    assert (np.isfinite(result.depth_m) == has_value).all()
+    assert (np.isfinite(result.sigma_m) == has_value).all()
     np.testing.assert_allclose(1024 * other.depth_m, result.depth_m, rtol=1e-4)
     np.testing.assert_allclose(1024 * other.sigma_m, result.sigma_m, rtol=1e-3)
     assert error(result, truth)[has_value].mean() < 0.15

@@ -127,37 +127,28 @@ def test_corners_that_were_lost_stay_measurements_where_nothing_hides_them():
     assert np.median(np.abs(error)) < 0.03
 
 
-@pytest.mark.parametrize("pose", [None, np.full((4, 4), np.nan)])
-def test_a_missing_pose_starts_anew(pose):
-    tracker, _ = run(SIDEWAYS)
-    assert len(measure(tracker, image_from(SIDEWAYS[-1]), pose)) == 0
-    assert len(measure(tracker, image_from(SIDEWAYS[-1]), SIDEWAYS[-1])) == 0
-    _, again = run(SIDEWAYS, tracker=tracker)
-    assert len(again) > 50
-
-
-@pytest.mark.parametrize("gap_s", [-1.0, 1.5])
-def test_a_gap_or_a_step_back_in_time_starts_anew(gap_s):
-    """As at the next world of a bag, or the start of its loop: the pose is in another place."""
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"pose": None},
+        {"pose": np.full((4, 4), np.nan)},
+        {"image": np.zeros((60, 80), np.uint8)},
+        {"intrinsics": np.diag([1.1, 1.1, 1.0]) @ K},
+        {"later_s": -1.0},
+        {"later_s": 1.5},
+    ],
+    ids=["no pose", "a pose of NaN", "size", "focal length", "back in time", "gap"],
+)
+def test_what_ends_a_track_starts_anew(change):
+    """A gap, as at the next world of a bag or the start of its loop: the pose is elsewhere."""
     tracker, measurements = run(SIDEWAYS)
     assert len(measurements) > 50
-    later_ns = next(STAMPS_NS) + int(gap_s * 1e9)
-    assert len(measure(tracker, image_from(pose_at(x=0.24)), pose_at(x=0.24), later_ns)) == 0
-
-
-def test_another_image_size_starts_anew():
-    tracker, _ = run(SIDEWAYS)
-    assert len(measure(tracker, np.zeros((60, 80), np.uint8), SIDEWAYS[-1])) == 0
+    following = {"image": image_from(pose_at(x=0.24)), "pose": pose_at(x=0.24)}
+    stamp_ns = next(STAMPS_NS) + round(1e9 * change.pop("later_s", 0))
+    assert len(measure(tracker, stamp_ns=stamp_ns, **(following | change))) == 0
+    assert len(measure(tracker, **following)) == 0
     _, again = run(SIDEWAYS, tracker=tracker)
     assert len(again) > 50
-
-
-def test_another_focal_length_starts_anew():
-    tracker, measurements = run(SIDEWAYS)
-    assert len(measurements) > 50
-    zoomed = np.diag([1.1, 1.1, 1.0]) @ K
-    pose = pose_at(x=0.24)
-    assert len(measure(tracker, image_from(pose), pose, intrinsics=zoomed)) == 0
 
 
 def test_the_depth_is_one_that_all_images_agree_on():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
 
 from uncertainty_depth.core.measurements import Measurements
 from uncertainty_depth.core.records import DepthPrediction
@@ -70,21 +71,28 @@ def covariance_of(prediction, own=0.0, image=None):
 PIXELS = [(row, column) for row in range(SHAPE[0]) for column in range(SHAPE[1])]
 
 
+def measured_system(prediction, measurements, own, result, image=None):
+    """The prior covariance, the measured pixels, their covariance with noise, and residuals."""
+    covariance = covariance_of(prediction, own, image)
+    used = list(zip(measurements.rows.tolist(), measurements.columns.tolist(), strict=True))
+    total = result.sigma_factor**2 * np.array([[covariance(a, b) for b in used] for a in used])
+    total += np.outer(measurements.common_log_sigma, measurements.common_log_sigma)
+    total += np.diag(measurements.log_sigma**2 / result.weights)
+    residual = np.log(measurements.depth_m)
+    residual = residual - np.log([float(prediction.depth_m[a]) for a in used])
+    return covariance, used, total, residual
+
+
 def dense(prediction, measurements, own, result, image=None):
     """Rasmussen and Williams 2006, equations 2.23 and 2.24, pixel by pixel, in loops.
 
     Of pixels that were not measured, since the own part of a measured one is what it is.
     """
-    covariance = covariance_of(prediction, own, image)
-    used = list(zip(measurements.rows.tolist(), measurements.columns.tolist(), strict=True))
+    system = measured_system(prediction, measurements, own, result, image)
+    covariance, used, total, residual = system
     others = [pixel for pixel in PIXELS if pixel not in used]
     variance = result.sigma_factor**2
-    shared = variance * np.array([[covariance(a, b) for b in used] for a in used])
-    common = measurements.common_log_sigma
-    noise = np.diag(measurements.log_sigma**2 / result.weights)
-    inverse = np.linalg.inv(shared + np.outer(common, common) + noise)
-    residual = np.log(measurements.depth_m)
-    residual = residual - np.log([float(prediction.depth_m[a]) for a in used])
+    inverse = np.linalg.inv(total)
     to_used = variance * np.array([[covariance(a, b) for b in used] for a in others])
     mean = to_used @ inverse @ residual
     left = variance * np.array([covariance(a, a) for a in others])
@@ -115,14 +123,7 @@ def test_what_the_others_say_of_a_measured_pixel(common):
     measurements = measured(prediction, common=common)
     result = posterior(prediction, measurements)
     own = CORNER_OWN if common else 0.0
-    covariance = covariance_of(prediction, own)
-    used = list(zip(measurements.rows.tolist(), measurements.columns.tolist(), strict=True))
-    residual = np.log(measurements.depth_m)
-    residual = residual - np.log([float(prediction.depth_m[a]) for a in used])
-    variance = result.sigma_factor**2
-    shared = variance * np.array([[covariance(a, b) for b in used] for a in used])
-    total = shared + np.outer(measurements.common_log_sigma, measurements.common_log_sigma)
-    total += np.diag(measurements.log_sigma**2 / result.weights)
+    _, used, total, residual = measured_system(prediction, measurements, own, result)
     for index, pixel in enumerate(used):
         others = np.arange(len(used)) != index
         weights = np.linalg.solve(total[np.ix_(others, others)], residual[others])
@@ -357,30 +358,18 @@ def test_a_strip_is_corrected_as_any_image(shape):
     assert (result.prediction.sigma_m > 0).all()
 
 
-def test_pixels_without_a_prediction_stay_without_one():
-    prediction = network()
-    depth = prediction.depth_m.copy()
-    depth[:5] = np.nan
-    holed = DepthPrediction(depth, np.where(np.isnan(depth), np.nan, prediction.sigma_m))
-    known = np.where(np.arange(SHAPE[0])[:, None] % 4 == 0, prediction.depth_m, np.nan)
-    result = posterior(holed, Measurements.from_map(known))
-    np.testing.assert_array_equal(np.isnan(result.prediction.depth_m), np.isnan(depth))
-    np.testing.assert_array_equal(np.isnan(result.prediction.sigma_m), np.isnan(depth))
-    np.testing.assert_array_equal(np.isnan(result.relative_sigma), np.isnan(depth))
-    assert (result.used.rows >= 5).all()
-
-
-def test_an_infinite_sigma_spoils_its_own_pixels_alone():
-    prediction = network()
-    sigma = prediction.sigma_m.copy()
-    sigma[:5] = np.inf
-    spoilt = DepthPrediction(prediction.depth_m, sigma)
-    known = np.where(np.arange(SHAPE[0])[:, None] % 4 == 0, prediction.depth_m, np.nan)
+@pytest.mark.parametrize(("depth", "sigma"), [(np.nan, np.nan), (2.0, np.inf)])
+def test_pixels_without_a_depth_or_a_sigma_stay_so_and_spoil_no_others(depth, sigma):
+    spoilt = network()
+    known = np.where(np.arange(SHAPE[0])[:, None] % 4 == 0, spoilt.depth_m, np.nan)
+    spoilt.depth_m[:5] = depth
+    spoilt.sigma_m[:5] = sigma
     result = posterior(spoilt, Measurements.from_map(known))
     assert (result.used.rows >= 5).all()
-    assert np.isfinite(result.prediction.depth_m).all()
+    assert_array_equal(np.isnan(result.prediction.depth_m), np.isnan(spoilt.depth_m))
+    assert_array_equal(result.prediction.sigma_m[:5], spoilt.sigma_m[:5])
     assert np.isfinite(result.prediction.sigma_m[5:]).all()
-    assert np.isinf(result.prediction.sigma_m[:5]).all()
+    assert_array_equal(np.isnan(result.relative_sigma), np.isnan(spoilt.depth_m))
 
 
 @pytest.mark.parametrize(

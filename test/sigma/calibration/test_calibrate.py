@@ -209,27 +209,22 @@ def test_coverage_decides_among_maps_and_laws_whose_crps_is_as_good(mismatched):
 
 
 def test_each_of_several_sources_is_reported_on_by_the_map_of_the_others():
-    sources = [drawn(10, 0), drawn(10, 100), drawn(10, 200, factor=0.3)]
-    made = calibrate(
-        [PredictedSource(source, predict) for source in sources], GAUSSIAN, progress=False
-    )
+    def calibrated(*sources):
+        predicted = [PredictedSource(source, predict) for source in sources]
+        return calibrate(predicted, GAUSSIAN, progress=False)
+
+    made = calibrated(drawn(10, 0), drawn(10, 100), drawn(10, 200, factor=0.3))
     assert [trial.name for trial in made.trials] == ["list 0", "list 100", "list 200"]
     np.testing.assert_allclose(made.trials[2].sigma_map(np.array([0.2])), 0.6, rtol=0.05)
     assert made.fitted.frames == 30
     assert "list 100" in report.table(made)
-
-
-def test_every_score_gets_better_for_several_sources():
-    sources = [drawn(24, 100 * index) for index in range(3)]
-    made = calibrate(
-        [PredictedSource(source, predict) for source in sources], GAUSSIAN, progress=False
-    )
-    before, after = made.scores()
+    alike = calibrated(*(drawn(24, 100 * index) for index in range(3)))
+    before, after = alike.scores()
     assert before["auce"] > 0.2
     assert after["auce"] < 0.02
     assert after["crps"] < before["crps"]
     assert after["coverage_95"] == pytest.approx(0.95, abs=0.02)
-    kept = report.record(made)["not_used"]
+    kept = report.record(alike)["not_used"]
     assert kept["after"]["auce"] < kept["before"]["auce"]
 
 

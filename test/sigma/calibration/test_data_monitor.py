@@ -6,9 +6,8 @@ import logging
 import numpy as np
 import pytest
 
-from uncertainty_depth.core.errors import ModelError
 from uncertainty_depth.core.geometry.camera import Camera
-from uncertainty_depth.sigma.calibration.fitted_data import WARNING_FRAMES, DataMonitor, FittedData
+from uncertainty_depth.sigma.calibration.fitted_data import WARNING_FRAMES, DataMonitor
 from uncertainty_depth.sigma.calibration.sample import Sample, fitted_data
 
 
@@ -46,20 +45,6 @@ def test_what_a_map_was_fitted_to_is_described(fitted):
         "aspect": [1.333333, 1.333333],
     }
     assert fitted_data([sample()]).camera is None
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"depth_range_m": [1.0]}, "1 depths"),
-        ({"sigma_range_m": "none"}, "sigma_range_m"),
-        ({"frames": None}, "frames"),
-    ],
-)
-def test_a_damaged_description_is_one_sentence(fitted, change, words):
-    with pytest.raises(ModelError, match=words) as caught:
-        FittedData.from_mapping({**fitted.to_mapping(), **change})
-    assert "\n" not in str(caught.value)
 
 
 def test_raw_sigmas_outside_are_said_once_and_noted(fitted, caplog):

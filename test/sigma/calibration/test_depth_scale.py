@@ -78,25 +78,6 @@ def test_two_frames_late_is_early_enough_for_a_scale_that_wanders():
     np.testing.assert_allclose(ratio, 0.1, rtol=1e-5)
 
 
-def test_scales_of_other_frames_do_not_help():
-    """What is gained is of the frames before, not of any factor near the mean."""
-    frames = drive()
-    truths = [
-        frame.ground_truth_m / math.exp(e)
-        for frame, e in zip(frames, log_errors(frames), strict=True)
-    ]  # the true depth at the model's scale
-    shuffled = np.random.default_rng(1).permutation(log_errors(frames))
-    others = [
-        replace(frame, ground_truth_m=truth * np.float32(math.exp(e)))
-        for frame, truth, e in zip(frames, truths, shuffled, strict=True)
-    ]
-    wrong = [
-        replace(frame, prediction=other.prediction)
-        for frame, other in zip(frames, published(others), strict=True)
-    ]
-    assert abs(log_errors(wrong)).mean() > 1.1 * abs(log_errors(frames)).mean()
-
-
 def test_a_frame_is_never_scaled_by_its_own_ground_truth():
     frames = constant_drive(1.3, 3)
     factors = [f.prediction.depth_m[0, 0] / 2 for f in published(frames)]

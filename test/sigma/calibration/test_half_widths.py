@@ -69,12 +69,6 @@ def test_the_predictor_takes_them_from_the_calibration_in_use(model):
     assert "half_widths" not in predictor.describe()
 
 
-def test_a_folder_with_wrong_half_widths_is_refused_by_its_file(model):
-    set_calibration(model, "mc_dropout", MAP, {"half_widths": [3.0, 1.0]})
-    with pytest.raises(ModelError, match=r"model\.json cannot be used: .*half_widths"):
-        Predictor(model, PredictorConfig(samples=2, device="cpu"))
-
-
 def test_calibrating_measures_them_on_frames_not_used(draw):
     """Sigma is half of the true one; on the last frames, which are not used, a fifth of it."""
     first = draw(lambda raw: 2 * raw, frames=200, seed=1)

@@ -96,19 +96,32 @@ def test_other_members_drop_the_calibration_and_a_copy_in_half_keeps_it(model, t
     assert maps(model) == {}
 
 
+GOOD = {"kind": "scale", "raw_m": [0, 1], "calibrated_m": [0, 1]}
+FITTED = FittedData(("rooms",), 9, 9000, (0.1, 0.2), (1e-9, 1e-9), None)
+
+
+def fitted_with(**change):
+    return {"mc_dropout": {**GOOD, "fitted_to": {**FITTED.to_mapping(), **change}}}
+
+
 @pytest.mark.parametrize(
-    "damage",
+    ("damage", "words"),
     [
-        [],
-        {"mc_dropout": 3},
-        {"mc_dropout": {"kind": "scale", "raw_m": [0, 1], "calibrated_m": [1, 0]}},
+        ([], ""),
+        ({"mc_dropout": 3}, ""),
+        ({"mc_dropout": {**GOOD, "calibrated_m": [1, 0]}}, "calibrated_m"),
+        ({"mc_dropout": {**GOOD, "half_widths": [3.0, 1.0]}}, "half_widths"),
+        (fitted_with(depth_range_m=[1.0]), "1 depths"),
+        (fitted_with(sigma_range_m="none"), "sigma_range_m"),
+        (fitted_with(frames=None), "frames"),
     ],
 )
-def test_a_damaged_calibration_is_named(model, damage):
+def test_a_damaged_calibration_is_named_in_one_sentence(model, damage, words):
     content = json.loads((model / "model.json").read_text())
     (model / "model.json").write_text(json.dumps({**content, "calibration": damage}))
-    with pytest.raises(ModelError, match=r"model\.json cannot be used: "):
+    with pytest.raises(ModelError, match=rf"model\.json cannot be used: .*{words}") as caught:
         calibration(model)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.fixture(scope="module")
@@ -187,8 +200,7 @@ def test_refusals_are_one_sentence_and_leave_the_model_alone(model, bag, capsys)
 
 def test_a_map_of_other_data_is_said_by_the_report_and_the_log(model, bag, tmp_path, caplog):
     """A map fitted to narrow rooms: the bag's depths and raw sigmas are outside of its data."""
-    fitted = FittedData(("rooms",), 9, 9000, (0.1, 0.2), (1e-9, 1e-9), None)
-    set_calibration(model, "mc_dropout", MAP, {"fitted_to": fitted.to_mapping()})
+    set_calibration(model, "mc_dropout", MAP, {"fitted_to": FITTED.to_mapping()})
     arguments = ["evaluate", str(bag), "--model", str(model), "--samples", "2", "--device", "cpu"]
     output = tmp_path / "report"
     assert main([*arguments, "--output", str(output)]) == 0

@@ -87,11 +87,11 @@ def test_types_without_a_unit_say_why_they_have_no_size():
 
 def scored(confidence_of, confidence_type):
     interpreter = Interpreter(PredictionConfig(confidence_type=confidence_type))
-    evaluation = Evaluation()
+    evaluation = Evaluation(sigma_kind=interpreter.sigma_kind)
     for index in range(4):
         now = scene(index)
         maps = RecordedMaps(now.depth, confidence_of(now).astype(np.float32))
-        frame = Frame(index, "f", ground_truth_m=now.truth, recorded=maps)
+        frame = Frame(index, str(index), ground_truth_m=now.truth, recorded=maps)
         evaluation.add(replace(frame, prediction=interpreter.predict(frame)))
     return interpreter, evaluation
 
@@ -154,17 +154,10 @@ def test_a_zed_s_confidence_without_its_type_is_asked_about():
 @pytest.mark.parametrize("unit", [1e-9, 65535.0, 1e9])
 def test_a_rank_in_any_unit_has_the_same_scores(unit):
     """A ZED's confidence as 16 bits, and as a fraction."""
-    found = []
-    for factor in (1.0, unit):
-        rank = Interpreter(PredictionConfig(confidence_type="uncertainty_rank"))
-        evaluation = Evaluation(sigma_kind=rank.sigma_kind)
-        for index in range(2):
-            now = scene(index)
-            maps = RecordedMaps(now.depth, now.sigma * np.float32(factor))
-            frame = Frame(index, str(index), ground_truth_m=now.truth, recorded=maps)
-            evaluation.add(replace(frame, prediction=rank.predict(frame)))
-        found.append(evaluation.values())
-    of_one, of_other = found
+    of_one, of_other = (
+        scored(lambda s, factor=factor: s.sigma * factor, "uncertainty_rank")[1].values()
+        for factor in (1.0, unit)
+    )
     for name, value in of_one.items():
         if name == "by_distance.n_merci.4_6m":
             assert of_other[name] == pytest.approx(value, rel=0.03)

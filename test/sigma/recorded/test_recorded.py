@@ -3,6 +3,7 @@
 
 import json
 import re
+import shutil
 
 import cv2
 import numpy as np
@@ -213,16 +214,6 @@ def test_folders_of_every_format_give_the_same_scores(suffix, tmp_path):
     assert summary["depth"]["abs_rel"] == pytest.approx(np.mean(errors), abs=2e-4)
 
 
-def test_tiff_of_doubles_is_read_as_that_of_floats(tmp_path):
-    """NumPy's own type, which OpenCV writes and Pillow knows no pixels of."""
-    notation = write_folder(tmp_path, ".tiff")
-    for path in tmp_path.rglob("*.tiff"):
-        values = cv2.imread(str(path), cv2.IMREAD_UNCHANGED)
-        cv2.imwrite(str(path), values.astype(np.float64))
-    evaluation, _ = run(notation, ("", ""))
-    assert evaluation.frames() == {"read": 3, "evaluated": 3, "skipped": {}}
-
-
 def test_png_of_another_unit_and_files_that_lack_a_partner(tmp_path):
     leave_out = {("confidence", 0), ("ground_truth", 1), ("depth", 2)}
     notation = write_folder(tmp_path, ".png", 4, leave_out)
@@ -278,11 +269,9 @@ def test_a_depth_without_confidence_is_judged_as_a_depth(bag, tmp_path, capsys, 
 
 
 def test_a_folder_without_confidence_is_judged_as_a_depth(tmp_path):
-    for name, values in (("depth", "depth"), ("ground_truth", "truth")):
-        (tmp_path / "maps" / name).mkdir(parents=True)
-        for index in range(FRAMES):
-            np.save(tmp_path / "maps" / name / f"{index}.npy", getattr(scene(index), values))
-    evaluation, _ = run(f"predictions:{tmp_path / 'maps'}", ("", ""))
+    notation = write_folder(tmp_path, ".npy", FRAMES)
+    shutil.rmtree(tmp_path / "confidence")
+    evaluation, _ = run(notation, ("", ""))
     assert evaluation.evaluated == FRAMES
     assert evaluation.sigma_kind is SigmaKind.NONE
 
