@@ -16,7 +16,6 @@ import cv2
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from rosbags.convert.converter import convert
 
 from test.frames.conftest import (
     CAMERA,
@@ -30,6 +29,7 @@ from test.frames.conftest import (
     transform_message,
     write_frame,
 )
+from test.frames.test_bag import CONFIG, as_bare_db3
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.core.config.source import PredictionTopics, SourceConfig
 from uncertainty_depth.core.errors import SourceError
@@ -40,19 +40,9 @@ from uncertainty_depth.frames.cameras import Cameras
 from uncertainty_depth.frames.messages.bag_writer import BagWriter
 from uncertainty_depth.stream.opening import open_source
 
-CONFIG = SourceConfig()
-
 
 def reasons(records) -> Counter:
     return Counter(record.reason if isinstance(record, Skipped) else "frame" for record in records)
-
-
-def as_sqlite3(bag):
-    names = ("exclude_topics", "include_topics", "exclude_msgtypes", "include_msgtypes")
-    nothing = dict.fromkeys(names, ())
-    output = bag.parent / "sqlite"
-    convert([bag], output, "sqlite3", 8, None, "none", None, None, **nothing)
-    return next(output.glob("*.db3"))
 
 
 def cut(share):
@@ -92,7 +82,7 @@ def test_what_is_no_bag_is_one_sentence(tmp_path, write_bag, file, damage, sente
     if file.startswith(("bag", "sqlite")):
         bag = write_bag(frames=30)
         if file == "sqlite":
-            damaged = as_sqlite3(bag)
+            damaged = as_bare_db3(bag)
         elif path == bag:
             damaged = bag / "bag.mcap"
         elif path.suffix == ".yaml":
@@ -301,6 +291,18 @@ def unset(_):
     return 0, 0
 
 
+def unset_once(stamp_ns):
+    return (0, 0) if stamp_ns == START_NS + PERIOD_NS else divmod(stamp_ns, 10**9)
+
+
+def before_1970(stamp_ns):
+    return -1, stamp_ns % 10**9
+
+
+def whole_seconds(stamp_ns):
+    return stamp_ns // 10**9, 0
+
+
 def beyond_a_second(stamp_ns):
     """The same time, as a driver writes it that never carries over."""
     return stamp_ns // 10**9 - 1, stamp_ns % 10**9 + 10**9
@@ -314,59 +316,39 @@ def restamped(folder, stamps, frames=4):
     return folder / "bag"
 
 
-@pytest.mark.parametrize("stamps", [unset, beyond_a_second, lambda ns: (-1, ns % 10**9)])
-def test_images_whose_stamps_are_no_times_are_skipped_for_that_reason(stamps, tmp_path):
-    topics = ("/camera/image", "/camera/camera_info", "/lidar/points")
-    bag = restamped(tmp_path, dict.fromkeys(topics, stamps))
-    records = list(BagSource(bag, CONFIG))
-    assert reasons(records) == {"unusable_stamp": 4}
-    assert "/camera/image has the stamp" in records[0].message
+IMAGE, INFO, CLOUD = "/camera/image", "/camera/camera_info", "/lidar/points"
+LATE = "no_lidar_within_max_time_difference"
+STAMPS = [
+    # topics, their stamps, what becomes of four images, what the first skipped one says
+    *(
+        ((IMAGE, INFO, CLOUD), stamps, {"unusable_stamp": 4}, f"{IMAGE} has the stamp")
+        for stamps in (unset, beyond_a_second, before_1970)
+    ),
+    ((IMAGE,), unset_once, {"frame": 3, "unusable_stamp": 1}, f"{IMAGE} has the stamp"),
+    ((CLOUD,), unset, {LATE: 4}, f"{CLOUD} has the stamp"),
+    ((CLOUD,), beyond_a_second, {LATE: 4}, f"{CLOUD} has the stamp"),
+    ((IMAGE, CLOUD), whole_seconds, {"frame": 1, "repeated_stamp": 3}, ""),
+    ((CLOUD,), whole_seconds, {"frame": 1, LATE: 3}, ""),
+]
 
 
-def test_an_image_without_a_stamp_costs_no_other(tmp_path):
-    odd_ns = START_NS + PERIOD_NS
-    stamps = {
-        "/camera/image": lambda ns: (0, 0) if ns == odd_ns else divmod(ns, 10**9),
-    }
-    assert reasons(BagSource(restamped(tmp_path, stamps), CONFIG)) == {
-        "frame": 3,
-        "unusable_stamp": 1,
-    }
-
-
-@pytest.mark.parametrize("stamps", [unset, beyond_a_second])
-def test_clouds_whose_stamps_are_no_times_are_paired_with_no_image_and_said(stamps, tmp_path):
-    source = BagSource(restamped(tmp_path, {"/lidar/points": stamps}), CONFIG)
+@pytest.mark.parametrize(("topics", "stamps", "outcome", "said"), STAMPS)
+def test_stamps_that_are_no_times_or_that_messages_share_cost_their_messages_alone(
+    topics, stamps, outcome, said, tmp_path
+):
+    """Of whole seconds they are shared at 10 Hz, as on a topic that two nodes publish."""
+    source = BagSource(restamped(tmp_path, dict.fromkeys(topics, stamps)), CONFIG)
     records = list(source)
-    assert reasons(records) == {"no_lidar_within_max_time_difference": 4}
-    assert "/lidar/points has the stamp" in records[0].message
-    (note,) = (note for note in source.notes if "has the stamp" in note)
-    assert "4 messages cannot be paired; the first: a message on /lidar/points" in note
-
-
-def whole_seconds(stamp_ns):
-    return stamp_ns // 10**9, 0
-
-
-def first_frame(records):
-    return next(record for record in records if not isinstance(record, Skipped))
-
-
-def test_images_that_share_a_stamp_are_not_scored_against_one_cloud(tmp_path):
-    """At 10 Hz with stamps of whole seconds; so does a topic that two nodes publish."""
-    stamps = dict.fromkeys(("/camera/image", "/lidar/points"), whole_seconds)
-    records = list(BagSource(restamped(tmp_path, stamps), CONFIG))
-    assert reasons(records) == {"frame": 1, "repeated_stamp": 3}
-    assert_array_equal(first_frame(records).image, image_at(0))
-
-
-def test_clouds_that_share_a_stamp_are_said_and_the_first_of_them_counts(tmp_path):
-    source = BagSource(restamped(tmp_path, {"/lidar/points": whole_seconds}), CONFIG)
-    records = list(source)
-    assert reasons(records) == {"frame": 1, "no_lidar_within_max_time_difference": 3}
-    points = points_at(0)[:, :3].astype(np.float32)
-    assert_array_equal(first_frame(records).scan.points, points)
-    assert any("3 messages cannot be paired; the first: " in note for note in source.notes)
+    assert reasons(records) == outcome
+    assert said in next(record.message for record in records if isinstance(record, Skipped))
+    unpaired = [note for note in source.notes if "messages cannot be paired; the first: " in note]
+    if topics == (CLOUD,):
+        assert f"{outcome[LATE]} messages" in unpaired[0]
+        assert (f"a message on {said}" in unpaired[0]) or not said
+    if stamps == whole_seconds:
+        first = next(record for record in records if not isinstance(record, Skipped))
+        assert_array_equal(first.image, image_at(0))
+        assert_array_equal(first.scan.points, points_at(0)[:, :3].astype(np.float32))
 
 
 def test_whatever_a_frame_raises_is_a_counted_skip(write_bag, monkeypatch):
@@ -485,7 +467,7 @@ def test_a_bag_that_begins_again_has_the_lens_of_its_camera_infos(tmp_path):
 @pytest.mark.parametrize("column", ["name", "type"])
 def test_a_topic_whose_name_is_no_text_is_one_sentence(write_bag, capsys, column):
     """SQLite takes bytes in any column."""
-    path = as_sqlite3(write_bag(frames=2))
+    path = as_bare_db3(write_bag(frames=2))
     with closing(sqlite3.connect(path)) as database, database:
         where = f"SET {column} = X'2Fff' WHERE name = '/camera/image'"
         assert database.execute(f"UPDATE topics {where}").rowcount == 1
@@ -499,7 +481,7 @@ def test_a_time_that_is_no_number_ends_its_file_and_is_said(write_bag, tmp_path)
     folder = tmp_path / "parts"
     folder.mkdir()
     for name in ("0.db3", "1.db3"):
-        as_sqlite3(write_bag(frames=2)).rename(folder / name)
+        as_bare_db3(write_bag(frames=2)).rename(folder / name)
         shutil.rmtree(tmp_path / "bag")
         shutil.rmtree(tmp_path / "sqlite")
     with closing(sqlite3.connect(folder / "1.db3")) as database, database:

@@ -1,8 +1,6 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """A camera with a lens distortion, before a world of known depth: every way to read it."""
 
-from pathlib import Path
-
 import cv2
 import numpy as np
 import pytest
@@ -12,12 +10,13 @@ from synthetic import sensors
 from synthetic.config import SynthesisConfig
 from synthetic.source import World
 from uncertainty_depth.core.config.source import SourceConfig
-from uncertainty_depth.core.geometry.camera import Camera, Distortion
-from uncertainty_depth.core.records import DepthPrediction
+from uncertainty_depth.core.geometry.camera import (
+    Camera,
+    Distortion,
+    ground_truth_from_cloud,
+)
 from uncertainty_depth.frames.messages.bag_writer import BagWriter
-from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.stream.opening import open_source
-from uncertainty_depth.stream.stream import predicted
 
 WIDTH = 320
 HEIGHT = 240
@@ -65,23 +64,6 @@ def bag(tmp_path_factory, world, raw, raw_image):
     return path
 
 
-class Oracle:
-    """Predicts what is so."""
-
-    def __init__(self, depth_m: np.ndarray) -> None:
-        self._depth_m = depth_m
-
-    def predict(self, image: np.ndarray, stamp_ns: int, camera=None) -> DepthPrediction:
-        return DepthPrediction(self._depth_m, np.full_like(self._depth_m, 0.1))
-
-
-def abs_rel(bag: Path, depth_m: np.ndarray, **options: str) -> float:
-    source = open_source(str(bag), SourceConfig(**options))
-    evaluation = evaluate(predicted(source, Oracle(depth_m)), progress=False)
-    assert evaluation.evaluated == 1
-    return evaluation.summary()["depth"]["abs_rel"]
-
-
 def test_a_raw_image_is_rectified_into_that_of_the_ideal_camera(bag, world, view):
     source = open_source(str(bag), SourceConfig())
     (frame,) = source
@@ -96,29 +78,13 @@ def test_a_raw_image_is_rectified_into_that_of_the_ideal_camera(bag, world, view
     ]
 
 
-@pytest.fixture(scope="module")
-def raw_depth_m(view, raw):
-    """The exact depth of each raw pixel, where the ideal image shows it; NaN elsewhere."""
-    v, u = np.mgrid[:HEIGHT, :WIDTH].astype(np.float32)
-    pixels = np.stack([u.ravel(), v.ravel()], axis=1)[:, None]
-    ideal = cv2.undistortPoints(pixels, raw.intrinsics, COEFFICIENTS, P=raw.intrinsics)
-    where = ideal.reshape(HEIGHT, WIDTH, 2)
-    return cv2.remap(view.depth_m, where, None, cv2.INTER_NEAREST, borderValue=np.nan)
-
-
-def test_a_perfect_prediction_scores_as_one_however_the_image_is_read(bag, view, raw_depth_m):
-    """LiDAR points are beside their pixel's centre by up to half a pixel: no score is 0."""
-    rectified = abs_rel(bag, view.depth_m)
-    kept = abs_rel(bag, raw_depth_m, distorted_images="keep")
-    beside = abs_rel(bag, raw_depth_m, distorted_images="already_rectified")
-    print(f"abs_rel rectify {rectified:.4f}, keep {kept:.4f}, P on the raw image {beside:.4f}")
-    assert rectified < 0.01
-    assert kept < 0.01
-    assert beside > 5 * max(rectified, kept)
-
-
-def test_kept_images_are_untouched(bag, raw_image):
-    for option in ("keep", "already_rectified"):
-        (frame,) = open_source(str(bag), SourceConfig(distorted_images=option))
-        np.testing.assert_array_equal(frame.image, raw_image)
-        assert (frame.camera.distortion is None) == (option == "already_rectified")
+def test_the_ground_truth_is_projected_as_the_image_is_read(bag, raw, raw_image, world):
+    ideal = sensors.make_camera(WIDTH, HEIGHT)
+    for option, camera in (("rectify", ideal), ("keep", raw), ("already_rectified", ideal)):
+        config = SourceConfig(distorted_images=option)
+        (frame,) = open_source(str(bag), config)
+        assert (frame.camera.distortion is None) == (option != "keep")
+        assert np.array_equal(frame.image, raw_image) == (option != "rectify")
+        points = world.cloud(0)[:, :3]
+        expected = ground_truth_from_cloud(points, sensors.LIDAR_TO_CAMERA, camera, config)
+        np.testing.assert_array_equal(frame.ground_truth_m, expected)

@@ -49,6 +49,8 @@ def check(depth_m: np.ndarray, values: np.ndarray, atol: float = 1e-6) -> None:
 MESSAGES = {
     "32FC1": (lambda values: image_message(values, "32FC1"), "f4"),
     "16UC1": (lambda values: image_message(values, "16UC1"), "u2"),
+    "32FC1, big-endian, padded": (lambda values: image_message(values, "32FC1", 12, True), "f4"),
+    "16UC1, big-endian, padded": (lambda values: image_message(values, "16UC1", 3, True), "u2"),
     "mono16": (lambda values: image_message(values, "mono16"), "u2"),
     "png": (lambda values: compressed_message("16UC1; png compressed ", encoded(values)), "u2"),
     "compressedDepth": (

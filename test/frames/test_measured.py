@@ -46,6 +46,18 @@ def stereo_at(index):
     return depth
 
 
+def rgbd_bag(path, write_beside):
+    """Write a bag whose ground truth is a depth image, and what `write_beside` adds to a frame."""
+    with BagWriter(path) as writer:
+        for index in range(FRAMES):
+            image_ns = START_NS + index * PERIOD_NS
+            writer.camera_info("/camera/camera_info", image_ns, "camera", CAMERA)
+            writer.image("/camera/image", image_ns, "camera", image_at(index))
+            writer.image("/camera/depth", image_ns, "camera", stereo_at(index))
+            write_beside(writer, image_ns, index)
+    return path
+
+
 @pytest.fixture
 def bag(tmp_path):
     """A drive towards a wall: the LiDAR's clouds, a SLAM's map in odom, and a stereo camera."""
@@ -92,14 +104,10 @@ def test_a_depth_image_measures_evenly_where_it_has_depth(bag):
 
 
 def test_a_depth_image_in_another_frame_than_the_image_is_said(tmp_path):
-    with BagWriter(tmp_path / "bag") as writer:
-        for index in range(FRAMES):
-            image_ns = START_NS + index * PERIOD_NS
-            writer.camera_info("/camera/camera_info", image_ns, "camera", CAMERA)
-            writer.image("/camera/image", image_ns, "camera", image_at(index))
-            writer.image("/camera/depth", image_ns, "camera", stereo_at(index))
-            writer.image("/stereo/depth", image_ns, "left_eye", stereo_at(index))
-    source = BagSource(tmp_path / "bag", DEPTH)
+    def write_stereo(writer, image_ns, index):
+        writer.image("/stereo/depth", image_ns, "left_eye", stereo_at(index))
+
+    source = BagSource(rgbd_bag(tmp_path / "bag", write_stereo), DEPTH)
     assert all(frame.measurements is not None for frame in source)
     (note,) = (note for note in source.notes if "'left_eye'" in note)
     assert "otherwise it corrects the wrong pixels" in note
@@ -114,16 +122,12 @@ def test_what_was_measured_and_its_neighbours_have_no_ground_truth(bag):
         assert np.isfinite(frame.ground_truth_m).any()
 
 
-def test_an_image_without_a_message_in_time_measures_nothing_and_is_counted(tmp_path, bag):
-    with BagWriter(tmp_path / "gap") as writer:
-        for index in range(FRAMES):
-            image_ns = START_NS + index * PERIOD_NS
-            writer.camera_info("/camera/camera_info", image_ns, "camera", CAMERA)
-            writer.image("/camera/image", image_ns, "camera", image_at(index))
-            writer.image("/camera/depth", image_ns, "camera", stereo_at(index))
-            if index < 2:
-                writer.image("/stereo/depth", image_ns, "camera", stereo_at(index))
-    source = BagSource(tmp_path / "gap", DEPTH)
+def test_an_image_without_a_message_in_time_measures_nothing_and_is_counted(tmp_path):
+    def write_stereo(writer, image_ns, index):
+        if index < 2:
+            writer.image("/stereo/depth", image_ns, "camera", stereo_at(index))
+
+    source = BagSource(rgbd_bag(tmp_path / "bag", write_stereo), DEPTH)
     assert [frame.measurements is None for frame in source] == [False, False, True, True]
     assert any("none in 2 of 4 images: 2 measured_at_another_time" in it for it in source.notes)
 
@@ -134,14 +138,12 @@ def test_the_ground_truth_cannot_measure_too(bag):
         BagSource(bag, config)
 
 
-def test_points_that_tf_does_not_place_are_refused_before_the_first_frame(tmp_path, bag):
-    with BagWriter(tmp_path / "lost") as writer:
-        writer.camera_info("/camera/camera_info", START_NS, "camera", CAMERA)
-        writer.image("/camera/image", START_NS, "camera", image_at(0))
-        writer.image("/camera/depth", START_NS, "camera", stereo_at(0))
-        writer.cloud("/slam/points", START_NS, "map", wall(WALL_M))
+def test_points_that_tf_does_not_place_are_refused_before_the_first_frame(tmp_path):
+    def write_points(writer, image_ns, index):
+        writer.cloud("/slam/points", image_ns, "map", wall(WALL_M))
+
     with pytest.raises(SourceError, match="'map', which no /tf connects") as refused:
-        BagSource(tmp_path / "lost", POINTS)
+        BagSource(rgbd_bag(tmp_path / "bag", write_points), POINTS)
     assert "lidar" not in str(refused.value).lower(), "no option of the LiDAR places points"
 
 
@@ -190,19 +192,17 @@ def test_recorded_depth_of_any_network_is_corrected(bag):
 
 def test_a_topic_in_another_unit_measures_nothing_and_the_others_still_do(tmp_path):
     """As live: the frame stays, and what else measures it."""
-    with BagWriter(tmp_path / "millimetres") as writer:
-        for index in range(FRAMES):
-            image_ns = START_NS + index * PERIOD_NS
-            writer.camera_info("/camera/camera_info", image_ns, "camera", CAMERA)
-            writer.image("/camera/image", image_ns, "camera", image_at(index))
-            writer.image("/camera/depth", image_ns, "camera", stereo_at(index))
-            writer.image("/stereo/depth", image_ns, "camera", 1000 * stereo_at(index))
-            writer.cloud("/slam/points", image_ns, "camera", wall(5.0)[::7, [1, 2, 0, 3]])
+
+    def write_both(writer, image_ns, index):
+        writer.image("/stereo/depth", image_ns, "camera", 1000 * stereo_at(index))
+        writer.cloud("/slam/points", image_ns, "camera", wall(5.0)[::7, [1, 2, 0, 3]])
+
+    bag = rgbd_bag(tmp_path / "bag", write_both)
     reading = replace(DEPTH, measured_points_topic="/slam/points")
     predictor = PredictorConfig(measurements="points,depth", samples=1)
-    bag = str(tmp_path / "millimetres")
-    job = Job(sources=(bag,), model="demo", reading=reading, predictor=predictor)
-    stream = Stream.open(job)
+    stream = Stream.open(
+        Job(sources=(str(bag),), model="demo", reading=reading, predictor=predictor)
+    )
     frames = list(stream)
     assert len(frames) == FRAMES
     for frame in frames:

@@ -124,16 +124,41 @@ def test_a_time_without_a_pose_is_one_counted_reason(driving_bag):
     assert "at 1700000000.650000000 s" in records[3].message
 
 
-def test_a_fixed_frame_that_nothing_connects_is_refused_before_the_first_frame(driving_bag):
-    bag = driving_bag(EVERY_130_MS)
-    with pytest.raises(SourceError, match="fixed_frame is 'map'; expected a frame that /tf"):
-        BagSource(bag, SourceConfig(fixed_frame="map"))
-
-
-def test_a_pose_without_frames_cannot_be_moved(driving_bag):
-    config = SourceConfig(fixed_frame="odom", lidar_to_camera=(0, 0, 0, 0, 0, 0, 1))
-    with pytest.raises(ConfigError, match="fixed_frame is 'odom'; expected one of them"):
-        BagSource(driving_bag(EVERY_130_MS), config)
+@pytest.mark.parametrize(
+    ("has_tf", "options", "error", "sentence"),
+    [
+        (
+            True,
+            {"fixed_frame": "map"},
+            SourceError,
+            "fixed_frame is 'map'; expected a frame that /tf",
+        ),
+        (
+            True,
+            {"fixed_frame": "odom", "lidar_to_camera": (0, 0, 0, 0, 0, 0, 1)},
+            ConfigError,
+            "fixed_frame is 'odom'; expected one of them",
+        ),
+        (
+            True,
+            {"odometry_frame": "map"},
+            SourceError,
+            "odometry_frame is 'map', which /tf does not connect with the camera frame 'camera'",
+        ),
+        (
+            False,
+            {"odometry_frame": "odom"},
+            SourceError,
+            "odometry_frame is 'odom', which no /tf connects with",
+        ),
+    ],
+)
+def test_what_no_transform_moves_is_refused_before_the_first_frame(
+    has_tf, options, error, sentence, driving_bag, write_bag
+):
+    bag = driving_bag(EVERY_130_MS) if has_tf else write_bag()
+    with pytest.raises(error, match=sentence):
+        BagSource(bag, SourceConfig(**options))
 
 
 BY_ODOMETRY = SourceConfig(odometry_frame="odom")
@@ -160,18 +185,6 @@ def test_an_image_without_a_cloud_keeps_its_place_in_the_drive(driving_bag):
     for index, record in enumerate(records):
         assert record.frame.image is not None
         assert_allclose(record.frame.pose, base_pose(index * PERIOD_NS, 0) @ CAMERA_IN_BASE)
-
-
-def test_odometry_that_nothing_connects_is_refused_before_the_first_frame(driving_bag):
-    bag = driving_bag(EVERY_130_MS)
-    sentence = "odometry_frame is 'map', which /tf does not connect with the camera frame 'camera'"
-    with pytest.raises(SourceError, match=sentence):
-        BagSource(bag, SourceConfig(odometry_frame="map"))
-
-
-def test_a_bag_without_tf_cannot_give_odometry(write_bag):
-    with pytest.raises(SourceError, match="odometry_frame is 'odom', which no /tf connects with"):
-        BagSource(write_bag(), BY_ODOMETRY)
 
 
 def test_a_camera_that_tf_static_fixes_to_the_odometry_is_said(driving_bag):

@@ -3,15 +3,14 @@
 
 from array import array
 
-import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 from rosbags.rosbag2 import Reader
 
 from test.frames.conftest import CAMERA, image_at, points_at
 from uncertainty_depth.frames.messages.camera_info import camera_from_info
 from uncertainty_depth.frames.messages.clouds import cloud_points
-from uncertainty_depth.frames.messages.images import decode_depth, decode_image
+from uncertainty_depth.frames.messages.images import decode_image
 
 serialization = pytest.importorskip(
     "rclpy.serialization", reason="needs ROS 2: pip install uncertainty_depth[ros]"
@@ -37,19 +36,3 @@ def test_bags_hold_messages_that_ros_deserialises(write_bag):
             else:
                 assert kind == "CameraInfo"
                 assert_array_equal(camera_from_info(message).intrinsics, CAMERA.intrinsics)
-
-
-def test_a_message_made_with_ros_is_decoded():
-    metres = np.linspace(0.5, 3, 12, dtype=np.float32).reshape(3, 4)
-    data = array("B")
-    data.frombytes(metres.tobytes())
-    message = sensor_msgs.Image(height=3, width=4, encoding="32FC1", step=16, data=data)
-    assert_allclose(decode_depth(message), metres)
-    fields = [
-        sensor_msgs.PointField(name=name, offset=4 * index, datatype=7, count=1)
-        for index, name in enumerate("xyz")
-    ]
-    cloud = sensor_msgs.PointCloud2(
-        height=1, width=4, fields=fields, point_step=12, row_step=48, data=data
-    )
-    assert_array_equal(cloud_points(cloud), metres.reshape(4, 3))

@@ -1,12 +1,11 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Bags of an RGB-D camera: a registered depth image is the ground truth, as it is live."""
 
-import cv2
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from test.frames.conftest import PERIOD_NS, START_NS, TYPES, image_at, message_header, write_frame
+from test.frames.conftest import PERIOD_NS, START_NS, image_at, write_frame
 from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.frames.bag import BagSource
@@ -81,14 +80,6 @@ def test_depth_images_that_give_no_ground_truth_are_counted(write_rgbd):
     assert "24x32 pixels, the camera image 32x24" in records[2].message
 
 
-def test_what_is_no_depth_is_no_ground_truth(write_rgbd):
-    values = np.full((24, 32), 2.0, np.float32)
-    values[0, :5] = np.nan, np.inf, -np.inf, 0, -1
-    ground_truth_m = next(iter(BagSource(write_rgbd(lambda _: values), CONFIG))).ground_truth_m
-    assert np.isnan(ground_truth_m[0, :5]).all()
-    assert (ground_truth_m[1:] == 2).all()
-
-
 def test_a_depth_image_in_another_frame_is_noted(write_rgbd):
     (note,) = BagSource(write_rgbd(frame="depth_optical"), CONFIG).notes
     assert f"{DEPTH} is in frame 'depth_optical', /camera/image in 'camera'" in note
@@ -110,28 +101,3 @@ def test_images_without_a_depth_image_near_in_time_are_counted(tmp_path):
                 writer.image(DEPTH, stamp_ns, "camera", millimetres_at(index))
     records = list(BagSource(tmp_path / "rgbd", CONFIG))
     assert records[2].reason == "no_ground_truth_image_within_max_time_difference"
-
-
-def compressed_message(millimetres, transport):
-    """A depth image as compressed_image_transport or compressed_depth_image_transport sends it."""
-    png = cv2.imencode(".png", millimetres)[1].tobytes()
-    if transport == "compressed":
-        return "16UC1; png compressed ", png
-    return "16UC1; compressedDepth png", bytes(12) + png
-
-
-@pytest.mark.parametrize("transport", ["compressed", "compressedDepth"])
-def test_compressed_depth_images_are_read_too(tmp_path, transport):
-    with BagWriter(tmp_path / "bag") as writer:
-        for index in range(3):
-            write_frame(writer, index, "cloud")
-            stamp_ns = START_NS + index * PERIOD_NS
-            text, data = compressed_message(millimetres_at(index), transport)
-            message = TYPES["sensor_msgs/msg/CompressedImage"](
-                message_header(stamp_ns, "camera"), text, np.frombuffer(data, np.uint8)
-            )
-            writer.message(f"{DEPTH}/{transport}", stamp_ns, message)
-    source = BagSource(tmp_path / "bag", CONFIG)
-    assert source.topics.depth_image == f"{DEPTH}/{transport}"
-    for index, frame in enumerate(source):
-        assert_array_equal(frame.ground_truth_m, metres_of(millimetres_at(index)))

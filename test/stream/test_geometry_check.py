@@ -2,6 +2,7 @@
 """The check of the geometry on synthetic worlds: silent on the true pose, loud on a wrong one."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from uncertainty_depth.core.geometry.transforms import (
     parameters_from,
     transform_from,
 )
-from uncertainty_depth.core.records import Frame, Scan
+from uncertainty_depth.core.records import Frame, Scan, Skipped
 from uncertainty_depth.stream.geometry_check import GeometryCheck
 
 
@@ -100,6 +101,16 @@ def test_a_turned_camera_is_noticed_and_the_turn_measured(frames, degrees):
 def test_a_common_mistake_is_named(frames, mistake, name):
     warnings = checked(frames, mistake).warnings()
     assert any(name in warning and "fits clearly better" in warning for warning in warnings)
+
+
+def test_frames_that_are_skipped_because_no_point_is_in_view_are_looked_at(frames):
+    check = GeometryCheck()
+    for frame in frames:
+        scan = Scan(frame.scan.points, BODY_TO_OPTICAL.T @ frame.scan.lidar_to_camera)
+        unseen = np.full_like(frame.ground_truth_m, np.nan)
+        turned = replace(frame, scan=scan, ground_truth_m=unseen)
+        check.see(Skipped(frame.stamp_ns, "no_lidar_point_in_view", "", turned))
+    assert any("of the LiDAR's points fall into the image" in it for it in check.warnings())
 
 
 @pytest.mark.parametrize(

@@ -47,24 +47,18 @@ def test_every_layout_gives_the_points_in_order(layout, big_endian):
     assert_array_equal(found, points)
 
 
-def test_points_with_a_coordinate_that_is_not_finite_are_left_out():
-    points = points_of(6)
+def test_points_that_are_not_finite_and_beams_without_return_are_left_out():
+    points = points_of(9)
     points[1, 0] = np.nan
     points[2, 1] = np.inf
     points[3, 2] = -np.inf
     points[4, 2] = np.nan
-    assert_array_equal(cloud_points(cloud_message(points)), points[[0, 5]])
-    for none in (np.empty((0, 3)), np.full((5, 3), np.nan)):
+    points[5] = 0
+    points[6] = -0.0
+    points[7] = [0, 0, 1e-3]
+    assert_array_equal(cloud_points(cloud_message(points)), points[[0, 7, 8]])
+    for none in (np.empty((0, 3)), np.full((5, 3), np.nan), np.zeros((8, 3))):
         assert cloud_points(cloud_message(none)).shape == (0, 3)
-
-
-def test_a_beam_without_return_is_no_point_at_the_sensor():
-    points = points_of(7)
-    points[[0, 3, 4]] = 0
-    points[3] = -0.0
-    points[5] = [0, 0, 1e-3]
-    assert_array_equal(cloud_points(cloud_message(points)), points[[1, 2, 5, 6]])
-    assert cloud_points(cloud_message(np.zeros((8, 3)))).shape == (0, 3)
 
 
 @pytest.mark.parametrize("row_step", [0, 16, 10_000])

@@ -125,20 +125,6 @@ def test_undecodable_compressed_images_are_refused(data):
         decode_image(compressed_message("jpeg", data))
 
 
-@pytest.mark.parametrize("big_endian", [False, True])
-@pytest.mark.parametrize("padding", [0, 3])
-def test_depth_images_are_metres_with_nan_for_none(big_endian, padding):
-    metres = np.array([[0.5, np.nan], [np.inf, 80.0]], np.float32)
-    assert_array_equal(
-        decode_depth(image_message(metres, "32FC1", 4 * padding, big_endian)), metres
-    )
-    millimetres = np.array([[500, 0], [65535, 65534]], np.uint16)
-    expected = np.array([[0.5, np.nan], [np.nan, 65.534]], np.float32)
-    assert_array_equal(
-        decode_depth(image_message(millimetres, "16UC1", padding, big_endian)), expected
-    )
-
-
 BRIDGE = """
 import ctypes
 

@@ -208,26 +208,33 @@ def test_zstd_is_inflated_no_further_than_its_size():
         decode_image(zstd(image))
 
 
-@pytest.mark.parametrize("transport", ["/zstd", "/compressed", ""])
-def test_a_recording_of_any_transport_has_one_camera_and_one_depth_image(transport):
+COLOUR = image_message(SMOOTH, "rgb8")
+DEPTH = image_message(MILLIMETRES, "16UC1")
+PNG = encoded(MILLIMETRES)
+TRANSPORTED = {
+    "/camera/image /camera/depth": (COLOUR, DEPTH),
+    "/camera/image/zstd /camera/depth/zstd": (zstd(COLOUR), zstd(DEPTH)),
+    "/camera/image/compressed /camera/depth/compressed": (
+        compressed_message("rgb8; jpeg compressed bgr8", encoded(SMOOTH, ".jpg")),
+        compressed_message("png", PNG),
+    ),
+    "/camera/image /camera/depth/compressedDepth": (
+        COLOUR,
+        compressed_message("16UC1; compressedDepth png", bytes(12) + PNG),
+    ),
+}
+
+
+@pytest.mark.parametrize("names", TRANSPORTED)
+def test_a_recording_of_any_transport_has_one_camera_and_one_depth_image(names):
     """Depth and colour are told apart by what they hold, whatever the transport."""
-    types = {"": "sensor_msgs/msg/Image"}
+    messages = dict(zip(names.split(), TRANSPORTED[names], strict=True))
     topics = {
-        f"/camera/{name}{transport}": Topic(
-            types.get(transport, "sensor_msgs/msg/CompressedImage"), 3
-        )
-        for name in ("image", "depth")
+        name: Topic(f"sensor_msgs/msg/{'Image' if hasattr(it, 'step') else 'CompressedImage'}", 3)
+        for name, it in messages.items()
     }
-    colour, depth = image_message(SMOOTH, "rgb8"), image_message(MILLIMETRES, "16UC1")
-    if transport == "/zstd":
-        colour, depth = zstd(colour), zstd(depth)
-    elif transport:
-        colour = compressed_message("rgb8; jpeg compressed bgr8", encoded(SMOOTH, ".jpg"))
-        depth = compressed_message("png", encoded(MILLIMETRES))
-    messages = dict(zip(topics, (colour, depth), strict=True))
     chosen = TopicChooser("bag", topics, SourceConfig(), messages.get).choose()
-    assert chosen.image == f"/camera/image{transport}"
-    assert chosen.depth_image == f"/camera/depth{transport}"
+    assert [chosen.image, chosen.depth_image] == list(messages)
 
 
 def test_clouds_of_a_transport_that_is_not_read_are_explained():
