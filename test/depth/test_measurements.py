@@ -205,12 +205,6 @@ def test_random_pixels_and_their_neighbours_are_not_scored(drive, tmp_path, plot
     assert 20 * 6 < left_out <= 20 * 9
 
 
-def test_measurements_and_a_followed_scale_exclude_each_other(drive, tmp_path, capsys):
-    command = ["evaluate", f"rgbd:{drive}", "--model", "demo", "-o", str(tmp_path / "out")]
-    assert main([*command, "--measurements", "random:9", "--use-depth-scale"]) == 1
-    assert "which correct the scale too; expected one of them" in capsys.readouterr().err
-
-
 @pytest.fixture
 def recorded(tmp_path):
     """Maps of somebody's network: depth 30 % too large, more so on the right, and sigma."""
@@ -250,34 +244,36 @@ def test_an_image_of_another_camera_does_not_steer_the_correction(recorded, plot
 
 
 @pytest.mark.parametrize(
-    ("options", "sentence"),
+    ("source", "options", "sentence"),
     [
-        (["--measurements", "motion"], "expected --model, or lidar, points or depth"),
+        ("predictions", "--measurements motion", "expected --model, or lidar, points or depth"),
         (
-            ["--confidence-type", "uncertainty_rank", "--measurements", "lidar"],
+            "predictions",
+            "--confidence-type uncertainty_rank --measurements lidar",
             "expected --sigma-map",
         ),
-        (["--align", "median", "--measurements", "lidar"], "expected one of them"),
-        (["--odometry-frame", "odom"], "expected --measurements motion"),
+        ("predictions", "--align median --measurements lidar", "expected one of them"),
+        ("predictions", "--odometry-frame odom", "expected --measurements motion"),
+        ("rgbd", "--odometry-frame odom", "expected --measurements motion"),
+        (
+            "rgbd",
+            "--measurements random:9 --use-depth-scale",
+            "which correct the scale too; expected one of them",
+        ),
+        (
+            "rgbd",
+            "--measurements points --measured-points-topic /slam/points",
+            "has no topics; expected a bag",
+        ),
     ],
 )
-def test_what_cannot_be_corrected_is_not_measured_beside(recorded, options, sentence, capsys):
-    command = ["evaluate", f"predictions:{recorded}", "-o", str(recorded / "out")]
-    assert main([*command, *options]) == 1
+def test_what_cannot_be_measured_is_one_sentence(
+    source, options, sentence, recorded, drive, tmp_path, capsys
+):
+    notation = f"rgbd:{drive} --model demo" if source == "rgbd" else f"predictions:{recorded}"
+    command = f"evaluate {notation} -o {tmp_path / 'out'} {options}"
+    assert main(command.split()) == 1
     assert sentence in capsys.readouterr().err
-
-
-def test_a_source_without_topics_cannot_be_measured_by_one(drive, tmp_path, capsys):
-    command = ["evaluate", f"rgbd:{drive}", "--model", "demo", "-o", str(tmp_path / "out")]
-    options = ["--measurements", "points", "--measured-points-topic", "/slam/points"]
-    assert main([*command, *options]) == 1
-    assert "has no topics; expected a bag" in capsys.readouterr().err
-
-
-def test_an_odometry_frame_alone_is_refused(drive, tmp_path, capsys):
-    command = ["evaluate", f"rgbd:{drive}", "--model", "demo", "-o", str(tmp_path / "out")]
-    assert main([*command, "--odometry-frame", "odom"]) == 1
-    assert "expected --measurements motion" in capsys.readouterr().err
 
 
 def test_motion_is_tracked_through_the_frames_that_are_not_scored(

@@ -13,10 +13,10 @@ SEED = 1
 RATES = (0.05, 0.2, 0.9)
 
 
-def masks(rate=0.2, samples=8, stamp=5):
+def masks(rate=0.2, samples=8, stamp=5, seed=SEED):
     """(M, units) keep masks of all samples of a frame."""
     noise = StratifiedNoise([Draw(SHAPE, rate)], samples)
-    (masks,) = noise.of(noise.draw(SEED, stamp), range(samples))
+    (masks,) = noise.of(noise.draw(seed, stamp), range(samples))
     return masks.numpy().reshape(samples, -1)
 
 
@@ -57,19 +57,7 @@ def test_samples_are_the_same_alone_and_together_and_follow_from_seed_and_stamp(
     (some,) = noise.of(noise.draw(SEED, 5), [7, 0, 3])
     assert np.array_equal(some.numpy().reshape(3, -1), together[[7, 0, 3]])
     assert not np.array_equal(masks(stamp=6), together)
-
-
-def test_the_variance_of_a_linear_output_is_off_by_a_known_fraction():
-    """E[biased variance] is sigma^2 minus the variance of the mean: 7 / 8 if independent."""
-    fraction = 1 - 0.24 / (64 * 0.16)
-    weights = np.random.default_rng(0).normal(size=UNITS)
-    exact = 0.16 * (weights**2).sum()
-    variances = []
-    for stamp in range(100):
-        outputs = masks(stamp=stamp) @ weights
-        variances.append(outputs.var() / exact)
-    error = np.std(variances) / np.sqrt(len(variances))
-    assert np.mean(variances) == pytest.approx(fraction, abs=4 * error)
+    assert not np.array_equal(masks(seed=2), together)
 
 
 @pytest.mark.parametrize("rate", RATES)

@@ -79,20 +79,6 @@ def test_the_device_that_is_there_is_chosen_and_logged(name, gpus, device, told,
 
 
 @pytest.mark.parametrize(
-    ("build", "why"),
-    [
-        (None, "built for the CPU"),
-        ("13.0", "built for CUDA 13.0, which needs a GPU and its driver"),
-    ],
-)
-def test_why_there_is_no_gpu_is_told(build, why, pretend, monkeypatch):
-    pretend(0)
-    monkeypatch.setattr(torch.version, "cuda", build)
-    with pytest.raises(ConfigError, match=f"{why}; expected another torch"):
-        choose_device("cuda")
-
-
-@pytest.mark.parametrize(
     ("words", "kind", "sentence"),
     [
         ("CUDA unknown error - set up wrongly\nmore", DeviceLostError, "^cuda is lost .*wrongly$"),
@@ -113,14 +99,18 @@ def test_a_gpu_that_cannot_even_be_asked_is_one_sentence(
 
 
 @pytest.mark.parametrize(
-    ("name", "gpus", "sentence"),
+    ("name", "gpus", "build", "sentence"),
     [
-        ("cuda", 0, "^device is 'cuda', but torch finds no CUDA device"),
-        ("cuda:2", 2, "^device is 'cuda:2', but torch finds CUDA devices up to 'cuda:1'"),
+        ("cuda", 0, None, "^device is 'cuda', but torch finds no CUDA .* built for the CPU; exp"),
+        ("cuda", 0, "13.0", "built for CUDA 13.0, which needs a GPU and its driver; expected ano"),
+        ("cuda:2", 2, "13.0", "^device is 'cuda:2', but torch finds CUDA devices up to 'cuda:1'"),
     ],
 )
-def test_a_gpu_that_is_not_there_is_an_error(name, gpus, sentence, pretend):
+def test_a_gpu_that_is_not_there_is_an_error_that_says_why(
+    name, gpus, build, sentence, pretend, monkeypatch
+):
     pretend(gpus)
+    monkeypatch.setattr(torch.version, "cuda", build)
     with pytest.raises(ConfigError, match=sentence):
         choose_device(name)
 

@@ -98,11 +98,6 @@ def test_the_split_is_whole_disjoint_and_as_large_as_asked(count, share, seed):
     assert (training, validation) == split_frames(count, share, seed)
 
 
-def camera(focal_length: float, width: int = 80, height: int = 60) -> Camera:
-    intrinsics = np.array([[focal_length, 0, width / 2], [0, focal_length, height / 2], [0, 0, 1]])
-    return Camera(width, height, intrinsics)
-
-
 def test_the_median_is_that_of_each_cell_to_the_millimetre_and_null_where_unknown():
     random = np.random.default_rng(0)
     depths_m = random.uniform(1, 9, (5, 16, 20)).astype(np.float32)
@@ -117,9 +112,8 @@ def test_the_median_is_that_of_each_cell_to_the_millimetre_and_null_where_unknow
 
 def test_training_writes_them_of_its_training_frames_alone(small, tmp_path):
     source, network, training = small
-    source.records = [
-        replace(frame, camera=camera(40.0 + index)) for index, frame in enumerate(source.records)
-    ]
+    frames = enumerate(source.records)
+    source.records = [replace(it, camera=Camera.pinhole(40.0 + n, 80, 60)) for n, it in frames]
     folder = train(source, tmp_path / "model", network, training)
     described = read_model(folder).training
     indices, _ = split_frames(len(source.records), training.validation_fraction, training.seed)
