@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import uncertainty_depth
+from test.conftest import ListSource
 from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.config.scoring import EvaluationConfig
 from uncertainty_depth.core.config.source import SourceConfig
@@ -30,39 +31,28 @@ def predictor():
     return Predictor(MODEL)
 
 
-class Street:
-    """A synthetic road between house fronts, seen from a car, with the sparse depth of a LiDAR."""
+needs_data = pytest.mark.skipif(
+    "UNCERTAINTY_DEPTH_DATA" not in os.environ,
+    reason="UNCERTAINTY_DEPTH_DATA does not name the folder with kitti_raw",
+)
 
-    name = "street"
-    notes = ()
 
-    def __init__(self, frames, width=640, height=360, focal_per_width=0.79):
-        self.frames = frames
-        focal = focal_per_width * width
-        middle = [[focal, 0, (width - 1) / 2], [0, focal, (height - 1) / 2], [0, 0, 1]]
-        self.camera = Camera(width, height, np.array(middle))
-
-    def __len__(self):
-        return self.frames
-
-    def __iter__(self):
-        for index in range(self.frames):
-            yield self.frame(index)
-
-    def frame(self, index):
-        random = np.random.default_rng(index)
-        (focal, _, column), (_, _, row), _ = self.camera.intrinsics
-        v, u = np.mgrid[: self.camera.height, : self.camera.width]
-        with np.errstate(divide="ignore"):
-            road = np.where(v > row, 1.6 * focal / (v - row), np.inf)
-            fronts = random.uniform(6, 12) * focal / np.abs(u - column)
-        depth = np.minimum(np.minimum(road, fronts), random.uniform(60, 90))
-        shade = np.where(depth == road, 0.35, np.where(depth == fronts, 0.6, 0.9))
-        shade = shade * random.uniform(0.8, 1.2, depth.shape)
-        image = np.repeat((255 * shade.clip(0, 1))[..., None], 3, axis=2).astype(np.uint8)
-        seen = random.random(depth.shape) < 0.05
-        truth = np.where(seen, depth, np.nan).astype(np.float32)
-        return Frame(index * 10**9, f"{index}", self.camera, image, ground_truth_m=truth)
+def street(index):
+    """A road between house fronts, seen from a car, with the sparse depth of a LiDAR."""
+    camera = Camera.pinhole(0.79 * 640, width=640, height=360)
+    random = np.random.default_rng(index)
+    (focal, _, column), (_, _, row), _ = camera.intrinsics
+    v, u = np.mgrid[: camera.height, : camera.width]
+    with np.errstate(divide="ignore"):
+        road = np.where(v > row, 1.6 * focal / (v - row), np.inf)
+        fronts = random.uniform(6, 12) * focal / np.abs(u - column)
+    depth = np.minimum(np.minimum(road, fronts), random.uniform(60, 90))
+    shade = np.where(depth == road, 0.35, np.where(depth == fronts, 0.6, 0.9))
+    shade = shade * random.uniform(0.8, 1.2, depth.shape)
+    image = np.repeat((255 * shade.clip(0, 1))[..., None], 3, axis=2).astype(np.uint8)
+    seen = random.random(depth.shape) < 0.05
+    truth = np.where(seen, depth, np.nan).astype(np.float32)
+    return Frame(index * 10**9, f"{index}", camera, image, ground_truth_m=truth)
 
 
 def verdict_on(source, predictor):
@@ -78,16 +68,13 @@ def colors(verdict):
 
 
 def test_street_is_red_in_depth_size_and_domain(predictor):
-    verdict = verdict_on(Street(6), predictor)
+    verdict = verdict_on(ListSource(map(street, range(6))), predictor)
     found = colors(verdict)
     assert verdict.color == "red"
     assert found["depth"] == found["size"] == found["domain"] == "red"
 
 
-@pytest.mark.skipif(
-    "UNCERTAINTY_DEPTH_DATA" not in os.environ,
-    reason="UNCERTAINTY_DEPTH_DATA does not name the folder with kitti_raw",
-)
+@needs_data
 def test_a_kitti_drive_is_red_in_depth_size_and_domain(predictor):
     drive = Path(os.environ["UNCERTAINTY_DEPTH_DATA"]) / DRIVE
     source = Subsampled(open_source(f"kitti:{drive}", SourceConfig()), 6)
@@ -95,10 +82,7 @@ def test_a_kitti_drive_is_red_in_depth_size_and_domain(predictor):
     assert found["depth"] == found["size"] == found["domain"] == "red"
 
 
-@pytest.mark.skipif(
-    "UNCERTAINTY_DEPTH_DATA" not in os.environ,
-    reason="UNCERTAINTY_DEPTH_DATA does not name the folder with kitti_raw",
-)
+@needs_data
 def test_a_street_is_unfamiliar_to_the_model_for_rooms_and_other_rooms_of_its_camera_are_not():
     predictor = Predictor("indoor", PredictorConfig(method="deterministic"))
     data = Path(os.environ["UNCERTAINTY_DEPTH_DATA"])
