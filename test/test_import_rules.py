@@ -205,7 +205,13 @@ Predictor("demo").predict(np.zeros((128, 160, 3), np.uint8))
             {"transformers", "matplotlib", "scipy", "pandas", "sympy", "torch._dynamo", "rclpy"},
         ),
     ],
-    ids=["metrics and report", "help", "scores of arrays", "gates", "a shipped model's prediction"],
+    ids=[
+        "metrics and report",
+        "help",
+        "scores of arrays",
+        "gates",
+        "a shipped model's prediction",
+    ],
 )
 def test_what_a_part_does_not_need_is_not_imported(code, unused):
     code += f'import sys\nsys.exit(" ".join({unused} & set(sys.modules)) or None)'
