@@ -46,7 +46,7 @@ def test_what_json_writes_is_read_back(value):
         ("{" * 10, "more than 4 levels"),
         ('{"a": [[[["]]]]"]]]]}', "more than 4 levels"),
         ("[" * 100_000, "more than 4 levels"),
-        ("9" * 401, "401 digits"),
+        ("9" * 5000, "9{40}; expected one that fits a float"),
         ("[-" + "9" * 310 + "]", "expected one that fits a float"),
         ("1e400", "1e400; expected one that fits a float"),
         ("[NaN]", "NaN; expected a finite number"),

@@ -46,11 +46,10 @@ class Measurements:
     def __post_init__(self) -> None:
         """Raise `ValueError` for arrays that cannot be measurements."""
         count = len(self.rows)
-        for name in ("columns", "depth_m", "log_sigma", "common_log_sigma"):
-            if len(getattr(self, name)) != count:
-                raise ValueError(f"{name} has {len(getattr(self, name))} values; expected {count}")
-        for name in ("depth_m", "log_sigma"):
-            values = getattr(self, name)
+        for name, values in vars(self).items():
+            if len(values) != count:
+                raise ValueError(f"{name} has {len(values)} values; expected {count}")
+        for name, values in (("depth_m", self.depth_m), ("log_sigma", self.log_sigma)):
             if not (np.isfinite(values).all() and (values > 0).all()):
                 raise ValueError(f"{name} has values that are not positive and finite")
         common = self.common_log_sigma
@@ -87,13 +86,7 @@ class Measurements:
 
     def taken(self, which: NDArray[np.bool_] | NDArray[np.intp]) -> Measurements:
         """Return those that a mask or indices choose."""
-        return Measurements(
-            self.rows[which],
-            self.columns[which],
-            self.depth_m[which],
-            self.log_sigma[which],
-            self.common_log_sigma[which],
-        )
+        return Measurements(*(values[which] for values in vars(self).values()))
 
     def evenly(self, count: int, shape: tuple[int, ...]) -> NDArray[np.intp]:
         """Return at most `count` indices, evenly over an (H, W) image, the most certain ones.
@@ -131,13 +124,8 @@ class Measurements:
         if not len(other):
             return self
         new = other.taken(~np.isin(other._pixels(), self._pixels()))
-        return Measurements(
-            np.concatenate([self.rows, new.rows]),
-            np.concatenate([self.columns, new.columns]),
-            np.concatenate([self.depth_m, new.depth_m]),
-            np.concatenate([self.log_sigma, new.log_sigma]),
-            np.concatenate([self.common_log_sigma, new.common_log_sigma]),
-        )
+        both = zip(vars(self).values(), vars(new).values(), strict=True)
+        return Measurements(*map(np.concatenate, both))
 
     def beside(self, better: Measurements | None) -> Measurements:
         """Return both; a pixel that both measure is the other's, which may be None for none."""
