@@ -25,7 +25,7 @@ from scipy.spatial.transform import Rotation
 
 from synthetic.config import SynthesisConfig
 from synthetic.source import SyntheticSource
-from uncertainty_depth.core.config.source import LidarConfig, SourceConfig
+from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.geometry.camera import ground_truth_from_cloud
 from uncertainty_depth.core.geometry.transforms import (
     BODY_TO_OPTICAL,
@@ -122,9 +122,7 @@ def with_pose(change: PoseMistake) -> Mistake:
         assert frame.scan is not None
         assert frame.camera is not None
         scan = Scan(frame.scan.points, change(frame.scan.lidar_to_camera))
-        depth_m = ground_truth_from_cloud(
-            scan.points, scan.lidar_to_camera, frame.camera, LidarConfig()
-        )
+        depth_m = ground_truth_from_cloud(scan.points, scan.lidar_to_camera, frame.camera)
         return replace(frame, ground_truth_m=depth_m, scan=scan)
 
     return mistake

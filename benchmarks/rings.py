@@ -67,7 +67,7 @@ def given(frame: Frame, choose: Choose | None) -> Frame:
     assert scan is not None
     assert camera is not None
     chosen = scan.points[choose(scan.points)]
-    sparse_m = ground_truth_from_cloud(chosen, scan.lidar_to_camera, camera, SourceConfig())
+    sparse_m = ground_truth_from_cloud(chosen, scan.lidar_to_camera, camera)
     truth_m = unmeasured(frame.need_ground_truth(), np.isfinite(sparse_m))
     return Frame(frame.stamp_ns, frame.name, camera, frame.image, sparse_m, truth_m)
 

@@ -24,7 +24,6 @@ from experiments.worlds.varied import home
 from synthetic import furnishing, materials, sensors
 from synthetic.render import NOTHING, Floats, Hits, Renderer, Scene
 from uncertainty_depth.core.config.scoring import CalibrationConfig
-from uncertainty_depth.core.config.source import LidarConfig
 from uncertainty_depth.core.geometry.camera import ground_truth_from_cloud
 from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.metrics.online import OnlineMetrics
@@ -179,7 +178,7 @@ def pairs(drive: Drive, seed: int) -> Iterator[Pair]:
             if drive.has_lidar:
                 points = sensors.scan(renderer, 32, 1.0, base @ sensors.LIDAR_TO_BASE, rng)[:, :3]
                 place = rig.lidar_to_camera
-                truth_m = ground_truth_from_cloud(points, place, rig.camera, LidarConfig())
+                truth_m = ground_truth_from_cloud(points, place, rig.camera)
             grey = [
                 cv2.cvtColor(sensors.expose(view.radiance, 1.0, rng, rig.look), cv2.COLOR_RGB2GRAY)
                 for view in (left, right)

@@ -26,7 +26,7 @@ from uncertainty_depth.core import strict
 from uncertainty_depth.core.config.nodes import OnlineCorrectionConfig, OnlineEstimateConfig
 from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.config.scoring import EvaluationConfig
-from uncertainty_depth.core.config.source import LidarConfig, SourceConfig
+from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.model_location import model_path
 from uncertainty_depth.core.options import to_mapping
 from uncertainty_depth.core.records import Frame
@@ -217,7 +217,6 @@ def run(output: Path, seeds: int, quick: bool) -> None:
     options = {
         "estimate": asdict(ESTIMATE),
         "correction": asdict(CORRECTION),
-        "lidar": asdict(LidarConfig()),
         "delay": DELAY_FRAMES,
         "model": model,
     }

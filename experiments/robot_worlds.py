@@ -19,7 +19,6 @@ from synthetic import sensors
 from synthetic.config import SynthesisConfig
 from synthetic.source import World
 from uncertainty_depth.core.config.predictor import PredictorConfig
-from uncertainty_depth.core.config.source import LidarConfig
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.model_location import SHIPPED_MODEL
 from uncertainty_depth.depth.predictor import Predictor
@@ -132,7 +131,7 @@ def drive(
 def scanned(world: World, frame: int) -> Floats:
     """Return the depth that the LiDAR measures, (P,) metres, NaN where it does not."""
     points = world.cloud(frame)[:, :3]
-    depth_m = ground_truth_from_cloud(points, world.lidar_to_camera, world.camera, LidarConfig())
+    depth_m = ground_truth_from_cloud(points, world.lidar_to_camera, world.camera)
     return depth_m.ravel().astype(np.float64)
 
 

@@ -18,7 +18,7 @@ __all__ = ["SynthesisConfig", "SyntheticSource", "frames_of", "open_source", "wr
 
 def open_source(rest: str, config: SourceConfig) -> SyntheticSource:
     """Return the worlds of options such as `worlds=4,noise=0.5`."""
-    return SyntheticSource(synthesis_config(rest), config)
+    return SyntheticSource(synthesis_config(rest))
 
 
 def write_bag(rest: str, bag: Path) -> None:

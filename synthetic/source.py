@@ -17,7 +17,7 @@ from synthetic import furnishing, sensors
 from synthetic.config import SynthesisConfig
 from synthetic.render import Renderer, Scene
 from synthetic.solids import Solid
-from uncertainty_depth.core.config.source import ODOMETRY_FRAME, LidarConfig
+from uncertainty_depth.core.config.source import ODOMETRY_FRAME
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.geometry.camera import Camera, ground_truth_from_cloud
 from uncertainty_depth.core.options import to_mapping
@@ -170,13 +170,11 @@ class SyntheticSource:
 
     Args:
         config: which worlds, and the robot's sensors.
-        lidar: how the cloud becomes ground truth; the same options as for a bag.
     """
 
-    def __init__(self, config: SynthesisConfig, lidar: LidarConfig | None = None) -> None:
+    def __init__(self, config: SynthesisConfig) -> None:
         _builder(config.scenes)  # an unknown module is an error now, not at the first frame
         self._config = config
-        self._lidar = lidar or LidarConfig()
         self.name = _notation(config)
         self.notes: list[str] = []
 
@@ -192,7 +190,7 @@ class SyntheticSource:
                 points = moment.world.cloud(moment.frame)[:, :3]
                 scan = Scan(points, moment.world.lidar_to_camera)
                 truth = ground_truth_from_cloud(
-                    scan.points, scan.lidar_to_camera, moment.world.camera, self._lidar
+                    scan.points, scan.lidar_to_camera, moment.world.camera
                 )
             image = moment.world.photograph(moment.frame, view)
             stamp_ns = moment.world.stamp_ns(moment.frame)

@@ -64,7 +64,7 @@ def test_halves_seen_by_two_lidars_are_the_cloud_that_one_would_see(two_lidars):
     assert [type(record) for record in records] == [Frame] * FRAMES
     for index, frame in enumerate(records):
         points = points_at(index)[:, :3]
-        expected = ground_truth_from_cloud(points, LIDAR_TO_CAMERA, CAMERA, BOTH)
+        expected = ground_truth_from_cloud(points, LIDAR_TO_CAMERA, CAMERA)
         known = np.isfinite(frame.ground_truth_m)
         assert (known == np.isfinite(expected)).mean() > 0.99  # points on an edge round
         both = known & np.isfinite(expected)
@@ -113,7 +113,7 @@ def test_what_one_lidar_sees_past_an_edge_is_hidden_by_the_other():
     far = Scan(far_in_camera - in_second[:3, 3], in_second)
 
     def depth_m(scan: Scan) -> np.ndarray:
-        return ground_truth_from_cloud(scan.points, scan.lidar_to_camera, CAMERA, BOTH)
+        return ground_truth_from_cloud(scan.points, scan.lidar_to_camera, CAMERA)
 
     assert np.isfinite(depth_m(far)).sum() == len(far.points)
     merged = depth_m(merged_scan([near, far]))

@@ -33,7 +33,6 @@ from test.ros.conftest import (
     numbers,
 )
 from uncertainty_depth.core.config.scoring import EvaluationConfig
-from uncertainty_depth.core.config.source import LidarConfig
 from uncertainty_depth.core.errors import ConfigError, SourceError
 from uncertainty_depth.core.geometry.camera import ground_truth_from_cloud
 from uncertainty_depth.core.records import DepthPrediction, Frame
@@ -101,7 +100,7 @@ def expected(make, frames):
     """Return the metrics of the last frame and of all, by the offline evaluation."""
     camera = camera_from_info(make.camera_info(0))
     cloud = make.points_on_plane().astype(np.float32)
-    truth = ground_truth_from_cloud(cloud, np.eye(4), camera, LidarConfig())
+    truth = ground_truth_from_cloud(cloud, np.eye(4), camera)
     evaluation = Evaluation(EvaluationConfig())
     metrics = None
     for seed in range(frames):

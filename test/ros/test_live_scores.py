@@ -484,9 +484,7 @@ def test_maps_of_raw_images_are_scored_with_the_distortion_and_noted(make):
     robot.info(0, d=LENS)
     (scored,) = robot.frame(100)
     camera = camera_from_info(make.camera_info(0, d=LENS))
-    expected = ground_truth_from_cloud(
-        make.points_on_plane(), np.eye(4), camera, EvaluatorNodeConfig()
-    )
+    expected = ground_truth_from_cloud(make.points_on_plane(), np.eye(4), camera)
     np.testing.assert_array_equal(scored.ground_truth_m, expected)
     assert robot.run.frames.cameras.notes == [
         "depth/camera_info is distorted (plumb_bob): images stay as they are, points are "

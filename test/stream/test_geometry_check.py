@@ -10,7 +10,6 @@ from scipy.spatial.transform import Rotation
 
 from synthetic.config import SynthesisConfig
 from synthetic.source import SyntheticSource
-from uncertainty_depth.core.config.source import LidarConfig
 from uncertainty_depth.core.geometry.camera import ground_truth_from_cloud
 from uncertainty_depth.core.geometry.transforms import (
     BODY_TO_OPTICAL,
@@ -32,9 +31,7 @@ def checked(frames: Sequence[Frame], change=lambda pose: pose, scale=1.0) -> Geo
     check = GeometryCheck()
     for frame in frames:
         scan = Scan(frame.scan.points * scale, change(frame.scan.lidar_to_camera))
-        depth_m = ground_truth_from_cloud(
-            scan.points, scan.lidar_to_camera, frame.camera, LidarConfig()
-        )
+        depth_m = ground_truth_from_cloud(scan.points, scan.lidar_to_camera, frame.camera)
         check.update(frame.image, depth_m, frame.camera, scan)
     return check
 

@@ -229,8 +229,8 @@ class Predictor:
         """Return depth and sigma of a frame's image, at its size.
 
         Args:
-            frame: with its image; its camera scales depth and sigma, see `rescale_depth`, and
-                without one depth is that of a camera like the training's.
+            frame: with its image; its camera scales canonical depth and sigma, and without one
+                depth is that of a camera like the training's.
             samples: those to be used, of the `passes`; None uses all.
 
         Raises:
@@ -241,7 +241,7 @@ class Predictor:
         """
         config = self.config
         calibration = self._calibration_in(config)
-        factor = self._lens.factor(frame.camera, config.rescale_depth)
+        factor = self._lens.factor(frame.camera)
         given = replace(frame, sparse_m=None) if config.measurements else frame
         with explained(self.device, at_run_time):
             image = network_input(given, factor, self.model, self.device)

@@ -177,7 +177,7 @@ class BagSource:
             ground_truth = DepthImageGroundTruth(cameras, of_depth)
         else:
             extrinsics = self._fixed or TreeExtrinsics(transforms, config.fixed_frame)
-            ground_truth = LidarGroundTruth(extrinsics, config)
+            ground_truth = LidarGroundTruth(extrinsics)
         parts = (topics, cameras, ground_truth, config.max_time_difference)
         measured = self._measured(transforms, cameras)
         if not self._predictions.depth_topic:
@@ -207,7 +207,7 @@ class BagSource:
             readers[topic] = DepthOfTopic(cameras.at, self.recording.note)
         if topic := config.measured_points_topic:
             extrinsics = TreeExtrinsics(transforms, config.fixed_frame)
-            readers[topic] = PointsOfTopic(extrinsics, config)
+            readers[topic] = PointsOfTopic(extrinsics, config.fixed_frame)
         return [MeasuredTopic(topic, it, self.depth_range) for topic, it in readers.items()]
 
     def _cameras(self) -> Cameras:

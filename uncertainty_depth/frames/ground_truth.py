@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.core.config.source import ProjectionConfig
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.geometry.camera import Camera, ground_truth_from_cloud
 from uncertainty_depth.core.geometry.rectification import Rectifier
@@ -28,9 +27,8 @@ class LidarGroundTruth:
     unmatched_reason = "no_lidar_within_max_time_difference"
     cameras: Cameras | None = None
 
-    def __init__(self, extrinsics: Extrinsics, config: ProjectionConfig) -> None:
+    def __init__(self, extrinsics: Extrinsics) -> None:
         self._extrinsics = extrinsics
-        self._config = config
 
     def read(
         self,
@@ -60,7 +58,7 @@ class LidarGroundTruth:
             for lidar, message in present.items()
         ]
         scan = merged_scan([Scan(*pair) for pair in zip(clouds, poses, strict=True)])
-        depth_m = ground_truth_from_cloud(scan.points, scan.lidar_to_camera, camera, self._config)
+        depth_m = ground_truth_from_cloud(scan.points, scan.lidar_to_camera, camera)
         return depth_m, scan
 
     def is_awaited(self, messages: tuple[Any, ...], viewpoint: Viewpoint) -> bool:

@@ -76,9 +76,7 @@ class KittiSource(FileSource):
                 f"frame {name} of {self._folder} has no Velodyne scan",
             )
         points = scan[:, :3]
-        ground_truth_m = ground_truth_from_cloud(
-            points, self.lidar_to_camera, camera, self._config
-        )
+        ground_truth_m = ground_truth_from_cloud(points, self.lidar_to_camera, camera)
         frame = Frame(
             self.stamps_ns[index],
             name,

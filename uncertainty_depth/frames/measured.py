@@ -15,7 +15,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.core.config.source import ProjectionConfig
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.geometry.camera import Camera, ground_truth_from_cloud
 from uncertainty_depth.core.geometry.rectification import Rectifier
@@ -51,9 +50,9 @@ class PointsOfTopic:
     stands still, and what is on the robot moves with the camera.
     """
 
-    def __init__(self, extrinsics: Extrinsics, config: ProjectionConfig) -> None:
+    def __init__(self, extrinsics: Extrinsics, fixed_frame: str) -> None:
         self._extrinsics = extrinsics
-        self._config = config
+        self._fixed_frame = fixed_frame
 
     def read(
         self, message: Any, viewpoint: Viewpoint, camera: Camera | None, shape: tuple[int, int]
@@ -63,14 +62,14 @@ class PointsOfTopic:
             raise MessageError("no_camera_info", "points cannot be projected without camera info")
         points = lidar_points(message)
         pose = self._extrinsics.lookup(viewpoint, self._header(message, viewpoint))
-        return ground_truth_from_cloud(points, pose, camera, self._config)
+        return ground_truth_from_cloud(points, pose, camera)
 
     def is_awaited(self, message: Any, viewpoint: Viewpoint) -> bool:
         """Return whether tf may still have their frame."""
         return self._extrinsics.is_awaited(viewpoint, self._header(message, viewpoint))
 
     def _header(self, message: Any, viewpoint: Viewpoint) -> Any:
-        if self._config.fixed_frame:
+        if self._fixed_frame:
             return message.header
         header = copy(message.header)
         header.stamp = copy(header.stamp)

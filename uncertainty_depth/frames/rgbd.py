@@ -304,7 +304,7 @@ class RgbdSource(FileSource):
             return as_ground_truth(depth_m, shape)
         rays = _rays(*depth_m.shape, self._depth_k)
         points = (rays * depth_m[..., None])[np.isfinite(depth_m)]
-        return ground_truth_from_cloud(points, self._depth_to_camera, camera, self._config)
+        return ground_truth_from_cloud(points, self._depth_to_camera, camera)
 
     def _pose(self, index: int, key: Key) -> NDArray[np.float64] | None:
         if self._trajectory is None:

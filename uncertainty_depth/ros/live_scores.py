@@ -116,7 +116,7 @@ class LiveFrames(MapAssembly):
             ground_truth = DepthImageGroundTruth(*cameras)
         else:
             topics = Topics(DEPTH, CAMERA_INFO, ground_truth_topics(config))
-            ground_truth = LidarGroundTruth(extrinsics, config)
+            ground_truth = LidarGroundTruth(extrinsics)
         super().__init__(
             topics,
             cameras.of_maps,

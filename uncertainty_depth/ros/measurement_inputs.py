@@ -130,7 +130,7 @@ class LidarInput(MeasurementSource):
         self._clouds = NewestMessages()
         poses = max(1, len(config.lidar_to_camera) // POSE_NUMBERS)  # the first LiDAR is read
         self._extrinsics: Extrinsics = live_extrinsics(node, config, poses, TF_TIMEOUT_S)
-        self._projection = LidarGroundTruth(self._extrinsics, config)
+        self._projection = LidarGroundTruth(self._extrinsics)
         self._held_out = HeldOutConfig(config.held_out_fraction)
         self._watched = inputs.subscribe(
             PointCloud2,
@@ -202,7 +202,7 @@ class TopicInput(MeasurementSource):
         if kind == POINTS:
             by_tf = replace(config, lidar_to_camera=())
             extrinsics = live_extrinsics(node, by_tf, timeout_s=TF_TIMEOUT_S)
-            reader = PointsOfTopic(extrinsics, config)
+            reader = PointsOfTopic(extrinsics, config.fixed_frame)
             self._extrinsics = extrinsics
         else:
             reader = DepthOfTopic(camera.rectifier_of, node.get_logger().warning)

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertainty_depth.core.config.source import LidarConfig
 from uncertainty_depth.core.geometry.alignment import (
     MAX_SHIFT,
     ROTATIONS,
@@ -195,7 +194,7 @@ class GeometryCheck:
             return
         for name, pose in candidate_poses(scan.lidar_to_camera).items():
             self._count_in_view(name, scan, pose, camera)
-            depth_m = ground_truth_from_cloud(scan.points, pose, camera, LidarConfig())
+            depth_m = ground_truth_from_cloud(scan.points, pose, camera)
             self._add(name, edge_strength, depth_edges(depth_m))
 
     def _add(self, name: str, edge_strength: NDArray[np.float32], edges: Edges) -> None:

@@ -57,55 +57,40 @@ def lens_of(relative: float) -> Camera:
     return camera(relative * np.sqrt(320 * 240))
 
 
-def test_depth_is_rescaled_if_the_model_is_canonical_or_the_option_asks_for_it():
-    trained = np.sqrt(0.5)
-    for lens, focal_length, factors in (
-        (FocalLengthRescaling(0.8, TRAINED), 0.4, {"canonical": 0.5, "always": 0.5, "never": 1}),
-        (FocalLengthRescaling(0.0, TRAINED), 2 * trained, {"canonical": 1, "always": 2}),
-        (FocalLengthRescaling(0.0, None), 0.9, {"always": 1}),
-    ):
-        for rescale, factor in factors.items():
-            assert lens.factor(lens_of(focal_length), rescale) == pytest.approx(factor)
-            assert lens.factor(None, rescale) == 1
+def test_depth_is_rescaled_if_the_model_is_canonical():
+    for canonical, factor in ((0.8, 0.5), (0.0, 1)):
+        lens = FocalLengthRescaling(canonical, TRAINED)
+        assert lens.factor(lens_of(0.4)) == pytest.approx(factor)
+        assert lens.factor(None) == 1
 
 
 def test_a_lens_far_from_the_trainings_is_reported_once(caplog):
     lens = FocalLengthRescaling(0.0, TRAINED)
     with caplog.at_level(logging.WARNING):
-        lens.factor(lens_of(1.05), "canonical")
+        lens.factor(lens_of(1.05))
         assert not caplog.records
-        lens.factor(lens_of(1.5), "canonical")
-        lens.factor(lens_of(1.6), "canonical")
+        lens.factor(lens_of(1.5))
+        lens.factor(lens_of(1.6))
     (record,) = caplog.records
     assert "1.50 times off" in record.getMessage()
-    assert "rescale_depth always" in record.getMessage()
+    assert "expect depth wrong by about that factor" in record.getMessage()
 
 
 def test_of_a_rescaled_lens_only_the_cameras_of_the_training_are_known(caplog):
     """Views that the training made by cropping and turning its pictures are not recorded."""
-    FocalLengthRescaling(0.8, TRAINED).factor(lens_of(1.5), "canonical")
+    FocalLengthRescaling(0.8, TRAINED).factor(lens_of(1.5))
     (record,) = caplog.records
     assert "the training's cameras is 0.5 to 1, 1.50 times off" in record.getMessage()
     assert "seen" not in record.getMessage()
 
 
-@pytest.mark.parametrize(
-    ("canonical", "rescale", "assumed"),
-    [
-        (0.8, "canonical", "0.8"),
-        (0.0, "always", "0.707"),
-        (0.8, "never", ""),
-        (0, "canonical", ""),
-    ],
-)
-def test_an_unknown_lens_is_reported_once_if_depth_should_be_rescaled(
-    canonical, rescale, assumed, caplog
-):
+@pytest.mark.parametrize(("canonical", "assumed"), [(0.8, "0.8"), (0, "")])
+def test_an_unknown_lens_is_reported_once_if_depth_should_be_rescaled(canonical, assumed, caplog):
     lens = FocalLengthRescaling(canonical, TRAINED)
-    lens.factor(lens_of(0.7), rescale)
+    lens.factor(lens_of(0.7))
     assert not caplog.records
-    lens.factor(None, rescale)
-    lens.factor(Camera(320, 240, np.zeros((3, 3))), rescale)
+    lens.factor(None)
+    lens.factor(Camera(320, 240, np.zeros((3, 3))))
     messages = [record.getMessage() for record in caplog.records]
     assert len(messages) == (1 if assumed else 0)
     assert all("focal length is unknown" in text and f"is {assumed}," in text for text in messages)
@@ -116,8 +101,7 @@ def test_an_unknown_lens_is_reported_once_if_depth_should_be_rescaled(
 )
 def test_a_damaged_record_is_no_training_camera(value):
     for record in (value, {"relative_focal_length": value}):
-        factor = FocalLengthRescaling(0.0, record).factor(lens_of(0.4), "always")
-        assert np.isfinite(factor)
+        assert FocalLengthRescaling(0.0, record).factor(lens_of(0.4)) == 1
 
 
 def test_a_range_holds_every_camera_in_any_order_and_of_both_evaluations():

@@ -94,11 +94,3 @@ class PredictorConfig(MeasurementConfig, RawPredictorConfig):
         "apply the calibration of sigma in the model folder, if there is one",
         on_robot=False,
     )
-    rescale_depth: str = option(
-        "canonical",
-        "whether depth and sigma are multiplied by the camera's focal length over the training's: "
-        "canonical: only if the model predicts for a canonical camera; always; never",
-        choices=("canonical", "always", "never"),
-        expert=True,
-        on_robot=False,
-    )

@@ -45,14 +45,6 @@ class ProjectionConfig:
         "fixed tf frame (odom, map) to compensate the motion between a cloud and its image; "
         "empty: off",
     )
-    occlusion_tolerance: float = option(
-        0.1,
-        "occlusion filter: drop points more than this fraction deeper than the nearest point "
-        "in the window (0 disables)",
-        limits=(0.0, 10.0),
-        expert=True,
-        on_robot=False,
-    )
 
 
 @dataclass(frozen=True)

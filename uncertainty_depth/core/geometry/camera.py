@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.polynomial import Polynomial
@@ -17,9 +17,6 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.geometry.resampling import pixel_at_centre
-
-if TYPE_CHECKING:
-    from uncertainty_depth.core.config.source import ProjectionConfig
 
 EQUIDISTANT = "equidistant"
 COEFFICIENT_COUNTS = {
@@ -42,6 +39,8 @@ MAX_ENLARGEMENT = 4
 """Largest ratio of an image to its camera info: a stranger's is not scored at any size."""
 OCCLUSION_WINDOW = 7
 """Width and height, pixels, in which a nearer point hides one behind it."""
+OCCLUSION_TOLERANCE = 0.1
+"""The fraction of its depth by which a point may lie behind the nearest and is not hidden."""
 MAX_ROUND_TRIP_PX = 0.1
 """Between a pixel and where its ray projects to: a ray that misses by more is not known."""
 
@@ -355,35 +354,23 @@ def project(
     return nearest.reshape(camera.height, camera.width)
 
 
-def remove_occluded(
-    depth_m: NDArray[np.float32], tolerance: float, window: int
+def ground_truth_from_cloud(
+    points: NDArray[np.floating], lidar_to_camera: NDArray[np.float64], camera: Camera
 ) -> NDArray[np.float32]:
-    """Return a copy without occluded points: those deeper than (1 + tolerance) times the nearest.
+    """Return an image's ground truth: the cloud, see `project`, without occluded points.
 
     The LiDAR looks past edges that hide the background from the camera. Such background points
-    land between the nearer surface's points. The nearest is that in a `window` x `window`
-    neighbourhood; a tolerance of 0 keeps everything.
+    land between the nearer surface's points: what is deeper than (1 + `OCCLUSION_TOLERANCE`) times
+    the nearest in a window of `OCCLUSION_WINDOW` is occluded.
     """
-    if tolerance == 0:
-        return depth_m.copy()
     import cv2  # a camera alone does not need it
 
-    nearest = cv2.erode(
-        np.where(np.isnan(depth_m), np.float32(np.inf), depth_m),
-        np.ones((window, window), np.uint8),
-    )
-    return np.where(depth_m / np.float32(1 + tolerance) > nearest, np.float32(np.nan), depth_m)
-
-
-def ground_truth_from_cloud(
-    points: NDArray[np.floating],
-    lidar_to_camera: NDArray[np.float64],
-    camera: Camera,
-    config: ProjectionConfig,
-) -> NDArray[np.float32]:
-    """Return an image's ground truth: the cloud, see `project`, without occluded points."""
     # The same pose from tf and from an option differs in its last bits. Points on the edge between
     # two pixels must not depend on that.
-    pose = lidar_to_camera.round(12)
-    depth_m = project(points, pose, camera)
-    return remove_occluded(depth_m, config.occlusion_tolerance, OCCLUSION_WINDOW)
+    depth_m = project(points, lidar_to_camera.round(12), camera)
+    nearest_m = cv2.erode(
+        np.where(np.isnan(depth_m), np.float32(np.inf), depth_m),
+        np.ones((OCCLUSION_WINDOW, OCCLUSION_WINDOW), np.uint8),
+    )
+    is_occluded = depth_m / np.float32(1 + OCCLUSION_TOLERANCE) > nearest_m
+    return np.where(is_occluded, np.float32(np.nan), depth_m)

@@ -16,7 +16,6 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Iterable, Mapping
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -126,69 +125,47 @@ def camera_ranges(cameras: Iterable[Camera | None]) -> dict[str, list[float]] | 
 
 
 class FocalLengthRescaling:
-    """Rescales depth to a camera, and warns once if that is unknown or unlike the training's.
-
-    Any thread may use it.
-    """
+    """Rescales depth to a camera, and warns once if that is unknown or unlike the training's."""
 
     def __init__(self, canonical: float, camera: Any) -> None:
         record = camera if isinstance(camera, Mapping) else {}
-        self.limits = strict.limits_of(record.get("relative_focal_length"))
+        self._limits = strict.limits_of(record.get("relative_focal_length"))
         self._canonical = canonical
-        self._has_warned = False
-        self._has_missed_one = False
-        self._lock = Lock()
+        self._told: set[str] = set()
 
-    def factor(self, camera: Camera | None, rescale: str) -> np.float32:
-        """Return the factor for a camera's depth and sigma, by option `rescale_depth`."""
-        trained = None  # the focal length that the network's depth assumes
-        if rescale != "never" and self._canonical > 0:
-            trained = self._canonical
-        elif rescale == "always" and self.limits is not None:
-            trained = math.sqrt(self.limits[0]) * math.sqrt(self.limits[1])
+    def factor(self, camera: Camera | None) -> np.float32:
+        """Return the factor for a camera's depth and sigma."""
         focal_length = relative_focal_length(camera)
         if focal_length is None:
-            if trained is not None:
-                self._warn_of_unknown_lens(trained)
-            return np.float32(1)
-        if self.limits is not None:
-            self._warn_of_another_lens(focal_length, self.limits, trained is not None)
-        return np.float32(1 if trained is None else focal_length / trained)
+            if self._canonical > 0:
+                self._warn_once(
+                    "the camera's focal length is unknown: depth and sigma are those of a camera "
+                    "whose sqrt(fx fy / (width height)) is %.3g, and off by as much as yours "
+                    "differs from it; expected a camera info, `predict --focal-length PIXELS`, or "
+                    "in Python predict(image, camera=...)",
+                    self._canonical,
+                )
+        elif self._limits is not None:
+            low, high = self._limits
+            off = max(low / focal_length, focal_length / high)
+            if off > FAR_OFF:
+                advice = (
+                    "depth is rescaled, and `uncertainty-depth evaluate` says how good it then is"
+                    if self._canonical > 0
+                    else "expect depth wrong by about that factor"
+                )
+                self._warn_once(
+                    "the camera's focal length, sqrt(fx fy / (width height)), is %.3g, and that "
+                    "of the training's cameras is %.3g to %.3g, %.2f times off: %s",
+                    focal_length,
+                    low,
+                    high,
+                    off,
+                    advice,
+                )
+        return np.float32(depth_factor(camera, self._canonical))
 
-    def _warn_of_unknown_lens(self, trained: float) -> None:
-        with self._lock:
-            is_due = not self._has_missed_one
-            self._has_missed_one = True
-        if is_due:
-            logger.warning(
-                "the camera's focal length is unknown: depth and sigma are those of a camera "
-                "whose sqrt(fx fy / (width height)) is %.3g, and off by as much as yours differs "
-                "from it; expected a camera info, `predict --focal-length PIXELS`, or in Python "
-                "predict(image, camera=...)",
-                trained,
-            )
-
-    def _warn_of_another_lens(
-        self, focal_length: float, limits: tuple[float, float], is_rescaled: bool
-    ) -> None:
-        low, high = limits
-        off = max(low / focal_length, focal_length / high)
-        with self._lock:
-            is_due = off > FAR_OFF and not self._has_warned
-            self._has_warned = self._has_warned or is_due
-        if not is_due:
-            return
-        advice = (
-            "depth is rescaled, and `uncertainty-depth evaluate` says how good it then is"
-            if is_rescaled
-            else "expect depth wrong by about that factor, or take rescale_depth always"
-        )
-        logger.warning(
-            "the camera's focal length, sqrt(fx fy / (width height)), is %.3g, and that of the "
-            "training's cameras is %.3g to %.3g, %.2f times off: %s",
-            focal_length,
-            low,
-            high,
-            off,
-            advice,
-        )
+    def _warn_once(self, sentence: str, *values: Any) -> None:
+        if sentence not in self._told:
+            self._told.add(sentence)
+            logger.warning(sentence, *values)
