@@ -14,7 +14,7 @@ from uncertainty_depth.sigma.gating import confident_pixels, lower_bound, neares
 
 GATING = GatingConfig()
 COMMON = 0.58
-"""Standard deviation of a frame's scale, over its mean sigma / depth (`frame_scale.py`)."""
+"""Standard deviation of a frame's scale, over its mean sigma / depth: README.md."""
 STEPS = 40
 """Points of a ray at which two frames must agree."""
 Ends = Callable[[Moment], Map]
