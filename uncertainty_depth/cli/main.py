@@ -19,8 +19,7 @@ from uncertainty_depth.cli.calibrate import Calibrate
 from uncertainty_depth.cli.evaluate import Compare, Evaluate, Merge, View
 from uncertainty_depth.cli.predict import Predict
 from uncertainty_depth.cli.train import Train, Wrap
-from uncertainty_depth.core.device_errors import first_line
-from uncertainty_depth.core.errors import UncertaintyDepthError, missing_in, shortened
+from uncertainty_depth.core.errors import UncertaintyDepthError, first_line, missing_in, shortened
 from uncertainty_depth.core.process import wait_passively
 
 COMMANDS: dict[str, type[Command]] = {

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from uncertainty_depth.core.errors import ModelError
+from uncertainty_depth.core.errors import ModelError, first_line
 from uncertainty_depth.core.model_location import HUB_FILES
 from uncertainty_depth.core.options import to_mapping
 from uncertainty_depth.depth.model_folder.folder import read_model
@@ -64,7 +64,7 @@ def push(
         )
     except (HfHubHTTPError, HFValidationError, OSError) as error:
         raise ModelError(
-            f"the hub did not take {folder.path} as {repository}: {str(error).splitlines()[0]}"
+            f"the hub did not take {folder.path} as {repository}: {first_line(error)}"
         ) from error
     return str(commit.commit_url)
 

@@ -11,11 +11,11 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from uncertainty_depth.core.device_errors import first_line
-from uncertainty_depth.core.errors import ConfigError, missing
-from uncertainty_depth.core.output import OutputFolder, ScratchFolder
+from uncertainty_depth.core.errors import ConfigError, first_line, missing
+from uncertainty_depth.core.output import OutputFolder
 from uncertainty_depth.core.process import Interrupt
 from uncertainty_depth.report.fleet import FleetSource
 from uncertainty_depth.report.report import KIND, SUMMARY_FILE
@@ -98,7 +98,7 @@ def _score_remotely(work: Work, folder: str) -> tuple[str, dict[str, bytes]]:
     """Return why scoring failed, empty if it did not, and the report's files."""
     if Path(folder).is_dir():  # relative paths are then the same as the driver's
         os.chdir(folder)
-    with ScratchFolder() as parent:
+    with TemporaryDirectory() as parent:
         report = Path(parent) / "report"
         failure = score(work, report)
         if failure:

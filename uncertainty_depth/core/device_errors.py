@@ -12,7 +12,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from uncertainty_depth.core.errors import ConfigError, MessageError, UncertaintyDepthError
+from uncertainty_depth.core.errors import (
+    ConfigError,
+    MessageError,
+    UncertaintyDepthError,
+    first_line,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -107,11 +112,6 @@ def at_run_time(error: BaseException, device: torch.device) -> UncertaintyDepthE
         f"the memory of {device} is too small for a frame: {first_line(error)}; expected a model "
         "of a smaller input size, or another device",
     )
-
-
-def first_line(error: BaseException) -> str:
-    """Return an error's first line, or its type if it says nothing."""
-    return next(iter(str(error).splitlines()), "") or type(error).__name__
 
 
 def _is_lost(device: torch.device) -> bool:

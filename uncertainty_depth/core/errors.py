@@ -34,6 +34,11 @@ def shortened(text: str) -> str:
     )
 
 
+def first_line(error: BaseException) -> str:
+    """Return an error's first line, or its type if it says nothing."""
+    return next(iter(str(error).splitlines()), "") or type(error).__name__
+
+
 class UncertaintyDepthError(Exception):
     """Base class for errors caused by user input, with the exit code for the command."""
 

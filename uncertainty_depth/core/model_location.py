@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from uncertainty_depth.core.errors import ModelError
+from uncertainty_depth.core.errors import ModelError, first_line
 
 MODELS = Path(__file__).parents[1] / "models"
 NAMES = ("demo", "indoor")
@@ -99,6 +99,5 @@ def from_hub(model: Path) -> Path:
         )
     except Exception as error:
         raise ModelError(
-            f"the hub has the model folder {name} and did not give it: "
-            f"{(str(error).splitlines() or [type(error).__name__])[0]}"
+            f"the hub has the model folder {name} and did not give it: {first_line(error)}"
         ) from error

@@ -24,7 +24,7 @@ import yaml
 from numpy.typing import NDArray
 
 from uncertainty_depth.core import atomic
-from uncertainty_depth.core.errors import UncertaintyDepthError
+from uncertainty_depth.core.errors import UncertaintyDepthError, first_line
 
 MAX_JSON_DEPTH = 32
 MAX_YAML_DEPTH = 16
@@ -168,7 +168,7 @@ def read_yaml_file(path: Path, max_bytes: int) -> Any:
     except UnicodeDecodeError as error:
         raise FormatError(f"it is not UTF-8 ({error.reason} at byte {error.start})") from error
     except yaml.YAMLError as error:
-        raise FormatError(f"it is not YAML ({str(error).splitlines()[0]})") from error
+        raise FormatError(f"it is not YAML ({first_line(error)})") from error
 
 
 def check_yaml(text: str) -> None:

@@ -12,6 +12,7 @@ from bz2 import BZ2Decompressor
 from collections.abc import Collection, Generator, Mapping
 from contextlib import ExitStack
 from pathlib import Path, PurePath
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import yaml
@@ -24,7 +25,6 @@ from rosbags.rosbag2.storage_mcap import DECOMPRESSORS, McapReader
 
 from uncertainty_depth.core import strict
 from uncertainty_depth.core.errors import SourceError
-from uncertainty_depth.core.output import ScratchFolder
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -149,7 +149,7 @@ class LimitedFolder(DirectoryReader):
             for file in _files_of(self.path, about):
                 strict.check_file(file)
             if about.get("compression_mode", "").lower() == "file":
-                copy = Path(stack.enter_context(ScratchFolder()))
+                copy = Path(stack.enter_context(TemporaryDirectory()))
                 _copy_inflated(self.path, about, copy)
                 self.path = copy
             super().open()

@@ -15,11 +15,11 @@ import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from uncertainty_depth.core import strict
 from uncertainty_depth.core.errors import SourceError
-from uncertainty_depth.core.output import ScratchFolder
 from uncertainty_depth.metrics.state import PACKED_BYTES, Block, packed, unpacked
 
 ROWS_FILE = "frames.csv"
@@ -105,7 +105,7 @@ class FrameTable:
 
     def __init__(self) -> None:
         """Open new files."""
-        self._folder = ScratchFolder()
+        self._folder = TemporaryDirectory()
         folder = Path(self._folder.name)
         self._rows = (folder / ROWS_FILE).open("w", newline="", encoding="utf-8")
         self._sums = (folder / SUMS_FILE).open("wb")

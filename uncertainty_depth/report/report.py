@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from uncertainty_depth.core import strict
-from uncertainty_depth.core.device_errors import first_line
-from uncertainty_depth.core.errors import SourceError
+from uncertainty_depth.core.errors import SourceError, first_line
 from uncertainty_depth.core.options import to_mapping
 from uncertainty_depth.core.output import OutputFolder
 from uncertainty_depth.core.records import Overlap

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NoReturn, Protocol, cast
+from typing import Any, NoReturn, TypeAlias, cast
 
 import numpy as np
 import torch
@@ -47,23 +47,11 @@ OPENVINO_TYPES = {"fp32": "f32", "fp16": "f16", "bf16": "bf16"}
 HOST = torch.device("cpu")
 
 
-class Engine(Protocol):
-    """Runs graphs in one `precision` on one `device`; `description` names both for a person."""
-
-    precision: str
-    device: str
-    description: str
-
-    def compile(self, graph: Graph, is_shared: bool = False) -> Compiled:
-        """Return the graph, ready to be called from one thread at a time.
-
-        Outputs are arrays; those of a shared one stay on the device, as another graph's inputs.
-        """
-        ...
-
-
 class OpenVino:
-    """OpenVINO on the CPU, bfloat16 if the processor has it; raise `ConfigError` without it."""
+    """OpenVINO on the CPU, bfloat16 if the processor has it; raise `ConfigError` without it.
+
+    It runs graphs in one `precision` on one `device`; `description` names both for a person.
+    """
 
     device = "cpu"
 
@@ -90,9 +78,11 @@ class OpenVino:
         self.description = f"OpenVINO {version} on the CPU in {precision}, threads: {threads}"
 
     def compile(self, graph: Graph, is_shared: bool = False) -> Compiled:
-        """See `Engine`; compiled at its first call, for this number of samples and for any other.
+        """Return the graph, ready to be called from one thread at a time.
 
-        For one number it is a tenth faster; a number that comes later must not wait for it.
+        Outputs are arrays; those of a shared one stay on the device, as another graph's inputs. It
+        is compiled at its first call, for this number of samples and for any other: for one number
+        it is a tenth faster, and a number that comes later must not wait for it.
         """
         requests: dict[Any, Any] = {}
 
@@ -159,7 +149,7 @@ class OnnxRuntime:
         self.description = f"ONNX Runtime {self._version} on {place} in {self.precision}"
 
     def compile(self, graph: Graph, is_shared: bool = False) -> Compiled:
-        """See `Engine`; raise `ConfigError` if no provider for a wanted GPU loads."""
+        """See `OpenVino`; raise `ConfigError` if no provider for a wanted GPU loads."""
         import onnxruntime
 
         options = [self._options_of(provider, graph) for provider in self._providers]
@@ -232,6 +222,9 @@ class OnnxRuntime:
             if shapes:
                 options[f"trt_profile_{kind}_shapes"] = ",".join(shapes)
         return options
+
+
+Engine: TypeAlias = OpenVino | OnnxRuntime
 
 
 def cache_folder(version: str, onnx: bytes) -> Path:

@@ -16,7 +16,8 @@ import torch
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
-from uncertainty_depth.core.device_errors import first_line, is_out_of_memory
+from uncertainty_depth.core.device_errors import is_out_of_memory
+from uncertainty_depth.core.errors import first_line
 
 logger = logging.getLogger(__name__)
 
