@@ -86,5 +86,5 @@ def test_the_ground_truth_is_projected_as_the_image_is_read(bag, raw, raw_image,
         assert (frame.camera.distortion is None) == (option != "keep")
         assert np.array_equal(frame.image, raw_image) == (option != "rectify")
         points = world.cloud(0)[:, :3]
-        expected = ground_truth_from_cloud(points, sensors.LIDAR_TO_CAMERA, camera, config)
+        expected = ground_truth_from_cloud(points, sensors.LIDAR_TO_CAMERA, camera)
         np.testing.assert_array_equal(frame.ground_truth_m, expected)
