@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 # processors, and threads that wait for each other take time from all.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import hypothesis
 import numpy as np
 import torch
 
@@ -26,6 +27,10 @@ from uncertainty_depth.core.records import DepthPrediction, Frame, Skipped
 # A shell starts background jobs with SIGINT ignored, and children inherit it: Ctrl-C is tested.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# A busy machine takes longer for an example, and is no fault.
+hypothesis.settings.register_profile("patient", deadline=None)
+hypothesis.settings.load_profile("patient")
 
 
 class ListSource:
