@@ -1,6 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """KITTI: its projection matrix, a drive written here, and the real one where it is available."""
 
+from itertools import islice
+
 import cv2
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from uncertainty_depth.core.errors import MessageError, SourceError
 from uncertainty_depth.core.geometry.camera import image_coordinates
 from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.frames.kitti import KittiSource, write_bag
+from uncertainty_depth.stream.geometry_check import GeometryCheck
 from uncertainty_depth.stream.opening import open_source
 
 CONFIG = SourceConfig()
@@ -92,7 +95,7 @@ def test_a_drive_gives_each_image_once_and_names_what_it_lacks(drive):
 
 
 def test_a_converted_drive_gives_the_same_frames(drive, tmp_path, capsys):
-    assert write_bag(drive, tmp_path / "bag") == 3
+    assert write_bag(drive, tmp_path / "bag", progress=False) == 3
     direct, bag = (
         list(open_source(name, CONFIG)) for name in (f"kitti:{drive}", str(tmp_path / "bag"))
     )
@@ -105,7 +108,7 @@ def test_a_converted_drive_gives_the_same_frames(drive, tmp_path, capsys):
             assert_array_equal(one.ground_truth_m, other.ground_truth_m)
     assert capsys.readouterr().err == ""
     with pytest.raises(SourceError, match="exists already"):
-        write_bag(drive, tmp_path / "bag")
+        write_bag(drive, tmp_path / "bag", progress=False)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +128,7 @@ def test_an_image_that_cannot_be_read_or_sees_no_point_is_counted(
     reasons = [record.reason for record in open_source(f"kitti:{drive}", CONFIG)]
     assert reasons == [reason, "cloud_wrong_size", "no_lidar_point_in_view"]
     with pytest.raises(MessageError, match=sentence):
-        write_bag(drive, drive.parent / "bag")
+        write_bag(drive, drive.parent / "bag", progress=False)
     assert not (drive.parent / "bag").exists()
 
 
@@ -162,6 +165,15 @@ def test_of_each_real_frame_at_least_14000_pixels_remain_scored_after_the_occlus
     for frame in open_source(f"kitti:{kitti_drive}", CONFIG):
         scored = (frame.ground_truth_m >= 2.5) & (frame.ground_truth_m <= 80)
         assert np.count_nonzero(scored) >= 14_000
+
+
+def test_the_geometry_of_a_real_drive_is_confirmed(kitti_drive):
+    check = GeometryCheck()
+    for _ in islice(check.seeing(open_source(f"kitti:{kitti_drive}", CONFIG)), 4):
+        pass
+    assert check.warnings() == []
+    assert check.summary()["edge_fit"] > 4
+    assert check.fraction_in_view == pytest.approx(0.14, abs=0.03)
 
 
 RAW_SIZE = (48, 28)

@@ -1,6 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """NYU folders: one made here, and the real one where it is there."""
 
+from itertools import islice
+
 import cv2
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from test.frames.conftest import replace_file
 from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.errors import SourceError
 from uncertainty_depth.core.records import Frame
+from uncertainty_depth.stream.geometry_check import GeometryCheck
 from uncertainty_depth.stream.opening import open_source
 
 CONFIG = SourceConfig()
@@ -123,3 +126,11 @@ def test_the_real_folder_has_the_official_splits(nyu_folder):
     depth = frame.ground_truth_m[np.isfinite(frame.ground_truth_m)]
     assert depth.size > 50_000
     assert 0.3 < depth.min() < depth.max() <= 10.01
+
+
+def test_the_geometry_of_real_rooms_is_confirmed(nyu_folder):
+    check = GeometryCheck()
+    for _ in islice(check.seeing(open_source(f"nyu:{nyu_folder}:test", CONFIG)), 4):
+        pass
+    assert check.warnings() == []
+    assert check.summary()["edge_fit"] > 4

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from uncertainty_depth.frames.pairing import ExactPairs, NearestClouds, Unmatched
@@ -44,7 +44,6 @@ def nearest_within(stamp, clouds, tolerance):
     return min(near, key=lambda cloud: (abs(cloud - stamp), cloud), default=None)
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     references=stamps, clouds=stamps, tolerance=st.sampled_from([0, 10, 50, 400]), data=st.data()
 )
@@ -139,7 +138,6 @@ def test_references_that_come_after_the_clouds_have_jumped_still_find_theirs():
     assert pairer.counts["reference_time_jumps"] == pairer.counts["cloud_time_jumps"] == 1
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     events=st.lists(
         st.tuples(st.sampled_from(["reference", "cloud"]), st.integers(0, 300)), max_size=80

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The offline loop: every record counts once, memory is bounded, examples are spread out."""
+"""The offline loop: every record counts once, in parallel as in order, in bounded memory."""
 
 import copy
 import csv
@@ -7,13 +7,16 @@ import gc
 import json
 import pickle
 import signal
+import threading
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from test.conftest import ListSource, frame_lines, scored
 from test.report.conftest import NoisyPredictor, evaluation_of, moments, saved
@@ -21,6 +24,7 @@ from uncertainty_depth import OnlineMetrics
 from uncertainty_depth.core.config.scoring import EvaluationConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.records import Frame, Skipped
+from uncertainty_depth.frames.predicted import PREFETCH, predict_frame, read_ahead
 from uncertainty_depth.metrics.state import MAX_BLOCKS
 from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation, evaluate
@@ -31,16 +35,10 @@ from uncertainty_depth.stream.stream import predicted
 
 def frame(index, shape=(24, 32), known=True):
     random = np.random.default_rng(index)
-    truth = np.where(random.random(shape) < 0.3, random.uniform(1, 9, shape), np.nan).astype(
-        np.float32
-    )
+    is_known = random.random(shape) < 0.3 * known
+    truth = np.where(is_known, random.uniform(1, 9, shape), np.nan).astype(np.float32)
     image = random.integers(0, 256, (*shape, 3), np.uint8)
-    return Frame(
-        index * 100,
-        f"{index}",
-        image=image,
-        ground_truth_m=truth if known else np.full(shape, np.nan, np.float32),
-    )
+    return Frame(index, f"{index}", image=image, ground_truth_m=truth)
 
 
 def test_every_record_is_scored_exactly_or_counted_once():
@@ -60,7 +58,7 @@ def test_every_record_is_scored_exactly_or_counted_once():
         "evaluated": 3,
         "skipped": {"bad_image": 2, "no_valid_pixel": 1},
     }
-    assert predictor.stamps == [0, 200, 300, 500]
+    assert predictor.stamps == [0, 2, 3, 5]
     assert seen == ["0", "2", "3", "5"]
     rows = list(csv.DictReader(frame_lines(evaluation)))
     assert [row["frame"] for row in rows] == ["0", "2", "5"]
@@ -143,7 +141,7 @@ def test_worst_frames_are_apart_in_time():
 def test_interrupted_run_returns_the_frames_so_far():
     class Interrupted(NoisyPredictor):
         def predict(self, image, stamp_ns, camera=None):
-            if stamp_ns == 100:
+            if stamp_ns == 1:
                 signal.raise_signal(signal.SIGINT)
             return super().predict(image, stamp_ns, camera)
 
@@ -217,3 +215,131 @@ def test_a_report_is_read_back_in_every_digit(tmp_path, frames):
     assert [name.frame for name, _ in again.table] == [str(index) for index in range(frames)]
     rows = (tmp_path / "report" / "frames.csv").read_text().splitlines()
     assert len(rows) == (frames + 1 if frames else 0)
+
+
+WAIT_S = 30
+
+
+class Source(ListSource):
+    """Twelve frames, of which some are skipped and one cannot be scored."""
+
+    def __init__(self):
+        super().__init__(map(record, range(12)))
+
+
+def record(number):
+    if number % 5 == 3:
+        return Skipped(number, f"reason_{number}", "why")
+    return frame(number, known=number != 6)
+
+
+def test_results_are_those_of_a_loop_in_every_bit():
+    alone = Evaluation()
+    names = []
+    for record in Source():
+        if isinstance(record, Skipped):
+            alone.skip(record)
+        else:
+            frame = replace(record, prediction=predict_frame(NoisyPredictor(), record))
+            alone.add(frame)
+            names.append(frame.name)
+    handed = []
+    sinks = [lambda frame: handed.append(frame.name)]
+    both = evaluate(predicted(Source(), NoisyPredictor()), sinks=sinks, progress=False)
+    assert handed == names
+    assert both.frames() == alone.frames()
+    assert list(both.first_skips) == list(alone.first_skips)
+    assert frame_lines(both) == frame_lines(alone)
+    tables = both.metrics.arrays()
+    for name, table in alone.metrics.arrays().items():
+        np.testing.assert_array_equal(tables[name], table, err_msg=name)
+
+
+def test_the_three_parts_run_at_the_same_time():
+    everywhere = threading.Barrier(3)
+
+    class Met(NoisyPredictor):
+        def predict(self, image, stamp_ns, camera=None):
+            if stamp_ns == 1:
+                everywhere.wait(WAIT_S)
+            return super().predict(image, stamp_ns, camera)
+
+    class Waiting(Source):
+        def __iter__(self):
+            for record in super().__iter__():
+                if record.stamp_ns == 2:
+                    everywhere.wait(WAIT_S)
+                yield record
+
+    def meet(frame):
+        if frame.stamp_ns == 0:
+            everywhere.wait(WAIT_S)
+
+    evaluation = evaluate(predicted(Waiting(), Met()), sinks=[meet], progress=False)
+    assert evaluation.frames()["read"] == 12
+
+
+@pytest.mark.parametrize("part", ["reading", "predicting", "scoring"])
+def test_an_exception_in_any_stage_propagates(part):
+    class Reading(Source):
+        def __iter__(self):
+            for record in super().__iter__():
+                fail(part == "reading" and record.stamp_ns == 4)
+                yield record
+
+    class Predicting(NoisyPredictor):
+        def predict(self, image, stamp_ns, camera=None):
+            fail(part == "predicting" and stamp_ns == 4)
+            return super().predict(image, stamp_ns, camera)
+
+    def fail(now):
+        if now:
+            raise OSError(part)
+
+    sinks = [lambda frame: fail(part == "scoring" and frame.stamp_ns == 4)]
+    with pytest.raises(OSError, match=part):
+        evaluate(predicted(Reading(), Predicting()), sinks=sinks, progress=False)
+    assert not {thread.name.split("_")[0] for thread in threading.enumerate()} & {part}
+
+
+def test_no_more_is_read_than_is_in_flight():
+    read = []
+    closed = []
+
+    def items():
+        try:
+            for number in range(100):
+                read.append(number)
+                yield number
+        finally:
+            closed.append(threading.current_thread().name)
+
+    ahead = read_ahead(items())
+    assert next(ahead) == 0
+    assert next(ahead) == 1
+    ahead.close()
+    assert 2 <= len(read) <= 2 + PREFETCH
+    assert closed
+    assert closed[0].startswith("reading"), "where a database connection was opened"
+
+
+def test_reading_and_scoring_use_one_thread_of_blas():
+    """On a busy machine more of them spin and wait for each other."""
+    numbers = []
+
+    def look(*_):
+        pools = threadpool_info()
+        numbers.append([pool["num_threads"] for pool in pools if pool["user_api"] == "blas"])
+
+    class Looking(Source):
+        def __iter__(self):
+            look()
+            return super().__iter__()
+
+    with threadpool_limits(2, "blas"):
+        look()
+        evaluate(predicted(Looking(), NoisyPredictor()), sinks=[look], progress=False)
+    (before, *during) = numbers
+    assert 2 in before
+    assert len(during) > 2
+    assert all(set(each) == {1} for each in during)

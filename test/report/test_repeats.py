@@ -214,21 +214,13 @@ def test_every_repetition_counts_and_recordings_are_compared_to_the_bit():
 def copies(moments, times, damage):
     """Yield frames as a bag does that is played again and again, damaged each time."""
     random = np.random.default_rng(7)
-    for index in range(len(moments) * times):
-        moment = moments[index % len(moments)]
-        scale = 1.0
-        noise = np.zeros((2, *moment.truth.shape))
-        if index >= len(moments) and damage == "scale":
-            scale = random.uniform(0.7, 1.4)
-        if index >= len(moments) and damage == "noise":
-            noise = random.normal(0, 0.001, noise.shape)
-        truth, depth, sigma = (
-            (scale * values).astype(np.float32)
-            for values in (
-                moment.truth * (1 + noise[0]), moment.depth * (1 + noise[1]), moment.sigma
-            )
-        )  # fmt: skip
-        yield scored(index, truth, depth, sigma)
+    for index, it in enumerate(times * moments):
+        is_copy = index >= len(moments)
+        scale = random.uniform(0.7, 1.4) if is_copy and damage == "scale" else 1.0
+        spread = 0.001 if is_copy and damage == "noise" else 0.0
+        noise = random.normal(0, spread, (2, *it.truth.shape))
+        maps = it.truth * (1 + noise[0]), it.depth * (1 + noise[1]), it.sigma
+        yield scored(index, *((scale * values).astype(np.float32) for values in maps))
 
 
 @pytest.mark.parametrize("damage", ["none", "scale", "noise"])

@@ -131,7 +131,7 @@ def test_along_rings_the_prediction_stays(rows):
     np.testing.assert_allclose(result.depth_m, by_process.depth_m, rtol=0.05)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(
     scale=st.floats(1e-3, 1e3),
     shift=st.floats(-5, 5),
@@ -190,7 +190,7 @@ def test_measured_pixels_without_a_prediction_are_told() -> None:
 
 
 @given(count=st.integers(32, 3000), seed=st.integers(0, 99), step=st.sampled_from([1, 3]))
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 def test_pixels_at_random_are_everywhere_and_rows_are_not(count, seed, step):
     random = np.random.default_rng(seed)
     at_random = np.zeros((120, 160), np.bool_)

@@ -150,7 +150,7 @@ def test_one_measurement_corrects_the_scale():
 
 
 @given(factor=st.floats(1e-3, 1e3), order=st.permutations(range(12)))
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_it_follows_the_unit_and_ignores_the_order(factor, order):
     prediction = network()
     measurements = measured(prediction)

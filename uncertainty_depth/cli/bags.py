@@ -125,7 +125,12 @@ def _describe_model(model: Path) -> None:
 def _list_topics(bag: Path) -> PredictionTopics:
     """Print the topics of a source that is a path; tell and return the depth it has recorded."""
     from uncertainty_depth.frames.recording import Recording
-    from uncertainty_depth.frames.topics import recorded_predictions
+    from uncertainty_depth.frames.topics import (
+        DriverPredictions,
+        driver_predictions,
+        published_predictions,
+        unknown_driver,
+    )
 
     if not bag.exists():
         return PredictionTopics()
@@ -138,9 +143,15 @@ def _list_topics(bag: Path) -> PredictionTopics:
                 "the recorder"
             )
             print(f"{topic.count:8} {name}  {topic.message_type}{lost if name in losses else ''}")
-        driver = recorded_predictions(recording.topics, recording.first)
+        published = published_predictions(recording.topics)
+        driver = (
+            DriverPredictions("this package", published, "sigma")
+            if published.depth_topic
+            else driver_predictions(recording.topics)
+            or unknown_driver(recording.topics, recording.first)
+        )
         if driver is None:
-            return PredictionTopics()
+            return published
         maker = f"depth by {driver.camera}, known by its topics" if driver.camera else "depth"
         command = f"uncertainty-depth evaluate {shlex.quote(str(bag))} {driver.options()}"
         print(f"{maker}; to score it: {command} --output report")
@@ -182,7 +193,7 @@ def _describe_source(source: Source) -> None:
         return
     topics = source.topics
     camera = f"camera {topics.image} with {topics.camera_info or 'no camera info'}"
-    depth = "LiDAR" if topics.lidars else "depth image"
+    depth = "LiDAR" if topics.lidar else "depth image"
     print(f"{camera}, {depth} {', '.join(topics.ground_truths)}")
     if source.lidar_to_camera is not None:
         numbers = option_from(source.lidar_to_camera)

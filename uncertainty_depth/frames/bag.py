@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -24,11 +24,14 @@ from uncertainty_depth.core.geometry.transforms import (
 from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.frames.assembly import Assembly, ImageAssembly
 from uncertainty_depth.frames.cameras import Cameras
-from uncertainty_depth.frames.measured import (
+from uncertainty_depth.frames.ground_truth import (
     DepthImageGroundTruth,
-    DepthOfTopic,
     GroundTruth,
     LidarGroundTruth,
+)
+from uncertainty_depth.frames.measured import (
+    DepthOfTopic,
+    MeasuredDepth,
     MeasuredTopic,
     PointsOfTopic,
 )
@@ -193,12 +196,13 @@ class BagSource:
             confidence_topic=self._predictions.confidence_topic,
             meaning=self._meaning,
             report_topic=config.image_topic,
+            info_topic=self.topics.prediction_info,
         )
 
     def _measured(self, transforms: TransformTree, cameras: Cameras) -> list[MeasuredTopic]:
         """Return what other topics measure in the images."""
         config = self._config
-        readers: dict[str, PointsOfTopic | DepthOfTopic] = {}
+        readers: dict[str, MeasuredDepth] = {}
         if topic := config.measured_depth_topic:
             readers[topic] = DepthOfTopic(cameras.at, self.recording.note)
         if topic := config.measured_points_topic:
@@ -218,29 +222,38 @@ class BagSource:
         topics = self.topics = chooser.choose()
         self._image_count = bag.topics[topics.image].count
         image = self._read_camera(bag)
-        config = self._config
-        of_lidar = bool(topics.lidars) and not config.lidar_to_camera
-        if of_lidar or config.odometry_frame or config.measured_points_topic:
+        if self._needs_transforms:
             self._read_fixed_transforms(bag)
         truths = [truth for truth in map(bag.first, topics.ground_truths) if truth is not None]
         if topics.depth_image:
             self._note_registration(truths)
             if topics.truth_camera_info:
                 self._truth_camera_info = bag.first(topics.truth_camera_info)
-        elif config.lidar_to_camera:
-            self._fixed = FixedExtrinsics(config, len(topics.lidars))
+        elif self._config.lidar_to_camera:
+            self._fixed = FixedExtrinsics(self._config, len(topics.lidars))
             if len(self._fixed.poses) == 1:
                 self.lidar_to_camera = self._fixed.poses[0]
         elif image is not None:
-            poses = [self._find_extrinsics(bag, cloud) for cloud in truths]
-            if len(poses) == 1:
-                self.lidar_to_camera = poses[0]
-        if config.measured_points_topic:
-            points = bag.first(config.measured_points_topic)
+            moving: set[str] = set()
+            for cloud in truths:
+                pose, needed = self._find_extrinsics(bag, cloud)
+                moving.update(needed)
+                if len(truths) == 1:
+                    self.lidar_to_camera = pose
+            self._transform_topics = sorted(moving)
+        if self._config.measured_points_topic:
+            points = bag.first(self._config.measured_points_topic)
             if points is not None and image is not None:
                 self._place_points(bag, points.header.frame_id)
-        if config.odometry_frame and not self._predictions.depth_topic:
+        if self._config.odometry_frame and not self._predictions.depth_topic:
             self._find_odometry(bag)
+
+    @property
+    def _needs_transforms(self) -> bool:
+        """Whether tf places a LiDAR, the camera, or points that measure beside it."""
+        config = self._config
+        of_lidar = bool(self.topics.lidars) and not config.lidar_to_camera
+        return of_lidar or bool(config.odometry_frame or config.measured_points_topic)
 
     def _read_camera(self, bag: OpenRecording) -> Any | None:
         """Read the first camera info, and return the first image; note if they do not agree."""
@@ -309,8 +322,10 @@ class BagSource:
         for sentence in self._transforms.notes():
             self.recording.note(sentence)
 
-    def _find_extrinsics(self, bag: OpenRecording, cloud: Any) -> NDArray[np.float64] | None:
-        """Return a LiDAR's (4, 4) pose; None, and moving transforms will be read, if it moves."""
+    def _find_extrinsics(
+        self, bag: OpenRecording, cloud: Any
+    ) -> tuple[NDArray[np.float64] | None, list[str]]:
+        """Return a LiDAR's (4, 4) pose, None if it moves, and the topics of moving transforms."""
         camera_frame = self._camera_frame
         lidar_frame = cloud.header.frame_id
         fixed = self._transforms
@@ -319,16 +334,16 @@ class BagSource:
             pose = fixed.lookup(camera_frame, lidar_frame)
         if self._config.fixed_frame:
             self._check_fixed_frame(bag, lidar_frame)
-            return pose
+            return pose, self._moving_topics
         if pose is not None:
-            return pose
-        moving = self._moving_until(bag, lidar_frame)
+            return pose, []
+        moving = self._moving_until(bag, lambda tree: tree.is_connected(camera_frame, lidar_frame))
         if moving is None:
             try:
                 fixed.lookup(camera_frame, lidar_frame)
             except SourceError as error:  # and say what to type
                 problem = f"{self.recording.path}: {error}"
-                raise SourceError(f"{problem}{_frame_hint(cloud)}") from error
+                raise SourceError("; ".join([problem, *_frame_hints(cloud)])) from error
         else:
             option = option_from(moving.lookup(camera_frame, lidar_frame))
             self.recording.note(
@@ -337,7 +352,7 @@ class BagSource:
                 "LiDAR and camera: the transform is interpolated at each cloud's stamp; a fixed "
                 f"one, the first, is --lidar-to-camera {option}"
             )
-        return None
+        return None, self._moving_topics
 
     def _place_points(self, bag: OpenRecording, frame: str) -> None:
         """Read moving transforms too if they place what measures; raise `SourceError` if none."""
@@ -346,12 +361,13 @@ class BagSource:
             self._check_fixed_frame(bag, frame)
         elif self._transforms.is_connected(frame, camera):
             return
-        elif self._moving_until(bag, frame) is None:
+        elif self._moving_until(bag, lambda tree: tree.is_connected(frame, camera)) is None:
             raise SourceError(
                 f"{self.recording.path}: {self._config.measured_points_topic} has points in frame "
                 f"{frame!r}, which {self._tf_lacks} with the camera frame {camera!r}; expected "
                 "the tf of what makes the points, recorded with them, or a frame_id that tf knows"
             )
+        self._transform_topics = self._moving_topics
 
     @property
     def _tf_lacks(self) -> str:
@@ -368,18 +384,18 @@ class BagSource:
                 "there is no motion to measure by; expected a frame that the camera moves in"
             )
             return
-        if self._moving_until(bag, frame) is None:
+        if self._moving_until(bag, lambda tree: tree.is_connected(frame, camera)) is None:
             raise SourceError(
                 f"{self.recording.path}: odometry_frame is {frame!r}, which {self._tf_lacks} "
                 f"with the camera frame {camera!r}; expected a frame that odometry says the "
                 "camera's pose in, as odom or map"
             )
+        self._transform_topics = self._moving_topics
 
     def _check_fixed_frame(self, bag: OpenRecording, frame: str) -> None:
         """Note how motion is compensated; raise `SourceError` if the frame is not connected."""
         fixed_frame = self._config.fixed_frame
         camera_frame = self._camera_frame
-        self._transform_topics = self._moving_topics
         if self._transforms.is_connected(fixed_frame, camera_frame):
             self.recording.note(
                 f"fixed_frame {fixed_frame!r} is fixed to the camera frame {camera_frame!r} by "
@@ -387,7 +403,14 @@ class BagSource:
                 "in, as odom or map"
             )
             return
-        if self._moving_until(bag, fixed_frame, frame) is None:
+        moving = self._moving_until(
+            bag,
+            lambda tree: (
+                tree.is_connected(fixed_frame, camera_frame)
+                and tree.is_connected(fixed_frame, frame)
+            ),
+        )
+        if moving is None:
             raise SourceError(
                 f"{self.recording.path}: fixed_frame is {fixed_frame!r}; expected a frame that "
                 f"/tf connects with the camera frame {camera_frame!r} and the clouds' frame "
@@ -398,18 +421,18 @@ class BagSource:
             f"through {fixed_frame!r} to the camera at the image's stamp"
         )
 
-    def _moving_until(self, bag: OpenRecording, *frames: str) -> TransformTree | None:
-        """Return the transforms once /tf connects the frames with the camera; None if it does not.
-
-        They are read with the frames from then on.
-        """
-        self._transform_topics = self._moving_topics
+    def _moving_until(
+        self, bag: OpenRecording, is_complete: Callable[[TransformTree], bool]
+    ) -> TransformTree | None:
+        """Return the transforms that the first messages on /tf complete; None if incomplete."""
         tree = self._transforms.copy()
+        if not self._moving_topics:
+            return None
         for _, message in islice(bag.messages(self._moving_topics), MOVING):
             if message is None:
                 continue
             tree.add_message(message, is_moving=True)
-            if all(tree.is_connected(self._camera_frame, frame) for frame in frames):
+            if is_complete(tree):
                 return tree
         return None
 
@@ -418,14 +441,15 @@ def _messages(count: int, topic: str) -> str:
     return f"{count} {'message' if count == 1 else 'messages'} on {topic}"
 
 
-def _frame_hint(cloud: Any) -> str:
-    """Return what to type if no transform connects camera and LiDAR."""
-    with suppress(MessageError):  # the cloud's frame is skipped with this reason
+def _frame_hints(cloud: Any) -> Iterator[str]:
+    """Yield what to type if no transform connects camera and LiDAR."""
+    try:
         points = lidar_points(cloud)
-        if len(points) and looks_like_body_frame(points):
-            return (
-                "; the cloud looks as if it were in a body frame (x forward, z up); the transform "
-                "leads to the camera's optical frame (z forward, x right, y down): for a LiDAR "
-                f"at the camera's place it is --lidar-to-camera {BODY_TO_OPTICAL_OPTION}"
-            )
-    return ""
+    except MessageError:  # the cloud's frame is skipped with this reason
+        return
+    if len(points) and looks_like_body_frame(points):
+        yield (
+            "the cloud looks as if it were in a body frame (x forward, z up); the transform "
+            "leads to the camera's optical frame (z forward, x right, y down): for a LiDAR "
+            f"at the camera's place it is --lidar-to-camera {BODY_TO_OPTICAL_OPTION}"
+        )

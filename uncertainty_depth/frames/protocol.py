@@ -125,7 +125,8 @@ class FileSource(ABC):
         return list(self._notes)
 
     @abstractmethod
-    def __len__(self) -> int: ...
+    def __len__(self) -> int:
+        """Return how many images there are."""
 
     @abstractmethod
     def _stamp_ns(self, index: int) -> int:
@@ -136,6 +137,7 @@ class FileSource(ABC):
         """Return an image's record, without reading other files, or raise `MessageError`."""
 
     def __iter__(self) -> Iterator[Frame | Skipped]:
+        """Yield each image once, in order."""
         return map(self.__getitem__, range(len(self)))
 
     def read(self, is_wanted: IsWanted) -> Iterator[Frame | Skipped]:
@@ -150,24 +152,24 @@ class FileSource(ABC):
             return Skipped(self._stamp_ns(index), error.reason, str(error))
 
 
-class SourceWrapper:
-    """Another source's frames, under its name, with further notes. A `Source`."""
+class SourceWrapper(ABC):
+    """Frames made of another source's. A `Source` of the same name, notes and length."""
 
-    def __init__(self, source: Source, notes: Callable[[], list[str]] = list) -> None:
+    def __init__(self, source: Source) -> None:
         self.name = source.name
         self._source = source
-        self._notes = notes
 
     @property
     def notes(self) -> list[str]:
-        """The source's notes, and those of what is done with its records."""
-        return [*self._source.notes, *self._notes()]
+        """The source's notes."""
+        return list(self._source.notes)
 
     def __len__(self) -> int:
         return len(self._source)
 
+    @abstractmethod
     def __iter__(self) -> Iterator[Frame | Skipped]:
-        return iter(self._source)
+        """Yield the records."""
 
 
 class MapSource(SourceWrapper):
@@ -179,8 +181,15 @@ class MapSource(SourceWrapper):
         step: Callable[[Frame | Skipped], Frame | Skipped],
         notes: Callable[[], list[str]] = list,
     ) -> None:
-        super().__init__(source, notes)
+        """Take a source, the step applied to each record, and further notes."""
+        super().__init__(source)
         self._step = step
+        self._notes = notes
+
+    @property
+    def notes(self) -> list[str]:
+        """The source's notes and those of what is done with its records."""
+        return [*super().notes, *self._notes()]
 
     def __iter__(self) -> Iterator[Frame | Skipped]:
         return map(self._step, self._source)
@@ -231,18 +240,20 @@ class Subsampled(SourceWrapper):
     """
 
     def __init__(self, source: Source, max_frames: int) -> None:
-        super().__init__(source, self._how_many)
+        super().__init__(source)
         count = len(source)
         used = count if max_frames == 0 else min(max_frames, count)
         self._places = [index * count // used for index in range(used)]
         self._used: int | None = None
 
-    def _how_many(self) -> list[str]:
+    @property
+    def notes(self) -> list[str]:
+        """The source's notes, and how many frames are used."""
         count = len(self._source)
         if len(self._places) == count:
-            return []
+            return super().notes
         used = len(self._places) if self._used is None else self._used
-        return [f"{used} of {count} frames are used, evenly spread"]
+        return [*super().notes, f"{used} of {count} frames are used, evenly spread"]
 
     def __len__(self) -> int:
         return len(self._places)

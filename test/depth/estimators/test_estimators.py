@@ -1,17 +1,21 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Each estimator against its definition: M whole passes, NumPy's mean and variance."""
+"""Each estimator against its definition: M whole passes with related samples, NumPy's moments."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
 from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.config.training import NetworkConfig
 from uncertainty_depth.core.errors import ModelError
 from uncertainty_depth.core.records import SampleRange
 from uncertainty_depth.depth.estimators import Deterministic, Ensemble, McDropout, Mirrored
+from uncertainty_depth.depth.estimators.estimator import Moments
 from uncertainty_depth.depth.estimators.mc_dropout import Draw, SeededDropout, StratifiedNoise
 from uncertainty_depth.depth.model_folder.folder import read_model
 from uncertainty_depth.depth.model_folder.writing import create, set_members, write_member
@@ -198,3 +202,119 @@ def test_memory_too_small_for_one_sample_is_an_error():
     with pytest.raises(RuntimeError, match="out of memory"):
         estimator.estimate(IMAGE, STAMP, CONFIG)
     assert memory.batches == [5, 2, 1]
+
+
+SHAPE = (20, 50, 60)
+UNITS = 60_000
+SEED = 1
+RATES = (0.05, 0.2, 0.9)
+
+
+def masks(rate=0.2, samples=8, stamp=5, seed=SEED):
+    """(M, units) keep masks of all samples of a frame."""
+    noise = StratifiedNoise([Draw(SHAPE, rate)], samples)
+    (masks,) = noise.of(noise.draw(seed, stamp), range(samples))
+    return masks.numpy().reshape(samples, -1)
+
+
+@pytest.mark.parametrize("samples", [1, 2, 7, 64])
+@pytest.mark.parametrize("rate", RATES)
+def test_each_sample_alone_drops_units_at_the_rate_and_independently(samples, rate):
+    kept = masks(rate, samples)
+    limit = 5 * np.sqrt(UNITS * rate * (1 - rate))
+    assert np.abs((1 - kept).sum(1) - rate * UNITS).max() < limit
+    neighbours = np.corrcoef(kept[0, :-1], kept[0, 1:])[0, 1]
+    assert abs(neighbours) < 5 / np.sqrt(UNITS)
+
+
+@pytest.mark.parametrize("rate", RATES)
+@pytest.mark.parametrize("samples", [2, 8])
+def test_stratified_samples_drop_each_unit_its_expected_number_of_times(rate, samples):
+    dropped = (1 - masks(rate, samples).astype(int)).sum(0)
+    expected = rate * samples
+    assert dropped.min() >= np.floor(expected - 1e-3 * samples)
+    assert dropped.max() <= np.ceil(expected + 1e-3 * samples)
+    assert dropped.mean() == pytest.approx(expected, abs=0.02)
+
+
+@pytest.mark.parametrize("rate", RATES)
+def test_stratified_samples_are_exchangeable(rate):
+    """All pairs have the correlation that follows from the variance of the number of drops."""
+    fraction = (rate * 8) % 1
+    variance = rate * (1 - rate)
+    expected = (fraction * (1 - fraction) - 8 * variance) / (8 * 7 * variance)
+    pairs = np.corrcoef(masks(rate))[~np.eye(8, dtype=bool)]
+    assert np.abs(pairs - expected).max() < 0.05
+    assert pairs.mean() == pytest.approx(expected, abs=0.005)
+
+
+def test_samples_are_the_same_alone_and_together_and_follow_from_seed_and_stamp():
+    together = masks()
+    noise = StratifiedNoise([Draw(SHAPE, 0.2)], 8)
+    (some,) = noise.of(noise.draw(SEED, 5), [7, 0, 3])
+    assert np.array_equal(some.numpy().reshape(3, -1), together[[7, 0, 3]])
+    assert not np.array_equal(masks(stamp=6), together)
+    assert not np.array_equal(masks(seed=2), together)
+
+
+@pytest.mark.parametrize("rate", RATES)
+@pytest.mark.parametrize("samples", [1, 7, 64])
+def test_looked_up_together_as_on_a_gpu_the_masks_are_the_same(samples, rate):
+    numbers = [samples - 1, 0, samples // 2]
+    noise = StratifiedNoise([Draw(SHAPE, rate), Draw((3, 4, 5), 0.3)], samples)
+    for stamp in (4, 5):
+        drawn = noise.draw(SEED, stamp)
+        together = noise.of(drawn, torch.tensor(numbers, dtype=torch.int32))
+        assert all(map(torch.equal, together, noise.of(drawn, numbers)))
+
+
+OF_SAMPLES = st.tuples(st.integers(1, 12), st.integers(1, 4), st.integers(1, 4))
+DEPTHS = hnp.arrays(np.float32, OF_SAMPLES, elements=st.floats(0.125, 100.0, width=32))
+
+
+def moments_of(depths):
+    """The moments of one frame, whose samples come one after the other."""
+    moments = Moments()
+    for one in depths:
+        moments.add(torch.from_numpy(one[None]), None)
+    return moments.estimate()
+
+
+@given(depths=DEPTHS)
+def test_in_order_it_does_not_matter_how_many_come_together(depths):
+    moments = Moments()
+    moments.add(torch.from_numpy(depths), None)
+    found = moments.estimate()
+    assert all(map(torch.equal, found[:3], moments_of(depths)[:3]))
+
+
+@given(depths=DEPTHS, cuts=st.lists(st.integers(1, 11), max_size=3))
+def test_parts_in_one_reduction_each_give_numpys_moments(depths, cuts):
+    variances = depths[::-1] ** 2
+    moments = Moments(in_order=False)
+    parts = zip(*(np.split(values, sorted(cuts)) for values in (depths, variances)), strict=True)
+    for depth, variance in parts:
+        if len(depth):
+            moments.add(torch.tensor(depth), torch.tensor(variance))
+    estimate = moments.estimate()
+    exact = depths.astype(np.float64)
+    np.testing.assert_allclose(estimate.depth_m, exact.mean(0), rtol=1e-6)
+    limit = 1e-6 * exact.max() ** 2
+    np.testing.assert_allclose(estimate.epistemic, exact.var(0), rtol=1e-4, atol=limit)
+    np.testing.assert_allclose(estimate.aleatoric, variances.mean(0), rtol=1e-5)
+    depth, sigma = estimate.maps()
+    np.testing.assert_array_equal(depth, estimate.depth_m)
+    np.testing.assert_allclose(sigma**2, estimate.epistemic + estimate.aleatoric, rtol=1e-5)
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+def test_a_spread_far_smaller_than_the_depth_survives_float32(in_order):
+    """The textbook sum of squares would lose it: 80^2 has a float32 step of 5e-4."""
+    rng = np.random.default_rng(0)
+    depths = (80.0 + 1e-3 * rng.standard_normal((1000, 2, 2))).astype(np.float32)
+    moments = Moments(in_order)
+    for part in np.split(depths, 125):
+        moments.add(torch.from_numpy(part), None)
+    estimate = moments.estimate()
+    exact = depths.astype(np.float64).var(0)
+    np.testing.assert_allclose(estimate.epistemic, exact, rtol=1e-2)

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Maps have the image's size, and are the same in any process, thread and precision."""
+"""Maps have the image's size, and are the same in any process, thread, precision and version."""
 
 import json
 import logging
@@ -55,9 +55,7 @@ def random_image(height=90, width=120, seed=0):
 
 
 @given(height=st.integers(1, 200), width=st.integers(1, 200))
-@settings(
-    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_maps_have_the_image_s_size(predictor, height, width):
     prediction = predictor.predict(random_image(height, width), STAMP)
     for values in (prediction.depth_m, prediction.sigma_m):
@@ -289,3 +287,32 @@ def test_weights_that_give_no_depth_at_all_are_refused_when_they_are_loaded(writ
     save_file({name: it * 1e30 for name, it in load_file(weights).items()}, weights)
     with pytest.raises(ModelError, match="diverged gives a black image no finite depth"):
         Predictor(folder)
+
+
+COLUMNS, ROWS = np.meshgrid(np.linspace(0, 1, 120), np.linspace(0, 1, 90))
+IMAGE = np.stack(
+    [200 * COLUMNS, 255 * np.cos(9 * ROWS) ** 2, 60 + 99 * (COLUMNS > ROWS)], axis=-1
+).astype(np.uint8)
+PIXELS = ([10, 45, 80, 45], [20, 60, 100, 110])
+EXPECTED = {
+    # model, method: depth and sigma of four pixels, metres, and the unfamiliarity
+    ("demo", "mc_dropout"): (
+        [1.04254, 1.06851, 1.01949, 1.01332], [0.388908, 0.418458, 0.315157, 0.322067], 2.28302
+    ),
+    ("demo", "deterministic"): (
+        [0.998237, 1.0794, 1.00337, 0.995874], [0.386098, 0.405472, 0.295814, 0.331876], 2.28302
+    ),
+    ("indoor", "mirrored"): (
+        [1.01343, 0.795694, 0.811985, 0.850598], [0.604022, 0.512707, 0.504918, 0.488177], 3.17873
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("model", "method"), EXPECTED)
+def test_a_shipped_model_predicts_the_numbers_that_it_was_shipped_with(model, method):
+    depth_m, sigma_m, unfamiliarity = EXPECTED[model, method]
+    predictor = Predictor(model, method=method, samples=3, device="cpu", calibrated=False)
+    made = predictor.predict(IMAGE, 1_700_000_000_123_456_789, camera=100)
+    np.testing.assert_allclose(made.depth_m[PIXELS], depth_m, rtol=1e-4)
+    np.testing.assert_allclose(made.sigma_m[PIXELS], sigma_m, rtol=1e-3)
+    assert made.unfamiliarity == pytest.approx(unfamiliarity, rel=1e-3)

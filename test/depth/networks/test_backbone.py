@@ -5,14 +5,7 @@ import socket
 
 import pytest
 import torch
-from transformers import (
-    AutoBackbone,
-    BertConfig,
-    ConvNextConfig,
-    Dinov2Config,
-    ResNetConfig,
-    SwinConfig,
-)
+import transformers
 
 from uncertainty_depth.core.config.training import NetworkConfig
 from uncertainty_depth.core.errors import ModelError
@@ -23,13 +16,14 @@ from uncertainty_depth.depth.networks.backbone import (
     make_backbone,
 )
 from uncertainty_depth.depth.networks.hourglass import Hourglass
+from uncertainty_depth.depth.networks.resnet import ResNet, ResNetConfig, read_config
 
 SMALL = {
-    "resnet": ResNetConfig(
+    "resnet": transformers.ResNetConfig(
         embedding_size=8, hidden_sizes=[8, 12, 16, 24], depths=[1, 1, 1, 1], layer_type="basic"
     ),
-    "convnext": ConvNextConfig(hidden_sizes=[8, 12, 16, 24], depths=[1, 1, 1, 1]),
-    "dinov2": Dinov2Config(
+    "convnext": transformers.ConvNextConfig(hidden_sizes=[8, 12, 16, 24], depths=[1, 1, 1, 1]),
+    "dinov2": transformers.Dinov2Config(
         hidden_size=16,
         num_hidden_layers=4,
         num_attention_heads=2,
@@ -37,10 +31,12 @@ SMALL = {
         image_size=56,
         reshape_hidden_states=True,
     ),
-    "dinov2_of_two_blocks": Dinov2Config(
+    "dinov2_of_two_blocks": transformers.Dinov2Config(
         hidden_size=16, num_hidden_layers=2, num_attention_heads=2, patch_size=14, image_size=56
     ),
-    "swin": SwinConfig(embed_dim=8, depths=[1, 1, 1, 1], num_heads=[1, 1, 2, 2], window_size=4),
+    "swin": transformers.SwinConfig(
+        embed_dim=8, depths=[1, 1, 1, 1], num_heads=[1, 1, 2, 2], window_size=4
+    ),
 }
 
 
@@ -48,7 +44,7 @@ SMALL = {
 def saved(request, tmp_path):
     """A folder with a small backbone's config and weights, and the weights."""
     torch.manual_seed(0)
-    backbone = AutoBackbone.from_config(SMALL[request.param])
+    backbone = transformers.AutoBackbone.from_config(SMALL[request.param])
     backbone.save_pretrained(tmp_path / "backbone")
     return tmp_path / "backbone", backbone.state_dict()
 
@@ -105,11 +101,11 @@ def pickled(folder):
 
 
 def of_text(folder):
-    BertConfig().save_pretrained(folder)
+    transformers.BertConfig().save_pretrained(folder)
 
 
 def of_another(folder):
-    AutoBackbone.from_config(SMALL["resnet"]).save_pretrained(folder)
+    transformers.AutoBackbone.from_config(SMALL["resnet"]).save_pretrained(folder)
     SMALL["convnext"].save_pretrained(folder)
 
 
@@ -148,3 +144,54 @@ def test_an_unknown_name_is_refused():
 def test_an_invalid_mapping_is_refused(values):
     with pytest.raises(ModelError):
         backbone_from_mapping(values)
+
+
+CONFIGS = [
+    ResNetConfig("basic", (1, 2, 1, 1), (8, 8, 12, 16), embedding_size=8),
+    ResNetConfig("bottleneck", (1, 1, 2, 1), (8, 16, 32, 64), embedding_size=8),
+    ResNetConfig(
+        "bottleneck",
+        (1, 1, 1, 1),
+        (8, 16, 32, 64),
+        embedding_size=8,
+        downsample_in_first_stage=True,
+        downsample_in_bottleneck=True,
+    ),
+]
+
+
+def reference(config):
+    values = {**config.to_dict(), "out_features": ["stage1", "stage2", "stage3", "stage4"]}
+    return transformers.AutoBackbone.from_config(transformers.AutoConfig.for_model(**values))
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_it_takes_the_weights_of_transformers_and_gives_the_same_maps(config):
+    theirs = reference(config)
+    ours = ResNet(config)
+    ours.load_state_dict(theirs.state_dict())
+    assert list(ours.state_dict()) == list(theirs.state_dict())
+    assert ours.channels == list(theirs.channels)
+    pixels = torch.randn(2, 3, 70, 90, generator=torch.Generator().manual_seed(1))
+    for is_training in (True, False):
+        maps = ours.train(is_training)(pixels).feature_maps
+        expected = theirs.train(is_training)(pixels).feature_maps
+        pairs = zip(maps, expected, strict=True)
+        assert all(torch.equal(ours_map, their_map) for ours_map, their_map in pairs)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"model_type": "convnext"},
+        {"hidden_act": "gelu"},
+        {"layer_type": "none"},
+        {"depths": [1, 1, 1]},
+        {"depths": [1, 1, 1, 0]},
+        {"hidden_sizes": [8, 8, 8, 8.0]},
+        {"embedding_size": True},
+        {"downsample_in_bottleneck": 1},
+    ],
+)
+def test_whatever_else_is_left_to_transformers(values):
+    assert read_config({**CONFIGS[0].to_dict(), **values}) is None

@@ -33,7 +33,7 @@ def test_depth_is_in_range_and_the_scale_a_fraction_of_it(head):
 
 
 @given(height=st.integers(32, 150), width=st.integers(32, 150))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_maps_have_the_input_s_size_whatever_it_is(height, width):
     depth, _ = make().eval()(torch.rand(1, 3, height, width))
     assert depth.shape == (1, 1, height, width)

@@ -1,6 +1,9 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
+
 import csv
+import json
 import logging
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,13 +14,14 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save
 
 from test.depth.training.conftest import Killed, content, counted_writes
+from uncertainty_depth.core.config.training import TrainingConfig
 from uncertainty_depth.core.errors import ConfigError, ModelError, SourceError
 from uncertainty_depth.depth.model_folder import folder as model_folder
-from uncertainty_depth.depth.training.run import train
+from uncertainty_depth.depth.training.run import MemberRun, train
 
 
 @pytest.fixture
-def small(source, network, training):
+def brief(source, network, training):
     """Two short epochs of a network with head: the runs differ only in when they are killed."""
     source.records = source.records[:6]
     return (
@@ -70,8 +74,8 @@ def test_training_beats_the_best_constant(more_frames, network, training, tmp_pa
     assert model_folder.read_model(folder).members == ("best",)
 
 
-def test_the_seed_alone_decides(small, tmp_path):
-    source, network, training = small
+def test_the_seed_alone_decides(brief, tmp_path):
+    source, network, training = brief
     torch.manual_seed(1)
     first = content(train(source, tmp_path / "a", network, training))
     torch.manual_seed(2)
@@ -108,21 +112,21 @@ def test_an_existing_folder_is_refused(source, network, training, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 
-def interrupted(small, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def interrupted(brief, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         counted_writes(patch, killed_at=6)
         with pytest.raises(Killed):
-            train(small[0], folder, *small[1:])
+            train(brief[0], folder, *brief[1:])
 
 
 OTHERS = {"learning_rate": 0.1, "epochs": 9, "backbone": "resnet10", "head": "gaussian"}
 
 
 def test_resuming_with_other_options_or_from_another_source_is_refused(
-    small, tmp_path, monkeypatch
+    brief, tmp_path, monkeypatch
 ):
-    source, network, training = small
-    interrupted(small, tmp_path / "model", monkeypatch)
+    source, network, training = brief
+    interrupted(brief, tmp_path / "model", monkeypatch)
     for name, value in OTHERS.items():
         changed = [
             replace(config, **{name: value}) if hasattr(config, name) else config
@@ -136,16 +140,16 @@ def test_resuming_with_other_options_or_from_another_source_is_refused(
         train(source, tmp_path / "model", network, training, resume=True)
 
 
-def test_what_the_user_hides_in_the_folder_stays(small, tmp_path):
+def test_what_the_user_hides_in_the_folder_stays(brief, tmp_path):
     (tmp_path / "model" / ".git").mkdir(parents=True)
     (tmp_path / "model" / ".gitattributes").write_text("*.safetensors filter=lfs")
     for _ in range(2):
-        train(*small[:1], tmp_path / "model", *small[1:], resume=True)
+        train(*brief[:1], tmp_path / "model", *brief[1:], resume=True)
     assert {path.name for path in (tmp_path / "model").glob(".*")} == {".git", ".gitattributes"}
 
 
-def test_a_damaged_checkpoint_gets_one_sentence(small, tmp_path, monkeypatch):
-    interrupted(small, tmp_path / "model", monkeypatch)
+def test_a_damaged_checkpoint_gets_one_sentence(brief, tmp_path, monkeypatch):
+    interrupted(brief, tmp_path / "model", monkeypatch)
     path = tmp_path / "model" / "checkpoint.safetensors"
     content = path.read_bytes()
     tensors = load_file(path)
@@ -165,7 +169,7 @@ def test_a_damaged_checkpoint_gets_one_sentence(small, tmp_path, monkeypatch):
         with pytest.raises(
             ModelError, match=rf"checkpoint.safetensors cannot be read .*{sentence}"
         ):
-            train(small[0], tmp_path / "model", *small[1:], resume=True)
+            train(brief[0], tmp_path / "model", *brief[1:], resume=True)
 
 
 def test_a_loss_that_is_not_finite_ends_the_training_with_one_sentence(
@@ -179,8 +183,8 @@ def test_a_loss_that_is_not_finite_ends_the_training_with_one_sentence(
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
-def test_cuda_where_there_is_none_is_an_error(small, tmp_path):
-    source, network, training = small
+def test_cuda_where_there_is_none_is_an_error(brief, tmp_path):
+    source, network, training = brief
     with pytest.raises(ConfigError, match="finds no CUDA device"):
         train(source, tmp_path / "model", network, replace(training, device="cuda"))
     assert source.reads == 0  # a long recording takes minutes to read
@@ -198,10 +202,80 @@ def test_a_training_that_ended_too_early_is_reported(source, network, training, 
     )
 
 
-def test_a_depth_range_that_holds_no_ground_truth_is_refused(small, tmp_path):
-    source, network, training = small
+def test_a_depth_range_that_holds_no_ground_truth_is_refused(brief, tmp_path):
+    source, network, training = brief
     network = replace(network, depth_range=(50.0, 80.0))
     sentence = "depth_range is 50 to 80 m, and no ground truth of list lies in it"
     with pytest.raises(ConfigError, match=sentence):
         train(source, tmp_path / "model", network, training)
     assert not (tmp_path / "model").exists()
+
+
+def test_killed_in_member_two_of_three_it_goes_on_there(small, tmp_path, monkeypatch):
+    source, network, training = small
+    training = replace(training, method="bagging", patience=5)
+    whole = content(train(source, tmp_path / "whole", network, training))
+    one_epoch = MemberRun.one_epoch
+    trained = []
+
+    def dying(run: MemberRun, bar) -> None:
+        if len(trained) == 3:
+            raise Killed
+        trained.append(run.member.name)
+        one_epoch(run, bar)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MemberRun, "one_epoch", dying)
+        with pytest.raises(Killed):
+            train(source, tmp_path / "killed", network, training)
+        assert trained == ["member_01", "member_01", "member_02"]
+        members = set(model_folder.read_model(tmp_path / "killed").members)
+        assert members == {"member_01", "member_02"}  # of use already
+    trained.clear()
+
+    def noting(run: MemberRun, bar) -> None:
+        trained.append(run.member.name)
+        one_epoch(run, bar)
+
+    monkeypatch.setattr(MemberRun, "one_epoch", noting)
+    assert content(train(source, tmp_path / "killed", network, training, resume=True)) == whole
+    assert trained == ["member_02", "member_03", "member_03"]
+
+
+def test_dying_at_any_write_of_two_members_loses_nothing(small, tmp_path, monkeypatch):
+    source, network, training = small
+    source.records = source.records[:4]
+    training = replace(training, method="multi_inits", members=2, epochs=1)
+    with monkeypatch.context() as patch:
+        writes = counted_writes(patch)
+        whole = content(train(source, tmp_path / "whole", network, training))
+    assert len(writes) > 10
+    for write in range(1, len(writes) + 1):
+        folder = tmp_path / f"killed at {write}"
+        with monkeypatch.context() as patch:
+            counted_writes(patch, killed_at=write)
+            with pytest.raises(Killed):
+                train(source, folder, network, training)
+        assert content(train(source, folder, network, training, resume=True)) == whole, write
+
+
+def test_a_training_of_before_an_option_was_invented_is_complete(small, make, tmp_path):
+    folder = make(small, tmp_path / "model", "multi_epochs")
+    described = json.loads((folder / "model.json").read_text())
+    for name in ("members", "distill"):
+        del described["training"]["options"][name]
+    (folder / "model.json").write_text(json.dumps(described))
+    source, network, training = small
+    usual = replace(training, members=TrainingConfig().members)
+    assert train(source, folder, network, usual, resume=True) == folder
+
+
+def test_a_finished_training_removes_what_a_kill_left_and_no_file_of_others(small, make, tmp_path):
+    folder = make(small, tmp_path / "model", "multi_epochs")
+    before = set(os.listdir(folder))
+    foreign = {".settings.of.mine.json", "checkpoint_of_mine.safetensors", ".unfinished_.csv"}
+    for name in foreign | {".unfinished_0a1b2c3d.model.json"}:
+        (folder / name).write_text("{}")
+    source, network, training = small
+    train(source, folder, network, replace(training, method="multi_epochs"), resume=True)
+    assert set(os.listdir(folder)) == before | foreign

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import cv2
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -242,7 +242,6 @@ def lists(*counts):
     return st.sampled_from(counts).flatmap(lambda n: st.lists(NUMBERS, min_size=n, max_size=n))
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     message=st.builds(
         SimpleNamespace,

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
@@ -138,7 +138,6 @@ def test_clouds_that_contradict_themselves_are_refused(reason, sentence, change)
         cloud_points(cloud)
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     sizes=st.fixed_dictionaries(
         {name: st.integers(0, 40) for name in ("height", "width", "point_step", "row_step")}

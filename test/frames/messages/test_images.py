@@ -1,10 +1,12 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Image messages of every encoding, padded and big-endian, through each back end.
 
-The messages are those of rosbags and those of rclpy.
+The messages are those of rosbags and of rclpy, and those whose bytes are no buffer of Python's,
+as a rosidl_buffer.Buffer of ROS 2 Lyrical.
 """
 
 import sys
+from array import array
 from types import SimpleNamespace
 
 import cv2
@@ -13,15 +15,11 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from test.conftest import refused
-from test.frames.messages.conftest import compressed_message, encoded, image_message
+from test.frames.messages.conftest import cloud_message, compressed_message, encoded, image_message
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.frames.messages import images
-from uncertainty_depth.frames.messages.images import (
-    COLOR_ENCODINGS,
-    PLANAR,
-    decode_depth,
-    decode_image,
-)
+from uncertainty_depth.frames.messages.clouds import lidar_points
+from uncertainty_depth.frames.messages.images import COLOR_ENCODINGS, decode_depth, decode_image
 
 HEIGHT = 6
 WIDTH = 8
@@ -53,7 +51,7 @@ def expected_rgb(pixels: np.ndarray, encoding: str) -> np.ndarray:
     return np.atleast_3d(pixels)[..., order]
 
 
-@pytest.mark.parametrize("encoding", [name for name in COLOR_ENCODINGS if name not in PLANAR])
+@pytest.mark.parametrize("encoding", COLOR_ENCODINGS)
 def test_every_encoding_gives_rgb(encoding):
     pixels = random_pixels(encoding)
     for big_endian in (False, True):
@@ -183,3 +181,80 @@ def test_brightness_and_colour_in_two_planes_are_rgb(encoding):
         image.data = image.data[:-1]
         with pytest.raises(MessageError, match="expected 90, 3/2 height 6 times step 10"):
             decode_image(image)
+
+
+PIXELS = np.random.default_rng(0).integers(0, 256, (12, 16, 3), np.uint8)
+POINTS = np.random.default_rng(1).uniform(1, 5, (20, 3)).astype(np.float32)
+DEPTH_M = np.random.default_rng(2).uniform(1, 5, (12, 16)).astype(np.float32)
+
+
+class Buffer:
+    """The interface of rosidl_buffer.Buffer: a length, and copies."""
+
+    backend_type = "cuda"
+
+    def __init__(self, data):
+        self._data = bytes(data)
+
+    def __len__(self):
+        return len(self._data)
+
+    def to_array(self):
+        return array("B", self._data)
+
+
+class Shared(Buffer):
+    """One whose memory is the computer's, by DLPack."""
+
+    backend_type = "shared"
+
+    def __init__(self, data):
+        self.values = np.frombuffer(bytearray(data), np.uint8)
+
+    def __len__(self):
+        return self.values.size
+
+    def __dlpack__(self, **options):
+        return self.values.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.values.__dlpack_device__()
+
+    def to_array(self):
+        raise AssertionError("a view is enough")
+
+
+class OnDevice(Buffer):
+    """One that answers DLPack with memory that NumPy cannot read."""
+
+    def __dlpack__(self, **options):
+        raise BufferError("on cuda")
+
+    def __dlpack_device__(self):
+        return (2, 0)
+
+
+@pytest.mark.parametrize("kind", [bytes, Buffer, Shared, OnDevice])
+def test_images_and_clouds_are_read_whatever_holds_their_bytes(kind):
+    np.testing.assert_array_equal(decode_image(image_message(PIXELS, "rgb8", kind=kind)), PIXELS)
+    np.testing.assert_array_equal(
+        decode_depth(image_message(DEPTH_M, "32FC1", kind=kind)), DEPTH_M
+    )
+    packed = compressed_message("png", kind(encoded(PIXELS[..., ::-1])))
+    np.testing.assert_array_equal(decode_image(packed), PIXELS)
+    np.testing.assert_array_equal(lidar_points(cloud_message(POINTS, kind=kind)), POINTS)
+
+
+def test_a_view_is_taken_of_shared_memory_and_a_copy_is_told_once(caplog):
+    shared = image_message(PIXELS, "rgb8", kind=Shared)
+    assert np.shares_memory(decode_image(shared), shared.data.values)
+    assert not caplog.records
+
+    class Vendor(Buffer):
+        backend_type = "npu"
+
+    for _ in range(3):
+        decode_image(image_message(PIXELS, "rgb8", kind=Vendor))
+    (record,) = caplog.records
+    assert "Vendor of npu" in record.getMessage()
+    assert "are copied" in record.getMessage()

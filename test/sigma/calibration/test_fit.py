@@ -1,5 +1,7 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Fitted maps against the sigma that the errors were drawn with, and against plain searches."""
+"""Maps of sigma: as the errors were drawn, as plain searches find, increasing."""
+
+import json
 
 import numpy as np
 import pytest
@@ -7,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
 
-from uncertainty_depth.core.errors import SourceError
+from uncertainty_depth.core.errors import ModelError, SourceError
 from uncertainty_depth.metrics import auce, coverage, n_merci, spearman
 from uncertainty_depth.sigma.calibration.fit import (
     GROUPS,
@@ -21,6 +23,7 @@ from uncertainty_depth.sigma.calibration.fit import (
     maps_to_try,
 )
 from uncertainty_depth.sigma.calibration.sample import pixels_of
+from uncertainty_depth.sigma.calibration.sigma_map import IDENTITY, SigmaMap, affine, flat
 
 
 def sigma_and_error(samples):
@@ -109,7 +112,7 @@ def test_ranks_survive_every_candidate_and_a_scale_leaves_n_merci_alone(draw):
     number=st.integers(30, 2000),
     levels=st.integers(1, 1000),
 )
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_any_data_gives_strictly_increasing_maps(seed, spread, anti, number, levels):
     random = np.random.default_rng(seed)
     sigma = (
@@ -122,7 +125,7 @@ def test_any_data_gives_strictly_increasing_maps(seed, spread, anti, number, lev
 
 
 @given(seed=st.integers(0, 10_000), number=st.integers(1, 500), levels=st.integers(1, 50))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_groups_hold_every_pixel_and_split_no_ties(seed, number, levels):
     random = np.random.default_rng(seed)
     sigma = random.integers(1, levels + 1, number) / 7
@@ -158,3 +161,99 @@ def test_the_isotonic_shape_meets_isotonic_regression_at_each_plateau(draw):
 def test_nothing_to_fit_is_one_sentence(sigma, error, words):
     with pytest.raises(SourceError, match=words):
         maps_of(sigma, error)
+
+
+steps = st.lists(st.floats(1e-3, 10), min_size=1, max_size=20)
+
+
+@st.composite
+def maps(draw):
+    raw = draw(steps)
+    low = draw(st.floats(0, 5))
+    rises = draw(st.lists(st.floats(1e-3, 10), min_size=len(raw), max_size=len(raw)))
+    return SigmaMap(
+        "isotonic",
+        (0.0, *np.cumsum(raw).tolist()),
+        (low, *(low + np.cumsum(rises)).tolist()),
+    )
+
+
+@given(sigma_map=maps(), sigma=st.lists(st.floats(0, 1e3), min_size=2, max_size=50))
+def test_a_greater_sigma_stays_greater_and_none_becomes_negative(sigma_map, sigma):
+    ascending = np.unique(np.round(sigma, 6))
+    calibrated = sigma_map(ascending)
+    assert (calibrated >= 0).all()
+    assert (np.diff(calibrated) > 0).all()
+
+
+@given(sigma_map=maps())
+def test_knots_are_met_and_the_last_segment_goes_on(sigma_map):
+    raw = np.array(sigma_map.raw_m)
+    calibrated = np.array(sigma_map.calibrated_m)
+    np.testing.assert_allclose(sigma_map(raw), calibrated, rtol=1e-12)
+    slope = (calibrated[-1] - calibrated[-2]) / (raw[-1] - raw[-2])
+    assert sigma_map(np.array([raw[-1] + 3.0]))[0] == pytest.approx(
+        calibrated[-1] + 3 * slope, rel=1e-9
+    )
+
+
+@given(sigma_map=maps())
+def test_json_gives_the_same_map_back(sigma_map):
+    assert SigmaMap.from_mapping(json.loads(json.dumps(sigma_map.to_mapping()))) == sigma_map
+
+
+@pytest.mark.parametrize(
+    "sigma_map",
+    [IDENTITY, affine(0.1, 2.0), SigmaMap("isotonic", (0.0, 1.0, 2.0), (0.1, 0.5, 0.6))],
+)
+def test_maps_keep_shape_type_and_unknown_pixels(sigma_map):
+    sigma = np.array([[0.0, np.nan], [1.0, 5.0]], np.float32)
+    calibrated = sigma_map(sigma)
+    assert calibrated.shape == (2, 2)
+    assert calibrated.dtype == np.float32
+    np.testing.assert_array_equal(np.isnan(calibrated), np.isnan(sigma))
+
+
+@pytest.mark.parametrize("power", [0.0, 1.0, 1.83, 2.0])
+def test_a_map_rises_with_the_uncertainty_and_keeps_what_is_unknown(power):
+    one = SigmaMap("isotonic", (0.0, 1.0, 2.0), (0.1, 0.2, 0.9), power, 0.01)
+    uncertainty = np.array([0, 0.5, 1, 5, np.nan], np.float32)
+    sigma = one(uncertainty, np.full(5, 2, np.float32))
+    assert sigma.dtype == np.float32
+    assert (np.diff(sigma[:4]) > 0).all()
+    assert sigma[1] == pytest.approx(2**power * (0.1 + 0.1 * 0.51), rel=1e-6)
+    assert np.isnan(sigma[4])
+    assert np.isnan(one(uncertainty[:1], np.array([np.nan], np.float32)))[0] == (power > 0)
+    assert SigmaMap.from_mapping(json.loads(json.dumps(one.to_mapping()))) == one
+
+
+def test_a_map_of_the_depth_alone_knows_that_it_ignores_the_uncertainty():
+    one = flat(0.02, 2.0, "power of depth")
+    sigma = one(np.array([0.0, 1.0, 65535.0], np.float32), np.full(3, 3, np.float32))
+    np.testing.assert_allclose(sigma, 0.18, rtol=1e-5)
+    assert one.ignores_uncertainty
+    assert not IDENTITY.ignores_uncertainty
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"raw_m": [0, 1, 1]}, "raw_m"),
+        ({"calibrated_m": [0, 2, 1]}, "calibrated_m"),
+        ({"calibrated_m": [0, 1]}, "3 raw and 2 calibrated"),
+        ({"raw_m": [0], "calibrated_m": [0]}, "2 or more"),
+        ({"raw_m": [0.1, 1, 2]}, "0.1 ->"),
+        ({"calibrated_m": [-1, 1, 2]}, "-1 m"),
+        ({"calibrated_m": [0, 1, float("inf")]}, "finite"),
+        ({"raw_m": "nothing"}, "raw_m"),
+        ({"raw_m": None}, "raw_m"),
+        ({"depth_power": -1}, "depth_power"),
+        ({"offset": float("nan")}, "offset"),
+    ],
+)
+def test_what_is_no_map_is_refused_in_one_sentence(change, words):
+    good = {"kind": "isotonic", "raw_m": [0, 1, 2], "calibrated_m": [0, 1, 2]}
+    with pytest.raises(ModelError, match="calibration") as caught:
+        SigmaMap.from_mapping({**good, **change})
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)

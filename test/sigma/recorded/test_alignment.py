@@ -24,7 +24,7 @@ def relative(truth, scale, shift, is_inverse):
     return (target - shift) / scale
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=SEEDS, scale=SCALES, shift=SHIFTS, is_inverse=st.booleans())
 def test_scale_and_shift_are_recovered(seed, scale, shift, is_inverse):
     truth = truth_of(seed)
@@ -33,7 +33,7 @@ def test_scale_and_shift_are_recovered(seed, scale, shift, is_inverse):
     assert found.shift == pytest.approx(shift, rel=1e-6, abs=1e-6)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     seed=SEEDS, scale=SCALES, is_inverse=st.booleans(), mode=st.sampled_from(("median", "scale"))
 )
@@ -43,7 +43,7 @@ def test_the_scale_is_recovered(seed, scale, is_inverse, mode):
     assert found == Alignment(pytest.approx(scale, rel=1e-9), 0.0, is_inverse)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     seed=SEEDS,
     scale=st.floats(0.1, 10),
