@@ -33,6 +33,7 @@ from uncertainty_depth.core.records import Frame
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.frames.messages.bag_writer import BagWriter
 from uncertainty_depth.metrics import valid_pixels
+from uncertainty_depth.sigma.online.estimates import MIN_FRAMES
 from uncertainty_depth.sigma.online.loop import OnlineCorrected
 from uncertainty_depth.stream.opening import open_source
 
@@ -142,7 +143,7 @@ def summary(rows: Sequence[Mapping[str, float]]) -> dict[str, Any]:
     return {
         "frames": len(rows),
         "own_day": own[:change].mean(),
-        "published_day": published[ESTIMATE.calibration_min_frames : change].mean(),
+        "published_day": published[MIN_FRAMES:change].mean(),
         "own_night": own[change:].mean(),
         "published_night": published[change:].mean(),
         "frames_until_covered": back,

@@ -34,6 +34,7 @@ from uncertainty_depth.ros.messages import image_message, status_message
 from uncertainty_depth.ros.qos import LATCHED_QOS
 from uncertainty_depth.ros.sigma_messages import ESTIMATE, PredictionInfo, read_estimate, read_info
 from uncertainty_depth.ros.sigma_node import SigmaNode
+from uncertainty_depth.sigma.online.estimates import MIN_FRAMES
 from uncertainty_depth.sigma.online.loop import OnlineCorrected
 
 SECOND_NS = 1000 * MS
@@ -99,12 +100,13 @@ class Camera(Robot):
 
     def until_corrected(self) -> tuple[float, float, PredictionInfo]:
         """Return the time, sigma and info of the first image that has the whole correction."""
-        for second in (100, 101):  # the estimate takes two scored frames
+        for second in range(102 - MIN_FRAMES, 102):
             sigma, info = self.maps_of(second)
             self.cloud(second)
+            estimate = self.estimate_of(second)
         assert sigma == pytest.approx(OWN_SIGMA_M)
         assert info.in_force.source == "own"
-        assert self.estimate_of(101) == pytest.approx(FACTOR, rel=0.15)
+        assert estimate == pytest.approx(FACTOR, rel=0.15)
         for time_s in np.arange(101.2, 111.0, 0.2):
             sigma, info = self.maps_of(time_s)
             if info.in_force.reason == "at the estimate":
@@ -134,7 +136,7 @@ def factor_of(message) -> float:
 
 def test_sigma_is_corrected_without_running_away_and_returns_when_lidar_is_gone(graph, start):
     start(use_online_calibration=True)
-    graph.start(EvaluatorNode, lidar_to_camera=POSE, calibration_min_frames=2)
+    graph.start(EvaluatorNode, lidar_to_camera=POSE)
     camera = Camera(graph)
     _, _, info = camera.until_corrected()
     assert info.in_force.source == "online"
@@ -156,7 +158,7 @@ def test_what_a_robot_acts_on_has_the_corrected_sigma(graph, start):
     """With the node's own sigma all depth would be trusted; with the corrected one none is."""
     limit = (OWN_SIGMA_M + ERROR_M / 1.96) / 2
     start(use_online_calibration=True, max_sigma=limit, max_relative_sigma=0.0)
-    graph.start(EvaluatorNode, lidar_to_camera=POSE, calibration_min_frames=2)
+    graph.start(EvaluatorNode, lidar_to_camera=POSE)
     camera = Camera(graph)
     images = [f"depth/{name}/image_rect" for name in ("confident", "lower", "upper")]
     clouds = ["points", "points/confident", "points/clearing"]
@@ -191,7 +193,7 @@ def test_what_a_robot_acts_on_has_the_corrected_sigma(graph, start):
 
 def test_the_sigma_of_a_depth_camera_is_corrected_by_the_same_loop(graph):
     graph.start(SigmaNode, use_online_calibration=True)
-    graph.start(EvaluatorNode, lidar_to_camera=POSE, calibration_min_frames=2)
+    graph.start(EvaluatorNode, lidar_to_camera=POSE)
     DepthCamera(graph).until_corrected()
 
 
@@ -202,9 +204,9 @@ def test_pixels_outside_the_depth_limits_do_not_count_for_the_estimate():
     error_m = np.where(truth_m < 10, 0.5, 5).astype(np.float32)
     sigma_m = np.full_like(truth_m, OWN_SIGMA_M)
     node = FakeNode()
-    config = EvaluatorNodeConfig(max_depth=10.0, calibration_min_frames=2)
+    config = EvaluatorNodeConfig(max_depth=10.0)
     calibration = LiveCalibration(node, config)
-    for second in range(100, 104):
+    for second in range(100, 100 + MIN_FRAMES):
         prediction = DepthPrediction(truth_m + error_m, sigma_m)
         frame = LiveFrame(
             second * SECOND_NS,

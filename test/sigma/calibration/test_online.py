@@ -15,7 +15,7 @@ from uncertainty_depth.core.config.nodes import OnlineCorrectionConfig, OnlineEs
 from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.metrics.calibration import GAUSSIAN
 from uncertainty_depth.sigma.online.correction_filter import CorrectionFilter, ReceivedEstimate
-from uncertainty_depth.sigma.online.estimates import LIMIT, OnlineEstimate
+from uncertainty_depth.sigma.online.estimates import LIMIT, MIN_FRAMES, OnlineEstimate
 from uncertainty_depth.sigma.online.loop import OnlineCorrected
 
 PERIOD_NS = 100_000_000
@@ -104,7 +104,7 @@ def test_pixels_that_come_twice_make_it_neither_faster_nor_surer(number):
 )
 @settings(max_examples=15)
 def test_mean_coverage_is_within_a_constant_over_the_frames(scales, coverage, gain):
-    config = OnlineEstimateConfig(coverage=coverage, calibration_min_frames=2)
+    config = OnlineEstimateConfig(coverage=coverage)
     estimate = OnlineEstimate(config, gain)
     random = np.random.default_rng(len(scales))
     uncovered = []
@@ -114,7 +114,7 @@ def test_mean_coverage_is_within_a_constant_over_the_frames(scales, coverage, ga
         # Errors that an adversary scales, seeing the estimate: as bad as it can be.
         error = np.abs(random.normal(size=50)) * SIGMA * scale
         loss = estimate.add(index * PERIOD_NS, error, np.full(50, SIGMA))
-        if index >= config.calibration_min_frames:
+        if index >= MIN_FRAMES:
             uncovered.append(loss)
     gap = abs(float(np.mean(uncovered)) - (1 - coverage))
     # The steps of the trim add up to it: the identity behind the guarantee.
@@ -143,8 +143,8 @@ def test_a_clock_that_jumps_back_starts_anew():
 
 
 def test_frames_older_than_the_window_are_forgotten():
-    estimate = estimated(gaussian_frames(100, lambda _: 1.0), calibration_window=2.0)
-    assert estimate.frames == 21
+    estimate = estimated(gaussian_frames(1300, lambda _: 1.0, pixels=50))
+    assert estimate.frames == 1201  # within two minutes, ten a second
 
 
 SECOND_NS = 1_000_000_000

@@ -46,17 +46,6 @@ class OnlineEstimateConfig:
         "sigma cover",
         limits=(0.5, 0.99),
     )
-    calibration_window: float = option(
-        120.0,
-        "time that the estimate on uncertainty/calibration looks back at most, seconds; a change "
-        "of the errors shortens it",
-        limits=(1.0, 3600.0),
-    )
-    calibration_min_frames: int = option(
-        20,
-        "number of scored frames before the first estimate on uncertainty/calibration",
-        limits=(2, 1000),
-    )
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,10 @@ GAIN = 0.1
 """Octaves by which the trim rises after a frame of which nothing is covered."""
 LIMIT = 64.0
 """Largest factor that is estimated, either way."""
+MIN_FRAMES = 20
+"""Scored frames before the first estimate."""
+LOOK_BACK_S = 120.0
+"""Time that the estimate looks back at most; a change of the errors shortens it."""
 RECENT_FRAMES = 100
 """Frames that the coverage now is the mean of."""
 CLOCK_JUMP_NS = 1_000_000_000
@@ -57,7 +61,7 @@ class OnlineEstimate:
         self.factor: float | None = None
         self.stamp_ns: int | None = None
         self.trim = 0.0
-        self._window = FrameWindow(self.config.calibration_window)
+        self._window = FrameWindow(LOOK_BACK_S)
         self._covered: deque[float] = deque(maxlen=RECENT_FRAMES)
 
     def add(
@@ -82,7 +86,7 @@ class OnlineEstimate:
         half_width = self.half_width * sigma
         self._window.add(frame_ratios(stamp_ns, error, half_width, self.config.coverage))
         self.stamp_ns = stamp_ns
-        if self.factor is not None or self.frames >= self.config.calibration_min_frames:
+        if self.factor is not None or self.frames >= MIN_FRAMES:
             octaves = self._window.quantile(self.config.coverage) + self.trim
             self.factor = min(max(2.0**octaves, 1 / LIMIT), LIMIT)
         return uncovered
