@@ -227,17 +227,12 @@ def add_arguments(
         elif isinstance(field.default, tuple):
             shared["action"] = "extend" if scalar is str else "store"
             group.add_argument(flag, type=scalar, nargs="*", metavar=metavar, **shared)
-        elif _choices(field):
-            choices = [*_choices(field), *field.metadata["aliases"]]
-            metavar = f"{{{','.join(choices)}}}"
+        else:
+            if _choices(field):  # checked with the config
+                metavar = f"{{{','.join([*_choices(field), *field.metadata['aliases']])}}}"
             if len(metavar) > MAX_METAVAR and not is_hidden:
                 metavar = "NAME"
                 shared["help"] += f"; one of {', '.join(_choices(field))}"
-            if any(choice.endswith(NUMBERED) for choice in choices):  # checked with the config
-                group.add_argument(flag, metavar=metavar, **shared)
-            else:
-                group.add_argument(flag, metavar=metavar, choices=choices, **shared)
-        else:
             group.add_argument(flag, type=scalar, metavar=metavar, **shared)
 
 
