@@ -209,7 +209,7 @@ def test_a_report_is_read_back_in_every_digit(tmp_path, frames):
     assert found.context.options == {"rate": 2.0}
     np.testing.assert_equal(json.loads(json.dumps(again.summary())), summary)
     assert judge(again, {}, None) == judge(moment, {}, None)
-    assert again.cameras.as_dict() == moment.cameras.as_dict()
+    assert again.cameras == moment.cameras
     for name in ("cell.error", "cell.covered_laplace"):  # for the plot of positions alone
         np.testing.assert_array_equal(again.metrics.total()[name], moment.metrics.total()[name])
     assert [name.frame for name, _ in again.table] == [str(index) for index in range(frames)]

@@ -12,7 +12,7 @@ import math
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -187,7 +187,7 @@ def summarize(evaluation: Scores, context: Context, is_quick: bool = False) -> d
         "notes": list(context.notes),
         "source": context.source,
         "sources": [dict(row) for row in context.sources],
-        "camera": evaluation.cameras.as_dict(),
+        "camera": asdict(evaluation.cameras),
         "config": {**context.options, **to_mapping(evaluation.config)},
         "model": dict(context.model),
         "versions": versions,

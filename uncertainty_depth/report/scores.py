@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -352,7 +352,7 @@ class Scores:
             "evaluated": self.evaluated,
             "skipped": dict(self.skipped),
             "left_out": dict(self.left_out),
-            "cameras": self.cameras.as_dict(),
+            "cameras": asdict(self.cameras),
             "sigma_kind": self.sigma_kind.value,
             "repeated_frames": self.views.repeated,
             "still_frames": self.views.still,

@@ -1,6 +1,7 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """The focal length that a network sees, and what it does to depth."""
 
+import dataclasses
 import logging
 
 import numpy as np
@@ -112,7 +113,7 @@ def test_a_range_holds_every_camera_in_any_order_and_of_both_evaluations():
             one = cameras[(first + number) % 3]
             ranges[number // 2].add(one, (one.height, one.width))
         for merged, other in (ranges, ranges[::-1]):
-            merged = CameraRange.from_dict(merged.as_dict())
+            merged = CameraRange.from_dict(dataclasses.asdict(merged))
             merged.merge(other)
             assert merged.focal_length_per_width == pytest.approx([100 / 320, 300 / 320])
             assert merged.aspect == pytest.approx([1.0, 1.6])

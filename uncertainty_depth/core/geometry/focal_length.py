@@ -16,6 +16,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -48,13 +49,13 @@ def depth_factor(camera: Camera | None, canonical: float) -> float:
     return focal_length / canonical if focal_length is not None and canonical > 0 else 1.0
 
 
+@dataclass
 class CameraRange:
-    """Min and max of fx / width and width / height over the frames; None if none is known."""
+    """Size, and min and max of fx / width and width / height over the frames; None if unknown."""
 
-    def __init__(self) -> None:
-        self.focal_length_per_width: list[float] | None = None
-        self.aspect: list[float] | None = None
-        self.size: tuple[int, int] | None = None
+    size: tuple[int, int] | None = None
+    focal_length_per_width: list[float] | None = None
+    aspect: list[float] | None = None
 
     def add(self, camera: Camera | None, shape: tuple[int, ...]) -> None:
         """Add the camera of a frame whose maps have this shape, (H, W)."""
@@ -65,26 +66,15 @@ class CameraRange:
             focal_length = float(camera.intrinsics[0, 0]) / camera.width
             self.focal_length_per_width = _widened(self.focal_length_per_width, focal_length)
 
-    def as_dict(self) -> dict[str, list[float] | tuple[int, int] | None]:
-        """Return it as in `summary.json`."""
-        return {
-            "size": self.size,
-            "focal_length_per_width": self.focal_length_per_width,
-            "aspect": self.aspect,
-        }
-
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> CameraRange:
-        """Return the range from `as_dict`'s JSON.
-
-        Raise ValueError, TypeError or KeyError for others.
-        """
-        cameras = cls()
-        cameras.focal_length_per_width = _pair(values["focal_length_per_width"])
-        cameras.aspect = _pair(values["aspect"])
+        """Return the range in `summary.json`; raise ValueError, TypeError or KeyError for none."""
         size = _pair(values["size"])
-        cameras.size = None if size is None else (int(size[0]), int(size[1]))
-        return cameras
+        return cls(
+            None if size is None else (int(size[0]), int(size[1])),
+            _pair(values["focal_length_per_width"]),
+            _pair(values["aspect"]),
+        )
 
     def merge(self, other: CameraRange) -> None:
         """Add another evaluation's cameras."""
@@ -116,12 +106,10 @@ def camera_ranges(cameras: Iterable[Camera | None]) -> dict[str, list[float]] | 
     ranges = CameraRange()
     for camera in calibrated:
         ranges.add(camera, (camera.height, camera.width))
-    limits = {
-        "focal_length_per_width": ranges.focal_length_per_width,
-        "aspect": ranges.aspect,
-    }
-    rounded = {name: [round(end, 6) for end in pair or []] for name, pair in limits.items()}
-    return rounded if calibrated else None
+    if not calibrated:
+        return None
+    names = ("focal_length_per_width", "aspect")
+    return {name: [round(end, 6) for end in getattr(ranges, name) or []] for name in names}
 
 
 class FocalLengthRescaling:
