@@ -8,7 +8,7 @@ import pytest
 
 from test.cli.conftest import PREDICT
 from test.conftest import summary_of
-from test.sigma.recorded.test_learned_sigma import recorded
+from test.sigma.recorded.test_saved_map import recorded
 from uncertainty_depth.core.model_location import SHIPPED_MODEL
 from uncertainty_depth.core.output import OutputFolder
 from uncertainty_depth.frames.recording import Recording
