@@ -16,6 +16,7 @@ from typing import Any, ClassVar, NoReturn
 from uncertainty_depth.core.errors import shortened
 from uncertainty_depth.core.options import add_arguments, flag_of, from_arguments
 from uncertainty_depth.core.version import __version__
+from uncertainty_depth.stream.job import Job
 
 SOURCE = (
     "a bag (rosbag2 folder, .mcap, .db3, ROS 1 .bag), nyu:DIR[:train|:test|:fit|:calibrate], "
@@ -48,6 +49,11 @@ class Command(ABC):
 
     @abstractmethod
     def _run(self) -> None: ...
+
+    def job(self, *sources: str, **own: Any) -> Job:
+        """Return the job of sources, with this command's options of a job's names and its own."""
+        shared = {item.name for item in fields(Job)} & {item.name for item in fields(self)}
+        return Job(sources=sources, **{name: getattr(self, name) for name in shared} | own)
 
 
 def positional(**options: Any) -> Any:

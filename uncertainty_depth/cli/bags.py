@@ -9,35 +9,20 @@ import shlex
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from uncertainty_depth.cli.arguments import SOURCE, Command, positional, written
 from uncertainty_depth.core.config.source import PredictionTopics, SourceConfig
 from uncertainty_depth.core.errors import ConfigError, MessageError, SourceError
 from uncertainty_depth.core.model_location import is_hugging_face, model_path
 from uncertainty_depth.core.output import NewFolder, OutputFile
-
-if TYPE_CHECKING:
-    from uncertainty_depth.frames.protocol import Source
-    from uncertainty_depth.stream.stream import Stream
+from uncertainty_depth.frames.protocol import Source
+from uncertainty_depth.stream.opening import module_and_rest, place_of
+from uncertainty_depth.stream.stream import Stream
 
 INFO_FRAMES = 50
 """First frames of a bag that `info` looks at."""
 logger = logging.getLogger(__name__)
-
-
-def _write_bag(source: str, bag: Path) -> None:
-    """Write a source as a bag; raise `SourceError` for one that cannot be."""
-    from uncertainty_depth.stream.opening import module_and_rest
-
-    module, rest = module_and_rest(source)
-    write_bag = getattr(module, "write_bag", None)
-    if write_bag is None:
-        raise SourceError(
-            f"source is {source!r}; expected kitti:DRIVE_DIR, rgbd:DIR, or MODULE:... of a Python "
-            "module with write_bag (in a clone: synthetic:)"
-        )
-    write_bag(rest, bag)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,10 +38,16 @@ class Convert(Command):
     bag: Path = positional(type=Path, metavar="OUT_BAG", help="bag folder to write")
 
     def _run(self) -> None:
-        from uncertainty_depth.stream.opening import place_of
 
         NewFolder(self.bag).check([place_of(self.source)])
-        _write_bag(self.source, self.bag)
+        module, rest = module_and_rest(self.source)
+        write_bag = getattr(module, "write_bag", None)
+        if write_bag is None:
+            raise SourceError(
+                f"source is {self.source!r}; expected kitti:DRIVE_DIR, rgbd:DIR, or MODULE:... of "
+                "a Python module with write_bag (in a clone: synthetic:)"
+            )
+        write_bag(rest, self.bag)
         print(f"bag written to {self.bag}")
 
 
@@ -76,7 +67,10 @@ class Info(Command):
     def _run(self) -> None:
         model = model_path(self.source)
         if (model / "model.json").is_file() or is_hugging_face(model):
-            _describe_model(model)
+            from uncertainty_depth.depth.model_folder.folder import read_model
+
+            for name, value in read_model(model, relative=True).describe().items():
+                print(f"{name:14} {value}")
             return
         plot, no_plot = self._plot()
         recorded = _list_topics(Path(self.source))  # first: the choice of topics may fail
@@ -86,8 +80,6 @@ class Info(Command):
 
     def _plot(self) -> tuple[OutputFile, str]:
         """Return the plot's file, and why it cannot be written; empty if it can."""
-        from uncertainty_depth.stream.opening import place_of
-
         if self.output and self.output.suffix.lower() != ".png":
             raise ConfigError(f"output is {self.output}; expected a file that ends in .png")
         path = Path(self.source)
@@ -103,23 +95,13 @@ class Info(Command):
 
     def _open(self, recorded: PredictionTopics) -> Stream:
         """Open the source; one without ground truth of images, with its recorded depth."""
-        from uncertainty_depth.stream.job import Job
-        from uncertainty_depth.stream.stream import Stream
-
-        job = Job(sources=(self.source,), reading=self.reading)
+        job = self.job(self.source)
         try:
             return Stream.open(job)
         except SourceError:
             if not recorded.depth_topic:
                 raise
         return Stream.open(replace(job, topics=recorded))
-
-
-def _describe_model(model: Path) -> None:
-    from uncertainty_depth.depth.model_folder.folder import read_model
-
-    for name, value in read_model(model, relative=True).describe().items():
-        print(f"{name:14} {value}")
 
 
 def _list_topics(bag: Path) -> PredictionTopics:

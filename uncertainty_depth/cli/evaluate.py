@@ -42,13 +42,14 @@ from uncertainty_depth.core.config.source import PredictionConfig, PredictionTop
 from uncertainty_depth.core.errors import ConfigError, RequirementError, SourceError, warn
 from uncertainty_depth.core.output import MARK, NewFolder, OutputFile, check_apart
 from uncertainty_depth.core.process import deferred_interrupt
+from uncertainty_depth.stream.job import Job
+from uncertainty_depth.stream.stream import Stream
 
 if TYPE_CHECKING:
     from uncertainty_depth.report.evaluation import Evaluation
     from uncertainty_depth.report.fleet import FleetSource
     from uncertainty_depth.report.report import Context
     from uncertainty_depth.report.requirements import Requirement
-    from uncertainty_depth.stream.job import Job
 
 logger = logging.getLogger(__name__)
 MAX_MERGED_FRAMES = 200_000
@@ -104,7 +105,7 @@ class Evaluate(Command):
         from uncertainty_depth.report.requirements import check_judged, requirements_of
 
         is_fleet = len(self.source) > 1 or bool(self.ray)  # continues what it began
-        jobs = [self._job(source) for source in self.source]
+        jobs = [self.job(source, model=str(self.model or "")) for source in self.source]
         inputs = [*chain.from_iterable(job.inputs() for job in jobs)]
         report.check_output(self.output, self.overwrite or is_fleet, inputs)
         check_apart([*report.files_of(self.output), self.junit, self.write_bag])
@@ -120,23 +121,6 @@ class Evaluate(Command):
             _evaluate_each(self, jobs, requirements)
         else:
             _evaluate_one(self, jobs[0], requirements)
-
-    def _job(self, source: str) -> Job:
-        from uncertainty_depth.stream.job import Job
-
-        return Job(
-            sources=(source,),
-            model=str(self.model or ""),
-            max_frames=self.max_frames,
-            reading=self.reading,
-            evaluation=self.evaluation,
-            mask=self.mask,
-            predictor=self.predictor,
-            held_out=self.held_out,
-            topics=self.topics,
-            meaning=self.meaning,
-            scale=self.scale,
-        )
 
 
 def _evaluate_one(command: Evaluate, job: Job, requirements: tuple[Requirement, ...]) -> None:
@@ -408,19 +392,8 @@ class View(Command):
         from uncertainty_depth.core.records import Skipped
         from uncertainty_depth.report.evaluation import Evaluation
         from uncertainty_depth.report.model_facts import distribution_of_model
-        from uncertainty_depth.stream.job import Job
-        from uncertainty_depth.stream.stream import Stream
 
-        job = Job(
-            sources=(self.source,),
-            model=str(self.model or ""),
-            max_frames=self.max_frames,
-            reading=self.reading,
-            evaluation=self.evaluation,
-            predictor=self.predictor,
-            topics=self.topics,
-            meaning=self.meaning,
-        )
+        job = self.job(self.source, model=str(self.model or ""))
         job.check()
         evaluation = Evaluation(job.evaluation, job.sigma_kind)
         count = 0

@@ -17,6 +17,10 @@ from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.model_location import from_hub, is_hugging_face
 from uncertainty_depth.core.options import from_arguments, from_mapping
 from uncertainty_depth.core.output import EmptyFolder
+from uncertainty_depth.frames.protocol import NAME_SEPARATOR
+from uncertainty_depth.stream.job import Job
+from uncertainty_depth.stream.opening import place_of
+from uncertainty_depth.stream.stream import Stream
 
 if TYPE_CHECKING:
     from uncertainty_depth.depth.training.record import OriginalRun
@@ -47,9 +51,6 @@ class Train(Command):
 
     def _run(self) -> None:
         from uncertainty_depth.depth.training.record import check_output, read_begun
-        from uncertainty_depth.stream.job import Job
-        from uncertainty_depth.stream.opening import place_of
-        from uncertainty_depth.stream.stream import Stream
 
         check_output(self.output, self.resume, map(place_of, self.source))
         before = read_begun(self.output) if self.resume else None
@@ -80,8 +81,6 @@ class Train(Command):
 
 def _sources(notations: list[str], before: OriginalRun | None) -> tuple[str, ...]:
     """Return the sources; with --resume and no source, the original run's."""
-    from uncertainty_depth.frames.protocol import NAME_SEPARATOR
-
     notations = notations or (before.source.split(NAME_SEPARATOR) if before else [])
     if not notations:
         raise ConfigError(
