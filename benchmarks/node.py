@@ -38,6 +38,7 @@ from uncertainty_depth.depth.estimators.estimator import Estimate
 from uncertainty_depth.frames.published import PREDICTION
 from uncertainty_depth.ros.depth_node import DepthNode
 from uncertainty_depth.ros.messages import image_message, status_message
+from uncertainty_depth.ros.predicting_node import Images
 
 SIZE = (256, 192)
 """The network's input size."""
@@ -136,7 +137,7 @@ def share_ms(node: DepthNode) -> float:
         node.health.enter(message)
         node._predictions.wait(SETTLE_S)
 
-    return thread_ms(node._predict, enter)
+    return thread_ms(lambda message: node._take(Images(message, (message,))), enter)
 
 
 def publishing_ms(node: DepthNode) -> float:

@@ -35,7 +35,7 @@ PROMISES = {
         "sigma.recorded", "ros.sigma_node", "frames.recorded_folder", "frames.map_assembly",
     ),
     "sigma that fits: calibration, and its correction while driving": (
-        "sigma.calibration", "sigma.online", "cli.calibrate", "ros.live_calibration",
+        "sigma.calibration", "sigma.online", "cli.calibrate",
     ),
     "depth corrected by LiDAR, odometry, another sensor": (
         "sigma.posterior", "sigma.interpolation", "sigma.sparse_depth",

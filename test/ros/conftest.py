@@ -115,13 +115,15 @@ class Graph:
 
     def start(self, node_class, arguments=(), **parameters):
         """Start a node class with parameters, on the executor it asks for."""
+        from rclpy.executors import SingleThreadedExecutor
+
         gc.collect()  # a lifecycle node that was stopped lives in the graph until then
         overrides = [
             self.rclpy.Parameter(name.replace("__", "."), value=value)
             for name, value in parameters.items()
         ]
         cli = ["--ros-args", *arguments] if arguments else None
-        executor = node_class.create_executor(self.context)
+        executor = SingleThreadedExecutor(context=self.context)
         node = node_class(
             context=self.context,
             parameter_overrides=overrides,
@@ -246,10 +248,10 @@ class ProcessOnThread(threading.Thread):
 def quick(monkeypatch):
     """Save reports on threads: a process takes seconds to start. Timers are five times as fast."""
     if find_spec("rclpy") is not None:
-        from uncertainty_depth.ros import diagnostics, evaluator_node, report_saver
+        from uncertainty_depth.ros import evaluator_node, node, report_saver
 
         monkeypatch.setattr(report_saver, "START_PROCESS", ProcessOnThread)
-        monkeypatch.setattr(diagnostics, "PERIOD_S", 0.2)
+        monkeypatch.setattr(node, "DIAGNOSTICS_PERIOD_S", 0.2)
         monkeypatch.setattr(evaluator_node, "PERIOD_S", 0.2)
 
 
@@ -456,6 +458,16 @@ class FakeNode:
         sent = self.sent.setdefault(topic, [])
         count = lambda: int(topic in self.heard)  # noqa: E731
         return SimpleNamespace(publish=sent.append, get_subscription_count=count)
+
+
+def dropped(node):
+    """How many frames a node dropped, by reason."""
+    counts = node.health.counts().items()
+    return {
+        name.removeprefix("dropped."): count
+        for name, count in counts
+        if name.startswith("dropped.")
+    }
 
 
 def facts(array):
@@ -713,8 +725,6 @@ def interfaces():
     from uncertainty_depth.ros import depth_node, evaluator_node, sigma_node
 
     class EmptyNode(LifecycleNode):
-        create_executor = staticmethod(depth_node.DepthNode.create_executor)
-
         def __init__(self, **options):
             super().__init__("empty_node", **options)
 

@@ -12,7 +12,17 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 from rcl_interfaces.msg import Log
 from rclpy.qos import ReliabilityPolicy
 
-from test.ros.conftest import DEADLINE_S, HEIGHT, MS, WIDTH, FakePredictor, Robot, numbers, red
+from test.ros.conftest import (
+    DEADLINE_S,
+    HEIGHT,
+    MS,
+    WIDTH,
+    FakePredictor,
+    Robot,
+    dropped,
+    numbers,
+    red,
+)
 from uncertainty_depth.core.errors import ConfigError, UncertaintyDepthError
 from uncertainty_depth.frames.messages.decoding import stamp_ns
 from uncertainty_depth.frames.messages.images import decode_depth
@@ -26,10 +36,6 @@ DEPTH = "depth/image_rect"
 def stamps(messages):
     """Stamps in milliseconds."""
     return [stamp_ns(message.header) // MS for message in messages]
-
-
-def dropped(node):
-    return node.health.dropped()
 
 
 def hold(node, robot):

@@ -38,7 +38,6 @@ def test_rates_are_per_second_since_the_last_look_and_ages_since_the_last_count(
     clock.now += 1
     health.count("received")
     assert health.rates() == {"received": 1.0, "dropped.stale": 0.0}
-    assert health.dropped() == {"stale": 1}
 
 
 def test_percentiles_of_the_last_latencies(health):

@@ -2,6 +2,7 @@
 """Live extrinsics from the parameter, or from tf2: a stand-in here, since no wheel has it."""
 
 import sys
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -22,7 +23,7 @@ from uncertainty_depth.core.geometry.transforms import transform_from
 from uncertainty_depth.frames.messages.decoding import SECOND_NS
 from uncertainty_depth.frames.transforms import TransformTree, TreeExtrinsics, Viewpoint
 from uncertainty_depth.ros.evaluator_node import EvaluatorNode
-from uncertainty_depth.ros.extrinsics import live_extrinsics
+from uncertainty_depth.ros.extrinsics import Transforms, live_extrinsics
 from uncertainty_depth.ros.live_scores import MAX_LATE, LiveScores
 
 POSE = (0.1, -0.2, 0.3, 0.0, 0.0, 0.6, 0.8)
@@ -53,7 +54,7 @@ def node():
 
 
 def test_the_parameter_wins_over_tf(tf2, node):
-    extrinsics = live_extrinsics(node, ProjectionConfig(POSE))
+    extrinsics = live_extrinsics(partial(Transforms, node), ProjectionConfig(POSE))
     np.testing.assert_array_equal(extrinsics.lookup(None, None), transform_from(*POSE))
     assert not extrinsics.is_awaited(None, None)
 
@@ -70,7 +71,7 @@ def test_the_parameter_wins_over_tf(tf2, node):
 def test_what_cannot_be_used_is_one_sentence(monkeypatch, node, options, sentence):
     monkeypatch.setitem(sys.modules, "tf2_ros", None)
     with pytest.raises(ConfigError, match=sentence):
-        live_extrinsics(node, options)
+        live_extrinsics(partial(Transforms, node), options)
 
 
 CAMERA = Viewpoint("camera", 2 * SECOND_NS)
@@ -84,7 +85,9 @@ CAMERA = Viewpoint("camera", 2 * SECOND_NS)
 def test_tf_answers_as_the_bag_does(tf2, node, make, fixed_frame, frame, later_ns, is_known):
     """Without a fixed frame the pose is that of /tf_static, known at all times."""
     cloud = make.header(CAMERA.stamp_ns + later_ns, frame)
-    live = live_extrinsics(node, ProjectionConfig(fixed_frame=fixed_frame), timeout_s=0.25)
+    live = live_extrinsics(
+        partial(Transforms, node), ProjectionConfig(fixed_frame=fixed_frame), timeout_s=0.25
+    )
     recorded = TreeExtrinsics(drive(), fixed_frame)
     is_known = is_known or (frame == "lidar" and not fixed_frame)
     assert live.is_awaited(CAMERA, cloud) != is_known
@@ -110,7 +113,7 @@ def moved(make, seconds, child="base"):
 
 def test_transforms_of_before_a_jump_that_arrive_after_it_do_not_stay(tf2, node, make):
     """As in a node that lags behind /tf: /clock is the first that it hears of a looping bag."""
-    live_extrinsics(node, ProjectionConfig())
+    live_extrinsics(partial(Transforms, node), ProjectionConfig())
     (buffer,) = TransformListener.buffers
     for seconds in (100, 101, 100, 20, 21):  # a late message is no jump
         buffer.set_transform(moved(make, seconds), "tf")
@@ -138,7 +141,7 @@ def test_a_clock_that_jumps_back_clears_the_transforms_of_an_active_node_once(tf
 def test_frames_wait_for_a_late_transform_and_a_clock_that_jumps_back_costs_few(tf2, node, make):
     """As when a bag loops: tf2 clears its buffer, and knows nothing until /tf comes again."""
     config = EvaluatorNodeConfig(fixed_frame="odom", queue_size=50)
-    run = LiveScores(config, live_extrinsics(node, config))
+    run = LiveScores(config, live_extrinsics(partial(Transforms, node), config))
     wall = make.points_on_plane()[:, [2, 0, 1]]
 
     def frame(stamp_ns):

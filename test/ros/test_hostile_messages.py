@@ -11,14 +11,13 @@ from sensor_msgs.msg import CompressedImage
 from std_msgs.msg import Header, String
 from std_srvs.srv import Trigger
 
-from test.ros.conftest import HEIGHT, MS, POSE, WIDTH, red
+from test.ros.conftest import HEIGHT, MS, POSE, WIDTH, dropped, red
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.frames.messages.images import decode_depth
 from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.ros.evaluator_node import EvaluatorNode
-from uncertainty_depth.ros.messages import status_message
-from uncertainty_depth.ros.sigma_messages import model_description
+from uncertainty_depth.ros.messages import model_description, status_message
 
 HUGE = "9" * 401
 ESTIMATES = (
@@ -125,7 +124,7 @@ def test_a_compressed_image_larger_than_max_pixels_is_dropped_by_its_header(
 
     for count, width in enumerate((WIDTH + 1, 8192), start=1):
         send(width)
-        dropped = {"image_too_large": count}
-        graph.until(lambda dropped=dropped: node.health.dropped() == dropped, "the drop")
+        lost = {"image_too_large": count}
+        graph.until(lambda lost=lost: dropped(node) == lost, "the drop")
     send(WIDTH, value=7)
     assert (decode_depth(depths.wait()[0]) == 7).all()

@@ -26,8 +26,13 @@ from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.verdict import judge
 from uncertainty_depth.ros.live_scores import MAX_LATE, LiveFrame, LiveScores
-from uncertainty_depth.ros.messages import INFO_TOPIC, points_message
-from uncertainty_depth.ros.sigma_messages import PredictionInfo, info_values, read_info
+from uncertainty_depth.ros.messages import (
+    INFO_TOPIC,
+    PredictionInfo,
+    info_values,
+    points_message,
+    read_info,
+)
 from uncertainty_depth.sigma.online.correction_filter import AppliedCorrection
 from uncertainty_depth.sigma.sparse_depth import SparseInput
 from uncertainty_depth.stream.held_out import MEASURED_MARGIN, HeldOutRule, hold_out_pixels

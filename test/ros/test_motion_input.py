@@ -18,7 +18,7 @@ from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.frames.published import PREDICTION, status_values
 from uncertainty_depth.frames.transforms import TransformTree
-from uncertainty_depth.ros.sigma_messages import read_info
+from uncertainty_depth.ros.messages import read_info
 from uncertainty_depth.sigma.sparse_depth import MeasurementSources
 from uncertainty_depth.stream.motion import Motion
 

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from test.conftest import refused
-from test.ros.conftest import DEADLINE_S, POSE, FakePredictor
+from test.ros.conftest import DEADLINE_S, POSE, FakePredictor, dropped
 from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.geometry.camera import Camera
@@ -42,7 +42,7 @@ class RedIsDepth(FakePredictor):
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch):
-    for name in ("FIRST_INFO_TIMEOUT_S", "OWN_INFO_TIMEOUT_S"):
+    for name in ("FIRST_INFO_TIMEOUT_S", "OWN_MESSAGE_TIMEOUT_S"):
         monkeypatch.setattr(live_camera, name, DEADLINE_S)
 
 
@@ -190,7 +190,7 @@ def test_images_stop_waiting_for_camera_infos_that_do_not_come_with_them_until_t
     infos.add(make.camera_info(0))
     assert at(1) == at(2) == 0, "the only camera info yet: it is sent once, and holds"
     assert at(3, has_info=True) == 0
-    monkeypatch.setattr(live_camera, "OWN_INFO_TIMEOUT_S", 0.01)
+    monkeypatch.setattr(live_camera, "OWN_MESSAGE_TIMEOUT_S", 0.01)
     assert [at(stamp) for stamp in range(4, 9)] == [1, 2, 3, 3, 3]
     assert at(9, has_info=True) == 3
     assert at(10) == 4
@@ -244,4 +244,4 @@ def test_a_publisher_of_another_type_on_the_camera_info_s_topic_stops_no_image(
         np.testing.assert_array_equal(
             decode_depth(depths.wait(stamp)[-1]), RedIsDepth().predict(image, stamp).depth_m
         )
-    assert node.health.dropped() == {}
+    assert dropped(node) == {}

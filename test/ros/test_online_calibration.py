@@ -28,11 +28,17 @@ from uncertainty_depth.frames.messages.decoding import stamp_ns
 from uncertainty_depth.frames.messages.images import decode_depth
 from uncertainty_depth.frames.published import PREDICTION, status_values
 from uncertainty_depth.ros.evaluator_node import EvaluatorNode
-from uncertainty_depth.ros.live_calibration import LiveCalibration
+from uncertainty_depth.ros.evaluator_outputs import LiveCalibration
 from uncertainty_depth.ros.live_scores import LiveFrame
-from uncertainty_depth.ros.messages import image_message, status_message
+from uncertainty_depth.ros.messages import (
+    ESTIMATE,
+    PredictionInfo,
+    image_message,
+    read_estimate,
+    read_info,
+    status_message,
+)
 from uncertainty_depth.ros.qos import LATCHED_QOS
-from uncertainty_depth.ros.sigma_messages import ESTIMATE, PredictionInfo, read_estimate, read_info
 from uncertainty_depth.ros.sigma_node import SigmaNode
 from uncertainty_depth.sigma.online.estimates import MIN_FRAMES
 from uncertainty_depth.sigma.online.loop import OnlineCorrected

@@ -8,12 +8,11 @@ import yaml
 
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
-from rclpy.executors import SingleThreadedExecutor
 
 from uncertainty_depth.core.config.nodes import DepthNodeConfig, EvaluatorNodeConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.options import parameters_of
-from uncertainty_depth.ros.node import GuardedNode
+from uncertainty_depth.ros.guarded_node import GuardedNode
 from uncertainty_depth.ros.parameters import NodeParameters
 
 NODE = "/parameters_node"
@@ -33,10 +32,6 @@ class ParametersNode(GuardedNode):
         if self.refusal is not None:
             raise self.refusal
         self.applied.append(new)
-
-    @staticmethod
-    def create_executor(context):
-        return SingleThreadedExecutor(context=context)
 
 
 class EvaluatorParametersNode(ParametersNode):

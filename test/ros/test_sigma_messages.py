@@ -10,7 +10,7 @@ import pytest
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.records import SampleRange
 from uncertainty_depth.frames.published import MAX_CHARACTERS, status_values
-from uncertainty_depth.ros.sigma_messages import (
+from uncertainty_depth.ros.messages import (
     PredictionInfo,
     estimate_values,
     info_values,

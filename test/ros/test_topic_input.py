@@ -15,7 +15,7 @@ from test.ros.conftest import HEIGHT, MS, WIDTH, FakePredictor, red
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.geometry.transforms import transform_from
 from uncertainty_depth.frames.transforms import TransformTree
-from uncertainty_depth.ros import measurement_inputs
+from uncertainty_depth.ros import live_camera
 from uncertainty_depth.sigma.sparse_depth import MeasurementSources
 
 
@@ -68,7 +68,7 @@ def test_a_depth_image_measures_where_it_has_depth(start, make):
 
 def test_an_image_waits_for_its_own_depth_image(start, make, robot, monkeypatch):
     """A stereo camera's comes after the image; the one before is of another place."""
-    monkeypatch.setattr(measurement_inputs, "OWN_MESSAGE_TIMEOUT_S", 30.0)
+    monkeypatch.setattr(live_camera, "OWN_MESSAGE_TIMEOUT_S", 30.0)
     node = start("depth")
 
     def depth(metres, stamp):

@@ -1,27 +1,21 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Outcomes of messages: counted, logged, and published on /diagnostics with advice."""
+"""What happens to messages: counted, and told with advice."""
 
 from __future__ import annotations
 
 import os
-import platform
 import threading
 import time
-import traceback
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-from rclpy.clock import Clock, ClockType
+from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.node import Node
 
-from uncertainty_depth.core.errors import MessageError
-
-PERIOD_S = 1.0
 LOG_EVERY_S = 5.0
 MAX_DURATIONS = 1000
 LATE_AFTER_S = 2.0
@@ -135,14 +129,6 @@ class Health:
         with self._lock:
             return {**self._counts, "waiting": len(self._inside)}
 
-    def dropped(self) -> dict[str, int]:
-        """Return the dropped messages by reason."""
-        return {
-            name.removeprefix("dropped."): count
-            for name, count in self.counts().items()
-            if name.startswith("dropped.")
-        }
-
     def age(self, name: str) -> float:
         """Return the seconds since `name` was last counted; infinite if it never was."""
         with self._lock:
@@ -174,22 +160,6 @@ class Health:
     def summary(self) -> str:
         """Return all counters as a line."""
         return ", ".join(f"{count} {name}" for name, count in self.counts().items())
-
-
-def fail(node: Node, health: Health, frame: object, error: Exception) -> None:
-    """Drop a frame under its failure's reason, and log the error."""
-    reason = "shutdown"
-    sentence = ""
-    if isinstance(error, MessageError):
-        reason = error.reason
-        sentence = str(error)
-    elif node.context.ok():  # e.g. out of memory: the next frame may pass
-        reason = "failed"
-        sentence = "".join(traceback.format_exception(error))
-    if health.leave(frame, f"dropped.{reason}") and sentence:
-        node.get_logger().warning(
-            f"dropped ({reason}): {sentence}", throttle_duration_sec=LOG_EVERY_S
-        )
 
 
 def with_advice(reason: str, rate_hz: float) -> str:
@@ -242,80 +212,9 @@ def _silence(name: str, age_s: float) -> str:
     return f"nothing {event} yet" if np.isinf(age_s) else f"nothing {event} for {age_s:.1f} s"
 
 
-def image_alone(node: Node, health: Health, error: MessageError) -> None:
-    """Count and log, at most every `LOG_EVERY_S`, that nothing measures beside an image."""
-    health.count(f"image_alone.{error.reason}")
-    node.get_logger().warning(
-        f"depth from the image alone ({error.reason}): {error}",
-        throttle_duration_sec=LOG_EVERY_S,
-    )
-
-
-class Diagnosed(Protocol):
-    """A node with its counters."""
-
-    health: Health
-
-    def expected_counters(self) -> Sequence[str]:
-        """Return the counters that should keep growing, see `problem`."""
-
-    def diagnostic_values(self) -> Mapping[str, object]:
-        """Return further values to publish: device, samples, queue and the like."""
-
-    def inactive_status(self) -> tuple[bytes, str] | None:
-        """Return level and message if the node is not at work, else None."""
-
-    def problems(self) -> Sequence[str]:
-        """Return sentences on further problems, each with what to do."""
-
-
 def status_name(node: Node, task: str) -> str:
     """Return a status's name by ROS's convention: the node's, a colon, and what it does."""
     return f"{node.get_fully_qualified_name().lstrip('/')}: {task}"
-
-
-class DiagnosticsPublisher:
-    """Publishes a node's health at 1 Hz of wall time: a stopped /clock cannot hide it."""
-
-    def __init__(self, node: Node, diagnosed: Diagnosed, task: str) -> None:
-        """Start publishing; the status is called "NODE: TASK"."""
-        self._node = node
-        self._name = status_name(node, task)
-        self._diagnosed = diagnosed
-        self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
-        clock = Clock(clock_type=ClockType.STEADY_TIME)
-        node.create_timer(PERIOD_S, self.publish, clock=clock)
-
-    def publish(self) -> None:
-        """Publish the current status."""
-        message = DiagnosticArray(status=[self.status()])
-        message.header.stamp = self._node.get_clock().now().to_msg()
-        self._publisher.publish(message)
-
-    def status(self) -> DiagnosticStatus:
-        """Return the node's level, message, counters, rates, ages and durations."""
-        diagnosed = self._diagnosed
-        health = diagnosed.health
-        rates = health.rates()
-        expected = diagnosed.expected_counters()
-        level, sentence = diagnosed.inactive_status() or problem(
-            health, rates, expected, diagnosed.problems()
-        )
-        values = {name: str(count) for name, count in sorted(health.account().items())}
-        values |= {f"{name}_rate_hz": f"{rate:.2f}" for name, rate in sorted(rates.items())}
-        values |= {f"{name}_age_s": f"{health.age(name):.3f}" for name in expected}
-        values |= {name: f"{value:.1f}" for name, value in health.percentiles_ms().items()}
-        if (resources := resources_of()) is not None:
-            values["memory_mib"] = f"{resources.memory_mib:.0f}"
-            values["threads"] = str(resources.threads)
-        values |= {name: str(value) for name, value in diagnosed.diagnostic_values().items()}
-        return DiagnosticStatus(
-            level=level,
-            name=self._name,
-            message=sentence,
-            hardware_id=platform.node(),
-            values=[KeyValue(key=key, value=text) for key, text in values.items()],
-        )
 
 
 class Resources(NamedTuple):

@@ -9,7 +9,8 @@ import os
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,16 +29,19 @@ from uncertainty_depth.frames.mask import Mask
 from uncertainty_depth.frames.messages.decoding import stamp_ns
 from uncertainty_depth.frames.published import PREDICTION, status_values
 from uncertainty_depth.frames.topics import camera_info_beside
-from uncertainty_depth.frames.transforms import Extrinsics
 from uncertainty_depth.metrics.metric import SigmaKind
 from uncertainty_depth.report import report
 from uncertainty_depth.report.requirements import Requirement, check_judged, requirements_of
-from uncertainty_depth.ros.diagnostics import LATE_AFTER_S, LOG_EVERY_S, DiagnosticsPublisher
-from uncertainty_depth.ros.evaluator_outputs import EvaluatorOutputs, EvaluatorReports, write_last
-from uncertainty_depth.ros.extrinsics import close as close_extrinsics
+from uncertainty_depth.ros.diagnostics import LATE_AFTER_S, LOG_EVERY_S
+from uncertainty_depth.ros.evaluator_outputs import (
+    EvaluatorOutputs,
+    EvaluatorReports,
+    LiveCalibration,
+    write_last,
+)
 from uncertainty_depth.ros.extrinsics import live_extrinsics
-from uncertainty_depth.ros.inputs import QUEUE, Inputs
-from uncertainty_depth.ros.live_calibration import LiveCalibration
+from uncertainty_depth.ros.guarded_node import reason_of
+from uncertainty_depth.ros.inputs import QUEUE
 from uncertainty_depth.ros.live_camera import DISCOVERY_S
 from uncertainty_depth.ros.live_scores import (
     CAMERA_INFO,
@@ -52,11 +56,10 @@ from uncertainty_depth.ros.live_scores import (
     has_sigma,
     meaning_of,
 )
-from uncertainty_depth.ros.messages import INFO_TOPIC
-from uncertainty_depth.ros.node import ACTIVE, ManagedNode, reason_of, take_down
+from uncertainty_depth.ros.messages import INFO_TOPIC, model_description, read_info
+from uncertainty_depth.ros.node import ManagedNode, take_down
 from uncertainty_depth.ros.qos import LATCHED_QOS, OUTPUT_QOS
 from uncertainty_depth.ros.report_saver import ReportSaver
-from uncertainty_depth.ros.sigma_messages import model_description, read_info
 from uncertainty_depth.sigma.recorded.interpreter import Interpreter
 from uncertainty_depth.stream.held_out import held_out_rule
 
@@ -66,30 +69,26 @@ RECENT_FRAMES = 100
 COVERAGE = "uncertainty.coverage_"
 
 
-class OutputClaim:
-    """The right to write to a folder, among the nodes of this user on this computer.
+@contextmanager
+def claimed(folder: Path) -> Iterator[None]:
+    """Hold the right to write to a folder, which need not exist, among this user's nodes here.
 
     It ends with the process, however that ends. The folder itself is locked while a report is
     written to it, by whoever writes; this lock is held for a run, and is a file elsewhere.
-    """
 
-    def __init__(self, folder: Path) -> None:
-        """Claim a folder, which need not exist; raise `SourceError` if another node has."""
-        name = hashlib.sha256(os.path.realpath(folder).encode(errors="surrogateescape"))
-        lock = f"uncertainty_depth_{os.getuid()}_{name.hexdigest()[:16]}.lock"
-        path = Path(tempfile.gettempdir()) / lock
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    Raises `SourceError`: another node holds it.
+    """
+    name = hashlib.sha256(os.path.realpath(folder).encode(errors="surrogateescape"))
+    lock = f"uncertainty_depth_{os.getuid()}_{name.hexdigest()[:16]}.lock"
+    path = Path(tempfile.gettempdir()) / lock
+    with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)) as file:
         try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            os.close(self._descriptor)
             raise SourceError(
                 f"another evaluator will write its report to {folder}; expected another output"
             ) from error
-
-    def release(self) -> None:
-        """Give the folder back."""
-        os.close(self._descriptor)
+        yield
 
 
 class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
@@ -101,21 +100,18 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
 
     def __init__(self, **options: Any) -> None:
         """Offer the services; with `autostart` check parameters and output, then subscribe."""
-        super().__init__("evaluator_node", EvaluatorNodeConfig, **options)
+        super().__init__("evaluator_node", "scores", EvaluatorNodeConfig, **options)
         self._outputs = EvaluatorOutputs(self)
         self._reports = EvaluatorReports(self, self._outputs)
         self._saver = ReportSaver(self)
         self._calibration = LiveCalibration(self, self.config)
         self._scores: LiveScores | None = None
-        self._claim: OutputClaim | None = None
+        self._claim = ExitStack()
         self._activated_s = time.monotonic()
-        self._extrinsics: Extrinsics | None = None
         self._requirements: tuple[Requirement, ...] = ()
         self._model: dict[str, Any] | None = None
         self._lost_before: dict[str, int] = {}
         self._recent: deque[Mapping[str, float]] = deque(maxlen=RECENT_FRAMES)
-        self._inputs = Inputs(self, self.health)
-        self._diagnostics = DiagnosticsPublisher(self, self, "scores")
         self.create_service(Trigger, "~/reset", partial(_answer, self._reset))
         self.create_service(Trigger, "~/save", partial(_answer, self._save))
         self.create_subscription(String, MODEL, self._on_model, LATCHED_QOS)
@@ -132,13 +128,15 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
         """Start a run, and subscribe to predictions and ground truth."""
         config = self.config
         check(config)
-        self._claim = OutputClaim(Path(config.output)) if config.output else None
+        if config.output:
+            self._claim.enter_context(claimed(Path(config.output)))
         self._requirements = requirements_of(config)
+        extrinsics = None
         if not config.use_ground_truth_image:
-            self._extrinsics = live_extrinsics(self, config, config.lidars)
+            extrinsics = live_extrinsics(self.inputs.transforms, config, config.lidars)
         self._calibration.start(config)
         self._activated_s = time.monotonic()
-        scores = LiveScores(config, self._extrinsics, self._is_published)
+        scores = LiveScores(config, extrinsics, self._is_published)
         self._subscribe(Image, DEPTH)
         if has_sigma(config):
             self._subscribe(Image, SIGMA)
@@ -153,7 +151,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
         receive = partial(self._on_message, topic)
         depth = max(QUEUE, self.config.queue_size)
         name = self._name_of(topic) if topic == TRUTH_CAMERA_INFO else topic
-        self._inputs.subscribe(
+        self.inputs.subscribe(
             message_type, name, receive, depth=depth, purpose="scores", **options
         )
 
@@ -176,18 +174,8 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
         """Score waiting frames, write the report, and unsubscribe, unless it cannot be written."""
         if self._scores is not None:  # else the activation failed
             self.get_logger().info(self._finish())
-        self._inputs.close()
-        close_extrinsics(self._extrinsics)
-        self._extrinsics = None
-        self._release_claim()
-
-    def _release_claim(self) -> None:
-        claim, self._claim = self._claim, None
-        if claim is not None:
-            claim.release()
-
-    def _free(self) -> None:
-        """Do nothing: a run ends with its deactivation."""
+        self.inputs.close()
+        self._claim.close()
 
     def _finish(self) -> str:
         """End the run: score waiting frames, write the report, return a summary line."""
@@ -329,19 +317,14 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
         counts = self.health.counts().items()
         return {name: count for name, count in counts if name.startswith(("dropped.", "lost_"))}
 
-    def expected_counters(self) -> tuple[str, ...]:
-        """Return the counters that should keep growing."""
+    def _expected_counters(self) -> tuple[str, ...]:
         maps = (DEPTH, SIGMA) if has_sigma(self.config) else (DEPTH,)
         inputs = (*maps, *ground_truth_topics(self.config))
-        names = (*(f"received.{topic}" for topic in inputs), "evaluated")
-        return names if self.state == ACTIVE else ()
+        return (*(f"received.{topic}" for topic in inputs), "evaluated")
 
-    def diagnostic_values(self) -> dict[str, object]:
-        """Return the diagnostics' content beside the counters.
-
-        received = evaluated + skipped + dropped + waiting, counted in frames.
-        """
-        values: dict[str, object] = {"state": self.state, "waiting": 0}
+    def _diagnostic_values(self) -> dict[str, object]:
+        """Received = evaluated + skipped + dropped + waiting, counted in frames."""
+        values: dict[str, object] = {"waiting": 0}
         if self._scores is None:
             return values
         frames = self._scores.frames
@@ -354,10 +337,10 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
                 values[f"recent_{name.split('.', 1)[1]}"] = f"{mean:.3f}"
         return values | self._calibration.diagnostic_values() | self._reports.verdict
 
-    def problems(self) -> tuple[str, ...]:
-        """Return what is wrong with the scores, as sentences; unmet requirements come last."""
+    def _problems(self) -> tuple[str, ...]:
+        """Unmet requirements come last."""
         if self._scores is None:
-            return self._inputs.problems
+            return self.inputs.problems
         warnings = self._scores.check.warnings()
         apart_s = self._scores.frames.clocks_apart_s
         topics = ground_truth_topics(self.config)
@@ -371,7 +354,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
             )
         if self.failure is not None:
             warnings.insert(0, f"the run was not ended: {reason_of(self.failure)}")
-        return (*self._inputs.problems, *warnings, *self._reports.failures)
+        return (*self.inputs.problems, *warnings, *self._reports.failures)
 
     def close(self) -> str:
         """Shut down: score received frames, write the report, return a summary line."""
@@ -379,7 +362,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
             self._reports.close()
             return self._finish()
         finally:
-            self._release_claim()
+            self._claim.close()
             take_down(self.destroy_node)
 
 

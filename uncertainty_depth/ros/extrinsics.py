@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,22 +25,26 @@ from uncertainty_depth.frames.transforms import (
 )
 
 
-class _TfPoses:
+class Transforms:
     """What /tf and /tf_static say, up to now."""
 
-    def __init__(self, node: Any, timeout_s: float) -> None:
-        """Subscribe to /tf and /tf_static; lookups that wait need another thread than these."""
-        import tf2_ros
+    def __init__(self, node: Any, without: str) -> None:
+        """Subscribe; lookups that wait need another thread than these.
 
-        self._timeout_s = timeout_s
-        self._errors = tf2_ros.TransformException
-        self._buffer = buffer_for_loops()
-        self._listener = tf2_ros.TransformListener(self._buffer, node)
+        Raises `ConfigError`, with the sentence `without`: tf2 is not installed.
+        """
+        try:
+            import tf2_ros
+        except ImportError as error:
+            raise ConfigError(without) from error
+        self.buffer = buffer_for_loops()
+        self.errors = tf2_ros.TransformException
+        self._listener = tf2_ros.TransformListener(self.buffer, node)
         back = JumpThreshold(
             min_forward=None, min_backward=Duration(nanoseconds=-JUMP_NS), on_clock_change=True
         )
         self._on_jump = node.get_clock().create_jump_callback(
-            back, post_callback=lambda _: self._buffer.clear()
+            back, post_callback=lambda _: self.buffer.clear()
         )
 
     def close(self) -> None:
@@ -48,13 +53,14 @@ class _TfPoses:
         self._on_jump.unregister()
 
 
-class TfOdometry(_TfPoses):
+class TfOdometry:
     """Where the camera is in a frame that stands still; see `frames.transforms.Odometry`."""
 
-    def __init__(self, node: Any, frame: str, timeout_s: float) -> None:
-        """Subscribe, see `_TfPoses`; the frame is odom or map."""
-        super().__init__(node, timeout_s)
+    def __init__(self, transforms: Transforms, frame: str, timeout_s: float) -> None:
+        """Take what tf says; the frame is odom or map."""
+        self._transforms = transforms
         self._frame = frame
+        self._timeout_s = timeout_s
 
     def pose(self, camera: Viewpoint) -> NDArray[np.float64]:
         """Return the (4, 4) pose, camera optical frame to the odometry's, at the image's stamp.
@@ -63,9 +69,10 @@ class TfOdometry(_TfPoses):
         """
         time = Time(nanoseconds=camera.stamp_ns, clock_type=ClockType.ROS_TIME)
         timeout = Duration(seconds=self._timeout_s)
+        lookup = self._transforms.buffer.lookup_transform
         try:
-            stamped = self._buffer.lookup_transform(self._frame, camera.frame, time, timeout)
-        except self._errors as error:
+            stamped = lookup(self._frame, camera.frame, time, timeout)
+        except self._transforms.errors as error:
             raise MessageError(
                 "no_odometry",
                 f"tf has no pose of {camera.frame!r} in {self._frame!r} within {self._timeout_s} "
@@ -74,22 +81,20 @@ class TfOdometry(_TfPoses):
         return _matrix(stamped)
 
 
-class TfExtrinsics(_TfPoses):
+class TfExtrinsics:
     """A LiDAR's poses in the camera."""
 
-    def __init__(self, node: Any, fixed_frame: str, timeout_s: float) -> None:
-        """Subscribe, see `_TfPoses`.
-
-        Without a fixed frame the camera is assumed to stand still.
-        """
-        super().__init__(node, timeout_s)
+    def __init__(self, transforms: Transforms, fixed_frame: str, timeout_s: float) -> None:
+        """Take what tf says; without a fixed frame the camera is assumed to stand still."""
+        self._transforms = transforms
         self._fixed_frame = fixed_frame
+        self._timeout_s = timeout_s
 
     def lookup(self, camera: Viewpoint, cloud: Any, lidar: int = 0) -> NDArray[np.float64]:
         """Return the (4, 4) transform, see `Extrinsics`. The cloud names its LiDAR's frame."""
         try:
             stamped = self._stamped(camera, cloud, self._timeout_s)
-        except self._errors as error:
+        except self._transforms.errors as error:
             through = f" through {self._fixed_frame!r}" if self._fixed_frame else ""
             raise MessageError(
                 missing_reason(self._fixed_frame),
@@ -101,19 +106,20 @@ class TfExtrinsics(_TfPoses):
         """Return whether the transform is not known yet."""
         try:
             self._stamped(camera, cloud, 0.0)
-        except self._errors:
+        except self._transforms.errors:
             return True
         return False
 
     def _stamped(self, camera: Viewpoint, cloud: Any, timeout_s: float) -> Any:
         """Return the `geometry_msgs/TransformStamped`."""
+        buffer = self._transforms.buffer
         timeout = Duration(seconds=timeout_s)
         cloud_time = Time.from_msg(cloud.stamp)
         if not self._fixed_frame:
-            return self._buffer.lookup_transform(
+            return buffer.lookup_transform(
                 camera.frame, cloud.frame_id, cloud_time, timeout=timeout
             )
-        return self._buffer.lookup_transform_full(
+        return buffer.lookup_transform_full(
             camera.frame,
             Time(nanoseconds=camera.stamp_ns, clock_type=cloud_time.clock_type),
             cloud.frame_id,
@@ -163,32 +169,19 @@ def buffer_for_loops() -> Any:
 
 
 def live_extrinsics(
-    node: Any, config: ProjectionConfig, lidars: int = 1, timeout_s: float = 0.0
+    transforms: Callable[[str], Transforms],
+    config: ProjectionConfig,
+    lidars: int = 1,
+    timeout_s: float = 0.0,
 ) -> Extrinsics:
-    """Return extrinsics from the parameter if it is set, else from tf2; raise `ConfigError`."""
+    """Return extrinsics from the parameter if it is set, else from tf2; raise `ConfigError`.
+
+    `transforms` returns what tf says, or raises a `ConfigError` with its argument.
+    """
     if config.lidar_to_camera:
         return FixedExtrinsics(config, lidars)
-    try:
-        return TfExtrinsics(node, config.fixed_frame, timeout_s)
-    except ImportError as error:
-        raise ConfigError(
-            "lidar_to_camera is empty and tf2_ros is not installed; expected x y z qx qy qz qw, "
-            "or a ROS distribution"
-        ) from error
-
-
-def live_odometry(node: Any, frame: str, timeout_s: float) -> TfOdometry:
-    """Return the camera's poses by tf2; raise `ConfigError` if it is not installed."""
-    try:
-        return TfOdometry(node, frame, timeout_s)
-    except ImportError as error:
-        raise ConfigError(
-            "measurements by motion take the camera's poses from tf, and tf2_ros is not "
-            "installed; expected a ROS distribution"
-        ) from error
-
-
-def close(extrinsics: Extrinsics | None) -> None:
-    """End the subscriptions of extrinsics that have any."""
-    if isinstance(extrinsics, TfExtrinsics):
-        extrinsics.close()
+    tf = transforms(
+        "lidar_to_camera is empty and tf2_ros is not installed; expected x y z qx qy qz qw, or a "
+        "ROS distribution"
+    )
+    return TfExtrinsics(tf, config.fixed_frame, timeout_s)

@@ -6,23 +6,21 @@ from __future__ import annotations
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rclpy.clock import Clock, ClockType
 from rclpy.event_handler import QoSMessageLostInfo, SubscriptionEventCallbacks
-from rclpy.node import Node, NodeNameNonExistentError
+from rclpy.node import NodeNameNonExistentError
 from rclpy.qos import QoSCompatibility, QoSProfile, ReliabilityPolicy, qos_check_compatible
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 from rclpy.utilities import get_rmw_implementation_identifier
 
-from uncertainty_depth.ros.diagnostics import Health
+from uncertainty_depth.ros.extrinsics import Transforms
+from uncertainty_depth.ros.guarded_node import GuardedNode
 from uncertainty_depth.ros.messages import age_s, type_name
 from uncertainty_depth.ros.qos import SUBSCRIPTION, overridden, override_name
-
-if TYPE_CHECKING:
-    from uncertainty_depth.ros.node import GuardedNode
 
 QUEUE = 10
 MAX_PUBLISHERS = 1000
@@ -86,13 +84,12 @@ class WatchedInput:
 
     A reliable subscription gets nothing from a best-effort publisher, and a best-effort one loses
     nearly all large messages on Fast DDS by default. A reliability under `qos_overrides` is not
-    changed. Losses are counted in `health` as "lost_in_transport.TOPIC".
+    changed. Losses are counted in the node's `health` as "lost_in_transport.TOPIC".
     """
 
     def __init__(
         self,
         node: GuardedNode,
-        health: Health,
         message_type: type,
         topic: str,
         receive: Callable[[Any], None],
@@ -100,21 +97,25 @@ class WatchedInput:
         *,
         once: bool = False,
         optional: bool = False,
+        counted: bool = False,
         purpose: str = "",
     ) -> None:
         """Subscribe `receive`, called on the executor's thread, to the relative name `topic`.
 
         It keeps `depth` messages while the executor is busy. Later silence is fine if one message
-        is enough (`once`), all silence if `optional`; `purpose` is named in warnings.
+        is enough (`once`), all silence if `optional`; `purpose` is named in warnings. If
+        `counted`, a message received is counted in `health` as "received.TOPIC".
         """
+        self.name = node.resolve_topic_name(topic)
+        self.last_age_s = 0.0
         self._node = node
-        self._health = health
         self._receive = receive
-        self.message_type = message_type
-        self.topic = topic
-        self.once = once
-        self.optional = optional
-        self.purpose = purpose
+        self._message_type = message_type
+        self._topic = topic
+        self._once = once
+        self._optional = optional
+        self._counted = counted
+        self._purpose = purpose
         reliable = QoSProfile(depth=depth, reliability=ReliabilityPolicy.RELIABLE)
         self.qos = overridden(node, topic, SUBSCRIPTION, reliable)
         is_reliable = self.qos.reliability == ReliabilityPolicy.RELIABLE
@@ -122,24 +123,19 @@ class WatchedInput:
         self._adapts = is_reliable and not node.has_parameter(reliability)
         self.received = 0
         self.lost = 0
-        self.last_age_s = 0.0
-        self.last_message_s = time.monotonic()
+        self._warned_lost = 0
+        self._was_ahead = False
+        self._last_message_s = time.monotonic()
         self._subscribe()
 
-    @property
-    def name(self) -> str:
-        """The topic's full name, namespace and remaps applied."""
-        return self.subscription.topic_name
-
-    def publishers(self) -> list[TopicEndpointInfo]:
-        """Return the publishers of the topic with their quality of service."""
+    def _publishers(self) -> list[TopicEndpointInfo]:
         return self._node.get_publishers_info_by_topic(self.name)
 
     def adapt(self) -> None:
         """Subscribe anew if the publishers offer another reliability."""
         if not self._adapts:
             return
-        offers = {publisher.qos_profile.reliability for publisher in self.publishers()}
+        offers = {publisher.qos_profile.reliability for publisher in self._publishers()}
         has_best_effort = ReliabilityPolicy.BEST_EFFORT in offers
         reliability = (
             ReliabilityPolicy.BEST_EFFORT if has_best_effort else ReliabilityPolicy.RELIABLE
@@ -155,52 +151,154 @@ class WatchedInput:
 
     def _subscribe(self) -> None:
         self._losses = LossCounter()
-        self._counted_losses = 0
+        self._lost_before = self.lost
         events = SubscriptionEventCallbacks(
             message_lost=self._node.guarded(self._on_lost),
             incompatible_qos=self._node.guarded(lambda _: self.adapt()),
         )
         self.subscription = self._node.create_subscription(
-            self.message_type, self.topic, self._on_message, self.qos, event_callbacks=events
+            self._message_type, self._topic, self._on_message, self.qos, event_callbacks=events
         )
 
     def _on_message(self, message: Any, info: Mapping[str, Any]) -> None:
         self._losses.on_message(info)
         self._count_losses()
         self.received += 1
-        self.last_message_s = time.monotonic()
+        self._last_message_s = time.monotonic()
         self.last_age_s = age_s(self._node, message.header)
         self._receive(message)
+        if self._counted:
+            self._node.health.count(f"received.{self._topic}")
 
     def _on_lost(self, event: QoSMessageLostInfo) -> None:
         self._losses.on_event(event)
         self._count_losses()
 
     def _count_losses(self) -> None:
-        number = self._losses.total - self._counted_losses
-        if number:
-            self.lost += number
-            self._counted_losses += number
-            self._health.count(f"lost_in_transport.{self.topic}", number)
+        lost = self._lost_before + self._losses.total
+        if lost > self.lost:
+            self._node.health.count(f"lost_in_transport.{self._topic}", lost - self.lost)
+            self.lost = lost
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """Yield each problem's kind and a warning that says what to do; called once a second.
+
+        Stamps ahead of the clock are one the second time in a row: once is a restarted bag.
+        """
+        if silence := self._silence():
+            yield "silence", silence
+        if len(publishers := self._publishers()) > 1:  # maps of two nodes have equal stamps
+            names = [
+                f"{publisher.node_namespace}/{publisher.node_name}" for publisher in publishers
+            ]
+            senders = ", ".join(sorted(name.replace("//", "/") for name in names))
+            yield (
+                "publishers",
+                f"{len(publishers)} publish {self.name} ({senders}): their messages are taken for "
+                "those of one sensor or network; give each a topic of its own",
+            )
+        if self.lost > self._warned_lost:
+            self._warned_lost = self.lost
+            yield "losses", self._losses_sentence()
+        was_ahead, self._was_ahead = self._was_ahead, self.last_age_s < -CLOCK_TOLERANCE_S
+        if was_ahead and self._was_ahead:
+            yield (
+                "age",
+                f"messages on {self.name} are stamped {-self.last_age_s:.3f} s ahead of this "
+                "node's clock: synchronise the clocks of the computers (chrony, PTP); "
+                "with a bag, set use_sim_time",
+            )
+
+    def _silence(self) -> str:
+        """Return the warning that nothing arrives: why, by the graph, and what to type."""
+        limit_s = SILENT_AFTER_S if self.received else UNHEARD_AFTER_S
+        is_awaited = not (self._optional or (self._once and self.received))
+        if not is_awaited or time.monotonic() - self._last_message_s <= limit_s:
+            return ""
+        reasons = [self._obstacle(publisher) for publisher in self._publishers()]
+        reason = "; ".join(reasons) or f"nobody publishes it; {self._other_topics()}"
+        purpose = f" (needed for {self._purpose})" if self._purpose else ""
+        silent = f"nothing on {self.name}{purpose} for {limit_s:.0f} s"
+        return f"{silent}: {reason}; {transports()}"
+
+    def _obstacle(self, publisher: TopicEndpointInfo) -> str:
+        """Return why nothing arrives from a publisher in the graph."""
+        namespace = publisher.node_namespace.rstrip("/")
+        qos = publisher.qos_profile
+        offer = f"{namespace}/{publisher.node_name} publishes it as {qos.reliability.name.lower()}"
+        expected = type_name(self._message_type)
+        if publisher.topic_type != expected:
+            return f"{offer}, but with type {publisher.topic_type}; expected {expected}"
+        compatibility, mismatch = qos_check_compatible(qos, self.qos)
+        if compatibility == QoSCompatibility.ERROR:
+            reason = mismatch.strip()
+            return (
+                f"{offer}, which does not match this subscription ({reason}): change qos_overrides"
+            )
+        return f"{offer}, but no message arrives: is it sending (ros2 topic hz {self.name})?"
+
+    def _other_topics(self) -> str:
+        """Return remaps that lead to a published topic of this type."""
+        node = self._node
+        own = node.get_publisher_names_and_types_by_node(node.get_name(), node.get_namespace())
+        own_names = {name for name, _ in own}
+        expected = type_name(self._message_type)
+        topics = node.get_topic_names_and_types()
+        others = [name for name, types in topics if expected in types and name not in own_names]
+        published = [name for name in others if self._is_offered(name)]
+        similar = get_close_matches(self.name, published, SUGGESTIONS, cutoff=0.0)
+        remaps = [f"-r {self._topic}:={name}" for name in similar]
+        if not remaps:
+            return f"no topic of type {expected} is published: is the driver running?"
+        return f"remap the node to one that is published: {' or '.join(remaps)}"
+
+    def _is_offered(self, topic: str) -> bool:
+        """Return whether there is a publisher of a topic that this input may be meant for.
+
+        Topics published by this package's nodes are only meant for inputs of exactly that name:
+        their pictures are not camera images, and their clouds are not LiDAR clouds.
+        """
+        publishers = self._node.get_publishers_info_by_topic(topic)
+        is_own = any(publishes_predictions(self._node, publisher) for publisher in publishers)
+        is_map = self._topic.startswith(("depth/", "uncertainty/"))
+        fits = is_map and topic.endswith(f"/{self._topic}")
+        return bool(publishers) and (not is_own or fits)
+
+    def _losses_sentence(self) -> str:
+        """Return the warning that messages are lost in transport, and what to type."""
+        reliability = self.qos.reliability
+        sentence = (
+            f"{self.lost} messages of {self.name} were lost in transport, "
+            f"{self.received} arrived ({reliability.name.lower()} subscription)"
+        )
+        if reliability == ReliabilityPolicy.RELIABLE:
+            return (
+                f"{sentence}: more is sent than this computer takes; lower the rate or the image "
+                "size"
+            )
+        offers = {publisher.qos_profile.reliability for publisher in self._publishers()}
+        if ReliabilityPolicy.BEST_EFFORT in offers:
+            return (
+                f"{sentence}: set the driver's reliability to reliable, or export "
+                f"{TRANSPORTS}=LARGE_DATA for every process; {transports()}"
+            )
+        return f"{sentence}: take its reliability out of qos_overrides; {transports()}"
 
 
 class Inputs:
     """A node's inputs, checked once a second; warns of each that is silent, lossy or ahead.
 
-    Stamps ahead of the clock are a problem at the second check in a row that finds them. Warnings
-    are repeated after half a minute at the earliest.
+    Warnings are repeated after half a minute at the earliest.
     """
 
-    def __init__(self, node: GuardedNode, health: Health) -> None:
-        """Start checking; `health` counts losses."""
+    def __init__(self, node: GuardedNode) -> None:
+        """Start checking."""
+        self.node = node
         self.problems: tuple[str, ...] = ()
-        self._node = node
-        self._health = health
         self._inputs: list[WatchedInput] = []
+        self._transforms: Transforms | None = None
         self._start_s = time.monotonic()
         self._warned_s: dict[tuple[str, str], float] = {}
-        self._lost: dict[str, int] = {}
-        self._ahead: frozenset[str] = frozenset()
         wall_time = Clock(clock_type=ClockType.STEADY_TIME)
         node.create_timer(CHECK_EVERY_S, self.check, clock=wall_time)
 
@@ -208,151 +306,63 @@ class Inputs:
         self, message_type: type, topic: str, receive: Callable[[Any], None], **options: Any
     ) -> WatchedInput:
         """Subscribe to a topic until `close`; see `WatchedInput`."""
-        watched = WatchedInput(self._node, self._health, message_type, topic, receive, **options)
+        watched = WatchedInput(self.node, message_type, topic, receive, **options)
         self._inputs.append(watched)
         return watched
+
+    def transforms(self, without: str) -> Transforms:
+        """Return what tf says, subscribed to until `close`; see `Transforms`."""
+        self._transforms = self._transforms or Transforms(self.node, without)
+        return self._transforms
 
     def close(self) -> None:
         """End all subscriptions."""
         while self._inputs:
             self._inputs.pop().close()
+        if self._transforms is not None:
+            self._transforms.close()
+            self._transforms = None
 
     def check(self) -> None:
         """Adapt each input to its publishers, and warn of its problems."""
-        sentences: dict[tuple[str, str], str] = {}
-        if without_clock(self._node) and time.monotonic() - self._start_s > UNHEARD_AFTER_S:
-            sentences["/clock", "clock"] = no_clock(self._node)
-        if namesakes(self._node):
-            sentences[self._node.get_fully_qualified_name(), "name"] = name_taken(self._node)
+        sentences = dict(self._node_problems())
         for watched in self._inputs:
             watched.adapt()
-            if is_silent(watched):
-                sentences[watched.name, "silence"] = silence(self._node, watched)
-            if len(publishers := watched.publishers()) > 1:
-                sentences[watched.name, "publishers"] = mixed(watched, publishers)
-            if watched.lost > self._lost.get(watched.name, 0):
-                sentences[watched.name, "losses"] = losses(watched)
-            if watched.name in self._ahead and is_ahead(watched):
-                sentences[watched.name, "age"] = future(watched)
-            self._lost[watched.name] = watched.lost
-        self._ahead = frozenset(watched.name for watched in self._inputs if is_ahead(watched))
+            for kind, sentence in watched.problems():
+                sentences[watched.name, kind] = sentence
+        now_s = time.monotonic()
         for key, sentence in sentences.items():
-            self._warn(key, sentence)
+            if now_s - self._warned_s.get(key, -REPEAT_AFTER_S) >= REPEAT_AFTER_S:
+                self._warned_s[key] = now_s
+                self.node.get_logger().warning(sentence)
         self.problems = tuple(sentences.values())
 
-    def _warn(self, key: tuple[str, str], sentence: str) -> None:
-        now_s = time.monotonic()
-        if now_s - self._warned_s.get(key, -REPEAT_AFTER_S) >= REPEAT_AFTER_S:
-            self._warned_s[key] = now_s
-            self._node.get_logger().warning(sentence)
+    def _node_problems(self) -> Iterator[tuple[tuple[str, str], str]]:
+        """Yield the warnings that no /clock comes, and that others have this node's name."""
+        node = self.node
+        name = node.get_fully_qualified_name()
+        clock: Any = node.get_clock()  # a ROSClock, which the type hints do not say
+        has_no_clock = clock.ros_time_is_active and clock.now().nanoseconds == 0
+        if has_no_clock and time.monotonic() - self._start_s > UNHEARD_AFTER_S:
+            yield (
+                ("/clock", "clock"),
+                "use_sim_time is true, but nothing came on /clock (publishers: "
+                f"{node.count_publishers('/clock')}): ages and latencies are unknown; play the "
+                f"bag with --clock, or type: ros2 param set {name} use_sim_time false",
+            )
+        namesakes = node.get_node_names_and_namespaces().count(
+            (node.get_name(), node.get_namespace())
+        )
+        if namesakes > 1:
+            yield (
+                (name, "name"),
+                f"{namesakes} nodes are called {name}: what is asked of one, its services and "
+                "parameters, may reach another; start each with a name of its own, "
+                "-r __node:=NAME, or in a namespace, -r __ns:=/NAME",
+            )
 
 
-def without_clock(node: Node) -> bool:
-    """Return whether the node takes its time from a /clock that it has not received."""
-    clock: Any = node.get_clock()  # a ROSClock, which the type hints do not say
-    return clock.ros_time_is_active and clock.now().nanoseconds == 0
-
-
-def no_clock(node: Node) -> str:
-    """Return the warning that `use_sim_time` waits for a /clock without publisher."""
-    publishers = node.count_publishers("/clock")
-    return (
-        f"use_sim_time is true, but nothing came on /clock (publishers: {publishers}): "
-        "ages and latencies are unknown; play the bag with --clock, or type: "
-        f"ros2 param set {node.get_fully_qualified_name()} use_sim_time false"
-    )
-
-
-def namesakes(node: Node) -> int:
-    """Return how many other nodes in the graph have this one's full name."""
-    own = (node.get_name(), node.get_namespace())
-    return max(0, node.get_node_names_and_namespaces().count(own) - 1)  # 0: not yet in it
-
-
-def name_taken(node: Node) -> str:
-    """Return the warning that others have this node's name, and what to type."""
-    return (
-        f"{namesakes(node) + 1} nodes are called {node.get_fully_qualified_name()}: what is asked "
-        "of one, its services and parameters, may reach another; start each with a name of its "
-        "own, -r __node:=NAME, or in a namespace, -r __ns:=/NAME"
-    )
-
-
-def longest_silence_s(watched: WatchedInput) -> float:
-    """Return the time without a message after which an input is silent."""
-    return SILENT_AFTER_S if watched.received else UNHEARD_AFTER_S
-
-
-def is_silent(watched: WatchedInput) -> bool:
-    """Return whether nothing arrived for too long on an input that should not pause."""
-    is_awaited = not (watched.optional or (watched.once and watched.received))
-    silence_s = time.monotonic() - watched.last_message_s
-    return is_awaited and silence_s > longest_silence_s(watched)
-
-
-def silence(node: Node, watched: WatchedInput) -> str:
-    """Return the warning that nothing arrives: why, by the graph, and what to type."""
-    publishers = watched.publishers()
-    reasons = [obstacle(watched, publisher) for publisher in publishers]
-    reason = "; ".join(reasons) or f"nobody publishes it; {other_topics(node, watched)}"
-    purpose = f" (needed for {watched.purpose})" if watched.purpose else ""
-    silent = f"nothing on {watched.name}{purpose} for {longest_silence_s(watched):.0f} s"
-    return f"{silent}: {reason}; {transports()}"
-
-
-def mixed(watched: WatchedInput, publishers: Sequence[TopicEndpointInfo]) -> str:
-    """Return the warning that several publish a topic: maps of two nodes have equal stamps."""
-    names = [f"{publisher.node_namespace}/{publisher.node_name}" for publisher in publishers]
-    senders = ", ".join(sorted(name.replace("//", "/") for name in names))
-    return (
-        f"{len(publishers)} publish {watched.name} ({senders}): their messages are taken for "
-        "those of one sensor or network; give each a topic of its own"
-    )
-
-
-def obstacle(watched: WatchedInput, publisher: TopicEndpointInfo) -> str:
-    """Return why nothing arrives from a publisher in the graph."""
-    namespace = publisher.node_namespace.rstrip("/")
-    qos = publisher.qos_profile
-    offer = f"{namespace}/{publisher.node_name} publishes it as {qos.reliability.name.lower()}"
-    expected = type_name(watched.message_type)
-    if publisher.topic_type != expected:
-        return f"{offer}, but with type {publisher.topic_type}; expected {expected}"
-    compatibility, mismatch = qos_check_compatible(qos, watched.qos)
-    if compatibility == QoSCompatibility.ERROR:
-        reason = mismatch.strip()
-        return f"{offer}, which does not match this subscription ({reason}): change qos_overrides"
-    return f"{offer}, but no message arrives: is it sending (ros2 topic hz {watched.name})?"
-
-
-def other_topics(node: Node, watched: WatchedInput) -> str:
-    """Return remaps that lead to a published topic of this type."""
-    own = node.get_publisher_names_and_types_by_node(node.get_name(), node.get_namespace())
-    own_names = {name for name, _ in own}
-    expected = type_name(watched.message_type)
-    topics = node.get_topic_names_and_types()
-    others = [name for name, types in topics if expected in types and name not in own_names]
-    published = [name for name in others if is_offered(node, watched, name)]
-    similar = get_close_matches(watched.name, published, SUGGESTIONS, cutoff=0.0)
-    remaps = [f"-r {watched.topic}:={name}" for name in similar]
-    if not remaps:
-        return f"no topic of type {expected} is published: is the driver running?"
-    return f"remap the node to one that is published: {' or '.join(remaps)}"
-
-
-def is_offered(node: Node, watched: WatchedInput, topic: str) -> bool:
-    """Return whether there is a publisher of a topic that this input may be meant for.
-
-    Topics published by this package's nodes are only meant for inputs of exactly that name: their
-    pictures are not camera images, and their clouds are not LiDAR clouds.
-    """
-    publishers = node.get_publishers_info_by_topic(topic)
-    is_own = any(publishes_predictions(node, publisher) for publisher in publishers)
-    is_map = watched.topic.startswith(("depth/", "uncertainty/"))
-    return bool(publishers) and (not is_own or (is_map and topic.endswith(f"/{watched.topic}")))
-
-
-def publishes_predictions(node: Node, publisher: TopicEndpointInfo) -> bool:
+def publishes_predictions(node: GuardedNode, publisher: TopicEndpointInfo) -> bool:
     """Return whether a node of this package is the publisher: by what else it publishes."""
     if not publisher.node_namespace.startswith("/"):
         return False  # of a node that the graph does not know yet, or of no ROS node at all
@@ -363,40 +373,6 @@ def publishes_predictions(node: Node, publisher: TopicEndpointInfo) -> bool:
     except NodeNameNonExistentError:  # it has gone meanwhile
         return False
     return any(name.endswith(OWN_TOPICS) for name, _ in topics)
-
-
-def losses(watched: WatchedInput) -> str:
-    """Return the warning that messages are lost in transport, and what to type."""
-    reliability = watched.qos.reliability
-    sentence = (
-        f"{watched.lost} messages of {watched.name} were lost in transport, "
-        f"{watched.received} arrived ({reliability.name.lower()} subscription)"
-    )
-    if reliability == ReliabilityPolicy.RELIABLE:
-        return (
-            f"{sentence}: more is sent than this computer takes; lower the rate or the image size"
-        )
-    offers = {publisher.qos_profile.reliability for publisher in watched.publishers()}
-    if ReliabilityPolicy.BEST_EFFORT in offers:
-        return (
-            f"{sentence}: set the driver's reliability to reliable, or export "
-            f"{TRANSPORTS}=LARGE_DATA for every process; {transports()}"
-        )
-    return f"{sentence}: take its reliability out of qos_overrides; {transports()}"
-
-
-def is_ahead(watched: WatchedInput) -> bool:
-    """Return whether the newest stamp is ahead of this node's clock: once is a restarted bag."""
-    return watched.last_age_s < -CLOCK_TOLERANCE_S
-
-
-def future(watched: WatchedInput) -> str:
-    """Return the warning that stamps are ahead of the node's clock, and what to do."""
-    return (
-        f"messages on {watched.name} are stamped {-watched.last_age_s:.3f} s ahead of this node's "
-        "clock: synchronise the clocks of the computers (chrony, PTP); "
-        "with a bag, set use_sim_time"
-    )
 
 
 def transports() -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
@@ -22,21 +22,57 @@ from uncertainty_depth.ros.diagnostics import Health
 
 DISCOVERY_S = 0.5
 FIRST_INFO_TIMEOUT_S = 1.0
-OWN_INFO_TIMEOUT_S = 0.1
+OWN_MESSAGE_TIMEOUT_S = 0.1
 MAX_MISSED = 3
 UNCALIBRATED = "camera_info_zero"
 ImageMessage: TypeAlias = Image | CompressedImage
 
 
+class OwnMessages:
+    """Lets images wait for another topic's message of their stamp, which may come after them.
+
+    Messages arrive on the executor's thread, images on a worker's. An image waits until a message
+    of its stamp, or a later one, has come: of a camera a few milliseconds, and at most
+    `OWN_MESSAGE_TIMEOUT_S`, after which the image is counted under `counter` and has the message
+    before. After `MAX_MISSED` of these in a row the messages are not sent with the images, and
+    none waits until one has an image's stamp.
+    """
+
+    def __init__(self, health: Health, counter: str) -> None:
+        self.changed = threading.Condition()
+        self._health = health
+        self._counter = counter
+        self._image_ns: int | None = None
+        self._newest_ns: int | None = None
+        self._missed = 0
+
+    def arrived(self, message: Any, keep: Callable[[Any], object]) -> None:
+        """Keep a message, and wake the image that waits."""
+        with self.changed:
+            keep(message)
+            self._newest_ns = stamp_ns(message.header)
+            if self._newest_ns == self._image_ns:
+                self._missed = 0
+            self.changed.notify_all()
+
+    def wait(self, time_ns: int, has_come: Callable[[], bool]) -> None:
+        """Wait for the message of an image's stamp."""
+        with self.changed:
+            self._image_ns = time_ns
+            if self._missed < MAX_MISSED and not self.changed.wait_for(
+                has_come, OWN_MESSAGE_TIMEOUT_S
+            ):
+                self._missed += 1
+                self._health.count(self._counter)
+            elif self._newest_ns == time_ns:
+                self._missed = 0
+
+
 class LiveCamera:
     """A camera: its infos, and its images as they make them.
 
-    Infos arrive on the executor's thread, images on a worker's. A driver that sends an info with
-    every image may send it after the image, and the two come on different topics. So an image
-    waits until an info of its stamp, or a later one, has come: on a camera a few milliseconds, and
-    at most `OWN_INFO_TIMEOUT_S`, after which the image is counted under "without_own_camera_info"
-    and has the info before. After `MAX_MISSED` of these in a row the infos are not sent with the
-    images, and none waits until one has an image's stamp.
+    A driver that sends an info with every image may send it after the image, and the two come on
+    different topics: see `OwnMessages`.
     """
 
     def __init__(
@@ -50,18 +86,15 @@ class LiveCamera:
         self.info: CameraInfo | None = None
         self._topic = topic
         self._is_published = is_published
-        self._health = health
         self._log = log
         self._cameras = Cameras(topic, KEEP, is_published)
-        self._changed = threading.Condition()
+        self._own_infos = OwnMessages(health, "without_own_camera_info")
         self._may_wait_for_first = True
-        self._missed = 0
-        self._image_ns: int | None = None
         self._logged = 0
 
     def configure(self, distorted_images: str) -> None:
         """Take the option; the newest camera info stays, as drivers may send it only once."""
-        with self._changed:
+        with self._own_infos.changed:
             self._cameras = Cameras(self._topic, distorted_images, self._is_published)
             self._logged = 0
             if self.info is not None:
@@ -69,12 +102,11 @@ class LiveCamera:
 
     def add(self, message: CameraInfo) -> None:
         """Use a camera info for the images from its stamp on."""
-        with self._changed:
-            self._cameras.add(message)
-            self.info = message
-            if stamp_ns(message.header) == self._image_ns:
-                self._missed = 0
-            self._changed.notify_all()
+        self._own_infos.arrived(message, self._keep)
+
+    def _keep(self, message: CameraInfo) -> None:
+        self._cameras.add(message)
+        self.info = message
 
     def frame(self, message: ImageMessage, max_pixels: int) -> Frame:
         """Return an image decoded, rectified if it is asked for, and its camera.
@@ -102,38 +134,26 @@ class LiveCamera:
 
     def rectifier(self, time_ns: int) -> Rectifier | None:
         """Return what rectifies an image at this stamp; raise as `frame`."""
-        with self._changed:
+        with self._own_infos.changed:
             if self._may_wait_for_first:  # images may be discovered before their camera infos
-                self._changed.wait_for(lambda: self._cameras, DISCOVERY_S)
-                self._changed.wait_for(lambda: not self._cameras.is_missing, FIRST_INFO_TIMEOUT_S)
+                wait_for = self._own_infos.changed.wait_for
+                wait_for(lambda: self._cameras, DISCOVERY_S)
+                wait_for(lambda: not self._cameras.is_missing, FIRST_INFO_TIMEOUT_S)
                 self._may_wait_for_first = False
-            self._wait_for_own(time_ns)
+            self._cameras.expect(time_ns)
+            if self._cameras:
+                self._own_infos.wait(time_ns, lambda: not self._cameras.is_awaited(time_ns))
             return self._cameras.at(time_ns)
 
     def rectifier_of(self, time_ns: int) -> Rectifier | None:
         """Return what rectified the image at this stamp, once it has waited; see `rectifier`."""
-        with self._changed:
+        with self._own_infos.changed:
             return self._cameras.at(time_ns)
 
     def header(self, message: ImageMessage) -> Header:
         """Return an image's header; if it names no frame, in that of its camera info."""
-        header: Header = message.header
-        if header.frame_id:
-            return header
+        header = message.header
         return Header(stamp=header.stamp, frame_id=self._cameras.frame_of(header))
-
-    def _wait_for_own(self, time_ns: int) -> None:
-        self._image_ns = time_ns
-        self._cameras.expect(time_ns)
-        if not self._cameras:
-            return
-        if self._missed < MAX_MISSED and not self._changed.wait_for(
-            lambda: not self._cameras.is_awaited(time_ns), OWN_INFO_TIMEOUT_S
-        ):
-            self._missed += 1
-            self._health.count("without_own_camera_info")
-        elif self.info is not None and stamp_ns(self.info.header) == time_ns:
-            self._missed = 0
 
     def _log_notes(self, height: int, width: int, rectifier: Rectifier) -> None:
         """Log once that images of this size differ from their camera info, and other notes."""

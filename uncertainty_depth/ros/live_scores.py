@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from uncertainty_depth.core.config.nodes import MAX_LIDARS, EvaluatorNodeConfig
 from uncertainty_depth.core.config.source import PredictionConfig
@@ -27,8 +27,7 @@ from uncertainty_depth.frames.pairing import Outcome
 from uncertainty_depth.frames.topics import Topics
 from uncertainty_depth.frames.transforms import Extrinsics
 from uncertainty_depth.report.evaluation import Evaluation
-from uncertainty_depth.ros.messages import INFO_TOPIC
-from uncertainty_depth.ros.sigma_messages import PredictionInfo
+from uncertainty_depth.ros.messages import INFO_TOPIC, PredictionInfo
 from uncertainty_depth.sigma.online.correction_filter import DepthScales
 from uncertainty_depth.sigma.recorded.confidence import NONE
 from uncertainty_depth.sigma.recorded.interpreter import Interpreter
@@ -81,19 +80,8 @@ IsPublished = Callable[[str], bool]
 """Returns whether a node publishes on a topic, by its name before remaps."""
 
 
-class LiveCameras(NamedTuple):
-    """Camera infos for the maps and for ground truth images."""
-
-    of_maps: Cameras
-    of_truth: Cameras
-
-
-def live_cameras(is_published: IsPublished) -> LiveCameras:
-    """Return cameras of which no camera info has come."""
-    return LiveCameras(
-        Cameras(CAMERA_INFO, is_published=partial(is_published, CAMERA_INFO)),
-        Cameras(TRUTH_CAMERA_INFO, RECTIFY, partial(is_published, TRUTH_CAMERA_INFO)),
-    )
+LiveCameras = tuple[Cameras, Cameras]
+"""Camera infos for the maps, and for ground truth images."""
 
 
 class LiveFrames(MapAssembly):
@@ -119,7 +107,7 @@ class LiveFrames(MapAssembly):
             ground_truth = LidarGroundTruth(extrinsics)
         super().__init__(
             topics,
-            cameras.of_maps,
+            cameras[0],
             ground_truth,
             config.max_time_difference,
             config.queue_size,
@@ -172,7 +160,10 @@ class LiveScores:
         cameras: LiveCameras | None = None,
     ) -> None:
         """Start a run; see `LiveFrames`."""
-        cameras = cameras or live_cameras(is_published)
+        cameras = cameras or (
+            Cameras(CAMERA_INFO, is_published=partial(is_published, CAMERA_INFO)),
+            Cameras(TRUTH_CAMERA_INFO, RECTIFY, partial(is_published, TRUTH_CAMERA_INFO)),
+        )
         self._arguments = (config, extrinsics, is_published, cameras)
         self.interpreter = Interpreter(meaning_of(config), config)
         self.evaluation = Evaluation(config, self.interpreter.sigma_kind)

@@ -16,8 +16,9 @@ import sys
 import threading
 from collections.abc import Sequence
 from difflib import get_close_matches
+from functools import partial
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from uncertainty_depth.core.config.nodes import (
     DepthNodeConfig,
@@ -178,22 +179,7 @@ def without_ros_arguments(arguments: Sequence[str]) -> list[str]:
     return others
 
 
-def depth_node(args: Sequence[str] | None = None) -> int:
-    """Run the depth node until it is stopped; return the exit code."""
-    return run(DEPTH_NODE, args)
-
-
-def evaluator_node(args: Sequence[str] | None = None) -> int:
-    """Run the evaluator node until it is stopped; return the exit code."""
-    return run(EVALUATOR_NODE, args)
-
-
-def sigma_node(args: Sequence[str] | None = None) -> int:
-    """Run the sigma node until it is stopped; return the exit code."""
-    return run(SIGMA_NODE, args)
-
-
-def run(command: NodeCommand, args: Sequence[str] | None) -> int:
+def run(command: NodeCommand, args: Sequence[str] | None = None) -> int:
     """Run a node with these arguments, or the process's; return the exit code."""
     arguments = sys.argv[1:] if args is None else list(args)
     if not HELP.isdisjoint(arguments):
@@ -217,10 +203,16 @@ def run(command: NodeCommand, args: Sequence[str] | None) -> int:
     return 0
 
 
+depth_node = partial(run, DEPTH_NODE)
+evaluator_node = partial(run, EVALUATOR_NODE)
+sigma_node = partial(run, SIGMA_NODE)
+"""The programs that are installed: each runs until it is stopped, and returns the exit code."""
+
+
 def spin(command: NodeCommand, arguments: Sequence[str]) -> None:
     """Start the node and spin it until shutdown; close it whatever ends it."""
     import rclpy
-    from rclpy.executors import ExternalShutdownException
+    from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 
     from uncertainty_depth.ros.node import take_down
 
@@ -231,7 +223,7 @@ def spin(command: NodeCommand, arguments: Sequence[str]) -> None:
     initialize(arguments, signals)
     try:
         # before the node: no executor can be created after a signal
-        executor = node_class.create_executor()
+        executor = SingleThreadedExecutor()
         node = node_class()
         signals.is_started = True
         executor.add_node(node)
@@ -244,16 +236,11 @@ def spin(command: NodeCommand, arguments: Sequence[str]) -> None:
             raise
     finally:
         if node is not None:
-            close(node, signals)
+            signals.is_closing = True  # a second Ctrl-C ends the process
+            print(node.close(), flush=True)
         take_down(rclpy.try_shutdown)
     if node is not None and node.fatal_error is not None:
         raise node.fatal_error
-
-
-def close(node: Any, signals: Signals) -> None:
-    """Close a node and print its summary; a second Ctrl-C meanwhile ends the process."""
-    signals.is_closing = True
-    print(node.close(), flush=True)
 
 
 class Signals:

@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-import threading
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 import numpy as np
 from sensor_msgs.msg import Image, PointCloud2
@@ -30,13 +28,11 @@ from uncertainty_depth.frames.measured import (
 from uncertainty_depth.frames.messages.compressed import claimed_size
 from uncertainty_depth.frames.messages.decoding import SECOND_NS, check_stamp, stamp_ns
 from uncertainty_depth.frames.messages.images import decode_image
-from uncertainty_depth.frames.transforms import Extrinsics, Viewpoint
-from uncertainty_depth.ros.diagnostics import LOG_EVERY_S, Health, image_alone
-from uncertainty_depth.ros.extrinsics import close as close_extrinsics
-from uncertainty_depth.ros.extrinsics import live_extrinsics, live_odometry
+from uncertainty_depth.frames.transforms import Viewpoint
+from uncertainty_depth.ros.diagnostics import LOG_EVERY_S
+from uncertainty_depth.ros.extrinsics import TfOdometry, live_extrinsics
 from uncertainty_depth.ros.inputs import Inputs
-from uncertainty_depth.ros.live_camera import LiveCamera
-from uncertainty_depth.ros.node import GuardedNode
+from uncertainty_depth.ros.live_camera import LiveCamera, OwnMessages
 from uncertainty_depth.sigma.sparse_depth import (
     DEPTH,
     POINTS,
@@ -51,55 +47,37 @@ LIDAR = "lidar/points"
 TF_TIMEOUT_S = 0.2
 MAX_CLOUD_AGE_S = 0.15
 """Between the nearest cloud and an image: one and a half turns of a LiDAR at 10 Hz."""
-OWN_MESSAGE_TIMEOUT_S = 0.1
-MAX_MISSED = 3
 MESSAGES = {POINTS: PointCloud2, DEPTH: Image}
-IMAGE = "image"
 
 
-class MeasurementSource(ABC):
-    """Measures pixels of the images; its messages arrive on the executor's thread."""
+Measure = Callable[[Frame, Header], Frame]
+"""Returns a frame with what is measured in it; raises `MessageError` if nothing is.
 
-    def __init__(self, node: GuardedNode, health: Health) -> None:
-        """Take what logs, and what counts, that nothing is measured."""
-        self._node = node
-        self._health = health
-
-    def add_to(self, frame: Frame, header: Header) -> Frame:
-        """Return the frame with what is measured in it; called on the worker's thread.
-
-        If there is nothing, count it under "image_alone.REASON", and return the frame as it is.
-        """
-        try:
-            return self._measured_in(frame, header)
-        except MessageError as error:
-            image_alone(self._node, self._health, error)
-            return frame
-
-    @abstractmethod
-    def _measured_in(self, frame: Frame, header: Header) -> Frame:
-        """Return the frame with what is measured; raise `MessageError` for nothing."""
-
-    def close(self) -> None:  # noqa: B027  most have nothing else
-        """End what `Inputs.close` does not."""
+It is called on the worker's thread; messages arrive on the executor's.
+"""
 
 
 def measurement_sources(
-    node: GuardedNode,
-    health: Health,
     inputs: Inputs,
     config: MeasuringNodeConfig,
     measuring: MeasurementSources,
     depth_range: tuple[float, ...],
     camera: LiveCamera,
-) -> Iterator[MeasurementSource]:
-    """Subscribe to what measures, and yield the sources in the order they are asked."""
+    *,
+    has_images: bool = True,
+) -> Iterator[Measure]:
+    """Subscribe to what measures, and yield the sources in the order they are asked.
+
+    Motion takes the frames' images, which without `has_images` are subscribed to.
+    """
+    if measuring.motion and not has_images:
+        yield ImageInput(inputs).add_to
     if measuring.sparse is not None:
-        yield LidarInput(node, health, inputs, config, depth_range)
+        yield LidarInput(inputs, config, depth_range).add_to
     for kind in measuring.topics:
-        yield TopicInput(node, health, inputs, config, kind, depth_range, camera)
+        yield TopicInput(inputs, config, kind, depth_range, camera).add_to
     if measuring.motion:
-        yield MotionInput(node, health, config)
+        yield MotionInput(inputs, config).add_to
 
 
 def parse_live(measurements: str) -> MeasurementSources:
@@ -113,43 +91,33 @@ def parse_live(measurements: str) -> MeasurementSources:
     return measuring
 
 
-class LidarInput(MeasurementSource):
+class LidarInput:
     """Keeps the newest clouds, and projects the nearest into an image."""
 
     def __init__(
         self,
-        node: GuardedNode,
-        health: Health,
         inputs: Inputs,
         config: MeasuringNodeConfig,
         depth_range: tuple[float, ...],
     ) -> None:
         """Subscribe; depth far beyond `depth_range`, metres, has other units, and is not used."""
-        super().__init__(node, health)
         self._depth_range = depth_range
         self._clouds = NewestMessages()
         poses = max(1, len(config.lidar_to_camera) // POSE_NUMBERS)  # the first LiDAR is read
-        self._extrinsics: Extrinsics = live_extrinsics(node, config, poses, TF_TIMEOUT_S)
-        self._projection = LidarGroundTruth(self._extrinsics)
+        extrinsics = live_extrinsics(inputs.transforms, config, poses, TF_TIMEOUT_S)
+        self._projection = LidarGroundTruth(extrinsics)
         self._held_out = HeldOutConfig(config.held_out_fraction)
         self._watched = inputs.subscribe(
             PointCloud2,
             LIDAR,
-            self._on_cloud,
+            self._clouds.add,
+            counted=True,
             purpose="measurements by lidar, or the sparse depth that the model takes; without it "
             "depth is from the image alone",
         )
 
-    def _on_cloud(self, message: PointCloud2) -> None:
-        self._clouds.add(message)
-        self._health.count(f"received.{LIDAR}")
-
-    def close(self) -> None:
-        """End the subscriptions to tf, if there are any."""
-        close_extrinsics(self._extrinsics)
-
-    def _measured_in(self, frame: Frame, header: Header) -> Frame:
-        """Return the frame with the LiDAR's depth as `sparse_m`."""
+    def add_to(self, frame: Frame, header: Header) -> Frame:
+        """Return the frame with the LiDAR's depth as `sparse_m`, see `Measure`."""
         camera = frame.camera
         cloud = self._clouds.nearest(stamp_ns(header))
         if cloud is None:
@@ -176,19 +144,14 @@ class LidarInput(MeasurementSource):
         return replace(frame, sparse_m=depth_m)
 
 
-class TopicInput(MeasurementSource):
+class TopicInput:
     """Keeps the newest messages of `measured/points` or `measured/depth`.
 
-    What measures may come after its image, so an image waits until a message of its stamp or a
-    later one has come, at most `OWN_MESSAGE_TIMEOUT_S`; then it is counted under
-    "without_own_measurement" and has the nearest before. After `MAX_MISSED` of these in a row none
-    waits until a message has an image's stamp.
+    What measures may come after its image, see `OwnMessages`.
     """
 
     def __init__(
         self,
-        node: GuardedNode,
-        health: Health,
         inputs: Inputs,
         config: MeasuringNodeConfig,
         kind: str,
@@ -196,70 +159,42 @@ class TopicInput(MeasurementSource):
         camera: LiveCamera,
     ) -> None:
         """Subscribe to points or depth; the camera has what rectifies depth images as its own."""
-        super().__init__(node, health)
-        self._extrinsics: Extrinsics | None = None
         reader: MeasuredDepth
         if kind == POINTS:
             by_tf = replace(config, lidar_to_camera=())
-            extrinsics = live_extrinsics(node, by_tf, timeout_s=TF_TIMEOUT_S)
+            extrinsics = live_extrinsics(inputs.transforms, by_tf, timeout_s=TF_TIMEOUT_S)
             reader = PointsOfTopic(extrinsics, config.fixed_frame)
-            self._extrinsics = extrinsics
         else:
-            reader = DepthOfTopic(camera.rectifier_of, node.get_logger().warning)
+            reader = DepthOfTopic(camera.rectifier_of, inputs.node.get_logger().warning)
         topic = f"measured/{kind}"
-        self._watched = inputs.subscribe(
-            MESSAGES[kind], topic, self._add, purpose=f"measurements by {kind}"
-        )
-        self._measured = MeasuredTopic(self._watched.name, reader, depth_range)
-        self._received = f"received.{topic}"
-        self._changed = threading.Condition()
-        self._image_ns: int | None = None
-        self._missed = 0
+        name = inputs.node.resolve_topic_name(topic)
+        self._measured = MeasuredTopic(name, reader, depth_range)
+        self._own = OwnMessages(inputs.node.health, "without_own_measurement")
+        receive = partial(self._own.arrived, keep=self._measured.add)
+        purpose = f"measurements by {kind}"
+        inputs.subscribe(MESSAGES[kind], topic, receive, counted=True, purpose=purpose)
 
-    def _add(self, message: Any) -> None:
-        with self._changed:
-            self._measured.add(message)
-            if stamp_ns(message.header) == self._image_ns:
-                self._missed = 0
-            self._changed.notify_all()
-        self._health.count(self._received)
-
-    def _wait_for_own(self, time_ns: int) -> None:
-        with self._changed:
-            self._image_ns = time_ns
-            if self._missed < MAX_MISSED and not self._changed.wait_for(
-                lambda: self._measured.has_reached(time_ns), OWN_MESSAGE_TIMEOUT_S
-            ):
-                self._missed += 1
-                self._health.count("without_own_measurement")
-
-    def _measured_in(self, frame: Frame, header: Header) -> Frame:
+    def add_to(self, frame: Frame, header: Header) -> Frame:
+        """Return the frame with what the topic measures, see `Measure`."""
         viewpoint = Viewpoint(header.frame_id, stamp_ns(header))
-        self._wait_for_own(viewpoint.stamp_ns)
+        time_ns = viewpoint.stamp_ns
+        self._own.wait(time_ns, lambda: self._measured.has_reached(time_ns))
         measured = self._measured.measured(viewpoint, frame.camera, frame.shape)
         return replace(frame, measurements=measured.beside(frame.measurements))
 
-    def close(self) -> None:
-        """End the subscriptions to tf, if there are any."""
-        close_extrinsics(self._extrinsics)
 
-
-class ImageInput(MeasurementSource):
+class ImageInput:
     """Gives each depth the image of its stamp, for motion."""
 
-    def __init__(self, node: GuardedNode, health: Health, inputs: Inputs) -> None:
-        """Subscribe; what has no image is counted in `health`."""
-        super().__init__(node, health)
+    def __init__(self, inputs: Inputs) -> None:
+        """Subscribe."""
         self._images = NewestMessages()
-        purpose = "measurements by motion"
-        self._watched = inputs.subscribe(Image, IMAGE, self._on_image, purpose=purpose)
+        self._watched = inputs.subscribe(
+            Image, "image", self._images.add, counted=True, purpose="measurements by motion"
+        )
 
-    def _on_image(self, message: Image) -> None:
-        self._images.add(message)
-        self._health.count(f"received.{IMAGE}")
-
-    def _measured_in(self, frame: Frame, header: Header) -> Frame:
-        """Return the frame with its image."""
+    def add_to(self, frame: Frame, header: Header) -> Frame:
+        """Return the frame with its image, see `Measure`."""
         check_stamp(header, "a depth image")
         message = self._images.nearest(stamp_ns(header))
         if message is None or stamp_ns(message.header) != stamp_ns(header):
@@ -277,18 +212,25 @@ class ImageInput(MeasurementSource):
         return replace(frame, image=decode_image(message))
 
 
-class MotionInput(MeasurementSource):
+class MotionInput:
     """Tracks corners through the images, with tf's poses."""
 
-    def __init__(self, node: GuardedNode, health: Health, config: OdometryConfig) -> None:
+    def __init__(self, inputs: Inputs, config: OdometryConfig) -> None:
         """Subscribe to tf."""
-        super().__init__(node, health)
+        self._node = inputs.node
+        transforms = inputs.transforms(
+            "measurements by motion take the camera's poses from tf, and tf2_ros is not "
+            "installed; expected a ROS distribution"
+        )
         frame = config.odometry_frame or ODOMETRY_FRAME
-        self._odometry = live_odometry(node, frame, TF_TIMEOUT_S)
+        self._odometry = TfOdometry(transforms, frame, TF_TIMEOUT_S)
         self._motion = Motion()
 
-    def _measured_in(self, frame: Frame, header: Header) -> Frame:
-        """A camera that stands still is no fault, and is only counted."""
+    def add_to(self, frame: Frame, header: Header) -> Frame:
+        """Return the frame with what motion measures, see `Measure`.
+
+        A camera that stands still is no fault, and is only counted.
+        """
         if frame.image is None:  # which whatever brings a depth its image has counted
             return frame
         rejected = self._motion.tracker.rejected
@@ -316,10 +258,6 @@ class MotionInput(MeasurementSource):
         for warning in self._motion.warnings():
             self._node.get_logger().warning(warning, throttle_duration_sec=LOG_EVERY_S)
         if not len(measured):
-            self._health.count("image_alone.no_parallax")
+            self._node.health.count("image_alone.no_parallax")
             return frame
         return replace(frame, measurements=measured.beside(frame.measurements))
-
-    def close(self) -> None:
-        """End the subscriptions to tf."""
-        self._odometry.close()

@@ -1,36 +1,30 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The nodes' base: no callback ends a node, and failed transitions and changes give a reason.
+"""The nodes' base: lifecycle, parameters, inputs and diagnostics.
 
-rclpy's executor, and with it the process, ends at a callback's first exception; the middleware may
-hang at the end. Here, neither loses a frame or a report.
+Failed transitions and changes give a reason.
 """
 
 from __future__ import annotations
 
 import logging
+import platform
 import threading
-import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import wraps
 from typing import Any, Generic, TypeVar
 
-import rclpy
-from diagnostic_msgs.msg import DiagnosticStatus
-from rcl_interfaces.msg import ParameterDescriptor
-from rclpy.context import Context
-from rclpy.executors import Executor, SingleThreadedExecutor
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.node import Node
-from rclpy.qos import QoSProfile
 from std_srvs.srv import SetBool
 
-from uncertainty_depth.core.errors import ConfigError, UncertaintyDepthError
+from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.options import parameters_of
-from uncertainty_depth.ros.diagnostics import CALLBACK_FAILED, LOG_EVERY_S, Health
-from uncertainty_depth.ros.messages import type_name
+from uncertainty_depth.ros.diagnostics import problem, resources_of, status_name
+from uncertainty_depth.ros.guarded_node import GuardedNode, reason_of
+from uncertainty_depth.ros.inputs import Inputs
 from uncertainty_depth.ros.parameters import NodeParameters
-from uncertainty_depth.ros.qos import PUBLISHER, overridden
 
 ConfigT = TypeVar("ConfigT", bound=Any)
 UNCONFIGURED = "unconfigured"
@@ -38,97 +32,12 @@ INACTIVE = "inactive"
 ACTIVE = "active"
 FINALIZED = "finalized"
 PACKAGE = "uncertainty_depth"
+DIAGNOSTICS_PERIOD_S = 1.0
 TEARDOWN_S = 1.5
 BOND_TOPIC = "bond"
 HEARTBEAT_PERIOD_S = 0.1
 HEARTBEAT_TIMEOUT_S = 4.0
 """Nav2's own nodes have the same."""
-
-
-class GuardedNode(Node):
-    """Logs and counts what a subscription, timer or service raises; the executor continues.
-
-    A service answers that it failed, with the reason if it has a field for it.
-    """
-
-    fatal_error: UncertaintyDepthError | None = None
-
-    def __init__(self, name: str, **options: Any) -> None:
-        self.health = Health()
-        super().__init__(name, automatically_declare_parameters_from_overrides=True, **options)
-        for service in self.services:  # of the lifecycle: not made by `create_service`
-            service.callback = self.guarded(service.callback)
-
-    def is_published(self, name: str, message_type: type) -> bool:
-        """Return whether a topic, by its full name, has a publisher of a type; False at the end.
-
-        One of another type sends nothing to this node: it is not waited for.
-        """
-        if not self.context.ok():
-            return False
-        publishers = self.get_publishers_info_by_topic(name)
-        return any(publisher.topic_type == type_name(message_type) for publisher in publishers)
-
-    def end_with(self, error: UncertaintyDepthError) -> None:
-        """End the process with an error, so that launch can start it anew; from any thread."""
-        self.fatal_error = error
-        self.get_logger().fatal(str(error))
-        rclpy.try_shutdown(context=self.context)
-
-    def guarded(self, callback: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a callback that raises no exception; on failure it returns its last argument."""
-
-        @wraps(callback)
-        def guarded_callback(*args: Any, **options: Any) -> Any:
-            try:
-                return callback(*args, **options)
-            except Exception as error:
-                if self.context.ok():  # else a signal struck meanwhile
-                    self.health.count(CALLBACK_FAILED)
-                    self.get_logger().error(
-                        f"a callback failed: {''.join(traceback.format_exception(error))}",
-                        throttle_duration_sec=LOG_EVERY_S,
-                    )
-                response: Any = args[-1] if args else None
-                if hasattr(response, "message"):
-                    response.message = reason_of(error)
-                return response
-
-        return guarded_callback
-
-    def create_subscription(
-        self, msg_type: Any, topic: str, callback: Callable[..., Any], *args: Any, **kw: Any
-    ) -> Any:
-        """Create a subscription whose callback is guarded."""
-        return super().create_subscription(msg_type, topic, self.guarded(callback), *args, **kw)
-
-    def create_timer(self, timer_period_sec: float, callback: Any, *args: Any, **kw: Any) -> Any:
-        """Create a timer whose callback is guarded."""
-        return super().create_timer(timer_period_sec, self.guarded(callback), *args, **kw)
-
-    def create_service(
-        self, srv_type: Any, srv_name: str, callback: Callable[..., Any], *args: Any, **kw: Any
-    ) -> Any:
-        """Create a service whose callback is guarded."""
-        return super().create_service(srv_type, srv_name, self.guarded(callback), *args, **kw)
-
-    def create_publisher(
-        self, msg_type: Any, topic: str, qos_profile: QoSProfile | int, *args: Any, **kw: Any
-    ) -> Any:
-        """Create a publisher whose quality of service `qos_overrides` may change."""
-        if isinstance(qos_profile, int):
-            qos_profile = QoSProfile(depth=qos_profile)
-        qos_profile = overridden(self, topic, PUBLISHER, qos_profile)
-        return super().create_publisher(msg_type, topic, qos_profile, *args, **kw)
-
-    def declare_parameters(
-        self, namespace: str, parameters: Sequence[Any], ignore_override: bool = False
-    ) -> Any:
-        """Declare parameters; of overrides, `[]` too, which rclpy takes for no value at all."""
-        if ignore_override:
-            descriptor = ParameterDescriptor(dynamic_typing=True)
-            parameters = [(name, value, descriptor) for name, value, _ in parameters]
-        return super().declare_parameters(namespace, parameters, ignore_override)
 
 
 class ManagedNode(GuardedNode, LifecycleNode, Generic[ConfigT]):
@@ -139,24 +48,27 @@ class ManagedNode(GuardedNode, LifecycleNode, Generic[ConfigT]):
     change. Other changes, made while it is inactive, take effect at the next activation.
     """
 
-    def __init__(self, name: str, config_type: type[ConfigT], **options: Any) -> None:
-        """Declare the config's fields as parameters, or raise `ConfigError`; offer `~/enable`."""
+    def __init__(self, name: str, task: str, config_type: type[ConfigT], **options: Any) -> None:
+        """Declare the config's fields as parameters, or raise `ConfigError`; offer `~/enable`.
+
+        The status on /diagnostics is called "NODE: TASK".
+        """
         super().__init__(name, **options)
         self._log_handler = RosHandler(self)
         logging.getLogger(PACKAGE).addHandler(self._log_handler)
         self.state = UNCONFIGURED
         self.failure: Exception | None = None
+        self._task = task
         self._logs_failures = True
         self._configured: ConfigT | None = None
         self._bond: Any = None
         with destroyed_on_failure(self):
             self._options = NodeParameters(self, config_type, self._on_change)
+        self.inputs = Inputs(self)
         self.create_service(SetBool, "~/enable", self._on_enable)
-
-    @staticmethod
-    def create_executor(context: Context | None = None) -> Executor:
-        """Return an executor for this node."""
-        return SingleThreadedExecutor(context=context)
+        self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
+        wall_time = Clock(clock_type=ClockType.STEADY_TIME)  # a stopped /clock hides nothing
+        self.create_timer(DIAGNOSTICS_PERIOD_S, self._publish_diagnostics, clock=wall_time)
 
     @property
     def config(self) -> ConfigT:
@@ -165,19 +77,15 @@ class ManagedNode(GuardedNode, LifecycleNode, Generic[ConfigT]):
 
     def _configure(self) -> None:
         """Create everything that the parameters require."""
-        raise NotImplementedError
 
     def _activate(self) -> None:
         """Subscribe."""
-        raise NotImplementedError
 
     def _deactivate(self) -> None:
         """Undo `_activate`, also one that failed halfway."""
-        raise NotImplementedError
 
     def _free(self) -> None:
         """Undo `_configure`, also one that failed halfway."""
-        raise NotImplementedError
 
     def _reconfigure(self, old: ConfigT | None, new: ConfigT) -> None:
         """Take changes made while the node was inactive; `old` is None after a failure."""
@@ -186,6 +94,18 @@ class ManagedNode(GuardedNode, LifecycleNode, Generic[ConfigT]):
 
     def _on_live_change(self, old: ConfigT, new: ConfigT) -> None:
         """Take live parameters while active, or raise why not before anything is changed."""
+
+    def _expected_counters(self) -> Sequence[str]:
+        """Return the counters that should keep growing while active, causes before effects."""
+        return ()
+
+    def _problems(self) -> Sequence[str]:
+        """Return sentences on what else is wrong, each with what to do."""
+        return self.inputs.problems
+
+    def _diagnostic_values(self) -> Mapping[str, object]:
+        """Return further values to publish: device, samples, queue and the like."""
+        return {}
 
     def autostart(self) -> None:
         """Configure and activate if the parameter asks for it; a failed node is destroyed."""
@@ -209,6 +129,34 @@ class ManagedNode(GuardedNode, LifecycleNode, Generic[ConfigT]):
             return DiagnosticStatus.ERROR, f"{self.state}: {reason_of(self.failure)}"
         enable = f"{self.get_fully_qualified_name()}/enable std_srvs/srv/SetBool"
         return DiagnosticStatus.OK, f"{self.state}: ros2 service call {enable} '{{data: true}}'"
+
+    def _publish_diagnostics(self) -> None:
+        """Publish level, message, counters, rates, ages and durations."""
+        health = self.health
+        rates = health.rates()
+        expected = self._expected_counters() if self.state == ACTIVE else ()
+        level, sentence = self.inactive_status() or problem(
+            health, rates, expected, self._problems()
+        )
+        values = {name: str(count) for name, count in sorted(health.account().items())}
+        values |= {f"{name}_rate_hz": f"{rate:.2f}" for name, rate in sorted(rates.items())}
+        values |= {f"{name}_age_s": f"{health.age(name):.3f}" for name in expected}
+        values |= {name: f"{value:.1f}" for name, value in health.percentiles_ms().items()}
+        if (resources := resources_of()) is not None:
+            values["memory_mib"] = f"{resources.memory_mib:.0f}"
+            values["threads"] = str(resources.threads)
+        values["state"] = self.state
+        values |= {name: str(value) for name, value in self._diagnostic_values().items()}
+        status = DiagnosticStatus(
+            level=level,
+            name=status_name(self, self._task),
+            message=sentence,
+            hardware_id=platform.node(),
+            values=[KeyValue(key=key, value=text) for key, text in values.items()],
+        )
+        message = DiagnosticArray(status=[status])
+        message.header.stamp = self.get_clock().now().to_msg()
+        self._diagnostics.publish(message)
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Configure; a failure leaves the node unconfigured."""
@@ -260,9 +208,13 @@ class ManagedNode(GuardedNode, LifecycleNode, Generic[ConfigT]):
         super().destroy_node()
 
     def _break_bond(self) -> None:
+        """Tell the manager that the node stops on purpose."""
         bond, self._bond = self._bond, None
         if bond is not None:
-            end_bond(self, bond)
+            bond.shutdown()
+            # It destroys both itself, but a node still waits for their events, and rclpy raises.
+            self.destroy_publisher(bond.pub)
+            self.destroy_subscription(bond.sub)
 
     def _stop(self) -> None:
         if self.state == ACTIVE:
@@ -340,13 +292,6 @@ class RosHandler(logging.Handler):
             self._logger.warning(text)
 
 
-def reason_of(error: Exception) -> str:
-    """Return an exception as a sentence; the package's own errors are sentences already."""
-    if isinstance(error, UncertaintyDepthError):
-        return str(error)
-    return f"{type(error).__name__}: {error}"
-
-
 def take_down(step: Callable[[], object]) -> None:
     """Run a shutdown step; after `TEARDOWN_S` leave it to `main.exit_if_stuck`."""
     thread = threading.Thread(target=step, name="teardown", daemon=True)
@@ -379,11 +324,3 @@ def bonded(node: Node) -> Any | None:
     bond.set_heartbeat_timeout(HEARTBEAT_TIMEOUT_S)
     bond.start()
     return bond
-
-
-def end_bond(node: Node, bond: Any) -> None:
-    """Tell the manager that the node stops on purpose; on the executor's thread, or at the end."""
-    bond.shutdown()
-    # It destroys both itself, but a node still waits for their events, and rclpy raises.
-    node.destroy_publisher(bond.pub)
-    node.destroy_subscription(bond.sub)

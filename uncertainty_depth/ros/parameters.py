@@ -79,7 +79,9 @@ class NodeParameters(Generic[ConfigT]):
         if not changes:
             return SetParametersResult(successful=True)
         try:
-            refuse_bad_clock(parameters)
+            for parameter in parameters:  # the node's clock, asked after us, would refuse it
+                if parameter.name == "use_sim_time" and type(parameter.value) is not bool:
+                    raise ConfigError(f"use_sim_time is {parameter.value!r}; expected bool")
             new = from_mapping(self._config_type, {**vars(self.config), **changes})
             self._on_change(self.config, new)
         except UncertaintyDepthError as error:
@@ -90,13 +92,6 @@ class NodeParameters(Generic[ConfigT]):
             return SetParametersResult(successful=False, reason=reason)
         self.config = new
         return SetParametersResult(successful=True)
-
-
-def refuse_bad_clock(parameters: Iterable[Parameter]) -> None:
-    """Raise `ConfigError` if the node's clock, asked after us, would refuse the request."""
-    for parameter in parameters:
-        if parameter.name == "use_sim_time" and type(parameter.value) is not bool:
-            raise ConfigError(f"use_sim_time is {parameter.value!r}; expected bool")
 
 
 def settle_overrides(node: Node, names: Iterable[str]) -> None:

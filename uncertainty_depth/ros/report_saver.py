@@ -17,7 +17,8 @@ from rclpy.node import Node
 from uncertainty_depth.core.errors import SourceError
 from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation
-from uncertainty_depth.ros.node import TEARDOWN_S, reason_of
+from uncertainty_depth.ros.guarded_node import reason_of
+from uncertainty_depth.ros.node import TEARDOWN_S
 
 START_PROCESS: Callable[..., Any] = multiprocessing.get_context("spawn").Process
 """A fork would share the middleware's locks."""

@@ -27,8 +27,7 @@ class Worker(Generic[Item]):
     ) -> None:
         self._process = process
         self._dropped = dropped
-        self._waiting: list[Item] = []
-        """One item at most."""
+        self._waiting: Item | None = None
         self._is_busy = False
         self._stopping = False
         self._changed = threading.Condition()
@@ -39,21 +38,21 @@ class Worker(Generic[Item]):
         """Queue an item in place of the one that waits; after `stop` it is dropped."""
         with self._changed:
             is_stopping = self._stopping
-            older = [] if is_stopping else self._waiting
+            dropped = item if is_stopping else self._waiting
             if not is_stopping:
-                self._waiting = [item]
+                self._waiting = item
                 self._changed.notify_all()
                 if self._thread.ident is None:
                     self._thread.start()
-        if is_stopping:
-            self._dropped(item, "shutdown")
-        for one in older:
-            self._dropped(one, "queue_full")
+        if dropped is not None:
+            self._dropped(dropped, "shutdown" if is_stopping else "queue_full")
 
     def wait(self, timeout_s: float | None = None) -> bool:
         """Return whether nothing waits and nothing is in hand, at the latest after a time."""
         with self._changed:
-            return self._changed.wait_for(lambda: not (self._waiting or self._is_busy), timeout_s)
+            return self._changed.wait_for(
+                lambda: self._waiting is None and not self._is_busy, timeout_s
+            )
 
     def stop(self, timeout_s: float | None = None) -> bool:
         """Finish the item in hand, drop the one that waits, and end the thread.
@@ -62,31 +61,28 @@ class Worker(Generic[Item]):
         """
         with self._changed:
             self._stopping = True
-            waiting = self._waiting
-            self._waiting = []
+            waiting, self._waiting = self._waiting, None
             self._changed.notify_all()
-        for item in waiting:
-            self._dropped(item, "shutdown")
+        if waiting is not None:
+            self._dropped(waiting, "shutdown")
         if self._thread.ident is not None:
             self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
     def _run(self) -> None:
-        while items := self._take():
-            (item,) = items
+        while (item := self._take()) is not None:
             try:
                 self._process(item)
             except Exception:
                 logger.exception("a frame failed")
                 self._dropped(item, "failed")
 
-    def _take(self) -> list[Item]:
-        """Wait for an item, and return it alone in a list; none once the worker was stopped."""
+    def _take(self) -> Item | None:
+        """Wait for an item, and return it; None once the worker was stopped."""
         with self._changed:
             self._is_busy = False
             self._changed.notify_all()
-            self._changed.wait_for(lambda: self._waiting or self._stopping)
-            items = self._waiting
-            self._waiting = []
-            self._is_busy = bool(items)
-            return items
+            self._changed.wait_for(lambda: self._waiting is not None or self._stopping)
+            item, self._waiting = self._waiting, None
+            self._is_busy = item is not None
+            return item
