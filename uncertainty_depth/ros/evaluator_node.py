@@ -35,7 +35,6 @@ from uncertainty_depth.report.requirements import Requirement, check_judged, req
 from uncertainty_depth.ros.diagnostics import LATE_AFTER_S, LOG_EVERY_S
 from uncertainty_depth.ros.evaluator_outputs import (
     EvaluatorOutputs,
-    EvaluatorReports,
     LiveCalibration,
     write_last,
 )
@@ -102,7 +101,6 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
         """Offer the services; with `autostart` check parameters and output, then subscribe."""
         super().__init__("evaluator_node", "scores", EvaluatorNodeConfig, **options)
         self._outputs = EvaluatorOutputs(self)
-        self._reports = EvaluatorReports(self, self._outputs)
         self._saver = ReportSaver(self)
         self._calibration = LiveCalibration(self, self.config)
         self._scores: LiveScores | None = None
@@ -276,7 +274,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
     def _on_timer(self) -> None:
         if self._scores is not None:
             self._publish(self._scores.decided())
-            self._reports.summarize(self._scores.evaluation, self._beside(self._scores))
+            self._outputs.summarize(self._scores.evaluation, self._beside(self._scores))
             if warnings := self._scores.check.warnings():
                 self._warn("; ".join(warnings))
 
@@ -335,7 +333,7 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
             if name.startswith(COVERAGE):
                 mean = np.mean([metrics[name] for metrics in recent])
                 values[f"recent_{name.split('.', 1)[1]}"] = f"{mean:.3f}"
-        return values | self._calibration.diagnostic_values() | self._reports.verdict
+        return values | self._calibration.diagnostic_values() | self._outputs.verdict
 
     def _problems(self) -> tuple[str, ...]:
         """Unmet requirements come last."""
@@ -354,12 +352,12 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
             )
         if self.failure is not None:
             warnings.insert(0, f"the run was not ended: {reason_of(self.failure)}")
-        return (*self.inputs.problems, *warnings, *self._reports.failures)
+        return (*self.inputs.problems, *warnings, *self._outputs.failures)
 
     def close(self) -> str:
         """Shut down: score received frames, write the report, return a summary line."""
         try:
-            self._reports.close()
+            self._outputs.close()
             return self._finish()
         finally:
             self._claim.close()

@@ -16,7 +16,6 @@ import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from rclpy.node import Node
-from rclpy.publisher import Publisher
 from sensor_msgs.msg import Image
 from std_msgs.msg import Float64, Header
 
@@ -60,6 +59,8 @@ MAX_ERROR_M = 2.0
 """Upper ends of the colour scales."""
 JUDGE_EVERY_S = 5.0
 """Judging takes 0.1 s, whatever the number of frames."""
+FOREIGN = "unknown"
+"""Sigma's name if no prediction_info is published: it is assumed to be uncorrected."""
 logger = logging.getLogger(__name__)
 
 
@@ -70,6 +71,9 @@ class EvaluatorOutputs:
     header, or "NODE: all frames" with all frames' metrics, under the last one's header. Values
     have all their digits. DiagnosticArray is in every distribution, is stamped, and holds any
     number of names. statistics_msgs/MetricsMessage holds one metric, and no NaN.
+
+    On a thread of its own, copies of the evaluation are judged: `verdict` has what the diagnostics
+    show of it, `failures` a sentence for each requirement that is not met.
     """
 
     def __init__(self, node: Node) -> None:
@@ -79,13 +83,17 @@ class EvaluatorOutputs:
             key: node.create_publisher(Float64, f"~/metrics/{name}", OUTPUT_QOS)
             for key, name in PLOTTED.items()
         }
+        self._sparsification, self._error, self._ground_truth = (
+            node.create_publisher(Image, f"~/{name}/image", OUTPUT_QOS)
+            for name in ("sparsification", "error", "ground_truth")
+        )
         self._last_header = Header()
-        self._sparsification = self._image_publisher("sparsification")
-        self._error = self._image_publisher("error")
-        self._ground_truth = self._image_publisher("ground_truth")
-
-    def _image_publisher(self, name: str) -> Publisher:
-        return self._node.create_publisher(Image, f"~/{name}/image", OUTPUT_QOS)
+        self.verdict: dict[str, str] = {}
+        self.failures: tuple[str, ...] = ()
+        self._summaries = ThreadPoolExecutor(1, "summary")
+        self._summary: Future | None = None
+        self._judged: tuple[int, int] | None = None
+        self._judged_s = time.monotonic()
 
     def publish_frame(self, frame: LiveFrame) -> None:
         """Publish a frame's metrics, and its images to their subscribers."""
@@ -102,13 +110,7 @@ class EvaluatorOutputs:
             image = colorize(thicken(truth_m), COLOR_MAX_M, DEPTH_COLORS)
             self._ground_truth.publish(image_message(image, frame.header))
 
-    @property
-    def has_pooled_subscribers(self) -> bool:
-        """Whether metrics of all frames or their plot have a subscriber."""
-        publishers = (self._sparsification, self._arrays)
-        return any(publisher.get_subscription_count() for publisher in publishers)
-
-    def publish_pooled(self, evaluation: Evaluation) -> None:
+    def _publish_pooled(self, evaluation: Evaluation) -> None:
         """Publish the metrics of all frames, and the sparsification plot to its subscribers."""
         self._publish_metrics(ALL_FRAMES, evaluation.values())
         has_sigma = evaluation.sigma_kind is not SigmaKind.NONE
@@ -124,32 +126,6 @@ class EvaluatorOutputs:
             values = {key: repr(float(value)) for key, value in metrics.items()}
             self._arrays.publish(status_message(self._last_header, name, group, values))
 
-
-def write_last(evaluation: Evaluation, folder: Path, context: Context) -> Path:
-    """Write a run's report: numbers first, as a stopped node may be killed before its plots."""
-    summary = report.summarize(evaluation, context, is_quick=True)
-    page = report.write(evaluation, folder, context, images=False, summary=summary)
-    try:
-        page = report.write(evaluation, folder, context)
-    except Exception:  # the numbers are written
-        logger.exception("the plots of the report cannot be drawn")
-    return page
-
-
-class EvaluatorReports:
-    """Judges copies of the evaluation on its own thread: verdict, requirements and `failures`."""
-
-    def __init__(self, node: Node, outputs: EvaluatorOutputs) -> None:
-        """Start without a copy."""
-        self.verdict: dict[str, str] = {}
-        self.failures: tuple[str, ...] = ()
-        self._node = node
-        self._outputs = outputs
-        self._summaries = ThreadPoolExecutor(1, "summary")
-        self._summary: Future | None = None
-        self._judged: tuple[int, int] | None = None
-        self._judged_s = time.monotonic()
-
     def summarize(self, evaluation: Evaluation, context: Context) -> None:
         """Publish the metrics of all frames if anybody listens, and judge them every 5 s.
 
@@ -158,7 +134,10 @@ class EvaluatorReports:
         is_busy = self._summary is not None and not self._summary.done()
         state = (id(evaluation), evaluation.frames()["read"])
         is_due = time.monotonic() - self._judged_s >= JUDGE_EVERY_S and state != self._judged
-        has_readers = self._outputs.has_pooled_subscribers and evaluation.evaluated
+        publishers = (self._sparsification, self._arrays)
+        has_readers = evaluation.evaluated and any(
+            publisher.get_subscription_count() for publisher in publishers
+        )
         if is_busy or not (is_due or has_readers):
             return
         if is_due:
@@ -170,7 +149,7 @@ class EvaluatorReports:
     def _summarize(self, evaluation: Evaluation, context: Context, is_due: bool) -> None:
         try:
             if evaluation.evaluated:
-                self._outputs.publish_pooled(evaluation)
+                self._publish_pooled(evaluation)
             if is_due:
                 self._judge(evaluation, context)
         except Exception:
@@ -201,8 +180,15 @@ class EvaluatorReports:
         self._summaries.shutdown(cancel_futures=True)
 
 
-FOREIGN = "unknown"
-"""Sigma's name if no prediction_info is published: it is assumed to be uncorrected."""
+def write_last(evaluation: Evaluation, folder: Path, context: Context) -> Path:
+    """Write a run's report: numbers first, as a stopped node may be killed before its plots."""
+    summary = report.summarize(evaluation, context, is_quick=True)
+    page = report.write(evaluation, folder, context, images=False, summary=summary)
+    try:
+        page = report.write(evaluation, folder, context)
+    except Exception:  # the numbers are written
+        logger.exception("the plots of the report cannot be drawn")
+    return page
 
 
 class LiveCalibration:
