@@ -119,13 +119,22 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
         self.autostart()
 
     def _configure(self) -> None:
-        """Check the parameters, and that writing to `output` destroys no earlier report."""
-        check(self.config)
+        """Check that the values fit together, and that no earlier report is replaced."""
+        config = self.config
+        check_judged(requirements_of(config), Interpreter(meaning_of(config)).sigma_kind)
+        if config.min_depth >= config.max_depth:
+            raise ConfigError(
+                f"min_depth is {config.min_depth}; expected less than max_depth, "
+                f"{config.max_depth}"
+            )
+        Mask(config)
+        if config.output:
+            report.check_output(Path(config.output), config.overwrite)
 
     def _activate(self) -> None:
         """Start a run, and subscribe to predictions and ground truth."""
+        self._configure()  # the output may hold a report by now
         config = self.config
-        check(config)
         if config.output:
             self._claim.enter_context(claimed(Path(config.output)))
         self._requirements = requirements_of(config)
@@ -362,21 +371,6 @@ class EvaluatorNode(ManagedNode[EvaluatorNodeConfig]):
         finally:
             self._claim.close()
             take_down(self.destroy_node)
-
-
-def check(config: EvaluatorNodeConfig) -> None:
-    """Check that the values fit together, and that no earlier report is replaced by accident.
-
-    Raises `ConfigError` or `SourceError` for what cannot be scored, read or written.
-    """
-    check_judged(requirements_of(config), Interpreter(meaning_of(config)).sigma_kind)
-    if config.min_depth >= config.max_depth:
-        raise ConfigError(
-            f"min_depth is {config.min_depth}; expected less than max_depth, {config.max_depth}"
-        )
-    Mask(config)
-    if config.output:
-        report.check_output(Path(config.output), config.overwrite)
 
 
 def _answer(

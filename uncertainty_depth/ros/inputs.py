@@ -259,10 +259,21 @@ class WatchedInput:
         their pictures are not camera images, and their clouds are not LiDAR clouds.
         """
         publishers = self._node.get_publishers_info_by_topic(topic)
-        is_own = any(publishes_predictions(self._node, publisher) for publisher in publishers)
         is_map = self._topic.startswith(("depth/", "uncertainty/"))
         fits = is_map and topic.endswith(f"/{self._topic}")
-        return bool(publishers) and (not is_own or fits)
+        return bool(publishers) and (fits or not any(map(self._is_own, publishers)))
+
+    def _is_own(self, publisher: TopicEndpointInfo) -> bool:
+        """Return whether a node of this package publishes: by what else it publishes."""
+        if not publisher.node_namespace.startswith("/"):
+            return False  # of a node that the graph does not know yet, or of no ROS node at all
+        try:
+            topics = self._node.get_publisher_names_and_types_by_node(
+                publisher.node_name, publisher.node_namespace
+            )
+        except NodeNameNonExistentError:  # it has gone meanwhile
+            return False
+        return any(name.endswith(OWN_TOPICS) for name, _ in topics)
 
     def _losses_sentence(self) -> str:
         """Return the warning that messages are lost in transport, and what to type."""
@@ -360,19 +371,6 @@ class Inputs:
                 "parameters, may reach another; start each with a name of its own, "
                 "-r __node:=NAME, or in a namespace, -r __ns:=/NAME",
             )
-
-
-def publishes_predictions(node: GuardedNode, publisher: TopicEndpointInfo) -> bool:
-    """Return whether a node of this package is the publisher: by what else it publishes."""
-    if not publisher.node_namespace.startswith("/"):
-        return False  # of a node that the graph does not know yet, or of no ROS node at all
-    try:
-        topics = node.get_publisher_names_and_types_by_node(
-            publisher.node_name, publisher.node_namespace
-        )
-    except NodeNameNonExistentError:  # it has gone meanwhile
-        return False
-    return any(name.endswith(OWN_TOPICS) for name, _ in topics)
 
 
 def transports() -> str:

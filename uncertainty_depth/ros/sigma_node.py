@@ -124,8 +124,15 @@ class SigmaNode(PredictingNode[SigmaNodeConfig]):
             return
         try:
             check_stamp(message.header, f"an image on {TOPICS[side]}")
-        except MessageError as error:
-            self._drop_unstamped(side, message, error)
+        except MessageError as error:  # no other can be paired with it
+            if side == 0:  # a depth is a frame
+                self.health.enter(message)
+                self.drop(message, error)
+                return
+            self.health.count(f"refused.{TOPICS[side]}")
+            self.get_logger().warning(
+                f"refused ({error.reason}): {error}", throttle_duration_sec=LOG_EVERY_S
+            )
             return
         pair, unmatched = self._pairs.add(side, stamp_ns(message.header), message)
         for item in unmatched:
@@ -139,17 +146,6 @@ class SigmaNode(PredictingNode[SigmaNodeConfig]):
             self.health.enter(message)
         else:
             self._worker.put(Images(pair[1 - side], pair))
-
-    def _drop_unstamped(self, side: int, message: Image, error: MessageError) -> None:
-        """Drop an image that no other can be paired with; it is a frame if it is a depth."""
-        if side == 0:
-            self.health.enter(message)
-            self.drop(message, error)
-        else:
-            self.health.count(f"refused.{TOPICS[side]}")
-            self.get_logger().warning(
-                f"refused ({error.reason}): {error}", throttle_duration_sec=LOG_EVERY_S
-            )
 
     def _predict(self, images: Images, start_s: float) -> None:
         interpreter = self._interpreter
