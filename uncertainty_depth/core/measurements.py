@@ -98,20 +98,18 @@ class Measurements:
         height, width = shape
         cells_down = max(1, round(np.sqrt(count * height / width)))
         cells_across = max(1, count // cells_down)
-        cell = self.rows * cells_down // height * cells_across
-        cell = cell + self.columns * cells_across // width
-        # A hash in place of the order within a cell, so that ties are not a raster's first row.
-        mixed = (self.rows * 73856093 ^ self.columns * 19349663) & 0xFFFF
-        by_hash = np.argsort(mixed.astype(np.uint16), kind="stable")
-        order = by_hash[np.argsort(self.log_sigma[by_hash], kind="stable")]
         # Numbers of 16 bits are sorted in linear time: a depth camera measures every pixel.
-        order = order[np.argsort(cell[order].astype(np.uint16), kind="stable")]
+        cell = self.rows * cells_down // height * cells_across
+        cell = (cell + self.columns * cells_across // width).astype(np.uint16)
+        # A hash in place of the order within a cell, so that ties are not a raster's first row.
+        mixed = (self.rows * 73856093 ^ self.columns * 19349663).astype(np.uint16)
+        order = np.lexsort((mixed, self.log_sigma, cell))
         starts = np.r_[0, np.flatnonzero(np.diff(cell[order])) + 1]
         lengths = np.diff(np.r_[starts, len(order)])
         rank = np.empty(len(order), np.uint16)
         in_cell = np.arange(len(order)) - np.repeat(starts, lengths)
         rank[order] = np.minimum(in_cell, np.iinfo(np.uint16).max)
-        return np.sort(by_hash[np.argsort(rank[by_hash], kind="stable")[:count]])
+        return np.sort(np.lexsort((mixed, rank))[:count])
 
     def coverage(self, shape: tuple[int, ...]) -> float:
         """Return the share of an image's 6x8 cells that have a measurement."""
