@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import inspect
+import re
 import typing
 from collections.abc import Callable, Collection, Mapping
 from functools import cache
@@ -114,12 +115,8 @@ def validate(config: Any) -> None:
 
 def _is_choice(value: Any, choices: Collection[Any]) -> bool:
     """Return whether a value is one of the choices; `cuda:N` allows `cuda:0`."""
-    name, _, number = str(value).rpartition(":")
-    if number.isdecimal():
-        value = name + NUMBERED
-    elif str(value).endswith(NUMBERED):
-        return False
-    return value in choices
+    text = str(value)
+    return not text.endswith(NUMBERED) and re.sub(r":\d+\Z", NUMBERED, text) in choices
 
 
 def from_mapping(config_class: type[ConfigT], values: Mapping[str, Any]) -> ConfigT:
@@ -160,9 +157,7 @@ def takes_options(config_class: type) -> Callable[[FunctionT], FunctionT]:
 
     def show(function: FunctionT) -> FunctionT:
         signature = inspect.signature(function)
-        *own, last = signature.parameters.values()
-        if last.kind is not inspect.Parameter.VAR_KEYWORD:
-            raise TypeError(f"{function} takes no **{last.name}")
+        *own, _ = signature.parameters.values()
         keywords = [
             inspect.Parameter(
                 field.name,
